@@ -44,6 +44,8 @@ class QueueDepartures:
         queue may leave in the next."""
         queues, now = self.state.links.queues, self.state.clock()
         while items := queues.due(now):
+            for item in items:
+                self.state.queue_changed(item.port, item.priority, item.dequeue_depth)
             departed: list[Departed] = []
             for owner, some in groupby(items, key=attrgetter("owner")):
                 departed += self._egress(owner, [(i, self._times(i, now)) for i in some])

@@ -50,6 +50,7 @@ from gradplane.switch.runtime.packet_passes import (
     Output,
     PassResult,
 )
+from gradplane.switch.runtime.pipe_scopes import KINDS, Resources
 from gradplane.switch.runtime.replicas import CloneSession, Replica
 from gradplane.switch.runtime.state import DROP_PORT, State
 from gradplane.switch.runtime.valuesets import ParserValueSet
@@ -129,6 +130,7 @@ class Switch:
         self._engine: Engine | None = None
         if engine == "jit":
             self._engine = self.architecture.engine(program, self.state, self.cpu_port, users)
+        self.state.scopes.changed.append(self._pipes_changed)
         self._departures = QueueDepartures(self.state, self._model, self._engine)
         self._unfinished = UnfinishedTraces()
 
@@ -424,34 +426,65 @@ class Switch:
 
     # -- control --------------------------------------------------------------------------------
 
-    def table(self, name: str) -> Table:
-        """Return a handle of a table, to add, modify and remove entries."""
-        return Table(_named("table", name, self.state.tables), self.lock)
+    def table(self, name: str, pipe: int = 0) -> Table:
+        """Return a handle of a table, to add, modify and remove entries.
 
-    def profile(self, name: str) -> Profile:
-        """Return a handle of an action profile or selector."""
-        profile = _named("action profile", name, self.state.profiles)
-        tables = [t for t in self.state.tables.values() if t.profile is profile]
+        pipe: whose entries, where pipes have their own (`set_scope`).
+        """
+        return Table(_named("table", name, self._pipe(pipe).tables), self.lock)
+
+    def profile(self, name: str, pipe: int = 0) -> Profile:
+        """Return a handle of an action profile or selector. pipe: as for `table`."""
+        own = self._pipe(pipe)
+        profile = _named("action profile", name, own.profiles)
+        tables = [t for t in own.tables.values() if t.profile is profile]
         return Profile(profile, tables, self.lock)
 
     def register(self, name: str) -> Register:
         """Return a register array: read(index), write(index, value), values."""
         return _named("register", name, self.state.registers)
 
-    def counter(self, name: str) -> Counter:
+    def counter(self, name: str, pipe: int = 0) -> Counter:
         """Return an indirect counter array: read(index) -> (packets, bytes).
 
-        Direct counters are the `counter` of table entries.
+        Direct counters are the `counter` of table entries. pipe: as for `table`.
         """
-        return _named("counter", name, self.state.counters)
+        return _named("counter", name, self._pipe(pipe).counters)
 
-    def meter(self, name: str) -> Meter:
-        """Return an indirect meter array: write(index, MeterConfig(...)), read(index)."""
-        return _named("meter", name, self.state.meters)
+    def meter(self, name: str, pipe: int = 0) -> Meter:
+        """Return an indirect meter array: write(index, MeterConfig(...)), read(index).
 
-    def value_set(self, name: str) -> ParserValueSet:
-        """Return a parser value set: replace(members)."""
-        return _named("value set", name, self.state.value_sets)
+        pipe: as for `table`.
+        """
+        return _named("meter", name, self._pipe(pipe).meters)
+
+    def set_scope(self, name: str, groups: Iterable[Iterable[int]] | None = None) -> None:
+        """Let each pipe of a chip have a table, profile, counter, meter or the like of its own.
+
+        groups: the pipes that share one instead, [[0, 1], [2, 3]]. A table and its profile have one
+        scope, which can change while they have no entries. Raises SwitchError.
+        """
+        scopes = self.state.scopes
+        known = dict.fromkeys(chain.from_iterable(scopes.pipes[0].of(kind) for kind in KINDS))
+        with self.lock:
+            if groups is None:
+                groups = [[pipe] for pipe in range(len(scopes.pipes))]
+            scopes.set(resolve("table or extern", name, known), groups)
+
+    def _pipe(self, number: int) -> Resources:
+        pipes = self.state.scopes.pipes
+        if not 0 <= number < len(pipes):
+            raise SwitchError(f"pipe {number} is not within 0 to {len(pipes) - 1}")
+        return pipes[number]
+
+    def _pipes_changed(self) -> None:
+        self._model.compile_again()
+        if self._engine is not None:
+            self._engine.share_pipes()
+
+    def value_set(self, name: str, pipe: int = 0) -> ParserValueSet:
+        """Return a parser value set: replace(members). pipe: as for `table`."""
+        return _named("value set", name, self._pipe(pipe).value_sets)
 
     def multicast(self, group: int, ports: Iterable[ReplicaSpec]) -> None:
         """Set a multicast group's ports; without ports, delete the group."""

@@ -8,6 +8,7 @@ import pytest
 from tnaprograms import packet, source, switch
 
 from gradplane.switch import CompileError, MeterConfig
+from gradplane.switch.p4runtime.p4info import build_p4info
 from gradplane.switch.runtime.entries import ActionData, Entry, GroupRef
 from gradplane.switch.runtime.hashes import csum16
 from gradplane.switch.runtime.profiles import Weighted
@@ -25,6 +26,61 @@ def refused(**parts: str) -> str:
 
 
 # -- registers ----------------------------------------------------------------------------------
+
+OWN_INDEX = """
+    Register<bit<8>, bit<2>>(3) cells;
+    RegisterAction<bit<8>, bit<2>, bit<8>>(cells) put = {
+        void apply(inout bit<8> value, out bit<8> rv) { rv = 1; value = h.a.y; }
+        void overflow(inout bit<8> value, out bit<8> rv) { rv = 0xff; }
+    };
+    RegisterAction<bit<8>, bit<2>, bit<8>>(cells) take = {
+        void apply(inout bit<8> value, out bit<8> rv) { rv = value; }
+        void underflow(inout bit<8> value, out bit<8> rv) { rv = 0xee; }
+    };"""
+
+
+def own_index(engine: str, put: str, take: str) -> list[int]:
+    """Return what a switch gives for four puts, two takes, a put and four takes."""
+    sw = switch(
+        engine,
+        include="t2na.p4",
+        ingress_locals=OWN_INDEX,
+        ingress=TO_1
+        + f"""
+        if (h.a.x == 1) {{ h.a.z = put.{put}(); }} else {{ h.a.z = take.{take}(); }}""",
+    )
+    steps = [(1, 10), (1, 11), (1, 12), (1, 13), (2, 0), (2, 0), (1, 14), *[(2, 0)] * 4]
+    return [sw.process(0, packet(x=x, y=y))[0][1][3] for x, y in steps]
+
+
+@engines
+def test_a_register_is_a_stack_or_a_queue(engine: str) -> None:
+    assert own_index(engine, "push", "pop") == [
+        1, 1, 1, 0xFF, 12, 11, 1, 14, 10, 0xEE, 0xEE,
+    ]  # fmt: skip
+    assert own_index(engine, "enqueue", "dequeue") == [
+        1, 1, 1, 0xFF, 10, 11, 1, 12, 14, 0xEE, 0xEE,
+    ]  # fmt: skip
+
+
+@engines
+@pytest.mark.parametrize("include", ["tna.p4", "t2na.p4"])
+def test_a_log_goes_from_cell_to_cell(engine: str, include: str) -> None:
+    sw = switch(
+        engine,
+        include=include,
+        ingress=TO_1 + "write.execute_log();",
+        ingress_locals="""
+        Register<bit<8>, bit<2>>(3) cells;
+        RegisterAction<bit<8>, bit<2>, bit<8>>(cells) write = {
+            void apply(inout bit<8> value) { value = h.a.y; }
+        };""",
+    )
+    for y in range(1, 6):
+        sw.process(0, packet(y=y))
+    assert list(sw.register("cells").values) == [4, 5, 3]
+    assert [r.preamble.name for r in build_p4info(sw.program).registers] == ["ingress.cells"]
+
 
 REGISTERS = """
     Register<bit<8>, bit<4>>(16, 3) plain;

@@ -38,11 +38,43 @@ macs.attribute_idle_time_set(target, True, max_ttl=3000)
 assert (idle["enable"], idle["max_ttl"]) == (True, 3000), idle
 
 macs.attribute_entry_scope_set(target)  # all pipes
+filters = info.table_get("filters")
+filters.attribute_entry_scope_set(
+    target, predefined_pipe_scope=False, user_defined_pipe_scope_val=0x0C03
+)
+(shown,) = filters.attribute_get(target, "EntryScope")
+assert shown["pipe_scope"] == {"user_defined": 0x0C03, "args": 0}, shown
+filters.attribute_entry_scope_set(target, predefined_pipe_scope_val=gc.bfruntime_pb2.Mode.SINGLE)
+(shown,) = filters.attribute_get(target, "EntryScope")
+assert shown["pipe_scope"] == {"predef": 1, "args": 0}, shown
+one_pipe = gc.Target(device_id=0, pipe_id=2)
+place = filters.make_key(
+    [
+        gc.KeyTuple("src", 1, 1),
+        gc.KeyTuple("vlan", low=0, high=9),
+        gc.KeyTuple("dst", 0, prefix_len=0),
+        gc.KeyTuple("$MATCH_PRIORITY", 1),
+    ]
+)
+mark = filters.make_data([gc.DataTuple("type", 7)], "Ingress.mark")
+filters.entry_add(one_pipe, [place], [mark])
+assert len(entries(filters.entry_get(one_pipe, [place]))) == 1
+assert list(filters.usage_get(gc.Target(device_id=0, pipe_id=1))) == [0]
 try:
-    macs.attribute_entry_scope_set(target, predefined_pipe_scope_val=gc.bfruntime_pb2.Mode.SINGLE)
-    raise AssertionError("pipes have entries of their own")
+    filters.entry_add(target, [place], [mark])
+    raise AssertionError("an entry was added for all pipes")
 except gc.BfruntimeReadWriteRpcException as error:
-    assert "all pipes share its entries" in str(error), error
+    assert "pipes have entries of their own" in str(error), error
+filters.entry_del(one_pipe)
+filters.attribute_entry_scope_set(target)
+
+algorithm = info.table_get("digest.algorithm")
+algorithm.default_entry_set(
+    target, algorithm.make_data([gc.DataTuple("algorithm_name", str_val="CRC_32")], "pre_defined")
+)
+((found, _),) = entries(algorithm.default_entry_get(target))
+assert (found["algorithm_name"], found["seed"]) == ("CRC_32", 0), found
+algorithm.default_entry_reset(target)
 
 masked = info.table_get("masked")
 mask = masked.make_key([gc.KeyTuple("src", 0xFF), gc.KeyTuple("label", 0x70)])

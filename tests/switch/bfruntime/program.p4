@@ -37,6 +37,7 @@ control Ingress(inout headers_t h, inout metadata_t m, in ingress_intrinsic_meta
     RegisterAction<bit<32>, bit<4>, bit<32>>(totals) count = {
         void apply(inout bit<32> value) { value = value + 1; }
     };
+    Hash<bit<16>>(HashAlgorithm_t.XOR16) digest;
     Lpf<bit<16>, bit<4>>(16) average;
     Wred<bit<16>, bit<4>>(16, 1, 0) early;
     ActionProfile(32) members;
@@ -87,6 +88,7 @@ control Ingress(inout headers_t h, inout metadata_t m, in ingress_intrinsic_meta
         count.execute(5);
         if (!macs.apply().hit) { balanced.apply(); }
         filters.apply();
+        if (h.ethernet.type == 0xeeee) { h.ethernet.type = digest.get({ h.ethernet.dst }); }
         if (h.ethernet.type == 0xaaaa) { h.ethernet.type = average.execute(h.ethernet.dst[15:0], 1); }
         if (h.ethernet.type == 0xdddd) { masked.apply(); }
         if (h.ethernet.type == 0xcccc) { smoothed.apply(); }

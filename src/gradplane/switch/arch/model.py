@@ -79,9 +79,16 @@ class Model(ABC, Generic[P]):
         self._plain = self.compiled(Statements)
         self._traced: P | None = None
 
-    def block_compiler(self, kind: Callable[..., Statements]) -> Statements:
-        """Return a compiler of blocks, with a frame for their variables."""
-        return kind(Frame(), self.state, error_codes(self.program), self.compiler)
+    def block_compiler(
+        self, kind: Callable[..., Statements], state: State | None = None
+    ) -> Statements:
+        """Return a compiler of blocks, with a frame for their variables. state: a pipe's."""
+        return kind(Frame(), state or self.state, error_codes(self.program), self.compiler)
+
+    def compile_again(self) -> None:
+        """Compile the blocks again, since pipes share other tables or externs than before."""
+        self._plain = self.compiled(Statements)
+        self._traced = None
 
     @abstractmethod
     def compiled(self, kind: Callable[..., Statements]) -> P:
@@ -178,6 +185,7 @@ class Pass(ABC, Generic[D]):
                 self.drop(queues.full(port, priority))
                 return
             self.result.waiting += 1
+            self.state.queue_changed(port, item.priority, item.enqueue_depth + 1)
             if self.events is not None:
                 self.events.append(Queued(port, item.priority, item.enqueue_depth))
 

@@ -12,6 +12,7 @@ from gradplane.switch.bfruntime.requests import Requests
 from gradplane.switch.bfruntime.tables.match_table import MatchActionTable
 from gradplane.switch.bfruntime.tables.profiles import SelectorTable
 from gradplane.switch.bfruntime.tables.program_tables import program_tables
+from gradplane.switch.bfruntime.tables.scoped import ScopedTable
 from gradplane.switch.p4runtime.pipeline import Pipeline
 
 
@@ -52,10 +53,7 @@ def bind(pipeline: Pipeline, device: object = None) -> BoundProgram:
     fixed = FixedTables(schema.facts, pipeline, device)
     pipes = schema.facts.pipes if schema.facts is not None else 1
     requests = Requests({**own, **fixed.tables}, schema.schema.learn_filters, pipes)
-    match_tables = {
-        table.table.table.name: table
-        for table in own.values()
-        if isinstance(table, MatchActionTable)
-    }
-    selectors = [table for table in own.values() if isinstance(table, SelectorTable)]
+    first = [table.first for table in own.values() if isinstance(table, ScopedTable)]
+    match_tables = {t.table.table.name: t for t in first if isinstance(t, MatchActionTable)}
+    selectors = [table for table in first if isinstance(table, SelectorTable)]
     return BoundProgram(pipeline, schema, requests, match_tables, selectors, fixed)

@@ -52,6 +52,12 @@ class FieldId(IntEnum):
     WRED_SPEC_MAX_PROBABILITY = auto()
     PORT_METADATA_PORT = auto()
     PORT_METADATA_DEFAULT_FIELD = auto()
+    HASH_ALGORITHM_ROTATE = auto()
+    HASH_ALGORITHM_SEED = auto()
+    HASH_ALGORITHM_MSB = auto()
+    HASH_ALGORITHM_EXTEND = auto()
+    HASH_ALGORITHM_PRE_DEFINED = auto()
+    HASH_ALGORITHM_USER_DEFINED = auto()
     HASH_VALUE = START + 47
 
 
@@ -65,6 +71,7 @@ class TableId(IntEnum):
     PORT_METADATA = 0x85
     LPF = 0x86
     WRED = 0x87
+    HASH_ALGORITHM = 0x88
 
 
 def table_id(kind: TableId, number: int) -> int:

@@ -15,6 +15,7 @@ from typing import Any
 from finsy.proto import p4i
 
 from gradplane.switch.arch.device_facts import DeviceFacts, PipelineFacts, device_facts
+from gradplane.switch.arch.load_checks import extern_calls
 from gradplane.switch.bfruntime.identifiers import FieldId, TableId, table_id
 from gradplane.switch.bfruntime.schema import (
     REGISTER_DATA,
@@ -27,6 +28,12 @@ from gradplane.switch.bfruntime.schema import (
     Schema,
     TableSchema,
     bits,
+)
+from gradplane.switch.bfruntime.tables.hash_algorithms import (
+    NAMED,
+    PRE_DEFINED,
+    PROGRAM,
+    USER_DEFINED,
 )
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import (
@@ -96,6 +103,17 @@ WRED_FIELDS = (
 )
 
 
+def called_hashes(program: ir.Program) -> list[ir.ExternInstance]:
+    """Return the hashes that a program computes, by name; a selector's own are not among them."""
+    found = {
+        call.instance.name: call.instance
+        for _, call in extern_calls(program)
+        if call.instance is not None and call.instance.kind == "hash"
+        and call.instance.word("algorithm") != "random"
+    }  # fmt: skip
+    return [found[name] for name in sorted(found)]
+
+
 class ProgramSchema:
     """The schema of a program, and the names here of the program's objects.
 
@@ -135,13 +153,15 @@ class ProgramSchema:
             yield TableSchema(
                 self.table_name(counter.preamble.name), counter.preamble.id, "Counter",
                 counter.size, (index(FieldId.COUNTER_INDEX),), counter_fields(counter.spec),
-                operations=("Sync",), annotations=annotations_of(counter.preamble),
+                operations=("Sync",), attributes=("EntryScope",),
+                annotations=annotations_of(counter.preamble),
             )  # fmt: skip
         for meter in self.info.meters:
             yield TableSchema(
                 self.table_name(meter.preamble.name), meter.preamble.id, "Meter", meter.size,
                 (index(FieldId.METER_INDEX),), meter_fields(meter.spec),
-                attributes=("MeterByteCountAdjust",), annotations=annotations_of(meter.preamble),
+                attributes=("MeterByteCountAdjust", "EntryScope"),
+                annotations=annotations_of(meter.preamble),
             )  # fmt: skip
         for register in self.info.registers:
             yield self._register(register)
@@ -149,6 +169,8 @@ class ProgramSchema:
             named = (e for e in self.catalog.program.externs if e.kind == kind)
             for at, instance in enumerate(named):
                 yield self._filter(instance, at)
+        for at, instance in enumerate(called_hashes(self.catalog.program)):
+            yield self._hash_algorithm(instance, at)
         for listed in self.info.value_sets:
             yield TableSchema(
                 self.table_name(listed.preamble.name), listed.preamble.id, "ParserValueSet",
@@ -248,7 +270,8 @@ class ProgramSchema:
         member_key = KeyField(FieldId.ACTION_MEMBER_ID, "$ACTION_MEMBER_ID", "Exact", U32, True)
         yield TableSchema(
             self.table_name(members), number, "Action", profile.size, (member_key,), (),
-            tuple(specs.values()), annotations=annotations_of(profile.preamble),
+            tuple(specs.values()), attributes=("EntryScope",),
+            annotations=annotations_of(profile.preamble),
         )  # fmt: skip
         if not profile.with_selector:
             return
@@ -257,7 +280,7 @@ class ProgramSchema:
             self.table_name(groups), selector, "Selector", self._groups(name, profile.size),
             (KeyField(FieldId.SELECTOR_GROUP_ID, "$SELECTOR_GROUP_ID", "Exact", U32, True),),
             selector_fields(profile.max_group_size), depends_on=(number,),
-            annotations=annotations_of(profile.preamble),
+            attributes=("EntryScope",), annotations=annotations_of(profile.preamble),
         )  # fmt: skip
         yield TableSchema(
             self.table_name(groups) + "_get_member",
@@ -318,7 +341,30 @@ class ProgramSchema:
             self.table_name(instance.name), filter_id(instance.kind, at),
             "Lpf" if of_lpf else "Wred", instance.number("size"),
             (index(FieldId.LPF_INDEX if of_lpf else FieldId.WRED_INDEX),),
-            LPF_FIELDS if of_lpf else WRED_FIELDS,
+            LPF_FIELDS if of_lpf else WRED_FIELDS, attributes=("EntryScope",),
+        )  # fmt: skip
+
+    def _hash_algorithm(self, instance: ir.ExternInstance, at: int) -> TableSchema:
+        name, number = FieldType("string", choices=(PROGRAM, *NAMED)), U64
+        off = FieldType("bool", default=False)
+        return TableSchema(
+            self.table_name(f"{instance.name}.algorithm"), table_id(TableId.HASH_ALGORITHM, at + 1),
+            "DynHashAlgorithm", 1, (), (
+                DataField(FieldId.HASH_ALGORITHM_ROTATE, "rotate", FieldType("uint32", default=0)),
+                DataField(FieldId.HASH_ALGORITHM_SEED, "seed", FieldType("uint32", default=0)),
+                DataField(FieldId.HASH_ALGORITHM_MSB, "msb", off),
+                DataField(FieldId.HASH_ALGORITHM_EXTEND, "extend", off),
+            ), (
+                ActionSpec(FieldId.HASH_ALGORITHM_PRE_DEFINED, PRE_DEFINED,
+                           (DataField(1, "algorithm_name", name),)),
+                ActionSpec(FieldId.HASH_ALGORITHM_USER_DEFINED, USER_DEFINED, (
+                    DataField(1, "reverse", off),
+                    DataField(2, "polynomial", number, mandatory=True),
+                    DataField(3, "init", FieldType("uint64", default=0)),
+                    DataField(4, "final_xor", FieldType("uint64", default=0)),
+                    DataField(5, "hash_bit_width", number),
+                )),
+            ),
         )  # fmt: skip
 
     def _value_set_keys(self, listed: p4i.ValueSet) -> Iterator[KeyField]:

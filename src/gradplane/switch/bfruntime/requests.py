@@ -96,7 +96,7 @@ class Requests:
         table = self.table(entry.table_id)
         if entry.is_default_entry:
             return self._write_default(table, scope, kind, entry)
-        key = self._key(table, entry)
+        key = self._key(table, scope, entry)
         if kind == bf.Update.DELETE:
             return table.clear(scope) if key is None else table.delete(scope, key)
         if key is None:
@@ -188,7 +188,7 @@ class Requests:
         scope, table = self._scope(own or target), self.table(query.table_id)
         wanted = wanted_fields(table.schema, query.data)
         keys_only = query.table_flags.key_only or query.table_read_flag.key_only
-        key = self._key(table, query)
+        key = self._key(table, scope, query)
 
         def shown(key: Key | None, data: Data, default: bool = False) -> Any:
             out = bf.Entity()
@@ -220,7 +220,10 @@ class Requests:
     def _read_usage(self, target: Any, query: Any) -> Iterator[Any]:
         table = self.table(query.table_id)
         out = bf.Entity()
-        out.table_usage.table_id, out.table_usage.usage = table.schema.id, table.usage()
+        out.table_usage.table_id, out.table_usage.usage = (
+            table.schema.id,
+            table.usage(self._scope(target)),
+        )
         yield out
 
     def _read_attribute(self, target: Any, query: Any) -> Iterator[Any]:
@@ -236,7 +239,7 @@ class Requests:
             raise table.invalid("give the key whose handle is wanted")
         out = bf.Entity()
         out.handle.table_id = table.schema.id
-        out.handle.handle_id = table.handle(read_key(table.schema, query.key))
+        out.handle.handle_id = table.handle(self._scope(target), read_key(table.schema, query.key))
         yield out
 
     def _read_id(self, target: Any, query: Any) -> Iterator[Any]:
@@ -282,10 +285,10 @@ class Requests:
             raise RpcError("NOT_FOUND", f"no table has id {number}; bf-rt.json lists the tables")
         return found
 
-    def _key(self, table: ControlTable, entry: Any) -> Key | None:
+    def _key(self, table: ControlTable, scope: Scope, entry: Any) -> Key | None:
         given = entry.WhichOneof("value")
         if given == "handle_id":
-            return table.key_of(entry.handle_id)
+            return table.key_of(scope, entry.handle_id)
         if given is None or (not entry.key.fields and not table.schema.keys):
             return None
         return read_key(table.schema, entry.key)

@@ -49,10 +49,10 @@ Delivery = tuple[object, Any]
 
 @dataclass(slots=True)
 class _Watch:
-    """The last report: the idle entries by table and handle, with the time of their last hit;
+    """The last report: the idle entries by table, pipe and handle, with the time of their last hit;
     the ports that are down."""
 
-    idle: dict[tuple[str, int], tuple[Entry, int]] = field(default_factory=dict)
+    idle: dict[tuple[str, int, int], tuple[Entry, int]] = field(default_factory=dict)
     down: frozenset[int] = frozenset()
 
 
@@ -352,28 +352,31 @@ class BfRuntimeService:
     def _idle(self, notice: IdleNotice) -> list[Delivery]:
         program = self.program
         table = program.match_tables.get(notice.table)
-        place = (notice.table, notice.entry.handle)
+        pipe = _pipe_of(program, notice)
+        place = (notice.table, pipe, notice.entry.handle)
         if table is None or not table.idle.enabled or table.idle.mode != NOTIFY:
             return []
         out = self._active_again(program)
         if place in self._watch.idle and self._watch.idle[place][0] is notice.entry:
             return out  # reported already
         self._watch.idle[place] = notice.entry, notice.entry.last_hit_ns
-        return out + self._aged(program, notice.table, notice.entry, 1)
+        return out + self._aged(program, notice.table, pipe, notice.entry, 1)
 
     def _active_again(self, program: BoundProgram) -> list[Delivery]:
         out: list[Delivery] = []
-        for (name, handle), (entry, last_hit) in list(self._watch.idle.items()):
+        for (name, pipe, handle), (entry, last_hit) in list(self._watch.idle.items()):
             if entry.last_hit_ns != last_hit:
-                del self._watch.idle[name, handle]
-                out += self._aged(program, name, entry, 0)
+                del self._watch.idle[name, pipe, handle]
+                out += self._aged(program, name, pipe, entry, 0)
         return out
 
-    def _aged(self, program: BoundProgram, name: str, entry: Entry, kind: int) -> list[Delivery]:
+    def _aged(
+        self, program: BoundProgram, name: str, pipe: int, entry: Entry, kind: int
+    ) -> list[Delivery]:
         table = program.match_tables[name]
         response = bf.StreamMessageResponse()
         notice = response.idle_timeout_notification
-        notice.target.pipe_id, notice.type = ALL_PIPES, kind
+        notice.target.pipe_id, notice.type = pipe, kind
         notice.table_entry.table_id = table.schema.id
         show_key(table.schema, table.key(entry), notice.table_entry.key)
         wanted = "enable_idletimeout_notifications" if kind else "enable_entry_active_notifications"
@@ -401,6 +404,16 @@ class BfRuntimeService:
         change.sel_group_id, change.act_member_id = group, member
         change.logical_entry_index, change.is_add = place, added
         self._changes.append(response)
+
+
+def _pipe_of(program: BoundProgram, notice: IdleNotice) -> int:
+    """Return the first pipe whose table has an idle entry; ALL_PIPES if all share the table."""
+    scopes = program.pipeline.state.scopes
+    groups = scopes.groups(notice.table)
+    if len(groups) == 1:
+        return ALL_PIPES
+    holders = (pipes[0] for pipes in groups)
+    return next(p for p in holders if scopes.pipes[p].tables[notice.table] is notice.holder)
 
 
 def error_message(error: RpcError | None) -> Any:

@@ -622,6 +622,9 @@ class InstanceKind:
 REGISTER_ACTION = "register_action"
 """The kind of instances whose abstract method is inlined as an access to a register."""
 
+HIDDEN_REGISTER = "HiddenRegister"
+"""The type of registers of one cell that no program declares, and P4Info does not list."""
+
 
 @dataclass(slots=True, eq=False)
 class ExternInstance:

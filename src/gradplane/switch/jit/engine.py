@@ -18,8 +18,10 @@ from gradplane.switch.ir import nodes as ir
 from gradplane.switch.jit.entry_points import NODE, NODE_META, WAITING, Pipeline
 from gradplane.switch.jit.expressions import Unit
 from gradplane.switch.jit.externs import (
+    ALL_PIPES,
     ALL_REGISTERS,
     REGISTERS,
+    RUNNING_PIPE,
     Builders,
     Externs,
     Site,
@@ -27,10 +29,11 @@ from gradplane.switch.jit.externs import (
     filter_word,
     meter_word,
 )
-from gradplane.switch.jit.hash_algorithms import crc_word
+from gradplane.switch.jit.hash_algorithms import crc_word, hash_word
 from gradplane.switch.jit.llvm_text import Module
 from gradplane.switch.jit.native_arrays import VectorTransfer
 from gradplane.switch.jit.native_code import Native
+from gradplane.switch.jit.native_memory import SetWord
 from gradplane.switch.jit.native_rng import RNG
 from gradplane.switch.jit.replication_groups import GroupMirror, ValueSetMirror
 from gradplane.switch.jit.table_apply import Observe
@@ -51,6 +54,7 @@ from gradplane.switch.runtime.packet_passes import (
     Output,
     PassResult,
 )
+from gradplane.switch.runtime.pipe_scopes import Resources
 from gradplane.switch.runtime.shared_memory import LINE, block
 from gradplane.switch.runtime.state import State
 
@@ -99,6 +103,7 @@ class Engine:
         weakref.finalize(self, _release, self._native, release, self._out).atexit = False
         self._now = state.start
         self._kept: list[Any] = []  # what native code points to
+        self._tables = externs.tables
         self._user_externs: Callback | None = None
         if user_externs is not None:
             self._user_externs = Callback(user_externs, externs.user_extern_calls, self._layouts)
@@ -189,7 +194,7 @@ class Engine:
         self._set("queues engaged", queues.engaged)
         self._set("priority queues", queues.priorities or _UNLIMITED)
         self._out.prepare()
-        for refresh in self._refresh:
+        for refresh in (*self._refresh, *self._refresh_tables):
             refresh()
 
     def _emptied(self, name: str) -> bytes:
@@ -224,8 +229,11 @@ class Engine:
         while at < len(records):
             whole, port, priority = _HEAD.unpack_from(records, at)
             record = records[at : at + whole]
-            if queues.put(port, priority, now, self, record) is None:
+            item = queues.put(port, priority, now, self, record)
+            if item is None:
                 self.state.drops[queues.full(port, priority)] += 1
+            else:
+                self.state.queue_changed(port, item.priority, item.enqueue_depth + 1)
             at += whole
 
     def _again(self) -> list[Arrival]:
@@ -333,16 +341,11 @@ class Engine:
         self._point(ALL_REGISTERS, state.register_memory)
         self._point("port metadata", state.port_metadata)
         self._point("pruned", state.pruned)
-        for counter in state.counters.values():
-            self._point(counter_word(counter.name, "packets"), counter.packets)
-            self._point(counter_word(counter.name, "bytes"), counter.bytes)
-        for meter in state.meters.values():
-            self._point(meter_word(meter.name), meter.memory)
-        for filter in state.filters.values():
-            self._point(filter_word(filter.name), filter.cells)
         self._point(RNG, state.rng.state)
         self._point("queued", state.links.queued)
         self._point("port queues", state.links.queues.flags)
+        for hash in state.hashes.values():
+            self._point(hash_word(hash.name), hash.memory)
         for crc in state.crcs.values():
             self._point(crc_word(crc.name), crc.memory)
         if self._user_externs is not None:
@@ -354,14 +357,55 @@ class Engine:
         self._refresh: list[Callable[[], None]] = [
             GroupMirror(state, externs.unit.groups, externs.unit.sessions, self._set).refresh
         ]
-        direct = block(externs.tables.direct_size + LINE)
-        self._point(DIRECT, direct)
-        for name, table in state.tables.items():
-            mirror = TableMirror(table, externs.tables.shapes[name], self._set, direct)
+        self.share_pipes()
+
+    def share_pipes(self) -> None:
+        """Point native code to the tables and externs of each pipe.
+
+        It is called again when pipes share others than before.
+        """
+        scopes, pipe_words = self.state.scopes, self._pipeline.pipe_words
+        for table in scopes.every("tables"):
+            table.watchers.clear()
+        self._refresh_tables: list[Callable[[], None]] = []
+        self._kept_of_pipes: list[Any] = []
+        if not scopes.differ:
+            self._set(ALL_PIPES, 0)
+            self._share_pipe(scopes.pipes[0], self._set)
+            return
+        words = np.zeros((len(scopes.pipes), len(pipe_words)), dtype=np.int64)
+        for resources, row in zip(scopes.pipes, words, strict=True):
+            self._share_pipe(resources, partial(self._set_of_pipe, row))
+        self._kept_of_pipes.append(words)
+        self._set(ALL_PIPES, _address(words))
+
+    def _set_of_pipe(self, row: Ints, name: str, value: int) -> None:
+        """Set a word that each pipe has; the next packet takes it over (TnaTraffic.enter_pipe)."""
+        at = self._at.get(name)
+        if at is not None:
+            row[at - self._pipeline.pipe_words.start] = value
+            self._set(RUNNING_PIPE, -1)
+
+    def _share_pipe(self, resources: Resources, set_word: SetWord) -> None:
+        def point(name: str, array: Any) -> None:
+            self._kept_of_pipes.append(array)
+            set_word(name, _address(array))
+
+        for counter in resources.counters.values():
+            point(counter_word(counter.name, "packets"), counter.packets)
+            point(counter_word(counter.name, "bytes"), counter.bytes)
+        for meter in resources.meters.values():
+            point(meter_word(meter.name), meter.memory)
+        for filter in resources.filters.values():
+            point(filter_word(filter.name), filter.cells)
+        direct = block(self._tables.direct_size + LINE)
+        point(DIRECT, direct)
+        for name, table in resources.tables.items():
+            mirror = TableMirror(table, self._tables.shapes[name], set_word, direct)
             if table.profile is not None:
-                self._refresh.append(mirror.refresh)
-        for value_set in state.value_sets.values():
-            self._refresh.append(ValueSetMirror(value_set, self._set).refresh)
+                self._refresh_tables.append(mirror.refresh)
+        for value_set in resources.value_sets.values():
+            self._refresh_tables.append(ValueSetMirror(value_set, set_word).refresh)
 
 
 def _outputs(sent: Sent) -> list[Output]:

@@ -39,12 +39,14 @@ ARRIVE = [("ptr", "%data"), ("i64", "%size"), ("i64", "%port"), ("i64", "%kind")
 @dataclass(frozen=True, slots=True)
 class Pipeline:
     """The facts about the code that the engine needs: sizes of a node and of its metadata, the
-    packets' memory (state word -> bytes), reasons of drops by the state words that count them."""
+    packets' memory (state word -> bytes), reasons of drops by the state words that count them, and
+    the positions of the words that each pipe may have of its own."""
 
     node_size: int
     meta_size: int
     memory: Mapping[str, int]
     drops: Mapping[str, str]
+    pipe_words: range
 
 
 class EntryPoints(ABC):
@@ -60,6 +62,7 @@ class EntryPoints(ABC):
         self.externs = externs
         self.passes = passes
         self.storm = externs.site(Site("storm", ""))
+        self.pipe_words = range(0)
 
     def build(self) -> Pipeline:
         self.blocks()
@@ -71,7 +74,7 @@ class EntryPoints(ABC):
         self._once()
         self._release()
         drops = {f"drops: {where}": reason for where, reason in self.all_drops().items()}
-        return Pipeline(self.node_size, self.meta_size, self.memory(), drops)
+        return Pipeline(self.node_size, self.meta_size, self.memory(), drops, self.pipe_words)
 
     @abstractmethod
     def blocks(self) -> None:

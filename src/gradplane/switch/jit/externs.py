@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from gradplane.switch.interp.user_externs import failure
@@ -19,8 +19,10 @@ from gradplane.switch.jit.hash_algorithms import (
 from gradplane.switch.jit.llvm_text import Function, Operand
 from gradplane.switch.jit.statements import Statements
 from gradplane.switch.jit.table_apply import Observe, Tables
+from gradplane.switch.jit.table_layout import DIRECT, WORDS, Shape
 from gradplane.switch.jit.user_extern_calls import Buffer, call_user_extern
 from gradplane.switch.jit.value_layout import scalar_width
+from gradplane.switch.jit.valuesets import value_set_word
 from gradplane.switch.runtime.arrays import register_places
 from gradplane.switch.runtime.crcs import custom_crcs
 from gradplane.switch.runtime.profiles import ActionProfile
@@ -155,6 +157,26 @@ class NativeCall:
 
 ALL_REGISTERS = "registers of all pipes"  # the state word with the address of the first pipe's
 REGISTERS = "registers"  # the state word with the address of their memory
+
+
+ALL_PIPES = "words of all pipes"  # the address of a copy of the pipes' words for each; 0: none
+RUNNING_PIPE = "running pipe"  # the pipe whose words are in place; -1: none
+
+
+def pipe_words(program: ir.Program, shapes: Iterable[Shape]) -> list[str]:
+    """Return the state words that differ where pipes have tables and externs of their own."""
+    names = [DIRECT]
+    for instance in program.externs:
+        name = instance.name
+        if instance.kind == "counter":
+            names += [counter_word(name, "packets"), counter_word(name, "bytes")]
+        elif instance.kind == "meter":
+            names.append(meter_word(name))
+        elif instance.kind in ("lpf", "wred"):
+            names.append(filter_word(name))
+    for value_set in program.value_sets:
+        names += [value_set_word(value_set.name, part) for part in ("members", "count")]
+    return [*names, *(shape.word(part) for shape in shapes for part in WORDS)]
 
 
 def counter_word(name: str, part: str) -> str:

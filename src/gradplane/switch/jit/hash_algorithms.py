@@ -10,6 +10,7 @@ from collections.abc import Callable
 from gradplane.switch.jit.expressions import Unit
 from gradplane.switch.jit.headers import NativeHeaderCodec
 from gradplane.switch.jit.llvm_text import Function, Operand
+from gradplane.switch.runtime import dynamic_hashes
 from gradplane.switch.runtime.crcs import FINAL, ORDER, REVERSED, SHIFT, START
 from gradplane.switch.runtime.fixed_crcs import CRC8, CRC64, Crc, rows_of
 
@@ -46,6 +47,37 @@ def step_function(unit: Unit, name: str) -> str:
 def crc_word(name: str) -> str:
     """Return the state word with the address of a calculation's memory."""
     return f"crc {name}"
+
+
+def hash_word(name: str) -> str:
+    """Return the state word with the address of a hash's memory."""
+    return f"hash {name}"
+
+
+def dynamic_crc(unit: Unit) -> str:
+    """Return the name of the native i64 crc(ptr, i64 length, ptr memory): dynamic_hashes."""
+    name = "hash.dynamic"
+    if unit.module.has(name):
+        return name
+    params = [*_PARAMS, ("ptr", "%crc")]
+    f = unit.module.function(name, "i64", params, attributes="noinline ")
+
+    def word(at: Operand | int) -> Operand:
+        return f.load("i64", f.item("%crc", "i64", at), 8)
+
+    remainder = f.variable("i64", word(dynamic_hashes.START))
+    reflected = f.compare("ne", "i64", word(dynamic_hashes.REFLECTED), 0)
+    with f.count("%length") as i:
+        byte = f.resize(f.load("i8", f.add("%data", i)), 8, 64)
+        now = remainder.get()
+        first = f.select(reflected, "i64", now, f.binary("lshr", "i64", now, 56))
+        at = f.binary("and", "i64", f.binary("xor", "i64", first, byte), 0xFF)
+        lower, upper = f.binary("lshr", "i64", now, 8), f.binary("shl", "i64", now, 8)
+        rest = f.select(reflected, "i64", lower, upper)
+        remainder.set(f.binary("xor", "i64", word(at), rest))
+    found = f.binary("lshr", "i64", remainder.get(), word(dynamic_hashes.SHIFT))
+    f.ret(f.binary("xor", "i64", found, word(dynamic_hashes.FINAL)))
+    return name
 
 
 def custom_crc(unit: Unit) -> str:

@@ -1,6 +1,6 @@
 """A table's native mirror, updated with the runtime's table.
 
-The mirror is notified of each change (MatchTable.watcher) and writes one record. Changes of an
+The mirror is notified of each change (MatchTable.watchers) and writes one record. Changes of an
 action profile are written before native code runs.
 """
 
@@ -35,7 +35,7 @@ class TableMirror:
         self.default_set()
         for entry in table.entries():
             self.inserted(entry)
-        table.watcher = self
+        table.watchers.append(self)
 
     def inserted(self, entry: Entry) -> None:
         self._records.insert(entry, self._part(entry))

@@ -77,6 +77,17 @@ class Instances:
     def variable(self, name: str, t: Type) -> ir.Var:
         return ir.Var(t, name, next(self._ids))
 
+    def hidden_register(self, name: str, t: Type) -> ir.ExternInstance:
+        """Return the register of one cell with a name, made on first use; it is in no P4Info."""
+        for instance in self.externs:
+            if instance.name == name:
+                return instance
+        made = ir.ExternInstance(
+            ir.HIDDEN_REGISTER, name, [t], [1], kind="register", roles=("size",)
+        )
+        self.externs.append(made)
+        return made
+
     def unsupported(self, span: Span, message: str, hint: str = "") -> None:
         """Report what our architectures do not support; another architecture may."""
         if self.natives is not None:

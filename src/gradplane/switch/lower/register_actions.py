@@ -23,6 +23,7 @@ from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import BOOL, Bits, Type, Void, bit_width
 from gradplane.switch.lower import register_cells
 from gradplane.switch.lower.instance_scope import AbstractMethod, Binding
+from gradplane.switch.lower.register_indices import FIRST, NUMBER, OWN_INDEX, OwnIndex
 from gradplane.switch.lower.type_erasure import erase
 from gradplane.switch.syntax import ast
 
@@ -46,14 +47,15 @@ class RegisterActionCall:
     def lower(self) -> ir.Expr | None:
         """Emit the call; return its value if it has one."""
         name = self.info.name
-        if name == "execute":
+        if name == "execute" or name in OWN_INDEX:
             return self._execute()
         if name == "predicate":
             return self._predicate()
         if name in _PARTS:
             return self._extreme()
         what = f"{self.instance.type}.{name} is not implemented"
-        self.body.p.unsupported(self.e.span, what, "implemented: execute, predicate, min8, ...")
+        known = "implemented: execute, execute_log, push, pop, enqueue, dequeue, predicate, ..."
+        self.body.p.unsupported(self.e.span, what, known)
         return None if isinstance(self.info.signature.result, Void) else build.zero(self._result())
 
     def _result(self) -> Type:
@@ -70,6 +72,9 @@ class RegisterActionCall:
         values, _ = body.argument_values(info)
         given = dict(zip((p.name for p in info.signature.params), values, strict=True))
         index = given.pop("index", None)
+        if info.name in OWN_INDEX:
+            results = self._at_own_index(register, method)
+            return self._given_out(results, list(given.values()))
         if register.kind == "register" and not isinstance(index, ir.Expr):
             what = f"{self.instance.name}.execute needs the index of a cell"
             body.p.unsupported(self.e.span, what)
@@ -81,11 +86,55 @@ class RegisterActionCall:
         with body.into(block.body):
             results = self._access(register, place, method)
         body.emit(block, self.e.span)
-        result = body.variable(info.name, self._result())
+        return self._given_out(results, list(given.values()))
+
+    def _given_out(self, results: list[ir.Var], targets: list[Binding | None]) -> ir.Var:
+        """Return the first result as the call's value; assign the others to its out arguments."""
+        body = self.body
+        result = body.variable(self.info.name, self._result())
         if results:
             body.emit(ir.Assign(result, build.cast(result.type, results[0])), self.e.span)
-        self._copy_out(list(given.values()), results[1:])
+        self._copy_out(targets, results[1:])
         return result
+
+    def _at_own_index(self, register: ir.ExternInstance, method: AbstractMethod) -> list[ir.Var]:
+        """Emit an access to the cell that the register's own numbers choose.
+
+        Return the variables with its results. A full or empty register runs `overflow` or
+        `underflow`, without a cell, if the program has it.
+        """
+        body, name = self.body, self.info.name
+        plan = OwnIndex(register.number("size"), name)
+        held = {part: body.variable(part, NUMBER) for part in plan.parts}
+        for part, var in held.items():
+            owner = body.p.hidden_register(f"{register.name}.${part}", NUMBER)
+            body.emit(ir.CallExtern(owner, "read", [FIRST], ["in"], var), self.e.span)
+        formals = self._formals(method)[1:]
+        merged = [body.spill(ir.Zero(erase(substitute(t, method.env.types)))) for t in formals]
+        index = body.spill(plan.index(held), "index")
+        branches: list[list[ir.Stmt]] = [[], []]
+        block = ir.Block([], "access", self.instance)
+        with body.into(branches[0]):
+            with body.into(block.body):
+                results = self._access(register, [index], method)
+            body.emit(block, self.e.span)
+            self._merge(merged, results)
+            for part, value in plan.after(held).items():
+                owner = body.p.hidden_register(f"{register.name}.${part}", NUMBER)
+                args = [FIRST, build.cast(NUMBER, value)]
+                body.emit(ir.CallExtern(owner, "write", args, ["in", "in"]), self.e.span)
+        other = body.p.methods.get((self.instance, plan.otherwise))
+        if other is not None:
+            with body.into(branches[1]):
+                variables = self._run(other, None)
+                outs = zip(other.decl.params, variables, strict=True)
+                self._merge(merged, [v for p, v in outs if p.direction == "out"])
+        body.emit(ir.If(plan.possible(held), *branches), self.e.span)
+        return merged
+
+    def _merge(self, targets: list[ir.Var], results: list[ir.Var]) -> None:
+        for target, result in zip(targets, results, strict=False):
+            self.body.emit(ir.Assign(target, build.cast(target.type, result)), self.e.span)
 
     def _access(
         self, register: ir.ExternInstance, place: list[ir.Expr], method: AbstractMethod
@@ -94,19 +143,7 @@ class RegisterActionCall:
         body, cell_type = self.body, register.type_args[0]
         cell = body.variable("cell", cell_type)
         body.emit(ir.CallExtern(register, "read", [*place], ["in"] * len(place), cell), self.e.span)
-        env = method.env.inner()
-        variables: list[ir.Var] = []
-        for param, formal in zip(method.decl.params, self._formals(method), strict=True):
-            var = body.variable(param.name, erase(substitute(formal, env.types)))
-            env.bind(param, var)
-            variables.append(var)
-        value, *results = variables
-        body.emit(ir.Assign(value, register_cells.unpacked(value.type, self._sized(cell, value))))
-        for var in results:
-            body.emit(ir.Assign(var, ir.Zero(var.type)))
-        assert method.decl.body is not None
-        with body.scope(env), body.returns(None):
-            body.stmts(method.decl.body.body)
+        value, *results = self._run(method, cell)
         whole = register_cells.packed(value)
         if bit_width(value.type) != bit_width(cell_type):
             whole = build.cast(Bits(bit_width(cell_type) or 1), whole)
@@ -114,6 +151,27 @@ class RegisterActionCall:
         directions = ["in"] * (len(place) + 1)
         body.emit(ir.CallExtern(register, "write", [*place, written], directions), self.e.span)
         return results
+
+    def _run(self, method: AbstractMethod, cell: ir.Var | None) -> list[ir.Var]:
+        """Emit a method; return the variables of its parameters. The first one begins with the
+        cell's value, the others with 0."""
+        body = self.body
+        env = method.env.inner()
+        variables: list[ir.Var] = []
+        for param, formal in zip(method.decl.params, self._formals(method), strict=True):
+            var = body.variable(param.name, erase(substitute(formal, env.types)))
+            env.bind(param, var)
+            variables.append(var)
+        for at, var in enumerate(variables):
+            if at == 0 and cell is not None:
+                value = register_cells.unpacked(var.type, self._sized(cell, var))
+                body.emit(ir.Assign(var, value))
+            else:
+                body.emit(ir.Assign(var, ir.Zero(var.type)))
+        assert method.decl.body is not None
+        with body.scope(env), body.returns(None):
+            body.stmts(method.decl.body.body)
+        return variables
 
     def _formals(self, method: AbstractMethod) -> list[Type]:
         signature = self.body.p.checker.calls.signature(method.decl)

@@ -107,7 +107,9 @@ class _Builder:
         self.digests = digest_calls(program)
         masks = {key.mask for table in program.tables for key in table.keys}
         self.externs = [
-            e for e in program.externs if e.user_extern is None and e not in masks
+            e
+            for e in program.externs
+            if e.user_extern is None and e not in masks and e.type != ir.HIDDEN_REGISTER
         ]  # P4Info has no kind for user-defined ones
         self.tables = _applied(program)
         used = {ref.action.name for table in self.tables for ref in table.actions}

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from finsy.proto import p4r
-from google.protobuf.json_format import MessageToJson, Parse, ParseError
+from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
 
-from gradplane.switch.p4runtime.pipeline import Pipeline
+from gradplane.switch.p4runtime.pipeline import Pipeline, RunningSwitch
 from gradplane.switch.p4runtime.read import read
 from gradplane.switch.p4runtime.status_errors import BatchError, RpcError
 from gradplane.switch.p4runtime.write import write
+from gradplane.switch.runtime.control_errors import TableError
 from gradplane.switch.runtime.entries import ActionData
+from gradplane.switch.runtime.match_table import MatchTable
+from gradplane.switch.runtime.pipe_scopes import Groups
+from gradplane.switch.runtime.state import PipeState
 
 # Ordered so that an entity comes after those it refers to.
 _INSERTED = (
@@ -46,44 +53,79 @@ def carry_over(old: Pipeline, new: Pipeline) -> None:
     Raises RpcError INVALID_ARGUMENT if the new program has no place for some of it.
     """
     try:
-        _restore(new, list(_updates(old)), set(old.state.tables))
-    except RpcError as error:
+        pipes = {pipe: list(found) for pipe, found in pipe_updates(old).items()}
+        scopes = old.state.scopes.own
+        _restore(new, list(_updates(old)), set(old.state.tables), scopes, pipes)
+    except (RpcError, TableError) as error:
         what = f"the new program has no place for state of the old one: {error.message}"
         raise RpcError("INVALID_ARGUMENT", what) from error
     _keep_meters_and_times(old, new)
 
 
 def saved_state(p: Pipeline) -> str:
-    """Return the state of a pipeline as a WriteRequest in JSON; the caller holds its lock.
+    """Return the state of a pipeline in JSON; the caller holds its lock.
 
-    That is all that a controller can write. Tokens in meters' buckets and times are not in it.
+    That is all that a controller can write: a WriteRequest and, where pipes of a chip differ from
+    the first one, `scopes`, the groups of pipes by name, and `pipes`, a WriteRequest for each.
+    Tokens in meters' buckets and times are not in it.
     """
-    state = p4r.WriteRequest(updates=_updates(p))
-    text: str = MessageToJson(state, preserving_proto_field_name=True)
-    return text
+    state = _plain(_updates(p))
+    pipes = {str(pipe): _plain(found) for pipe, found in pipe_updates(p).items()}
+    if p.state.scopes.differ:
+        state["scopes"] = p.state.scopes.own
+    if any(pipes.values()):
+        state["pipes"] = pipes
+    return json.dumps(state, indent=2)
 
 
 def load_state(new: Pipeline, text: str) -> None:
     """Write saved state into the fresh `new`. Raises RpcError INVALID_ARGUMENT."""
-    request = p4r.WriteRequest()
     try:
-        Parse(text, request)
-    except ParseError as error:
+        state = json.loads(text)
+        scopes, pipes = state.pop("scopes", {}), state.pop("pipes", {})
+        whole = ParseDict(state, p4r.WriteRequest())
+        others = {int(pipe): ParseDict(one, p4r.WriteRequest()) for pipe, one in pipes.items()}
+    except (ParseError, ValueError, AttributeError, TypeError) as error:
         raise RpcError("INVALID_ARGUMENT", f"this is no saved state: {error}") from error
     try:
-        _restore(new, request.updates, set(new.state.tables))
-    except RpcError as error:
+        found = {pipe: one.updates for pipe, one in others.items()}
+        _restore(new, whole.updates, set(new.state.tables), scopes, found)
+    except (RpcError, TableError) as error:
         what = f"the program has no place for the saved state: {error.message}"
         raise RpcError("INVALID_ARGUMENT", what) from error
 
 
-def _restore(new: Pipeline, updates: Sequence[p4r.Update], tables: set[str]) -> None:
-    """Apply updates in place of the source's entries in `tables`; raise RpcError for the first."""
-    for name, table in new.state.tables.items():
-        if name in tables and not table.table.const_entries:
+def _plain(updates: Iterable[p4r.Update]) -> dict[str, Any]:
+    request = p4r.WriteRequest(updates=updates)
+    found: dict[str, Any] = MessageToDict(request, preserving_proto_field_name=True)
+    return found
+
+
+def _restore(
+    new: Pipeline,
+    updates: Sequence[p4r.Update],
+    tables: set[str],
+    scopes: Mapping[str, Groups],
+    pipes: Mapping[int, Sequence[p4r.Update]],
+) -> None:
+    """Apply updates in place of the source's entries in `tables`; raise RpcError for the first.
+
+    scopes: the groups of pipes that share something, by name. pipes: the updates of other pipes.
+    """
+    there = new.state.scopes
+    for name, groups in scopes.items():
+        if not there.has(name):
+            raise RpcError("NOT_FOUND", f"there is no table or extern {name}")
+        there.set(name, groups)
+    for table in there.every("tables"):
+        if table.table.name in tables and not table.table.const_entries:
             table.clear()
     try:
         write(new, updates)
+        for pipe, found in pipes.items():
+            if not 0 < pipe < len(there.pipes):
+                raise RpcError("NOT_FOUND", f"there is no pipe {pipe}")
+            write(_in_pipe(new, pipe), found)
     except BatchError as error:
         first = next(e for e in error.errors if e is not None)
         raise first from error
@@ -91,21 +133,92 @@ def _restore(new: Pipeline, updates: Sequence[p4r.Update], tables: set[str]) -> 
 
 def _keep_meters_and_times(old: Pipeline, new: Pipeline) -> None:
     """Copy what cannot be written: tokens in buckets, counts per colour, times of the last hit."""
-    for name, meter in new.state.meters.items():
-        former = old.state.meters.get(name)
-        if former is not None and former.size == meter.size:
-            meter.memory[:] = former.memory
-    for name, table in new.state.tables.items():
-        if name not in old.state.tables:
-            continue
-        before = old.state.tables[name]
-        table.default_meter.restore(before.default_meter.cells)
-        for entry in before.entries():
-            found = table.find(entry.matches, entry.priority)
-            if found is not None:
-                found.meter.restore(entry.meter.cells)
-                found.last_hit_ns = entry.last_hit_ns
-                found.idle_reported_ns = entry.idle_reported_ns
+    for before, after in zip(old.state.scopes.pipes, new.state.scopes.pipes, strict=False):
+        for name, meter in after.meters.items():
+            former = before.meters.get(name)
+            if former is not None and former.size == meter.size:
+                meter.memory[:] = former.memory
+        for name, table in after.tables.items():
+            if name in before.tables:
+                _keep_times(before.tables[name], table)
+
+
+def _keep_times(before: MatchTable, table: MatchTable) -> None:
+    table.default_meter.restore(before.default_meter.cells)
+    for entry in before.entries():
+        found = table.find(entry.matches, entry.priority)
+        if found is not None:
+            found.meter.restore(entry.meter.cells)
+            found.last_hit_ns = entry.last_hit_ns
+            found.idle_reported_ns = entry.idle_reported_ns
+
+
+# -- pipes of a chip ------------------------------------------------------------------------------
+
+
+class _PipeSwitch:
+    """A running switch, with the state of one pipe."""
+
+    def __init__(self, switch: RunningSwitch, pipe: int) -> None:
+        self._switch = switch
+        self.state = PipeState(switch.state, pipe)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._switch, name)
+
+
+def _in_pipe(p: Pipeline, pipe: int) -> Pipeline:
+    return replace(p, switch=_PipeSwitch(p.switch, pipe))
+
+
+def pipe_updates(p: Pipeline) -> dict[int, Iterator[p4r.Update]]:
+    """Return the updates, by pipe, that make the other pipes of a chip differ from the first."""
+    return {pipe: _updates_of_pipe(p, pipe) for pipe in range(1, len(p.state.scopes.pipes))}
+
+
+def _updates_of_pipe(whole: Pipeline, pipe: int) -> Iterator[p4r.Update]:
+    p, scopes = _in_pipe(whole, pipe), whole.state.scopes
+
+    def own(names: Mapping[int, Any]) -> list[int]:
+        """Return the ids of what this pipe has and no pipe before it."""
+        return [
+            number for number, known in names.items()
+            if any(pipes[0] == pipe for pipes in scopes.groups(known.name))
+        ]  # fmt: skip
+
+    catalog = p.catalog
+    queries = [
+        *(p4r.Entity(action_profile_member=p4r.ActionProfileMember(action_profile_id=i))
+          for i in own(catalog.profiles)),
+        *(p4r.Entity(action_profile_group=p4r.ActionProfileGroup(action_profile_id=i))
+          for i in own(catalog.profiles)),
+        *(p4r.Entity(table_entry=p4r.TableEntry(
+            table_id=i, counter_data=p4r.CounterData(), meter_config=p4r.MeterConfig()))
+          for i in own(catalog.tables)),
+    ]  # fmt: skip
+    for entity in _entities(p, queries):
+        if not (entity.HasField("table_entry") and entity.table_entry.is_const):
+            yield p4r.Update(type=p4r.Update.INSERT, entity=entity)
+    cells = [
+        *(p4r.Entity(counter_entry=p4r.CounterEntry(counter_id=i)) for i in own(catalog.counters)),
+        *(p4r.Entity(meter_entry=p4r.MeterEntry(meter_id=i)) for i in own(catalog.meters)),
+        *(
+            p4r.Entity(value_set_entry=p4r.ValueSetEntry(value_set_id=i))
+            for i in own(catalog.value_sets)
+        ),
+    ]
+    tables = set(own(catalog.tables))
+    cells += [q for q in _changed_defaults(p) if q.table_entry.table_id in tables]
+    for entity in _entities(p, cells):
+        if not _is_zero(entity):
+            yield p4r.Update(type=p4r.Update.MODIFY, entity=entity)
+    registers = [p4r.Entity(register_entry=p4r.RegisterEntry())]
+    for entity, first in zip(_entities(p, registers), _entities(whole, registers), strict=True):
+        if entity != first:
+            yield p4r.Update(type=p4r.Update.MODIFY, entity=entity)
+
+
+# -- the updates of a pipeline --------------------------------------------------------------------
 
 
 def _updates(old: Pipeline) -> Iterator[p4r.Update]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from gradplane.switch.ir.types import Type
 from gradplane.switch.runtime.entries import Entry
+
+if TYPE_CHECKING:
+    from gradplane.switch.runtime.match_table import MatchTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +34,11 @@ class Digest:
 
 @dataclass(frozen=True, slots=True)
 class IdleNotice:
-    """An entry that no packet hit for its idle timeout."""
+    """An entry that no packet hit for its idle timeout; `holder` is the table that has it."""
 
     table: str
     entry: Entry
+    holder: MatchTable | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

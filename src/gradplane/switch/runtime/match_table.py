@@ -73,7 +73,7 @@ class MatchTable:
         self._handles = Handles()
         self._serial = 0
         self._index: Index | None = None  # made for the first lookup: compiled code needs none
-        self.watcher: Watcher | None = None
+        self.watchers: list[Watcher] = []
         self.default = self._source_default
         self._load()
 
@@ -83,6 +83,12 @@ class MatchTable:
     def entries(self) -> Iterator[Entry]:
         """Iterate over all entries, oldest first."""
         return iter(list(self._entries.values()))
+
+    @property
+    def has_added_entries(self) -> bool:
+        """Whether there are entries that the source does not have."""
+        own = {self._identity(e.matches, e.priority) for e in self._source_entries()}
+        return not self._entries.keys() <= own
 
     def find(self, matches: Sequence[Match], priority: int = 0) -> Entry | None:
         """Return the entry of this identity; raises TableError for matches that cannot be."""
@@ -121,8 +127,8 @@ class MatchTable:
         self._check_target(entry.action)
         found.action, found.metadata = entry.action, entry.metadata
         found.idle_timeout_ns = entry.idle_timeout_ns
-        if self.watcher is not None:
-            self.watcher.modified(found)
+        for watcher in self.watchers:
+            watcher.modified(found)
 
     def delete(self, entry: Entry) -> None:
         """Remove the entry of the same identity."""
@@ -132,8 +138,8 @@ class MatchTable:
         self._handles.remove(found)
         if self._index is not None:
             self._index.remove(found)
-        if self.watcher is not None:
-            self.watcher.deleted(found)
+        for watcher in self.watchers:
+            watcher.deleted(found)
 
     def clear(self) -> None:
         """Remove all entries but the constant ones."""
@@ -175,8 +181,8 @@ class MatchTable:
         if action is not None:
             self.actions.check(action, forbidden="tableonly")
         self.default = action or self._source_default
-        if self.watcher is not None:
-            self.watcher.default_set()
+        for watcher in self.watchers:
+            watcher.default_set()
 
     def resolve(self, target: EntryAction, selection: int = 0) -> ActionData:
         """Return the action that an entry runs; the hash `selection` chooses a group's member.
@@ -246,8 +252,8 @@ class MatchTable:
         self._handles.add(entry)
         if self._index is not None:
             self._index.insert(entry)
-        if self.watcher is not None:
-            self.watcher.inserted(entry)
+        for watcher in self.watchers:
+            watcher.inserted(entry)
 
     def _existing(self, entry: Entry) -> Entry:
         found = self.find(entry.matches, entry.priority)

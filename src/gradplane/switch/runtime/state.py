@@ -6,26 +6,29 @@ import time
 from collections import Counter as Tally
 from collections import deque
 from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.runtime.arrays import Counter, Register, make_registers
+from gradplane.switch.runtime.arrays import Register, make_registers
 from gradplane.switch.runtime.control_messages import IdleNotice, Message
 from gradplane.switch.runtime.counting_dict import WatchedDict
 from gradplane.switch.runtime.crcs import STANDARD, CustomCrc, custom_crcs
+from gradplane.switch.runtime.dynamic_hashes import DynamicHash
 from gradplane.switch.runtime.entries import Entry
-from gradplane.switch.runtime.filters import Filter
 from gradplane.switch.runtime.links import Links
 from gradplane.switch.runtime.match_table import MatchTable
-from gradplane.switch.runtime.meters import Meter
 from gradplane.switch.runtime.multicast_nodes import MulticastNodes
-from gradplane.switch.runtime.profiles import ActionProfile
+from gradplane.switch.runtime.pipe_scopes import PipeScopes, make_resources
 from gradplane.switch.runtime.replicas import CloneSession, Replica
 from gradplane.switch.runtime.rng import Rng
-from gradplane.switch.runtime.valuesets import ParserValueSet
 
 Clock = Callable[[], int]
+
+QueueChange = Callable[[int, int, int], None]
+"""Called with a port, a priority and the queue's length, when that has changed."""
 
 EXCLUSIONS = 512  # level 2 exclusion ids
 DROP_PORT = 511  # simple_switch's own choice
@@ -39,7 +42,9 @@ class State:
     ports are down. `cpu_port`: the switch's, for architectures that copy packets to it. pipes: of a
     chip, each of which has cells of its own in registers. port_metadata: how many ports have
     metadata, and how many bytes, which `port_metadata` then holds. `pruned`: the ports that a level
-    2 exclusion id leaves out. `global_rid`: the replication id that stands for all in exclusion."""
+    2 exclusion id leaves out. `scopes`: the tables and externs of each pipe; `tables`, `counters`
+    and so on are the first pipe's. `global_rid`: the replication id that stands for all in
+    exclusion."""
 
     def __init__(
         self,
@@ -68,14 +73,12 @@ class State:
         self.port_metadata = np.zeros(port_metadata, dtype=np.uint8)
         self.pruned = np.zeros((EXCLUSIONS, port_metadata[0]), dtype=np.uint8)
         self.global_rid: int | None = None
-        self.counters = {i.name: _counter(i) for i in by_kind.get("counter", [])}
-        self.meters = {i.name: _meter(i) for i in by_kind.get("meter", [])}
-        filters = by_kind.get("lpf", []) + by_kind.get("wred", [])
-        self.filters = {i.name: Filter(i.name, i.number("size")) for i in filters}
-        profiles = by_kind.get("action_profile", []) + by_kind.get("action_selector", [])
-        self.profiles = {i.name: _profile(i, self.links) for i in profiles}
-        self.tables = {t.name: MatchTable(t, self._profile_of(t), clock) for t in program.tables}
-        self.value_sets = {v.name: ParserValueSet(v) for v in program.value_sets}
+        self.scopes = PipeScopes(partial(make_resources, program, self.links, clock), pipes)
+        first = self.scopes.pipes[0]
+        self.tables, self.profiles = first.tables, first.profiles
+        self.counters, self.meters, self.filters = first.counters, first.meters, first.filters
+        self.value_sets = first.value_sets
+        self.hashes = {i.name: DynamicHash(i.name) for i in by_kind.get("hash", [])}
         self.multicast: WatchedDict[int, list[Replica]] = WatchedDict()
         self.clone_sessions: WatchedDict[int, CloneSession] = WatchedDict()
         self.nodes = MulticastNodes(self.multicast, self.clone_sessions)
@@ -85,6 +88,7 @@ class State:
         self.messages: deque[Message] = deque(maxlen=MESSAGES_KEPT)
         self.listener: Callable[[Message], None] | None = None
         self.drops: Tally[str] = Tally()  # packets dropped, by reason
+        self.queue_changed: QueueChange = _nothing
 
     def report(self, message: Message) -> None:
         """Hand a message to the listener (the switch's lock is held), or keep it for
@@ -96,24 +100,19 @@ class State:
 
     def reset(self) -> None:
         """Reset everything to the program's start but time and random numbers."""
-        for table in self.tables.values():
+        for table in self.scopes.every("tables"):
             table.reset()
-        for profile in self.profiles.values():
-            profile.clear()
+        for kind in ("profiles", "counters", "meters", "filters", "value_sets"):
+            for cells in self.scopes.every(kind):
+                cells.clear()
         for register in self.registers.values():
             register.clear()
-        for counter in self.counters.values():
-            counter.clear()
-        for meter in self.meters.values():
-            meter.clear()
-        for filter in self.filters.values():
-            filter.clear()
-        for value_set in self.value_sets.values():
-            value_set.replace([])
         self.nodes.clear()
         self.port_metadata.fill(0)
         self.pruned.fill(0)
         self.global_rid = None
+        for hash in self.hashes.values():
+            hash.set(None)
         for crc in self.crcs.values():
             crc.set(STANDARD[crc.width])
 
@@ -128,36 +127,37 @@ class State:
     def check_idle(self) -> None:
         """Report each entry that has been idle for its timeout since its last hit or notice."""
         now = self.clock()
-        for name, entry in self._timed():
+        for table, entry in self._timed():
             if now - max(entry.last_hit_ns, entry.idle_reported_ns) >= entry.idle_timeout_ns:
                 entry.idle_reported_ns = now
-                self.report(IdleNotice(name, entry))
+                self.report(IdleNotice(table.table.name, entry, table))
 
     def pipe_registers(self, name: str) -> list[Register]:
         """Return a register in each pipe; one item where the architecture has no pipes."""
         return [registers[name] for registers in self._pipe_registers]
 
-    def _timed(self) -> Iterator[tuple[str, Entry]]:
-        for name, table in self.tables.items():
+    def _timed(self) -> Iterator[tuple[MatchTable, Entry]]:
+        for table in self.scopes.every("tables"):
             if table.table.support_timeout:
                 for entry in table.entries():
                     if entry.idle_timeout_ns:
-                        yield name, entry
-
-    def _profile_of(self, table: ir.Table) -> ActionProfile | None:
-        return self.profiles[table.implementation.name] if table.implementation else None
+                        yield table, entry
 
 
-def _counter(instance: ir.ExternInstance) -> Counter:
-    return Counter(instance.name, instance.number("size"), instance.word("unit"))
+def _nothing(port: int, priority: int, length: int) -> None:
+    """Ignore a queue's length: most programs do not see it before egress."""
 
 
-def _meter(instance: ir.ExternInstance) -> Meter:
-    return Meter(instance.name, instance.number("size"), instance.word("unit"))
+class PipeState(State):
+    """The state of a switch as the packets of one pipe see it."""
 
+    def __init__(self, state: State, pipe: int) -> None:
+        self._state = state
+        own = state.scopes.pipes[pipe]
+        self.tables, self.profiles = own.tables, own.profiles
+        self.counters, self.meters, self.filters = own.counters, own.meters, own.filters
+        self.value_sets = own.value_sets
+        self.registers = state._pipe_registers[pipe]
 
-def _profile(instance: ir.ExternInstance, links: Links) -> ActionProfile:
-    if instance.kind == "action_profile":
-        return ActionProfile(instance.name, instance.number("size"))
-    algorithm, width = instance.word("algorithm"), instance.number("width")
-    return ActionProfile(instance.name, instance.number("size"), algorithm, width, links)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._state, name)

@@ -27,6 +27,10 @@ class ParserValueSet:
             )
         self.members = [self._canonical(member) for member in members]
 
+    def clear(self) -> None:
+        """Remove all members."""
+        self.members = []
+
     def contains(self, key: Sequence[int]) -> bool:
         """Return whether one of the members matches."""
         return any(self._matches(member, key) for member in self.members)

@@ -7,7 +7,7 @@ definitions in p4lang/p4c. `chips.py` has what differs between the two chips.
 from __future__ import annotations
 
 from gradplane.switch.arch.architecture import Architecture, Implementation
-from gradplane.switch.ir.nodes import REGISTER_ACTION, InstanceKind
+from gradplane.switch.ir.nodes import HIDDEN_REGISTER, REGISTER_ACTION, InstanceKind
 
 
 def _load() -> Implementation:
@@ -40,6 +40,7 @@ ARCHITECTURE = Architecture(
         "DirectRegister": InstanceKind("direct_register", ("initial",)),
         "RegisterParam": InstanceKind("register", ("initial",)),
         **{name: InstanceKind(REGISTER_ACTION) for name in _REGISTER_ACTIONS},
+        HIDDEN_REGISTER: InstanceKind("register"),
         "Counter": InstanceKind("counter", ("size", "unit")),
         "DirectCounter": InstanceKind("direct_counter", ("unit",)),
         "Meter": InstanceKind("meter", named={"size": "size", "type": "unit", **_COLOURS}),

@@ -92,6 +92,8 @@ EXTERNS: Externs = {
     ("DirectRegister", "read"): arrays.DIRECT_REGISTER_READ,
     ("DirectRegister", "write"): arrays.DIRECT_REGISTER_WRITE,
     ("RegisterParam", "read"): arrays.register_read(index=0),
+    (ir.HIDDEN_REGISTER, "read"): arrays.register_read(index=0),
+    (ir.HIDDEN_REGISTER, "write"): arrays.REGISTER_WRITE,
     ("Counter", "count"): arrays.count(adjust=1),
     ("DirectCounter", "count"): arrays.count_direct(adjust=0),
     ("Meter", "execute"): arrays.meter_execute(

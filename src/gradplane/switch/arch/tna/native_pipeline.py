@@ -32,10 +32,18 @@ from gradplane.switch.ir.types import Header, bit_width
 from gradplane.switch.jit import native_vectors
 from gradplane.switch.jit.entry_points import ARRIVE, NODE_META, WAITING
 from gradplane.switch.jit.expressions import Expressions, Unit
-from gradplane.switch.jit.externs import ALL_REGISTERS, REGISTERS, Externs
+from gradplane.switch.jit.externs import (
+    ALL_PIPES,
+    ALL_REGISTERS,
+    REGISTERS,
+    RUNNING_PIPE,
+    Externs,
+    pipe_words,
+)
 from gradplane.switch.jit.header_codecs import HeaderCodecs
 from gradplane.switch.jit.llvm_text import Function, Operand
 from gradplane.switch.jit.packet_context import NONE
+from gradplane.switch.jit.table_layout import DIRECT
 from gradplane.switch.jit.traffic_manager import Traffic
 from gradplane.switch.jit.value_layout import scalar_width
 from gradplane.switch.runtime.egress_queues import QUEUES
@@ -68,6 +76,11 @@ class TnaTraffic(Traffic):
         self.meta_size = self.chip.port_metadata
         self.front = _size(self.chip.egress_header)
         externs.pipes_have_registers = bool(externs.register_places)
+        own = [
+            self.module.word(name) for name in pipe_words(program, externs.tables.shapes.values())
+        ]
+        self.pipe_words = range(own[0], own[-1] + 1)
+        assert list(self.pipe_words) == own, own
         self.pipes = [
             _NativePipe(self, package, number) for number, package in enumerate(pipelines(program))
         ]
@@ -95,10 +108,13 @@ class TnaTraffic(Traffic):
     def _in_pipe(
         self, f: Function, port: Operand, name: str, args: list[tuple[str, Operand]]
     ) -> None:
-        """Call a function of the pipe that a port belongs to, with the pipe's registers."""
+        """Call a function of the pipe that a port belongs to, with the pipe's tables and registers.
+
+        The functions are not inlined: state words do not change while one of them runs."""
         number = f.binary("lshr", "i64", port, PIPE_BITS)
+        pipe = f.binary("urem", "i64", number, self.chip.pipes)
+        self._enter(f, pipe)
         if self.externs.pipes_have_registers:
-            pipe = f.binary("urem", "i64", number, self.chip.pipes)
             place = f.binary("mul", "i64", pipe, self.externs.register_bytes)
             f.store("ptr", f.add(f.word(ALL_REGISTERS), place), f.word_address(REGISTERS), 8)
         if len(self.pipes) == 1:
@@ -112,6 +128,17 @@ class TnaTraffic(Traffic):
             f.call("void", f"pipe{i}.{name}.pass", *args)
             f.go(end)
         f.at(end)
+
+    def _enter(self, f: Function, pipe: Operand) -> None:
+        """Put the pipe's words in place, if the pipes have tables or externs of their own."""
+        words = f.word(ALL_PIPES, fixed=False)
+        differ = f.compare("ne", "ptr", words, "null")
+        other = f.compare("ne", "i64", f.word(RUNNING_PIPE, "i64", fixed=False), pipe)
+        with f.when(_both(f, differ, other)):
+            size = 8 * len(self.pipe_words)
+            own = f.add(words, f.binary("mul", "i64", pipe, size))
+            f.copy(f.word_address(DIRECT), own, size)
+            f.store("i64", pipe, f.word_address(RUNNING_PIPE), 8)
 
     # -- the traffic manager --------------------------------------------------------------------
 

@@ -8,7 +8,8 @@ copy; then, unless the packet is resubmitted, the unicast copy, those of both mu
 the copy to the CPU.
 
 Times are in nanoseconds since the switch started. A pipe beyond the last of several pipelines runs
-the pipeline of its number modulo theirs. Each pipe has registers of its own.
+the pipeline of its number modulo theirs. Each pipe has registers of its own, and the tables and
+externs that its scopes give it (runtime/pipe_scopes.py).
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from gradplane.switch.arch.tna.chips import (
     Chip,
     chip_of,
 )
+from gradplane.switch.arch.tna.ghost import Ghost, ghost_of, run_ghosts
 from gradplane.switch.arch.tna.layouts import EGRESS, INGRESS, layout, pipelines
 from gradplane.switch.arch.tna.parser_errors import flags_of, reads_errors
 from gradplane.switch.interp.packet import Layout as FieldLayout
@@ -38,6 +40,7 @@ from gradplane.switch.ir.types import Header
 from gradplane.switch.runtime.egress_queues import QUEUES, QueueTimes
 from gradplane.switch.runtime.packet_passes import Arrival
 from gradplane.switch.runtime.replicas import Replica
+from gradplane.switch.runtime.state import PipeState, State
 
 TIME_MASK = (1 << 48) - 1
 DROPPED, NO_DESTINATION = "drop_ctl is set", "ingress: no destination"
@@ -77,6 +80,7 @@ class _Pipe:
     ingress: Blocks
     egress: Blocks
     keeps_errors: bool
+    ghost: Ghost | None
 
 
 class _FrontHeader:
@@ -98,13 +102,26 @@ class TnaModel(Model[list[_Pipe]]):
         return chip_of(self.program)
 
     def compiled(self, kind: Callable[..., Statements]) -> list[_Pipe]:
-        return [self._pipe(kind, package) for package in pipelines(self.program)]
+        packages, state = pipelines(self.program), self.state
+        if any("ghost" in package.args for package in packages):
+            state.queue_changed = self._queue_changed
+        if not state.scopes.differ:
+            return [self._pipe(kind, package, state) for package in packages]
+        return [
+            self._pipe(kind, packages[pipe % len(packages)], PipeState(state, pipe))
+            for pipe in range(self.chip.pipes)
+        ]
 
-    def _pipe(self, kind: Callable[..., Statements], package: ir.Package) -> _Pipe:
-        compiler = self.block_compiler(kind)
+    def _pipe(self, kind: Callable[..., Statements], package: ir.Package, state: State) -> _Pipe:
+        compiler = self.block_compiler(kind, state)
         ingress = Blocks(compiler, package, layout(package, INGRESS))
         egress = Blocks(compiler, package, layout(package, EGRESS))
-        return _Pipe(ingress, egress, reads_errors(package))
+        ghost = ghost_of(package, self.block_compiler(kind, state))
+        return _Pipe(ingress, egress, reads_errors(package), ghost)
+
+    def _queue_changed(self, port: int, priority: int, length: int) -> None:
+        ghosts = [pipe.ghost for pipe in self._plain]
+        run_ghosts(ghosts, self.state, self.chip.pipes, port, priority, length)
 
     def new_pass(self, pipeline: list[_Pipe], events: list[TraceEvent] | None) -> _Pass:
         return _Pass(self, pipeline, events)

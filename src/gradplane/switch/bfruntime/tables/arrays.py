@@ -66,7 +66,7 @@ class ArrayTable(ControlTable):
         for i in range(self.schema.size):
             yield {name: (i,)}, self.read(scope, i)
 
-    def usage(self) -> int:
+    def usage(self, scope: Scope) -> int:
         return self.schema.size
 
     def _index(self, key: Key) -> int:
@@ -94,6 +94,11 @@ class CounterTable(ArrayTable):
 
     def initialise(self, scope: Scope, index: int) -> Undo:
         return self.write(scope, index, Data(None, {PACKETS: 0, BYTES: 0}))
+
+
+def sum_of_counts(found: Sequence[Data]) -> Data:
+    """Return what several counters have counted together."""
+    return Data(None, {n: sum(data.values[n] for data in found) for n in (PACKETS, BYTES)})
 
 
 class MeterTable(ArrayTable):

@@ -79,15 +79,15 @@ class ControlTable:
         """Yield all entries."""
         raise self.refused("entries cannot be read")
 
-    def usage(self) -> int:
+    def usage(self, scope: Scope) -> int:
         """Return how many entries there are."""
         raise self.refused("it has no usage")
 
-    def handle(self, key: Key) -> int:
+    def handle(self, scope: Scope, key: Key) -> int:
         """Return an entry's handle. Raises RpcError NOT_FOUND."""
         raise self.refused("its entries have no handles")
 
-    def key_of(self, handle: int) -> Key:
+    def key_of(self, scope: Scope, handle: int) -> Key:
         """Return the key of the entry with a handle. Raises RpcError NOT_FOUND."""
         raise self.refused("its entries have no handles")
 
@@ -108,6 +108,9 @@ class ControlTable:
 
     def operate(self, name: str) -> None:
         """Carry out an operation of the schema. State is always current, so most have no effect."""
+
+    def follow(self, other: ControlTable) -> None:
+        """Take over the attributes of the same table in other pipes."""
 
     def attribute(self, name: str, message: Any) -> None:
         """Write the value of an attribute into a message; `name`: its field of TableAttribute."""

@@ -52,5 +52,5 @@ class DeviceTable(ControlTable):
     def default(self, scope: Scope) -> Data | None:
         return Data(None, dict(self._values))
 
-    def usage(self) -> int:
+    def usage(self, scope: Scope) -> int:
         return 1

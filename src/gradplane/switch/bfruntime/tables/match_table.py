@@ -131,7 +131,6 @@ class MatchActionTable(ControlTable):
     # -- entries --------------------------------------------------------------------------------
 
     def add(self, scope: Scope, key: Key, data: Data) -> Undo:
-        self._check_pipes(scope)
         matches, priority = self._identity(key)
         target = self._target(data)
         if target is None:
@@ -147,7 +146,6 @@ class MatchActionTable(ControlTable):
         return lambda: self.table.delete(entry)
 
     def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> Undo:
-        self._check_pipes(scope)
         found = self._found(key)
         old, hit = replace(found), found.last_hit_ns
         changed = self._target(data)
@@ -174,7 +172,6 @@ class MatchActionTable(ControlTable):
         return undo
 
     def delete(self, scope: Scope, key: Key) -> Undo:
-        self._check_pipes(scope)
         found = self._found(key)
         self.table.delete(found)
         self._seen.pop(found.handle, None)
@@ -182,7 +179,6 @@ class MatchActionTable(ControlTable):
         return lambda: self.table.restore(found)
 
     def clear(self, scope: Scope) -> Undo:
-        self._check_pipes(scope)
         former = [e for e in self.table.entries() if not e.is_const]
         self.table.clear()
 
@@ -200,13 +196,13 @@ class MatchActionTable(ControlTable):
         for entry in self.table.entries():
             yield self.key(entry), self.data(entry)
 
-    def usage(self) -> int:
+    def usage(self, scope: Scope) -> int:
         return len(self.table)
 
-    def handle(self, key: Key) -> int:
+    def handle(self, scope: Scope, key: Key) -> int:
         return self._found(key).handle
 
-    def key_of(self, handle: int) -> Key:
+    def key_of(self, scope: Scope, handle: int) -> Key:
         return self.key(self.table.by_handle(handle))
 
     def data(self, entry: Entry) -> Data:
@@ -222,7 +218,6 @@ class MatchActionTable(ControlTable):
     # -- the default entry ----------------------------------------------------------------------
 
     def set_default(self, scope: Scope, data: Data) -> Undo:
-        self._check_pipes(scope)
         if self.table.profile is not None:
             raise self.refused("the default entry of a table with a profile is the source's")
         table, old = self.table, self.table.default
@@ -242,7 +237,6 @@ class MatchActionTable(ControlTable):
         return undo
 
     def reset_default(self, scope: Scope) -> Undo:
-        self._check_pipes(scope)
         old = self.table.default
         self.table.set_default(None)
         return lambda: self.table.set_default(old)
@@ -256,6 +250,10 @@ class MatchActionTable(ControlTable):
         return data
 
     # -- operations and attributes --------------------------------------------------------------
+
+    def follow(self, other: ControlTable) -> None:
+        assert isinstance(other, MatchActionTable), other
+        self.idle = other.idle
 
     def operate(self, name: str) -> None:
         if name == "UpdateHitState":
@@ -271,9 +269,6 @@ class MatchActionTable(ControlTable):
             idle.enable, idle.idle_table_mode = self.idle.enabled, self.idle.mode
             idle.ttl_query_interval = self.idle.query_interval
             idle.max_ttl, idle.min_ttl = self.idle.most, self.idle.least
-        elif name == "entry_scope":
-            for part in (message.entry_scope.gress_scope, message.entry_scope.pipe_scope):
-                part.predef = 0
         elif name == "dyn_key_mask":
             self._masks.show(message.dyn_key_mask)
         elif name == "byte_count_adj" and "MeterByteCountAdjust" in self.schema.attributes:
@@ -293,8 +288,6 @@ class MatchActionTable(ControlTable):
                 self.idle = old
 
             return undo
-        if name == "entry_scope":
-            return self._set_scope(message.entry_scope)
         if name == "dyn_key_mask":
             if len(self.table):
                 raise self.refused("its key masks can change while it has no entries: clear it")
@@ -307,17 +300,7 @@ class MatchActionTable(ControlTable):
             return nothing
         return super().set_attribute(name, message)
 
-    def _set_scope(self, scope: Any) -> Undo:
-        pipe = scope.pipe_scope
-        if pipe.WhichOneof("scope") == "user_defined" or pipe.predef:
-            raise self.refused("all pipes share its entries; its entry scope is ALL")
-        return nothing
-
     # -- parts ----------------------------------------------------------------------------------
-
-    def _check_pipes(self, scope: Scope) -> None:
-        if not scope.all:
-            raise self.invalid("all pipes share its entries: leave the target's pipe at 0xffff")
 
     def _target(self, data: Data) -> EntryAction | None:
         if data.action is not None:

@@ -66,7 +66,7 @@ class MirrorTable(ControlTable):
         for number, data in list(self._kept.items()):
             yield {"$sid": (number,)}, data
 
-    def usage(self) -> int:
+    def usage(self, scope: Scope) -> int:
         return len(self._kept)
 
     # -- parts ----------------------------------------------------------------------------------

@@ -68,7 +68,7 @@ class ApplicationTable(ControlTable):
             if pipe == scope.pipes[0]:
                 yield {"app_id": (number,)}, self._shown(application)
 
-    def usage(self) -> int:
+    def usage(self, scope: Scope) -> int:
         return len({number for _, number in self.generator.applications})
 
     def _number(self, key: Key) -> int:
@@ -136,7 +136,7 @@ class GeneratorPortTable(ControlTable):
         for port in sorted(self.generator.ports):
             yield self.find(scope, {"dev_port": (port,)})
 
-    def usage(self) -> int:
+    def usage(self, scope: Scope) -> int:
         return len(self.generator.ports)
 
 
@@ -174,7 +174,7 @@ class PacketBufferTable(ControlTable):
     def entries(self, scope: Scope) -> Iterator[tuple[Key, Data]]:
         return iter(())
 
-    def usage(self) -> int:
+    def usage(self, scope: Scope) -> int:
         return 0
 
     def _span(self, key: Key) -> tuple[int, int]:

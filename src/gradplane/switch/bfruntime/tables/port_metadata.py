@@ -63,7 +63,7 @@ class PortMetadataTable(ControlTable):
         for port in sorted(self._set):
             yield {self._key: (port,)}, self._shown(port)
 
-    def usage(self) -> int:
+    def usage(self, scope: Scope) -> int:
         return len(self._set)
 
     # -- parts ----------------------------------------------------------------------------------

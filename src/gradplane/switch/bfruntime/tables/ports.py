@@ -152,7 +152,7 @@ class PortTable(ControlTable):
         for port, values in sorted(self.ports.known().items()):
             yield {"$DEV_PORT": (port,)}, self._shown(port, values)
 
-    def usage(self) -> int:
+    def usage(self, scope: Scope) -> int:
         return len(self.ports.known())
 
     def attribute(self, name: str, message: Any) -> None:
@@ -232,7 +232,7 @@ class PortPlaceTable(ControlTable):
             }  # fmt: skip
             yield {name: (values[name],) for name in names}, Data(None, {"$DEV_PORT": port})
 
-    def usage(self) -> int:
+    def usage(self, scope: Scope) -> int:
         return len(self._ports.known())
 
 
@@ -285,7 +285,7 @@ class PortStatisticsTable(ControlTable):
 
         return undo
 
-    def usage(self) -> int:
+    def usage(self, scope: Scope) -> int:
         return len(self._ports.known())
 
     def attribute(self, name: str, message: Any) -> None:

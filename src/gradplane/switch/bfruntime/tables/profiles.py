@@ -88,15 +88,15 @@ class MemberTable(ControlTable):
         for number, action in list(self.profile.members.items()):
             yield {MEMBER: (number,)}, self._shown(action)
 
-    def usage(self) -> int:
+    def usage(self, scope: Scope) -> int:
         return len(self.profile.members)
 
-    def handle(self, key: Key) -> int:
+    def handle(self, scope: Scope, key: Key) -> int:
         number = self.number(key, MEMBER)
         self.profile.member(number)
         return number
 
-    def key_of(self, handle: int) -> Key:
+    def key_of(self, scope: Scope, handle: int) -> Key:
         self.profile.member(handle)
         return {MEMBER: (handle,)}
 
@@ -204,17 +204,21 @@ class SelectorTable(ControlTable):
         for number in list(self.profile.groups):
             yield {GROUP: (number,)}, self._shown(number)
 
-    def usage(self) -> int:
+    def usage(self, scope: Scope) -> int:
         return len(self.profile.groups)
 
-    def handle(self, key: Key) -> int:
+    def handle(self, scope: Scope, key: Key) -> int:
         number = self.number(key, GROUP)
         self.profile.group(number)
         return number
 
-    def key_of(self, handle: int) -> Key:
+    def key_of(self, scope: Scope, handle: int) -> Key:
         self.profile.group(handle)
         return {GROUP: (handle,)}
+
+    def follow(self, other: ControlTable) -> None:
+        assert isinstance(other, SelectorTable), other
+        self.notifies, self.changed = other.notifies, other.changed
 
     def set_attribute(self, name: str, message: Any) -> Undo:
         if name != "selector_update_notify":
@@ -295,13 +299,15 @@ class SelectorTable(ControlTable):
 class ProbeTable(ControlTable):
     """The member that a selector chooses for a hash."""
 
-    def __init__(self, schema: TableSchema, selector: SelectorTable) -> None:
+    def __init__(self, schema: TableSchema, selector: Callable[[Scope], ControlTable]) -> None:
+        """`selector` returns the groups of a request's pipes, a SelectorTable."""
         super().__init__(schema)
         self._selector = selector
 
     def find(self, scope: Scope, key: Key) -> tuple[Key, Data]:
-        number = self.number(key, GROUP)
-        active = [member for member, up in self._selector.members(number) if up]
+        number, selector = self.number(key, GROUP), self._selector(scope)
+        assert isinstance(selector, SelectorTable), selector
+        active = [member for member, up in selector.members(number) if up]
         if not active:
             raise self.missing(f"group {number} has no active member")
         chosen = active[self.number(key, "hash_value") % len(active)]
@@ -310,7 +316,7 @@ class ProbeTable(ControlTable):
     def entries(self, scope: Scope) -> Iterator[tuple[Key, Data]]:
         return iter(())
 
-    def usage(self) -> int:
+    def usage(self, scope: Scope) -> int:
         return 0
 
 

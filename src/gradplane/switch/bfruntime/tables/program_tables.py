@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
+from gradplane.switch.bfruntime.codec import Data
 from gradplane.switch.bfruntime.identifiers import TableId, table_id
-from gradplane.switch.bfruntime.program_schema import ProgramSchema, filter_id
+from gradplane.switch.bfruntime.program_schema import ProgramSchema, called_hashes, filter_id
 from gradplane.switch.bfruntime.schema import TableSchema
 from gradplane.switch.bfruntime.tables.arrays import (
     CounterTable,
     MeterTable,
     RegisterParamTable,
     RegisterTable,
+    sum_of_counts,
 )
 from gradplane.switch.bfruntime.tables.control_table import ControlTable
 from gradplane.switch.bfruntime.tables.filter_fields import FIELDS
 from gradplane.switch.bfruntime.tables.filters import FilterTable
+from gradplane.switch.bfruntime.tables.hash_algorithms import HashAlgorithmTable
 from gradplane.switch.bfruntime.tables.match_table import MatchActionTable
 from gradplane.switch.bfruntime.tables.port_metadata import PortMetadataTable
 from gradplane.switch.bfruntime.tables.profiles import MemberTable, ProbeTable, SelectorTable
+from gradplane.switch.bfruntime.tables.scoped import ScopedTable
 from gradplane.switch.bfruntime.tables.value_sets import ValueSetTable
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.types import bit_width
 from gradplane.switch.p4runtime.catalog import ListedActions
 from gradplane.switch.runtime.arrays import Register
+from gradplane.switch.runtime.pipe_scopes import Resources
 from gradplane.switch.runtime.state import State
 
 
@@ -50,28 +57,65 @@ class _Builder:
         }
 
     def tables(self) -> Iterator[ControlTable]:
-        catalog, state = self.catalog, self.state
-        for number, info in catalog.tables.items():
-            table, runs = self.known[number], state.tables[info.name]
-            masks = self._masks(table, info.table)
-            yield MatchActionTable(table, runs, _numbers(info.actions), masks)
+        yield from self._match_tables()
+        yield from self._profiles()
+        yield from self._cells()
+        yield from self._registers()
+        for at, instance in enumerate(called_hashes(self.catalog.program)):
+            known, hash = self.known[table_id(TableId.HASH_ALGORITHM, at + 1)], instance.name
+            width = bit_width(instance.type_args[0]) or 0
+            yield HashAlgorithmTable(known, self.state.hashes[hash], width)
+        facts = self.program.facts
+        for number in range(len(facts.pipelines) if facts is not None else 0):
+            assert facts is not None
+            table = self.known[table_id(TableId.PORT_METADATA, number)]
+            yield PortMetadataTable(table, facts, number, self.state)
+        for number, value_set in self.catalog.value_sets.items():
+            known, name = self.known[number], value_set.name
+            make = partial(_value_set, known, name)
+            yield ScopedTable(known, self.state.scopes, name, make)
+
+    def _match_tables(self) -> Iterator[ControlTable]:
+        for number, info in self.catalog.tables.items():
+            known = self.known[number]
+            masks = self._masks(known, info.table)
+            make = partial(_match_table, known, info.name, _numbers(info.actions), masks)
+            yield ScopedTable(known, self.state.scopes, info.name, make)
+
+    def _profiles(self) -> Iterator[ControlTable]:
+        catalog, scopes = self.catalog, self.state.scopes
         for number, extern in catalog.profiles.items():
-            profile, actions = state.profiles[extern.name], catalog.member_actions[number]
+            name, actions = extern.name, _numbers(catalog.member_actions[number])
+            users = [catalog.tables[i].name for i in extern.tables if i in catalog.tables]
             members = self.known[table_id(TableId.ACTION_PROFILE, number)]
-            users = [
-                state.tables[catalog.tables[i].name] for i in extern.tables if i in catalog.tables
-            ]
-            yield MemberTable(members, profile, _numbers(actions), users)
-            if profile.has_groups:
+            yield ScopedTable(
+                members, scopes, name, partial(_members, members, name, users, actions)
+            )
+            if self.state.profiles[name].has_groups:
                 groups = self.known[table_id(TableId.ACTION_SELECTOR, number)]
-                selector = SelectorTable(groups, profile, users)
+                selector = ScopedTable(groups, scopes, name, partial(_groups, groups, name, users))
                 yield selector
                 probe = self.known[table_id(TableId.SELECTOR_GET_MEMBER, number)]
-                yield ProbeTable(probe, selector)
+                yield ProbeTable(probe, selector.of)
+
+    def _cells(self) -> Iterator[ControlTable]:
+        """Yield counters, meters and filters: with one value for all pipes, a counter's the sum."""
+        catalog, scopes, clock = self.catalog, self.state.scopes, self.state.clock
         for number, extern in catalog.counters.items():
-            yield CounterTable(self.known[number], state.counters[extern.name])
+            make = partial(_counter, self.known[number], extern.name)
+            yield ScopedTable(self.known[number], scopes, extern.name, make, sum_of_counts)
         for number, extern in catalog.meters.items():
-            yield MeterTable(self.known[number], state.meters[extern.name], state.clock)
+            make = partial(_meter, self.known[number], extern.name, clock)
+            yield ScopedTable(self.known[number], scopes, extern.name, make, _first)
+        for kind in ("lpf", "wred"):
+            named = (e for e in catalog.program.externs if e.kind == kind)
+            for at, instance in enumerate(named):
+                known = self.known[filter_id(kind, at)]
+                make = partial(_filter, known, instance.name, kind, clock)
+                yield ScopedTable(known, scopes, instance.name, make, _first)
+
+    def _registers(self) -> Iterator[ControlTable]:
+        catalog, state = self.catalog, self.state
         for number, extern in catalog.registers.items():
             instance, cells = self.program.instances[extern.name], state.pipe_registers(extern.name)
             pipes = [cells[pipe % len(cells)] for pipe in range(self.pipes)]
@@ -81,19 +125,45 @@ class _Builder:
                 )
             else:
                 yield RegisterTable(self.known[number], instance, pipes)
-        for kind in ("lpf", "wred"):
-            named = (e for e in catalog.program.externs if e.kind == kind)
-            for at, instance in enumerate(named):
-                known = self.known[filter_id(kind, at)]
-                filter = state.filters[instance.name]
-                yield FilterTable(known, filter, FIELDS[kind], state.clock)
-        facts = self.program.facts
-        for number in range(len(facts.pipelines) if facts is not None else 0):
-            assert facts is not None
-            table = self.known[table_id(TableId.PORT_METADATA, number)]
-            yield PortMetadataTable(table, facts, number, state)
-        for number, value_set in catalog.value_sets.items():
-            yield ValueSetTable(self.known[number], state.value_sets[value_set.name])
+
+
+def _match_table(
+    known: TableSchema, name: str, actions: dict[int, int], masks: dict[str, list[Register]],
+    own: Resources,
+) -> ControlTable:  # fmt: skip
+    return MatchActionTable(known, own.tables[name], actions, masks)
+
+
+def _members(
+    known: TableSchema, name: str, users: Sequence[str], actions: dict[int, int], own: Resources
+) -> ControlTable:
+    return MemberTable(known, own.profiles[name], actions, [own.tables[user] for user in users])
+
+
+def _groups(known: TableSchema, name: str, users: Sequence[str], own: Resources) -> ControlTable:
+    return SelectorTable(known, own.profiles[name], [own.tables[user] for user in users])
+
+
+def _counter(known: TableSchema, name: str, own: Resources) -> ControlTable:
+    return CounterTable(known, own.counters[name])
+
+
+def _meter(known: TableSchema, name: str, clock: Callable[[], int], own: Resources) -> ControlTable:
+    return MeterTable(known, own.meters[name], clock)
+
+
+def _filter(
+    known: TableSchema, name: str, kind: str, clock: Callable[[], int], own: Resources
+) -> ControlTable:
+    return FilterTable(known, own.filters[name], FIELDS[kind], clock)
+
+
+def _value_set(known: TableSchema, name: str, own: Resources) -> ControlTable:
+    return ValueSetTable(known, own.value_sets[name])
+
+
+def _first(found: Sequence[Data]) -> Data:
+    return found[0]
 
 
 def _numbers(actions: ListedActions) -> dict[int, int]:

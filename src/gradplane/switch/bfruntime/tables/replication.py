@@ -175,7 +175,7 @@ class ReplicationTable(ControlTable):
         for number, entry in list(self._entries.items()):
             yield {name: (number,)}, self._shown(entry)
 
-    def usage(self) -> int:
+    def usage(self, scope: Scope) -> int:
         return len(self._entries)
 
     def attribute(self, name: str, message: Any) -> None:

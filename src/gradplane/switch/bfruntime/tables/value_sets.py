@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from gradplane.switch.bfruntime.codec import Data, Key
 from gradplane.switch.bfruntime.schema import TableSchema
@@ -57,21 +56,8 @@ class ValueSetTable(ControlTable):
         for member in list(self.value_set.members):
             yield self._key(member), Data()
 
-    def usage(self) -> int:
+    def usage(self, scope: Scope) -> int:
         return len(self.value_set.members)
-
-    def attribute(self, name: str, message: Any) -> None:
-        if name != "entry_scope":
-            super().attribute(name, message)
-        message.entry_scope.pipe_scope.predef = 0
-
-    def set_attribute(self, name: str, message: Any) -> Undo:
-        if name != "entry_scope":
-            return super().set_attribute(name, message)
-        scope = message.entry_scope
-        if scope.pipe_scope.predef or scope.prsr_scope.predef:
-            raise self.refused("all pipes and parsers share its entries; its entry scope is ALL")
-        return nothing
 
     def _replace(self, members: list[Member]) -> Undo:
         old = list(self.value_set.members)

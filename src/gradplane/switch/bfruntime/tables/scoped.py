@@ -1,0 +1,208 @@
+"""Tables that all pipes share, or groups of pipes have of their own: attribute EntryScope."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from gradplane.switch.bfruntime.codec import Data, Key
+from gradplane.switch.bfruntime.schema import TableSchema
+from gradplane.switch.bfruntime.tables.control_table import (
+    ControlTable,
+    Flags,
+    Scope,
+    Undo,
+    nothing,
+)
+from gradplane.switch.runtime.pipe_scopes import Groups, PipeScopes, Resources
+
+MOST_SCOPES, SCOPE_BITS = 8, 8
+"""A user-defined scope is a number: bitmaps of pipes, so many of so many bits."""
+
+Merge = Callable[[Sequence[Data]], Data]
+
+
+class ScopedTable(ControlTable):
+    """A table, with a ControlTable for each group of pipes that share it.
+
+    name: of the resource in the switch's state. make: returns the table on a pipe's resources.
+    merge: makes one of the data in several groups, for a read of all pipes; without it, entries are
+    those of one group, and requests for all pipes are refused while there are several.
+    """
+
+    def __init__(
+        self,
+        schema: TableSchema,
+        scopes: PipeScopes,
+        name: str,
+        make: Callable[[Resources], ControlTable],
+        merge: Merge | None = None,
+    ) -> None:
+        super().__init__(schema)
+        self._scopes = scopes
+        self._name = name
+        self._make = make
+        self._merge = merge
+        self.first = make(scopes.pipes[0])
+        self._made = [self.first]
+        self._groups: Groups = scopes.all_pipes
+
+    # -- the pipes of a request -----------------------------------------------------------------
+
+    def parts(self) -> list[ControlTable]:
+        """Return the table of each group of pipes."""
+        groups = self._scopes.groups(self._name)
+        if groups != self._groups:
+            self._groups, self._made = groups, [self.first]
+            for pipes in groups[1:]:
+                made = self._make(self._scopes.pipes[pipes[0]])
+                made.follow(self.first)
+                self._made.append(made)
+        return self._made
+
+    def _of(self, scope: Scope) -> list[ControlTable]:
+        """Return the tables of the pipes that a request is for."""
+        parts = self.parts()
+        pairs = zip(parts, self._groups, strict=True)
+        return [part for part, pipes in pairs if not set(pipes).isdisjoint(scope.pipes)]
+
+    def of(self, scope: Scope, write: bool = False) -> ControlTable:
+        """Return the table of a request that is for one group of pipes. Raises RpcError."""
+        found = self._of(scope)
+        if len(found) > 1:
+            raise self.invalid("pipes have entries of their own: name one in the request's target")
+        if write and not scope.all and len(self._made) == 1:
+            raise self.invalid("all pipes share its entries: leave the target's pipe at 0xffff")
+        return found[0]
+
+    def _written(self, scope: Scope, step: Callable[[ControlTable], Undo]) -> Undo:
+        """Carry out a change in the tables that a request is for, in all of them or in none."""
+        if self._merge is None:
+            return step(self.of(scope, write=True))
+        steps: list[Undo] = []
+
+        def undo() -> None:
+            for done in reversed(steps):
+                done()
+
+        try:
+            for part in self._of(scope):
+                steps.append(step(part))
+        except Exception:
+            undo()
+            raise
+        return undo
+
+    # -- entries --------------------------------------------------------------------------------
+
+    def add(self, scope: Scope, key: Key, data: Data) -> Undo:
+        return self._written(scope, lambda part: part.add(scope, key, data))
+
+    def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> Undo:
+        return self._written(scope, lambda part: part.modify(scope, key, data, flags))
+
+    def modify_incrementally(self, scope: Scope, key: Key, data: Data, flags: Flags) -> Undo:
+        return self._written(scope, lambda part: part.modify_incrementally(scope, key, data, flags))
+
+    def delete(self, scope: Scope, key: Key) -> Undo:
+        return self._written(scope, lambda part: part.delete(scope, key))
+
+    def reset(self, scope: Scope, key: Key) -> Undo:
+        return self._written(scope, lambda part: part.reset(scope, key))
+
+    def clear(self, scope: Scope) -> Undo:
+        """Delete all entries; for all pipes those of each."""
+        steps = [part.clear(scope) for part in self._of(scope)]
+
+        def undo() -> None:
+            for step in steps:
+                step()
+
+        return undo
+
+    def find(self, scope: Scope, key: Key) -> tuple[Key, Data]:
+        if self._merge is None:
+            return self.of(scope).find(scope, key)
+        found = [part.find(scope, key) for part in self._of(scope)]
+        return found[0][0], self._merge([data for _, data in found])
+
+    def entries(self, scope: Scope) -> Iterator[tuple[Key, Data]]:
+        if self._merge is None:
+            yield from self.of(scope).entries(scope)
+            return
+        for rows in zip(*(part.entries(scope) for part in self._of(scope)), strict=True):
+            yield rows[0][0], self._merge([data for _, data in rows])
+
+    def usage(self, scope: Scope) -> int:
+        return max(part.usage(scope) for part in self._of(scope))
+
+    def handle(self, scope: Scope, key: Key) -> int:
+        return self.of(scope).handle(scope, key)
+
+    def key_of(self, scope: Scope, handle: int) -> Key:
+        return self.of(scope).key_of(scope, handle)
+
+    # -- the default entry ----------------------------------------------------------------------
+
+    def set_default(self, scope: Scope, data: Data) -> Undo:
+        return self._written(scope, lambda part: part.set_default(scope, data))
+
+    def reset_default(self, scope: Scope) -> Undo:
+        return self._written(scope, lambda part: part.reset_default(scope))
+
+    def default(self, scope: Scope) -> Data | None:
+        return self.of(scope).default(scope) if self._merge is None else None
+
+    # -- operations and attributes --------------------------------------------------------------
+
+    def operate(self, name: str) -> None:
+        for part in self.parts():
+            part.operate(name)
+
+    def attribute(self, name: str, message: Any) -> None:
+        if name != "entry_scope":
+            self.first.attribute(name, message)
+            return
+        groups, shown = self._scopes.groups(self._name), message.entry_scope
+        shown.gress_scope.predef = shown.prsr_scope.predef = 0
+        if groups == self._scopes.all_pipes:
+            shown.pipe_scope.predef = 0
+        elif groups == self._single:
+            shown.pipe_scope.predef = 1
+        else:
+            shown.pipe_scope.user_defined = sum(
+                sum(1 << pipe for pipe in pipes) << (SCOPE_BITS * at)
+                for at, pipes in enumerate(groups)
+            )
+
+    def set_attribute(self, name: str, message: Any) -> Undo:
+        if name == "entry_scope":
+            if message.entry_scope.prsr_scope.predef:
+                raise self.refused("a pipe's parsers share its entries")
+            return self._set_scope(message.entry_scope.pipe_scope)
+        steps = [part.set_attribute(name, message) for part in self.parts()]
+
+        def undo() -> None:
+            for step in reversed(steps):
+                step()
+
+        return undo
+
+    @property
+    def _single(self) -> Groups:
+        return tuple((pipe,) for pipe in range(len(self._scopes.pipes)))
+
+    def _set_scope(self, given: Any) -> Undo:
+        old = self._scopes.groups(self._name)
+        if given.WhichOneof("scope") == "user_defined":
+            bitmaps = [given.user_defined >> (SCOPE_BITS * at) & 0xFF for at in range(MOST_SCOPES)]
+            pipes = range(len(self._scopes.pipes))
+            wanted = tuple(
+                tuple(p for p in pipes if bitmap >> p & 1) for bitmap in bitmaps if bitmap
+            )
+        else:
+            wanted = self._single if given.predef else self._scopes.all_pipes
+        if wanted == old:
+            return nothing
+        self._scopes.set(self._name, wanted)
+        return lambda: self._scopes.set(self._name, old)

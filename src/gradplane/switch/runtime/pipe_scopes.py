@@ -1,0 +1,178 @@
+"""The scopes of tables and externs: which pipes of a chip share one.
+
+At first all pipes share all of them. A table and its action profile have one scope.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.runtime.arrays import Counter
+from gradplane.switch.runtime.control_errors import TableError
+from gradplane.switch.runtime.filters import Filter
+from gradplane.switch.runtime.links import Links
+from gradplane.switch.runtime.match_table import MatchTable
+from gradplane.switch.runtime.meters import Meter
+from gradplane.switch.runtime.profiles import ActionProfile
+from gradplane.switch.runtime.valuesets import ParserValueSet
+
+Groups = tuple[tuple[int, ...], ...]
+"""The pipes, those together that share."""
+
+KINDS = ("tables", "profiles", "counters", "meters", "filters", "value_sets")
+
+
+@dataclass(slots=True)
+class Resources:
+    """What the packets of one pipe use, by name."""
+
+    tables: dict[str, MatchTable]
+    profiles: dict[str, ActionProfile]
+    counters: dict[str, Counter]
+    meters: dict[str, Meter]
+    filters: dict[str, Filter]
+    value_sets: dict[str, ParserValueSet]
+
+    def of(self, kind: str) -> dict[str, Any]:
+        """Return the objects of one of KINDS."""
+        found: dict[str, Any] = getattr(self, kind)
+        return found
+
+
+def make_resources(program: ir.Program, links: Links, clock: Callable[[], int]) -> Resources:
+    """Make a program's tables and externs as they are at the start."""
+    made = Resources({}, {}, {}, {}, {}, {})
+    for instance in program.externs:
+        name = instance.name
+        match instance.kind:
+            case "counter":
+                made.counters[name] = Counter(name, _size(instance), instance.word("unit"))
+            case "meter":
+                made.meters[name] = Meter(name, _size(instance), instance.word("unit"))
+            case "lpf" | "wred":
+                made.filters[name] = Filter(name, _size(instance))
+            case "action_profile":
+                made.profiles[name] = ActionProfile(name, _size(instance))
+            case "action_selector":
+                algorithm, width = instance.word("algorithm"), instance.number("width")
+                made.profiles[name] = ActionProfile(name, _size(instance), algorithm, width, links)
+    for value_set in program.value_sets:
+        made.value_sets[value_set.name] = ParserValueSet(value_set)
+    for table in program.tables:
+        profile = made.profiles[table.implementation.name] if table.implementation else None
+        made.tables[table.name] = MatchTable(table, profile, clock)
+    return made
+
+
+class PipeScopes:
+    """The resources of each pipe.
+
+    make: returns new ones, as at the program's start. `pipes`: those of each pipe. `changed`:
+    called after each change, so that engines follow.
+    """
+
+    def __init__(self, make: Callable[[], Resources], pipes: int) -> None:
+        self._make = make
+        first = make()
+        self.pipes = [first, *(_shared(first) for _ in range(pipes - 1))]
+        self._groups: dict[str, Groups] = {}
+        self.changed: list[Callable[[], None]] = []
+
+    @property
+    def differ(self) -> bool:
+        """Whether some pipe has a resource of its own."""
+        return bool(self._groups)
+
+    @property
+    def all_pipes(self) -> Groups:
+        """The scope of what all pipes share."""
+        return (tuple(range(len(self.pipes))),)
+
+    @property
+    def own(self) -> Mapping[str, Groups]:
+        """The groups of what not all pipes share, by name."""
+        return self._groups
+
+    def has(self, name: str) -> bool:
+        """Return whether there is a resource of this name."""
+        return any(name in self.pipes[0].of(kind) for kind in KINDS)
+
+    def groups(self, name: str) -> Groups:
+        """Return the groups of pipes that share a resource, by their lowest pipe."""
+        return self._groups.get(name, self.all_pipes)
+
+    def every(self, kind: str) -> Iterator[Any]:
+        """Iterate over the objects of one of KINDS in all pipes, each once."""
+        for name in self.pipes[0].of(kind):
+            for pipes in self.groups(name):
+                yield self.pipes[pipes[0]].of(kind)[name]
+
+    def set(self, name: str, groups: Iterable[Iterable[int]]) -> None:
+        """Let groups of pipes share a resource, each group one of its own.
+
+        Tables begin with the source's entries; cells in the first pipe's group keep their values.
+        Raises TableError FAILED_PRECONDITION while tables or profiles have other entries,
+        INVALID_ARGUMENT unless each pipe is in one group.
+        """
+        wanted = tuple(sorted(tuple(sorted(set(group))) for group in groups))
+        if sorted(pipe for group in wanted for pipe in group) != list(range(len(self.pipes))):
+            what = f"each of the pipes 0 to {len(self.pipes) - 1} must be in one scope"
+            raise TableError("INVALID_ARGUMENT", f"{name}: {what}, not {wanted}")
+        together = self._together(name)
+        self._check_empty(together)
+        if wanted == self.groups(name):
+            return
+        for group in wanted:
+            made = self.pipes[0] if 0 in group else self._make()
+            for kind, names in together.items():
+                for each in names:
+                    if kind == "tables":
+                        made.of(kind)[each].reset()
+                    for pipe in group:
+                        self.pipes[pipe].of(kind)[each] = made.of(kind)[each]
+        for names in together.values():
+            for each in names:
+                if wanted == self.all_pipes:
+                    self._groups.pop(each, None)
+                else:
+                    self._groups[each] = wanted
+        for follow in self.changed:
+            follow()
+
+    def _together(self, name: str) -> Mapping[str, list[str]]:
+        """Return the names, by kind, of what has one scope with a resource."""
+        first = self.pipes[0]
+        profile = first.profiles.get(name)
+        if name in first.tables:
+            profile = first.tables[name].profile
+        if profile is not None:
+            users = [n for n, table in first.tables.items() if table.profile is profile]
+            return {"profiles": [profile.name], "tables": users}
+        return next({kind: [name]} for kind in KINDS if name in first.of(kind))
+
+    def _check_empty(self, together: Mapping[str, list[str]]) -> None:
+        for pipe in self.pipes:
+            for name in together.get("tables", ()):
+                if pipe.tables[name].has_added_entries:
+                    what = "its scope can change while it has no entries: clear it"
+                    raise TableError("FAILED_PRECONDITION", f"table {name}: {what}")
+            for name in together.get("profiles", ()):
+                if pipe.profiles[name].members:
+                    what = "its scope can change while it has no members: clear it"
+                    raise TableError("FAILED_PRECONDITION", f"action profile {name}: {what}")
+            for name in together.get("value_sets", ()):
+                if pipe.value_sets[name].members:
+                    what = "its scope can change while it has no members: clear it"
+                    raise TableError("FAILED_PRECONDITION", f"value set {name}: {what}")
+
+
+def _size(instance: ir.ExternInstance) -> int:
+    return instance.number("size")
+
+
+def _shared(resources: Resources) -> Resources:
+    """Return the same objects in dictionaries of their own."""
+    return replace(resources, **{kind: dict(resources.of(kind)) for kind in KINDS})

@@ -1,0 +1,130 @@
+"""Tables, profiles and cells that pipes have of their own (attribute EntryScope), and their state
+when it is saved."""
+
+from __future__ import annotations
+
+import binascii
+from typing import Any
+
+import grpc
+import pytest
+from bfrt_client import Client
+from bfrt_served import Served
+
+SOURCE = 1
+
+
+def scope(client: Client, table: str, **mode: int) -> None:
+    entity = client.attribute(table, "entry_scope")
+    for name, value in mode.items():
+        setattr(entity.table_attribute.entry_scope.pipe_scope, name, value)
+    client.write(("MODIFY", entity))
+
+
+def in_pipe(client: Client, pipe: int, kind: str, entry: Any) -> Any:
+    return client.write((kind, entry), target={"pipe_id": pipe})
+
+
+def frame(dst: int, ether_type: int = 0x800) -> bytes:
+    return dst.to_bytes(6, "big") + SOURCE.to_bytes(6, "big") + ether_type.to_bytes(2, "big")
+
+
+def test_pipes_have_entries_counters_and_members_of_their_own(served: Served) -> None:
+    device, client = served
+    for table in ("macs", "balanced", "per_port", "police", "average"):
+        scope(client, table, predef=1)
+    for pipe in range(4):
+        in_pipe(client, pipe, "INSERT", client.entry("macs", {"h.ethernet.dst": 5},
+                                                     "send", port=pipe + 10))  # fmt: skip
+        assert device.process(pipe << 7 | 3, frame(5)) == [(pipe + 10, frame(5))]
+    assert device.process(3, frame(5)) == [(10, frame(5))]
+    (entry,) = client.read("macs", pipe=2)
+    assert (entry["port"], entry["$COUNTER_SPEC_PKTS"]) == (12, 1)
+    key = {"$COUNTER_INDEX": 3}
+    assert client.read("per_port", key, pipe=0)[0]["$COUNTER_SPEC_PKTS"] == 2
+    assert client.read("per_port", {"$COUNTER_INDEX": 3})[0]["$COUNTER_SPEC_PKTS"] == 2
+    assert client.read("per_port", {"$COUNTER_INDEX": 131}, pipe=1)[0]["$COUNTER_SPEC_PKTS"] == 1
+    assert client.read("per_port", {"$COUNTER_INDEX": 131}, pipe=0)[0]["$COUNTER_SPEC_PKTS"] == 0
+    assert client.read("per_port", {"$COUNTER_INDEX": 131})[0]["$COUNTER_SPEC_PKTS"] == 1
+    in_pipe(client, 3, "INSERT", client.entry("members", {"$ACTION_MEMBER_ID": 1}, "to", port=20))
+    in_pipe(client, 3, "INSERT", client.entry("balanced", {"type": 0x900}, ACTION_MEMBER_ID=1))
+    assert device.process(3 << 7, frame(6, 0x900)) == [(20, frame(6, 0x900))]
+    assert device.process(0, frame(6, 0x900)) == []
+
+
+def test_requests_name_a_pipe_or_do_not(interpreted: Served) -> None:
+    _, client = interpreted
+    entry = client.entry("macs", {"h.ethernet.dst": 5}, "send", port=1)
+    reply = "all pipes share its entries: leave the target's pipe at 0xffff"
+    assert reply in _error(lambda: in_pipe(client, 1, "INSERT", entry))
+    scope(client, "macs", user_defined=0x0C03)
+    reply = "pipes have entries of their own: name one in the request's target"
+    assert reply in _error(lambda: client.write(("INSERT", entry)))
+    in_pipe(client, 1, "INSERT", entry)
+    assert len(client.read("macs", pipe=0)) == 1
+    assert client.read("macs", pipe=3) == []
+    assert "its scope can change while it has no entries" in _error(
+        lambda: scope(client, "macs", predef=0)
+    )
+    client.write(("DELETE", client.entry("macs", None)))
+    scope(client, "macs", predef=0)
+    client.write(("INSERT", entry))
+    reply = "each of the pipes 0 to 3 must be in one scope"
+    assert reply in _error(lambda: scope(client, "per_port", user_defined=0x0101))
+
+
+def test_the_state_of_each_pipe_is_saved(interpreted: Served) -> None:
+    device, client = interpreted
+    scope(client, "macs", predef=1)
+    scope(client, "per_port", predef=1)
+    for pipe in (0, 2):
+        in_pipe(client, pipe, "INSERT",
+                client.entry("macs", {"h.ethernet.dst": 5}, "send", port=pipe + 1))  # fmt: skip
+        device.process(pipe << 7, frame(5))
+    text = device.save_state()
+    device.load_state(text)
+    assert device.process(2 << 7, frame(5)) == [(3, frame(5))]
+    assert device.process(1 << 7, frame(5)) == []
+    assert device.process(0, frame(5)) == [(1, frame(5))]
+    pipeline = device.pipeline
+    assert pipeline is not None
+    counts = [int(r.read(5)) for r in pipeline.state.pipe_registers("Ingress.totals")]
+    assert counts == [2, 1, 2, 0]
+    counters = [p.counters["Ingress.per_port"] for p in pipeline.state.scopes.pipes]
+    assert [c.read(2 << 7)[0] for c in counters] == [0, 0, 2, 0]
+
+
+def test_the_algorithm_of_a_hash_changes(served: Served) -> None:
+    device, client = served
+    client.add("macs", {"h.ethernet.dst": 0x313233343536}, "send", port=1)
+
+    def found() -> int:
+        ((_, packet),) = device.process(0, frame(0x313233343536, 0xEEEE))
+        return int.from_bytes(packet[12:14], "big")
+
+    def algorithm(action: str, **data: Any) -> None:
+        client.write(("MODIFY", client.entry("digest.algorithm", None, action, **data)))
+
+    assert client.default("digest.algorithm")["algorithm_name"] == "PROGRAM"
+    assert found() == 0x3132 ^ 0x3334 ^ 0x3536
+    algorithm("pre_defined", algorithm_name="CRC_32")
+    assert found() == binascii.crc32(b"123456") & 0xFFFF
+    algorithm("user_defined", polynomial=0x1021, hash_bit_width=16)
+    assert found() == binascii.crc_hqx(b"123456", 0)
+    algorithm("user_defined", polynomial=0x1021, hash_bit_width=16, init=0x1D0F)
+    assert found() == binascii.crc_hqx(b"123456", 0x1D0F)
+    shown = client.default("digest.algorithm")
+    assert (shown["polynomial"], shown["init"], shown["hash_bit_width"]) == (0x1021, 0x1D0F, 16)
+    reply = "final_xor 0x10000 does not fit 16 bits"
+    assert reply in _error(
+        lambda: algorithm("user_defined", polynomial=1, hash_bit_width=16, final_xor=1 << 16)
+    )
+    algorithm("pre_defined", algorithm_name="PROGRAM")
+    assert found() == 0x3132 ^ 0x3334 ^ 0x3536
+
+
+def _error(call: Any) -> str:
+    """Return the message of a request that is refused."""
+    with pytest.raises(grpc.RpcError) as caught:
+        call()
+    return str(caught.value)
