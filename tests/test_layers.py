@@ -27,6 +27,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "experiment": PARTS,
     "differ": {"switch", "controller", "experiment"},
     "fit": {"switch"},
+    "viewer": {"switch"},
     "records": PARTS | {"experiment"},
     "report": {"codecs", "experiment", "records"},
     "runner": PARTS | {"experiment", "records", "report"},
@@ -37,6 +38,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {
         "differ",
         "fit",
+        "viewer",
         "experiment",
         "records",
         "report",

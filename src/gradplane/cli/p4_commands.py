@@ -137,6 +137,36 @@ def ir(
     print(program_text(compiled.program, spaced=True), end="")
 
 
+@p4_commands.command()
+def view(
+    program: Program,
+    include: Includes = [],  # noqa: B006
+    define: Defines = [],  # noqa: B006
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="The page [default: PROGRAM.html]"),
+    ] = None,
+    dot: Annotated[bool, typer.Option("--dot", help="Print the graphs for Graphviz")] = False,
+) -> None:
+    """Draw a program: its parsers' states, its tables and conditions, beside its source."""
+    from gradplane.experiment import p4_programs as programs
+    from gradplane.viewer.graph_drawing import DrawingError, dot_text
+    from gradplane.viewer.program_graphs import graphs
+    from gradplane.viewer.program_page import page
+
+    compiled = programs.compiled(program, include, define, library=True)
+    if dot:
+        print("".join(dot_text(graph) for graph in graphs(compiled.program)), end="")
+        return
+    output = output or Path(program.with_suffix(".html").name)
+    try:
+        output.write_text(page(compiled.program, compiled.reporter.lines, program.name), "utf-8")
+    except DrawingError as error:
+        print(f"{program}: {error}", file=sys.stderr)
+        raise typer.Exit(1) from error
+    print(output)
+
+
 @p4_commands.command("fit")
 def fit_chip(
     program: Program,

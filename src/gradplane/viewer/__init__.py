@@ -1,0 +1,1 @@
+"""Pages that one can look into: a P4 program's graphs."""

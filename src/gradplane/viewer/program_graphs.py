@@ -1,0 +1,255 @@
+"""A program as graphs: the states of its parsers, and the tables and conditions of its controls."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.printer import expression_text, match_text
+from gradplane.switch.ir.statement_walk import blocks, nested
+from gradplane.switch.source import Span
+
+Kind = Literal["end", "state", "table", "condition"]
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A box. lines: below its title. span: its place in the source; None for an end.
+
+    tables: control-plane names, of several tables where these are applied one after the other and
+    differ in nothing but the number in their names.
+    """
+
+    key: str
+    kind: Kind
+    title: str
+    lines: tuple[str, ...] = ()
+    span: Span | None = None
+    tables: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """An arrow between the nodes of two keys."""
+
+    source: str
+    target: str
+    label: str = ""
+
+
+@dataclass(slots=True)
+class Graph:
+    """The graph of one parser or control; block: its parameter in the package."""
+
+    block: str
+    name: str
+    kind: Literal["parser", "control"]
+    nodes: list[Node] = field(default_factory=list)
+    edges: list[Edge] = field(default_factory=list)
+
+
+def graphs(program: ir.Program) -> list[Graph]:
+    """Return a graph for each parser and for each control that applies a table, in their order."""
+    found = []
+    for block, body in blocks(program.package):
+        if isinstance(body, ir.Parser):
+            found.append(_parser_graph(block, body))
+        elif _applies(body.body):
+            found.append(_ControlGraph(block, body).graph)
+    return found
+
+
+def _parser_graph(block: str, parser: ir.Parser) -> Graph:
+    graph = Graph(block, parser.name, "parser")
+    for state in parser.states.values():
+        lines = [f"extract {expression_text(s.target)}" for s in _extracts(state.body)]
+        if state.select:
+            lines.append(f"select {', '.join(map(_text, state.select))}")
+        graph.nodes.append(Node(state.name, "state", state.name, tuple(lines), state.span))
+        cases: dict[str, list[str]] = {}
+        for case in state.cases:
+            labels = cases.setdefault(case.next, [])
+            if state.select:
+                labels.append(_plain(", ".join(map(match_text, case.matches))))
+        graph.edges += [Edge(state.name, to, _listed(labels)) for to, labels in cases.items()]
+    ends = dict.fromkeys(e.target for e in graph.edges if e.target not in parser.states)
+    graph.nodes += [Node(name, "end", name) for name in ends]
+    return graph
+
+
+_CONSTANT = re.compile(r"\b(\d+):bit<\d+>")
+
+
+def _plain(text: str) -> str:
+    """Return a text of the IR's printer without the types of constants, large ones in hex, too."""
+    if set(text) <= set("_, "):
+        return "default"
+    return _CONSTANT.sub(lambda found: _number(int(found[1])), text)
+
+
+def _number(value: int) -> str:
+    return str(value) if value < 256 else f"{value} ({value:#x})"
+
+
+def _text(expression: ir.Expr) -> str:
+    return _plain(expression_text(expression))
+
+
+def _extracts(body: Sequence[ir.Stmt]) -> list[ir.Extract]:
+    return [stmt for stmt in nested(body) if isinstance(stmt, ir.Extract)]
+
+
+_MOST_LABELS = 4
+
+
+def _listed(labels: list[str]) -> str:
+    """Join the matches that lead to one state; only the first few, for there may be hundreds."""
+    shown = labels[:_MOST_LABELS]
+    more = [f"and {len(labels) - len(shown)} more"] if len(labels) > len(shown) else []
+    return "\n".join(shown + more)
+
+
+def _applies(body: Iterable[ir.Stmt]) -> bool:
+    return any(isinstance(stmt, ir.ApplyTable) for stmt in nested(body))
+
+
+Exits = list[tuple[str, str]]
+"""Where control leaves: keys of nodes, each with the label of the edge that goes on from there."""
+
+
+class _ControlGraph:
+    """Follows a control's statements; those that neither apply a table nor decide on one are left
+    out."""
+
+    def __init__(self, block: str, control: ir.Control) -> None:
+        self.graph = Graph(block, control.name, "control")
+        self._left: dict[ir.Block, Exits] = {}  # ways out of blocks that Leave jumps to the end of
+        self._ended: Exits = []  # by `exit`
+        self._applied: ir.ApplyTable | None = None  # the table whose result may be decided on
+        self._add(Node("start", "end", "start"))
+        ends = self._body(control.body, [("start", "")]) + self._ended
+        self._add(Node("end", "end", "end"))
+        self._join(ends, "end")
+
+    def _add(self, node: Node) -> None:
+        self.graph.nodes.append(node)
+
+    def _join(self, exits: Exits, target: str) -> None:
+        for source, label in dict.fromkeys(exits):
+            self.graph.edges.append(Edge(source, target, label))
+
+    def _new(self, exits: Exits, node: Node) -> None:
+        self._add(node)
+        self._join(exits, node.key)
+
+    def _key(self) -> str:
+        return f"n{len(self.graph.nodes)}"
+
+    def _body(self, body: Iterable[ir.Stmt], exits: Exits) -> Exits:
+        for stmt in body:
+            if not exits:
+                break
+            exits = self._statement(stmt, exits)
+        return exits
+
+    def _statement(self, stmt: ir.Stmt, exits: Exits) -> Exits:
+        match stmt:
+            case ir.ApplyTable():
+                return self._table(stmt, exits)
+            case ir.If() if _shown(stmt):
+                return self._if(stmt, exits)
+            case ir.SwitchStmt() if _shown(stmt):
+                return self._switch(stmt, exits)
+            case ir.Block():
+                self._left[stmt] = []
+                return self._body(stmt.body, exits) + self._left.pop(stmt)
+            case ir.Loop():
+                return self._body(stmt.body, exits)
+            case ir.Leave():
+                self._left[stmt.block] += exits
+                return []
+            case ir.Exit():
+                self._ended += exits
+                return []
+        return exits
+
+    def _table(self, stmt: ir.ApplyTable, exits: Exits) -> Exits:
+        table = stmt.table
+        keys = [f"{key.name}: {key.match_kind}" for key in table.keys] or ["no key"]
+        size = (
+            f"{len(table.entries)} const entries" if table.const_entries else f"size {table.size}"
+        )
+        name = table.name.rpartition(".")[2]
+        self._applied = stmt
+        node = Node(self._key(), "table", name, (*keys, size), table.span, (table.name,))
+        last = self.graph.nodes[-1]
+        if self._comes_from_table(exits) and _alike(last, node):
+            first = last.title.partition(" ")[0]
+            self.graph.nodes[-1] = replace(
+                last, title=f"{first} to {name}", tables=(*last.tables, table.name)
+            )
+            return exits
+        self._new(exits, node)
+        return [(node.key, "")]
+
+    def _if(self, stmt: ir.If, exits: Exits) -> Exits:
+        labels = self._hit_labels(stmt.cond, exits)
+        if labels is None:
+            key = self._key()
+            self._new(exits, Node(key, "condition", _text(stmt.cond), span=stmt.span))
+            ways: tuple[Exits, Exits] = [(key, "true")], [(key, "false")]
+        else:
+            table = exits[0][0]
+            ways = [(table, labels[0])], [(table, labels[1])]
+        return self._body(stmt.then, ways[0]) + self._body(stmt.other, ways[1])
+
+    def _hit_labels(self, cond: ir.Expr, exits: Exits) -> tuple[str, str] | None:
+        """Return the labels of both ways if the condition is the last table's hit, else None."""
+        applied = self._applied
+        if applied is None or applied.hit is None or not self._comes_from_table(exits):
+            return None
+        hit = expression_text(applied.hit)
+        text = expression_text(cond)
+        if text == hit:
+            return "hit", "miss"
+        return ("miss", "hit") if text in (f"!{hit}", f"!({hit})") else None
+
+    def _comes_from_table(self, exits: Exits) -> bool:
+        last = self.graph.nodes[-1]
+        return exits == [(last.key, "")] and last.kind == "table"
+
+    def _switch(self, stmt: ir.SwitchStmt, exits: Exits) -> Exits:
+        names = self._action_names(stmt.subject, exits)
+        if names is None:
+            key = self._key()
+            self._new(exits, Node(key, "condition", _text(stmt.subject), span=stmt.span))
+        else:
+            key = exits[0][0]
+        out: Exits = []
+        for values, body in stmt.cases:
+            label = "\n".join(names[v] if names else str(v) for v in values)
+            out += self._body(body, [(key, label)])
+        return out + self._body(stmt.default, [(key, "otherwise")])
+
+    def _action_names(self, subject: ir.Expr, exits: Exits) -> list[str] | None:
+        """Return the actions by position if the subject is the last table's action, else None."""
+        applied = self._applied
+        if applied is None or applied.action_run is None or not self._comes_from_table(exits):
+            return None
+        if expression_text(subject) != expression_text(applied.action_run):
+            return None
+        return [ref.action.name.rpartition(".")[2] for ref in applied.table.actions]
+
+
+def _alike(a: Node, b: Node) -> bool:
+    """Return whether two tables differ in nothing but the number in their names."""
+    names = [re.sub(r"\d+", "", node.tables[0]) for node in (a, b)]
+    return names[0] == names[1] != b.tables[0] and a.lines == b.lines
+
+
+def _shown(stmt: ir.Stmt) -> bool:
+    """Return whether a decision is part of the graph: it leads to tables, or out of a block."""
+    return any(isinstance(s, ir.ApplyTable | ir.Exit | ir.Leave) for s in nested([stmt]))
