@@ -9,11 +9,14 @@ from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Fields, Type
 from gradplane.switch.jit.blocks import control_function, deparser_function
 from gradplane.switch.jit.expressions import Expressions, Unit
+from gradplane.switch.jit.guarded_headers import guarded_headers
 from gradplane.switch.jit.llvm_text import Function, Operand
 from gradplane.switch.jit.packet_context import Context, make_context
 from gradplane.switch.jit.parsers import parser_function
 from gradplane.switch.jit.traffic_manager import Traffic
 from gradplane.switch.jit.value_layout import scalar_width
+
+HEADERS = "hdr"  # the value, which only the program's blocks read and write
 
 _DIRECT = (
     "direct_counter", "direct_meter", "direct_register", "direct_lpf", "direct_wred",
@@ -42,12 +45,27 @@ class NativeBlocks:
         direct = [i.name for i in traffic.program.externs if i.kind in _DIRECT]
         types = layout.types(package)
         self.context = make_context(traffic.unit.layouts, types, notes, direct)
+        self.context.unread = self._unread(types.get(HEADERS))
         self._fields = {
             name: _StructFields(traffic.unit, self.context, name)
             for name, t in types.items()
             if isinstance(t, Fields)
         }
         self._most = 0  # bytes that the deparser can emit
+
+    def _unread(self, headers: Type | None) -> list[tuple[int, int]]:
+        """Return the spans of the packet's memory that no block reads before it is written."""
+        if headers is None:
+            return []
+        blocks = []
+        for name, values in self._layout.blocks.items():
+            block = self._package.args[name]
+            assert isinstance(block, ir.Parser | ir.Control), block
+            if HEADERS in values:
+                blocks.append((block, block.params[values.index(HEADERS)].var))
+        start = self.context.values[HEADERS]
+        spans = guarded_headers(self._traffic.unit.layouts, headers, blocks)
+        return [(start + first, start + end) for first, end in spans]
 
     def write(self) -> None:
         """Write each block's function, which has its name, and that of deparser and payload."""

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 Operand = str
 Args = Sequence[tuple[str, Operand]]
 
+# Wider vectors are slower to fill, and LLVM joins stores across the line where a header begins.
+ATTRIBUTES = 'nounwind "prefer-vector-width"="256"'
 WORDS = "@state"  # the pointers and numbers that the engine fills in when the code is loaded
 
 
@@ -109,7 +111,7 @@ class Function:
         self.result = result
         listed = ", ".join(f"{kind} {operand}" for kind, operand in params)
         linkage = "" if exported else "internal "
-        self._head = f"define {linkage}{result} @{name}({listed}) nounwind {attributes}{{"
+        self._head = f"define {linkage}{result} @{name}({listed}) {ATTRIBUTES} {attributes}{{"
         self._allocas: list[str] = []
         self._lines: list[str] = []
         self._count = 0

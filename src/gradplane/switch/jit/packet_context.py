@@ -30,7 +30,8 @@ class Context:
     """The offsets in a packet's memory.
 
     slots: by name, the architecture's `notes` among them. direct: 8 bytes for each direct counter
-    or meter, with the result of the last lookup. values: by name, from `start` on."""
+    or meter, with the result of the last lookup. values: by name, from `start` on. unread: spans of
+    them (first byte, end) that are never read before they are written."""
 
     slots: dict[str, Slot]
     direct: dict[str, int]
@@ -39,6 +40,7 @@ class Context:
     start: int
     size: int
     sizes: dict[str, int]
+    unread: Sequence[tuple[int, int]] = ()
 
     def address(self, f: Function, context: Operand, name: str) -> Operand:
         return f.add(context, self.slots[name].offset)
@@ -55,7 +57,10 @@ class Context:
 
     def begin(self, f: Function, context: Operand, data: Operand, size: Operand) -> None:
         """Begin with a packet of `size` bytes, which is not parsed: all values are zero."""
-        f.clear(f.add(context, self.start), self.size - self.start)
+        start = self.start
+        for first, end in (*self.unread, (self.size, self.size)):
+            f.clear(f.add(context, start), first - start)
+            start = end
         self.set(f, context, "data", data)
         self.set(f, context, "bits", f.binary("shl", "i64", size, 3))
         self.set(f, context, "position", 0)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from typing import Protocol
 
 from gradplane.switch.interp.statements import LOOP_LIMIT, loop_place
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Header, Stack, Type, Union
 from gradplane.switch.jit.expressions import Expressions, Unit, is_scalar
+from gradplane.switch.jit.field_initialization import set_first
 from gradplane.switch.jit.headers import wire
 from gradplane.switch.jit.llvm_text import Function, Operand
 from gradplane.switch.jit.packet_context import Context
 from gradplane.switch.jit.value_layout import scalar_width
+from gradplane.switch.runtime.shared_memory import LINE
 from gradplane.switch.source import NOWHERE
 
 
@@ -41,10 +44,12 @@ class Statements(Expressions):
         self.calls = calls
         self.exit = function.label()
         self._ends: dict[ir.Block, str] = {}
+        self._following: tuple[Sequence[ir.Stmt], int] = (), 0
 
     def body(self, stmts: Sequence[ir.Stmt]) -> None:
         """Compile a sequence of statements."""
-        for stmt in stmts:
+        for i, stmt in enumerate(stmts):
+            self._following = stmts, i + 1
             if stmt.span != NOWHERE:
                 self.span = stmt.span
             _STATEMENTS[type(stmt)](self, stmt)
@@ -105,12 +110,13 @@ class Statements(Expressions):
     def _set_valid(self, s: ir.SetValid) -> None:
         t = s.target.type
         assert isinstance(t, Header), t
+        stmts, start = self._following
         header = self.place(s.target)
         flag = self.f.add(header, self.layouts.of(t).valid)
         changes = self.f.compare("ne", "i8", self.f.load("i8", flag), int(s.valid))
         with self.f.when(changes):
             if s.valid:
-                self.f.clear(header, self.layouts.of(t).size)
+                self._clear_fields(s.target, header, islice(stmts, start, None))
             bits = self.header_bits(header, t)
             grown = self.context.get(self.f, "%c", "grown")
             op = "add" if s.valid else "sub"
@@ -118,6 +124,21 @@ class Statements(Expressions):
             self.f.store("i8", int(s.valid), flag)
         if s.valid:
             self.keep_only(s.target)
+
+    def _clear_fields(
+        self, target: ir.LValue, header: Operand, following: Iterable[ir.Stmt]
+    ) -> None:
+        """Set a header's fields to zero; of a large one those that need it."""
+        t = target.type
+        assert isinstance(t, Header), t
+        place = self.layouts.of(t)
+        kept = set_first(target, following) if place.size > LINE else set()
+        start = 0  # of the fields to be cleared
+        for i, offset in enumerate((*place.offsets, place.valid)):
+            if i in kept or i == len(t.fields):
+                if start < offset:
+                    self.f.clear(self.f.add(header, start), offset - start)
+                start = offset + (self.layouts.of(t.fields[i].type).size if i in kept else 0)
 
     def header_bits(self, header: Operand, t: Header) -> Operand:
         """Return a header's current size in bits, as i64."""
