@@ -64,6 +64,7 @@ class _ReplayedReduces:
         job = replayed.config
         self._replayed = replayed
         self._peers = [job.stream_address(w) for w in range(job.workers)]
+        self._notices = [job.notice_address(w) for w in range(job.workers)]
         self._machines = [PlannedWorker(job, w) for w in range(job.workers)]
         self._events: deque[tuple[int, Callable[..., list[Action]], tuple[Any, ...]]] = deque()
 
@@ -78,9 +79,10 @@ class _ReplayedReduces:
     def _perform(self, number: int, actions: Iterable[Action]) -> None:
         for action in actions:
             if isinstance(action, SendMessage):
-                data = self._replayed.arrived(self._peers[number], action)
-                receiver = self._peers.index(action.peer)
-                arguments: tuple[Hashable, ...] = (self._peers[number], data)
+                addresses = self._peers if action.port is None else self._notices
+                data = self._replayed.arrived(addresses[number], action)
+                receiver = addresses.index(action.peer)
+                arguments: tuple[Hashable, ...] = (addresses[number], data)
                 self._events.append((receiver, self._machines[receiver].receive, arguments))
             elif isinstance(action, SetTimer):
                 self._events.append((number, self._machines[number].timer, (action.key,)))

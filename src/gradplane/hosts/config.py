@@ -91,6 +91,11 @@ class JobConfig:
         ip, port = self.worker_addresses[worker]
         return ip, port + STREAM_PORT_OFFSET
 
+    def notice_address(self, worker: int) -> tuple[str, int]:
+        """Return the address of a worker's stream of short notices, where it has one."""
+        ip, port = self.worker_addresses[worker]
+        return ip, port + 2 * STREAM_PORT_OFFSET
+
 
 @dataclass(frozen=True)
 class Flow:

@@ -123,6 +123,10 @@ class Plan:
             "machines": self.system.machines,
             "gpus": self.system.gpus,
             "links_gbit": {"intra": self.system.intra.gbit, "inter": self.system.inter.gbit},
+            "latencies_us": {
+                "intra": self.system.intra.latency_us,
+                "inter": self.system.inter.latency_us,
+            },
             "constraints": list(self.constraints),
             "iteration_seconds": self.time,
             "forward_seconds": self.model.forward,

@@ -85,15 +85,16 @@ def overtaken(planned: Plan, iteration: Iteration) -> tuple[int, int, float]:
 def _waits(
     resource: int, order: Sequence[Served], times: dict[tuple[int, ...], tuple[int, ...]]
 ) -> tuple[int, int]:
-    waited, idle, free = 0, 0, 0
+    waited: set[int] = set()
+    idle, free = 0, 0
     steps = [times[resource, step.tensor, step.step] for step in order]
     for at, (ready, start, end) in enumerate(steps):
-        later = [other[0] for other in steps[at + 1 :] if other[0] < ready]
-        waited += sum(other < start for other in later)
+        later = [n for n, other in enumerate(steps[at + 1 :], at + 1) if other[0] < ready]
+        waited.update(later)
         if later and start > free:
-            idle += max(start - max(free, min(later)), 0)
+            idle += max(start - max(free, min(steps[n][0] for n in later)), 0)
         free = end
-    return waited, idle
+    return len(waited), idle
 
 
 def values_of(planned: Plan, iteration: Iteration) -> dict[str, Any]:

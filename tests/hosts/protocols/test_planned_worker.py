@@ -68,6 +68,7 @@ class Network:
 
     def __init__(self, job, seed=0):
         self.peers = [job.stream_address(w) for w in range(job.workers)]
+        self.notices = [job.notice_address(w) for w in range(job.workers)]
         self.workers = [PlannedWorker(job, w) for w in range(job.workers)]
         self.random, self.now = random.Random(seed), 0
         self.queues = {}
@@ -76,10 +77,12 @@ class Network:
     def perform(self, worker, actions):
         for action in actions:
             if isinstance(action, SendMessage):
-                to = self.peers.index(action.peer)
-                self.queues.setdefault((worker, to), []).append(action.data)
+                peers = self.peers if action.port is None else self.notices
+                to = peers.index(action.peer)
+                stream = worker, to, action.port is None
+                self.queues.setdefault(stream, []).append((peers[worker], action.data))
             elif isinstance(action, SetTimer):
-                self.queues.setdefault((worker, action.key), []).append(action)
+                self.queues.setdefault((worker, action.key, True), []).append(action)
             elif isinstance(action, Deliver):
                 self.delivered[worker, action.ticket] = action.result
             elif isinstance(action, Record):
@@ -91,13 +94,13 @@ class Network:
 
     def run(self):
         while waiting := [key for key, queue in self.queues.items() if queue]:
-            first, second = self.random.choice(waiting)
-            event = self.queues[first, second].pop(0)
+            key = first, second, _ = self.random.choice(waiting)
+            event = self.queues[key].pop(0)
             self.now += 1
             if isinstance(event, SetTimer):
                 self.perform(first, self.workers[first].timer(event.key, self.now))
             else:
-                arrived = self.workers[second].receive(self.peers[first], event, self.now)
+                arrived = self.workers[second].receive(*event, self.now)
                 self.perform(second, arrived)
 
 

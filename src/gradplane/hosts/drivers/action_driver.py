@@ -1,8 +1,9 @@
 """The driver of a host's state machines: performs their actions in order, keeps their timers, and
-passes messages between the stream and the machines."""
+passes messages between the streams and the machines."""
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterable
+from functools import partial
 
 from gradplane.hosts.drivers.environment import Environment, Handle
 from gradplane.hosts.protocols.actions import (
@@ -19,6 +20,7 @@ from gradplane.hosts.protocols.actions import (
     SetTimer,
 )
 from gradplane.hosts.protocols.messages import Kind, MessageError, kind_of
+from gradplane.hosts.stream.segments import BEYOND
 from gradplane.hosts.stream.stream import Stream
 from gradplane.hosts.wire.payloads import Payloads
 
@@ -29,8 +31,9 @@ OnTimer = Callable[[Hashable, int], list[Action]]
 class ActionDriver:
     """The state machines of one host, with the stream that listens on local port `stream_port`.
 
-    `send` puts a datagram on the link, `deliver` gets the results, `failed` the peers that the
-    stream gave up; `connection` and `granularity` (None: the environment's) are the Stream's.
+    `send` puts a datagram on the link, `deliver` gets the results, `failed` the peers that a
+    stream gave up; `connection`, `granularity` (None: the environment's) and `window` are the
+    Stream's. open_stream() adds another one.
     Actions that follow from an action are performed before the next one, and results are delivered
     last.
     """
@@ -44,11 +47,15 @@ class ActionDriver:
         failed: Callable[[Failed], None],
         connection: int = 1,
         granularity: int | None = None,
+        window: int = BEYOND,
     ) -> None:
         self._env = env
         self._send, self._deliver, self._failed = send, deliver, failed
         least = env.granularity if granularity is None else granularity
-        self._stream = Stream(stream_port, connection, granularity=least)
+        self._first = stream_port
+        self._streams: dict[int, Stream] = {}
+        self._new_stream = partial(Stream, connection=connection, granularity=least, window=window)
+        self.open_stream(stream_port)
         self._on_message: dict[Kind, tuple[OnMessage, OnTimer | None]] = {}
         self._timers: dict[tuple[OnTimer, Hashable], Handle] = {}
         self._waiting: deque[tuple[Action, OnTimer | None]] = deque()
@@ -59,13 +66,17 @@ class ActionDriver:
     @property
     def idle(self) -> bool:
         """True if every message that was sent is acknowledged."""
-        return self._stream.idle
+        return all(stream.idle for stream in self._streams.values())
 
     @property
     def ignored(self) -> dict[str, int]:
         """The number of datagrams and messages that were ignored, by reason."""
-        datagrams = {f"stream {reason}": n for reason, n in self._stream.refused.items()}
-        return {"messages": self._unwanted} | datagrams
+        refused = sum((stream.refused for stream in self._streams.values()), Counter[str]())
+        return {"messages": self._unwanted} | {f"stream {why}": n for why, n in refused.items()}
+
+    def open_stream(self, port: int) -> None:
+        """Add a stream on another local port, whose messages do not wait behind those of others."""
+        self._streams[port] = self._new_stream(port)
 
     def route(
         self, kinds: Iterable[Kind], on_message: OnMessage, on_timer: OnTimer | None = None
@@ -73,11 +84,13 @@ class ActionDriver:
         """Pass messages of these kinds to `on_message`, whose timers call `on_timer`."""
         self._on_message |= dict.fromkeys(kinds, (on_message, on_timer))
 
-    def receive(self, ip: str, source_port: int, payloads: Payloads) -> None:
-        """Take datagrams for the stream's port."""
-        peer = (ip, source_port)
-        actions = self._stream.receive(peer, payloads, self._env.now())
-        self.perform(actions, self._stream.timer)
+    def receive(
+        self, ip: str, source_port: int, payloads: Payloads, port: int | None = None
+    ) -> None:
+        """Take datagrams for the port of a stream, None: the first one's."""
+        stream = self._streams[self._first if port is None else port]
+        actions = stream.receive((ip, source_port), payloads, self._env.now())
+        self.perform(actions, stream.timer)
 
     def perform(self, actions: Iterable[Action], on_timer: OnTimer | None = None) -> None:
         """Perform a machine's actions; its timers call `on_timer`."""
@@ -106,13 +119,15 @@ class ActionDriver:
                 self._cancel_timer(on_timer, key)
             case Record(kind, fields):
                 self._env.record(kind, **fields)
-            case SendMessage(peer, data, values):
-                sent = self._stream.send_message(peer, data, self._env.now(), values)
-                self.perform(sent, self._stream.timer)
+            case SendMessage(peer, data, values, port):
+                stream = self._streams[self._first if port is None else port]
+                sent = stream.send_message(peer, data, self._env.now(), values)
+                self.perform(sent, stream.timer)
             case Received(peer, data):
                 self._received(peer, data)
             case Forget(peer):
-                self.perform(self._stream.forget(peer), self._stream.timer)
+                for stream in self._streams.values():
+                    self.perform(stream.forget(peer), stream.timer)
             case Deliver():
                 self._results.append(action)
             case Failed():

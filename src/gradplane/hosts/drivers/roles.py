@@ -4,6 +4,8 @@ A HostConfig names its host's role as "module:object". A user-defined role is a 
 any module.
 """
 
+import math
+from functools import partial
 from typing import ClassVar
 
 from gradplane.hosts.config import ConfigError, HostConfig
@@ -21,12 +23,13 @@ from gradplane.hosts.protocols.actions import Deliver, Failed
 from gradplane.hosts.protocols.messages import PLAN_KINDS, SERVER_KINDS
 from gradplane.hosts.protocols.parameter_server import PsServer
 from gradplane.hosts.protocols.planned_worker import PlannedWorker
-from gradplane.hosts.protocols.run_plan import run_plan
+from gradplane.hosts.protocols.run_plan import RunPlan, run_plan
 from gradplane.hosts.stream import segments
 from gradplane.hosts.training.sgd import served
 from gradplane.hosts.training.train import Reduce
 
-_HEADERS = 70  # bytes of a segment's headers, from Ethernet on
+_PACKET = (segments.SEGMENT + 70) * 8  # bits of a segment with its headers, from Ethernet on
+_WINDOW = 8  # segments, besides those on the way
 
 
 class ReducingRole(TrainingHost):
@@ -85,18 +88,35 @@ class PlannedWorkerRole(StreamHost):
         """Reduce tensor by tensor, with the computation between them."""
         reducer = PlannedWorker(self.job, self.worker)
         self.use(reducer, PLAN_KINDS, reducer.timer)
+        _, port = self.job.notice_address(self.worker)
+        self.machines.open_stream(port)
+        self.link.ports[port] = LocalPort(partial(self.machines.receive, port=port), stream_payload)
 
     def granularity(self) -> int:
-        """Return the ns in which the full windows of a machine's GPUs pass the slowest link.
+        """Return the ns in which the full windows of a machine's GPUs pass the slowest link twice.
 
         A scaled plan has slow links: after small messages a stream expects an answer long before
-        those of a large one can arrive, and would send everything again.
+        those of a large one can arrive, which wait behind the other direction's, too, and would
+        send everything again.
         """
+        plan = self._plan()
+        packets = 2 * plan.gpus * self.window()
+        return max(self.env.granularity, round(packets * _PACKET / min(plan.rates) * 1e9))
+
+    def window(self) -> int:
+        """Return the segments in flight that keep the quickest link busy, and no more.
+
+        Others would wait in the network, and small messages of the machine's other GPUs behind
+        them.
+        """
+        seconds = 2 * max(self._plan().latencies) + self.env.granularity / 1e9
+        return min(
+            _WINDOW + math.ceil(max(self._plan().rates) * seconds / _PACKET), segments.BEYOND
+        )
+
+    def _plan(self) -> RunPlan:
         assert self.job.plan is not None, "the job has no plan"
-        plan = run_plan(self.job.plan)
-        packets = plan.gpus * segments.BEYOND
-        drained = packets * (segments.SEGMENT + _HEADERS) * 8e9 / plan.slowest_bps
-        return max(self.env.granularity, round(drained))
+        return run_plan(self.job.plan)
 
 
 class ParameterServerRole:

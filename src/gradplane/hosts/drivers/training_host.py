@@ -13,6 +13,7 @@ from gradplane.hosts.protocols.joining import Joining
 from gradplane.hosts.protocols.messages import JOIN_KINDS, SYNC_KINDS, Kind
 from gradplane.hosts.protocols.results import Floats, Joined, Reduced
 from gradplane.hosts.protocols.synchronisation import Synchronisation
+from gradplane.hosts.stream import segments
 from gradplane.hosts.training.train import (
     Compute,
     Crash,
@@ -82,6 +83,10 @@ class TrainingHost(ABC):
         """Return the ns below which no timeout of the stream is."""
         return self.env.granularity
 
+    def window(self) -> int:
+        """Return the largest number of segments that the stream has in flight to a peer."""
+        return segments.BEYOND
+
     @property
     def ignored(self) -> dict[str, int]:
         """The number of datagrams that arrived and were ignored, by reason."""
@@ -97,6 +102,7 @@ class TrainingHost(ABC):
             *(self.env, port, self.link.send, self._deliver, self._failed),
             connection=1 + _LIFE * self.config.joins,
             granularity=self.granularity(),
+            window=self.window(),
         )
         self._sync = Synchronisation(self.job, self.worker)
         self.machines.route(SYNC_KINDS, self._sync.receive)

@@ -66,11 +66,15 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class SendMessage:
-    """Send a message by the host's Stream: `stream.send_message(peer, data, now, values)`."""
+    """Send a message by a Stream of the host: `stream.send_message(peer, data, now, values)`.
+
+    port: the Stream's, None for the host's first one. One Stream's messages to a peer are in order.
+    """
 
     peer: Peer
     data: bytes
     values: bytes = b""
+    port: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,9 @@ ready one after another in backward order, and communication and compression ove
 (wait-free backward propagation). Four resources - GPU, CPU, the network inside the machine and the
 one between machines - serve one step at a time, each in the plan's order, which is the same for all
 workers, so that no two wait for each other. Computation and codecs take the plan's times, with the
-codec's real bytes; communication takes what the network takes. A GPU whose part another one of
-its machine holds waits as long as planned, so that it does not run ahead on the machine's links.
+codec's real bytes; communication takes what the network takes. Where one GPU communicates for its
+machine, it tells the others when it has: they wait, because a GPU that ran ahead would have the
+machine's link busy with a later step, behind which everybody's next one would wait.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from gradplane.hosts.protocols.run_plan import (
     run_plan,
 )
 
+_DONE = 255  # the part that says so; no routine has as many
 _FORWARD = "forward"
 _FORWARD_STEP = COMPUTATION - 1  # until it has ended
 
@@ -75,6 +77,7 @@ class PlannedWorker:
         assert job.plan is not None, "the job has no plan"
         self._job, self._worker, self._plan = job, worker, run_plan(job.plan)
         self._peers = [job.stream_address(w) for w in range(job.workers)]
+        self._notices = [job.notice_address(w) for w in range(job.workers)]
         self._codec = plan_codec(job)
         self._states: dict[tuple[int, int, int], Any] = {}  # by tensor, task and first value
         self._mail: dict[tuple[int, int, int, int, int], bytes] = {}
@@ -108,11 +111,9 @@ class PlannedWorker:
     def receive(self, peer: Peer, data: bytes, now: int) -> list[Action]:
         """Take a part from another worker. MessageError if nothing waits or will wait for it."""
         message = parse(data)
-        if peer not in self._peers:
+        if peer not in (peers := self._notices if message.count == _DONE else self._peers):
             raise MessageError(f"a part from {peer}, which is no worker")
-        key = (
-            message.ticket, message.tensor, message.bitmap, self._peers.index(peer), message.count
-        )  # fmt: skip
+        key = message.ticket, message.tensor, message.bitmap, peers.index(peer), message.count
         if message.ticket < self._newest or key in self._mail:
             raise MessageError(f"part {message.count} of ticket {message.ticket}: late, or again")
         self._mail[key] = message.body
@@ -161,10 +162,9 @@ class PlannedWorker:
         """Go on with a resource's step until it waits for time or for a part, or is done."""
         lane = reduce.lanes[name]
         tensor = self._plan.order[name][lane.next].tensor
-        held = reduce.held[tensor]
         while lane.tasks:
             task = lane.tasks[0]
-            if lane.routine is None and not held.communicates(task):
+            if not task.kind.startswith("comm"):
                 self._actions.append(SetTimer(name, now + task.ns))
                 return
             if not self._communicated(reduce, lane, tensor, task):
@@ -178,9 +178,6 @@ class PlannedWorker:
             return  # a tensor's computation
         task, tensor = lane.tasks.pop(0), self._plan.order[name][lane.next].tensor
         held = reduce.held[tensor]
-        if task.kind.startswith("comm"):
-            held.skip(task)
-            return
         if not held.active:
             return
         if task.kind == "decomp":
@@ -216,14 +213,7 @@ class PlannedWorker:
     def _communicated(self, reduce: _Reduce, lane: _Lane, tensor: int, task: PlannedTask) -> bool:
         """Take a routine as far as its parts have arrived; return whether it is done."""
         if lane.routine is None:
-            members = self._members(task)
-
-            def send(to: int, part: int, body: bytes) -> None:
-                message = Message(Kind.PLANNED, reduce.ticket, 0, tensor, part, task.number, body)
-                self._actions.append(SendMessage(self._peers[to], message.pack()))
-
-            group = Group(members, members.index(self._worker), send)
-            lane.routine = reduce.held[tensor].communicate(task, group)
+            lane.routine = self._routine(reduce, tensor, task)
             lane.waits = next(lane.routine, None)
         while lane.waits is not None:
             key = (reduce.ticket, tensor, task.number, *lane.waits)
@@ -235,6 +225,29 @@ class PlannedWorker:
                 lane.waits = None
         lane.routine = None
         return True
+
+    def _routine(self, reduce: _Reduce, tensor: int, task: PlannedTask) -> Routine[None]:
+        """Communicate, or wait for the GPU that does so for this machine."""
+
+        def send(to: int, part: int, body: bytes) -> None:
+            message = Message(Kind.PLANNED, reduce.ticket, 0, tensor, part, task.number, body)
+            if part == _DONE:
+                _, port = self._notices[self._worker]
+                action = SendMessage(self._notices[to], message.pack(), port=port)
+            else:
+                action = SendMessage(self._peers[to], message.pack())
+            self._actions.append(action)
+
+        held, members = reduce.held[tensor], self._members(task)
+        root, *others = self._plan.members(self._worker, "intra1")
+        if not held.communicates(task):
+            held.skip(task)
+            yield root, _DONE
+            return
+        yield from held.communicate(task, Group(members, members.index(self._worker), send))
+        if self._plan.tensors[tensor].by_root(task):
+            for other in others:
+                send(other, _DONE, b"")
 
     def _resume(self, now: int) -> None:
         """Go on with the routines that a part may have come for."""

@@ -45,6 +45,14 @@ class PlannedTensor:
     compute_ns: int
     steps: tuple[tuple[PlannedTask, ...], ...]
 
+    def by_root(self, task: PlannedTask) -> bool:
+        """Return whether a GPU of each machine does a routine alone, for it has all values."""
+        return task.phase == "inter" and any(
+            each.phase == "intra1" and each.choice in ("reduce", "gather")
+            for step in self.steps
+            for each in step
+        )
+
 
 @dataclass(frozen=True)
 class Served:
@@ -60,7 +68,7 @@ class Served:
 class RunPlan:
     """Tensors in backward order, and the order in which each resource serves their steps.
 
-    slowest_bps: the rate of the slowest link, in bit/s.
+    rates, latencies: of the links inside and between machines, in bit/s and seconds.
     """
 
     machines: int
@@ -68,7 +76,8 @@ class RunPlan:
     codec: str
     forward_ns: int
     iteration_ns: int
-    slowest_bps: float
+    rates: tuple[float, ...]
+    latencies: tuple[float, ...]
     tensors: tuple[PlannedTensor, ...]
     order: Mapping[str, tuple[Served, ...]]
 
@@ -145,7 +154,8 @@ def _parsed(content: Mapping[str, Any]) -> RunPlan:
         content["codec"],
         _ns(content["forward_seconds"]),
         _ns(content["iteration_seconds"]),
-        1e9 * min(content["links_gbit"].values()),
+        tuple(1e9 * rate for rate in content["links_gbit"].values()),
+        tuple(1e-6 * us for us in content.get("latencies_us", {"intra": 0.0}).values()),
         tuple(tensors),
         order,
     )

@@ -24,9 +24,9 @@ _FIRST_RTO, _LEAST_RTO, _MOST_RTO = 20_000_000, 5_000_000, 2_000_000_000  # ns
 
 class Outgoing:
     """The segments for one peer: send(), then take() those that may be sent; deadline() is the time
-    to call timeout()."""
+    to call timeout(). window: the most that are in flight."""
 
-    def __init__(self, connection: int, granularity: int = 0) -> None:
+    def __init__(self, connection: int, granularity: int = 0, window: int = BEYOND) -> None:
         self.connection = connection
         self._receiver: int | None = None
         self._messages: deque[OutgoingMessage] = deque()  # not wholly acknowledged
@@ -41,7 +41,8 @@ class Outgoing:
         self._transmission = np.zeros(BEYOND, np.int64)  # its latest, counted by the connection
         self._columns = (self._state, self._attempts, self._sent_at, self._transmission)
         self._chosen = np.zeros(BEYOND, np.int64)  # for take()
-        self._window, self._threshold = _FIRST_WINDOW, float(BEYOND)
+        self._largest = float(min(window, BEYOND))
+        self._window, self._threshold = min(_FIRST_WINDOW, self._largest), self._largest
         self._recovered = 0  # losses of transmissions before this one are the last loss's
         first, least = max(_FIRST_RTO, 2 * granularity), max(_LEAST_RTO, granularity)
         self._timeout = RetransmissionTimeout(first, least, _MOST_RTO)
@@ -141,4 +142,4 @@ class Outgoing:
     def _grow(self, arrived: int) -> None:
         slow_start = self._window < self._threshold
         self._window += arrived if slow_start else arrived / self._window
-        self._window = min(self._window, float(BEYOND))
+        self._window = min(self._window, self._largest)

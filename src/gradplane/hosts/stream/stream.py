@@ -37,7 +37,7 @@ class Stream:
 
     Actions: Send, SetTimer, CancelTimer, Received, Failed. `connection` must be larger after a
     restart of the same address, for example the start time in nanoseconds. No timeout is below
-    `granularity`, ns. After Failed the
+    `granularity`, ns; no more than `window` segments to a peer are in flight. After Failed the
     messages in flight to that peer are dropped, and the next one starts a new connection. `refused`
     counts invalid datagrams by reason.
     """
@@ -48,8 +48,10 @@ class Stream:
         connection: int = 1,
         max_attempts: int = MAX_ATTEMPTS,
         granularity: int = 0,
+        window: int = segments.BEYOND,
     ) -> None:
-        self._port, self._connection, self._granularity = port, connection, granularity
+        self._port, self._connection = port, connection
+        self._granularity, self._window = granularity, window
         self._max_attempts = max_attempts
         self._outgoing: dict[Peer, Outgoing] = {}
         self._incoming: dict[Peer, Incoming] = {}
@@ -79,7 +81,8 @@ class Stream:
             raise StreamError(f"{len(values)} bytes to {_text(peer)} are no float32 values")
         outgoing = self._outgoing.get(peer)
         if outgoing is None:
-            outgoing = Outgoing(self._connection + self._failures, self._granularity)
+            connection = self._connection + self._failures
+            outgoing = Outgoing(connection, self._granularity, self._window)
             self._outgoing[peer] = outgoing
         outgoing.send(data, values)
         return self._pump(peer, outgoing, now)

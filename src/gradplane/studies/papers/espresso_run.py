@@ -33,7 +33,7 @@ class PlansRun(Study):
         rows = [self._row(m, s, seed) for m in self.models for s in self.systems]
         return StudyOutcome(
             title=f"Espresso: plans that run, {self.codec}, {self.machines} x {self.gpus} GPUs",
-            head=("model", "system", "plan, ms", "run, ms", "differ", "with loss", "overtaken"),
+            head=("model", "system", "plan, ms", "run", "differ", "lossy", "waiting"),
             rows=tuple(
                 (
                     row["model"],
@@ -42,7 +42,7 @@ class PlansRun(Study):
                     f"{1e3 * row['seconds']:.2f}",
                     f"{row['error']:+.1%}",
                     f"{1e3 * row['lossy']['seconds']:.2f}",
-                    f"{row['lossy']['overtaken']} of {row['lossy']['steps']}",
+                    f"{row['overtaken']}, {row['lossy']['overtaken']}",
                 )
                 for row in rows
             ),
@@ -75,6 +75,7 @@ def _notes(rows: list[dict[str, Any]], values: int, loss: float) -> tuple[str, .
     slower = [row["lossy"]["seconds"] / row["seconds"] - 1 for row in rows]
     before = sum(row["overtaken"] for row in rows)
     after = sum(row["lossy"]["overtaken"] for row in rows)
+    steps = sum(row["steps"] for row in rows)
     return (
         f"Each model is scaled to {values:,} values, with links and codecs as much slower, so that"
         " computation, codecs and links take what they take at full size. Predicted and simulated"
@@ -82,9 +83,10 @@ def _notes(rows: list[dict[str, Any]], values: int, loss: float) -> tuple[str, .
         f" {worst['system']}). The paper states no such comparison.",
         f"With {loss:.1%} of all packets lost, iterations take {min(slower):+.0%} to"
         f" {max(slower):+.0%} longer: a lost packet is sent again, and every later step of its"
-        " link waits, since all workers keep the plan's order. Overtaken are communications that"
+        " link waits, since all workers keep the plan's order. Waiting are communications that"
         " were ready on a worker before one that the plan has earlier, and waited for it:"
-        f" {before:,} without losses, {after:,} with them. A lost packet that no later one"
-        " overtakes is sent again after a timeout, at least the time of full windows on the slowest"
+        f" {before:,} without losses, {after:,} with them, of {steps:,}. A lost packet that no"
+        " later one overtakes is sent again after a timeout, at least the time of the windows of a"
+        " machine's GPUs, both ways, on the slowest"
         " link: the further a job is scaled down, the larger it is beside an iteration.",
     )
