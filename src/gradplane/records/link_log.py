@@ -1,8 +1,8 @@
 """links.jsonl: a line for each round's end, with what every link has done since the line before.
 
 Its fields are job, round, at (ns) and links: for each link of the topology, in its order, bytes up
-and down, packets dropped up and down, and the most frames that waited in the queue up and down. Only
-a network that keeps the queues' peaks, the simulated one, has the file.
+and down, packets dropped up and down, and the most frames that waited in the queue up and down.
+Only a network that keeps the queues' peaks, the simulated one, has the file.
 """
 
 import json

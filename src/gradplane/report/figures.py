@@ -1,7 +1,7 @@
 """The report's figures: Plotly's traces and layouts as plain data, which the page's script draws.
 
-Colours of text and grid are the page's, light or dark; the script adds them. A trace's `meta` is the
-name of its series, by which the page's key shows and hides it.
+Colours of text and grid are the page's, light or dark; the script adds them. A trace's `meta` is
+the name of its series, by which the page's key shows and hides it.
 """
 
 from collections.abc import Mapping, Sequence

@@ -68,7 +68,10 @@ def _figure(plan: RunPlan, events: Sequence[Sequence[int]]) -> figures.Figure:
                     " %{x:,.6~g} ms<extra></extra>",
                 }
             )
-    lanes = {"type": "category", "categoryarray": [_LANES[name] for name in RESOURCES]}
+    lanes: dict[str, Any] = {
+        "type": "category",
+        "categoryarray": [_LANES[name] for name in RESOURCES],
+    }
     lanes |= {"autorange": "reversed", "automargin": True}
     layout = figures.axes("ms since the backward propagation began", "", 380)
     layout |= {"barmode": "overlay"}

@@ -1,7 +1,7 @@
 """Plotly's script for a page, compressed: the page is one file that works offline.
 
-It is the script in Python's package `plotly`, which is not imported. zlib's fastest levels make pages
-a tenth larger; this level costs an eighth of a second.
+It is the script in Python's package `plotly`, which is not imported. zlib's fastest levels make
+pages a tenth larger; this level costs an eighth of a second.
 """
 
 import base64

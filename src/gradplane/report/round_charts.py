@@ -231,7 +231,8 @@ def _chosen(jobs: Sequence[JobRounds]) -> Mapping[tuple[int, int], Round]:
     ordered = sorted(
         ((job.number, r) for job in jobs for r in job.rounds), key=lambda x: -x[1].took
     )
-    chosen, size = {}, 0
+    chosen: dict[tuple[int, int], Round] = {}
+    size = 0
     for number, training_round in ordered:
         size += len(training_round.lanes) + len(training_round.slots) + len(training_round.events)
         if size > _BUDGET and chosen:

@@ -224,7 +224,8 @@ def _events(
         number = None
         if line["type"] not in STREAM_TYPES:
             number = used.get((job, line["slot"], line["round"]))
-        what = "lost" if lost(line["verdict"]) else _ARRIVING.get(line["verdict"], line["verdict"])
+        verdict: str = line["verdict"]
+        what = "lost" if lost(verdict) else _ARRIVING.get(verdict, verdict)
         yield Event(worker, line.get("at"), what, _verdict(line, what), line), job, number
     for line in run.arrivals:
         job, kind = line["job"], line["kind"]

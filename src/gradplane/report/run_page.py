@@ -6,8 +6,15 @@ from typing import Any
 from gradplane.records.recorder import lost
 from gradplane.records.run_data import STREAM_TYPES, RunData
 from gradplane.records.summary import queue_drops, rate, time_to_accuracy, undelivered
-from gradplane.report import causes, charts, figures, planned_timeline, precision
-from gradplane.report import round_charts, round_records
+from gradplane.report import (
+    causes,
+    charts,
+    figures,
+    planned_timeline,
+    precision,
+    round_charts,
+    round_records,
+)
 from gradplane.report import rows as report_rows
 
 Values = dict[str, Any]

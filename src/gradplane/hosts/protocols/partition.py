@@ -24,8 +24,8 @@ class WorkerPartition:
     """WorkerPartition `index` of a reduce: values x, float32[n], in the job's chunks `first` to
     `stop` - 1.
 
-    `state` is the codec's, before encode() or fall_silent() and after. `asked_at` (first), `sent_at`
-    (last), `deadline` and `attempts` are those of the norm.
+    `state` is the codec's, before encode() or fall_silent() and after. Those of the norm:
+    `asked_at` (first) and `sent_at` (last), `deadline`, `attempts`.
     """
 
     def __init__(
