@@ -288,7 +288,7 @@ def _stall(line: Line) -> str:
 
 
 def _round_at(job: JobRounds, event: Event) -> int | None:
-    """Return the last round that had begun for the event's worker when it happened."""
+    """Return the round in which the event happened; None between rounds."""
     assert event.at is not None
     low, high = 0, len(job.rounds)
     while low < high:
@@ -297,7 +297,9 @@ def _round_at(job: JobRounds, event: Event) -> int | None:
             low = middle + 1
         else:
             high = middle
-    return low - 1 if low else None
+    if not low or event.at > job.rounds[low - 1].line["finished"]:
+        return None  # it is of the end of an epoch
+    return low - 1
 
 
 def seconds(ns: float) -> str:
