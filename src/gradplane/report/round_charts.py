@@ -64,7 +64,7 @@ def _times(jobs: Sequence[JobRounds]) -> Panel:
     shown = [value for line in lines for value in line.y if value > 0]
     if shown and max(shown) > _SPREAD * min(shown):
         figure["layout"]["yaxis"]["type"] = "log"
-    text = "From the first worker's start to the last one's end. A click opens the round below."
+    text = "From the first worker's start to the last one's end. A click opens the round above."
     return _panel("Time of each round", text, figure, entries if len(jobs) > 1 else ())
 
 
