@@ -241,7 +241,7 @@ def test_a_damaged_manifest_is_named(whole: Path, tmp_path: Path, text: str) -> 
 
 def test_the_manifest_lists_every_record(whole: Path) -> None:
     manifest = json.loads((whole / "manifest.json").read_text())
-    names = {"metrics.jsonl", "arrivals.jsonl", "impairments.jsonl"}
+    names = {"metrics.jsonl", "arrivals.jsonl", "impairments.jsonl", "links.jsonl"}
     baseline = {f"baseline/{name}" for name in names}
     assert set(manifest["files"]) == {"experiment.toml", "summary.json", *names, *baseline}
     assert manifest["jobs"] == [{"rounds": 2, "values": 1510}]

@@ -1,17 +1,21 @@
 """Reports: everything inside, right numbers, several runs side by side."""
 
+import base64
 import json
 import re
 import shutil
 import warnings
+import zlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gradplane.records.run_data import RunData
 from gradplane.records.run_folder import FolderError
 from gradplane.records.summary import Summary
+from gradplane.report import causes, round_records
 from gradplane.report import page as report
 
 Runs = Callable[..., Summary]
@@ -24,16 +28,83 @@ def page(folder: Path) -> str:
 
 
 def figures_in(text: str) -> int:
-    """Count the figures of a page, without the lines of their keys."""
-    return text.count("<svg") - text.count('<svg viewBox="0 0 22 10">')
+    """Count the figures of a page that are drawn from its data."""
+    return len(data_of(text)["figures"])
+
+
+def data_of(text: str) -> dict[str, Any]:
+    """Return the data of a page's figures."""
+    found = re.search(r'<script type="text/plain" id="data">([^<]*)</script>', text)
+    assert found
+    data: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(found[1])))
+    return data
 
 
 def test_a_report_needs_nothing_from_elsewhere(lossy_run: Summary) -> None:
     text = page(lossy_run.folder)
-    links = re.findall(r'(?:href|src)="([^"#][^"]*)"|(url\([^#])', text)
+    shown = re.sub(r"<(script|style).*?</\1>", "", text, flags=re.DOTALL)
+    links = re.findall(r'(?:href|src)="([^"#][^"]*)"|(url\([^#])', shown)
     assert all(link.startswith("data:") for link, _ in links)
-    assert "<script" not in text
-    assert figures_in(text) == 6
+    assert 'id="plotly"' in text and "src=" not in text
+    assert text.count('data-figure="') == figures_in(text) == 13
+    assert len(text) < 3e6
+
+
+def test_the_page_has_each_round_as_recorded(lossy_run: Summary) -> None:
+    (job,) = data_of(page(lossy_run.folder))["details"]["jobs"]
+    run = RunData.read(lossy_run.folder)
+    for shown, line in zip(job["rounds"], run.metrics, strict=True):
+        assert shown["took"] == line["finished"] - line["started"]
+        for lane, worker in zip(shown["lanes"], line["workers"], strict=True):
+            assert lane[:3] == [worker["worker"], worker["started"] - line["started"],
+                                worker["missed"]]  # fmt: skip
+            assert lane[3:] == sorted(lane[3:])
+            assert lane[3] == worker["computed"] - line["started"]
+            assert lane[-1] == worker["finished"] - line["started"]
+        members = {use[0]: use[6] for use in shown["slots"]}
+        for arrival in run.arrivals:
+            if (arrival["kind"], arrival.get("ticket")) != ("arrival", line["round"]):
+                continue
+            if arrival["result"] == "in time":
+                absent = [w for w in range(3) if not int(arrival["bitmap"], 16) >> w & 1]
+                assert members[arrival["slot"]] == absent
+    events = [event for r in job["rounds"] for event in r["events"]]
+    lost = [e for e in events if e[2] == "lost" and " slot " in e[3]]
+    slots = [line for line in run.verdicts if line["type"] not in ("stream", "ack")]
+    assert len(lost) == sum(line["verdict"] in ("drop", "leave out") for line in slots) > 0
+    assert all(event[1] is not None for event in lost)
+
+
+def test_a_slow_round_is_explained(small_run: Runs) -> None:
+    """The packet of worker 1 for slot 1 is lost three times in the third round."""
+    packets = ", ".join(
+        f'{{link="h2", direction="up", type="indices", slot=1, round=3, attempt={attempt}}}'
+        for attempt in range(3)
+    )
+    lost = f'impairment=[{{model="drop list", packets=[{packets}]}}]'
+    run = small_run("job.reliability=retransmit", "job.slots=2", lost)
+    data = data_of(page(run.folder))
+    (round_two,) = (r for r in data["details"]["jobs"][0]["rounds"] if r["number"] == 2)
+    assert "Worker 1's packet (indices, slot 1) was lost 3 times on h2's link" in round_two["cause"]
+    assert "timer ran out 3 times, waiting from 1 ms to 4 ms: 7 ms in all" in round_two["cause"]
+    assert "named worker 1 as missing" in round_two["cause"]
+
+
+def test_a_straggling_computation_is_the_cause(small_run: Runs) -> None:
+    run = small_run("job.compute_ms=[1.0, 1.0, 9.0]")
+    folder = run.folder
+    found = causes.slowest(RunData.read(folder), round_records.read(RunData.read(folder)))
+    assert len(found) == 1  # no round stands out
+    assert found[0].cause == "No phase is much longer than usual."
+
+
+def test_link_use_adds_up_to_the_counters(lossy_run: Summary) -> None:
+    run = RunData.read(lossy_run.folder)
+    assert len(run.link_use) == len(run.metrics)
+    for number, link in enumerate(lossy_run.values["links"]):
+        counted = sum(line["links"][number][0] for line in run.link_use)
+        assert 0 <= counted <= link["up_bytes"]  # the rest is the synchronisation's at the end
+    assert all(max(line["links"][0][4:]) > 0 for line in run.link_use)
 
 
 def test_it_says_what_the_summary_says(lossy_run: Summary) -> None:
@@ -51,7 +122,7 @@ def test_it_says_what_the_summary_says(lossy_run: Summary) -> None:
 def test_a_run_without_losses_says_so(small_run: Runs) -> None:
     text = page(small_run().folder)
     assert "None were injected, and every worker had every result in time." in text
-    assert figures_in(text) == 5
+    assert figures_in(text) == 11
 
 
 def test_figures_do_not_change_from_writing_to_writing(small_run: Runs) -> None:
@@ -81,7 +152,7 @@ def test_comparison(small_run: Runs, lossy_run: Summary, tmp_path: Path) -> None
     for folder in folders:
         assert text.count(f"<th>{folder.name}</th>") >= 1
     assert "These runs differ" not in text
-    assert figures_in(text) == 5
+    assert figures_in(text) == 8
 
 
 def test_runs_of_different_machines_are_distinguished(small_run: Runs, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from gradplane.records.run_folder import FolderError
 Line = dict[str, Any]
 
 _COLUMNS = ("count", "bitmap", "attempts", "notices", "digest", "at")
+_SENT = "sent"  # a column that lines of older versions lack
 
 
 def expanded(lines: Iterable[Line], path: object) -> Iterator[Line]:
@@ -33,18 +34,24 @@ def expanded(lines: Iterable[Line], path: object) -> Iterator[Line]:
 
 def _chunks(line: Line) -> Iterator[Line]:
     columns = [unpack(line[name], line["chunks"]).tolist() for name in _COLUMNS]
+    sent = unpack(line[_SENT], line["chunks"]).tolist() if _SENT in line else None
     who = {"kind": "arrival"} | {name: line[name] for name in ("job", "worker", "ticket")}
     slots = line["slots"]
-    for number, values in enumerate(zip(*columns, strict=True), line["first"]):
+    for index, values in enumerate(zip(*columns, strict=True)):
+        number = line["first"] + index
         count, bitmap, attempts, notices, digest, at = values
-        yield who | {
-            "slot": number % slots,
-            "round": number // slots + 1,
-            "result": "in time" if count else "lost",
-            "count": count,
-            "bitmap": f"{bitmap:016x}",
-            "digest": f"{digest:016x}" if count else None,
-            "attempts": attempts,
-            "notices": notices,
-            "at": at,
-        }
+        yield (
+            who
+            | {
+                "slot": number % slots,
+                "round": number // slots + 1,
+                "result": "in time" if count else "lost",
+                "count": count,
+                "bitmap": f"{bitmap:016x}",
+                "digest": f"{digest:016x}" if count else None,
+                "attempts": attempts,
+                "notices": notices,
+                "at": at,
+            }
+            | ({} if sent is None else {_SENT: sent[index]})
+        )

@@ -15,12 +15,14 @@ from gradplane.hosts.absences import present
 from gradplane.records.record_types import (
     Arrivals,
     Epoch,
+    LinkUse,
     Membership,
     Result,
     Round,
     RunSummary,
     Stall,
     Timeline,
+    Timeout,
     Verdict,
     fault,
 )
@@ -37,6 +39,7 @@ _ARRIVALS = {
     "crash": Membership,
     "join": Membership,
     "timeline": Timeline,
+    "timeout": Timeout,
 }
 
 
@@ -177,6 +180,18 @@ def _check_counts(
                     f" kind {quoted(kind)}, other rounds or workers have {expected}: lines are"
                     " missing"
                 )
+
+
+def check_link_lines(path: Path, lines: Sequence[Line], links: int) -> None:
+    """Check the keys of links.jsonl's lines, and that each has so many links."""
+    for number, line in enumerate(lines, 1):
+        place = f"{path}:{number}"
+        _require(line, LinkUse, place)
+        if len(line["links"]) != links:
+            raise FolderError(
+                f"{place}: {len(line['links'])} links, and the topology has {links}: the line or"
+                f" {EXPERIMENT} was changed"
+            )
 
 
 def check_verdicts(path: Path, lines: Sequence[Line], summary: Line | None) -> None:

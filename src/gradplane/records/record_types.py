@@ -87,6 +87,20 @@ class Arrivals(TypedDict):
     notices: Column
     digest: Column
     at: Column
+    sent: NotRequired[Column]
+
+
+@with_config(ConfigDict(strict=True))
+class Timeout(TypedDict):
+    """A line of kind "timeout" in arrivals.jsonl; `slots` are pairs of slot and slot's round."""
+
+    job: int
+    worker: int
+    ticket: int
+    stage: str
+    slots: list[list[int]]
+    since: int | None
+    at: int
 
 
 @with_config(ConfigDict(strict=True))
@@ -147,6 +161,17 @@ class Verdict(TypedDict):
     peer: str
     verdict: str
     delay_ns: int
+    at: NotRequired[int]
+
+
+@with_config(ConfigDict(strict=True))
+class LinkUse(TypedDict):
+    """A line of links.jsonl; records/link_log.py has its columns."""
+
+    job: int
+    round: int
+    at: int
+    links: list[list[int]]
 
 
 @with_config(ConfigDict(strict=True))

@@ -22,7 +22,17 @@ TRAFFIC = ("packets_up", "packets_down", "payload_up", "payload_down", "wire_up"
 PARTS = ("compute", "codec", "reduce", "communication")
 """The parts of a round's time: computing the gradient, encoding and decoding, adding (by hosts, a
 server's too), and the rest, in which a worker waits for the network or for others."""
-_ARRIVALS = ("arrivals", "arrival", "norm", "epoch", "stall", "crash", "join", "timeline")
+_ARRIVALS = (
+    "arrivals",
+    "arrival",
+    "norm",
+    "epoch",
+    "stall",
+    "crash",
+    "join",
+    "timeline",
+    "timeout",
+)
 
 
 class StallError(Exception):

@@ -28,6 +28,7 @@ from gradplane.records.run_folder import (
     BASELINE,
     EXPERIMENT,
     IMPAIRMENTS,
+    LINKS,
     MANIFEST,
     METRICS,
     SUMMARY,
@@ -228,9 +229,17 @@ class RunData:
         consistency.check_verdicts(path, lines, self.stored)
         return lines
 
+    @cached_property
+    def link_use(self) -> list[Line]:
+        """The lines of links.jsonl, one per round; empty where the network kept none."""
+        path = self.folder / LINKS
+        lines = list(read_lines(path, unfinished=True)) if path.exists() else []
+        consistency.check_link_lines(path, lines, len(self.deployment.topology.links))
+        return lines
+
     def check(self) -> None:
         """Read everything now; FolderError if anything is damaged."""
-        _ = self.metrics, self.baseline_metrics, self.arrivals, self.verdicts
+        _ = self.metrics, self.baseline_metrics, self.arrivals, self.verdicts, self.link_use
 
     def rounds_of_slots(self) -> dict[tuple[int, int, int], int]:
         """Return the training round that used each (job, slot, round of the slot)."""

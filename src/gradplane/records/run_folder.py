@@ -17,6 +17,7 @@ EXPERIMENT = "experiment.toml"
 METRICS = "metrics.jsonl"
 IMPAIRMENTS = "impairments.jsonl"
 ARRIVALS = "arrivals.jsonl"
+LINKS = "links.jsonl"
 SUMMARY = "summary.json"
 REPORT = "report.html"
 FAILURE = "failure.txt"
@@ -87,7 +88,7 @@ def is_in_use(folder: Path) -> bool:
 def clear(folder: Path, *, training: bool) -> None:
     """Remove what a stopped run left of its baseline and, if wanted, of its training."""
     shutil.rmtree(folder / BASELINE, ignore_errors=True)
-    names = (METRICS, ARRIVALS, IMPAIRMENTS, SUMMARY) if training else ()
+    names = (METRICS, ARRIVALS, IMPAIRMENTS, LINKS, SUMMARY) if training else ()
     for name in (FAILURE, *names):
         (folder / name).unlink(missing_ok=True)
     if training:

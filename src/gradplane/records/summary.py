@@ -3,8 +3,9 @@
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gradplane import aggregations
 from gradplane.controller.compression import compresses, statistics
@@ -13,8 +14,12 @@ from gradplane.controller.controller import Counters
 from gradplane.controller.thc import events
 from gradplane.experiment.schema import Experiment, Job
 from gradplane.records.recorder import PARTS, TRAFFIC, JobTally
+from gradplane.records.run_folder import METRICS, read_lines
 from gradplane.topologies.description import Topology
 from gradplane.topologies.network import LinkCounters
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 _WAYS = ("in", "out")
 
@@ -46,6 +51,44 @@ class Summary:
     def report(self) -> Path:
         """The report's path; nothing is there where the experiment has `output.report = false`."""
         return self.folder / "report.html"
+
+    def rounds(self) -> "DataFrame":
+        """Return a row for each round: metrics.jsonl without its workers, times in ns (pandas)."""
+        from pandas import DataFrame
+
+        lines = read_lines(self.folder / METRICS)
+        return DataFrame([{k: v for k, v in line.items() if k != "workers"} for line in lines])
+
+    def workers(self) -> "DataFrame":
+        """Return a row for each worker of each round, with its record in metrics.jsonl (pandas)."""
+        from pandas import DataFrame
+
+        lines = read_lines(self.folder / METRICS)
+        place = ("job", "round", "epoch")
+        return DataFrame(
+            [{key: line[key] for key in place} | own for line in lines for own in line["workers"]]
+        )
+
+    def _repr_html_(self) -> str:
+        """Return a table of the run for notebooks, with the baseline beside it if there is one."""
+        runs = [values for values in (self.values, self.baseline) if values]
+        head = ["this run", "baseline"][: len(runs)]
+        rows = [
+            ("test accuracy", [f"{run['test_accuracy']:.2%}" for run in runs]),
+            ("rounds", [f"{run['rounds']:,}" for run in runs]),
+            ("rounds a second", [rate(run["rounds_per_second"]) for run in runs]),
+            ("results missed", [f"{sum(j['missed'] for j in run['jobs']):,}" for run in runs]),
+            ("bytes on the hosts' links", [f"{run['link_bytes']['hosts']:,}" for run in runs]),
+        ]
+        cells = "".join(
+            f"<tr><th>{name}</th>{''.join(f'<td>{cell}</td>' for cell in found)}</tr>"
+            for name, found in rows
+        )
+        title = "".join(f"<th>{name}</th>" for name in head)
+        return (
+            f"<table><caption>{escape(self.values['name'])}: {escape(str(self.folder))}</caption>"
+            f"<tr><th></th>{title}</tr>{cells}</table>"
+        )
 
 
 def outcome(

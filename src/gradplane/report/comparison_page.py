@@ -6,7 +6,8 @@ from typing import Any
 from gradplane.experiment.document import inline
 from gradplane.records.run_data import RunData
 from gradplane.records.summary import queue_drops, rate, time_to_accuracy, undelivered
-from gradplane.report import charts, figures
+from gradplane.report import causes, charts, figures, round_records
+from gradplane.report.round_records import JobRounds
 from gradplane.report.run_page import losses, percent
 
 Values = dict[str, Any]
@@ -18,6 +19,9 @@ _SHORT = 60  # characters of an experiment's value in the table of differences
 def contents(runs: Sequence[RunData]) -> Values:
     """Return everything that comparison.html shows."""
     head = ("", *(run.name for run in runs))
+    rounds = [(run, round_records.read(run)) for run in runs]
+    colours = [figures.PALETTE[place % len(figures.PALETTE)] for place in range(len(runs))]
+    slow = [_slowest(run, jobs) for run, jobs in rounds]
     return {
         "title": "Comparison",
         "lead": f"{len(runs)} runs",
@@ -25,6 +29,8 @@ def contents(runs: Sequence[RunData]) -> Values:
         "differences": {"head": head, "rows": list(_differences(runs))},
         "results": {"head": head, "rows": list(_results(runs))},
         "accuracy": charts.curves(_trainings(runs)),
+        "times": _times(rounds, colours),
+        "slow": {"head": ("run", "slowest round", "took", "cause"), "rows": slow},
         "traffic": charts.traffic(_labelled_jobs(runs), _plain(runs)),
     }
 
@@ -167,6 +173,29 @@ _OF_JOBS: tuple[tuple[str, Read], ...] = (
 
 
 # Figures
+
+
+def _times(rounds: Sequence[tuple[RunData, Sequence[JobRounds]]], colours: Sequence[str]) -> Values:
+    """Return the figures of the rounds' times: over the rounds, and their distribution."""
+    lines, spread, key = [], [], []
+    for (run, jobs), colour in zip(rounds, colours, strict=True):
+        for job in jobs:
+            took = [found.took for found in job.rounds]
+            name = f"{run.name}: {job.name}" if len(jobs) > 1 else run.name
+            numbers = [found.number for found in job.rounds]
+            lines.append(figures.Curve(name, colour, False, numbers, [ns / 1e6 for ns in took]))
+            spread.append((name, colour, took))
+            key.append(charts.key(name, colour))
+    times = figures.curves(lines, "round, from 0", "ms")
+    times["layout"]["yaxis"]["type"] = "log"
+    return {"key": key, "figures": [times, charts.distribution(spread)]}
+
+
+def _slowest(run: RunData, jobs: Sequence[JobRounds]) -> list[str]:
+    found = causes.slowest(run, jobs)[0]
+    name = f"{found.job.name}, round" if len(jobs) > 1 else "round"
+    took = round_records.seconds(found.round.took)
+    return [run.name, f"{name} {found.round.number}", took, found.cause]
 
 
 def _jobs(runs: Sequence[RunData]) -> Iterator[tuple[str, RunData, int]]:

@@ -4,15 +4,19 @@ Pages are Jinja2 templates (templates/); the modules run_page.py and comparison_
 they show of a run folder's records.
 """
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from gradplane.records.run_data import RunData
 from gradplane.records.run_folder import REPORT
 from gradplane.report import comparison_page, run_page
+from gradplane.report.figures import Figure
+from gradplane.report.plotly_script import packed, plotly_script
 
 
 def write(folders: Sequence[str | Path], out: str | Path | None = None) -> Path:
@@ -34,7 +38,25 @@ def write(folders: Sequence[str | Path], out: str | Path | None = None) -> Path:
 
 
 def render(template: str, contents: dict[str, Any]) -> str:
-    """Return the page that a template makes of its contents; text is escaped, figures are not."""
+    """Return the page that a template makes of its contents. Text is escaped.
+
+    Templates call plot(figure, label) where a figure is to be; `contents` may have `details`, more
+    data for the page's script. A page without figures has no script."""
+    figures: list[Figure] = []
+
+    def plot(figure: Figure, label: str = "") -> Markup:
+        figures.append(figure)
+        text = label or figure["layout"]["yaxis"]["title"]["text"]
+        height = figure["layout"]["height"]
+        return Markup(
+            '<div class="figure" data-figure="{}" tabindex="0" role="img" aria-label="{}"'
+            ' style="min-height: {}px"></div>'
+        ).format(len(figures) - 1, text, height)
+
+    def data() -> str:
+        values = {"figures": figures, "details": contents.get("details")}
+        return packed(json.dumps(values, separators=(",", ":"), allow_nan=False).encode())
+
     environment = Environment(
         loader=PackageLoader("gradplane.report"),
         autoescape=True,
@@ -42,4 +64,5 @@ def render(template: str, contents: dict[str, Any]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return environment.get_template(template).render(contents)
+    script = {"plot": plot, "drawn": figures, "data": data, "plotly": plotly_script}
+    return environment.get_template(template).render(contents | script)

@@ -3,17 +3,16 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from matplotlib.figure import Figure
-
 from gradplane.experiment.planned_jobs import COMPUTATION, RESOURCES, RunPlan, parsed
 from gradplane.records.run_data import RunData
-from gradplane.report import figures
+from gradplane.report import charts, figures
 
 HEAD = ("job", "planned, ms", "run, ms", "differs by", "longest wait behind an earlier step, ms")
 _LANES = {"gpu": "GPU", "cpu": "CPU", "intra": "in machine", "inter": "between"}
 _COLOURS = (figures.BASELINE, figures.RUN, figures.PALETTE[2], figures.PALETTE[3])
 """Computation, codec, communication of uncompressed and of compressed tensors."""
 _LABELS = ("computation", "codec", "communication", "communication, compressed")
+KEY = [charts.key(label, colour, 10) for label, colour in zip(_LABELS, _COLOURS, strict=True)]
 
 Bar = tuple[str, int, float, float]
 """Resource, colour, beginning and length in ms."""
@@ -21,7 +20,8 @@ Bar = tuple[str, int, float, float]
 
 def contents(run: RunData) -> dict[str, Any]:
     """Return a row for each job with a plan, and the figure of the first one's worker 0."""
-    rows, figure = [], ""
+    rows: list[list[str]] = []
+    figure: figures.Figure | None = None
     for number, job in enumerate(run.experiment.job):
         if job.plan is None:
             continue
@@ -43,31 +43,42 @@ def contents(run: RunData) -> dict[str, Any]:
         )  # fmt: skip
         first = min(workers, key=lambda line: line["worker"])
         figure = figure or _figure(plan, first["events"])
-    return {"head": HEAD, "rows": rows, "svg": figure}
+    return {"head": HEAD, "rows": rows, "figure": figure, "key": KEY}
 
 
-def _figure(plan: RunPlan, events: Sequence[Sequence[int]]) -> str:
-    figure = Figure(figsize=(9, 3.6), layout="constrained")
-    lanes = figure.subplots(2, 1, sharex=True)
-    planned = list(_planned(plan))
-    for axes, title, bars in zip(
-        lanes, ("planned", "this run"), (planned, list(_run(plan, events))), strict=True
-    ):
-        figures.dress(axes)
-        for lane, name in enumerate(RESOURCES):
-            for colour, label in enumerate(_LABELS):
-                spans = [(a, b) for resource, c, a, b in bars if (resource, c) == (name, colour)]
-                axes.broken_barh(
-                    spans, (3.1 - lane, 0.8), facecolors=_COLOURS[colour],
-                    label=label if lane == 0 else None,
-                )  # fmt: skip
-        axes.set_yticks([3.5 - lane for lane in range(4)], list(_LANES.values()), fontsize=8)
-        axes.set_ylim(0, 4)
-        axes.set_ylabel(title)
-    lanes[1].set_xlabel("ms since the backward propagation began")
-    handles, names = lanes[0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside upper left", ncols=4, frameon=False, fontsize=9)
-    return figures.svg(figure)
+def _figure(plan: RunPlan, events: Sequence[Sequence[int]]) -> figures.Figure:
+    data: list[dict[str, Any]] = []
+    drawn = (("", list(_planned(plan))), ("2", list(_run(plan, events))))
+    for axis, bars in drawn:
+        for colour, label in enumerate(_LABELS):
+            own = [bar for bar in bars if bar[1] == colour]
+            data.append(
+                {
+                    "type": "bar",
+                    "orientation": "h",
+                    "meta": label,
+                    "name": label,
+                    "yaxis": f"y{axis}",
+                    "y": [_LANES[resource] for resource, _, _, _ in own],
+                    "base": [start for _, _, start, _ in own],
+                    "x": [length for _, _, _, length in own],
+                    "width": 0.8,
+                    "marker": {"color": _COLOURS[colour]},
+                    "hovertemplate": f"{label}<br>%{{y}}, from %{{base:,.6~g}} ms, for"
+                    " %{x:,.6~g} ms<extra></extra>",
+                }
+            )
+    lanes: dict[str, Any] = {
+        "type": "category",
+        "categoryarray": [_LANES[name] for name in RESOURCES],
+    }
+    lanes |= {"autorange": "reversed", "automargin": True}
+    layout = figures.axes("ms since the backward propagation began", "", 380)
+    layout |= {"barmode": "overlay"}
+    layout["xaxis"] |= {"anchor": "y2"}
+    layout["yaxis"] = lanes | {"domain": [0.54, 1], "title": {"text": "planned"}}
+    layout["yaxis2"] = lanes | {"domain": [0, 0.46], "title": {"text": "this run"}}
+    return {"data": data, "layout": layout}
 
 
 def _planned(plan: RunPlan) -> Iterator[Bar]:

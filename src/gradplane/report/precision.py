@@ -4,7 +4,7 @@ from typing import Any
 
 from gradplane.experiment.tensor_codecs import tensors_of
 from gradplane.records.run_data import RunData
-from gradplane.report import figures
+from gradplane.report import charts, figures
 
 _FULL = 4  # bytes
 
@@ -28,6 +28,6 @@ def _figure(rounds: list[int], kept: list[list[int]], names: list[str]) -> dict[
     lines, key = [], []
     for number, (name, keeps) in enumerate(shown):
         colour = figures.PALETTE[number % len(figures.PALETTE)]
-        lines.append((colour, "-", rounds, [8 * keep for keep in keeps]))
-        key.append({"label": name, "colour": colour, "width": 2.5, "dashes": "none"})
-    return {"key": key, "svgs": [figures.curves(lines, "round, from 0", "bits per weight")]}
+        lines.append(figures.Curve(name, colour, False, rounds, [8 * keep for keep in keeps]))
+        key.append(charts.key(name, colour))
+    return {"key": key, "figures": [figures.curves(lines, "round, from 0", "bits per weight")]}

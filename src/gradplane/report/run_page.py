@@ -1,14 +1,20 @@
 """The contents of one run's page."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
-
-import numpy as np
 
 from gradplane.records.recorder import lost
 from gradplane.records.run_data import STREAM_TYPES, RunData
 from gradplane.records.summary import queue_drops, rate, time_to_accuracy, undelivered
-from gradplane.report import charts, figures, planned_timeline, precision
+from gradplane.report import (
+    causes,
+    charts,
+    figures,
+    planned_timeline,
+    precision,
+    round_charts,
+    round_records,
+)
 from gradplane.report import rows as report_rows
 
 Values = dict[str, Any]
@@ -22,6 +28,8 @@ def contents(run: RunData) -> Values:
     summary = run.summary
     where = {"mininet": " on Mininet", "sim": " on the simulated network"}.get(run.network, "")
     switch = f", switch {summary['target']}" if "target" in summary else ""
+    jobs = round_records.read(run)
+    slow = causes.slowest(run, jobs)
     return {
         "title": summary["name"],
         "lead": f"{summary['rounds']} rounds{where}{switch}, seed {summary['seed']}",
@@ -40,7 +48,11 @@ def contents(run: RunData) -> Values:
             "rows": list(report_rows.background(summary)),
         },
         "planned": planned_timeline.contents(run),
-        "timeline": _timeline(run),
+        "slow": list(round_charts.slow_rows(slow, len(jobs) > 1)),
+        "details": round_charts.details(jobs, slow),
+        "rounds": list(round_charts.panels(run, jobs)),
+        "distribution": _distribution(jobs),
+        "losses": _losses(run),
         "absences": {"head": report_rows.ABSENCES, "rows": list(_absence_rows(run))},
         "switches": _switches(summary),
         "weights": _weights(run),
@@ -202,27 +214,26 @@ def _absence_rows(run: RunData) -> Iterator[list[str]]:
     yield from report_rows.absences(jobs, run.arrivals)
 
 
-def _timeline(run: RunData) -> Values:
-    found, missed = run.verdicts_by_round(), _missed(run)
-    named = {f"{kind}, {way}": counts for (kind, way), counts in found.items()}
+def _distribution(jobs: Sequence[round_records.JobRounds]) -> Values:
+    """Return the figure of the rounds' times, with a key where there are several jobs."""
+    lines = [
+        (job.name, figures.PALETTE[job.number % len(figures.PALETTE)], [r.took for r in job.rounds])
+        for job in jobs
+        if job.rounds
+    ]
+    key = [charts.key(name, colour) for name, colour, _ in lines] if len(lines) > 1 else []
+    return {"figure": charts.distribution(lines), "key": key}
+
+
+def _losses(run: RunData) -> Values:
+    """Return what the page says of losses in words."""
     streams = sum(verdict["type"] in STREAM_TYPES for verdict in run.verdicts)
-    shown = bool(named) or missed.any()
-    svg = figures.timeline(named, missed, missed.shape[1]) if shown else ""
+    missed = any(line["missed"] for line in run.metrics)
     return {
-        "svg": svg,
-        "verdicts": bool(named),
+        "none": not (run.verdicts or missed),
         "streams": f"{streams:,}" if streams else "",
+        "missed": missed,
     }
-
-
-def _missed(run: RunData) -> np.ndarray[Any, Any]:
-    """Return the results missed by each worker in each round, int[workers, rounds], by job."""
-    rounds = 1 + max(line["round"] for line in run.metrics)
-    tables = [np.zeros((job.size, rounds), np.int64) for job in run.experiment.job]
-    for line in run.metrics:
-        for worker in line["workers"]:
-            tables[line["job"]][worker["worker"], line["round"]] = worker["missed"]
-    return np.concatenate(tables)
 
 
 def _switches(summary: Values) -> Values | None:

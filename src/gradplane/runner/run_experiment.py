@@ -17,6 +17,7 @@ from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.loading import Experiment, ExperimentError, load_deployment
 from gradplane.experiment.schema import Output
 from gradplane.records import manifest, run_folder
+from gradplane.records.link_log import LinkLog
 from gradplane.records.manifest import Manifest, planned_jobs, program_digest
 from gradplane.records.recorder import Recorder
 from gradplane.records.run_data import RunData
@@ -258,8 +259,14 @@ def _record(task: _Task, net: Network, on_round: Show) -> Recorder:
     experiment = task.deployment.experiment
     sizes, patience = [job.size for job in experiment.job], round(experiment.patience_s * 1e9)
     absences = [experiment.absences(number) for number in range(len(sizes))]
-    with Recorder(task.folder, sizes, on_round, patience, absences) as recorder:
-        net.run(task.deployment.hosts, recorder)
+    with LinkLog(task.folder, net) as links:
+
+        def ended(recorder: Recorder, job: int) -> None:
+            links(recorder, job)
+            on_round(recorder, job)
+
+        with Recorder(task.folder, sizes, ended, patience, absences) as recorder:
+            net.run(task.deployment.hosts, recorder)
     return recorder
 
 

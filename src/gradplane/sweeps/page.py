@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from gradplane.experiment.document import dumps
-from gradplane.report import figures
+from gradplane.report import charts, figures
 from gradplane.report.estimates import Series, estimates
 from gradplane.report.page import render
 from gradplane.sweeps.axes import Axis, Point, label
@@ -136,16 +136,12 @@ def _panel(results: Results, metric: Metric, axis: Axis) -> Values:
     if averaged:
         combinations = {"": _averaged(list(combinations.values()))}
     series = [
-        Series(colour, [one.mean for one in found], [one.half for one in found])
-        for colour, found in zip(figures.PALETTE, combinations.values(), strict=False)
+        Series(name, colour, [one.mean for one in found], [one.half for one in found])
+        for colour, (name, found) in zip(figures.PALETTE, combinations.items(), strict=False)
     ]
-    key = [
-        {"label": name, "colour": one.colour, "width": 2.5, "dashes": "none"}
-        for name, one in zip(combinations, series, strict=True)
-        if name
-    ]
-    svg = estimates(series, axis.values, axis.key, metric.title, percent=metric.percent)
-    return {"svg": svg, "key": key, "averaged": averaged}
+    key = [charts.key(one.name, one.colour) for one in series if one.name]
+    figure = estimates(series, axis.values, axis.key, metric.title, percent=metric.percent)
+    return {"figure": figure, "key": key, "averaged": averaged}
 
 
 def _several(results: Results, key: str) -> bool:

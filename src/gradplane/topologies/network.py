@@ -87,6 +87,11 @@ class Network(Protocol):
     def link_counters(self) -> list[LinkCounters]:
         """Return the traffic of each link so far, in the topology's order."""
 
+    def queue_peaks(self) -> list[tuple[int, int]] | None:
+        """Return for each link the most frames in the queues of its two ends since the last call.
+
+        None where the network does not keep them: Linux' queues do not."""
+
     def cli(self) -> None:
         """Open a prompt on the running network, until the user leaves it."""
 

@@ -128,6 +128,7 @@ def test_delivery_records_every_chunk():
         "attempts": 1,
         "notices": 0,
         "at": 8,
+        "sent": 0,
     }
     assert of(actions, CancelTimer) == [CancelTimer(TIMER)]
 
@@ -330,7 +331,8 @@ def test_a_stall_names_who_is_missing(round, bitmap, missing):
 def test_a_stall_without_an_answer_names_nobody():
     worker = started()
     expire(worker, TIMEOUT)
-    (record,) = of(expire(worker, 2 * TIMEOUT), Record)
+    *timeouts, record = of(expire(worker, 2 * TIMEOUT), Record)
+    assert [timeout.kind for timeout in timeouts] == ["timeout"] * len(timeouts)
     assert (record.kind, record.fields["missing"]) == ("stall", None)
 
 

@@ -166,9 +166,10 @@ class HostLink:
         self, verdicts: Sequence[Verdict], payloads: Payloads
     ) -> Iterator[tuple[Verdict, Payloads]]:
         """Record the verdicts; yield runs of packets with the same fate."""
+        now = self._env.now()
         for verdict in verdicts:
             for record in verdict.records:
-                self._env.record(record.kind, **record.fields)
+                self._env.record(record.kind, **record.fields, at=now)
         start = 0
         for end in range(1, len(verdicts) + 1):
             fate = verdicts[start]

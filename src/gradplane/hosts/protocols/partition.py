@@ -24,8 +24,8 @@ class WorkerPartition:
     """WorkerPartition `index` of a reduce: values x, float32[n], in the job's chunks `first` to
     `stop` - 1.
 
-    `state` is the codec's, before encode() or fall_silent() and after. `asked_at`, `deadline` and
-    `attempts` are those of the norm.
+    `state` is the codec's, before encode() or fall_silent() and after. Those of the norm:
+    `asked_at` (first) and `sent_at` (last), `deadline`, `attempts`.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class WorkerPartition:
         self.lanes = codec.lanes(x.size)
         self.stop = first - (-self.lanes // aggregation.LANES[job.sum_bits])
         self.stage = PartitionState.NEW
-        self.asked_at = self.deadline = self.attempts = 0
+        self.asked_at = self.sent_at = self.deadline = self.attempts = 0
         self.own_norm = 0  # float32 bits
         self.codes = np.empty(0, np.uint8)
         self.packets = np.empty((0, 0), np.uint8)  # payloads of the chunks, once encoded

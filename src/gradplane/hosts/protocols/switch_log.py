@@ -1,7 +1,7 @@
 """The log lines of reduces through the switch; their fields are listed in docs/architecture.md."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,7 @@ class SwitchLog:
         place |= {"chunks": len(table)}
         columns = {name: table[name] for name in ("count", "bitmap", "attempts", "notices")}
         columns |= {"digest": digests, "at": np.where(lost, at, table["at"])}
+        columns |= {"sent": table["sent_at"]}
         packed = {name: pack(column) for name, column in columns.items()}
         yield Record("arrivals", self._who | place | packed)
         for index in np.flatnonzero(lost).tolist():
@@ -78,6 +79,17 @@ class SwitchLog:
         where = {"slot": slot, "round": round, "result": result}
         answer = {"norm": norm, "bitmap": _hex(bitmap), "at": at}
         return Record("norm", self._who | place | where | answer)
+
+    def timeout(
+        self, reduce: SwitchReduce, stage: str, numbers: Sequence[int], since: int | None, at: int
+    ) -> Record:
+        """Return the line of a retransmission timer that ran out, for the norm or for chunks.
+
+        stage: "norm", "sums" (they are sent again) or "given up". since: when the last attempt of
+        the first was sent, None where nothing was."""
+        slots = [list(self._slot(number)) for number in numbers]
+        fields = {"ticket": reduce.ticket, "stage": stage, "slots": slots, "since": since, "at": at}
+        return Record("timeout", self._who | fields)
 
     def stall(self, number: int, missing: list[int] | None, at: int) -> Record:
         """Return the line of a long wait; `missing` are the absent workers, None if unknown."""

@@ -257,11 +257,16 @@ class SwitchWorker:
 
     def _chunk_timeouts(self, reduce: SwitchReduce, indices: Ints, now: int) -> None:
         silent = reduce.silent(indices)
+        since = None
         if not silent.all():
             sent_at = reduce.table["sent_at"][indices[~silent]]
+            since = int(sent_at.min())
             self._timeout.back_off(int(sent_at.max()), now)
         given_up = silent | self._lossy
         again = indices[~given_up]
+        stage = "sums" if len(again) else "given up"
+        numbers = (reduce.first + indices).tolist()
+        self._out.append(self._log.timeout(reduce, stage, numbers, since, now))
         if len(again):  # data first: a short queue may have room for only one packet
             chunk_table.retry(reduce.table, again, AFTER)
             self._attempt(reduce, again, now)
@@ -403,13 +408,17 @@ class SwitchWorker:
         if part.attempts == 0:
             part.asked_at = now
         part.attempts += 1
+        part.sent_at = now
         part.deadline = now + self._timeout.after(part.attempts)
         self._out.append(self._packets.make(Type.NORM, part.first, part.own_norm))
         self._wake(part.deadline)
 
     def _norm_timeout(self, reduce: SwitchReduce, part: WorkerPartition, now: int) -> None:
         patience = (self._job.retries + 1) * self._job.timeout_ns
-        if self._lossy and now - part.asked_at >= patience:
+        expired = self._lossy and now - part.asked_at >= patience
+        stage = "given up" if expired else "norm"
+        self._out.append(self._log.timeout(reduce, stage, [part.first], part.sent_at, now))
+        if expired:
             part.step(PartitionEvent.EXPIRY)
             self._norm_lost(reduce, part, now)
         else:

@@ -194,6 +194,10 @@ class MininetNetwork:
         """See Network; counted by the kernel, from the start of the network."""
         return [now - before for now, before in zip(self._count(), self._before, strict=True)]
 
+    def queue_peaks(self) -> None:
+        """See Network."""
+        return None
+
     def _count(self) -> list[LinkCounters]:
         return [self._counters(link) for link in self.topology.links]
 

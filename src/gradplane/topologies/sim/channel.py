@@ -32,6 +32,7 @@ class Channel(Generic[T]):
         self._deliver = deliver
         self._leaving: deque[int] = deque()  # when the transmission of each queued frame ends
         self.packets = self.bytes = self.dropped = 0
+        self.peak = 0  # most frames in the queue since somebody set it to 0
 
     def send(self, frame: T, size: int) -> None:
         """Put a frame of `size` bytes into the queue."""
@@ -46,6 +47,7 @@ class Channel(Generic[T]):
         start = self._leaving[-1] if self._leaving else now
         sent = start + self._duration(size)
         self._leaving.append(sent)
+        self.peak = max(self.peak, len(self._leaving))
         self._events.at(sent + self._delay, lambda: self._deliver(frame))
 
     def _duration(self, size: int) -> int:

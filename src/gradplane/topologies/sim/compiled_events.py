@@ -169,7 +169,7 @@ class CompiledEvents:
 
     def _add_channel(self, rate: int | None, delay: int, limit: int, ends: list[int]) -> int:
         ring = self._memory.add_ring(limit)
-        row = [rate or 0, delay, limit, ring, 0, 0, 0, 0, 0, *ends]
+        row = [rate or 0, delay, limit, ring, 0, 0, 0, 0, 0, *ends, 0]
         return self._memory.append(at.CHANNELS, row)
 
     def connect_host(self, host: int, channel: int) -> None:
@@ -189,6 +189,12 @@ class CompiledEvents:
         """Return packets, bytes and drops of a channel."""
         row = self._memory.table(at.CHANNELS)[channel]
         return int(row[at.SENT]), int(row[at.BYTES]), int(row[at.DROPPED])
+
+    def take_peak(self, channel: int) -> int:
+        """Return the most frames that have been in a channel's queue since the last call."""
+        row = self._memory.table(at.CHANNELS)[channel]
+        peak, row[at.PEAK] = int(row[at.PEAK]), 0
+        return peak
 
     def set_receivers(
         self, receivers: Sequence[tuple[int, int, int, int, int, int]], origin: int

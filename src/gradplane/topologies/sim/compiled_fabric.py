@@ -132,6 +132,10 @@ class CompiledFabric:
         """See Fabric."""
         return self.events.counters(self._channels[node, port])
 
+    def take_peak(self, node: str, port: int) -> int:
+        """See Fabric."""
+        return self.events.take_peak(self._channels[node, port])
+
 
 def mac_number(mac: str) -> int:
     """Return a MAC address as an integer."""

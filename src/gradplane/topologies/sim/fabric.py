@@ -54,3 +54,6 @@ class Fabric(Protocol):
 
     def sent(self, node: str, port: int) -> tuple[int, int, int]:
         """Return frames, bytes and drops of a link's end, without those before egress."""
+
+    def take_peak(self, node: str, port: int) -> int:
+        """Return the most frames in the queue of a link's end since the last call."""

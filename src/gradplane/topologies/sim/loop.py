@@ -140,6 +140,7 @@ def send(words, number, packet):  # type: ignore[no-untyped-def]
     place = channel[at.FIRST] + waiting
     leaving[place if place < limit else place - limit] = end
     channel[at.WAITING] += 1
+    channel[at.PEAK] = max(channel[at.PEAK], waiting + 1)
     push(words, end + channel[at.DELAY], at.ARRIVE | number << 8, packet)
 
 

@@ -29,11 +29,11 @@ PACKET_COLUMNS: Final = 8
 RECIRCULATE: Final = -1
 
 # CHANNELS: as `channel.Channel`. RING: where its row of LEAVING begins, which has LIMIT places and
-# holds WAITING times from FIRST on. DEST: what it delivers to: a host's, a switch's number.
-RATE, DELAY, LIMIT, RING, FIRST, WAITING, SENT, BYTES, DROPPED, DEST_KIND, DEST, DEST_PORT = range(
-    12
-)
-CHANNEL_COLUMNS: Final = 12
+# holds WAITING times from FIRST on. DEST: what it delivers to: a host's, a switch's number. PEAK:
+# the most that WAITING has been since PEAK was last read.
+(RATE, DELAY, LIMIT, RING, FIRST, WAITING, SENT, BYTES, DROPPED, DEST_KIND, DEST, DEST_PORT,
+ PEAK) = range(13)  # fmt: skip
+CHANNEL_COLUMNS: Final = 13
 TO_HOST, TO_SWITCH, TO_NEXT_PASS = range(3)
 
 # SWITCHES: as `gradplane.switch.runtime.packet_passes.NativePass`; READY: 1 while native passes are

@@ -62,3 +62,9 @@ class ReferenceFabric:
         """See Fabric."""
         channel = self._channels[node, port]
         return channel.packets, channel.bytes, channel.dropped
+
+    def take_peak(self, node: str, port: int) -> int:
+        """See Fabric."""
+        channel = self._channels[node, port]
+        peak, channel.peak = channel.peak, 0
+        return peak

@@ -152,6 +152,13 @@ class SimNetwork:
         """See Network."""
         return [self._counters(link) for link in self.topology.links]
 
+    def queue_peaks(self) -> list[tuple[int, int]]:
+        """See Network."""
+        take = self._fabric.take_peak
+        return [
+            (take(link.a, link.a_port), take(link.b, link.b_port)) for link in self.topology.links
+        ]
+
     def _counters(self, link: Link) -> LinkCounters:
         up = self._sent(link.a, link.a_port)
         return LinkCounters(link.name, *up, *self._sent(link.b, link.b_port))

@@ -1,0 +1,310 @@
+"""Each round of a job as its workers lived through it: phases, slots, and what happened when.
+
+Times are ns since the experiment's start, as in the run folder.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from gradplane.records.recorder import lost
+from gradplane.records.run_data import STREAM_TYPES, RunData
+
+Line = dict[str, Any]
+
+PHASES = ("compute", "encode", "norms", "send", "wait", "decode")
+"""The parts of a worker's round, in order. norms: until the workers' common norm is known. send:
+until the last packet was sent for the first time. wait: until the last result came."""
+
+
+@dataclass
+class Lane:
+    """A worker's round: when it began, when each of PHASES ended, and the results it missed."""
+
+    worker: int
+    started: int
+    ends: list[int]
+    missed: int
+
+    @property
+    def finished(self) -> int:
+        """The end of the round for this worker."""
+        return self.ends[-1]
+
+    def lengths(self) -> list[int]:
+        """Return the length of each of PHASES, in ns."""
+        begins = [self.started, *self.ends[:-1]]
+        return [end - begin for begin, end in zip(begins, self.ends, strict=True)]
+
+
+@dataclass
+class SlotUse:
+    """One use of a slot: the workers in its sum, when it was sent, and when its result came.
+
+    sent: the first known sending, None in folders of older versions. missed_by: the workers that
+    never had the result in time."""
+
+    slot: int
+    use: int
+    bitmap: int = 0
+    sent: int | None = None
+    first: int | None = None
+    last: int = 0
+    attempts: int = 0
+    missed_by: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened to a worker in a round. at: None in folders of older versions.
+
+    line: the record, of kind "verdict", "timeout", "stall", "crash" or "join"."""
+
+    worker: int
+    at: int | None
+    what: str
+    text: str
+    line: Line
+
+
+@dataclass
+class Round:
+    """A round of training: its line of metrics.jsonl and what belongs to it."""
+
+    line: Line
+    lanes: list[Lane]
+    slots: dict[tuple[int, int], SlotUse] = field(default_factory=dict)
+    events: list[Event] = field(default_factory=list)
+
+    @property
+    def number(self) -> int:
+        """The round's number, from 0."""
+        return int(self.line["round"])
+
+    @property
+    def started(self) -> int:
+        """The start of the round's first worker."""
+        return int(self.line["started"])
+
+    @property
+    def took(self) -> int:
+        """The time from the first worker's start to the last one's end."""
+        return int(self.line["finished"] - self.line["started"])
+
+
+@dataclass(frozen=True)
+class JobRounds:
+    """A job's recorded rounds, in order."""
+
+    number: int
+    name: str
+    workers: int
+    hosts: dict[str, int]  # the worker of each host's name
+    rounds: list[Round]
+
+
+def read(run: RunData) -> list[JobRounds]:
+    """Return the rounds of all jobs."""
+    exchanges = _exchanges(run)
+    jobs = []
+    for number, job in enumerate(run.experiment.job):
+        lines = [line for line in run.metrics if line["job"] == number]
+        rounds = [_round(line, exchanges) for line in lines]
+        hosts = {
+            config.name: config.worker
+            for config in run.deployment.hosts
+            if config.job.number == number and config.worker is not None
+        }
+        jobs.append(JobRounds(number, job.name or "", job.size, hosts, rounds))
+    _add_slots(run, jobs)
+    _add_events(run, jobs)
+    return jobs
+
+
+@dataclass
+class _Exchange:
+    """A worker's exchange in a round: when it had the norm, sent last, and had the last result."""
+
+    norm: int = 0
+    sent: int = 0
+    result: int = 0
+
+
+def _exchanges(run: RunData) -> dict[tuple[int, int, int], _Exchange]:
+    """Return the exchanges by job, round and worker."""
+    found: dict[tuple[int, int, int], _Exchange] = defaultdict(_Exchange)
+    for line in run.arrivals:
+        if line["kind"] not in ("norm", "arrival") or line["result"] == "late":
+            continue
+        exchange = found[line["job"], line["ticket"], line["worker"]]
+        if line["kind"] == "norm":
+            exchange.norm = max(exchange.norm, line["at"])
+        else:
+            exchange.result = max(exchange.result, line.get("at", 0))
+            if line.get("attempts") == 1:
+                exchange.sent = max(exchange.sent, line.get("sent", 0))
+    return found
+
+
+def _round(line: Line, exchanges: dict[tuple[int, int, int], _Exchange]) -> Round:
+    lanes = []
+    for worker in line["workers"]:
+        exchange = exchanges[line["job"], line["round"], worker["worker"]]
+        lanes.append(_lane(worker, exchange))
+    return Round(line, lanes)
+
+
+def _lane(worker: Line, exchange: _Exchange) -> Lane:
+    """Return the lane of a worker; phases that are not known have no length."""
+    computed, finished = worker["computed"], worker["finished"]
+    result = min(exchange.result or finished, finished)
+    encoded = computed + max(0, worker.get("codec", 0) - (finished - result))
+    ends, end = [computed], computed
+    for known in (encoded, exchange.norm, exchange.sent, result):
+        end = min(max(end, known), finished)
+        ends.append(end)
+    return Lane(worker["worker"], worker["started"], [*ends, finished], worker["missed"])
+
+
+def _add_slots(run: RunData, jobs: Sequence[JobRounds]) -> None:
+    again = _sent_before(run)
+    for line in run.arrivals:
+        if line["kind"] != "arrival" or line["slot"] is None or line["result"] == "late":
+            continue
+        rounds = jobs[line["job"]].rounds
+        if line["ticket"] >= len(rounds):
+            continue
+        slots = rounds[line["ticket"]].slots
+        key = line["slot"], line["round"]
+        use = slots.get(key) or slots.setdefault(key, SlotUse(*key))
+        use.attempts = max(use.attempts, line.get("attempts", 0))
+        if sent := again.get((line["job"], *key, line["worker"]), line.get("sent")):
+            use.sent = sent if use.sent is None else min(use.sent, sent)
+        at = line.get("at", 0)
+        use.last = max(use.last, at)
+        if line["result"] == "lost":
+            use.missed_by.append(line["worker"])
+        else:
+            use.bitmap |= int(line["bitmap"], 16)
+            use.first = at if use.first is None else min(use.first, at)
+
+
+def _sent_before(run: RunData) -> dict[tuple[int, int, int, int], int]:
+    """Return when packets that were sent again were first sent: by job, slot, use and worker."""
+    first: dict[tuple[int, int, int, int], int] = {}
+    for line in run.arrivals:
+        if line["kind"] == "timeout" and line["stage"] == "sums" and line["since"] is not None:
+            for slot, use in line["slots"]:
+                first.setdefault((line["job"], slot, use, line["worker"]), line["since"])
+    return first
+
+
+def _add_events(run: RunData, jobs: Sequence[JobRounds]) -> None:
+    used = run.rounds_of_slots()
+    for event, job, number in _events(run, jobs, used):
+        if number is None and event.at is not None:
+            number = _round_at(jobs[job], event)
+        if number is not None and number < len(jobs[job].rounds):
+            jobs[job].rounds[number].events.append(event)
+    for found in jobs:
+        for training_round in found.rounds:
+            training_round.events.sort(key=lambda event: (event.at is None, event.at or 0))
+
+
+def _events(
+    run: RunData, jobs: Sequence[JobRounds], used: dict[tuple[int, int, int], int]
+) -> Iterator[tuple[Event, int, int | None]]:
+    """Yield each event with its job and, where the record says it, its round."""
+    for line in run.verdicts:
+        job = line["job"]
+        worker = jobs[job].hosts.get(line["link"]) if job < len(jobs) else None
+        if worker is None:
+            continue
+        number = None
+        if line["type"] not in STREAM_TYPES:
+            number = used.get((job, line["slot"], line["round"]))
+        verdict: str = line["verdict"]
+        what = "lost" if lost(verdict) else _ARRIVING.get(verdict, verdict)
+        yield Event(worker, line.get("at"), what, _verdict(line, what), line), job, number
+    for line in run.arrivals:
+        job, kind = line["job"], line["kind"]
+        if kind == "timeout":
+            what = "given up" if line["stage"] == "given up" else "sent again"
+            event = Event(line["worker"], line["at"], what, _timeout(line), line)
+            yield event, job, line["ticket"]
+        elif kind == "stall" and "at" in line:
+            number = used.get((job, line["slot"], line["round"]))
+            yield Event(line["worker"], line["at"], "waits", _stall(line), line), job, number
+        elif kind in ("crash", "join"):
+            text = "The worker crashes." if kind == "crash" else "The worker takes part again."
+            yield Event(line["worker"], line["at"], kind, text, line), job, line["round"]
+
+
+_ARRIVING = {"delay": "delayed", "duplicate": "duplicated"}
+_FATES = {"leave out": "left out", "corrupt": "damaged, and so lost", "drop": "lost"}
+
+
+def _verdict(line: Line, what: str) -> str:
+    fate = _FATES.get(line["verdict"], what)
+    if line["delay_ns"]:
+        fate += f" by {seconds(line['delay_ns'])}"
+    where = f" for slot {line['slot']}" if line["type"] not in STREAM_TYPES else ""
+    packet = f"{_PACKETS.get(line['type'], line['type'])}{where}"
+    way = "to the network" if line["direction"] == "up" else "from the network"
+    again = f", attempt {line['attempt'] + 1}" if line["attempt"] else ""
+    return f"{packet} {fate} on {line['link']}'s link, {way}{again}."
+
+
+_PACKETS = {
+    "norm": "Its norm",
+    "norm result": "The common norm",
+    "indices": "Its packet of indices",
+    "sums": "The sums",
+    "straggler": "A straggler notice",
+    "status": "A slot's status",
+    "stream": "A packet of a stream",
+    "values": "A packet of marked values",
+    "ack": "An acknowledgement",
+}
+
+
+def _timeout(line: Line) -> str:
+    slots = ", ".join(str(slot) for slot, _ in line["slots"])
+    several = "s" if len(line["slots"]) > 1 else ""
+    waited = "" if line["since"] is None else f" after {seconds(line['at'] - line['since'])}"
+    what = {"norm": "its norm is sent again", "sums": "its packets are sent again"}
+    then = what.get(line["stage"], "it waits no longer")
+    return f"Its timer for slot{several} {slots} runs out{waited}: {then}."
+
+
+def _stall(line: Line) -> str:
+    missing = line["missing"]
+    if not missing:
+        who = "nobody is missing" if missing is not None else "who is missing is not known"
+    else:
+        who = f"worker{'s' * (len(missing) > 1)} {', '.join(map(str, missing))} missing"
+    return f"It waits for slot {line['slot']}; the switch says: {who}."
+
+
+def _round_at(job: JobRounds, event: Event) -> int | None:
+    """Return the round in which the event happened; None between rounds."""
+    assert event.at is not None
+    low, high = 0, len(job.rounds)
+    while low < high:
+        middle = (low + high) // 2
+        if job.rounds[middle].started <= event.at:
+            low = middle + 1
+        else:
+            high = middle
+    if not low or event.at > job.rounds[low - 1].line["finished"]:
+        return None  # it is of the end of an epoch
+    return low - 1
+
+
+def seconds(ns: float) -> str:
+    """Return a time with the unit that suits it."""
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
+        if abs(ns) >= size:
+            return f"{ns / size:.4g} {unit}"
+    return f"{ns:.0f} ns"
