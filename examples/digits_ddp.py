@@ -44,6 +44,7 @@ def main() -> None:
             optimizer.step()
         with torch.no_grad():
             correct = (model(x[test]).argmax(1) == y[test]).double().mean().item()
+        gradplane.torch.record(epoch=epoch + 1, test_accuracy=correct)
         if rank == 0:
             print(f"epoch {epoch + 1}: test accuracy {correct:.2%}", flush=True)
     dist.destroy_process_group()

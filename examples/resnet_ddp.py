@@ -1,7 +1,7 @@
 """ResNet-20 (He et al., CVPR 2016, section 4.2) on scikit-learn's digits, scaled up to 24 x 24.
 
-    gradplane torchrun --set topology.workers=2 thc-star examples/resnet_ddp.py --epochs 4
-    torchrun --nproc-per-node 2 examples/resnet_ddp.py --epochs 4
+    gradplane torchrun --set topology.workers=2 thc-star examples/resnet_ddp.py --epochs 5
+    torchrun --nproc-per-node 2 examples/resnet_ddp.py --epochs 5
 
 269,722 parameters: a bucket of the first is 264 packets of THC's codes up and as many down.
 """
@@ -50,7 +50,7 @@ def resnet20() -> nn.Module:
 def main() -> None:
     """Train, and print the accuracy after each epoch."""
     options = argparse.ArgumentParser()
-    options.add_argument("--epochs", type=int, default=4)
+    options.add_argument("--epochs", type=int, default=5)
     options.add_argument("--pixels", type=int, default=24, help="height and width of an image")
     arguments = options.parse_args()
 
@@ -69,8 +69,8 @@ def main() -> None:
     order = torch.randperm(len(x))
     train, test = order[:1437], order[1437:]
     rounds = arguments.epochs * (len(train) // size // 32)
-    optimizer = torch.optim.SGD(ddp.parameters(), lr=0.1, momentum=0.9, weight_decay=1e-4)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=0.1, total_steps=rounds + 1)
+    optimizer = torch.optim.AdamW(ddp.parameters(), lr=3e-3)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=4e-3, total_steps=rounds + 1)
     for epoch in range(arguments.epochs):
         own = train[torch.randperm(len(train))][rank::size]
         for rows in own[: len(train) // size // 32 * 32].split(32):

@@ -57,7 +57,8 @@ def test_buckets_of_every_type_through_every_scheme(tmp_path, scheme):
 for kind in (torch.float32, torch.float16, torch.bfloat16):
     found = train(model())
     gap = ((found - plain).norm() / (plain - start).norm()).item()
-    say(kind=str(kind), gap=gap, digest=found.double().sum().item(), tensors=len(state.member._tensors))
+    digest, tensors = found.double().sum().item(), len(state.member._tensors)
+    say(kind=str(kind), gap=gap, digest=digest, tensors=tensors)
 """
     )
     ranks = lines(loopback_job(scheme, 2), "kind = torch.float32\n" + script, tmp_path)

@@ -16,7 +16,7 @@ import torch
 import torch.distributed as dist
 
 from gradplane.torch.exchange import Exchange
-from gradplane.torch.membership import Member, member
+from gradplane.torch.membership import member
 
 NAME = "gradplane"
 _GLOO = dist.ProcessGroup.BackendType.GLOO
