@@ -68,19 +68,22 @@ def main() -> None:
     x, y = interpolate(small, (arguments.pixels,) * 2, mode="bilinear"), torch.tensor(digits)
     order = torch.randperm(len(x))
     train, test = order[:1437], order[1437:]
-    rounds = arguments.epochs * (len(train) // size // 32)
+    steps = len(train) // size // 32
     optimizer = torch.optim.AdamW(ddp.parameters(), lr=3e-3)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=4e-3, total_steps=rounds + 1)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(
+        optimizer, max_lr=4e-3, total_steps=arguments.epochs * steps + 1
+    )
+    gradplane.torch.record(step=0)
     for epoch in range(arguments.epochs):
         own = train[torch.randperm(len(train))][rank::size]
-        for rows in own[: len(train) // size // 32 * 32].split(32):
+        for rows in own[: steps * 32].split(32):
             optimizer.zero_grad()
             cross_entropy(ddp(x[rows]), y[rows]).backward()
             optimizer.step()
             schedule.step()
         with torch.no_grad():
             correct = (model(x[test]).argmax(1) == y[test]).double().mean().item()
-        gradplane.torch.record(epoch=epoch + 1, test_accuracy=correct)
+        gradplane.torch.record(step=(epoch + 1) * steps, test_accuracy=correct)
         if rank == 0:
             print(f"epoch {epoch + 1}: test accuracy {correct:.2%}", flush=True)
     dist.destroy_process_group()

@@ -87,6 +87,7 @@ def main() -> None:
     optimizer = torch.optim.AdamW(groups, lr=3e-3)
     random = torch.Generator().manual_seed(100 + rank)  # each rank reads pieces of its own
     questions = pieces(test, 64, torch.Generator().manual_seed(1))
+    gradplane.torch.record(step=0)
     for step in range(1, arguments.steps + 1):
         optimizer.zero_grad()
         for last in (False, True):

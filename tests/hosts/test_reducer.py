@@ -112,7 +112,7 @@ def test_records_go_to_the_log(tmp_path):
     log = tmp_path / "h1.jsonl"
     together(job, lambda reducer: reducer.reduce(np.ones(9, np.float32)), log=str(log))
     kinds = [json.loads(line)["kind"] for line in log.read_text().splitlines()]
-    assert kinds == ["norm", "arrivals", "reduce"]
+    assert kinds == ["joined", "norm", "arrivals", "reduce"]
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ class Exchange:
         mean: Any = torch.futures.Future()  # torch's types take no exception in set_exception
 
         def take(answer: Answer[Result]) -> None:
-            """Pass on at once that the network failed: the flag may wait for ranks that are gone."""
+            """Pass a failure on at once: the flag may wait for ranks that are gone."""
             try:
                 found = torch.from_numpy(np.ascontiguousarray(answer.result().mean))
             except ReducerError as error:
