@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch", reason="needs PyTorch: pip install gradplane[torch]")
+pytest.importorskip("torch", reason="needs PyTorch: pip install gradplane[torch]")
 
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -15,7 +15,7 @@ from gradplane.runner.torchrun import HOSTS, Finished, torchrun
 
 @dataclass(frozen=True)
 class Way:
-    """A way to reduce: settings of the experiment, or a hook of PyTorch's in the network's place."""
+    """A way to reduce: settings of the experiment, or a hook of PyTorch's instead of the network."""
 
     name: str
     settings: tuple[str, ...] = ()
