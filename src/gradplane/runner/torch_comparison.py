@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gradplane.experiment.loading import load
+from gradplane.experiment.loading import load_deployment
 from gradplane.records import run_folder
 from gradplane.runner.torchrun import HOSTS, Finished, torchrun
 
 
 @dataclass(frozen=True)
 class Way:
-    """A way to reduce: settings of the experiment, or a hook of PyTorch's instead of the network."""
+    """A way to reduce: settings of the experiment, or a hook of PyTorch's in its place."""
 
     name: str
     settings: tuple[str, ...] = ()
@@ -28,7 +28,10 @@ WAYS = {
     "powersgd": Way("PowerSGD_hook", hook="powersgd"),
     "thc": Way("THC in the switch", ("job.aggregation=switch", "job.push=thc")),
     "threelc": Way("3LC, parameter server", ("job.aggregation=ps", "job.push=threelc")),
-    "inceptionn": Way("INCEPTIONN, ring", ("job.aggregation=ring", "job.push=inceptionn")),
+    "inceptionn": Way(
+        "INCEPTIONN, ring",
+        ("job.aggregation=ring", "job.push=inceptionn", "job.reliability=retransmit"),
+    ),
 }
 
 
@@ -64,8 +67,9 @@ def compare(
     whose time is measured. `on_way` is called with the name of each way before it starts. Raises
     as torchrun does. The folder's comparison.json has the rows.
     """
-    name = load(experiment, settings, seed).name
-    folder = run_folder.create(out, f"{name}-hooks")
+    for way in WAYS.values():  # none fails after others have taken their time
+        deployment = load_deployment(experiment, (*settings, *way.settings), seed)
+    folder = run_folder.create(out, f"{deployment.experiment.name}-hooks")
     rows = []
     for key, way in WAYS.items():
         on_way(way.name)
