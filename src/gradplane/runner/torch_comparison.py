@@ -27,7 +27,9 @@ WAYS = {
     "fp16": Way("fp16_compress_hook", hook="fp16"),
     "powersgd": Way("PowerSGD_hook", hook="powersgd"),
     "thc": Way("THC in the switch", ("job.aggregation=switch", "job.push=thc")),
-    "threelc": Way("3LC, parameter server", ("job.aggregation=ps", "job.push=threelc")),
+    "threelc": Way(
+        "3LC, parameter server", ("job.aggregation=ps", "job.push=threelc", "job.pull=threelc")
+    ),
     "inceptionn": Way(
         "INCEPTIONN, ring",
         ("job.aggregation=ring", "job.push=inceptionn", "job.reliability=retransmit"),
