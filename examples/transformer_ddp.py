@@ -66,7 +66,6 @@ def main() -> None:
     """Train, and print the test loss of a letter every 50 steps."""
     options = argparse.ArgumentParser()
     options.add_argument("--steps", type=int, default=150)
-    options.add_argument("--compile", action="store_true", help="use torch.compile")
     arguments = options.parse_args()
 
     torch.set_num_threads(1)
@@ -79,7 +78,6 @@ def main() -> None:
     ddp = DistributedDataParallel(model)
     if gradplane.torch.available():
         ddp.register_comm_hook(gradplane.torch.join(), gradplane.torch.hook)
-    network = torch.compile(ddp) if arguments.compile else ddp
 
     matrices = [p for p in model.parameters() if p.ndim > 1]
     vectors = [p for p in model.parameters() if p.ndim == 1]
@@ -92,7 +90,7 @@ def main() -> None:
         optimizer.zero_grad()
         for last in (False, True):
             with contextlib.nullcontext() if last else ddp.no_sync():
-                (loss_of(network, pieces(train, 16, random)) / 2).backward()
+                (loss_of(ddp, pieces(train, 16, random)) / 2).backward()
         optimizer.step()
         if step % 50 == 0 or step == arguments.steps:
             with torch.no_grad():
