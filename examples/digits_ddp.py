@@ -36,6 +36,8 @@ def main() -> None:
     order = torch.randperm(len(x))
     train, test = order[:1437], order[1437:]
     optimizer = torch.optim.SGD(ddp.parameters(), lr=0.1, momentum=0.9)
+    steps = -(-(len(train) // size) // 32)
+    gradplane.torch.record(step=0)
     for epoch in range(epochs):
         own = train[torch.randperm(len(train))][rank::size]
         for rows in own[: len(train) // size].split(32):
@@ -44,6 +46,7 @@ def main() -> None:
             optimizer.step()
         with torch.no_grad():
             correct = (model(x[test]).argmax(1) == y[test]).double().mean().item()
+        gradplane.torch.record(step=(epoch + 1) * steps, test_accuracy=correct)
         if rank == 0:
             print(f"epoch {epoch + 1}: test accuracy {correct:.2%}", flush=True)
     dist.destroy_process_group()

@@ -112,7 +112,7 @@ def test_records_go_to_the_log(tmp_path):
     log = tmp_path / "h1.jsonl"
     together(job, lambda reducer: reducer.reduce(np.ones(9, np.float32)), log=str(log))
     kinds = [json.loads(line)["kind"] for line in log.read_text().splitlines()]
-    assert kinds == ["norm", "arrivals", "reduce"]
+    assert kinds == ["joined", "norm", "arrivals", "reduce"]
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_wrong_arguments_do_no_harm():
         for wrong, tensor, text in (
             (np.ones(9), 0, "expected a float32 array, got float64: use x.astype('float32')"),
             ([1.0], 0, "expected a float32 array, got list: use x.astype('float32')"),
-            (x, 65536, "tensor = 65536: it must be from 0 to 65,535"),
+            (x, 65536, "tensor = 65536: it must be from 0 to 32,767, or None"),
             (x * np.nan, 0, "worker 0, ticket 1: nan at index 0: did the training diverge?"),
             (x[:5], 0, "worker 0, ticket 1, tensor 0: 5 values, earlier 9: use another tensor"),
         ):

@@ -18,7 +18,7 @@ from torch.nn.parallel import DistributedDataParallel
 import gradplane.torch
 
 torch.set_num_threads(1)
-dist.init_process_group("gloo")
+dist.init_process_group(os.environ["GROUP"])
 rank, size = dist.get_rank(), dist.get_world_size()
 
 def say(**found):
@@ -26,8 +26,11 @@ def say(**found):
 """
 
 
-def run_ranks(job, script, folder, **environment):
-    """Run a script, after HEAD, on each worker of the job; return its lines of output by rank."""
+def run_ranks(job, script, folder, group="gloo", **environment):
+    """Run a script, after HEAD, on each worker of the job; return its lines of output by rank.
+
+    group: the back end of its process group.
+    """
     program = folder / "program.py"
     program.write_text(HEAD + script)
     with running(job) as hosts, socket.socket() as probe:
@@ -42,6 +45,7 @@ def run_ranks(job, script, folder, **environment):
                 "MASTER_ADDR": "127.0.0.1",
                 "MASTER_PORT": str(port),
                 "RANK": str(rank),
+                "GROUP": group,
                 "WORLD_SIZE": str(job.workers),
                 "GLOO_SOCKET_IFNAME": "lo",
                 "OMP_NUM_THREADS": "1",

@@ -57,7 +57,8 @@ def test_buckets_of_every_type_through_every_scheme(tmp_path, scheme):
 for kind in (torch.float32, torch.float16, torch.bfloat16):
     found = train(model())
     gap = ((found - plain).norm() / (plain - start).norm()).item()
-    say(kind=str(kind), gap=gap, digest=found.double().sum().item(), tensors=len(state._tensors))
+    digest, tensors = found.double().sum().item(), len(state.member._tensors)
+    say(kind=str(kind), gap=gap, digest=digest, tensors=tensors)
 """
     )
     ranks = lines(loopback_job(scheme, 2), "kind = torch.float32\n" + script, tmp_path)
@@ -87,14 +88,14 @@ ddp.register_comm_hook(state, gradplane.torch.hook)
 x = torch.ones(2, 4) * (rank + 1)
 with ddp.no_sync():
     ddp(x, True).sum().backward()
-quiet = state.reducer.take_traffic().packets_up
+quiet = state.member.reducer.take_traffic().packets_up
 dist.barrier()  # before the other rank's next bucket is acknowledged
 own = [p.grad.clone() for p in net.parameters()]
 ddp(x, rank == 0).sum().backward()
 for p, before in zip(net.parameters(), own):
     dist.all_reduce(before)
     say(mean=p.grad.sum().item(), mine=before.sum().item() / size)
-say(quiet=quiet, loud=state.reducer.take_traffic().packets_up)
+say(quiet=quiet, loud=state.member.reducer.take_traffic().packets_up)
 """
     first, second = lines(loopback_job("ring", 2), script, tmp_path)
     assert first[:-1] == second[:-1]
@@ -121,7 +122,7 @@ say(grad=net.weight.grad.tolist(), own=own)
     for (found,) in lines(loopback_job("switch", 2), script, tmp_path):
         assert found["grad"] == [[1.5] * 4]
         assert found["own"] == [
-            "buckets of torch.float64 go through the process group, uncompressed: the network"
+            "tensors of torch.float64 go through the process group, uncompressed: the network"
             " takes float32, float16, bfloat16 on cpu"
         ]
 

@@ -19,6 +19,7 @@ from gradplane.studies.nmse import Floats, nmse
 from gradplane.switch.ir import nodes as ir
 
 if TYPE_CHECKING:
+    from gradplane.runner.torch_comparison import Row
     from gradplane.studies.study import StudyOutcome
     from gradplane.sweeps.tables import Results
 
@@ -78,6 +79,17 @@ def torchrun(values: dict[str, Any]) -> Table:
     table.add_row("results missed, by all ranks", _bad(values["missed"]))
     table.add_row("bytes on the hosts' links", f"{values['link_bytes']['hosts']:,}")
     table.add_row("packets dropped by queues", _bad(queue_drops(values)))
+    return table
+
+
+def torch_comparison(rows: Sequence["Row"], target: float) -> Table:
+    """Return the figures of a script under several hooks; "-" where the script records none."""
+    table = _table("hook", "accuracy", "bytes on links", "ms/iteration", f"s to {target:.0%}")
+    for row in rows:
+        accuracy = "-" if row.test_accuracy is None else f"{row.test_accuracy:.2%}"
+        iteration = "-" if row.iteration is None else f"{1e3 * row.iteration:.1f}"
+        reached = "-" if row.to_target is None else f"{row.to_target:.1f}"
+        table.add_row(row.name, accuracy, f"{row.link_bytes:,}", iteration, reached)
     return table
 
 

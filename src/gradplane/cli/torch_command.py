@@ -1,4 +1,4 @@
-"""The command torchrun: a PyTorch script on an experiment's network."""
+"""The commands torchrun and torch-compare: PyTorch scripts on an experiment's network."""
 
 from pathlib import Path
 from typing import Annotated
@@ -10,13 +10,14 @@ from gradplane.cli.options import Out, Seed, Settings, make_console, say, stoppa
 commands = typer.Typer()
 
 
-@commands.command(
-    context_settings={
-        "ignore_unknown_options": True,
-        "allow_extra_args": True,
-        "allow_interspersed_args": False,
-    }
-)
+_FOR_THE_SCRIPT = {
+    "ignore_unknown_options": True,
+    "allow_extra_args": True,
+    "allow_interspersed_args": False,
+}
+
+
+@commands.command(context_settings=_FOR_THE_SCRIPT)
 def torchrun(
     context: typer.Context,
     experiment: Annotated[
@@ -41,3 +42,36 @@ def torchrun(
     console = make_console()
     console.print(output_tables.torchrun(done.values))
     say(console, f"records: {done.folder}")
+
+
+@commands.command(context_settings=_FOR_THE_SCRIPT)
+def torch_compare(
+    context: typer.Context,
+    experiment: Annotated[
+        Path,
+        typer.Argument(
+            metavar="EXPERIMENT.toml", show_default=False, help="A file, or a shipped one's name"
+        ),
+    ],
+    script: Annotated[Path, typer.Argument(metavar="SCRIPT.py", show_default=False)],
+    target: Annotated[float, typer.Option(help="Test accuracy whose time is measured")] = 0.9,
+    out: Out = None,
+    seed: Seed = None,
+    settings: Settings = [],  # noqa: B006  (typer copies it)
+) -> None:
+    """Run a torchrun script with PyTorch's own hooks and with ours, and compare them."""
+    from gradplane.cli import output_tables
+    from gradplane.runner import torch_comparison
+
+    console = make_console()
+    with stoppable():
+        folder, rows = torch_comparison.compare(
+            *(experiment, script, context.args),
+            out=out,
+            settings=settings,
+            seed=seed,
+            target=target,
+            on_way=lambda name: say(console, f"{name}:"),
+        )
+    console.print(output_tables.torch_comparison(rows, target))
+    say(console, f"records: {folder}")

@@ -212,10 +212,20 @@ def check_vector(x: Floats) -> Floats:
 def check_float32(x: Floats) -> Floats:
     """Return x, contiguous, if it is a float32 array of one dimension; else CodecError."""
     if not isinstance(x, np.ndarray):
-        raise CodecError(f"expected a float32 array, got {type(x).__name__}")
+        x = _shared_memory(x)
     if x.dtype != np.float32 or x.ndim != 1:
         raise CodecError(f"expected float32 of shape (n,), got {x.dtype} of shape {x.shape}")
     return np.ascontiguousarray(x)
+
+
+def _shared_memory(x: Any) -> npt.NDArray[Any]:
+    """Return an array over the memory of another library's tensor, by DLPack; else CodecError."""
+    if not hasattr(x, "__dlpack__"):
+        raise CodecError(f"expected a float32 array, got {type(x).__name__}")
+    try:
+        return np.from_dlpack(x)
+    except (BufferError, RuntimeError, TypeError) as error:
+        raise CodecError(f"the tensor cannot be read in place: {error}") from None
 
 
 def check_array(what: str, array: Any, kind: str, shape: tuple[int, ...]) -> npt.NDArray[Any]:

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from gradplane.hosts.config import ConfigError, HostConfig
+from gradplane.hosts.digest import digest
 from gradplane.hosts.drivers.action_driver import ActionDriver
 from gradplane.hosts.drivers.roles import ReducingRole
 from gradplane.hosts.drivers.socket_thread import SocketThread
@@ -26,7 +27,7 @@ from gradplane.hosts.drivers.warm_up import exercise_switch_worker, warm_up
 from gradplane.hosts.drivers.worker_reducers import SwitchReducer, WorkerReducer
 from gradplane.hosts.impairments.host_link import HostLink, LocalPort, PortTraffic, stream_payload
 from gradplane.hosts.protocols.actions import Deliver, Failed
-from gradplane.hosts.protocols.results import Floats, Reduced, ReduceError
+from gradplane.hosts.protocols.results import TRANSIENT, Floats, Reduced, ReduceError
 from gradplane.hosts.training.user_objects import load
 
 _LINGER = 2.0  # seconds that close() waits for the last acknowledgements
@@ -103,6 +104,8 @@ class Reducer:
         self._reducer = kind(config, self._loop.env, self._link, self._machines, stream)
         for port in self._link.ports:
             self._loop.listen(port, self._link.receive)
+        self._loop.env.record("joined", origin=self._loop.env.origin)
+        self._traffic = PortTraffic()  # of records since take_traffic()
         self._loop.start()
 
     @property
@@ -116,17 +119,18 @@ class Reducer:
         """The number of the job's workers."""
         return self.config.job.workers
 
-    def start(self, x: Floats, tensor: int = 0) -> "Future[Result]":
+    def start(self, x: Floats, tensor: int | None = 0) -> "Future[Result]":
         """Begin to reduce x, finite float32 of any shape, which must not change until it is done.
 
-        tensor: which error feedback is used, from 0 to 65,535; a tensor keeps its size and has one
-        reduce in flight at a time. The future gets the Result, or ReducerError.
+        tensor: which error feedback is used, from 0 to 32,767; a tensor keeps its size and has one
+        reduce in flight at a time. None: nothing is kept from this reduce for another. The future
+        gets the Result, or ReducerError.
         """
         if not isinstance(x, np.ndarray) or x.dtype != np.float32:
             found = x.dtype if isinstance(x, np.ndarray) else type(x).__name__
             raise ReducerError(f"expected a float32 array, got {found}: use x.astype('float32')")
-        if not 0 <= tensor <= 0xFFFF:
-            raise ReducerError(f"tensor = {tensor}: it must be from 0 to 65,535")
+        if tensor is not None and not 0 <= tensor < TRANSIENT:
+            raise ReducerError(f"tensor = {tensor}: it must be from 0 to 32,767, or None")
         if self._closed:
             raise ReducerError("the reducer is closed: open another")
         future: Future[Result] = Future()
@@ -134,7 +138,7 @@ class Reducer:
             self._loop.call(lambda: self._begin(x, tensor, future))
         return future
 
-    def reduce(self, x: Floats, tensor: int = 0) -> Floats:
+    def reduce(self, x: Floats, tensor: int | None = 0) -> Floats:
         """Return the mean of all workers' x; see start()."""
         return self.start(x, tensor).result().mean
 
@@ -147,7 +151,7 @@ class Reducer:
 
     def take_traffic(self) -> PortTraffic:
         """Return the packets and bytes of reduces since the last call."""
-        return self._loop.call(lambda: self._reducer.port.take_traffic()).result()
+        return self._loop.call(self._all_traffic).result()
 
     def close(self) -> None:
         """Wait at most 2 seconds until all messages are acknowledged, and close.
@@ -172,7 +176,7 @@ class Reducer:
 
     # In the loop's thread
 
-    def _begin(self, x: Floats, tensor: int, future: "Future[Result]") -> None:
+    def _begin(self, x: Floats, tensor: int | None, future: "Future[Result]") -> None:
         if self._broken is not None:
             future.set_exception(
                 ReducerError(f"an earlier reduce failed ({self._broken}): open another reducer")
@@ -181,6 +185,8 @@ class Reducer:
         if self._rounds == 0:
             self._next_round()
         env, ticket = self._loop.env, self._tickets
+        if tensor is None:  # the same number on all workers, as messages carry it
+            tensor = TRANSIENT + ticket % TRANSIENT
         now = env.now()
         timer = env.call_at(now + round(self._timeout * 1e9), lambda: self._late(ticket))
         self._flights[ticket] = _Flight(future, x.shape, tensor, now, timer)
@@ -209,6 +215,18 @@ class Reducer:
         mean = reduced.mean.reshape(flight.shape)
         flight.future.set_result(Result(mean, self.workers, reduced.missed))
 
+    def _all_traffic(self) -> PortTraffic:
+        self._new_traffic()
+        taken, self._traffic = self._traffic, PortTraffic()
+        return taken
+
+    def _new_traffic(self) -> PortTraffic:
+        """Return the traffic since the last record."""
+        new = self._reducer.port.take_traffic()
+        for key, count in vars(new).items():
+            setattr(self._traffic, key, getattr(self._traffic, key) + count)
+        return new
+
     def _record(self, ticket: int, flight: _Flight, reduced: Reduced) -> None:
         self._loop.env.record(
             "reduce",
@@ -216,6 +234,7 @@ class Reducer:
             worker=self.rank,
             ticket=ticket,
             tensor=flight.tensor,
+            iteration=self._rounds - 1,
             values=reduced.mean.size,
             started=flight.started,
             finished=self._loop.env.now(),
@@ -223,6 +242,10 @@ class Reducer:
             gradient=reduced.gradient,
             codes=reduced.codes,
             sums=reduced.sums,
+            mean=digest(reduced.mean),
+            codec=reduced.codec_ns,
+            reduce=reduced.reduce_ns,
+            **vars(self._new_traffic()),
         )
 
     def _gone(self, failure: Failed) -> None:

@@ -58,10 +58,12 @@ def torchrun(
     out: str | Path | None = None,
     settings: Sequence[str] = (),
     seed: int | None = None,
+    hook: str = "",
 ) -> Finished:
     """Run a script, with its arguments, on each host of an experiment's only job.
 
-    out, settings and seed: as in `run`. The ranks share this process's standard output and error.
+    out, settings and seed: as in `run`. hook: one of PyTorch's own in the place of the network's,
+    see gradplane/torch/stand_ins.py. The ranks share this process's standard output and error.
     Raises ExperimentError where the experiment cannot be run so, before anything starts, RankError
     when a rank fails (the others are ended), and the errors of network and controller.
     """
@@ -70,7 +72,7 @@ def torchrun(
     folder = run_folder.create(out, f"{deployment.experiment.name}-torch").resolve()
     text = dumps(deployment.experiment.values())
     (folder / run_folder.EXPERIMENT).write_text(text, "utf-8")
-    task = _Task(deployment, script.resolve(), tuple(arguments), folder)
+    task = _Task(deployment, script.resolve(), tuple(arguments), folder, hook)
     keep = [folder, task.script.parent, deployment.program.path.parent]
     with run_folder.in_use(folder):
         try:
@@ -112,6 +114,7 @@ class _Task:
     script: Path
     arguments: tuple[str, ...]
     folder: Path
+    hook: str
 
     @property
     def ranks(self) -> list[HostConfig]:
@@ -189,6 +192,7 @@ def _environment(task: _Task, rank: int) -> dict[str, str]:
         "GLOO_SOCKET_IFNAME": f"{own.name}-eth0",
         "GRADPLANE_NETWORK": str(task.folder / HOSTS),
         "GRADPLANE_HOST": own.name,
+        "GRADPLANE_HOOK": task.hook,
     }
     threads = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
     return dict(os.environ) | threads | numbers | master | place

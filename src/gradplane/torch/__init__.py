@@ -1,4 +1,4 @@
-"""PyTorch's gradients through the network: a communication hook for DistributedDataParallel.
+"""PyTorch's gradients through the network: a hook for DistributedDataParallel, and a back end.
 
     import gradplane.torch
 
@@ -7,10 +7,12 @@
     model.register_comm_hook(gradplane.torch.join(), gradplane.torch.hook)
 
 `gradplane torchrun EXPERIMENT.toml train.py` starts the network and a rank on each of its hosts.
+Code without DDP calls torch.distributed.init_process_group("gradplane") and all_reduce.
 May import gradplane.codecs and gradplane.hosts; nothing else of gradplane imports torch.
 """
 
-from gradplane.torch.comm_hook import FallbackWarning, NonFiniteWarning, hook
+from gradplane.torch.comm_hook import hook
+from gradplane.torch.exchange import FallbackWarning, NonFiniteWarning
 from gradplane.torch.membership import (
     HOST_VARIABLE,
     NETWORK_VARIABLE,
@@ -19,15 +21,23 @@ from gradplane.torch.membership import (
     available,
     join,
 )
+from gradplane.torch.process_group import register
+from gradplane.torch.script_records import record
+from gradplane.torch.stand_ins import HOOK_VARIABLE, StandIn
 
 __all__ = [
+    "HOOK_VARIABLE",
     "HOST_VARIABLE",
     "NETWORK_VARIABLE",
     "FallbackWarning",
     "MembershipError",
     "NetworkState",
     "NonFiniteWarning",
+    "StandIn",
     "available",
     "hook",
     "join",
+    "record",
 ]
+
+register()

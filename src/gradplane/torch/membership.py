@@ -6,11 +6,15 @@ import os
 import weakref
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+import torch
 import torch.distributed as dist
 
 from gradplane.hosts.config import HostConfig
 from gradplane.hosts.reducer import Reducer
+from gradplane.torch.exchange import Exchange
+from gradplane.torch.stand_ins import StandIn, stand_in
 
 NETWORK_VARIABLE = "GRADPLANE_NETWORK"
 """The folder in which a running network's hosts have their configurations, NAME.json."""
@@ -22,40 +26,100 @@ class MembershipError(RuntimeError):
     """A program that cannot take part in the network; the message names the way out."""
 
 
-class NetworkState:
-    """The state of `hook`: this rank's reducer, and the process group beside it.
+class Member:
+    """This process as a worker of the job: one reducer, which its models and groups share.
 
-    The group (gloo) carries what is no gradient, buckets that the network cannot take, and a flag a
-    bucket that says whether all its values are finite. Tensors are numbered by the buckets' places
-    and sizes, so that each has an error feedback of its own.
+    Buckets are numbered by who reduces them, their places and sizes, so that each has an error
+    feedback of its own. All ranks make the same calls in the same order.
     """
 
-    def __init__(self, reducer: Reducer, group: dist.ProcessGroup | None = None) -> None:
-        """Take part with `reducer`; group: None for the default one.
+    def __init__(self, reducer: Reducer) -> None:
+        self.reducer = reducer
+        self._tensors: dict[tuple[int, int, int], int] = {}
+        self._users = 0
+        self._started = False  # whether a round has begun
+        self._closed = weakref.finalize(self, reducer.close)
+
+    def user(self) -> int:
+        """Return the number of a new user of this worker: a model, or a group."""
+        self._users += 1
+        return self._users - 1
+
+    def tensor(self, user: int, bucket: int, size: int) -> int:
+        """Return the number of a bucket's error feedback; DDP may cut buckets anew once."""
+        return self._tensors.setdefault((user, bucket, size), len(self._tensors))
+
+    def begin_round(self) -> None:
+        """Begin a round, for which new stragglers are drawn; the first begins by itself."""
+        if self._started:
+            self.reducer.begin_round()
+        self._started = True
+
+    def close(self) -> None:
+        """Leave the network."""
+        self._closed()
+
+    @property
+    def closed(self) -> bool:
+        """Whether this worker has left."""
+        return not self._closed.alive
+
+    def check(self, rank: int, size: int) -> None:
+        """Raise MembershipError where a group's ranks are not the job's workers."""
+        own = self.reducer
+        if (rank, size) != (own.rank, own.workers):
+            raise MembershipError(
+                f"rank {rank} of {size} is on host {own.config.name}, which has worker"
+                f" {own.rank} of {own.workers}: start the ranks in the order of the hosts,"
+                " one for each worker of the job"
+            )
+
+
+_members: list[Member] = []  # the open one, if there is one
+
+
+def member(timeout: float = 60.0) -> Member:
+    """Return this process's worker, which is opened by the first call; see join()."""
+    if not available():
+        raise MembershipError(
+            f"no network: {NETWORK_VARIABLE} and {HOST_VARIABLE} are not set: start the script with"
+            " gradplane torchrun EXPERIMENT.toml SCRIPT.py"
+        )
+    _members[:] = [each for each in _members if not each.closed]
+    if not _members:
+        _members.append(Member(Reducer(_configuration(), timeout)))
+    return _members[0]
+
+
+class NetworkState:
+    """The state of `hook`: this rank's worker, and the process group beside it.
+
+    The group (gloo) carries what is no gradient, buckets that the network cannot take, and a flag a
+    bucket that says whether all its values are finite.
+    """
+
+    def __init__(self, member: Member, group: dist.ProcessGroup | None = None) -> None:
+        """Take part as `member`; group: None for the default one.
 
         Waits until all ranks have come so far. Raises MembershipError where the group's ranks are
         not the job's workers."""
-        self.reducer, self.group = reducer, group
-        rank, size = dist.get_rank(group), dist.get_world_size(group)
-        if (rank, size) != (reducer.rank, reducer.workers):
-            raise MembershipError(
-                f"rank {rank} of {size} is on host {reducer.config.name}, which has worker"
-                f" {reducer.rank} of {reducer.workers}: start the ranks in the order of the hosts,"
-                " one for each worker of the job"
-            )
-        self._tensors: dict[tuple[int, int], int] = {}
-        self.fallbacks: set[str] = set()  # reasons that a warning has been given for
-        self.started = False  # whether a bucket has been reduced
+        member.check(dist.get_rank(group), dist.get_world_size(group))
+        self.member, self.group = member, group
+        self.exchange = Exchange(member.reducer, self._maximum)
+        self._user = member.user()
         dist.barrier(group)  # lossy jobs miss what comes before a worker listens
-        self._closed = weakref.finalize(self, reducer.close)
 
     def tensor(self, bucket: int, size: int) -> int:
-        """Return the number of a bucket's error feedback; DDP may cut buckets anew once."""
-        return self._tensors.setdefault((bucket, size), len(self._tensors))
+        """Return the number of a bucket's error feedback."""
+        return self.member.tensor(self._user, bucket, size)
 
     def close(self) -> None:
-        """Leave the network; at the program's end this happens by itself."""
-        self._closed()
+        """Leave the network, with all models and groups of this process; at the program's end
+        this happens by itself."""
+        self.member.close()
+
+    def _maximum(self, flag: torch.Tensor) -> Any:
+        return dist.all_reduce(flag, dist.ReduceOp.MAX, self.group, async_op=True).get_future()
 
 
 def available(environment: Mapping[str, str] = os.environ) -> bool:
@@ -63,22 +127,18 @@ def available(environment: Mapping[str, str] = os.environ) -> bool:
     return NETWORK_VARIABLE in environment and HOST_VARIABLE in environment
 
 
-def join(group: dist.ProcessGroup | None = None, timeout: float = 60.0) -> NetworkState:
+def join(group: dist.ProcessGroup | None = None, timeout: float = 60.0) -> NetworkState | StandIn:
     """Join the network that GRADPLANE_NETWORK and GRADPLANE_HOST name, and return hook's state.
 
     The process group must be initialised; all its ranks make this call. timeout: seconds that a
     bucket may take. Raises MembershipError, and OSError where the host's address cannot be bound.
+    Where GRADPLANE_HOOK is set, nothing is joined: see stand_ins.py.
     """
-    if not available():
-        raise MembershipError(
-            f"no network: {NETWORK_VARIABLE} and {HOST_VARIABLE} are not set: start the script with"
-            " gradplane torchrun EXPERIMENT.toml SCRIPT.py"
-        )
-    if not dist.is_initialized():
+    if available() and not dist.is_initialized():
         raise MembershipError(
             'no process group: call torch.distributed.init_process_group("gloo") before join()'
         )
-    return NetworkState(Reducer(_configuration(), timeout), group)
+    return stand_in(group) or NetworkState(member(timeout), group)
 
 
 def _configuration() -> HostConfig:

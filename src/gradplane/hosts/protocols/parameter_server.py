@@ -23,7 +23,13 @@ from gradplane.hosts.protocols.actions import Action, Deliver, Peer, Record, Sen
 from gradplane.hosts.protocols.compute_time import ComputeQueue
 from gradplane.hosts.protocols.job_codec import codec_ns, pull_codec, push_codec, reduce_seed
 from gradplane.hosts.protocols.messages import Kind, Message, MessageError, parse
-from gradplane.hosts.protocols.results import Floats, Reduced, ReduceError, checked_vector
+from gradplane.hosts.protocols.results import (
+    TRANSIENT,
+    Floats,
+    Reduced,
+    ReduceError,
+    checked_vector,
+)
 
 
 class Weights(Protocol):
@@ -113,6 +119,8 @@ class PsWorker:
 
     def _mean(self, message: Message, reduce: _Reduce, codes: bytes, now: int) -> list[Action]:
         del self._reduces[message.ticket]
+        if reduce.tensor >= TRANSIENT:
+            del self._states[reduce.tensor]
         result = Reduced(
             mean=self._pull.decode(message.body, reduce.vector.size),
             counts=np.array([message.count], np.int64),
@@ -261,7 +269,9 @@ class PsServer:
         if self._weights is not None:
             answer = self._weights.step(answer)
         seed = codecs.key(reduce_seed(self._job, message.ticket), "pull")
-        data, self._states[message.tensor] = self._pull.encode(answer, seed=seed, state=state)
+        data, state = self._pull.encode(answer, seed=seed, state=state)
+        if message.tensor < TRANSIENT:
+            self._states[message.tensor] = state
         return data
 
     def _first_state(self, n: int) -> Any:

@@ -9,6 +9,9 @@ from gradplane._finite import all_finite
 
 Floats = npt.NDArray[np.float32]
 
+TRANSIENT = 0x8000
+"""Tensors of this number or a higher one keep nothing from a reduce for the next."""
+
 
 class ReduceError(ValueError):
     """A reduce or synchronisation that cannot start; the text has worker, ticket and reason."""

@@ -38,7 +38,13 @@ from gradplane.hosts.protocols.actions import Action, Deliver, Peer, Record, Sen
 from gradplane.hosts.protocols.compute_time import ComputeQueue
 from gradplane.hosts.protocols.job_codec import reduce_seed
 from gradplane.hosts.protocols.messages import Kind, Message, MessageError, parse
-from gradplane.hosts.protocols.results import Floats, ReduceError, Summed, checked_vector
+from gradplane.hosts.protocols.results import (
+    TRANSIENT,
+    Floats,
+    ReduceError,
+    Summed,
+    checked_vector,
+)
 from gradplane.hosts.protocols.ring_plan import RingPlan
 from gradplane.hosts.wire.marked_values import truncated
 
@@ -241,7 +247,9 @@ class RingWorker:
             raise ReduceError(
                 f"worker {self._worker}, ticket {reduce.ticket}, block {block}: the sum: {error}"
             ) from error
-        reduce.sent[block], self._states[key] = body, state
+        reduce.sent[block] = body
+        if reduce.tensor < TRANSIENT:
+            self._states[key] = state
         return body
 
     def _send(self, message: Message) -> Action:

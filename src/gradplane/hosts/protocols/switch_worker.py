@@ -35,7 +35,7 @@ from gradplane.hosts.protocols.chunk_table import AFTER, Ints
 from gradplane.hosts.protocols.fast_results import FastResults
 from gradplane.hosts.protocols.job_codec import summed_codec
 from gradplane.hosts.protocols.partition import WorkerPartition
-from gradplane.hosts.protocols.results import Floats, ReduceError, checked_vector
+from gradplane.hosts.protocols.results import TRANSIENT, Floats, ReduceError, checked_vector
 from gradplane.hosts.protocols.slot_status import SlotStatus
 from gradplane.hosts.protocols.switch_log import SwitchLog
 from gradplane.hosts.protocols.switch_packets import NUMBER, Results, SwitchPackets
@@ -186,7 +186,7 @@ class SwitchWorker:
                     f"{where}: ticket {other.ticket} is reducing tensor {other.tensor}: "
                     "wait for its result"
                 )
-        if self._sizes.setdefault(tensor, n) != n:
+        if tensor < TRANSIENT and self._sizes.setdefault(tensor, n) != n:
             raise ReduceError(
                 f"{where}: {n} values, earlier {self._sizes[tensor]}: use another tensor number"
             )
@@ -220,7 +220,8 @@ class SwitchWorker:
 
     def _deliver(self, reduce: SwitchReduce, now: int) -> None:
         self._reduces.remove(reduce)
-        self._states[reduce.tensor] = [part.state for part in reduce.parts]
+        if reduce.tensor < TRANSIENT:
+            self._states[reduce.tensor] = [part.state for part in reduce.parts]
         self._out += self._log.arrivals(reduce, now)
         self._out.append(Deliver(reduce.ticket, reduce.result()))
 

@@ -1,0 +1,119 @@
+"""Means of tensors over all ranks, by the network: what the hook and the process group share.
+
+Ranks must agree where a tensor goes. What it is decided by, the tensor's type, device and size, is
+the same on all. Whether values are finite is not: a codec cannot encode infinity or NaN, which
+mixed precision produces now and then. So each reduce has a flag that the process group reduces
+meanwhile; where any rank has raised it, the tensor is NaN on all ranks, and a GradScaler skips the
+step on all of them, as after an all-reduce.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from concurrent.futures import Future as Answer
+from typing import Any
+
+import numpy as np
+import torch
+
+from gradplane.hosts.reducer import Reducer, ReducerError, Result
+
+TYPES = (torch.float32, torch.float16, torch.bfloat16)
+"""The types of tensors that the network takes."""
+
+
+class FallbackWarning(UserWarning):
+    """A tensor that the network cannot take goes through the process group."""
+
+
+class NonFiniteWarning(UserWarning):
+    """A rank's gradient had infinities or NaN."""
+
+
+class Exchange:
+    """Reduces tensors by `reducer`; `maximum` starts the all-reduce of a flag and returns its
+    future, whose value is a list with the largest flag.
+    """
+
+    def __init__(self, reducer: Reducer, maximum: Callable[[torch.Tensor], Any]) -> None:
+        self.reducer, self._maximum = reducer, maximum
+        self._warned: set[str] = set()  # reasons that a warning has been given for
+
+    def obstacle(self, tensor: torch.Tensor) -> str | None:
+        """Return why the network cannot take a tensor, with a warning the first time; or None."""
+        reason = _obstacle(tensor)
+        if reason is not None and reason not in self._warned:
+            self._warned.add(reason)
+            names = ", ".join(str(kind).removeprefix("torch.") for kind in TYPES)
+            warnings.warn(
+                f"tensors {reason} go through the process group, uncompressed: the network takes"
+                f" {names} on cpu",
+                FallbackWarning,
+                stacklevel=4,
+            )
+        return reason
+
+    def mean(
+        self, tensor: torch.Tensor, number: int | None, factor: float = 1.0
+    ) -> torch.futures.Future[torch.Tensor]:
+        """Replace a tensor by its mean over all ranks times `factor`; return its future.
+
+        number: of its error feedback; None for none. The values travel as float32. The future gets
+        the ReducerError of a network that fails.
+        """
+        values = tensor.detach().to(torch.float32)
+        wrong = (~torch.isfinite(values).all()).to(torch.float32).reshape(1)
+        if wrong.item():
+            values = torch.zeros_like(values)
+        flag = self._maximum(wrong)
+        mean: Any = torch.futures.Future()  # torch's types take no exception in set_exception
+
+        def take(answer: Answer[Result]) -> None:
+            """Pass a failure on at once: the flag may wait for ranks that are gone."""
+            try:
+                found = torch.from_numpy(np.ascontiguousarray(answer.result().mean))
+            except ReducerError as error:
+                mean.set_exception(error)
+            else:
+                flag.add_done_callback(lambda done: finish(done, found))
+
+        def finish(done: Any, found: torch.Tensor) -> None:
+            try:
+                mean.set_result(_filled(tensor, found, factor, done.value()[0], number))
+            except Exception as error:  # which nobody else would see, and wait() would not end
+                mean.set_exception(error)
+
+        self.reducer.start(values.numpy(), number).add_done_callback(take)
+        averaged: torch.futures.Future[torch.Tensor] = mean
+        return averaged
+
+
+def _obstacle(tensor: torch.Tensor) -> str | None:
+    if tensor.dtype not in TYPES:
+        return f"of {tensor.dtype}"
+    if tensor.device.type != "cpu":
+        return f"on {tensor.device.type}"
+    if tensor.layout != torch.strided:
+        return f"of layout {tensor.layout}"
+    return None
+
+
+def _filled(
+    tensor: torch.Tensor,
+    found: torch.Tensor,
+    factor: float,
+    flag: torch.Tensor,
+    number: int | None,
+) -> torch.Tensor:
+    """Return the tensor with what was found, or NaN where a rank has raised the flag."""
+    with torch.no_grad():
+        if not flag.item():
+            return tensor.copy_(found if factor == 1.0 else found * factor)
+        what = "a tensor" if number is None else f"bucket {number}"
+        warnings.warn(
+            f"{what}: a rank's gradient is not finite: it is NaN on all ranks",
+            NonFiniteWarning,
+            stacklevel=1,
+        )
+        return tensor.fill_(float("nan"))

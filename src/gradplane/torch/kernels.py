@@ -1,0 +1,132 @@
+"""THC's hot kernels on torch tensors, on whatever device these are.
+
+Rotation, quantisation and packing with torch's own operations, equal to the NumPy codecs' to the
+bit: every step is a float32 operation in the same order, or an integer one. The tests compare them
+on the CPU. A norm is a sum whose order devices choose, so `shared` comes from `codec.local`.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from gradplane import _splitmix64
+from gradplane.codecs import key
+from gradplane.codecs._grid import GridCodec
+from gradplane.codecs._quantise import cells
+
+_BOUND = 2.0**100  # as in codecs/_hadamard.py
+
+
+def thc_codes(
+    codec: GridCodec, x: torch.Tensor, shared: torch.Tensor, seed: int = 0, worker: int = 0
+) -> torch.Tensor:
+    """Return `codec.codes`: uint8[lanes(n)] of float32[n], for a codec that rotates.
+
+    shared: float32, the workers' largest norm of each partition, as from `codec.combine`.
+    """
+    rounding, parts = key(seed, worker, "rounding"), []
+    for k, part in enumerate(codec.partitions(x.numel())):
+        norm = float(shared[k])
+        if norm == 0:
+            grid = x.new_zeros(part.lanes)
+        else:
+            scale = codec.granularity / (2 * codec.threshold * norm)
+            grid = rotate(x[part.start : part.stop], part.lanes, _signs(seed, k), scale)
+        parts.append(quantise(grid, codec.table, rounding, part.lane))
+    return torch.cat(parts) if parts else x.new_zeros(0, dtype=torch.uint8)
+
+
+def thc_mean(
+    codec: GridCodec, sums: torch.Tensor, n: int, count: int, shared: torch.Tensor, seed: int = 0
+) -> torch.Tensor:
+    """Return `codec.decode_sum`: the mean, float32[n], of `count` workers' looked-up codes."""
+    steps = 2 * sums.to(torch.float32) - float(codec.granularity * count)
+    middle = steps / float(count) if count else torch.zeros_like(steps)
+    parts = []
+    for k, part in enumerate(codec.partitions(n)):
+        scale = codec.threshold * float(shared[k]) / codec.granularity / part.lanes
+        lanes = middle[part.lane : part.lane + part.lanes]
+        parts.append(unrotate(lanes, part.stop - part.start, _signs(seed, k), scale))
+    return torch.cat(parts) if parts else middle.new_zeros(0)
+
+
+def rotate(x: torch.Tensor, lanes: int, key: int, scale: float) -> torch.Tensor:
+    """Return H D x * scale, float32[lanes], x padded with zeros; lanes is a power of two."""
+    out = x.new_zeros(lanes)
+    out[: x.numel()] = _flipped(x, key, scale, _BOUND)
+    return fwht(out)
+
+
+def unrotate(y: torch.Tensor, n: int, key: int, scale: float) -> torch.Tensor:
+    """Return the first n values of D H y * scale, float32."""
+    return _flipped(fwht(y)[:n], key, scale, torch.finfo(torch.float32).max)
+
+
+def fwht(a: torch.Tensor) -> torch.Tensor:
+    """Return the Hadamard transform of float32[power of two], Sylvester order, not normalised."""
+    h = 1
+    while h < a.numel():
+        pairs = a.reshape(-1, 2, h)
+        upper, lower = pairs[:, 0], pairs[:, 1]
+        a = torch.stack((upper + lower, upper - lower), 1).reshape(-1)
+        h *= 2
+    return a
+
+
+def quantise(y: torch.Tensor, table: tuple[int, ...], key: int, first: int) -> torch.Tensor:
+    """Return codes, uint8, of grid positions, stochastically rounded; see codecs/_quantise.py."""
+    below, low, gap = (torch.from_numpy(each).to(y.device) for each in cells(table))
+    count = below.numel()
+    value = (y + count / 2).clamp(0, count)
+    cell = value.to(torch.int32).clamp(max=count - 1).long()
+    words = _words(key, first, y.numel(), y.device)
+    uniform = _shifted(words, 40).to(torch.float32) * 2.0**-24
+    up = uniform * gap[cell] < value - low[cell]
+    return below[cell] + up.to(torch.uint8)
+
+
+def pack(codes: torch.Tensor, bits: int) -> torch.Tensor:
+    """Return uint8 codes packed as the switch reads them: two to a byte up to 4 bits."""
+    if bits > 4:
+        return codes
+    if codes.numel() % 2:
+        codes = torch.cat((codes, codes.new_zeros(1)))
+    return codes[0::2] << 4 | codes[1::2]
+
+
+def unpack(data: torch.Tensor, count: int, bits: int) -> torch.Tensor:
+    """Return `count` codes, uint8, of packed ones."""
+    return data if bits > 4 else torch.stack((data >> 4, data & 15), 1).reshape(-1)[:count]
+
+
+def _signs(seed: int, partition: int) -> int:
+    """Return the key of a partition's signs."""
+    return key(key(seed, "rotation", partition) & 0xFFFFFFFF, "signs")
+
+
+def _flipped(x: torch.Tensor, key: int, scale: float, bound: float) -> torch.Tensor:
+    """Return D x * scale in float32, scaled in float64 and clamped to the bound."""
+    scaled = (x.to(torch.float64) * scale).clamp(-bound, bound).to(torch.float32)
+    words = _words(key, 0, (x.numel() + 63) // 64, x.device)
+    places = torch.arange(64, device=x.device)
+    bits = (words[:, None] >> places & 1).reshape(-1)[: x.numel()]
+    return torch.where(bits.bool(), -scaled, scaled)
+
+
+def _words(key: int, first: int, count: int, device: torch.device) -> torch.Tensor:
+    """Return words of SplitMix64's stream, uint64 in int64; see codecs/_random.py."""
+    positions = torch.arange(first + 1, first + count + 1, dtype=torch.int64, device=device)
+    z = positions * _signed(_splitmix64.GOLDEN) + _signed(key)
+    for shift, factor in _splitmix64.STEPS:
+        z = (z ^ _shifted(z, int(shift))) * _signed(factor)
+    return z ^ _shifted(z, int(_splitmix64.LAST_SHIFT))
+
+
+def _shifted(z: torch.Tensor, places: int) -> torch.Tensor:
+    """Shift right without the sign: torch shifts int64 with it."""
+    return z >> places & (1 << 64 - places) - 1
+
+
+def _signed(word: int) -> int:
+    word = int(word) & 2**64 - 1
+    return word - 2**64 if word >> 63 else word

@@ -1,0 +1,118 @@
+"""A back end of torch.distributed: sums and means by the network, everything else by gloo.
+
+    torch.distributed.init_process_group("gradplane")
+    torch.distributed.all_reduce(gradient, op=torch.distributed.ReduceOp.AVG)
+
+`import gradplane.torch` registers it. It knows nothing of a tensor's role from step to step, so it
+keeps no error feedback; DDP's hook does.
+"""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from gradplane.torch.exchange import Exchange
+from gradplane.torch.membership import member
+
+NAME = "gradplane"
+_GLOO = dist.ProcessGroup.BackendType.GLOO
+_Gloo: Any = dist.ProcessGroupGloo  # of which torch's type information has little
+
+
+class NetworkGroup(dist.ProcessGroup):
+    """A process group whose all_reduce goes through the network.
+
+    `all_reduce` of float32, float16 and bfloat16 in the CPU's memory, by SUM (the mean times the
+    number of ranks) or AVG. What the network cannot take goes through gloo, with a FallbackWarning
+    for each type; so does all_reduce in a group of some of the ranks, and, without a warning, other
+    operations and other collectives. Each all_reduce by the network is a round for stragglers.
+    """
+
+    def __init__(self, store: Any, rank: int, size: int, timeout: datetime.timedelta) -> None:
+        """Join the network; MembershipError where there is none. The default group's ranks must be
+        the job's workers; it waits until all of them have come so far."""
+        super().__init__(rank, size)  # type: ignore[call-arg]
+        self._gloo = _Gloo(store, rank, size, timeout)
+        self._register_backend(torch.device("cpu"), _GLOO, self._gloo)
+        self._set_default_backend(_GLOO)
+        self._exchange: Exchange | None = None
+        self._member = member(timeout.total_seconds())
+        if not dist.is_initialized() or size == self._member.reducer.workers:
+            self._member.check(rank, size)
+            self._exchange = Exchange(self._member.reducer, self._maximum)
+        self._gloo.barrier().wait()  # lossy jobs miss what comes before a worker listens
+
+    def getBackendName(self) -> str:  # noqa: N802  (torch's name)
+        """Return the back end's name."""
+        return NAME
+
+    def allreduce(self, tensors: Any, opts: Any = None, **more: Any) -> Any:  # type: ignore[override]
+        """Begin the all-reduce of the only tensor in a list, in place; return its work."""
+        op, exchange = _operation(opts, more), self._exchange
+        mean = bool(op == dist.ReduceOp.AVG)
+        if exchange is None or not (mean or op == dist.ReduceOp.SUM):
+            return self._gloo.allreduce(tensors, *([opts] if opts is not None else []), **more)
+        (tensor,) = [tensors] if isinstance(tensors, torch.Tensor) else tensors
+        if exchange.obstacle(tensor) is not None:
+            return self._exactly(tensor, mean)
+        self._member.begin_round()
+        done = exchange.mean(tensor, None, 1.0 if mean else float(self.size()))
+        return _Pending(done.then(lambda found: [found.value()]))
+
+    def _exactly(self, tensor: torch.Tensor, mean: bool) -> Any:
+        """Return the work of gloo's sum, which knows no mean; integers are rounded towards 0."""
+        work = self._gloo.allreduce([tensor])
+        if not mean:
+            return work
+        whole = None if tensor.is_floating_point() or tensor.is_complex() else "trunc"
+
+        def divided(done: Any) -> list[torch.Tensor]:
+            return [done.value()[0].div_(self.size(), rounding_mode=whole)]
+
+        return _Pending(work.get_future().then(divided))
+
+    def _maximum(self, flag: torch.Tensor) -> Any:
+        options: Any = dist.AllreduceOptions()
+        options.reduceOp = dist.ReduceOp.MAX
+        return self._gloo.allreduce([flag], options).get_future()
+
+
+def _operation(opts: Any, more: dict[str, Any]) -> Any:
+    if opts is None:
+        return more.get("op", dist.ReduceOp.SUM)
+    return opts.reduceOp if isinstance(opts, dist.AllreduceOptions) else opts
+
+
+class _Pending(dist.Work):
+    """The work of a future."""
+
+    def __init__(self, future: torch.futures.Future[list[torch.Tensor]]) -> None:
+        super().__init__()
+        self._future = future
+
+    def wait(self, timeout: datetime.timedelta | None = None) -> bool:
+        """Wait for the end; raise the error that there was."""
+        self._future.wait()
+        return True
+
+    def is_completed(self) -> bool:
+        """Return whether it has ended."""
+        return self._future.done()
+
+    def get_future(self) -> torch.futures.Future[list[torch.Tensor]]:
+        """Return a future of the list of results."""
+        return self._future
+
+    def result(self) -> list[torch.Tensor]:
+        """Return the results; wait for them first."""
+        return self._future.value()
+
+
+def register() -> None:
+    """Make the back end known to torch.distributed, once."""
+    if NAME.upper() not in dist.Backend._plugins:
+        dist.Backend.register_backend(NAME, NetworkGroup, devices=["cpu"])

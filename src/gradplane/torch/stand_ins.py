@@ -1,0 +1,67 @@
+"""PyTorch's own hooks in the place of the network's, to compare them with the same script.
+
+Where GRADPLANE_HOOK is set, `join()` returns one of these and `hook` calls it: everything goes
+through the process group, over the same links, and nothing through the switch.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.distributed as dist
+from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
+from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook as powersgd
+
+from gradplane._suggestions import quoted
+
+if TYPE_CHECKING:
+    from torch._C._distributed_c10d import GradBucket
+
+HOOK_VARIABLE = "GRADPLANE_HOOK"
+"""Set: the name of a hook of PyTorch's that takes the network's place."""
+
+
+class StandIn:
+    """A hook of PyTorch's with its state: "allreduce", "fp16" or "powersgd"."""
+
+    def __init__(self, name: str, group: dist.ProcessGroup | None = None) -> None:
+        """Take the hook of that name; ValueError if there is none."""
+        if name not in _HOOKS:
+            known = ", ".join(_HOOKS)
+            raise ValueError(f"{HOOK_VARIABLE} = {quoted(name)}: it is one of {known}")
+        self.name = name
+        self._hook, make = _HOOKS[name]
+        self._state = make(group)
+
+    def reduce(self, bucket: GradBucket) -> torch.futures.Future[torch.Tensor]:
+        """Return a future of the bucket's mean."""
+        mean: torch.futures.Future[torch.Tensor] = self._hook(self._state, bucket)
+        return mean
+
+
+def stand_in(
+    group: dist.ProcessGroup | None, environment: Mapping[str, str] = os.environ
+) -> StandIn | None:
+    """Return the hook that GRADPLANE_HOOK asks for; None where it asks for none."""
+    name = environment.get(HOOK_VARIABLE)
+    return StandIn(name, group) if name else None
+
+
+def _group(group: dist.ProcessGroup | None) -> dist.ProcessGroup | None:
+    return group if group is not None else dist.group.WORLD
+
+
+def _powersgd(group: dist.ProcessGroup | None) -> Any:
+    """Return the state with PyTorch's defaults, but from the third iteration on: its default of
+    1,000 without compression would leave short trainings uncompressed."""
+    return powersgd.PowerSGDState(_group(group), start_powerSGD_iter=2)
+
+
+_HOOKS: dict[str, tuple[Callable[..., Any], Callable[[dist.ProcessGroup | None], Any]]] = {
+    "allreduce": (default_hooks.allreduce_hook, _group),
+    "fp16": (default_hooks.fp16_compress_hook, _group),
+    "powersgd": (powersgd.powerSGD_hook, _powersgd),
+}

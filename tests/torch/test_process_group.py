@@ -1,0 +1,87 @@
+"""The back end `gradplane` over loopback, in code without DDP."""
+
+import json
+
+import pytest
+
+pytest.importorskip("torch", reason="needs PyTorch: pip install gradplane[torch]")
+
+from loopback_job import loopback_job
+from ranks import run_ranks
+
+
+def found(job, script, folder):
+    return [[json.loads(line) for line in rank]
+            for rank in run_ranks(job, script, folder, group="gradplane")]  # fmt: skip
+
+
+def test_sums_and_means_go_through_the_network_and_the_rest_through_gloo(tmp_path):
+    """With float32 in a ring they are exact; two models reduce through one worker."""
+    script = """
+def packets():
+    return gradplane.torch.membership.member().reducer.take_traffic().packets_up
+
+results = {}
+for op in (dist.ReduceOp.SUM, dist.ReduceOp.AVG):
+    x = torch.full((2, 500), rank + 1.0, dtype=torch.bfloat16)
+    dist.all_reduce(x, op)
+    results[str(op)] = [x.dtype == torch.bfloat16, x.min().item(), x.max().item()]
+works = [dist.all_reduce(torch.full((7,), float(rank * k)), async_op=True) for k in range(5)]
+for work in works:
+    work.wait()
+flying = [work.get_future().value()[0][0].item() for work in works]
+say(**results, flying=flying, sent=packets() > 0)
+
+peak, gathered = torch.tensor([float(rank)]), [torch.zeros(1) for _ in range(size)]
+dist.all_reduce(peak, dist.ReduceOp.MAX)
+dist.all_gather(gathered, torch.ones(1) * rank)
+first = torch.tensor([rank + 5.0])
+dist.broadcast(first, 0)
+part = dist.new_group([0, 1])
+number = torch.tensor(rank)
+with warnings.catch_warnings(record=True) as given:
+    warnings.simplefilter("always")
+    if rank < 2:
+        dist.all_reduce(number, group=part)
+    counted = torch.full((3,), 2**40 + rank)
+    dist.all_reduce(counted, dist.ReduceOp.AVG)
+    dist.all_reduce(counted)
+dist.barrier()
+say(peak=peak.item(), gathered=torch.cat(gathered).tolist(), first=first.item(), part=number.item(),
+    counted=counted.tolist(), sent=packets(),
+    warned=sum(each.category is gradplane.torch.FallbackWarning for each in given))
+
+nets = [torch.nn.Linear(4, 1), torch.nn.Linear(4, 1)]
+hooked, plain = [DistributedDataParallel(net) for net in nets]
+hooked.register_comm_hook(gradplane.torch.join(), gradplane.torch.hook)
+for net in (hooked, plain):
+    net(torch.ones(1, 4) * rank).sum().backward()
+say(hooked=nets[0].weight.grad.tolist(), plain=nets[1].weight.grad.tolist(), sent=packets() > 0)
+"""
+    job = loopback_job("ring", 3, codec=("float32", {}), error_feedback=False)
+    for rank, (reduced, rest, models) in enumerate(found(job, script, tmp_path)):
+        ways = (value for key, value in reduced.items() if key not in ("flying", "sent"))
+        assert list(ways) == [[True, 6, 6], [True, 2, 2]]
+        assert reduced["flying"] == [0, 3, 6, 9, 12]
+        assert (rest["peak"], rest["gathered"], rest["first"]) == (2, [0, 1, 2], 5)
+        assert rest["part"] == (1 if rank < 2 else 2)
+        assert rest["counted"] == [3 * (2**40 + 1)] * 3
+        assert (rest["warned"], rest["sent"]) == (1, 0)
+        assert models["hooked"] == models["plain"] == [[1.0] * 4]
+        assert reduced["sent"] and models["sent"]
+
+
+@pytest.mark.parametrize("scheme", ["switch", "ps"])
+def test_nothing_is_kept_from_a_reduce_for_another(tmp_path, scheme):
+    """Tensors of several sizes, one after another, and the same one again."""
+    script = """
+x = torch.randn(3000, generator=torch.Generator().manual_seed(rank))
+for n in (3000, 10, 3000):
+    mean, all_x = x[:n].clone(), [torch.zeros(n) for _ in range(size)]
+    dist.all_gather(all_x, mean)
+    dist.all_reduce(mean, dist.ReduceOp.AVG)
+    exact = torch.stack(all_x).mean(0)
+    say(error=((mean - exact).norm() / exact.norm()).item())
+"""
+    for rank in found(loopback_job(scheme, 2), script, tmp_path):
+        assert all(line["error"] < 0.6 for line in rank)
