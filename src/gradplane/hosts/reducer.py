@@ -103,7 +103,8 @@ class Reducer:
         self._link.ports[stream_port] = stream
         self._reducer = kind(config, self._loop.env, self._link, self._machines, stream)
         for port in self._link.ports:
-            self._loop.listen(port, self._link.receive)
+            fast = self._link.fast_results(port)
+            self._loop.listen(port, self._link.receive, fast, config.job.aggregator)
         self._loop.env.record("joined", origin=self._loop.env.origin)
         self._traffic = PortTraffic()  # of records since take_traffic()
         self._loop.start()

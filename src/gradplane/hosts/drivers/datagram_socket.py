@@ -3,18 +3,25 @@
 With GSO (Linux 4.18, UDP_SEGMENT) the kernel cuts one long payload into datagrams of equal size,
 so that a batch passes most of its stack once. UDP_GRO, its counterpart, would gain nothing here:
 networks for experiments have GRO off on every link, as the switch must see each packet.
+
+The ordinary results of a switch worker are taken by a kernel, which answers them from the memory
+that their payloads already lie in; Python gets the datagrams from the first other one on.
 """
 
 import ctypes
 import errno
+import functools
 import socket
 import struct
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from gradplane._addresses import address_of
+from gradplane.hosts.protocols.fast_results import STATE, FastResults, take_batch
 from gradplane.hosts.wire.payloads import Payloads
 
 BATCH = 256  # datagrams taken from a socket before timers get a turn
@@ -22,18 +29,31 @@ LONGEST = 2048  # bytes of a datagram; longer ones are dropped
 BUFFER_BYTES = 8 << 20
 _MOST_SENT = 1024  # datagrams in one call of sendmmsg: UIO_MAXIOV
 
+# struct cmsghdr, and a uint16 as its data
+_CONTROL = struct.Struct("=QiiH6x")
+_CONTROL_LENGTH = 18
+
 # linux/udp.h, asm-generic/socket.h, bits/socket.h
 _UDP_SEGMENT = 103
 _MOST_SEGMENTS, _MOST_BYTES = 64, 65507  # of one GSO send
 _SO_RCVBUFFORCE = 33  # beyond net.core.rmem_max, where one may
 _MSG_TRUNC = 0x20
 
-_VECTOR = np.dtype([("base", np.uint64), ("length", np.uint64)])  # struct iovec
+_VECTOR = 16  # bytes of struct iovec: address and length
 _MESSAGE = np.dtype(  # struct mmsghdr
     {
-        "names": ["name", "name size", "vectors", "vector count", "flags", "length"],
-        "formats": [np.uint64, np.uint32, np.uint64, np.uint64, np.uint32, np.uint32],
-        "offsets": [0, 8, 16, 24, 48, 56],
+        "names": [
+            "name",
+            "name size",
+            "vectors",
+            "vector count",
+            "control",
+            "control size",
+            "flags",
+            "length",
+        ],
+        "formats": [np.uint64, np.uint32, *[np.uint64] * 4, np.uint32, np.uint32],
+        "offsets": [0, 8, 16, 24, 32, 40, 48, 56],
         "itemsize": 64,
     }
 )
@@ -49,6 +69,16 @@ OnBatch = Callable[[str, int, Payloads], None]
 """Called with IP, source port and payloads, which are valid until it returns."""
 
 
+@dataclass(frozen=True)
+class OrdinaryResults:
+    """The kernel that takes a port's ordinary packets from `peer`, (IP, port); `now` is the time
+    in ns."""
+
+    results: FastResults
+    peer: tuple[str, int]
+    now: Callable[[], int]
+
+
 class DatagramSocket:
     """A socket bound to (ip, port). OSError if that fails.
 
@@ -56,8 +86,9 @@ class DatagramSocket:
     arrived and were longer than LONGEST.
     """
 
-    def __init__(self, ip: str, port: int) -> None:
+    def __init__(self, ip: str, port: int, ordinary: OrdinaryResults | None = None) -> None:
         self.unsent = self.too_long = 0
+        self._ordinary = ordinary
         self._tos = 0
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         try:
@@ -75,6 +106,7 @@ class DatagramSocket:
         self._arrivals.messages["name"] = names
         self._arrivals.messages["name size"] = _NAME
         self._departures = _Messages(_MOST_SENT)
+        self._trains = _Trains(self._departures)
         self._peers: dict[int, tuple[str, int]] = {}
 
     def fileno(self) -> int:
@@ -87,15 +119,18 @@ class DatagramSocket:
 
     def receive(self, on_batch: OnBatch) -> None:
         """Take the datagrams that wait, at most BATCH: a call for each peer, in its order."""
-        messages = self._arrivals.messages
-        arguments = (messages.ctypes.data, BATCH, socket.MSG_DONTWAIT, None)
+        arguments = (self._arrivals.address, BATCH, socket.MSG_DONTWAIT, None)
         count = _libc.recvmmsg(self.fileno(), *arguments)
         if count <= 0:  # nothing left, or an error that the network reported
             return
-        sizes = messages["length"][:count].astype(np.int64)
-        names = self._names[:count, 0].copy()  # family, port and address
-        cut = messages["flags"][:count] & _MSG_TRUNC != 0
-        payloads = Payloads(self._data[:count], sizes)
+        first = 0 if self._ordinary is None else self._answer(self._ordinary, count)
+        if first == count:
+            return
+        messages = self._arrivals.messages[first:count]
+        sizes = messages["length"].astype(np.int64)
+        names = self._names[first:count, 0].copy()  # family, port and address
+        cut = messages["flags"] & _MSG_TRUNC != 0
+        payloads = Payloads(self._data[first:count], sizes)
         if cut.any():
             self.too_long += int(cut.sum())
             payloads, names = payloads.select(~cut), names[~cut]
@@ -112,13 +147,28 @@ class DatagramSocket:
 
     def send(self, ip: str, port: int, payloads: Payloads, tos: int = 0) -> None:
         """Send datagrams; wait while the interface's queue is full."""
-        if tos != self._tos:
-            self._socket.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, tos)
-            self._tos = tos
         if len(payloads) == 1:
+            self._set_tos(tos)
             self._send_one(ip, port, payloads)
-        elif not (self._segments and self._send_segments(ip, port, payloads)):
-            self._send_many(ip, port, payloads)
+            return
+        for start in range(0, len(payloads), _MOST_SENT):
+            rows = slice(start, start + _MOST_SENT)
+            data, sizes = payloads.data[rows], payloads.sizes[rows]
+            self._departures.point(data, sizes)
+            stride = data.shape[1]
+            equal = stride if (sizes[:-1] == stride).all() else 0
+            self._transmit((ip, port), len(sizes), equal, tos)
+
+    def _answer(self, ordinary: OrdinaryResults, count: int) -> int:
+        """Let the kernel take arrivals and send its answers; return how many it has taken."""
+        batch = (self._data, self._names, self._arrivals.lengths, count)
+        record, name = ordinary.results.address, _name(*ordinary.peer)[0]
+        taken, answers, size = take_batch(
+            record, name, *batch, ordinary.now(), self._departures.vectors
+        )
+        if answers:
+            self._transmit(ordinary.peer, answers, size, 0)
+        return int(taken)
 
     def _peer(self, name: int) -> tuple[str, int]:
         if name not in self._peers:
@@ -126,67 +176,116 @@ class DatagramSocket:
             self._peers[name] = socket.inet_ntoa(address), port
         return self._peers[name]
 
+    def _set_tos(self, tos: int) -> None:
+        if tos != self._tos:
+            self._socket.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, tos)
+            self._tos = tos
+
     def _send_one(self, ip: str, port: int, payloads: Payloads) -> None:
         try:
             self._socket.sendto(payloads[0], (ip, port))
         except OSError:
             self.unsent += 1
 
-    def _send_segments(self, ip: str, port: int, payloads: Payloads) -> bool:
-        """Send with GSO; False, with nothing sent, where the batch or the kernel does not fit."""
-        data, sizes = payloads.data, payloads.sizes
-        stride = data.shape[1]
-        if (sizes[:-1] != stride).any() or not data.flags.c_contiguous:
-            return False
-        rows = min(_MOST_SEGMENTS, _MOST_BYTES // stride)
-        control = [(socket.IPPROTO_UDP, _UDP_SEGMENT, struct.pack("=H", stride))]
-        flat = data.reshape(-1).data[: stride * (len(sizes) - 1) + int(sizes[-1])]
-        for start in range(0, len(sizes), rows):
-            some = flat[start * stride : (start + rows) * stride]
-            try:
-                self._socket.sendmsg([some], control, 0, (ip, port))
-            except OSError as error:
-                if start == 0 and error.errno in _NOT_SEGMENTED:
+    def _transmit(self, peer: tuple[str, int], count: int, size: int, tos: int) -> None:
+        """Send the first `count` departures.
+
+        size: the bytes of each, of which the last may have fewer; 0 where they differ.
+        """
+        self._set_tos(tos)
+        name = _name(*peer)
+        if self._segments and 0 < size <= _MOST_BYTES and self._send_trains(name, count, size):
+            return
+        messages = self._departures.messages
+        messages["name"], messages["name size"] = name.ctypes.data, _NAME
+        first = 0
+        while first < count:
+            sent = self._send_messages(self._departures, first, count)
+            self.unsent += sent == 0
+            first += max(sent, 1)
+
+    def _send_trains(self, name: npt.NDArray[np.uint64], count: int, size: int) -> bool:
+        """Send with GSO; return False, with nothing sent, where the kernel refuses."""
+        trains, lengths = self._trains, self._trains.couple(name, count, size)
+        first = 0
+        while first < len(lengths):
+            sent = self._send_messages(trains, first, len(lengths))
+            if sent == 0:
+                if first == 0 and ctypes.get_errno() in _NOT_SEGMENTED:
                     self._segments = False
                     return False
-                self.unsent += min(rows, len(sizes) - start)
+                self.unsent += lengths[first]
+            first += max(sent, 1)
         return True
 
-    def _send_many(self, ip: str, port: int, payloads: Payloads) -> None:
-        name = np.frombuffer(struct.pack("=H", socket.AF_INET) + struct.pack("!H", port)
-                             + socket.inet_aton(ip) + bytes(8), np.uint8)  # fmt: skip
-        departures = self._departures
-        for start in range(0, len(payloads), _MOST_SENT):
-            rows = slice(start, start + _MOST_SENT)
-            data, sizes = payloads.data[rows], payloads.sizes[rows]
-            departures.point(data, sizes)
-            departures.messages["name"] = name.ctypes.data
-            departures.messages["name size"] = _NAME
-            first = 0
-            while first < len(sizes):
-                address = departures.messages.ctypes.data + first * _MESSAGE.itemsize
-                sent = _libc.sendmmsg(self.fileno(), address, len(sizes) - first, 0)
-                if sent < 0:
-                    self.unsent += 1
-                first += max(sent, 1)
+    def _send_messages(self, messages: "_Messages | _Trains", first: int, end: int) -> int:
+        """Send messages `first` to `end` - 1; return how many were, 0 if the first was refused."""
+        address = messages.address + first * _MESSAGE.itemsize
+        return max(int(_libc.sendmmsg(self.fileno(), address, end - first, 0)), 0)
 
 
 class _Messages:
-    """Structures for the system calls for many datagrams, one part each."""
+    """Structures for the system calls for many datagrams, one part each.
+
+    vectors: uint64[count, 2], address and bytes of each. lengths: uint32[count], a view.
+    """
 
     def __init__(self, count: int) -> None:
-        self._vectors = np.zeros(count, _VECTOR)
+        self.vectors = np.zeros((count, 2), np.uint64)
         self.messages: npt.NDArray[Any] = np.zeros(count, _MESSAGE)
-        places = np.arange(count, dtype=np.uint64) * np.uint64(_VECTOR.itemsize)
-        self.messages["vectors"] = np.uint64(self._vectors.ctypes.data) + places
+        places = np.arange(count, dtype=np.uint64) * np.uint64(_VECTOR)
+        self.messages["vectors"] = np.uint64(self.vectors.ctypes.data) + places
         self.messages["vector count"] = 1
+        self.lengths = self.messages["length"]
+        self.address = self.messages.ctypes.data
 
     def point(self, data: npt.NDArray[np.uint8], sizes: npt.NDArray[Any]) -> None:
         """Let the first messages be the rows of `data`, which must live as long."""
         assert data.strides[1] == 1, "the bytes of a payload lie side by side"
         rows = np.arange(len(sizes), dtype=np.uint64) * np.uint64(data.strides[0])
-        self._vectors["base"][: len(sizes)] = np.uint64(data.ctypes.data) + rows
-        self._vectors["length"][: len(sizes)] = sizes
+        self.vectors[: len(sizes), 0] = np.uint64(data.ctypes.data) + rows
+        self.vectors[: len(sizes), 1] = sizes
+
+
+class _Trains:
+    """Messages that consist of many datagrams of equal size each, for GSO: those of `cars`."""
+
+    def __init__(self, cars: _Messages) -> None:
+        self._cars = cars
+        self._messages = np.zeros(len(cars.vectors), _MESSAGE)
+        self.address = self._messages.ctypes.data
+        self._control = np.zeros(_CONTROL.size, np.uint8)
+        self._messages["control"] = self._control.ctypes.data
+        self._messages["control size"] = _CONTROL.size
+        self._messages["name size"] = _NAME
+
+    def couple(self, name: npt.NDArray[np.uint64], count: int, size: int) -> list[int]:
+        """Make trains of the first `count` datagrams, to the peer of that name; return the number
+        of datagrams of each."""
+        header = _CONTROL_LENGTH, socket.IPPROTO_UDP, _UDP_SEGMENT, size
+        _CONTROL.pack_into(self._control.data, 0, *header)
+        longest = min(_MOST_SEGMENTS, _MOST_BYTES // size)
+        starts = range(0, count, longest)
+        lengths = [min(longest, count - start) for start in starts]
+        some = self._messages[: len(starts)]
+        some["name"] = name.ctypes.data
+        some["vectors"] = self._cars.vectors.ctypes.data + _VECTOR * np.array(starts)
+        some["vector count"] = lengths
+        return lengths
+
+
+def load_kernel() -> None:
+    """Load the compiled kernel that takes ordinary results."""
+    nothing_lent, place = np.zeros(1, STATE), _Messages(1)
+    batch = (np.zeros((1, LONGEST), np.uint8), place.vectors, place.lengths, 1)
+    take_batch(address_of(nothing_lent), np.uint64(0), *batch, 0, place.vectors)
+
+
+@functools.cache
+def _name(ip: str, port: int) -> npt.NDArray[np.uint64]:
+    """Return a peer's struct sockaddr_in, uint64[2]: family, port and address, and zero."""
+    family, place = struct.pack("=H", socket.AF_INET), struct.pack("!H", port)
+    return np.frombuffer(family + place + socket.inet_aton(ip) + bytes(8), np.uint64)
 
 
 def _can_segment(opened: socket.socket) -> bool:

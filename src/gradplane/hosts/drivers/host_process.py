@@ -36,7 +36,8 @@ def run(path: Path, commands: TextIO, answers: TextIO) -> None:
     with open(config.log, "w", buffering=1) as log, SocketEnvironment(config.ip, log) as env:
         host = Host(config, env)
         for port in host.ports:
-            env.listen(port, host.receive)
+            fast = host.fast_results(port)
+            env.listen(port, host.receive, fast, config.job.aggregator)
         if not config.flows:
             warm_up(config.job)
             if isinstance(host.role, SwitchWorkerRole):

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TextIO
 
-from gradplane.hosts.drivers.datagram_socket import DatagramSocket
-from gradplane.hosts.protocols.actions import Send
+from gradplane.hosts.drivers.datagram_socket import DatagramSocket, OrdinaryResults
+from gradplane.hosts.protocols.actions import Peer, Send
+from gradplane.hosts.protocols.fast_results import FastResults
 from gradplane.hosts.wire.payloads import Payloads
 
 Receive = Callable[[int, str, int, Payloads], None]
@@ -59,9 +60,15 @@ class SocketEnvironment:
         for opened in self._sockets.values():
             opened.close()
 
-    def listen(self, port: int, receive: Receive) -> None:
-        """Bind a socket to `port` and pass its datagrams to `receive`. OSError if that fails."""
-        opened = self._sockets[port] = DatagramSocket(self._ip, port)
+    def listen(
+        self, port: int, receive: Receive, fast: FastResults | None = None, peer: Peer = ("", 0)
+    ) -> None:
+        """Bind a socket to `port` and pass its datagrams to `receive`. OSError if that fails.
+
+        fast: takes ordinary datagrams of `peer` in a kernel.
+        """
+        ordinary = None if fast is None else OrdinaryResults(fast, peer, self.now)
+        opened = self._sockets[port] = DatagramSocket(self._ip, port, ordinary)
         self.watch(opened, partial(opened.receive, partial(receive, port)))
 
     def watch(self, file: Any, readable: Callable[[], None]) -> None:

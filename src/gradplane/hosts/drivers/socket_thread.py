@@ -9,6 +9,8 @@ from concurrent.futures import Future
 from typing import TypeVar
 
 from gradplane.hosts.drivers.socket_environment import Receive, SocketEnvironment
+from gradplane.hosts.protocols.actions import Peer
+from gradplane.hosts.protocols.fast_results import FastResults
 
 T = TypeVar("T")
 
@@ -35,10 +37,13 @@ class SocketThread:
             self._opened = opened.pop_all()
         self._thread = threading.Thread(target=self._run, name=f"sockets of {ip}", daemon=True)
 
-    def listen(self, port: int, receive: Receive) -> None:
-        """Bind a port, before start(). OSError, with all closed, where that fails."""
+    def listen(
+        self, port: int, receive: Receive, fast: FastResults | None = None, peer: Peer = ("", 0)
+    ) -> None:
+        """Bind a port, before start(); see SocketEnvironment. OSError, with all closed, where that
+        fails."""
         try:
-            self.env.listen(port, receive)
+            self.env.listen(port, receive, fast, peer)
         except OSError:
             self._opened.close()
             raise

@@ -6,6 +6,7 @@ import numpy as np
 
 from gradplane.codecs import Codec
 from gradplane.hosts.config import JobConfig
+from gradplane.hosts.drivers.datagram_socket import load_kernel
 from gradplane.hosts.protocols.actions import Send
 from gradplane.hosts.protocols.job_codec import make_codec, parts, push_codec
 from gradplane.hosts.protocols.switch_worker import SwitchWorker
@@ -28,6 +29,7 @@ def warm_up(job: JobConfig) -> None:
 
 def exercise_switch_worker(job: JobConfig) -> None:
     """Reduce a packet's values at a worker whose switch answers at once."""
+    load_kernel()
     worker = SwitchWorker(job, 0)
     actions = worker.reduce(0, np.ones(8, np.float32), 0)
     while actions:

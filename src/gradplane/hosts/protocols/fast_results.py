@@ -4,8 +4,8 @@ Ordinary is a valid packet of sums for a pending chunk of the only reduce in fli
 reduce is not complete, and whose chain goes on with a chunk that is sent at once or has to wait for
 its partition. Such a packet changes a row of the chunk table, the turn of one chain, the measured
 timeout and counters, and at most one packet answers it. Whoever delivers packets one at a time,
-such as a compiled event loop, offers each to take(); of a packet that it does not take nothing has
-changed, and the state machine gets it in the usual way.
+such as a compiled event loop, offers each to take(), and a socket a batch to take_batch(); of a
+packet that it does not take nothing has changed, and the state machine gets it in the usual way.
 
 The state that a kernel changes belongs to the state machine in Python. `FastResults.lend` copies it
 into a record when the state machine has handled an event, and `take_back` copies it back before it
@@ -200,6 +200,29 @@ def take(address, payload, size, now):  # type: ignore[no-untyped-def]
         sent.sent_at, sent.deadline = now, deadline
         state.answers += 1
     return answer, state.answer_size
+
+
+@njit(cache=True, nogil=True)
+def take_batch(address, peer, data, names, sizes, count, now, answers):  # type: ignore[no-untyped-def]
+    """Take the first of `count` UDP payloads that are ordinary, up to one that is not.
+
+    data: uint8[n, stride], a payload a row. names: uint64[n, 2], the sockaddr_in of each one's
+    sender; only those of `peer`, a first word of that, are taken. sizes: uint32[n]. answers:
+    uint64[n, 2] for the address and bytes of each payload that answers them. Returns the numbers
+    of packets taken and of answers, and the bytes of an answer.
+    """
+    first, stride = np.int64(data.ctypes.data), np.int64(data.shape[1])
+    answered, bytes_each = 0, np.int64(0)
+    for i in range(count):
+        if names[i, 0] != peer:
+            return i, answered, bytes_each
+        answer, size = take(address, first + i * stride, np.int64(sizes[i]), now)
+        if answer == UNTAKEN:
+            return i, answered, bytes_each
+        if answer != NO_ANSWER:
+            answers[answered, 0], answers[answered, 1] = answer, size
+            answered, bytes_each = answered + 1, size
+    return count, answered, bytes_each
 
 
 @njit(cache=True, nogil=True)
