@@ -12,6 +12,7 @@ from __future__ import annotations
 import queue
 import socket
 import subprocess
+import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -26,6 +27,7 @@ from gradplane.controller.targets.bmv2 import Bmv2
 
 _SERVICE = "/p4.v1.P4Runtime/"
 _START_TIME = 60.0
+_NOT_READY = "not ready"  # the service's answer until the first program runs
 _LONGEST = 120.0  # seconds in the switch, after which a packet is said to go round for ever
 
 
@@ -141,14 +143,19 @@ class Bmv2Switch:
 
         Raises DiffError if the switch has ended, or keeps the packet for ever.
         """
-        message = self._packet(id=1, port=port, packet=packet)
-        try:
-            answers = self._stream(iter((message,)), timeout=_LONGEST)
-            return [(answer.port, answer.packet) for answer in answers]
-        except grpc.RpcError as error:
-            if error.code() == grpc.StatusCode.DEADLINE_EXCEEDED:
-                raise DiffError(f"the packet is still in bmv2 after {_LONGEST:g} s") from error
-            raise DiffError("bmv2 has crashed") from error
+        message, end = self._packet(id=1, port=port, packet=packet), time.monotonic() + _START_TIME
+        while True:
+            try:
+                answers = self._stream(iter((message,)), timeout=_LONGEST)
+                return [(answer.port, answer.packet) for answer in answers]
+            except grpc.RpcError as error:
+                if error.code() == grpc.StatusCode.DEADLINE_EXCEEDED:
+                    text = f"the packet is still in bmv2 after {_LONGEST:g} s"
+                    raise DiffError(text) from error
+                # The first program is accepted before its service takes packets.
+                if error.details() != _NOT_READY or time.monotonic() > end:
+                    raise DiffError("bmv2 has crashed") from error
+            time.sleep(0.02)
 
 
 def _arbitration() -> Any:
