@@ -188,7 +188,7 @@ class GridCodec(Codec):
             return np.zeros(part.lanes, np.float32)
         scale = self.granularity / (2 * self.threshold * float(shared))
         if self.rotate:
-            return _hadamard.rotate(x, part.lanes, key(spin, "signs"), scale)
+            return _hadamard.rotate(x, part.lanes, _signs(spin), scale)
         positions = x.astype(np.float64) * scale
         return np.clip(positions, -self.granularity, self.granularity).astype(np.float32)
 
@@ -196,7 +196,7 @@ class GridCodec(Codec):
         """Write one partition's values from grid positions in half steps from the middle."""
         scale = self.threshold * float(shared) / self.granularity
         if self.rotate:
-            _hadamard.unrotate(middle, out, key(spin, "signs"), scale / middle.size)
+            _hadamard.unrotate(middle, out, _signs(spin), scale / middle.size)
         else:
             out[:] = middle.astype(np.float64) * scale
 
@@ -238,9 +238,17 @@ class GridCodec(Codec):
             )
 
 
+# All workers of a job rotate alike, and many may be in one process.
+@functools.lru_cache(maxsize=1024)
 def _spin(seed: int, partition: int) -> int:
     """Return the rotation's uint32 seed, as the bytes hold it."""
     return key(seed, "rotation", partition) & 0xFFFFFFFF
+
+
+@functools.lru_cache(maxsize=1024)
+def _signs(spin: int) -> int:
+    """Return the key of a rotation's signs."""
+    return key(spin, "signs")
 
 
 @functools.lru_cache(maxsize=256)

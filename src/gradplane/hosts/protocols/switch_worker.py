@@ -296,6 +296,8 @@ class SwitchWorker:
         self._moved_on(results, now)
 
     def _count_refused(self, found: Ints) -> None:
+        if found.max(initial=0) < min(chunk_table.OTHER_NORM, chunk_table.BEYOND_TABLE):
+            return
         for reason, number in (
             ("another norm", chunk_table.OTHER_NORM),
             ("sums beyond the table", chunk_table.BEYOND_TABLE),
