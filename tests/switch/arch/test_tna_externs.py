@@ -219,6 +219,16 @@ def test_clear_sets_all_cells_of_the_pipe(engine: str, cell: str) -> None:
     assert [r.read(0) for r in sw.state.registers["ingress.r"].copies][1:] == [1] * 3
 
 
+def test_a_polynomial_of_more_than_64_bits_is_refused() -> None:
+    message = refused(
+        ingress_locals="""
+            CRCPolynomial<bit<65>>(7, true, false, false, 0, 0) long;
+            Hash<bit<16>>(HashAlgorithm_t.CUSTOM, long) own;""",
+        ingress="h.a.x = own.get({h.a.y})[7:0];",
+    )
+    assert "CRCPolynomial of bit<65>: it must have up to 64 bits" in message
+
+
 def test_clear_is_an_access() -> None:
     message = refused(
         include="t2na.p4",

@@ -11,6 +11,8 @@ import pytest
 from bfrt_client import Client
 from bfrt_served import Served
 
+from gradplane.switch.p4runtime.status_errors import RpcError
+
 SOURCE = 1
 
 
@@ -121,6 +123,46 @@ def test_the_algorithm_of_a_hash_changes(served: Served) -> None:
     )
     algorithm("pre_defined", algorithm_name="PROGRAM")
     assert found() == 0x3132 ^ 0x3334 ^ 0x3536
+
+
+def test_saved_state_has_the_algorithms_of_hashes(served: Served) -> None:
+    device, client = served
+    client.add("macs", {"h.ethernet.dst": 0x313233343536}, "send", port=1)
+    crc = {"polynomial": 0x1021, "hash_bit_width": 16, "init": 0x1D0F}
+    client.write(("MODIFY", client.entry("digest.algorithm", None, "user_defined", **crc)))
+    text = device.save_state()
+    client.write(("MODIFY", client.entry("digest.algorithm", None, "pre_defined",
+                                         algorithm_name="PROGRAM")))  # fmt: skip
+    device.load_state(text)
+    ((_, found),) = device.process(0, frame(0x313233343536, 0xEEEE))
+    assert int.from_bytes(found[12:14], "big") == binascii.crc_hqx(b"123456", 0x1D0F)
+    assert client.default("digest.algorithm")["init"] == 0x1D0F
+    for wrong, message in (
+        (text.replace("Ingress.digest", "Ingress.other"), "there is no hash Ingress.other"),
+        (text.replace('"polynomial": 4129', '"polynomial": 65536'), "65536 does not fit 16 bits"),
+    ):
+        with pytest.raises(RpcError) as caught:
+            device.load_state(wrong)
+        assert message in caught.value.message
+
+
+def test_idle_entries_of_pipes_are_reported_with_their_pipe(served: Served) -> None:
+    device, client = served
+    scope(client, "macs", predef=1)
+    idle = client.attribute("macs", "idle_table", enable=True, idle_table_mode=1, min_ttl=1,
+                            max_ttl=60_000, ttl_query_interval=10)  # fmt: skip
+    client.write(("INSERT", idle))
+    key = {"h.ethernet.dst": 5}
+    for pipe, ttl in ((0, 60_000), (3, 5)):
+        entry = client.entry("macs", key, "Ingress.send", port=1, ENTRY_TTL=ttl)
+        in_pipe(client, pipe, "INSERT", entry)
+    notice = client.next_message("idle_timeout_notification")
+    assert (notice.type, notice.target.pipe_id) == (1, 3)
+    assert client.shown("macs", notice.table_entry)["h.ethernet.dst"] == 5
+    device.process(0, frame(5))  # hits the first pipe's entry only
+    device.process(3 << 7, frame(5))
+    notice = client.next_message("idle_timeout_notification")
+    assert (notice.type, notice.target.pipe_id) == (0, 3)
 
 
 def _error(call: Any) -> str:
