@@ -8,9 +8,15 @@ from typing import Any
 
 import grpc
 import pytest
+import tnaprograms
 from bfrt_client import Client
 from bfrt_served import Served
 
+from gradplane.switch.bfruntime.codec import Key
+from gradplane.switch.bfruntime.program_schema import ProgramSchema
+from gradplane.switch.bfruntime.tables.control_table import Scope
+from gradplane.switch.bfruntime.tables.program_tables import program_tables
+from gradplane.switch.p4runtime.catalog import Catalog
 from gradplane.switch.p4runtime.status_errors import RpcError
 
 SOURCE = 1
@@ -107,10 +113,14 @@ def test_the_algorithm_of_a_hash_changes(served: Served) -> None:
     def algorithm(action: str, **data: Any) -> None:
         client.write(("MODIFY", client.entry("digest.algorithm", None, action, **data)))
 
+    def computed() -> int:
+        (entry,) = client.read("digest.compute", {"h.ethernet.dst": 0x313233343536})
+        return int(entry["hash_value"])
+
     assert client.default("digest.algorithm")["algorithm_name"] == "PROGRAM"
-    assert found() == 0x3132 ^ 0x3334 ^ 0x3536
+    assert found() == computed() == 0x3132 ^ 0x3334 ^ 0x3536
     algorithm("pre_defined", algorithm_name="CRC_32")
-    assert found() == binascii.crc32(b"123456") & 0xFFFF
+    assert found() == computed() == binascii.crc32(b"123456") & 0xFFFF
     algorithm("user_defined", polynomial=0x1021, hash_bit_width=16)
     assert found() == binascii.crc_hqx(b"123456", 0)
     algorithm("user_defined", polynomial=0x1021, hash_bit_width=16, init=0x1D0F)
@@ -123,6 +133,39 @@ def test_the_algorithm_of_a_hash_changes(served: Served) -> None:
     )
     algorithm("pre_defined", algorithm_name="PROGRAM")
     assert found() == 0x3132 ^ 0x3334 ^ 0x3536
+
+
+@pytest.mark.parametrize("engine", ["interpreter", "jit"])
+def test_a_computed_hash_is_that_of_packets(engine: str) -> None:
+    """Constants, parts of fields and whole headers are hashed as in the program."""
+    sw = tnaprograms.switch(
+        engine,
+        ingress_locals="""
+            CRCPolynomial<bit<16>>(0x1021, false, false, false, 0xFFFF, 0) ccitt;
+            Hash<bit<12>>(HashAlgorithm_t.CUSTOM, ccitt) first;
+            Hash<bit<16>>(HashAlgorithm_t.CRC32) second;
+            Hash<bit<16>>(HashAlgorithm_t.CRC16) third;""",
+        ingress="""
+            tm.ucast_egress_port = 1;
+            bit<16> found = 0;
+            if (h.a.kind == 1) { found = 4w0 ++ first.get({ h.a.x[3:0], 16w0x1234, h.a.y }); }
+            else if (h.a.kind == 2) { found = second.get(h.a); }
+            else if (h.a.kind == 3) { found = third.get({ h.a.x }); }
+            else { found = third.get({ h.a.y }); }
+            h.a.y = found[15:8]; h.a.z = found[7:0];""",
+    )
+    schema = ProgramSchema(Catalog(sw.program))
+    tables = program_tables(schema, sw.state)
+    made = {t.schema.name.rpartition("ingress.")[2]: t for t in tables.values()}
+    scope = Scope(range(4), True)
+    key: Key = {"h.a.x[3:0]": (5,), "h.a.y": (0x77,)}
+    _, data = made["first.compute"].find(scope, key)
+    ((_, sent),) = sw.process(0, tnaprograms.packet(1, 0xA5, 0x77))
+    assert data.values["hash_value"] == int.from_bytes(sent[2:4], "big")
+    _, data = made["second.compute"].find(scope, {"h.a.kind": (2,), "h.a.y": (9,)})
+    ((_, sent),) = sw.process(0, tnaprograms.packet(2, 0, 9))
+    assert data.values["hash_value"] == int.from_bytes(sent[2:4], "big")
+    assert "third.compute" not in made and "third.algorithm" in made
 
 
 def test_saved_state_has_the_algorithms_of_hashes(served: Served) -> None:
