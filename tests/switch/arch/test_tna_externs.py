@@ -160,6 +160,85 @@ def test_predicate_gives_one_bit_for_each_combination(engine: str) -> None:
 
 
 @engines
+def test_predicate_without_conditions_gives_those_of_the_body(engine: str) -> None:
+    """The conditions are in the text's order and compare the cell as it was before."""
+    sw = switch(
+        engine, ingress_locals="""
+            Register<bit<8>, bit<1>>(1, 5) r;
+            RegisterAction<bit<8>, bit<1>, bit<4>>(r) ask = {
+                void apply(inout bit<8> value, out bit<4> rv) {
+                    if (value > h.a.x) {
+                        value = 0;
+                    } else if (value < h.a.y || !(value > h.a.x)) {
+                        value = 5;
+                    }
+                    rv = this.predicate();
+                }
+            };""",
+        ingress=TO_1 + "h.a.z = (bit<8>) ask.execute(0);",
+    )  # fmt: skip
+    register = sw.register("r")
+    found = {}
+    for x, y in ((9, 0), (0, 0), (9, 9), (0, 9)):
+        register.write(0, 5)
+        found[x, y] = sw.process(0, packet(0, x, y))[0][1][3], register.read(0)
+    assert found == {(9, 0): (1, 5), (0, 0): (2, 0), (9, 9): (4, 5), (0, 9): (8, 0)}
+
+
+def test_predicate_without_conditions_needs_comparisons_that_an_alu_makes_first() -> None:
+    message = refused(
+        ingress_locals="""
+            Register<bit<8>, bit<1>>(1) r;
+            RegisterAction<bit<8>, bit<1>, bit<4>>(r) ask = {
+                void apply(inout bit<8> value, out bit<4> rv) {
+                    bit<8> sum = value + h.a.x;
+                    if (sum > 3) { value = 0; }
+                    rv = this.predicate();
+                }
+            };""",
+        ingress="h.a.z = (bit<8>) ask.execute(0);",
+    )
+    assert "reads what the body computes" in message and "as its arguments" in message
+
+
+@engines
+@pytest.mark.parametrize("cell", ["bit<16>", "int<8>", "bit<1>", "bit<128>"])
+def test_clear_sets_all_cells_of_the_pipe(engine: str, cell: str) -> None:
+    sw = switch(
+        engine, include="t2na.p4",
+        ingress_locals=f"""
+            Register<{cell}, bit<8>>(5, 1) r; Register<{cell}, bit<8>>(5, 1) beside;""",
+        ingress=TO_1 + f"if (h.a.x == 1) {{ r.clear(({cell}) (bit<{cell[4:-1]}>) h.a.y); }}",
+    )  # fmt: skip
+    sw.process(0, packet(x=0, y=7))
+    assert list(sw.register("r").read(i) for i in range(5)) == [1] * 5
+    sw.process(0, packet(x=1, y=0xFD))
+    expected = {"bit<16>": 0xFD, "int<8>": -3, "bit<1>": 1, "bit<128>": 0xFD}[cell]
+    assert [sw.register("r").read(i) for i in range(5)] == [expected] * 5
+    assert [sw.register("beside").read(i) for i in range(5)] == [1] * 5
+    assert [r.read(0) for r in sw.state.registers["ingress.r"].copies][1:] == [1] * 3
+
+
+def test_a_polynomial_of_more_than_64_bits_is_refused() -> None:
+    message = refused(
+        ingress_locals="""
+            CRCPolynomial<bit<65>>(7, true, false, false, 0, 0) long;
+            Hash<bit<16>>(HashAlgorithm_t.CUSTOM, long) own;""",
+        ingress="h.a.x = own.get({h.a.y})[7:0];",
+    )
+    assert "CRCPolynomial of bit<65>: it must have up to 64 bits" in message
+
+
+def test_clear_is_an_access() -> None:
+    message = refused(
+        include="t2na.p4",
+        ingress_locals="Register<bit<16>, bit<8>>(5) r;",
+        ingress="r.write(0, 1); r.clear(0);",
+    )
+    assert "a second time" in message
+
+
+@engines
 def test_tofino_2_gives_several_results_and_extremes(engine: str) -> None:
     sw = switch(
         engine, include="t2na.p4", headers="a_t b;",

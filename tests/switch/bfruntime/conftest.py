@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
 from bfrt_client import Client  # noqa: E402
 from bfrt_served import PROGRAM, Served  # noqa: E402

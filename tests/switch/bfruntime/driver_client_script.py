@@ -156,6 +156,11 @@ metadata.entry_add(target, [port], [metadata.make_data(fields)])
 ((found, _),) = entries(metadata.entry_get(target, [port]))
 assert found["vlan"] == 77, found
 
+compute = info.table_get("digest.compute")
+key = compute.make_key([gc.KeyTuple("h.ethernet.dst", 0x313233343536)])
+((found, _),) = entries(compute.entry_get(target, [key]))
+assert found["hash_value"] == 0x3132 ^ 0x3334 ^ 0x3536, found
+
 assert client.clear_all_tables() is None
 assert entries(macs.entry_get(target)) == []
 client.tear_down_stream()

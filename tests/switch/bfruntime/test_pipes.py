@@ -8,8 +8,16 @@ from typing import Any
 
 import grpc
 import pytest
+import tnaprograms
 from bfrt_client import Client
 from bfrt_served import Served
+
+from gradplane.switch.bfruntime.codec import Key
+from gradplane.switch.bfruntime.program_schema import ProgramSchema
+from gradplane.switch.bfruntime.tables.control_table import Scope
+from gradplane.switch.bfruntime.tables.program_tables import program_tables
+from gradplane.switch.p4runtime.catalog import Catalog
+from gradplane.switch.p4runtime.status_errors import RpcError
 
 SOURCE = 1
 
@@ -105,10 +113,14 @@ def test_the_algorithm_of_a_hash_changes(served: Served) -> None:
     def algorithm(action: str, **data: Any) -> None:
         client.write(("MODIFY", client.entry("digest.algorithm", None, action, **data)))
 
+    def computed() -> int:
+        (entry,) = client.read("digest.compute", {"h.ethernet.dst": 0x313233343536})
+        return int(entry["hash_value"])
+
     assert client.default("digest.algorithm")["algorithm_name"] == "PROGRAM"
-    assert found() == 0x3132 ^ 0x3334 ^ 0x3536
+    assert found() == computed() == 0x3132 ^ 0x3334 ^ 0x3536
     algorithm("pre_defined", algorithm_name="CRC_32")
-    assert found() == binascii.crc32(b"123456") & 0xFFFF
+    assert found() == computed() == binascii.crc32(b"123456") & 0xFFFF
     algorithm("user_defined", polynomial=0x1021, hash_bit_width=16)
     assert found() == binascii.crc_hqx(b"123456", 0)
     algorithm("user_defined", polynomial=0x1021, hash_bit_width=16, init=0x1D0F)
@@ -121,6 +133,79 @@ def test_the_algorithm_of_a_hash_changes(served: Served) -> None:
     )
     algorithm("pre_defined", algorithm_name="PROGRAM")
     assert found() == 0x3132 ^ 0x3334 ^ 0x3536
+
+
+@pytest.mark.parametrize("engine", ["interpreter", "jit"])
+def test_a_computed_hash_is_that_of_packets(engine: str) -> None:
+    """Constants, parts of fields and whole headers are hashed as in the program."""
+    sw = tnaprograms.switch(
+        engine,
+        ingress_locals="""
+            CRCPolynomial<bit<16>>(0x1021, false, false, false, 0xFFFF, 0) ccitt;
+            Hash<bit<12>>(HashAlgorithm_t.CUSTOM, ccitt) first;
+            Hash<bit<16>>(HashAlgorithm_t.CRC32) second;
+            Hash<bit<16>>(HashAlgorithm_t.CRC16) third;""",
+        ingress="""
+            tm.ucast_egress_port = 1;
+            bit<16> found = 0;
+            if (h.a.kind == 1) { found = 4w0 ++ first.get({ h.a.x[3:0], 16w0x1234, h.a.y }); }
+            else if (h.a.kind == 2) { found = second.get(h.a); }
+            else if (h.a.kind == 3) { found = third.get({ h.a.x }); }
+            else { found = third.get({ h.a.y }); }
+            h.a.y = found[15:8]; h.a.z = found[7:0];""",
+    )
+    schema = ProgramSchema(Catalog(sw.program))
+    tables = program_tables(schema, sw.state)
+    made = {t.schema.name.rpartition("ingress.")[2]: t for t in tables.values()}
+    scope = Scope(range(4), True)
+    key: Key = {"h.a.x[3:0]": (5,), "h.a.y": (0x77,)}
+    _, data = made["first.compute"].find(scope, key)
+    ((_, sent),) = sw.process(0, tnaprograms.packet(1, 0xA5, 0x77))
+    assert data.values["hash_value"] == int.from_bytes(sent[2:4], "big")
+    _, data = made["second.compute"].find(scope, {"h.a.kind": (2,), "h.a.y": (9,)})
+    ((_, sent),) = sw.process(0, tnaprograms.packet(2, 0, 9))
+    assert data.values["hash_value"] == int.from_bytes(sent[2:4], "big")
+    assert "third.compute" not in made and "third.algorithm" in made
+
+
+def test_saved_state_has_the_algorithms_of_hashes(served: Served) -> None:
+    device, client = served
+    client.add("macs", {"h.ethernet.dst": 0x313233343536}, "send", port=1)
+    crc = {"polynomial": 0x1021, "hash_bit_width": 16, "init": 0x1D0F}
+    client.write(("MODIFY", client.entry("digest.algorithm", None, "user_defined", **crc)))
+    text = device.save_state()
+    client.write(("MODIFY", client.entry("digest.algorithm", None, "pre_defined",
+                                         algorithm_name="PROGRAM")))  # fmt: skip
+    device.load_state(text)
+    ((_, found),) = device.process(0, frame(0x313233343536, 0xEEEE))
+    assert int.from_bytes(found[12:14], "big") == binascii.crc_hqx(b"123456", 0x1D0F)
+    assert client.default("digest.algorithm")["init"] == 0x1D0F
+    for wrong, message in (
+        (text.replace("Ingress.digest", "Ingress.other"), "there is no hash Ingress.other"),
+        (text.replace('"polynomial": 4129', '"polynomial": 65536'), "65536 does not fit 16 bits"),
+    ):
+        with pytest.raises(RpcError) as caught:
+            device.load_state(wrong)
+        assert message in caught.value.message
+
+
+def test_idle_entries_of_pipes_are_reported_with_their_pipe(served: Served) -> None:
+    device, client = served
+    scope(client, "macs", predef=1)
+    idle = client.attribute("macs", "idle_table", enable=True, idle_table_mode=1, min_ttl=1,
+                            max_ttl=60_000, ttl_query_interval=10)  # fmt: skip
+    client.write(("INSERT", idle))
+    key = {"h.ethernet.dst": 5}
+    for pipe, ttl in ((0, 60_000), (3, 5)):
+        entry = client.entry("macs", key, "Ingress.send", port=1, ENTRY_TTL=ttl)
+        in_pipe(client, pipe, "INSERT", entry)
+    notice = client.next_message("idle_timeout_notification")
+    assert (notice.type, notice.target.pipe_id) == (1, 3)
+    assert client.shown("macs", notice.table_entry)["h.ethernet.dst"] == 5
+    device.process(0, frame(5))  # hits the first pipe's entry only
+    device.process(3 << 7, frame(5))
+    notice = client.next_message("idle_timeout_notification")
+    assert (notice.type, notice.target.pipe_id) == (0, 3)
 
 
 def _error(call: Any) -> str:

@@ -161,8 +161,9 @@ Switch(pipe) main;
             rng.choice([p, "5", f"value {rng.choice(operations)} {rng.choice([p, q, '3'])}"])
             for _ in range(2)
         ]
+        given = "" if cell.width == 8 else ", ".join(conditions)
         predicate = f"({cell}) ({Bits(cell.width)}) (bit<8>) "
-        predicate += f"({Bits(cell.width)}) this.predicate({', '.join(conditions)})"
+        predicate += f"({Bits(cell.width)}) this.predicate({given})"
         if cell.signed:
             predicate = "value"
         results = [rng.choice([p, "value", predicate, "1"]) for _ in range(2)]

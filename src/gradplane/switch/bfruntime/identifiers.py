@@ -72,6 +72,7 @@ class TableId(IntEnum):
     LPF = 0x86
     WRED = 0x87
     HASH_ALGORITHM = 0x88
+    HASH_COMPUTE = 0x89
 
 
 def table_id(kind: TableId, number: int) -> int:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from finsy.proto import p4i
 
 from gradplane.switch.arch.device_facts import DeviceFacts, PipelineFacts, device_facts
-from gradplane.switch.arch.load_checks import extern_calls
+from gradplane.switch.bfruntime.hashed_fields import HashedField, called_hashes, hashed_fields
 from gradplane.switch.bfruntime.identifiers import FieldId, TableId, table_id
 from gradplane.switch.bfruntime.schema import (
     REGISTER_DATA,
@@ -30,6 +30,7 @@ from gradplane.switch.bfruntime.schema import (
     bits,
 )
 from gradplane.switch.bfruntime.tables.hash_algorithms import (
+    HASH_VALUE,
     NAMED,
     PRE_DEFINED,
     PROGRAM,
@@ -103,17 +104,6 @@ WRED_FIELDS = (
 )
 
 
-def called_hashes(program: ir.Program) -> list[ir.ExternInstance]:
-    """Return the hashes that a program computes, by name; a selector's own are not among them."""
-    found = {
-        call.instance.name: call.instance
-        for _, call in extern_calls(program)
-        if call.instance is not None and call.instance.kind == "hash"
-        and call.instance.word("algorithm") != "random"
-    }  # fmt: skip
-    return [found[name] for name in sorted(found)]
-
-
 class ProgramSchema:
     """The schema of a program, and the names here of the program's objects.
 
@@ -171,6 +161,8 @@ class ProgramSchema:
                 yield self._filter(instance, at)
         for at, instance in enumerate(called_hashes(self.catalog.program)):
             yield self._hash_algorithm(instance, at)
+            if fields := hashed_fields(self.catalog.program, instance):
+                yield self._hash_computation(instance, at, fields)
         for listed in self.info.value_sets:
             yield TableSchema(
                 self.table_name(listed.preamble.name), listed.preamble.id, "ParserValueSet",
@@ -365,6 +357,19 @@ class ProgramSchema:
                     DataField(5, "hash_bit_width", number),
                 )),
             ),
+        )  # fmt: skip
+
+    def _hash_computation(
+        self, instance: ir.ExternInstance, at: int, fields: Sequence[HashedField]
+    ) -> TableSchema:
+        keys = (f for f in fields if f.value is None)
+        width = bit_width(instance.type_args[0]) or 0
+        return TableSchema(
+            self.table_name(f"{instance.name}.compute"), table_id(TableId.HASH_COMPUTE, at + 1),
+            "DynHashCompute", 1,
+            tuple(KeyField(i, f.name, "Exact", bits(f.width)) for i, f in enumerate(keys, 1)),
+            (DataField(FieldId.HASH_VALUE, HASH_VALUE, bits(width), read_only=True),),
+            depends_on=(table_id(TableId.HASH_ALGORITHM, at + 1),),
         )  # fmt: skip
 
     def _value_set_keys(self, listed: p4i.ValueSet) -> Iterator[KeyField]:

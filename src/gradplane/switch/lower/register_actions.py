@@ -20,8 +20,9 @@ from gradplane.switch.check.arguments import CallInfo
 from gradplane.switch.check.checker_types import substitute
 from gradplane.switch.ir import expression_builder as build
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.printer import expression_text
 from gradplane.switch.ir.types import BOOL, Bits, Type, Void, bit_width
-from gradplane.switch.lower import register_cells
+from gradplane.switch.lower import predicates, register_cells
 from gradplane.switch.lower.instance_scope import AbstractMethod, Binding
 from gradplane.switch.lower.register_indices import FIRST, NUMBER, OWN_INDEX, OwnIndex
 from gradplane.switch.lower.type_erasure import erase
@@ -49,7 +50,7 @@ class RegisterActionCall:
         name = self.info.name
         if name == "execute" or name in OWN_INDEX:
             return self._execute()
-        if name == "predicate":
+        if name == predicates.PREDICATE:
             return self._predicate()
         if name in _PARTS:
             return self._extreme()
@@ -169,9 +170,32 @@ class RegisterActionCall:
             else:
                 body.emit(ir.Assign(var, ir.Zero(var.type)))
         assert method.decl.body is not None
-        with body.scope(env), body.returns(None):
+        lowered: list[ir.Stmt] = []
+        with body.scope(env), body.into(lowered), body.returns(None):
             body.stmts(method.decl.body.body)
+        self._fill_in_predicates(lowered, variables[0])
+        body.out += lowered
         return variables
+
+    def _fill_in_predicates(self, lowered: list[ir.Stmt], value: ir.Var) -> None:
+        """Compute before a body what its calls of `predicate` without conditions give: an ALU
+        compares once, the cell as it was."""
+        calls = predicates.calls_of(lowered, self.instance)
+        if not calls:
+            return
+        conditions = predicates.own_conditions(lowered)
+        changed = predicates.assigned(lowered) - {value}
+        for condition in conditions:
+            if predicates.reads(condition, changed):
+                what = f"predicate(): {expression_text(condition)} reads what the body computes"
+                self.body.p.unsupported(
+                    calls[0].span, what, "write the conditions as its arguments"
+                )
+                return
+        body = self.body
+        number = body.variable(predicates.PREDICATE, predicates.NUMBER)
+        body.emit(ir.Assign(number, predicates.one_hot(conditions)), calls[0].span)
+        predicates.replace(lowered, calls, number)
 
     def _formals(self, method: AbstractMethod) -> list[Type]:
         signature = self.body.p.checker.calls.signature(method.decl)
@@ -198,20 +222,15 @@ class RegisterActionCall:
         return None
 
     def _predicate(self) -> ir.Expr:
-        """Return a number in which one bit is set: the one whose position the conditions are, the
-        first in the lowest bit."""
+        """Return the number of the conditions. Without any, they are the comparisons of the whole
+        body, which `_fill_in_predicates` knows."""
         conditions = [self.body.expr(a) for a in self.info.args if a is not None]
-        if not conditions:
-            what = "predicate() without conditions is not implemented"
-            self.body.p.unsupported(self.e.span, what, "write the conditions as its arguments")
-        return build.cast(self._result(), self._one_hot(conditions, 0))
-
-    def _one_hot(self, conditions: list[ir.Expr], position: int) -> ir.Expr:
-        if not conditions:
-            return build.number(Bits(16), 1 << position)
-        *rest, last = conditions
-        then, other = (self._one_hot(rest, 2 * position + bit) for bit in (1, 0))
-        return build.mux(last, then, other)
+        if conditions:
+            return build.cast(self._result(), predicates.one_hot(conditions))
+        found = self.body.variable(predicates.PREDICATE, self._result())
+        call = ir.CallExtern(self.instance, predicates.PREDICATE, [], [], found)
+        self.body.emit(call, self.e.span)
+        return found
 
     def _extreme(self) -> ir.Expr:
         """Return the least or greatest of a cell's parts that the mask chooses, and where it is.

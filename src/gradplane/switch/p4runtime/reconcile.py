@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from finsy.proto import p4r
@@ -16,6 +16,7 @@ from gradplane.switch.p4runtime.status_errors import BatchError, RpcError
 from gradplane.switch.p4runtime.write import write
 from gradplane.switch.runtime.control_errors import TableError
 from gradplane.switch.runtime.entries import ActionData
+from gradplane.switch.runtime.fixed_crcs import Crc
 from gradplane.switch.runtime.match_table import MatchTable
 from gradplane.switch.runtime.pipe_scopes import Groups
 from gradplane.switch.runtime.state import PipeState
@@ -56,6 +57,7 @@ def carry_over(old: Pipeline, new: Pipeline) -> None:
         pipes = {pipe: list(found) for pipe, found in pipe_updates(old).items()}
         scopes = old.state.scopes.own
         _restore(new, list(_updates(old)), set(old.state.tables), scopes, pipes)
+        _set_hashes(new, _replaced_hashes(old))
     except (RpcError, TableError) as error:
         what = f"the new program has no place for state of the old one: {error.message}"
         raise RpcError("INVALID_ARGUMENT", what) from error
@@ -66,7 +68,8 @@ def saved_state(p: Pipeline) -> str:
     """Return the state of a pipeline in JSON; the caller holds its lock.
 
     That is all that a controller can write: a WriteRequest and, where pipes of a chip differ from
-    the first one, `scopes`, the groups of pipes by name, and `pipes`, a WriteRequest for each.
+    the first one, `scopes`, the groups of pipes by name, and `pipes`, a WriteRequest for each;
+    `hashes`: the CRCs, by name, in place of the program's algorithms.
     Tokens in meters' buckets and times are not in it.
     """
     state = _plain(_updates(p))
@@ -75,6 +78,8 @@ def saved_state(p: Pipeline) -> str:
         state["scopes"] = p.state.scopes.own
     if any(pipes.values()):
         state["pipes"] = pipes
+    if hashes := _replaced_hashes(p):
+        state["hashes"] = {name: asdict(crc) for name, crc in hashes.items()}
     return json.dumps(state, indent=2)
 
 
@@ -83,6 +88,7 @@ def load_state(new: Pipeline, text: str) -> None:
     try:
         state = json.loads(text)
         scopes, pipes = state.pop("scopes", {}), state.pop("pipes", {})
+        hashes = {name: Crc(**crc) for name, crc in state.pop("hashes", {}).items()}
         whole = ParseDict(state, p4r.WriteRequest())
         others = {int(pipe): ParseDict(one, p4r.WriteRequest()) for pipe, one in pipes.items()}
     except (ParseError, ValueError, AttributeError, TypeError) as error:
@@ -90,6 +96,7 @@ def load_state(new: Pipeline, text: str) -> None:
     try:
         found = {pipe: one.updates for pipe, one in others.items()}
         _restore(new, whole.updates, set(new.state.tables), scopes, found)
+        _set_hashes(new, hashes)
     except (RpcError, TableError) as error:
         what = f"the program has no place for the saved state: {error.message}"
         raise RpcError("INVALID_ARGUMENT", what) from error
@@ -129,6 +136,18 @@ def _restore(
     except BatchError as error:
         first = next(e for e in error.errors if e is not None)
         raise first from error
+
+
+def _replaced_hashes(p: Pipeline) -> dict[str, Crc]:
+    """Return the CRCs that a controller has put in place of the program's algorithms."""
+    return {name: hash.crc for name, hash in p.state.hashes.items() if hash.crc is not None}
+
+
+def _set_hashes(new: Pipeline, hashes: Mapping[str, Crc]) -> None:
+    for name, crc in hashes.items():
+        if name not in new.state.hashes:
+            raise RpcError("NOT_FOUND", f"there is no hash {name}")
+        new.state.hashes[name].set(crc)
 
 
 def _keep_meters_and_times(old: Pipeline, new: Pipeline) -> None:

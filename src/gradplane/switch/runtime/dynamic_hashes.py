@@ -4,21 +4,31 @@ from __future__ import annotations
 
 import numpy as np
 
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.types import bit_width
 from gradplane.switch.runtime.fixed_crcs import Crc, rows_of
+from gradplane.switch.runtime.hashes import HASHES
 
 ROWS, START, SHIFT, FINAL, REFLECTED, USED, WORDS = 0, 256, 257, 258, 259, 260, 261
 """The positions of the words in DynamicHash.memory."""
 
 
 class DynamicHash:
-    """A hash of the program: `crc` is the CRC in place of the program's algorithm, None without.
+    """A hash of the program, whose algorithm is not random: `crc` is the CRC in place of the
+    program's algorithm, None without.
 
     Compiled code reads `memory` (uint64): the rows of the 256 bytes, and single words."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, instance: ir.ExternInstance) -> None:
+        self.name = instance.name
+        self._instance = instance
         self.crc: Crc | None = None
         self.memory = np.zeros(WORDS, dtype=np.uint64)
+
+    def compute(self, data: bytes) -> int:
+        """Return the hash of data, with all its bits."""
+        own = self.crc or polynomial_of(self._instance)
+        return (own or HASHES[self._instance.word("algorithm")])(data)
 
     def set(self, crc: Crc | None) -> None:
         """Compute a CRC from the next packet on; None: the program's algorithm."""
@@ -28,3 +38,14 @@ class DynamicHash:
             self.memory[ROWS:START] = rows_of(crc)
             rest = (crc.start, crc.shift, crc.final, int(crc.reflected))
             self.memory[START:USED] = rest
+
+
+def polynomial_of(instance: ir.ExternInstance) -> Crc | None:
+    """Return the CRC of a hash that was made with a CRCPolynomial; None without."""
+    made = next((a for a in instance.args if isinstance(a, ir.ExternInstance)), None)
+    if made is None:
+        return None
+    width = bit_width(made.type_args[0]) or 0
+    mask = (1 << width) - 1
+    coefficients, initial, final = (made.number(r) & mask for r in ("coefficients", "init", "xor"))
+    return Crc(width, coefficients, initial, final, bool(made.number("reversed")))

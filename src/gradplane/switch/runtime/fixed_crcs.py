@@ -14,7 +14,7 @@ class Crc:
 
     polynomial: without its highest bit. reflected: bytes are taken from their lowest bit on, and
     the remainder is read from its lowest bit. (R. Williams, A Painless Guide to CRC Error Detection
-    Algorithms, 1993.)
+    Algorithms, 1993.) Raises ValueError for what is no such CRC.
     """
 
     width: int
@@ -22,6 +22,16 @@ class Crc:
     initial: int = 0
     final: int = 0
     reflected: bool = False
+
+    def __post_init__(self) -> None:
+        if type(self.width) is not int or not 0 < self.width <= _BITS:
+            raise ValueError(f"width {self.width!r} is not within 1 to {_BITS}")
+        for name in ("polynomial", "initial", "final"):
+            value = getattr(self, name)
+            if type(value) is not int or value < 0 or value >> self.width:
+                raise ValueError(f"{name} {value!r} does not fit {self.width} bits")
+        if type(self.reflected) is not bool:
+            raise ValueError(f"reflected {self.reflected!r} is neither true nor false")
 
     def __call__(self, data: bytes) -> int:
         rows, remainder = rows_of(self), self.start

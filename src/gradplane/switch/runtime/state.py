@@ -78,7 +78,7 @@ class State:
         self.tables, self.profiles = first.tables, first.profiles
         self.counters, self.meters, self.filters = first.counters, first.meters, first.filters
         self.value_sets = first.value_sets
-        self.hashes = {i.name: DynamicHash(i.name) for i in by_kind.get("hash", [])}
+        self.hashes = {i.name: DynamicHash(i) for i in by_kind.get("hash", [])}
         self.multicast: WatchedDict[int, list[Replica]] = WatchedDict()
         self.clone_sessions: WatchedDict[int, CloneSession] = WatchedDict()
         self.nodes = MulticastNodes(self.multicast, self.clone_sessions)

@@ -123,6 +123,28 @@ REGISTER_WRITE = Extern(_write, _write_native, numbers=(0,), needs_packet=False)
 """Set the cell at argument 0 to argument 1; outside the register, do nothing."""
 
 
+def _clear(call: Call) -> Run:
+    name, value = call.instance.name, call.arg(0)
+    cells, size = call.state.register_cells[name], call.state.registers[name].size
+
+    def run(env: Env) -> None:
+        new = value(env)
+        for at in range(size):
+            cells[at] = new
+
+    return run
+
+
+def _clear_native(call: NativeCall) -> None:
+    value, region = call.code.value(call.args[0]), _region(call)
+    with call.f.count(call.instance.number("size")) as index:
+        _put_cell(call, value, _cell(call, "true", index), region)
+
+
+REGISTER_CLEAR = Extern(_clear, _clear_native, needs_packet=False)
+"""Set all cells to argument 0."""
+
+
 def _read_direct_cell(call: Call) -> Run:
     name, store = call.instance.name, call.out(None)
     return lambda env: store(env, env[0].direct[name].cells[0])

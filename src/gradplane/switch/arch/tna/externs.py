@@ -89,6 +89,7 @@ _DEPARSERS = (*INGRESS_DEPARSERS, *EGRESS_DEPARSERS)
 EXTERNS: Externs = {
     ("Register", "read"): arrays.register_read(index=0),
     ("Register", "write"): arrays.REGISTER_WRITE,
+    ("Register", "clear"): arrays.REGISTER_CLEAR,
     ("DirectRegister", "read"): arrays.DIRECT_REGISTER_READ,
     ("DirectRegister", "write"): arrays.DIRECT_REGISTER_WRITE,
     ("RegisterParam", "read"): arrays.register_read(index=0),

@@ -5,26 +5,12 @@ from __future__ import annotations
 from gradplane.switch.arch.extern_table import Extern
 from gradplane.switch.interp.extern_call import Call
 from gradplane.switch.interp.frame_layout import Run
-from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import bit_width
 from gradplane.switch.jit import native_rng
 from gradplane.switch.jit.externs import NativeCall, hashed
 from gradplane.switch.jit.fields import FieldList
 from gradplane.switch.jit.hash_algorithms import crc_function, dynamic_crc, hash_word
-from gradplane.switch.runtime.dynamic_hashes import USED
-from gradplane.switch.runtime.fixed_crcs import Crc
+from gradplane.switch.runtime.dynamic_hashes import USED, polynomial_of
 from gradplane.switch.runtime.hashes import HASHES
-
-
-def polynomial_of(instance: ir.ExternInstance) -> Crc | None:
-    """Return the CRC of a hash that was made with a CRCPolynomial; None without."""
-    made = next((a for a in instance.args if isinstance(a, ir.ExternInstance)), None)
-    if made is None:
-        return None
-    width = bit_width(made.type_args[0]) or 0
-    mask = (1 << width) - 1
-    coefficients, initial, final = (made.number(r) & mask for r in ("coefficients", "init", "xor"))
-    return Crc(width, coefficients, initial, final, bool(made.number("reversed")))
 
 
 def _get(call: Call) -> Run:

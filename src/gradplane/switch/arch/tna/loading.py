@@ -51,13 +51,19 @@ def headers(program: ir.Program) -> Iterable[Diagnostic]:
 
 
 def results(program: ir.Program) -> Iterable[Diagnostic]:
-    """Refuse hashes and random numbers that are no numbers of up to 64 bits."""
+    """Refuse hashes, their polynomials and random numbers that are no numbers of up to 64 bits."""
     for instance in program.externs:
         if instance.type in ("Hash", "Random"):
             t = instance.type_args[0]
             if not isinstance(t, Bits) or t.width > 64:
                 what = f"{instance.type} of {t}: it must be bit<W> of up to 64 bits"
                 yield Diagnostic(instance.span, what)
+        if (
+            instance.type == "CRCPolynomial"
+            and not 0 < (bit_width(instance.type_args[0]) or 0) <= 64
+        ):
+            what = f"CRCPolynomial of {instance.type_args[0]}: it must have up to 64 bits"
+            yield Diagnostic(instance.span, what)
         custom = instance.type == "Hash" and instance.word("algorithm") == "custom"
         if custom and not any(isinstance(a, ir.ExternInstance) for a in instance.args):
             what = f"hash {instance.name} is CUSTOM and has no CRCPolynomial"

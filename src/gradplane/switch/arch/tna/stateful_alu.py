@@ -12,13 +12,13 @@ from collections.abc import Iterable, Iterator
 from gradplane.switch.arch.tna.chips import chip_of
 from gradplane.switch.arch.tna.register_access import REGISTERS
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.comparisons import COMPARISONS, comparisons
 from gradplane.switch.ir.printer import expression_text
 from gradplane.switch.ir.statement_walk import blocks, children, statements
 from gradplane.switch.ir.types import Bits, Bool, Struct, Type
 from gradplane.switch.ir.verify_expressions import operands
 from gradplane.switch.source import Diagnostic, Span
 
-COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 _ARITHMETIC = ("+", "-", "|+|", "|-|", "&", "|", "^")
 _FORBIDDEN = {"*": "multiply", "/": "divide", "%": "divide", "<<": "shift", ">>": "shift",
               "++": "concatenate"}  # fmt: skip
@@ -55,12 +55,12 @@ def _width(t: Type) -> int:
 
 def bodies(program: ir.Program) -> Iterable[Diagnostic]:
     """Refuse bodies of register actions that the ALU cannot compute."""
-    comparisons = chip_of(program).comparisons
+    most = chip_of(program).comparisons
     seen: set[Span] = set()
     for _, block in blocks(program.package):
         for stmt in statements(block):
             if isinstance(stmt, ir.Block) and stmt.access is not None:
-                for problem in _Body(stmt, comparisons).problems():
+                for problem in _Body(stmt, most).problems():
                     if problem.span not in seen:
                         seen.add(problem.span)
                         yield problem
@@ -69,10 +69,10 @@ def bodies(program: ir.Program) -> Iterable[Diagnostic]:
 class _Body:
     """One register action's body, inlined between the read and the write of the cell."""
 
-    def __init__(self, access: ir.Block, comparisons: int) -> None:
+    def __init__(self, access: ir.Block, most: int) -> None:
         assert access.access is not None
         self.name = access.access.name
-        self.most = comparisons
+        self.most = most
         self.start = access.span
         # The read, the assignment to the value, then to each result; the write comes last.
         copy = access.body[1]
@@ -93,7 +93,7 @@ class _Body:
         for stmt in self.stmts:
             for e in _expressions(stmt):
                 yield from self._operators(e, stmt.span)
-                compared |= set(_comparisons(e))
+                compared |= {key for key, _ in comparisons(e)}
                 taken |= set(self._packet(e))
                 if len(compared) > self.most:
                     what = f"register action {self.name} makes more than {self.most} comparisons"
@@ -172,21 +172,6 @@ def _expressions(stmt: ir.Stmt) -> Iterator[ir.Expr]:
             yield value
         case ir.If(cond=cond):
             yield cond
-
-
-def _comparisons(e: ir.Expr) -> Iterator[tuple[str, ...]]:
-    """Yield the comparisons in an expression; one and its opposite are the same."""
-    if isinstance(e, ir.Binary) and e.op in COMPARISONS:
-        left, right = expression_text(e.left), expression_text(e.right)
-        if e.op in ("==", "!="):
-            yield ("==", *sorted((left, right)))
-        elif e.op in ("<", ">="):
-            yield ("<", left, right)
-        else:
-            yield ("<", right, left)
-        return
-    for part in operands(e):
-        yield from _comparisons(part)
 
 
 def _root(e: ir.Expr) -> ir.Expr:

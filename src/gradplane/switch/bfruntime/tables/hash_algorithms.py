@@ -1,16 +1,23 @@
-"""The algorithm of a hash, which may be replaced with a CRC while the program runs."""
+"""The algorithm of a hash, which may be replaced with a CRC while the program runs, and what it
+gives for some fields."""
 
 from __future__ import annotations
 
-from gradplane.switch.bfruntime.codec import Data
+from collections.abc import Iterator, Sequence
+
+from gradplane.switch.bfruntime.codec import Data, Key
+from gradplane.switch.bfruntime.hashed_fields import HashedField
 from gradplane.switch.bfruntime.schema import TableSchema
 from gradplane.switch.bfruntime.tables.control_table import ControlTable, Scope, Undo
 from gradplane.switch.runtime.dynamic_hashes import DynamicHash
 from gradplane.switch.runtime.fixed_crcs import Crc
+from gradplane.switch.runtime.hashes import pack_bits
 
 PRE_DEFINED, USER_DEFINED = "pre_defined", "user_defined"
 PROGRAM = "PROGRAM"
 """The name of the algorithm that the program gives the hash."""
+
+HASH_VALUE = "hash_value"
 
 _FULL16, _FULL32 = 0xFFFF, 0xFFFF_FFFF
 NAMED = {
@@ -96,3 +103,31 @@ class HashAlgorithmTable(ControlTable):
         old = self.hash.crc
         self.hash.set(crc)
         return lambda: self.hash.set(old)
+
+
+class HashComputeTable(ControlTable):
+    """What a hash gives: an entry for each key, which is read only. Fields that a key leaves out
+    are 0. `width`: the bits of the result."""
+
+    def __init__(
+        self, schema: TableSchema, hash: DynamicHash, width: int, fields: Sequence[HashedField]
+    ) -> None:
+        super().__init__(schema)
+        self.hash = hash
+        self._mask = (1 << width) - 1
+        self._fields = fields
+
+    def find(self, scope: Scope, key: Key) -> tuple[Key, Data]:
+        data = pack_bits([(self._value(f, key), f.width) for f in self._fields])
+        return key, Data(None, {HASH_VALUE: self.hash.compute(data) & self._mask})
+
+    def entries(self, scope: Scope) -> Iterator[tuple[Key, Data]]:
+        return iter(())
+
+    def usage(self, scope: Scope) -> int:
+        return 0
+
+    def _value(self, field: HashedField, key: Key) -> int:
+        if field.value is not None:
+            return field.value
+        return self.number(key, field.name) if key.get(field.name) is not None else 0

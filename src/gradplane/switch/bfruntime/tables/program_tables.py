@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from gradplane.switch.bfruntime.codec import Data
+from gradplane.switch.bfruntime.hashed_fields import called_hashes, hashed_fields
 from gradplane.switch.bfruntime.identifiers import TableId, table_id
-from gradplane.switch.bfruntime.program_schema import ProgramSchema, called_hashes, filter_id
+from gradplane.switch.bfruntime.program_schema import ProgramSchema, filter_id
 from gradplane.switch.bfruntime.schema import TableSchema
 from gradplane.switch.bfruntime.tables.arrays import (
     CounterTable,
@@ -19,7 +20,7 @@ from gradplane.switch.bfruntime.tables.arrays import (
 from gradplane.switch.bfruntime.tables.control_table import ControlTable
 from gradplane.switch.bfruntime.tables.filter_fields import FIELDS
 from gradplane.switch.bfruntime.tables.filters import FilterTable
-from gradplane.switch.bfruntime.tables.hash_algorithms import HashAlgorithmTable
+from gradplane.switch.bfruntime.tables.hash_algorithms import HashAlgorithmTable, HashComputeTable
 from gradplane.switch.bfruntime.tables.match_table import MatchActionTable
 from gradplane.switch.bfruntime.tables.port_metadata import PortMetadataTable
 from gradplane.switch.bfruntime.tables.profiles import MemberTable, ProbeTable, SelectorTable
@@ -62,9 +63,12 @@ class _Builder:
         yield from self._cells()
         yield from self._registers()
         for at, instance in enumerate(called_hashes(self.catalog.program)):
-            known, hash = self.known[table_id(TableId.HASH_ALGORITHM, at + 1)], instance.name
-            width = bit_width(instance.type_args[0]) or 0
-            yield HashAlgorithmTable(known, self.state.hashes[hash], width)
+            known = self.known[table_id(TableId.HASH_ALGORITHM, at + 1)]
+            hash, width = self.state.hashes[instance.name], bit_width(instance.type_args[0]) or 0
+            yield HashAlgorithmTable(known, hash, width)
+            if fields := hashed_fields(self.catalog.program, instance):
+                known = self.known[table_id(TableId.HASH_COMPUTE, at + 1)]
+                yield HashComputeTable(known, hash, width, fields)
         facts = self.program.facts
         for number in range(len(facts.pipelines) if facts is not None else 0):
             assert facts is not None
