@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 from gradplane.experiment.loading import ExperimentError
+from gradplane.records.run_folder import FolderError
+from gradplane.replayer import replay_run
+from gradplane.report import page
 from gradplane.runner import isolation
 from gradplane.runner.torchrun import RankError, torchrun
 
@@ -74,6 +77,11 @@ def test_the_example_learns_through_a_switch_that_loses_packets(experiment, tmp_
     sums = [[row["sums"] for row in log if row["kind"] == "reduce"] for log in logs]
     assert sums[0] == sums[1] and len(set(sums[0])) > 80
     assert all(any(row["kind"] == "verdict" for row in log) for log in logs)
+    rounds = rows(out / "metrics.jsonl")
+    assert [line["round"] for line in rounds] == list(range(92))
+    drops = sum(row["kind"] == "verdict" for log in logs for row in log)
+    assert sum(sum(line["verdicts"].values()) for line in rounds) == drops
+    assert "Time of each reduce" in (out / "report.html").read_text()
 
 
 def test_the_readmes_script(experiment, tmp_path):
@@ -108,6 +116,7 @@ def test_a_rank_has_torchruns_environment(experiment, tmp_path, monkeypatch):
         experiment, script, [str(tmp_path / "seen-")], out=tmp_path / "run", settings=server
     )
     assert done.values["reduces"] == 0
+    assert "The network reduced nothing" in (tmp_path / "run" / "report.html").read_text()
     assert (tmp_path / "seen-0").read_text() == "0 2 0 10.0.0.1 h1 mine"
     assert (tmp_path / "seen-1").read_text() == "1 2 0 10.0.0.1 h2 mine"
 
@@ -119,6 +128,11 @@ def test_a_rank_that_fails_ends_the_others(experiment, tmp_path):
     with pytest.raises(RankError, match=text):
         torchrun(experiment, script, [str(tmp_path / "seen-"), "1"], out=out)
     assert "rank 1 (host h2)" in (out / "failure.txt").read_text()
+    assert "Not finished: RankError: rank 1 (host h2)" in page.write([out]).read_text()
+    with pytest.raises(
+        FolderError, match=r"run: a run of gradplane torchrun: .* cannot be replayed"
+    ):
+        replay_run.replay(out)
 
 
 def test_what_cannot_run_starts_nothing(experiment, tmp_path):

@@ -38,18 +38,20 @@ dist.all_gather(gathered, torch.ones(1) * rank)
 first = torch.tensor([rank + 5.0])
 dist.broadcast(first, 0)
 part = dist.new_group([0, 1])
-number = torch.tensor(rank)
+number, share = torch.tensor(rank), torch.tensor([rank * 3.0])
 with warnings.catch_warnings(record=True) as given:
     warnings.simplefilter("always")
     if rank < 2:
         dist.all_reduce(number, group=part)
+        dist.all_reduce(share, dist.ReduceOp.AVG, group=part)
     counted = torch.full((3,), 2**40 + rank)
     dist.all_reduce(counted, dist.ReduceOp.AVG)
     dist.all_reduce(counted)
 dist.barrier()
 say(peak=peak.item(), gathered=torch.cat(gathered).tolist(), first=first.item(), part=number.item(),
     counted=counted.tolist(), sent=packets(),
-    warned=sum(each.category is gradplane.torch.FallbackWarning for each in given))
+    share=share.item(), warned=[str(each.message).partition(" go")[0] for each in given
+                                if each.category is gradplane.torch.FallbackWarning])
 
 nets = [torch.nn.Linear(4, 1), torch.nn.Linear(4, 1)]
 hooked, plain = [DistributedDataParallel(net) for net in nets]
@@ -66,7 +68,9 @@ say(hooked=nets[0].weight.grad.tolist(), plain=nets[1].weight.grad.tolist(), sen
         assert (rest["peak"], rest["gathered"], rest["first"]) == (2, [0, 1, 2], 5)
         assert rest["part"] == (1 if rank < 2 else 2)
         assert rest["counted"] == [3 * (2**40 + 1)] * 3
-        assert (rest["warned"], rest["sent"]) == (1, 0)
+        assert (rest["share"], rest["sent"]) == (1.5 if rank < 2 else 6, 0)
+        part = ["all_reduce in a group of 2 ranks"] if rank < 2 else []
+        assert rest["warned"] == [*part, "tensors of torch.int64"]
         assert models["hooked"] == models["plain"] == [[1.0] * 4]
         assert reduced["sent"] and models["sent"]
 

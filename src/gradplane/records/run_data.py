@@ -13,7 +13,7 @@ from typing import Any
 
 from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.loading import Experiment, ExperimentError, load_deployment
-from gradplane.records import consistency, run_folder
+from gradplane.records import consistency, run_folder, script_run
 from gradplane.records.arrival_columns import expanded
 from gradplane.records.manifest import (
     FileDigest,
@@ -71,6 +71,12 @@ class RunData:
         """Read the run in that folder, which may have recorded nothing yet."""
         if not folder.is_dir():
             raise FolderError(f"{folder}: no such run folder")
+        if script_run.is_folder(folder):
+            raise FolderError(
+                f"{folder}: a run of gradplane torchrun: its gradients are those of a script, which"
+                " the folder does not have, so it cannot be replayed, resumed or compared with"
+                f" others; gradplane report {folder} shows it"
+            )
         manifest = Manifest.read(folder)
         if not (folder / EXPERIMENT).exists():
             if manifest:

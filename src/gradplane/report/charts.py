@@ -88,14 +88,14 @@ def _bar(label: str, job: Line, way: str) -> figures.Bar:
     return figures.Bar(label, payload, headers, undelivered(job, way))
 
 
-def distribution(times: Sequence[tuple[str, str, Sequence[int]]]) -> Figure:
+def distribution(times: Sequence[tuple[str, str, Sequence[int]]], what: str = "rounds") -> Figure:
     """Draw the share of rounds that took at most so long, for each (label, colour, ns)."""
     lines = []
     for label, colour, took in times:
         ordered = sorted(took)
         shares = [(place + 1) / len(ordered) for place in range(len(ordered))]
         lines.append(Curve(label, colour, False, [ns / 1e6 for ns in ordered], shares))
-    figure = figures.curves(lines, "ms at most", "share of the rounds", percent=True, unit=" ms")
+    figure = figures.curves(lines, "ms at most", f"share of the {what}", percent=True, unit=" ms")
     figure["layout"]["xaxis"]["type"] = "log"
     figure["layout"]["yaxis"]["range"] = [0, 1.02]
     for trace in figure["data"]:

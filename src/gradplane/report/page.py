@@ -12,27 +12,33 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from gradplane.records import script_run
 from gradplane.records.run_data import RunData
 from gradplane.records.run_folder import REPORT
-from gradplane.report import comparison_page, run_page
+from gradplane.report import comparison_page, run_page, script_page
 from gradplane.report.figures import Figure
 from gradplane.report.plotly_script import packed, plotly_script
 
+COMPARISON = "comparison.html"
+
 
 def write(folders: Sequence[str | Path], out: str | Path | None = None) -> Path:
-    """Write the report of one run folder, or the comparison of several, and return its path.
+    """Write the report of one run folder, a script's too, or the comparison of several runs, and
+    return its path.
 
     `out` defaults to report.html in the folder, or comparison.html in the first one. The report of
     a stopped run shows what was recorded. Raises FolderError if a folder is not a run's,
-    or damaged, or has no round."""
-    runs = [RunData.read(folder) for folder in folders]
-    one = len(runs) == 1
-    path = Path(out) if out else runs[0].folder / (REPORT if one else "comparison.html")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if one:
-        text = render("run.html", run_page.contents(runs[0]))
+    or damaged, or has no round, and if a script's is one of several."""
+    path = Path(out) if out else Path(folders[0]) / (REPORT if len(folders) == 1 else COMPARISON)
+    if len(folders) == 1 and script_run.is_folder(folders[0]):
+        text = render("script.html", script_page.contents(Path(folders[0])))
     else:
-        text = render("comparison.html", comparison_page.contents(runs))
+        runs = [RunData.read(folder) for folder in folders]
+        if len(runs) == 1:
+            text = render("run.html", run_page.contents(runs[0]))
+        else:
+            text = render("comparison.html", comparison_page.contents(runs))
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, "utf-8")
     return path
 

@@ -38,7 +38,7 @@ def contents(run: RunData) -> Values:
         "cards": list(_cards(summary)),
         "accuracy": charts.curves(_trainings(run)),
         "traffic": charts.traffic(_labelled_jobs(summary), _plain(summary)),
-        "links": _links(summary),
+        "links": links(summary),
         "times": {"head": report_rows.PARTS, "rows": list(report_rows.parts(summary))},
         "compute": {"head": report_rows.COMPUTE, "rows": list(_compute_rows(run))},
         "device": {"head": report_rows.DEVICE, "rows": list(report_rows.device(summary))},
@@ -54,7 +54,7 @@ def contents(run: RunData) -> Values:
         "distribution": _distribution(jobs),
         "losses": _losses(run),
         "absences": {"head": report_rows.ABSENCES, "rows": list(_absence_rows(run))},
-        "switches": _switches(summary),
+        "switches": switches(summary),
         "weights": _weights(run),
         "experiment": run.experiment_text,
         "machine": _machine(run.machine),
@@ -64,28 +64,29 @@ def contents(run: RunData) -> Values:
 def _cards(summary: Values) -> Iterator[Values]:
     base, jobs = summary.get("baseline"), summary["jobs"]
     against = f"baseline {percent(base['test_accuracy'])}" if base else "no baseline"
-    yield _card("Test accuracy", percent(summary["test_accuracy"]), against)
+    yield card("Test accuracy", percent(summary["test_accuracy"]), against)
     if target := summary.get("time_to_accuracy"):
         against = f"baseline {time_to_accuracy(base)}" if base else "no baseline"
         title = f"Time to {percent(target['test_accuracy'])}"
         reached = target["seconds"] is not None
         took = f"{target['seconds']:.4g} s" if reached else "not reached"
         rounds = f"{target['rounds']:,} rounds; " if reached else ""
-        yield _card(title, took, rounds + against, bad=not reached)
-    yield _card("Payload up", *_saving(jobs, "up", "sent"))
-    yield _card("Payload down", *_saving(jobs, "down", "arrived"))
+        yield card(title, took, rounds + against, bad=not reached)
+    yield card("Payload up", *_saving(jobs, "up", "sent"))
+    yield card("Payload down", *_saving(jobs, "down", "arrived"))
     yield from _between_switches(summary, base)
-    yield _card("Speed", f"{rate(summary['rounds_per_second'])}/s", _speed(summary, base))
-    yield _card("Losses injected", f"{losses(summary):,}", injected(summary))
+    yield card("Speed", f"{rate(summary['rounds_per_second'])}/s", _speed(summary, base))
+    yield card("Losses injected", f"{losses(summary):,}", injected(summary))
     missed = sum(job["missed"] for job in jobs)
     against = f"baseline {sum(job['missed'] for job in base['jobs']):,}" if base else ""
-    yield _card("Results missed", f"{missed:,}", against, bad=missed > 0)
+    yield card("Results missed", f"{missed:,}", against, bad=missed > 0)
     dropped = queue_drops(summary)
     if dropped:
-        yield _card("Queue drops", f"{dropped:,}", "packets", bad=True)
+        yield card("Queue drops", f"{dropped:,}", "packets", bad=True)
 
 
-def _card(title: str, value: str, note: str, bad: bool = False) -> Values:
+def card(title: str, value: str, note: str, bad: bool = False) -> Values:
+    """Return one of the numbers at the page's top."""
     return {"title": title, "value": value, "note": note, "bad": bad}
 
 
@@ -108,10 +109,10 @@ def _between_switches(summary: Values, base: Values | None) -> Iterator[Values]:
     if not size:
         return
     if base is None:
-        yield _card("Between switches", f"{size:,} B", "in all")
+        yield card("Between switches", f"{size:,} B", "in all")
     else:
         plain = base["link_bytes"]["fabric"]
-        yield _card("Between switches", _ratio(plain, size), f"{size:,} B; baseline {plain:,} B")
+        yield card("Between switches", _ratio(plain, size), f"{size:,} B; baseline {plain:,} B")
 
 
 def _ratio(plain: float, size: float) -> str:
@@ -176,7 +177,8 @@ def _plain(summary: Values) -> Iterator[tuple[str, int]]:
         yield f"{name}values as float32", job["values"]
 
 
-def _links(summary: Values) -> Values:
+def links(summary: Values) -> Values:
+    """Return the links' counters."""
     rows = [_link_row(link) for link in summary["links"]]
     sums = {where: f"{size:,}" for where, size in summary["link_bytes"].items()}
     dropped = queue_drops(summary)
@@ -236,7 +238,7 @@ def _losses(run: RunData) -> Values:
     }
 
 
-def _switches(summary: Values) -> Values | None:
+def switches(summary: Values) -> Values | None:
     """Return the switches' counters; None where the run stopped before they were read."""
     if not summary["switches"]:
         return None

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from gradplane.experiment.loading import load_deployment
-from gradplane.records import run_folder
-from gradplane.runner.torchrun import HOSTS, Finished, torchrun
+from gradplane.records import run_folder, script_run
+from gradplane.runner.torchrun import Finished, torchrun
 
 
 @dataclass(frozen=True)
@@ -90,9 +90,7 @@ def compare(
 
 
 def _row(name: str, done: Finished, target: float) -> Row:
-    logs = sorted((done.folder / HOSTS).glob("*.values.jsonl"))
-    ranks = [list(run_folder.read_lines(log, unfinished=True)) for log in logs]
-    accuracy, iteration, reached = figures(ranks, target)
+    accuracy, iteration, reached = figures(script_run.values(done.folder), target)
     size = int(done.values["link_bytes"]["hosts"])
     return Row(name, accuracy, size, iteration, reached)
 

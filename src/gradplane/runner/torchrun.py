@@ -24,15 +24,15 @@ from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.document import dumps
 from gradplane.experiment.loading import Experiment, ExperimentError, load_deployment
 from gradplane.hosts.config import HostConfig
-from gradplane.records import run_folder
+from gradplane.records import run_folder, script_run
+from gradplane.records.script_run import COUNTERS, HOSTS
 from gradplane.records.summary import link_counters, switch_counters
+from gradplane.report import page
 from gradplane.runner import isolation
 from gradplane.runner.machine import OneBlasThread
 from gradplane.runner.run_experiment import check_target, mininet_possible
 from gradplane.topologies.mininet.mininet_network import MininetNetwork
 
-COUNTERS = "torchrun.json"
-HOSTS = "hosts"
 _PORT = 29500  # of rank 0's store, as torchrun's
 _POLL = 0.05  # seconds
 _PATIENCE = 10.0  # seconds for the other ranks to end, once one has failed
@@ -80,6 +80,10 @@ def torchrun(
         except BaseException as error:
             run_folder.write_failure(folder, run_folder.reason(error))
             raise
+        finally:
+            script_run.write_metrics(folder)
+    if deployment.experiment.output.report:
+        page.write([folder])
     return Finished(folder, values)
 
 

@@ -10,12 +10,13 @@ keeps no error feedback; DDP's hook does.
 from __future__ import annotations
 
 import datetime
+import warnings
 from typing import Any
 
 import torch
 import torch.distributed as dist
 
-from gradplane.torch.exchange import Exchange
+from gradplane.torch.exchange import Exchange, FallbackWarning
 from gradplane.torch.membership import member
 
 NAME = "gradplane"
@@ -28,8 +29,9 @@ class NetworkGroup(dist.ProcessGroup):
 
     `all_reduce` of float32, float16 and bfloat16 in the CPU's memory, by SUM (the mean times the
     number of ranks) or AVG. What the network cannot take goes through gloo, with a FallbackWarning
-    for each type; so does all_reduce in a group of some of the ranks, and, without a warning, other
-    operations and other collectives. Each all_reduce by the network is a round for stragglers.
+    for each type; so does all_reduce in a group of some of the ranks, with one for each group, and,
+    without a warning, other operations and other collectives. Each all_reduce by the network is a
+    round for stragglers.
     """
 
     def __init__(self, store: Any, rank: int, size: int, timeout: datetime.timedelta) -> None:
@@ -39,7 +41,8 @@ class NetworkGroup(dist.ProcessGroup):
         self._gloo = _Gloo(store, rank, size, timeout)
         self._register_backend(torch.device("cpu"), _GLOO, self._gloo)
         self._set_default_backend(_GLOO)
-        self._exchange: Exchange | None = None
+        self._exchange: Exchange | None = None  # of a group of all ranks
+        self._warned = False  # that it is a group of some of the ranks
         self._member = member(timeout.total_seconds())
         if not dist.is_initialized() or size == self._member.reducer.workers:
             self._member.check(rank, size)
@@ -54,14 +57,27 @@ class NetworkGroup(dist.ProcessGroup):
         """Begin the all-reduce of the only tensor in a list, in place; return its work."""
         op, exchange = _operation(opts, more), self._exchange
         mean = bool(op == dist.ReduceOp.AVG)
-        if exchange is None or not (mean or op == dist.ReduceOp.SUM):
+        if not (mean or op == dist.ReduceOp.SUM):
             return self._gloo.allreduce(tensors, *([opts] if opts is not None else []), **more)
         (tensor,) = [tensors] if isinstance(tensors, torch.Tensor) else tensors
-        if exchange.obstacle(tensor) is not None:
+        if exchange is None:
+            self._warn()
+        if exchange is None or exchange.obstacle(tensor) is not None:
             return self._exactly(tensor, mean)
         self._member.begin_round()
         done = exchange.mean(tensor, None, 1.0 if mean else float(self.size()))
         return _Pending(done.then(lambda found: [found.value()]))
+
+    def _warn(self) -> None:
+        """Warn, the first time, that the network does not reduce for some of the ranks."""
+        if not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"all_reduce in a group of {self.size()} ranks goes through gloo, uncompressed: the"
+                f" network reduces for all {self._member.reducer.workers} ranks together",
+                FallbackWarning,
+                stacklevel=5,
+            )
 
     def _exactly(self, tensor: torch.Tensor, mean: bool) -> Any:
         """Return the work of gloo's sum, which knows no mean; integers are rounded towards 0."""
