@@ -30,7 +30,7 @@ class SlowRound:
 
     @property
     def times(self) -> float:
-        """How many times the median it took."""
+        """Its time as a multiple of the median round's."""
         return self.round.took / self.usual if self.usual else 1.0
 
 

@@ -6,7 +6,7 @@ ready one after another in backward order, and communication and compression ove
 one between machines - serve one step at a time, each in the plan's order, which is the same for all
 workers, so that no two wait for each other. Computation and codecs take the plan's times, with the
 codec's real bytes; communication takes what the network takes. Where one GPU communicates for its
-machine, it tells the others when it has: they wait, because a GPU that ran ahead would have the
+machine, it notifies the others when it has: they wait, because a GPU that ran ahead would have the
 machine's link busy with a later step, behind which everybody's next one would wait.
 """
 

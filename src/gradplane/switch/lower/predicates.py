@@ -1,4 +1,4 @@
-"""Lower `predicate`, the number that tells which conditions of a register action's body are true.
+"""Lower `predicate`, a number with a bit for each condition of a register action's body.
 
 rv = this.predicate(value > x)   ->   rv = value > x ? 2 : 1
 if (value > x) { value = x; }    ->   predicate = value > x ? 2 : 1

@@ -27,7 +27,7 @@ KINDS = ("tables", "profiles", "counters", "meters", "filters", "value_sets")
 
 @dataclass(slots=True)
 class Resources:
-    """What the packets of one pipe use, by name."""
+    """The objects that the packets of one pipe use, by name."""
 
     tables: dict[str, MatchTable]
     profiles: dict[str, ActionProfile]

@@ -106,8 +106,9 @@ class HashAlgorithmTable(ControlTable):
 
 
 class HashComputeTable(ControlTable):
-    """What a hash gives: an entry for each key, which is read only. Fields that a key leaves out
-    are 0. `width`: the bits of the result."""
+    """The results of a hash: an entry for each key, which is read only.
+
+    Fields that a key leaves out are 0. `width`: the bits of the result."""
 
     def __init__(
         self, schema: TableSchema, hash: DynamicHash, width: int, fields: Sequence[HashedField]
