@@ -16,6 +16,7 @@ from gradplane.report.round_records import PHASES, Event, JobRounds, Lane, Round
 
 _MOST = 10
 _STANDS_OUT = 1.5  # times the median
+_EXPLAINS = 0.8  # of the time lost: a late start that explains less is not the only cause
 _WAITING = ("norms", "send", "wait")
 
 
@@ -78,6 +79,8 @@ def _cause(run: RunData, job: JobRounds, slow: Round, usual: Sequence[float]) ->
     if late.started - last.started >= beyond[place] / 2:
         yield _began_late(late, late.started - slow.started)
         yield "The others waited for it."
+        if late.started - last.started < _EXPLAINS * beyond[place]:
+            yield from _packets(job, slow, phase)
         return
     if late.ends[1] - last.ends[1] >= beyond[place] / 2:
         own = late.lengths()
@@ -85,7 +88,7 @@ def _cause(run: RunData, job: JobRounds, slow: Round, usual: Sequence[float]) ->
         yield "The others waited for it."
         return
     whole = sum(last.lengths()[PHASES.index(name)] for name in _WAITING)
-    yield f"Worker {last.worker} waited {seconds(whole)} for the exchange, {_what(slow, phase)}."
+    yield f"Worker {last.worker} waited {seconds(whole)} for the exchange{_what(slow, phase)}."
     explained = list(_packets(job, slow, phase))
     dropped = _dropped(run, job, slow)
     yield from explained
@@ -112,12 +115,12 @@ def _long_phase(lane: Lane, place: int, usual: Sequence[float]) -> str:
 
 
 def _what(slow: Round, phase: str) -> str:
-    """Return the last thing that arrived."""
+    """Return the last thing that arrived, behind a comma; empty where it is not known."""
     if phase == "norms":
-        return "above all for the common norm"
+        return ", above all for the common norm"
     if (slot := _last_slot(slow)) is not None:
-        return f"last for slot {slot}"
-    return "which has no slots"
+        return f", last for slot {slot}"
+    return ""
 
 
 def _last_slot(slow: Round) -> int | None:
@@ -176,14 +179,20 @@ def _timers(timers: Sequence[Event], events: Sequence[Event]) -> Iterator[str]:
              if e.worker == worker and e.line["since"] is not None]  # fmt: skip
     if not waits:
         return
+    resent = any(e.line["stage"] != "given up" for e in timers if e.worker == worker)
+    name = "retransmission timer" if resent else "timer"
     if len(waits) == 1:
-        yield f"Worker {worker}'s retransmission timer ran out after {seconds(waits[0])}."
+        yield f"Worker {worker}'s {name} ran out after {seconds(waits[0])}{_then(resent)}."
         return
     grew = f"from {seconds(min(waits))} to {seconds(max(waits))}"
     yield (
-        f"Worker {worker}'s retransmission timer ran out {len(waits)} times, waiting {grew}:"
-        f" {seconds(sum(waits))} in all."
+        f"Worker {worker}'s {name} ran out {len(waits)} times, waiting {grew}:"
+        f" {seconds(sum(waits))} in all{_then(resent)}."
     )
+
+
+def _then(resent: bool) -> str:
+    return "" if resent else ", and it gave the result up"
 
 
 def _dropped(run: RunData, job: JobRounds, slow: Round) -> str:
