@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import Any
 
 from gradplane.records.run_data import RunData
 from gradplane.report.round_records import PHASES, Event, JobRounds, Lane, Round, seconds
@@ -17,6 +18,7 @@ from gradplane.report.round_records import PHASES, Event, JobRounds, Lane, Round
 _MOST = 10
 _STANDS_OUT = 1.5  # times the median
 _EXPLAINS = 0.8  # of the time lost: a late start that explains less is not the only cause
+_PACKET = ("link", "direction", "type", "slot", "verdict")
 _WAITING = ("norms", "send", "wait")
 
 
@@ -142,7 +144,11 @@ def _packets(job: JobRounds, slow: Round, phase: str) -> Iterator[str]:
         return slot is None or (line.get("slot") == slot and not norms)
 
     events = [event for event in slow.events if concerns(event)] or slow.events
-    yield from _verdicts([event for event in events if event.line["kind"] == "verdict"], slow)
+    verdicts, every = (
+        [event for event in found if event.line["kind"] == "verdict"]
+        for found in (events, slow.events)
+    )
+    yield from _verdicts(verdicts or every, slow)
     yield from _timers([event for event in events if event.line["kind"] == "timeout"], events)
     missing = {
         worker
@@ -156,10 +162,13 @@ def _packets(job: JobRounds, slow: Round, phase: str) -> Iterator[str]:
 
 
 def _verdicts(events: Sequence[Event], slow: Round) -> Iterator[str]:
-    groups = Counter((e.worker, e.what, e.line["link"], e.line["direction"], e.line["type"],
-                      e.line["slot"], e.line["verdict"]) for e in events)  # fmt: skip
-    for (worker, what, link, way, kind, slot, verdict), count in groups.most_common(3):
-        first = next(e for e in events if (e.worker, e.line["type"]) == (worker, kind))
+    groups: dict[tuple[Any, ...], list[Event]] = {}
+    for e in events:
+        group = (e.worker, e.what, *(e.line[key] for key in _PACKET))
+        groups.setdefault(group, []).append(e)
+    most = sorted(groups.items(), key=lambda group: -len(group[1]))[:3]
+    for (worker, what, link, way, kind, slot, verdict), same in most:
+        first, count = same[0], len(same)
         when = "" if first.at is None else f", first {seconds(first.at - slow.started)} into it"
         times = "" if count == 1 else f" {count} times"
         fate = "left out" if verdict == "leave out" else what

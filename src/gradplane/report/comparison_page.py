@@ -178,7 +178,8 @@ def _times(rounds: Sequence[tuple[RunData, Sequence[JobRounds]]]) -> Values:
     """Return the figures of the rounds' times, over the rounds and as a distribution.
 
     Each job has the colour that it has in the figures of accuracy."""
-    lines, spread, key = [], [], []
+    lines: list[figures.Curve] = []
+    spread, key = [], []
     for run, jobs in rounds:
         for job in jobs:
             colour = figures.PALETTE[len(lines) % len(figures.PALETTE)]

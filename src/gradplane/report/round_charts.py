@@ -137,7 +137,7 @@ def _members(use: SlotUse, absent: Sequence[int]) -> str:
 def _links(run: RunData, jobs: Sequence[JobRounds]) -> Iterator[Panel]:
     """Yield the links' use, and where the network keeps them the queues' peaks and drops."""
     clock = max(jobs, key=lambda job: len(job.rounds))
-    lines = _link_lines(run.link_use, clock.number)
+    lines = link_lines(run.link_use, clock.number)
     if not lines:
         yield from _workers_links(jobs)
         return
@@ -171,7 +171,7 @@ def _links(run: RunData, jobs: Sequence[JobRounds]) -> Iterator[Panel]:
     yield _panel("Depth of the queues", text, _compact(queues, "frames"), entries)
 
 
-def _link_lines(lines: Sequence[Line], job: int) -> list[Line]:
+def link_lines(lines: Sequence[Line], job: int) -> list[Line]:
     """Return a line for each round of the job, with what other jobs' lines since the last one have.
 
     A line's counts and peaks are those since the line before, of whichever job."""
