@@ -15,7 +15,7 @@ import pytest
 from gradplane.records.run_data import RunData
 from gradplane.records.run_folder import FolderError
 from gradplane.records.summary import Summary
-from gradplane.report import causes, round_records
+from gradplane.report import causes, round_charts, round_records
 from gradplane.report import page as report
 
 Runs = Callable[..., Summary]
@@ -105,6 +105,25 @@ def test_link_use_adds_up_to_the_counters(lossy_run: Summary) -> None:
         counted = sum(line["links"][number][0] for line in run.link_use)
         assert 0 <= counted <= link["up_bytes"]  # the rest is the synchronisation's at the end
     assert all(max(line["links"][0][4:]) > 0 for line in run.link_use)
+
+
+def test_link_use_of_several_jobs_is_drawn_over_the_rounds_of_one() -> None:
+    """What another job's lines have since the round before is added; peaks are the larger."""
+    first = {"job": 1, "round": 0, "at": 5, "links": [[10, 1, 0, 2, 7, 1]]}
+    second = {"job": 0, "round": 0, "at": 9, "links": [[5, 2, 1, 0, 3, 4]]}
+    third = {"job": 1, "round": 1, "at": 12, "links": [[1, 1, 1, 1, 1, 1]]}
+    merged = second | {"links": [[15, 3, 1, 2, 7, 4]]}
+    assert round_charts.link_lines([first, second, third], 0) == [merged]
+    assert round_charts.link_lines([first, second], 1) == [first]
+
+
+def test_a_timer_of_a_lossy_job_gives_up(small_run: Runs) -> None:
+    packets = '{link="h2", direction="up", type="indices", slot=1, round=3}'
+    lost = f'impairment=[{{model="drop list", packets=[{packets}]}}]'
+    run = RunData.read(small_run("job.reliability=lossy", "job.slots=2", lost).folder)
+    cause = causes.slowest(run, round_records.read(run))[0].cause
+    assert "Worker 1's packet (indices, slot 1) was lost on h2's link" in cause
+    assert "and it gave the result up." in cause and "retransmission" not in cause
 
 
 def test_it_says_what_the_summary_says(lossy_run: Summary) -> None:

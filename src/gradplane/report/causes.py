@@ -10,12 +10,15 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import Any
 
 from gradplane.records.run_data import RunData
 from gradplane.report.round_records import PHASES, Event, JobRounds, Lane, Round, seconds
 
 _MOST = 10
 _STANDS_OUT = 1.5  # times the median
+_EXPLAINS = 0.8  # of the time lost: a late start that explains less is not the only cause
+_PACKET = ("link", "direction", "type", "slot", "verdict")
 _WAITING = ("norms", "send", "wait")
 
 
@@ -78,6 +81,8 @@ def _cause(run: RunData, job: JobRounds, slow: Round, usual: Sequence[float]) ->
     if late.started - last.started >= beyond[place] / 2:
         yield _began_late(late, late.started - slow.started)
         yield "The others waited for it."
+        if late.started - last.started < _EXPLAINS * beyond[place]:
+            yield from _packets(job, slow, phase)
         return
     if late.ends[1] - last.ends[1] >= beyond[place] / 2:
         own = late.lengths()
@@ -85,7 +90,7 @@ def _cause(run: RunData, job: JobRounds, slow: Round, usual: Sequence[float]) ->
         yield "The others waited for it."
         return
     whole = sum(last.lengths()[PHASES.index(name)] for name in _WAITING)
-    yield f"Worker {last.worker} waited {seconds(whole)} for the exchange, {_what(slow, phase)}."
+    yield f"Worker {last.worker} waited {seconds(whole)} for the exchange{_what(slow, phase)}."
     explained = list(_packets(job, slow, phase))
     dropped = _dropped(run, job, slow)
     yield from explained
@@ -112,12 +117,12 @@ def _long_phase(lane: Lane, place: int, usual: Sequence[float]) -> str:
 
 
 def _what(slow: Round, phase: str) -> str:
-    """Return the last thing that arrived."""
+    """Return the last thing that arrived, behind a comma; empty where it is not known."""
     if phase == "norms":
-        return "above all for the common norm"
+        return ", above all for the common norm"
     if (slot := _last_slot(slow)) is not None:
-        return f"last for slot {slot}"
-    return "which has no slots"
+        return f", last for slot {slot}"
+    return ""
 
 
 def _last_slot(slow: Round) -> int | None:
@@ -139,7 +144,11 @@ def _packets(job: JobRounds, slow: Round, phase: str) -> Iterator[str]:
         return slot is None or (line.get("slot") == slot and not norms)
 
     events = [event for event in slow.events if concerns(event)] or slow.events
-    yield from _verdicts([event for event in events if event.line["kind"] == "verdict"], slow)
+    verdicts, every = (
+        [event for event in found if event.line["kind"] == "verdict"]
+        for found in (events, slow.events)
+    )
+    yield from _verdicts(verdicts or every, slow)
     yield from _timers([event for event in events if event.line["kind"] == "timeout"], events)
     missing = {
         worker
@@ -153,10 +162,13 @@ def _packets(job: JobRounds, slow: Round, phase: str) -> Iterator[str]:
 
 
 def _verdicts(events: Sequence[Event], slow: Round) -> Iterator[str]:
-    groups = Counter((e.worker, e.what, e.line["link"], e.line["direction"], e.line["type"],
-                      e.line["slot"], e.line["verdict"]) for e in events)  # fmt: skip
-    for (worker, what, link, way, kind, slot, verdict), count in groups.most_common(3):
-        first = next(e for e in events if (e.worker, e.line["type"]) == (worker, kind))
+    groups: dict[tuple[Any, ...], list[Event]] = {}
+    for e in events:
+        group = (e.worker, e.what, *(e.line[key] for key in _PACKET))
+        groups.setdefault(group, []).append(e)
+    most = sorted(groups.items(), key=lambda group: -len(group[1]))[:3]
+    for (worker, what, link, way, kind, slot, verdict), same in most:
+        first, count = same[0], len(same)
         when = "" if first.at is None else f", first {seconds(first.at - slow.started)} into it"
         times = "" if count == 1 else f" {count} times"
         fate = "left out" if verdict == "leave out" else what
@@ -176,14 +188,20 @@ def _timers(timers: Sequence[Event], events: Sequence[Event]) -> Iterator[str]:
              if e.worker == worker and e.line["since"] is not None]  # fmt: skip
     if not waits:
         return
+    resent = any(e.line["stage"] != "given up" for e in timers if e.worker == worker)
+    name = "retransmission timer" if resent else "timer"
     if len(waits) == 1:
-        yield f"Worker {worker}'s retransmission timer ran out after {seconds(waits[0])}."
+        yield f"Worker {worker}'s {name} ran out after {seconds(waits[0])}{_then(resent)}."
         return
     grew = f"from {seconds(min(waits))} to {seconds(max(waits))}"
     yield (
-        f"Worker {worker}'s retransmission timer ran out {len(waits)} times, waiting {grew}:"
-        f" {seconds(sum(waits))} in all."
+        f"Worker {worker}'s {name} ran out {len(waits)} times, waiting {grew}:"
+        f" {seconds(sum(waits))} in all{_then(resent)}."
     )
+
+
+def _then(resent: bool) -> str:
+    return "" if resent else ", and it gave the result up"
 
 
 def _dropped(run: RunData, job: JobRounds, slow: Round) -> str:

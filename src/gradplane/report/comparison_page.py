@@ -20,7 +20,6 @@ def contents(runs: Sequence[RunData]) -> Values:
     """Return everything that comparison.html shows."""
     head = ("", *(run.name for run in runs))
     rounds = [(run, round_records.read(run)) for run in runs]
-    colours = [figures.PALETTE[place % len(figures.PALETTE)] for place in range(len(runs))]
     slow = [_slowest(run, jobs) for run, jobs in rounds]
     return {
         "title": "Comparison",
@@ -29,7 +28,7 @@ def contents(runs: Sequence[RunData]) -> Values:
         "differences": {"head": head, "rows": list(_differences(runs))},
         "results": {"head": head, "rows": list(_results(runs))},
         "accuracy": charts.curves(_trainings(runs)),
-        "times": _times(rounds, colours),
+        "times": _times(rounds),
         "slow": {"head": ("run", "slowest round", "took", "cause"), "rows": slow},
         "traffic": charts.traffic(_labelled_jobs(runs), _plain(runs)),
     }
@@ -175,11 +174,15 @@ _OF_JOBS: tuple[tuple[str, Read], ...] = (
 # Figures
 
 
-def _times(rounds: Sequence[tuple[RunData, Sequence[JobRounds]]], colours: Sequence[str]) -> Values:
-    """Return the figures of the rounds' times: over the rounds, and their distribution."""
-    lines, spread, key = [], [], []
-    for (run, jobs), colour in zip(rounds, colours, strict=True):
+def _times(rounds: Sequence[tuple[RunData, Sequence[JobRounds]]]) -> Values:
+    """Return the figures of the rounds' times, over the rounds and as a distribution.
+
+    Each job has the colour that it has in the figures of accuracy."""
+    lines: list[figures.Curve] = []
+    spread, key = [], []
+    for run, jobs in rounds:
         for job in jobs:
+            colour = figures.PALETTE[len(lines) % len(figures.PALETTE)]
             took = [found.took for found in job.rounds]
             name = f"{run.name}: {job.name}" if len(jobs) > 1 else run.name
             numbers = [found.number for found in job.rounds]

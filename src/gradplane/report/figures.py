@@ -25,7 +25,7 @@ KINDS = {
     "duplicate, up": "#5b8f1a",
     "duplicate, down": "#b4d08a",
 }
-HEAT = [[0, "rgba(148,163,184,0.10)"], [0.001, "#f7c9a0"], [0.5, "#e2703a"], [1, "#9b2226"]]
+HEAT = [[0, "rgba(148,163,184,0.28)"], [0.001, "#f7c9a0"], [0.5, "#e2703a"], [1, "#9b2226"]]
 _FAR_APART = 5  # times: curves over time that end so differently share a logarithmic axis
 _LEAST_PERCENT = 0.02  # of a percent axis, so that noise does not fill it
 _FEW_POINTS = 40

@@ -30,4 +30,8 @@ def _figure(rounds: list[int], kept: list[list[int]], names: list[str]) -> dict[
         colour = figures.PALETTE[number % len(figures.PALETTE)]
         lines.append(figures.Curve(name, colour, False, rounds, [8 * keep for keep in keeps]))
         key.append(charts.key(name, colour))
-    return {"key": key, "figures": [figures.curves(lines, "round, from 0", "bits per weight")]}
+    figure = figures.curves(lines, "round, from 0", "bits per weight")
+    for trace in figure["data"]:
+        trace["line"]["shape"] = "hv"  # a precision holds until the next one
+    figure["layout"]["yaxis"] |= {"tickvals": [8, 16, 24, 32]}
+    return {"key": key, "figures": [figure]}

@@ -13,7 +13,7 @@ from gradplane.report import figures
 from gradplane.report.causes import SlowRound
 from gradplane.report.charts import key
 from gradplane.report.figures import Curve, Figure
-from gradplane.report.round_records import PHASES, JobRounds, Round, SlotUse, seconds
+from gradplane.report.round_records import PHASES, JobRounds, Line, Round, SlotUse, seconds
 
 LINK = "rounds"
 _BUDGET = 250_000  # lanes, slots and events in detail on a page
@@ -115,7 +115,10 @@ def _slots(jobs: Sequence[JobRounds]) -> Iterator[Panel]:
                     text[place][number] = _members(use, absent)
         figure = figures.heat([f"slot {slot}" for slot in shown], z, text, LINK)
         name = f", {job.name}" if len(jobs) > 1 else ""
-        about = "Workers missing in each slot's sum: none is pale; empty where the slot is unused."
+        about = (
+            "Workers missing in each slot's sum: the more, the darker; pale where none is, empty"
+            " where the slot is unused."
+        )
         if len(slots) > len(shown):
             about += f" The first {len(shown)} of {len(slots):,} slots."
         yield _panel(f"Slots{name}", about, figure)
@@ -133,7 +136,8 @@ def _members(use: SlotUse, absent: Sequence[int]) -> str:
 
 def _links(run: RunData, jobs: Sequence[JobRounds]) -> Iterator[Panel]:
     """Yield the links' use, and where the network keeps them the queues' peaks and drops."""
-    lines = run.link_use
+    clock = max(jobs, key=lambda job: len(job.rounds))
+    lines = link_lines(run.link_use, clock.number)
     if not lines:
         yield from _workers_links(jobs)
         return
@@ -158,12 +162,35 @@ def _links(run: RunData, jobs: Sequence[JobRounds]) -> Iterator[Panel]:
             drops[label] = sum(counts[2 + place] for counts in own)
     entries = [key(line.name, line.colour, dashed=line.dashed) for line in use]
     y = "Mbit/s"
-    text = "A mean over the time since the line before, in each direction of a link."
+    whose = f" Rounds are those of {clock.name}." if len(jobs) > 1 else ""
+    text = f"A mean over the time since the round before, in each direction of a link.{whose}"
     yield _panel("Use of the links", text, _compact(use, y), entries)
     dropped = "; ".join(f"{label} dropped {count:,}" for label, count in drops.items() if count)
     text = "The most frames in a queue at once. " + (f"Packets: {dropped}." if dropped else
             "No queue dropped a packet.")  # fmt: skip
     yield _panel("Depth of the queues", text, _compact(queues, "frames"), entries)
+
+
+def link_lines(lines: Sequence[Line], job: int) -> list[Line]:
+    """Return a line for each round of the job, with what other jobs' lines since the last one have.
+
+    A line's counts and peaks are those since the line before, of whichever job."""
+    found: list[Line] = []
+    open_counts: list[list[int]] | None = None
+    for line in lines:
+        counts = line["links"]
+        if open_counts is not None:
+            counts = [
+                [*(a + b for a, b in zip(old[:4], new[:4], strict=True)),
+                 *map(max, old[4:], new[4:])]
+                for old, new in zip(open_counts, counts, strict=True)
+            ]  # fmt: skip
+        if line["job"] == job:
+            found.append(line | {"links": counts})
+            open_counts = None
+        else:
+            open_counts = counts
+    return found
 
 
 def _compact(lines: Sequence[Curve], y: str) -> Figure:

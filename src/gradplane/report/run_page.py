@@ -233,7 +233,7 @@ def _losses(run: RunData) -> Values:
     missed = any(line["missed"] for line in run.metrics)
     return {
         "none": not (run.verdicts or missed),
-        "streams": f"{streams:,}" if streams else "",
+        "streams": f"{streams:,} packet{'s' * (streams > 1)}" if streams else "",
         "missed": missed,
     }
 

@@ -113,3 +113,13 @@ def test_tracing_changes_nothing() -> None:
         sent = packet(kind, payload=b"zz")
         assert plain.process(0, sent) == traced.trace(0, sent).outputs
     assert list(plain.register("seen").values) == list(traced.register("seen").values)
+
+
+def test_a_trace_shows_itself_in_a_notebook() -> None:
+    sw = switch(**PARTS)
+    sw.table("t").add({"y": (0x10, 0xF0), "z": 9}, "forward", {"port": 7}, priority=2)
+    trace = sw.trace(0, packet(1, 0, 0x12, 9, b"\xfe!"))
+    shown = trace._repr_html_()
+    assert shown.count("<tr>") == len(trace.events)
+    assert "== ingress</th>" in shown and "0x10 &amp;&amp;&amp; 0xf0" in shown
+    assert f"bytes to port {trace.outputs[0][0]}" in shown

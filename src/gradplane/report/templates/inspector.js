@@ -157,7 +157,7 @@ const inspect = (details) => {
       `Round ${current.number} took ${text(current.took)}. ${current.cause}`.trim();
     const missed = current.lanes.filter((lane) => lane[2]);
     get("missed").textContent = missed.length
-      ? `Results missed: ${missed.map((lane) => `worker ${lane[0]} ${lane[2]}`).join(", ")}.` : "";
+      ? `Results missed: ${missed.map((lane) => `${lane[2]} of worker ${lane[0]}`).join(", ")}.` : "";
     draw(div, ...figure(current));
     table(current.events.filter((event) => !hidden.has(event[0])));
   };

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from html import escape
 from typing import Any, ClassVar
 
 from gradplane.switch.interp.interpreter_values import plain
@@ -190,6 +191,21 @@ class Trace:
     def text(self) -> str:
         """Return a line for each event, with its place in the source at the end."""
         return "".join(f"{_line(event)}\n" for event in self.events)
+
+    def _repr_html_(self) -> str:
+        """Return a table of the events and the packets sent, for notebooks."""
+        rows = [
+            f"<tr><th colspan=2 style='text-align: left'>{escape(event.text())}</th></tr>"
+            if isinstance(event, Entered)
+            else f"<tr><td style='text-align: left'>{escape(event.text())}</td>"
+            f"<td>{'' if event.span == NOWHERE else escape(str(event.span))}</td></tr>"
+            for event in self.events
+        ]
+        sent = ", ".join(f"{len(packet)} bytes to port {port}" for port, packet in self.outputs)
+        return (
+            f"<table><caption>{len(self.packet)} bytes from port {self.port}; sent:"
+            f" {sent or 'nothing'}</caption>{''.join(rows)}</table>"
+        )
 
     def json(self) -> dict[str, Any]:
         """Return an object for json.dumps; numbers beyond 2^53 stay so, packets are hexadecimal."""
