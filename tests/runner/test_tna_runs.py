@@ -68,8 +68,3 @@ def test_a_program_for_another_architecture_is_refused(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("[[job]]", 'program = "mine.p4"\n[[job]]', 1))
     with pytest.raises((ControllerError, ExperimentError), match="is written for v1model"):
         run(path, tmp_path / "run", net="sim")
-
-
-def test_a_chip_is_not_started(tmp_path: Path) -> None:
-    with pytest.raises(ExperimentError, match="its hosts are machines of their own"):
-        run(experiment(tmp_path, "tofino"), tmp_path / "run", net="sim")

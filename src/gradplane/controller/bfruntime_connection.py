@@ -15,10 +15,11 @@ from typing import Any
 import finsy
 import grpc
 from finsy import p4entity
+from finsy.p4schema import P4Table
 from finsy.proto import rpc_status
 
 from gradplane import _bfruntime as bf
-from gradplane.controller.bfruntime_entries import GROUPS, NODES, Entries
+from gradplane.controller.bfruntime_entries import GROUPS, NODES, PORTS, Entries
 from gradplane.controller.bfruntime_schema import p4info
 from gradplane.controller.connection import E, Entity, Pipeline
 from gradplane.controller.controller_errors import ControllerError, RequestError
@@ -99,15 +100,15 @@ class BfRuntimeConnection:
         """Check that this program runs there.
 
         force: remove all entries and groups and set registers and counters to 0, as if the program
-        had just been started. Raises ControllerError for another program.
+        had just been started. Raises ControllerError for another program, and RequestError while
+        another client is bound to it.
         """
+        self._check_bound()
         wanted, running = pipeline.schema, self.schema
         there = {table.name: table for table in running.tables}
         for table in wanted.tables:
             found = there.get(table.name)
-            if found is None or {f.name for f in found.match_fields} != {
-                f.name for f in table.match_fields
-            }:
+            if found is None or _keys(found) != _keys(table):
                 raise ControllerError(
                     f"{self.address}: the driver runs {self._name}, which has no table {table.name}"
                     " like the program's: compile the program for the chip and start bf_switchd"
@@ -135,12 +136,28 @@ class BfRuntimeConnection:
                 entries.append(self._entries.table_entry(message.table_entry))
             else:
                 group = message.packet_replication_engine_entry.multicast_group_entry
-                present = [self._entries.node_number(node) async for node in self._read(NODES)]
+                present = [self._entries.number(node) async for node in self._read(NODES)]
                 number = group.multicast_group_id
                 entries += self._entries.group_keys(number, iter(present))
         for batch in self._batches(iter(entries)):
             with self._in_words("delete"):
                 await self._write("DELETE", batch, allowed=_NOT_FOUND)
+
+    async def check_ports(self, wanted: Iterable[int]) -> None:
+        """Raise ControllerError for ports that the driver does not have.
+
+        A driver that lists none is not asked further: a model may forward without added ports.
+        """
+        if PORTS not in self._entries.by_name:
+            return
+        with self._in_words("read"):
+            there = {self._entries.number(entry) async for entry in self._read(PORTS)}
+        lacking = sorted(set(wanted) - there)
+        if there and lacking:
+            raise ControllerError(
+                f"{self.address}: the driver has no port {', '.join(map(str, lacking))}; it has"
+                f" {', '.join(map(str, sorted(there)))}: correct the numbers, or add the ports"
+            )
 
     async def read(self, pattern: E) -> AsyncIterator[E]:
         """Yield the entities that match the pattern: all of a table, or all counters."""
@@ -234,12 +251,15 @@ class BfRuntimeConnection:
         while batch := list(itertools.islice(entries, self._target.batch)):
             yield batch
 
-    async def _write(self, kind: str, entries: list[Any], allowed: int = 0) -> list[int]:
-        """Write entries; return the places of those that failed with the allowed code."""
-        if not self._bound:
+    def _check_bound(self) -> None:
+        if self._schema is not None and not self._bound:
             raise RequestError(
                 f"{self.address}: another client is bound to {self._name}: stop it first"
             )
+
+    async def _write(self, kind: str, entries: list[Any], allowed: int = 0) -> list[int]:
+        """Write entries; return the places of those that failed with the allowed code."""
+        self._check_bound()
         request = bf.WriteRequest(client_id=self._client_id, p4_name=self._name)
         self._everywhere(request)
         for entry in entries:
@@ -298,6 +318,11 @@ class BfRuntimeConnection:
             raise RequestError(f"{self.address}: {what} refused: {text}") from error
         except ValueError as error:  # finsy's
             raise RequestError(f"{self.address}: {what}: {error}") from error
+
+
+def _keys(table: P4Table) -> set[tuple[str, int]]:
+    """Return the names and widths of a table's match fields."""
+    return {(field.name, field.bitwidth) for field in table.match_fields}
 
 
 def _details(error: grpc.aio.AioRpcError) -> list[Any]:

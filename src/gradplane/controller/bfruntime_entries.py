@@ -15,6 +15,7 @@ from gradplane import _bfruntime as bf
 from gradplane.controller.bfruntime_schema import Json, fields, width
 
 NODES, GROUPS = "$pre.node", "$pre.mgid"
+PORTS = "$PORT"
 REPLICAS = 1 << 8
 """Nodes of group g are numbered from g * REPLICAS on; a job has at most 64 workers."""
 
@@ -80,8 +81,8 @@ class Entries:
         """Return the entry without a key that stands for all of a table."""
         return bf.TableEntry(table_id=self.by_name[name]["id"])
 
-    def node_number(self, entry: Any) -> int:
-        """Return the number of a node that was read."""
+    def number(self, entry: Any) -> int:
+        """Return the number that is the key of an entry that was read, such as a node's."""
         return int.from_bytes(entry.key.fields[0].exact.value, "big")
 
     def _keyed(self, name: str, number: int) -> Any:

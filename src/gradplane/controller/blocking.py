@@ -13,6 +13,7 @@ from gradplane.controller.compression import Compression
 from gradplane.controller.connection import Pipeline
 from gradplane.controller.controller import Controller, Counters, Credentials
 from gradplane.controller.plan import JobPlan, Route, check
+from gradplane.controller.targets import Target
 
 T = TypeVar("T")
 
@@ -39,7 +40,7 @@ def configure(
     address: str,
     pipeline: Pipeline,
     setup: Setup,
-    target: str = "embedded",
+    target: str | Target = "embedded",
     credentials: Credentials | None = None,
 ) -> None:
     """Load the program and install the setup.
@@ -54,15 +55,23 @@ def set_bound(
     prefix: str,
     length: int,
     k: int | None,
-    target: str = "embedded",
+    target: str | Target = "embedded",
     credentials: Credentials | None = None,
 ) -> None:
     """Change an error bound while traffic runs; see Controller.set_bound."""
     _run(_set_bound(Controller(address, None, target, credentials), prefix, length, k))
 
 
+def check_running(pipeline: Pipeline, target: Target) -> None:
+    """Check that the target's driver runs this program, has the ports, and can be configured.
+
+    Nothing is changed there. Raises ControllerError.
+    """
+    _run(_check_running(Controller(target.address, None, target), pipeline, target))
+
+
 def read_counters(
-    address: str, target: str = "embedded", credentials: Credentials | None = None
+    address: str, target: str | Target = "embedded", credentials: Credentials | None = None
 ) -> Counters:
     """Return the counters that are not 0: name, index, {"packets": ..., "bytes": ...}."""
     return _run(_read_counters(Controller(address, None, target, credentials)))
@@ -86,6 +95,12 @@ async def _configure(session: Controller, pipeline: Pipeline, setup: Setup) -> N
             await controller.install_job(plan)
         if setup.compression is not None:
             await controller.install_compression(setup.compression)
+
+
+async def _check_running(session: Controller, pipeline: Pipeline, target: Target) -> None:
+    async with session as controller:
+        await controller.load(pipeline)
+        await controller.check_ports(place.port for place in target.attachments.values())
 
 
 async def _set_bound(session: Controller, prefix: str, length: int, k: int | None) -> None:

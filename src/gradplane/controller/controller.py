@@ -22,6 +22,7 @@ from gradplane.controller.compression import Bound, Compression
 from gradplane.controller.connection import Connection, Entity, Pipeline
 from gradplane.controller.controller_errors import ControllerError
 from gradplane.controller.plan import Capacity, Claim, JobPlan, Route, check_beside, check_program
+from gradplane.controller.targets import Target
 
 Counters = dict[str, dict[int, dict[str, int]]]
 Credentials = finsy.GRPCCredentialsTLS
@@ -30,18 +31,18 @@ Credentials = finsy.GRPCCredentialsTLS
 class Controller:
     """A session with one switch. Methods raise RequestError where the switch refuses.
 
-    device_id: None for the target's default. target: a name of `targets.names()`. credentials: for
-    TLS; None for a plain connection.
+    device_id: None for the target's default. target: a name of `targets.names()`, or one of its
+    objects. credentials: for TLS; None for a plain connection.
     """
 
     def __init__(
         self,
         address: str,
         device_id: int | None = None,
-        target: str = "embedded",
+        target: str | Target = "embedded",
         credentials: Credentials | None = None,
     ) -> None:
-        chosen = targets.get(target)
+        chosen = targets.get(target) if isinstance(target, str) else target
         number = chosen.device_id if device_id is None else device_id
         kind = BfRuntimeConnection if chosen.protocol == "bfruntime" else Connection
         self._connection = kind(address, number, chosen, credentials)
@@ -65,6 +66,11 @@ class Controller:
     async def start(self, pipeline: Pipeline) -> None:
         """Load this program for a run, without what an earlier run may have left on the switch."""
         await self.load(pipeline, force=self._lasting)
+
+    async def check_ports(self, ports: Iterable[int]) -> None:
+        """Raise ControllerError for ports that a running driver does not have."""
+        if isinstance(self._connection, BfRuntimeConnection):
+            await self._connection.check_ports(ports)
 
     @property
     def capacity(self) -> Capacity:

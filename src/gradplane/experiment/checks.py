@@ -68,6 +68,37 @@ def queues(experiment: Experiment, target: Target) -> Iterator[Problem]:
         )
 
 
+def running_switch(experiment: Experiment, target: Target, network: Topology) -> Iterator[Problem]:
+    """Yield the problems of a network around a switch that runs already, before any run."""
+    if not target.lasting:
+        return
+    if experiment.output.pcap:
+        yield Problem(
+            f'pcap with target "{target.name}": captures are made by switches that the run starts;'
+            " use tcpdump on the interfaces",
+            (("output", "pcap"), ("switch", "target")),
+        )
+    if len(network.switches) > 1:
+        yield Problem(
+            f'target "{target.name}" is one switch, and this network has {len(network.switches)}:'
+            ' use kind = "star"',
+            (("topology", "kind"), ("switch", "target")),
+        )
+        return
+    hosts = {host.name for host in network.hosts}
+    places = (("switch", "ports"), ("switch", "target"))
+    lacking = sorted(hosts - target.attachments.keys())
+    if lacking:
+        yield Problem(
+            f'ports lacks {", ".join(lacking)}: write ports = {{ {lacking[0]} = "PORT@INTERFACE",'
+            " ... } for each of the network's hosts; the last one is for servers where a job or its"
+            " baseline has them",
+            places,
+        )
+    for host in target.attachments.keys() - hosts:
+        yield Problem(f"ports: the network has no host {host}", places)
+
+
 def job(experiment: Experiment, placed: PlacedJob) -> Iterator[Problem]:
     """Yield the problems of a job that do not depend on its scheme."""
     job, program = placed.job, experiment.switch.program

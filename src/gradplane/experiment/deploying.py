@@ -152,6 +152,8 @@ class _Deploying:
             self._add(text, ("job",))
         self._stop()
         assert target is not None, "a problem with the target has been reported"
+        self._problems += checks.running_switch(experiment, target, network)
+        self._stop()
         network = network.with_switch_ports(target.port)
         jobs: list[DeployedJob] = []
         placed = [_placed(network, n, job) for n, job in enumerate(experiment.job)]

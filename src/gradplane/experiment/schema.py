@@ -56,12 +56,15 @@ class TopologySection(OpenSection):
 
 
 class SwitchSection(Section):
-    """The table [switch]; `binary` and `compiler` are keys of some targets."""
+    """The table [switch]; `binary` to `ports` are keys of some targets."""
 
     program: str = "thc.p4"
     target: str = "embedded"
     binary: str | None = None
     compiler: Literal["gradplane", "p4c"] | None = None
+    address: str | None = None
+    device_id: int | None = Field(default=None, ge=0, lt=1 << 32)
+    ports: dict[str, str] | None = None
     engine: Literal["jit", "interpreter"] = "jit"
     latency_us: float = Field(default=1.0, ge=0)
     recirculation_mbit: float = Field(default=100_000.0, gt=0)
@@ -76,10 +79,11 @@ class SwitchSection(Section):
         return QueueSettings(self.queue_rate, self.queue_depth)
 
     @property
-    def target_keys(self) -> dict[str, str]:
+    def target_keys(self) -> dict[str, Any]:
         """The keys of the target that are set."""
-        keys = {"binary": self.binary, "compiler": self.compiler}
-        return {key: value for key, value in keys.items() if value is not None}
+        keys = ("binary", "compiler", "address", "device_id", "ports")
+        values = {key: getattr(self, key) for key in keys}
+        return {key: value for key, value in values.items() if value is not None}
 
 
 def _scheme(name: str) -> str:

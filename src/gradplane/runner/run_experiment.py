@@ -25,6 +25,7 @@ from gradplane.records.run_folder import FolderError
 from gradplane.records.summary import Summary, background, link_counters, outcome, switch_counters
 from gradplane.report import page
 from gradplane.runner import isolation
+from gradplane.runner.driver import check_driver
 from gradplane.runner.machine import OneBlasThread, describe
 from gradplane.runner.progress import Show, show
 from gradplane.topologies.network import Network
@@ -165,11 +166,6 @@ def check_target(deployment: Deployment, network: str) -> None:
 
     Raises ExperimentError where it cannot, and CompileError where the program is wrong."""
     target = deployment.target
-    if not target.networks:
-        raise ExperimentError(
-            f'target = "{target.name}" runs no experiments: its hosts are machines of their own;'
-            " gradplane.controller.configure installs one's tables there (docs/tofino.md)"
-        )
     if network not in target.networks:
         names = " or ".join(f"--net {name}" for name in target.networks)
         raise ExperimentError(f'target = "{target.name}" cannot run on {network}: use {names}')
@@ -183,6 +179,8 @@ def check_target(deployment: Deployment, network: str) -> None:
         raise ExperimentError(
             f"{deployment.program.path}: the experiment cannot use this program:\n  {what}"
         )
+    if target.lasting:
+        check_driver(deployment)
 
 
 def _console(wanted: bool) -> Console | None:
@@ -230,7 +228,7 @@ def _execute(task: _Task) -> dict[str, Any]:
 def _train(task: _Task, title: str) -> dict[str, Any]:
     """Train once, on a new network; return the values of summary.json about it."""
     deployment = task.deployment
-    target, pipeline = deployment.target.name, deployment.pipeline
+    target, pipeline = deployment.target, deployment.pipeline
     screen = show(_console(task.console), title, [job.rounds for job in deployment.jobs])
     with ExitStack() as stack:
         if not task.cli:

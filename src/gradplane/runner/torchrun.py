@@ -138,7 +138,7 @@ def _is_rank(host: HostConfig) -> bool:
 
 def _execute(task: _Task) -> dict[str, Any]:
     deployment = task.deployment
-    target, pipeline = deployment.target.name, deployment.pipeline
+    target, pipeline = deployment.target, deployment.pipeline
     _write_configurations(task)
     pcap = task.folder / "pcap" if deployment.experiment.output.pcap else None
     if pcap is not None:

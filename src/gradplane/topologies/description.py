@@ -147,13 +147,16 @@ class Topology:
         links.update({link.a_port: link for link in self.links if link.a == switch})
         return dict(sorted(links.items()))
 
-    def with_switch_ports(self, renumber: Callable[[int], int]) -> Topology:
-        """Return the network with other port numbers at its switches, given the one of each."""
+    def with_switch_ports(self, renumber: Callable[[int, str], int]) -> Topology:
+        """Return the network with other port numbers at its switches.
+
+        renumber: returns a port's number, given the one here and the node that it leads to.
+        """
         switches = {switch.name for switch in self.switches}
         links = []
         for link in self.links:
-            a = renumber(link.a_port) if link.a in switches else link.a_port
-            b = renumber(link.b_port) if link.b in switches else link.b_port
+            a = renumber(link.a_port, link.b) if link.a in switches else link.a_port
+            b = renumber(link.b_port, link.a) if link.b in switches else link.b_port
             links.append(replace(link, a_port=a, b_port=b))
         return replace(self, links=tuple(links))
 

@@ -36,7 +36,7 @@ class SwitchConfig:
     include_dirs: tuple[Path, ...] = ()
     defines: tuple[tuple[str, str], ...] = ()
     target: str = "embedded"
-    target_keys: tuple[tuple[str, str], ...] = ()
+    target_keys: tuple[tuple[str, Any], ...] = ()
     engine: str = "jit"
     seed: int = 0
     latency: int = 1000
@@ -73,7 +73,7 @@ class Network(Protocol):
 
     @property
     def switch_addresses(self) -> Mapping[str, str]:
-        """Each switch's P4Runtime server, "127.0.0.1:PORT", by the switch's name."""
+        """Each switch's P4Runtime or BFRuntime server, HOST:PORT, by the switch's name."""
 
     def run(
         self, hosts: Sequence[HostConfig], on_record: OnRecord, deadline: float | None = None

@@ -11,7 +11,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Protocol
+from types import MappingProxyType
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 from gradplane import _plugins
 from gradplane.controller.controller_errors import ControllerError
@@ -69,11 +70,22 @@ class QueueSettings:
     depth: int | None = None
 
 
+class Attachment(NamedTuple):
+    """The place of a host at a running switch: its port, and the interface that leads there."""
+
+    port: int
+    interface: str
+
+
 class Target(ABC):
     """A kind of switch."""
 
-    device_id: ClassVar[int] = 0
-    """Its P4Runtime device id."""
+    device_id: int = 0
+    """Its P4Runtime or BFRuntime device id."""
+    address: str = ""
+    """The address of its control server, if it runs before a network starts."""
+    attachments: Mapping[str, Attachment] = MappingProxyType({})
+    """The places of the hosts, by name, at a switch that runs before a network starts."""
     batch: ClassVar[int]
     """The maximum number of updates in one write request."""
     networks: ClassVar[tuple[str, ...]] = ("mininet",)
@@ -109,8 +121,8 @@ class Target(ABC):
         """Return what is not installed and how to install it; None if the target can be used."""
         return None
 
-    def port(self, number: int) -> int:
-        """Return the port that is a switch's `number`-th, counted from 1."""
+    def port(self, number: int, neighbour: str) -> int:
+        """Return the port that is a switch's `number`-th, counted from 1, and leads to a node."""
         return number
 
     @abstractmethod
@@ -144,7 +156,7 @@ def names() -> list[str]:
     return _plugins.names(__path__)
 
 
-def get(name: str, **values: str) -> Target:
+def get(name: str, **values: Any) -> Target:
     """Return the target of that name, with the values of its own keys.
 
     Raises ControllerError, with what is known, for another name or a key that is not the target's.

@@ -16,7 +16,7 @@ class Tna(Embedded):
 
     suffix = "_tna"
 
-    def port(self, number: int) -> int:
+    def port(self, number: int, neighbour: str) -> int:
         """Return the chip's number of a switch's `number`-th port: 8 to 63 of pipe 0, then of 1 ...
 
         Below and above are ports to the CPU and for recirculation, of one chip or the other.

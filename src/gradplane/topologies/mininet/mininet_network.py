@@ -82,10 +82,13 @@ class MininetNetwork:
         return topo
 
     def _switch_params(self, name: str) -> dict[str, Any]:
+        from gradplane.topologies.mininet.driven_switch import DrivenSwitch
         from gradplane.topologies.mininet.p4switch import P4Switch
 
         config = self._config
         target = targets.get(config.target, **dict(config.target_keys))
+        if target.lasting:
+            return {"cls": DrivenSwitch, "target": target}
         return {
             "cls": P4Switch,
             "program": config.program,
@@ -188,7 +191,7 @@ class MininetNetwork:
         for process in processes:
             process.poll(on_record)
         for switch in self._net.switches:
-            switch.process.check()
+            switch.check()
 
     def link_counters(self) -> list[LinkCounters]:
         """See Network; counted by the kernel, from the start of the network."""

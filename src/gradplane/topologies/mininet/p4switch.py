@@ -121,6 +121,11 @@ class P4Switch(Switch):  # type: ignore[misc]  # mininet has no types
         else:
             wait_for_port(self.process, self.address, START_TIME)
 
+    def check(self) -> None:
+        """Raise NetworkError, with its last messages, if it has ended."""
+        assert self.process is not None, f"switch {self.name} was not launched"
+        self.process.check()
+
     def command(self) -> list[str]:
         """Return the command line of the switch."""
         return self.target.command(self._start_parameters())
