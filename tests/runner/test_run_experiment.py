@@ -97,6 +97,7 @@ def test_run_folder_has_all_its_files(whole: Summary) -> None:
         "baseline",
         "experiment.toml",
         "impairments.jsonl",
+        "links.jsonl",
         "manifest.json",
         "metrics.jsonl",
         "pcap",
