@@ -61,7 +61,20 @@ def test_newcomers_get_the_state_of_the_first_that_stayed(order):
         assert delivered.ticket == 6
         assert set(delivered.result.parameters) == {source}
         assert set(delivered.result.momentum) == {-source}
-    assert group.forgotten == {(1, 0), (1, 3), (2, 0), (2, 3)}
+    stayed = {(1, 0), (1, 3), (2, 0), (2, 3)}
+    assert stayed <= group.forgotten <= stayed | {(0, 3), (3, 0)}
+
+
+def test_a_worker_that_crashes_after_others_are_back_hears_of_them():
+    group = Group(3, (Absence(0, 2, 6), Absence(2, 5, 6)))
+    for worker in (0, 1):
+        group.join(worker, 6)
+    group.deliver()  # the third worker hears of the first, in the life that ends now
+    assert not group.results
+    group.machines[2] = Joining(group.job, 2)
+    group.join(2, 6)
+    group.deliver()
+    assert sorted(group.results) == [0, 1, 2]
 
 
 def test_who_is_away_in_that_round_takes_no_part():

@@ -5,6 +5,9 @@ asks the donor for its state, again and again, until it comes: the donor's param
 at the start of the round. Then it announces to all others that it is ready, and they go on
 together. A newcomer's error feedback is empty.
 
+A slow worker may crash after others have come back, and have heard of them only in its earlier
+life. So whoever announces itself is answered by those that have announced themselves before.
+
 Messages travel by a Stream: SendMessage out, receive() in. Stream connections to a newcomer are
 those of its earlier life, so they are given up first.
 """
@@ -45,6 +48,8 @@ class Joining:
         self._has_state = False
         self._asked: defaultdict[int, set[int]] = defaultdict(set)  # by round: newcomers
         self._ready: defaultdict[int, set[int]] = defaultdict(set)  # by round: newcomers
+        self._announced: int | None = None  # the last round in which this worker was ready
+        self._answered: set[tuple[int, int]] = set()  # rounds and newcomers
 
     def join(self, round: int, state: Joined, now: int) -> list[Action]:
         """Begin a round. `state` is this worker's; a newcomer's has only the right sizes."""
@@ -70,7 +75,7 @@ class Joining:
             self._asked[round].add(sender)
             return self._give(round)
         self._ready[round].add(sender)
-        return self._finish()
+        return [*self._answer(round, sender), *self._finish()]
 
     def timer(self, key: Hashable, now: int) -> list[Action]:
         """Ask again."""
@@ -104,9 +109,22 @@ class Joining:
         values = np.frombuffer(message.body, "<f4").astype(np.float32)
         self._state, self._has_state = Joined(values[:n], values[n:]), True
         here = absences.present(self._job.absences, self._job.workers, round)
-        ready = Message(Kind.READY, round).pack()
-        others = [SendMessage(self._peers[w], ready) for w in here if w != self._worker]
+        self._announced = round
+        others = [self._ready_message(w) for w in here if w != self._worker]
         return [CancelTimer(_TIMER), *others, *self._finish()]
+
+    def _answer(self, round: int, newcomer: int) -> list[Action]:
+        """Announce this worker again to one that has come back since, once."""
+        if self._announced is None or self._announced < round:
+            return []
+        if (round, newcomer) in self._answered:
+            return []
+        self._answered.add((round, newcomer))
+        return [Forget(self._peers[newcomer]), self._ready_message(newcomer)]
+
+    def _ready_message(self, worker: int) -> SendMessage:
+        assert self._announced is not None
+        return SendMessage(self._peers[worker], Message(Kind.READY, self._announced).pack())
 
     def _finish(self) -> list[Action]:
         """Deliver the state once this worker has it and all newcomers are ready."""
