@@ -108,7 +108,7 @@ def test_link_use_adds_up_to_the_counters(lossy_run: Summary) -> None:
 
 
 def test_link_use_of_several_jobs_is_drawn_over_the_rounds_of_one() -> None:
-    """Bytes and drops of other jobs since the round before are added; of peaks the larger counts."""
+    """Bytes and drops of other jobs since its last round are added; of peaks the larger counts."""
     first = {"job": 1, "round": 0, "at": 5, "links": [[10, 1, 0, 2, 7, 1]]}
     second = {"job": 0, "round": 0, "at": 9, "links": [[5, 2, 1, 0, 3, 4]]}
     third = {"job": 1, "round": 1, "at": 12, "links": [[1, 1, 1, 1, 1, 1]]}
