@@ -5,9 +5,11 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from memory_network import make_job
 
-from gradplane.hosts.absences import Absence
+from gradplane.hosts.absences import Absence, joining
 from gradplane.hosts.protocols.actions import Deliver, Forget, SendMessage, SetTimer
 from gradplane.hosts.protocols.joining import Joining
 from gradplane.hosts.protocols.messages import Kind, Message, MessageError, parse
@@ -45,8 +47,21 @@ class Group:
 
     def deliver(self):
         while self.mail:
+            self.deliver_one()
+
+    def deliver_one(self, lost=False):
+        if self.mail:
             source, to, data = self.mail.pop(0)
-            self.perform(to, self.machines[to].receive(self.peers[source], data, 0))
+            if not lost:
+                self.perform(to, self.machines[to].receive(self.peers[source], data, 0))
+
+    def ask_again(self):
+        for worker, machine in enumerate(self.machines):
+            self.perform(worker, machine.timer("join", 10**9))
+
+    def wait(self):
+        self.ask_again()
+        self.deliver()
 
 
 @pytest.mark.parametrize("order", list(permutations(range(4))))
@@ -74,7 +89,70 @@ def test_a_worker_that_crashes_after_others_are_back_hears_of_them():
     group.machines[2] = Joining(group.job, 2)
     group.join(2, 6)
     group.deliver()
+    assert sorted(group.results) == [0, 1]
+    group.wait()
     assert sorted(group.results) == [0, 1, 2]
+
+
+def test_an_announcement_is_not_given_up_before_the_new_life_is_heard_of():
+    group = Group(2, (Absence(0, 1, 2), Absence(1, 3, 4)))
+    group.join(0, 2)
+    group.join(1, 2)
+    group.deliver()
+    assert sorted(group.results) == [0, 1]
+    group.forgotten.clear()
+    group.join(0, 4)  # the other may not have heard of round 2 yet
+    assert (0, 1) not in group.forgotten
+    group.machines[1] = Joining(group.job, 1)
+    group.join(1, 4)
+    group.deliver()
+    assert (0, 1) in group.forgotten
+    assert {delivered.ticket for delivered in group.results.values()} == {4}
+
+
+@given(st.data())
+def test_every_worker_ends_whatever_is_lost(data):
+    """Workers run at paces of their own through all rounds, as with a quorum of one; each message
+    may be lost, and is if its receiver has crashed since."""
+    workers, rounds = data.draw(st.integers(2, 4), "workers"), 9
+    schedule = []
+    for worker in range(1, workers):  # worker 0 stays, so that there is a donor
+        times = sorted(data.draw(st.sets(st.integers(0, rounds - 1), max_size=4), "times"))
+        pairs = zip(times[::2], times[1::2], strict=False)
+        schedule += [Absence(worker, first, back) for first, back in pairs]
+    group = Group(workers, tuple(schedule))
+    at = [0] * workers
+
+    def advance(worker):
+        while at[worker] < rounds:
+            group.results.pop(worker, None)
+            away = [a for a in schedule if a.worker == worker and a.first == at[worker]]
+            if away:
+                group.machines[worker] = Joining(group.job, worker)
+                group.mail = [mail for mail in group.mail if mail[1] != worker]
+                at[worker] = away[0].back
+            if joining(schedule, at[worker]):
+                group.join(worker, at[worker])
+                if worker not in group.results:
+                    return
+            at[worker] += 1
+        group.results.pop(worker, None)
+
+    def go_on():
+        for worker in list(group.results):
+            at[worker] += 1
+            advance(worker)
+
+    for worker in data.draw(st.permutations(range(workers)), "order"):
+        advance(worker)
+    for lost in data.draw(st.lists(st.booleans(), max_size=60), "lost"):
+        group.deliver_one(lost)
+        go_on()
+    for _ in range(4 * rounds):
+        group.deliver()
+        go_on()
+        group.ask_again()
+    assert at == [rounds] * workers
 
 
 def test_who_is_away_in_that_round_takes_no_part():

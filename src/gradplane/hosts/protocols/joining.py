@@ -1,15 +1,16 @@
 """The start of a round in which workers join that were away (absences.py).
 
 All workers of the round wait for each other, as in a rendezvous of elastic training. A newcomer
-asks the donor for its state, again and again, until it comes: the donor's parameters and momentum
-at the start of the round. Then it announces to all others that it is ready, and they go on
-together. A newcomer's error feedback is empty.
+asks the donor for its state: the donor's parameters and momentum at the start of the round. Then it
+announces to all others that it is ready, and they go on together. A newcomer's error feedback is
+empty.
 
-A slow worker may crash after others have come back, and have heard of them only in its earlier
-life. So whoever announces itself is answered by those that have announced themselves before.
+Every message may be lost with a life of its sender or receiver, as a slow worker crashes after
+others have come back. So whoever waits asks again and again, whoever it waits for, and is answered
+from what that one knows.
 
 Messages travel by a Stream: SendMessage out, receive() in. Stream connections to a newcomer are
-those of its earlier life, so they are given up first.
+those of its earlier life until it is heard of, and given up then.
 """
 
 from collections import defaultdict
@@ -48,18 +49,15 @@ class Joining:
         self._has_state = False
         self._asked: defaultdict[int, set[int]] = defaultdict(set)  # by round: newcomers
         self._ready: defaultdict[int, set[int]] = defaultdict(set)  # by round: newcomers
-        self._announced: int | None = None  # the last round in which this worker was ready
-        self._answered: set[tuple[int, int]] = set()  # rounds and newcomers
+        self._announced = -1  # the last round in which this worker was a newcomer and ready
+        self._heard: dict[int, int] = {}  # by worker: the last round it joined in
 
     def join(self, round: int, state: Joined, now: int) -> list[Action]:
         """Begin a round. `state` is this worker's; a newcomer's has only the right sizes."""
-        newcomers = absences.joining(self._job.absences, round)
         self._round, self._state = round, state
-        self._has_state = self._worker not in newcomers
-        if not self._has_state:
-            return self._ask(now)
-        fresh: list[Action] = [Forget(self._peers[w]) for w in newcomers]
-        return [*fresh, *self._give(round), *self._finish()]
+        self._has_state = self._worker not in absences.joining(self._job.absences, round)
+        asked = [] if self._has_state else [self._request()]
+        return [*asked, SetTimer(_TIMER, now + _ASK_AGAIN), *self._give(round), *self._finish()]
 
     def receive(self, peer: Peer, data: bytes, now: int) -> list[Action]:
         """Take a message from another worker. MessageError if it is not a valid one."""
@@ -69,27 +67,44 @@ class Joining:
         sender, round = self._peers.index(peer), message.ticket
         if message.kind is Kind.STATE:
             return self._take(message, sender)
-        if sender not in absences.joining(self._job.absences, round):
-            raise MessageError(f"worker {sender} does not join in round {round}")
+        newcomer = self._worker if message.kind is Kind.AWAIT else sender
+        if newcomer not in absences.joining(self._job.absences, round):
+            raise MessageError(f"worker {newcomer} does not join in round {round}")
+        if message.kind is Kind.AWAIT:
+            return [self._ready_message(round, sender)] if self._was_ready(round) else []
+        fresh = self._fresh(sender, round)
         if message.kind is Kind.JOIN:
             self._asked[round].add(sender)
-            return self._give(round)
+            return [*fresh, *self._give(round)]
         self._ready[round].add(sender)
-        return [*self._answer(round, sender), *self._finish()]
+        return [*fresh, *self._finish()]
 
     def timer(self, key: Hashable, now: int) -> list[Action]:
         """Ask again."""
-        return self._ask(now) if self._round is not None and not self._has_state else []
+        if self._round is None:
+            return []
+        if not self._has_state:
+            asked = [self._request()]
+        else:
+            data = Message(Kind.AWAIT, self._round).pack()
+            asked = [SendMessage(self._peers[w], data) for w in sorted(self._missing())]
+        return [*asked, SetTimer(_TIMER, now + _ASK_AGAIN)]
 
     def _donor(self, round: int) -> int | None:
         return absences.donor(self._job.absences, self._job.workers, round)
 
-    def _ask(self, now: int) -> list[Action]:
+    def _request(self) -> SendMessage:
         assert self._round is not None
         donor = self._donor(self._round)
         assert donor is not None, "an experiment is refused where nobody has the state"
-        request = Message(Kind.JOIN, self._round).pack()
-        return [SendMessage(self._peers[donor], request), SetTimer(_TIMER, now + _ASK_AGAIN)]
+        return SendMessage(self._peers[donor], Message(Kind.JOIN, self._round).pack())
+
+    def _fresh(self, newcomer: int, round: int) -> list[Action]:
+        """Give up the connections to an earlier life, at the first message of the next."""
+        if self._heard.get(newcomer, -1) >= round:
+            return []
+        self._heard[newcomer] = round
+        return [Forget(self._peers[newcomer])]
 
     def _give(self, round: int) -> list[Action]:
         """Send the state to the newcomers that have asked for it, where it is this worker's to."""
@@ -110,30 +125,27 @@ class Joining:
         self._state, self._has_state = Joined(values[:n], values[n:]), True
         here = absences.present(self._job.absences, self._job.workers, round)
         self._announced = round
-        others = [self._ready_message(w) for w in here if w != self._worker]
-        return [CancelTimer(_TIMER), *others, *self._finish()]
+        others = [self._ready_message(round, w) for w in here if w != self._worker]
+        return [*others, *self._finish()]
 
-    def _answer(self, round: int, newcomer: int) -> list[Action]:
-        """Announce this worker again to one that has come back since, once."""
-        if self._announced is None or self._announced < round:
-            return []
-        if (round, newcomer) in self._answered:
-            return []
-        self._answered.add((round, newcomer))
-        return [Forget(self._peers[newcomer]), self._ready_message(newcomer)]
+    def _was_ready(self, round: int) -> bool:
+        """Whether this worker was ready in a round it joined in, be it in an earlier life."""
+        return round <= self._announced or (self._round is not None and round < self._round)
 
-    def _ready_message(self, worker: int) -> SendMessage:
-        assert self._announced is not None
-        return SendMessage(self._peers[worker], Message(Kind.READY, self._announced).pack())
+    def _ready_message(self, round: int, worker: int) -> SendMessage:
+        return SendMessage(self._peers[worker], Message(Kind.READY, round).pack())
+
+    def _missing(self) -> set[int]:
+        """Return the newcomers that are not known to be ready."""
+        assert self._round is not None
+        newcomers = set(absences.joining(self._job.absences, self._round))
+        return newcomers - {self._worker} - self._ready[self._round]
 
     def _finish(self) -> list[Action]:
         """Deliver the state once this worker has it and all newcomers are ready."""
-        if self._round is None or not self._has_state:
+        if self._round is None or not self._has_state or self._missing():
             return []
         round = self._round
-        newcomers = set(absences.joining(self._job.absences, round)) - {self._worker}
-        if not newcomers <= self._ready[round]:
-            return []
         del self._ready[round]
         self._round = None
-        return [Deliver(round, self._state)]
+        return [CancelTimer(_TIMER), Deliver(round, self._state)]

@@ -30,13 +30,14 @@ class Kind(IntEnum):
     STATE = 11  # donor to newcomer: n parameters, n values of momentum, float32 little-endian
     READY = 12  # newcomer to all others of round `ticket`: it has the state
     PLANNED = 13  # between workers of a plan: part `count` of a task, `bitmap`, of `tensor`
+    AWAIT = 14  # to a newcomer of round `ticket`: is it ready? READY answers
 
 
 SERVER_KINDS = frozenset({Kind.STAT, Kind.PUSH})
 WORKER_KINDS = frozenset({Kind.STAT_RESULT, Kind.PULL})
 RING_KINDS = frozenset({Kind.PARTIAL_BLOCK, Kind.WHOLE_BLOCK})
 SYNC_KINDS = frozenset({Kind.REPORT, Kind.DECISION, Kind.PARAMETERS})
-JOIN_KINDS = frozenset({Kind.JOIN, Kind.STATE, Kind.READY})
+JOIN_KINDS = frozenset({Kind.JOIN, Kind.STATE, Kind.READY, Kind.AWAIT})
 PLAN_KINDS = frozenset({Kind.PLANNED})
 
 
