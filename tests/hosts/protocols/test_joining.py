@@ -117,7 +117,9 @@ def test_every_worker_ends_whatever_is_lost(data):
     workers, rounds = data.draw(st.integers(2, 4), "workers"), 9
     schedule = []
     for worker in range(1, workers):  # worker 0 stays, so that there is a donor
-        times = sorted(data.draw(st.sets(st.integers(0, rounds - 1), max_size=4), "times"))
+        times = sorted(
+            data.draw(st.sets(st.integers(0, rounds - 1), min_size=2, max_size=4), "times")
+        )
         pairs = zip(times[::2], times[1::2], strict=False)
         schedule += [Absence(worker, first, back) for first, back in pairs]
     group = Group(workers, tuple(schedule))
@@ -145,7 +147,7 @@ def test_every_worker_ends_whatever_is_lost(data):
 
     for worker in data.draw(st.permutations(range(workers)), "order"):
         advance(worker)
-    for lost in data.draw(st.lists(st.booleans(), max_size=60), "lost"):
+    for lost in data.draw(st.lists(st.booleans(), min_size=20, max_size=60), "lost"):
         group.deliver_one(lost)
         go_on()
     for _ in range(4 * rounds):
