@@ -150,12 +150,13 @@ def test_missing_programs_are_named(monkeypatch):
     )
 
 
-def test_a_kill_in_the_middle_of_a_run_leaves_nothing():
+def test_a_kill_in_the_middle_of_a_run_leaves_nothing(tmp_path):
     """No process, no namespace (hence no veth link) and no temporary file is left."""
     code = "import mininet_cases as cases; from gradplane.runner import isolation; "
     code += "isolation.call(cases.stay)"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
-    before = set(os.listdir("/tmp")) | set(os.listdir("/dev/shm"))
+    environment["TMPDIR"] = str(tmp_path)
+    before = set(os.listdir("/dev/shm"))
     victim = subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environment
     )
@@ -171,5 +172,6 @@ def test_a_kill_in_the_middle_of_a_run_leaves_nothing():
     assert not any(name in Path("/proc/self/mountinfo").read_text() for name in namespaces)
     assert "s1-eth" not in subprocess.check_output(["ip", "link"], text=True)
     assert temporary in ("/dev/shm", "/media", "/srv", "/mnt")
-    left = (set(os.listdir("/tmp")) | set(os.listdir("/dev/shm"))) - before
+    left = set(os.listdir("/dev/shm")) - before
     assert not [name for name in left if name.startswith(("tmp", "gradplane", "h1", "s1"))]
+    assert not os.listdir(tmp_path)

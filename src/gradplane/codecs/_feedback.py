@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numba import njit
 
 from gradplane._finite import all_finite
 from gradplane.codecs._base import (
@@ -122,12 +123,18 @@ class ErrorFeedback(Codec):
 
     def _total(self, x: Floats, state: State) -> Floats:
         x = check_float32(x)
-        with np.errstate(over="ignore", invalid="ignore"):
-            total: Floats = x + residual(x, state, "error feedback")
+        total: Floats = np.empty_like(x)
+        _add(x, residual(x, state, "error feedback"), total)
         if not all_finite(total):
             check_vector(x)  # names the index of a value that was not finite from the start
             check_vector(total)
         return total
+
+
+@njit(cache=True, nogil=True)
+def _add(x, y, out):  # type: ignore[no-untyped-def]
+    for i in range(x.size):
+        out[i] = x[i] + y[i]
 
 
 def residual(x: Floats, state: State, user: str) -> Floats:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numba import njit
 
 _TYPES = {f"<i{size}": 1 << (8 * size - 1) for size in (1, 2, 4, 8)}  # and how many are negative
 _LEVEL = 1  # the differences are small or random: more effort gains nothing
@@ -19,15 +20,28 @@ Packed = int | dict[str, str]
 
 def pack(column: npt.NDArray[np.integer[Any]]) -> Packed:
     """Return a column of at least one integer as a JSON value."""
-    if (column == column[0]).all():
+    differences = np.empty(column.size, np.int64)
+    low, high = _subtract(column, differences)
+    if low == high == 0:
         return int(column[0])
-    values = column.astype(np.uint64)
-    values[1:] -= values[:-1].copy()
-    differences = values.view(np.int64)
-    low, high = int(differences.min()), int(differences.max())
+    first = int(differences[0])
+    low, high = min(low, first), max(high, first)
     kind = next(kind for kind, half in _TYPES.items() if -half <= low and high < half)
     data = zlib.compress(differences.astype(kind).tobytes(), _LEVEL)
     return {kind: base64.b64encode(data).decode("ascii")}
+
+
+@njit(cache=True, nogil=True)
+def _subtract(column, differences):  # type: ignore[no-untyped-def]
+    """Set the differences, the first one from 0; return the least and the largest of the others,
+    and 0."""
+    before, low, high = np.int64(column[0]), np.int64(0), np.int64(0)
+    differences[0] = before
+    for i in range(1, column.size):
+        value = np.int64(column[i])
+        step = differences[i] = value - before
+        low, high, before = min(low, step), max(high, step), value
+    return low, high
 
 
 def unpack(packed: Packed, n: int) -> npt.NDArray[np.uint64]:

@@ -173,7 +173,7 @@ class Recorder:
     def __enter__(self) -> "Recorder":
         self._rounds.open()
         for name in (IMPAIRMENTS, ARRIVALS):
-            self._files[name] = (self._folder / name).open("w", encoding="utf-8", buffering=1)
+            self._files[name] = (self._folder / name).open("w", encoding="utf-8")
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -204,6 +204,8 @@ class Recorder:
             del self._open[number, training_round]
             line = merge(records)
             self._rounds.append(number, line)
+            for file in self._files.values():
+                file.flush()  # a round that is in the file has its arrivals there, too
             job.add_round(line)
             self._progress = max(self._progress, job.finished)
             self._lost.clear()
@@ -311,8 +313,11 @@ class _RoundLines:
         return line | values
 
 
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+
+
 def _line(record: Record) -> str:
-    return json.dumps(record, separators=(",", ":")) + "\n"
+    return _encode(record) + "\n"
 
 
 def lost(verdict: str) -> bool:

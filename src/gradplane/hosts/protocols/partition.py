@@ -8,6 +8,7 @@ import numpy.typing as npt
 from gradplane.codecs import Codec
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.protocols.job_codec import reduce_seed
+from gradplane.hosts.protocols.once import Once
 from gradplane.hosts.protocols.results import Floats
 from gradplane.hosts.protocols.switch_states import (
     PARTITION,
@@ -80,7 +81,12 @@ class WorkerPartition:
         if (counts != counts[0]).any():
             count = np.repeat(counts.astype(np.int64), sums.shape[1])[: self.lanes]
         flat = sums.reshape(-1)[: self.lanes]
-        return self._codec.decode_sum(flat, self._x.size, count, _shared(norm), self._seed)
+        return _decode_sum(self._codec, flat, self._x.size, count, _shared(norm), self._seed)
+
+
+@Once
+def _decode_sum(codec: Codec, *arguments: Any) -> Floats:
+    return codec.decode_sum(*arguments)
 
 
 def _shared(norm: int) -> Floats:

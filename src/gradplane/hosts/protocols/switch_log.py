@@ -9,8 +9,9 @@ import numpy.typing as npt
 
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.digest import digest
-from gradplane.hosts.packed_columns import pack
+from gradplane.hosts.packed_columns import Packed, pack
 from gradplane.hosts.protocols.actions import Record
+from gradplane.hosts.protocols.once import Once
 from gradplane.hosts.protocols.partition import WorkerPartition
 from gradplane.hosts.protocols.switch_packets import BITMAP, NUMBER, WORKERS, Results
 from gradplane.hosts.protocols.switch_reduce import SwitchReduce
@@ -32,13 +33,12 @@ class SwitchLog:
         if not len(table):
             return
         lost = table["count"] == 0
-        digests = np.where(lost, np.uint64(0), _digests(reduce.sums))
         place = {"ticket": reduce.ticket, "first": reduce.first, "slots": self._job.slots}
         place |= {"chunks": len(table)}
         columns = {name: table[name] for name in ("count", "bitmap", "attempts", "notices")}
-        columns |= {"digest": digests, "at": np.where(lost, at, table["at"])}
-        columns |= {"sent": table["sent_at"]}
+        columns |= {"at": np.where(lost, at, table["at"]), "sent": table["sent_at"]}
         packed = {name: pack(column) for name, column in columns.items()}
+        packed["digest"] = _packed_digests(reduce.sums, lost)
         yield Record("arrivals", self._who | place | packed)
         for index in np.flatnonzero(lost).tolist():
             slot, round = self._slot(reduce.first + index)
@@ -101,11 +101,13 @@ class SwitchLog:
         return number % self._job.slots, number // self._job.slots + 1
 
 
-def _digests(sums: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
-    """Return the first eight bytes of each row's SHA-256, as a number: uint64[chunks]."""
+@Once
+def _packed_digests(sums: npt.NDArray[Any], lost: npt.NDArray[np.bool_]) -> Packed:
+    """Return the column of the first eight bytes of each row's SHA-256, 0 where it is lost."""
     size, data = sums[0].nbytes, memoryview(sums.data).cast("B")
     hashed = [hashlib.sha256(data[at : at + size]).digest() for at in range(0, len(data), size)]
-    return np.frombuffer(b"".join(hashed), ">u8")[:: hashlib.sha256().digest_size // 8]
+    numbers = np.frombuffer(b"".join(hashed), ">u8")[:: hashlib.sha256().digest_size // 8]
+    return pack(np.where(lost, np.uint64(0), numbers))
 
 
 def _hex(bitmap: int) -> str:

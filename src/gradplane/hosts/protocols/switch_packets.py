@@ -23,6 +23,7 @@ _MALFORMED, _OTHER_JOB, _NO_RESULT, _NO_SLOT, _COUNT = range(-1, -6, -1)
 _NORM_RESULT, _INDICES, _SUMS = int(Type.NORM_RESULT), int(Type.INDICES), int(Type.SUMS)
 _STRAGGLER, _PARTIAL, _STATUS = int(Type.STRAGGLER), int(Type.PARTIAL), int(Type.STATUS)
 _HEADER, _SUMS_SIZE, _VERSION = HEADER_SIZE, aggregation.SUMS_SIZE, aggregation.VERSION
+_SLOT_AT, _ROUND_AT = aggregation.SLOT_AT, aggregation.ROUND_AT
 _TYPES, _ANSWER = int(max(Type)), aggregation.STATUS_ANSWER
 
 
@@ -76,14 +77,7 @@ class SwitchPackets:
         count = -(-codes.size // lanes)
         packets = np.empty((count, HEADER_SIZE + lanes // 2), np.uint8)
         template = self._header(Type.INDICES, first, norm, 0)
-        packets[:, :HEADER_SIZE] = np.frombuffer(template, np.uint8)
-        numbers = np.arange(first, first + count)
-        for offset, values, width in (
-            (aggregation.SLOT_AT, numbers % job.slots, 2),
-            (aggregation.ROUND_AT, numbers // job.slots + 1, 4),
-        ):
-            column = values.astype(f">u{width}").view(np.uint8).reshape(-1, width)
-            packets[:, offset : offset + width] = column
+        _head(np.frombuffer(template, np.uint8), first, job.slots, packets)
         _pack(codes, packets)
         return packets
 
@@ -117,6 +111,20 @@ class SwitchPackets:
             Results(Type(int(kinds[a])), parsed[a:b], data[a:b])
             for a, b in zip(edges, edges[1:], strict=False)
         ]
+
+
+@njit(cache=True, nogil=True)
+def _head(template, first, slots, packets):  # type: ignore[no-untyped-def]
+    """Write the headers of chunks `first` and up, which are equal but for slot and round."""
+    for row in range(len(packets)):
+        number = first + row
+        slot, round = number % slots, number // slots + 1
+        header = packets[row, :_HEADER]
+        header[:] = template
+        for i in range(2):
+            header[_SLOT_AT + i] = slot >> (8 - 8 * i) & 0xFF
+        for i in range(4):
+            header[_ROUND_AT + i] = round >> (24 - 8 * i) & 0xFF
 
 
 @njit(cache=True, nogil=True)

@@ -9,6 +9,7 @@ from gradplane.hosts.config import JobConfig
 from gradplane.hosts.digest import digest
 from gradplane.hosts.protocols import chunk_table
 from gradplane.hosts.protocols.chunk_table import Ints, Table
+from gradplane.hosts.protocols.once import Once
 from gradplane.hosts.protocols.partition import WorkerPartition
 from gradplane.hosts.protocols.results import Floats, Reduced
 from gradplane.hosts.protocols.switch_states import PartitionState
@@ -80,8 +81,11 @@ class SwitchReduce:
             missed=int((counts == 0).sum()),
             gradient=digest(self.vector),
             codes=digest(*(part.codes for part in self.parts)),
-            sums=digest(*flat),
+            sums=_digest(*flat),
         )
+
+
+_digest = Once(digest)
 
 
 def _joined(pieces: list[Floats]) -> Floats:

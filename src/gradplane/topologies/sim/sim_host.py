@@ -123,13 +123,20 @@ class SimEnvironment:
 
     def record(self, kind: str, **fields: Any) -> None:
         """Pass on a record as a log file would hold it, converted to JSON's kinds of values."""
-        self._on_record({"kind": kind} | {name: _plain(value) for name, value in fields.items()})
+        for name, value in fields.items():
+            if not _is_plain(value):
+                fields[name] = json.loads(_ENCODER.encode(value))
+        self._on_record({"kind": kind, **fields})
 
 
-def _plain(value: Any) -> Any:
-    """Return a value as it is after it was written as JSON and read again."""
-    return value if type(value) in _SAME else json.loads(_ENCODER.encode(value))
+def _is_plain(value: Any) -> bool:
+    """Whether a value would be the same after it was written as JSON and read again."""
+    if type(value) is list:
+        return all(map(_is_plain, value))
+    if type(value) is dict:
+        return all(type(key) is str and _is_plain(item) for key, item in value.items())
+    return type(value) in _SAME
 
 
-_SAME = (int, str, float, bool, type(None))
+_SAME = {int, str, float, bool, type(None)}
 _ENCODER = json.JSONEncoder(default=lambda value: value.tolist())  # NumPy's
