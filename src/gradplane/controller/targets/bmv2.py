@@ -116,12 +116,13 @@ def _version(path: str) -> tuple[int, ...]:
 
 @cache
 def _has_thrift(path: str) -> bool:
-    """Return whether the switch has a Thrift server, as its list of options says."""
+    """Return whether the switch has a Thrift server: unless its list of options lacks the port."""
     try:
         said = subprocess.run([path, "--help"], capture_output=True, text=True, timeout=30)
     except (OSError, subprocess.TimeoutExpired):
-        return False
-    return "--thrift-port" in said.stdout + said.stderr
+        return True
+    options = said.stdout + said.stderr
+    return "--no-p4" not in options or "--thrift-port" in options
 
 
 def _p4c(program: LoadableProgram) -> tuple[bytes, bytes]:
