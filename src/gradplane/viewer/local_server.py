@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import secrets
 import socket
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from starlette.routing import BaseRoute
@@ -21,10 +22,16 @@ class ServerError(Exception):
 class LocalServer:
     """Serves routes at `url`. run() returns after stop() or Ctrl-C; one use.
 
-    port: 0 for a free one. Raises ServerError where the port is taken, or the extra is missing.
+    port: 0 for a free one. lifespan: Starlette's, entered while it serves. Raises ServerError where
+    the port is taken, or the extra is missing.
     """
 
-    def __init__(self, routes: Sequence[BaseRoute], port: int = 0) -> None:
+    def __init__(
+        self,
+        routes: Sequence[BaseRoute],
+        port: int = 0,
+        lifespan: Callable[[Any], AbstractAsyncContextManager[None]] | None = None,
+    ) -> None:
         try:
             import uvicorn
             from starlette.applications import Starlette
@@ -43,6 +50,7 @@ class LocalServer:
         app = Starlette(
             routes=[Mount(f"/{token}", routes=list(routes)), Route("/{rest:path}", refuse)],
             middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=_NAMES)],
+            lifespan=lifespan,
         )
         self._socket = socket.socket()
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
