@@ -1,4 +1,4 @@
-"""p4/tos_compress.p4 against its rules as plain Python with the codec (tos_switch.py)."""
+"""tos_compress.p4 and tos_compress_tna.p4 against their rules as plain Python (tos_switch.py)."""
 
 import functools
 import shutil
@@ -35,15 +35,22 @@ from tos_switch import (
 from gradplane import codecs
 from gradplane.switch import Switch
 
-ENGINES = ("jit", "interpreter")
+SWITCHES = {
+    "jit": ("jit", "v1model"),
+    "interpreter": ("interpreter", "v1model"),
+    "passes": ("jit", "bmv2"),
+    "tna": ("jit", "tna"),
+    "tna interpreter": ("interpreter", "tna"),
+}
+PROGRAMS = ("jit", "tna")
+ENGINES = (*PROGRAMS, "interpreter", "tna interpreter")
 HEADER = bytes(range(16))
 COMPRESSING = [address for address, k in BOUNDS.items() if k in (6, 8, 10)]
 
 
 @functools.cache
 def edge(engine: str) -> TosSwitch:
-    """A switch with that engine; "passes": with the program as BMv2 runs it."""
-    return TosSwitch("jit" if engine == "passes" else engine, in_passes=engine == "passes")
+    return TosSwitch(*SWITCHES[engine])
 
 
 def check(port: int, frame: bytes, engine: str = "jit") -> bytes | None:
