@@ -399,7 +399,7 @@ control TosIngress(inout headers_t hdr, inout metadata_t meta,
     // -- a packet that arrives -------------------------------------------------------------------
 
     action measure() {
-        meta.difference = hdr.ipv4.total_length - hdr.udp.length;
+        meta.difference = hdr.ipv4.total_length |-| hdr.udp.length;
         meta.excess = hdr.udp.length |-| (UDP_BYTES + MAX_PAYLOAD_BYTES);
         meta.payload = hdr.udp.length |-| UDP_BYTES;
         meta.excess_values = hdr.shim.count |-| (MAX_WORDS - MESSAGE_WORDS);
