@@ -1,4 +1,4 @@
-"""tos_compress.p4 and tos_compress_tna.p4 on the embedded switch, and their rules as plain Python."""
+"""tos_compress.p4, tos_compress_tna.p4 on the embedded switch; their rules as plain Python."""
 
 import functools
 import struct
