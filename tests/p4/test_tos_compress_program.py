@@ -382,6 +382,46 @@ def test_damaged_packets(engine, way, port, n, udp_port, changes, fix, noise) ->
     check(port, mutated(frame, changes, fix), engine)
 
 
+# -- between the passes of the program for Tofino ------------------------------------------------
+
+RECIRCULATION_PORT = 6
+CARRIED = ">BHHBHHHHHI"  # carried_t
+TAKE_WORDS, TAKE_BURSTS, GIVE_BURSTS, GIVE_WORDS, GIVE_BACK = range(1, 6)
+
+
+def between_passes(mode: int, serial: int, left: int = 1) -> bytes:
+    """Return a packet of 16 values that has been through some passes; FABRIC[0] is its port."""
+    flags = 1 << 15 | FABRIC[0]  # first
+    carried = struct.pack(CARRIED, mode << 4, flags, HOSTS[0], 0, 16, left, 0, 0,
+                          0, serial)  # fmt: skip
+    frame = Datagram(b"").frame()
+    return carried + frame + struct.pack(">HBB", 16, 10, 0) + bytes(64)
+
+
+@pytest.mark.parametrize("engine", ["tna", "tna interpreter"])
+@pytest.mark.parametrize("mode", [GIVE_BURSTS, GIVE_WORDS, GIVE_BACK])
+def test_a_packet_whose_row_went_to_another_is_lost(engine: str, mode: int) -> None:
+    """It gets none of the other's values."""
+    edge = TosSwitch(*SWITCHES[engine])
+    assert edge.send(HOSTS[0], Datagram(FLOATS).frame()) is not None  # the first one: row 1
+    before = edge.switch.counter("overtaken").read(0)[0]
+    assert edge.send(RECIRCULATION_PORT, between_passes(mode, serial=1)) is not None
+    for serial in (2, 256, 257):
+        assert edge.send(RECIRCULATION_PORT, between_passes(mode, serial)) is None
+    assert edge.switch.counter("overtaken").read(0)[0] - before == 3
+
+
+def test_rows_are_used_again() -> None:
+    edge = TosSwitch("jit", "tna")
+    frames = [Datagram(packed(gradients(20, seed=n))).frame() for n in range(3 * 256 // 2)]
+    for frame in frames:
+        out = edge.send(HOSTS[0], frame)
+        assert out == expected(HOSTS[0], frame)[0] and out is not None
+        restored = back(out[1])
+        assert edge.send(FABRIC[0], restored) == expected(FABRIC[0], restored)[0]
+    assert edge.switch.counter("overtaken").read(0)[0] == 0
+
+
 # -- the control plane --------------------------------------------------------------------------
 
 

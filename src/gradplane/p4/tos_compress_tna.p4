@@ -16,7 +16,11 @@
 // Ingress does not know a packet's length, so the egress of the first pass compares it.
 
 #include <core.p4>
+#if __TARGET_TOFINO__ == 1
+#include <tna.p4>
+#else
 #include <t2na.p4>
+#endif
 
 #include "include/headers.p4"
 
@@ -39,7 +43,11 @@ const bit<8> FLAG_LITTLE_ENDIAN = 1;
 const bit<8> FLAG_MESSAGE = 2;
 
 // The recirculation port of the pipe that has the values.
+#if __TARGET_TOFINO__ == 1
+const PortId_t RECIRCULATION_PORT = 68;
+#else
 const PortId_t RECIRCULATION_PORT = 6;
+#endif
 
 // ToS without the ECN bits.
 const bit<6> MARKED = 0x28 >> 2;
