@@ -174,13 +174,14 @@ def test_counters_of_frame_sizes_and_of_single_values(server):
     counters["TosEgress.decompressed_sizes"].write(110, 2, 0)
     counters["TosIngress.malformed"].write(0, 1, 0)
     counters["TosIngress.tags"].write(4, 4, 0)
+    counters["TosIngress.overtaken"].write(0, 3, 0)
     for value in range(8):
         for tag in range(4):
             counters[f"TosIngress.value{value}.tags"].write(tag, tag + value, 0)
     found = statistics(read_counters(server.address))
     assert (found["compressed"]["packets"], found["compressed"]["bytes"]) == (2, 244)
     assert found["decompressed"] == {"packets": 3, "bytes": 300}
-    assert found["malformed"] == 1
+    assert (found["malformed"], found["overtaken"]) == (1, 3)
     assert found["tags"] == {"0": 28, "8": 36, "16": 44, "32": 52}
 
 

@@ -406,20 +406,29 @@ def test_a_packet_whose_row_went_to_another_is_lost(engine: str, mode: int) -> N
     assert edge.send(HOSTS[0], Datagram(FLOATS).frame()) is not None  # the first one: row 1
     before = edge.switch.counter("overtaken").read(0)[0]
     assert edge.send(RECIRCULATION_PORT, between_passes(mode, serial=1)) is not None
-    for serial in (2, 256, 257):
+    for serial in (2, 512, 513):
         assert edge.send(RECIRCULATION_PORT, between_passes(mode, serial)) is None
     assert edge.switch.counter("overtaken").read(0)[0] - before == 3
 
 
 def test_rows_are_used_again() -> None:
     edge = TosSwitch("jit", "tna")
-    frames = [Datagram(packed(gradients(20, seed=n))).frame() for n in range(3 * 256 // 2)]
+    frames = [Datagram(packed(gradients(20, seed=n))).frame() for n in range(300)]
     for frame in frames:
         out = edge.send(HOSTS[0], frame)
         assert out == expected(HOSTS[0], frame)[0] and out is not None
         restored = back(out[1])
         assert edge.send(FABRIC[0], restored) == expected(FABRIC[0], restored)[0]
     assert edge.switch.counter("overtaken").read(0)[0] == 0
+
+
+@pytest.mark.parametrize("engine", ["tna", "tna interpreter"])
+def test_packets_of_all_pipes_are_compressed_in_the_first(engine: str) -> None:
+    edge = TosSwitch(*SWITCHES[engine])
+    sent = Datagram(FLOATS).frame()
+    for pipe in (1, 2, 3):
+        edge.switch.table("host_ports").add({"port": pipe << 7 | 1}, "host")
+        assert edge.send(pipe << 7 | 1, sent) == expected(HOSTS[0], sent)[0]
 
 
 # -- the control plane --------------------------------------------------------------------------

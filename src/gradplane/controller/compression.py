@@ -163,7 +163,8 @@ def statistics(counters: Counters) -> dict[str, Any]:
     packets and bytes (from the Ethernet header on) that were compressed, bytes after that; the same
     for decompressed packets, in compressed form; marked packets that passed uncompressed, by
     reason; values of each tag class by their bits, and the ratio of all values' bytes before and
-    after.
+    after. On Tofino also, if there are any, the packets that were lost because too many others were
+    between their passes.
     """
     tags = [_packets(counters, "tags", index) for index in range(_TAG_VECTORS + 1)]
     plain = 4 * sum(tags[:_TAG_VECTORS])
@@ -173,6 +174,7 @@ def statistics(counters: Counters) -> dict[str, Any]:
     before = _traffic(counters, "compressed")
     after = before["bytes"] - plain + packed + _SHIM_BYTES * before["packets"]
     passed = {name: _packets(counters, "passed", i) for i, name in enumerate(REASONS)}
+    overtaken = _packets(counters, "overtaken", 0)
     return {
         "compressed": before | {"bytes_after": after},
         "decompressed": _traffic(counters, "decompressed"),
@@ -180,6 +182,7 @@ def statistics(counters: Counters) -> dict[str, Any]:
         "malformed": _packets(counters, "malformed", 0),
         "tags": {str(bits): count for bits, count in zip(TAG_BITS, tags, strict=False)},
         "ratio": plain / packed if packed else None,
+        **({"overtaken": overtaken} if overtaken else {}),
     }
 
 

@@ -28,8 +28,10 @@
 #define MAX_WORDS 368
 #define MESSAGE_WORDS 4
 
-// Packets between their passes, and the bursts of each: 46, in a power of two.
-#define ROW_BITS 8
+// Packets between their passes, as many as fit the chip, and the bursts of each: 46.
+#ifndef ROW_BITS
+#define ROW_BITS 9
+#endif
 #define BURST_BITS 6
 #define CELLS (1 << (ROW_BITS + BURST_BITS))
 
