@@ -14,9 +14,12 @@ from controller_cases import (
 )
 
 from gradplane.controller import (
+    Bound,
     Capacity,
+    Compression,
     Controller,
     ControllerError,
+    Format,
     RequestError,
     Route,
     Setup,
@@ -24,7 +27,9 @@ from gradplane.controller import (
     configure,
     events,
     read_counters,
+    set_bound,
 )
+from gradplane.controller.compression import statistics
 from gradplane.hosts.wire.aggregation import Header, Type, norm_bits, pack_indices, unpack_sums
 from gradplane.switch.bfruntime.server import BfRuntimeServer
 from gradplane.switch.compiler import compile_program
@@ -164,3 +169,24 @@ def test_tables_of_two_codes_give_the_same_sums():
     expected = np.array(TABLE)[codes].sum(axis=0)
     for _, frame in out:
         assert (unpack_sums(frame[14 + 20 + 8 + 24 :], 8) == expected).all()
+
+
+def test_compression_is_configured_and_counted():
+    """The names that tos_compress_tna.p4 shares with tos_compress.p4 are no paths in it."""
+    tos = THC_TNA.with_name("tos_compress_tna.p4")
+    server = Server(BfRuntimeServer)
+    server.device.load(compile_program(tos))
+    plan = Compression((1, 2), (Bound("10.0.0.1", 32, 10),), (Format(21000, 16),))
+    setup = Setup("10.0.0.254", "00:00:00:00:00:fe", [ROUTE], [], plan)
+    with server as running:
+        configure(running.address, pipeline_of(tos), setup, **TOFINO)
+        set_bound(running.address, "10.0.0.1", 32, 8, **TOFINO)
+        for table in ("TosIngress.host_ports", "TosEgress.to_host_ports"):
+            assert running.entries(table) == {(1,): (0, ()), (2,): (0, ())}
+        assert running.entries("TosEgress.bounds") == {(0x0A000001,): (0, (8,))}
+        assert running.entries("TosEgress.formats")[(21000,)] == (0, (16, 0))
+        running.state.counters["TosEgress.compressed_sizes"].write(122, 2, 0)
+        running.state.counters["TosIngress.value3.tags"].write(1, 5, 0)
+        found = statistics(read_counters(running.address, **TOFINO))
+    assert (found["compressed"]["packets"], found["compressed"]["bytes"]) == (2, 244)
+    assert found["tags"]["8"] == 5

@@ -1,4 +1,5 @@
-"""The configuration of compression on an edge switch, and its counters, with p4/tos_compress.p4."""
+"""The configuration of compression on an edge switch, and its counters, with p4/tos_compress.p4 and
+p4/tos_compress_tna.p4."""
 
 import re
 
@@ -20,6 +21,7 @@ from gradplane.controller import (
 from gradplane.controller.compression import REASONS, statistics
 
 TOS = THC.parent / "tos_compress.p4"
+TOS_TNA = TOS.with_name("tos_compress_tna.p4")
 H1, H2 = 0x0A000001, 0x0A000002
 ROUTE = Route("10.0.0.1", 32, 1, "00:00:00:00:00:01")
 PLAN = Compression(
@@ -34,12 +36,18 @@ def tos():
     return pipeline_of(TOS)
 
 
+@pytest.fixture(scope="module", params=[TOS, TOS_TNA], ids=lambda path: path.stem)
+def either(request):
+    """Provide both programs, which have the same tables."""
+    return pipeline_of(request.param)
+
+
 def setup(plan=PLAN):
     return Setup("10.0.0.254", "00:00:00:00:00:fe", [ROUTE], [], plan)
 
 
-def test_an_edge_switch_gets_everything(server, tos):
-    configure(server.address, tos, setup())
+def test_an_edge_switch_gets_everything(server, either):
+    configure(server.address, either, setup())
     assert server.entries("TosIngress.routes") == {(H1,): (0, (1, 1))}
     for table in ("TosIngress.host_ports", "TosEgress.to_host_ports"):
         assert server.entries(table) == {(1,): (0, ()), (2,): (0, ())}
@@ -52,21 +60,21 @@ def test_an_edge_switch_gets_everything(server, tos):
     assert (18257,) not in formats  # the program knows that port by itself
 
 
-def test_a_core_switch_only_forwards(server, tos):
-    configure(server.address, tos, setup(Compression()))
+def test_a_core_switch_only_forwards(server, either):
+    configure(server.address, either, setup(Compression()))
     assert server.entries("TosIngress.routes") == {(H1,): (0, (1, 1))}
     assert server.entries("TosIngress.host_ports") == {}
 
 
-def test_a_second_plan_leaves_nothing_of_the_first(server, tos):
-    configure(server.address, tos, setup())
-    configure(server.address, tos, setup(Compression((3,), (Bound("10.0.0.2", 32, 8),))))
+def test_a_second_plan_leaves_nothing_of_the_first(server, either):
+    configure(server.address, either, setup())
+    configure(server.address, either, setup(Compression((3,), (Bound("10.0.0.2", 32, 8),))))
     assert server.entries("TosIngress.host_ports") == {(3,): (0, ())}
     assert server.entries("TosEgress.bounds") == {(H2,): (0, (8,))}
 
 
-def test_bounds_change_while_it_runs(server, tos):
-    configure(server.address, tos, setup())
+def test_bounds_change_while_it_runs(server, either):
+    configure(server.address, either, setup())
     state = server.state
     set_bound(server.address, "10.0.0.1", 32, 8)
     set_bound(server.address, "10.0.0.2", 32, 6)
@@ -157,11 +165,32 @@ def test_counters_are_named(server, tos):
     }
 
 
+def test_counters_of_frame_sizes_and_of_single_values(server):
+    """The program for Tofino counts frames by size, and the classes at each of eight values."""
+    configure(server.address, pipeline_of(TOS_TNA), setup())
+    counters = server.state.counters
+    counters["TosEgress.compressed_sizes"].write(122, 2, 0)
+    counters["TosEgress.decompressed_sizes"].write(80, 1, 0)
+    counters["TosEgress.decompressed_sizes"].write(110, 2, 0)
+    counters["TosIngress.malformed"].write(0, 1, 0)
+    counters["TosIngress.tags"].write(4, 4, 0)
+    counters["TosIngress.overtaken"].write(0, 3, 0)
+    for value in range(8):
+        for tag in range(4):
+            counters[f"TosIngress.value{value}.tags"].write(tag, tag + value, 0)
+    found = statistics(read_counters(server.address))
+    assert (found["compressed"]["packets"], found["compressed"]["bytes"]) == (2, 244)
+    assert found["decompressed"] == {"packets": 3, "bytes": 300}
+    assert (found["malformed"], found["overtaken"]) == (1, 3)
+    assert found["tags"] == {"0": 28, "8": 36, "16": 44, "32": 52}
+
+
 def test_a_switch_that_compressed_nothing_has_no_ratio():
     assert statistics({})["ratio"] is None
 
 
-def test_the_reasons_are_the_programs():
-    """The constants of p4/tos_compress.p4, in its order."""
-    constants = re.findall(r"const reason_t \w+ = (\d+);", TOS.read_text())
+@pytest.mark.parametrize("program", [TOS, TOS_TNA])
+def test_the_reasons_are_the_programs(program):
+    """The constants, in the programs' order."""
+    constants = re.findall(r"const reason_t \w+ = (\d+);", program.read_text())
     assert [int(number) for number in constants] == list(range(len(REASONS)))

@@ -177,6 +177,25 @@ def test_programs_for_another_chip_or_architecture_are_refused() -> None:
         fit(compile_program(v1model, folders), CHIPS["tofino"])
 
 
+SHIPPED = Path(__file__).parents[2] / "p4"
+
+
+@pytest.mark.parametrize(
+    ("name", "defines", "chip", "stages", "fits"),
+    [
+        ("thc_tna.p4", {"CODES_A_LOOKUP": "2"}, "tofino2", 19, True),
+        ("tos_compress_tna.p4", {}, "tofino2", 19, True),
+        ("tos_compress_tna.p4", {}, "tofino", 19, False),
+    ],
+)
+def test_the_shipped_programs(name, defines, chip, stages, fits) -> None:
+    """The numbers are in docs/tofino.md."""
+    number = str(list(CHIPS).index(chip) + 1)
+    compiled = compile_program(SHIPPED / name, defines={"__TARGET_TOFINO__": number, **defines})
+    found = fit(compiled, CHIPS[chip], name)
+    assert (found.pipelines[0].stages, found.fits) == (stages, fits)
+
+
 def test_the_command(tmp_path: Path) -> None:
     runner = CliRunner()
     out = tmp_path / "fit.html"

@@ -1,4 +1,4 @@
-"""p4/tos_compress.p4 against its rules as plain Python with the codec (tos_switch.py)."""
+"""tos_compress.p4 and tos_compress_tna.p4 against their rules as plain Python (tos_switch.py)."""
 
 import functools
 import shutil
@@ -35,15 +35,22 @@ from tos_switch import (
 from gradplane import codecs
 from gradplane.switch import Switch
 
-ENGINES = ("jit", "interpreter")
+SWITCHES = {
+    "jit": ("jit", "v1model"),
+    "interpreter": ("interpreter", "v1model"),
+    "passes": ("jit", "bmv2"),
+    "tna": ("jit", "tna"),
+    "tna interpreter": ("interpreter", "tna"),
+}
+PROGRAMS = ("jit", "tna")
+ENGINES = (*PROGRAMS, "interpreter", "tna interpreter")
 HEADER = bytes(range(16))
 COMPRESSING = [address for address, k in BOUNDS.items() if k in (6, 8, 10)]
 
 
 @functools.cache
 def edge(engine: str) -> TosSwitch:
-    """A switch with that engine; "passes": with the program as BMv2 runs it."""
-    return TosSwitch("jit" if engine == "passes" else engine, in_passes=engine == "passes")
+    return TosSwitch(*SWITCHES[engine])
 
 
 def check(port: int, frame: bytes, engine: str = "jit") -> bytes | None:
@@ -111,8 +118,9 @@ def test_any_values(engine, values, repeat, port, to, tos, checked, trailer) -> 
         assert restored[15] == tos
 
 
+@pytest.mark.parametrize("engine", PROGRAMS)
 @pytest.mark.parametrize("bound", [6, 8, 10])
-def test_every_number_of_values(bound: int) -> None:
+def test_every_number_of_values(engine: str, bound: int) -> None:
     """Each format is tried with last bursts of every length."""
     codec = codecs.get("inceptionn", bound=bound)
     formats = [(PLAIN_PORT, (0, 0)), *((p, f) for p, f in FORMATS.items() if f[0] != 8)]
@@ -120,7 +128,7 @@ def test_every_number_of_values(bound: int) -> None:
         port, (header, little) = formats[n // 8 % len(formats)]
         x = gradients(n, seed=n)
         sent = Datagram(HEADER[:header] + packed(x, little), f"10.0.1.{bound}", port).frame()
-        out = check(HOSTS[0], sent)
+        out = check(HOSTS[0], sent, engine)
         assert out is not None
         bursts = codec.encode(x)[0]
         if 4 + len(bursts) >= 4 * n:
@@ -128,7 +136,7 @@ def test_every_number_of_values(bound: int) -> None:
             continue
         shim = struct.pack(">HBB", n, bound, little | header >> 3)
         assert out[OVERHEAD:] == shim + HEADER[:header] + bursts
-        restored = check(FABRIC[0], back(out))
+        restored = check(FABRIC[0], back(out), engine)
         assert restored is not None and len(restored) == len(sent)
         assert restored[OVERHEAD:] == HEADER[:header] + packed(codec.decode(bursts, n), little)
 
@@ -148,11 +156,12 @@ def test_in_passes(n: int, scale: float) -> None:
     assert edge("passes").most_passes <= 3
 
 
-def test_scapy_finds_lengths_and_checksums_right() -> None:
+@pytest.mark.parametrize("engine", PROGRAMS)
+def test_scapy_finds_lengths_and_checksums_right(engine: str) -> None:
     sent = Ether() / IP(src=NEAR, dst=FAR, tos=MARK) / UDP(sport=5, dport=7) / packed(gradients(61))
-    out = check(HOSTS[0], bytes(sent))
+    out = check(HOSTS[0], bytes(sent), engine)
     assert out is not None
-    restored = check(FABRIC[0], back(out))
+    restored = check(FABRIC[0], back(out), engine)
     assert restored is not None
     for frame, tos, length in ((out, COMPRESSED, len(out)), (restored, MARK, len(sent))):
         packet = Ether(frame)
@@ -163,20 +172,21 @@ def test_scapy_finds_lengths_and_checksums_right() -> None:
         assert bytes(again) == frame
 
 
-def test_a_udp_checksum_that_would_be_zero_is_all_ones() -> None:
+@pytest.mark.parametrize("engine", PROGRAMS)
+def test_a_udp_checksum_that_would_be_zero_is_all_ones(engine: str) -> None:
     """The reverse holds too: no checksum stays none."""
     seen = set()
     x = gradients(16)
     for number in range(200000):
         x[0] = np.float32(2 + number * 2**-12)
         frame = Datagram(packed(x)).frame()
-        out = edge("jit").send(HOSTS[0], frame)
+        out = edge(engine).send(HOSTS[0], frame)
         assert out is not None
         seen.add(out[1][40:42])
         if b"\xff\xff" in seen:
             break
     assert b"\xff\xff" in seen and b"\0\0" not in seen
-    out = edge("jit").send(HOSTS[0], Datagram(packed(x), udp_checksum=0).frame())
+    out = edge(engine).send(HOSTS[0], Datagram(packed(x), udp_checksum=0).frame())
     assert out is not None and out[1][40:42] == b"\0\0"
 
 
@@ -226,15 +236,17 @@ def test_passed_as_it_is_and_counted(engine: str, sent: Datagram, reason: str | 
     assert (out, {reason: 1} if reason else {}) == expected(HOSTS[0], frame)
 
 
+@pytest.mark.parametrize("engine", PROGRAMS)
 @pytest.mark.parametrize("port", FABRIC)
-def test_marked_packets_from_elsewhere_are_forwarded(port: int) -> None:
+def test_marked_packets_from_elsewhere_are_forwarded(engine: str, port: int) -> None:
     frame = Datagram(FLOATS).frame()
-    assert check(port, frame) == bytes.fromhex("000000000003") + frame[6:]
+    assert check(port, frame, engine) == bytes.fromhex("000000000003") + frame[6:]
 
 
-def test_a_core_switch_only_forwards() -> None:
+@pytest.mark.parametrize("engine", PROGRAMS)
+def test_a_core_switch_only_forwards(engine: str) -> None:
     """It forwards the compressed packet too, though it parses it."""
-    core = Switch(program())
+    core = Switch(program(SWITCHES[engine][1]))
     core.table("routes").add({"dst_addr": ("10.0.0.0", 8)}, "forward", {"mac": 3, "port": 3})
     marked = Datagram(FLOATS).frame()
     compressed = check(HOSTS[0], marked)
@@ -243,8 +255,9 @@ def test_a_core_switch_only_forwards() -> None:
         assert core.process(1, frame) == [(3, bytes.fromhex("000000000003") + frame[6:])]
 
 
-def test_frames_that_are_not_ipv4_go_by_address() -> None:
-    switch = Switch(program())
+@pytest.mark.parametrize("engine", PROGRAMS)
+def test_frames_that_are_not_ipv4_go_by_address(engine: str) -> None:
+    switch = Switch(program(SWITCHES[engine][1]))
     station = {"dst_addr": "02:00:00:00:00:02"}
     switch.table("stations").add(station, "switch_to", {"port": 2})
     switch.table("stations").add({"dst_addr": "ff:ff:ff:ff:ff:ff"}, "flood", {"group": 1})
@@ -297,14 +310,16 @@ def test_malformed_packets_are_dropped_and_counted(engine: str, how: str) -> Non
     assert expected(FABRIC[0], frame) == (None, {"malformed": 1})
 
 
+@pytest.mark.parametrize("engine", PROGRAMS)
 @pytest.mark.parametrize(
     "lies", [{"udp_length": 90}, {"total_length": 100}, {"total_length": 999}, {"ip_checksum": 1}]
 )
-def test_lying_lengths_are_malformed(lies: dict) -> None:
-    assert check(FABRIC[0], Datagram(whole_payload(), NEAR, tos=COMPRESSED, **lies).frame()) is None
+def test_lying_lengths_are_malformed(engine: str, lies: dict) -> None:
+    frame = Datagram(whole_payload(), NEAR, tos=COMPRESSED, **lies).frame()
+    assert check(FABRIC[0], frame, engine) is None
 
 
-@pytest.mark.parametrize("engine", ["jit", "passes"])
+@pytest.mark.parametrize("engine", [*PROGRAMS, "passes"])
 def test_the_most_values_and_the_least_bytes(engine: str) -> None:
     """A packet of 368 zeros grows elevenfold."""
     for header, flags in ((b"", 0), (HEADER, 3)):
@@ -319,7 +334,7 @@ def test_the_longest_bursts() -> None:
     values = packed(gradients(MAX_WORDS, scale=100))
     bursts = b"".join(b"\xff\xff" + values[i : i + 32] for i in range(0, len(values), 32))
     payload = struct.pack(">HBB", MAX_WORDS, 6, 0) + bursts
-    for engine in ("jit", "interpreter", "passes"):
+    for engine in (*ENGINES, "passes"):
         out = check(FABRIC[0], Datagram(payload, NEAR, tos=COMPRESSED).frame(), engine)
         assert out is not None and out[OVERHEAD:] == values
 
@@ -367,11 +382,61 @@ def test_damaged_packets(engine, way, port, n, udp_port, changes, fix, noise) ->
     check(port, mutated(frame, changes, fix), engine)
 
 
+# -- between the passes of the program for Tofino ------------------------------------------------
+
+RECIRCULATION_PORT = 6
+CARRIED = ">BHHBHHHHHI"  # carried_t
+TAKE_WORDS, TAKE_BURSTS, GIVE_BURSTS, GIVE_WORDS, GIVE_BACK = range(1, 6)
+
+
+def between_passes(mode: int, serial: int, left: int = 1) -> bytes:
+    """Return a packet of 16 values that has been through some passes; FABRIC[0] is its port."""
+    flags = 1 << 15 | FABRIC[0]  # first
+    carried = struct.pack(CARRIED, mode << 4, flags, HOSTS[0], 0, 16, left, 0, 0,
+                          0, serial)  # fmt: skip
+    frame = Datagram(b"").frame()
+    return carried + frame + struct.pack(">HBB", 16, 10, 0) + bytes(64)
+
+
+@pytest.mark.parametrize("engine", ["tna", "tna interpreter"])
+@pytest.mark.parametrize("mode", [GIVE_BURSTS, GIVE_WORDS, GIVE_BACK])
+def test_a_packet_whose_row_went_to_another_is_lost(engine: str, mode: int) -> None:
+    """It gets none of the other's values."""
+    edge = TosSwitch(*SWITCHES[engine])
+    assert edge.send(HOSTS[0], Datagram(FLOATS).frame()) is not None  # the first one: row 1
+    before = edge.switch.counter("overtaken").read(0)[0]
+    assert edge.send(RECIRCULATION_PORT, between_passes(mode, serial=1)) is not None
+    for serial in (2, 512, 513):
+        assert edge.send(RECIRCULATION_PORT, between_passes(mode, serial)) is None
+    assert edge.switch.counter("overtaken").read(0)[0] - before == 3
+
+
+def test_rows_are_used_again() -> None:
+    edge = TosSwitch("jit", "tna")
+    frames = [Datagram(packed(gradients(20, seed=n))).frame() for n in range(300)]
+    for frame in frames:
+        out = edge.send(HOSTS[0], frame)
+        assert out == expected(HOSTS[0], frame)[0] and out is not None
+        restored = back(out[1])
+        assert edge.send(FABRIC[0], restored) == expected(FABRIC[0], restored)[0]
+    assert edge.switch.counter("overtaken").read(0)[0] == 0
+
+
+@pytest.mark.parametrize("engine", ["tna", "tna interpreter"])
+def test_packets_of_all_pipes_are_compressed_in_the_first(engine: str) -> None:
+    edge = TosSwitch(*SWITCHES[engine])
+    sent = Datagram(FLOATS).frame()
+    for pipe in (1, 2, 3):
+        edge.switch.table("host_ports").add({"port": pipe << 7 | 1}, "host")
+        assert edge.send(pipe << 7 | 1, sent) == expected(HOSTS[0], sent)[0]
+
+
 # -- the control plane --------------------------------------------------------------------------
 
 
-def test_bound_and_format_change_while_traffic_runs() -> None:
-    edge = TosSwitch()
+@pytest.mark.parametrize("engine", PROGRAMS)
+def test_bound_and_format_change_while_traffic_runs(engine: str) -> None:
+    edge = TosSwitch(*SWITCHES[engine])
     frame = Datagram(FLOATS, "10.0.1.10").frame()
     sizes = []
     for k in (10, 8, 6):
@@ -389,16 +454,17 @@ def test_bound_and_format_change_while_traffic_runs() -> None:
     assert edge.send(HOSTS[0], frame) == (3, bytes.fromhex("000000000003") + frame[6:])
 
 
-def test_the_counters_give_the_bytes_saved() -> None:
-    edge = TosSwitch()
+@pytest.mark.parametrize("engine", PROGRAMS)
+def test_the_counters_give_the_bytes_saved(engine: str) -> None:
+    edge = TosSwitch(*SWITCHES[engine])
     before = after = 0
     for n in (20, 61, 256, 1):
         frame = Datagram(packed(gradients(n))).frame()
         out = edge.send(HOSTS[0], frame)
         assert out is not None
         before, after = before + len(frame), after + len(out[1])
-    tags = [edge.switch.counter("tags").read(i)[0] for i in range(5)]
-    packets, size = edge.switch.counter("compressed").read(0)
+    tags = edge.tags()
+    packets, size = edge.sizes("compressed")
     assert (packets, size) == (3, before - OVERHEAD - 4)
     sent = 4 * packets + 2 * tags[4] + tags[1] + 2 * tags[2] + 4 * tags[3]
     assert before - after == 4 * sum(tags[:4]) - sent

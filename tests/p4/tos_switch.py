@@ -1,4 +1,4 @@
-"""p4/tos_compress.p4 on the embedded switch, and its rules as plain Python with the codec."""
+"""tos_compress.p4, tos_compress_tna.p4 on the embedded switch; their rules as plain Python."""
 
 import functools
 import struct
@@ -35,18 +35,23 @@ CABLE_OUT, CABLE_IN = 508, 509
 ROOM = 512  # simple_switch: bytes that a packet may have more than when it was received
 
 
+VARIANTS = ("v1model", "bmv2", "tna")
+"""The program; as BMv2 runs it, restoring a packet in several passes; the program for Tofino."""
+
+
 @functools.cache
-def program(in_passes: bool = False) -> ir.Program:
-    """The program; in_passes: as BMv2 runs it, restoring a packet in several passes."""
-    defines = {"__TARGET_BMV2__": "1"} if in_passes else {}
-    return compile_program("p4/tos_compress.p4", defines=defines)
+def program(variant: str = "v1model") -> ir.Program:
+    defines = {"__TARGET_BMV2__": "1"} if variant == "bmv2" else {}
+    file = "tos_compress_tna.p4" if variant == "tna" else "tos_compress.p4"
+    return compile_program(f"p4/{file}", defines=defines)
 
 
 class TosSwitch:
     """An edge switch with hosts on its ports 1 and 2, others on 3 and 4."""
 
-    def __init__(self, engine: str = "jit", in_passes: bool = False) -> None:
-        self.switch = Switch(program(in_passes), engine=engine)
+    def __init__(self, engine: str = "jit", variant: str = "v1model") -> None:
+        self.switch = Switch(program(variant), engine=engine)
+        self._tna = variant == "tna"
         self.most_passes = 0
         self._before = self._counters()
         routes = {NEAR: 1, NEAR_2: 2, **dict.fromkeys(BOUNDS, 3)}
@@ -84,11 +89,27 @@ class TosSwitch:
         self._before = now
         return {name: count for name, count in new.items() if count}
 
+    def sizes(self, counter: str) -> tuple[int, int]:
+        """Return the packets and bytes of `compressed` or `decompressed`."""
+        if not self._tna:
+            packets, size = self.switch.counter(counter).read(0)
+            return int(packets), int(size)
+        counts = self.switch.counter(f"{counter}_sizes").packets
+        return int(counts.sum()), sum(int(n) * size for size, n in enumerate(counts))
+
+    def tags(self) -> list[int]:
+        """Return the values of each class, and the vectors of tags."""
+        names = [f"value{i}.tags" for i in range(8)] if self._tna else []
+        of_values = [[self._read(name, tag) for name in names] for tag in range(4)]
+        whole = "TosIngress.tags" if self._tna else "tags"
+        return [self._read(whole, i) + sum(of_values[i] if i < 4 else []) for i in range(5)]
+
     def _counters(self) -> dict[str, int]:
-        counts = {n: self._read(n, 0) for n in ("compressed", "decompressed", "malformed")}
+        counts = {name: self.sizes(name)[0] for name in ("compressed", "decompressed")}
+        counts |= {"malformed": self._read("malformed", 0)}
         counts |= {name: self._read("passed", i) for i, name in enumerate(REASONS)}
         names = ("tag 0", "tag 1", "tag 2", "tag 3", "tag vectors")
-        return counts | {name: self._read("tags", i) for i, name in enumerate(names)}
+        return counts | dict(zip(names, self.tags(), strict=True))
 
     def _read(self, counter: str, index: int) -> int:
         return int(self.switch.counter(counter).read(index)[0])

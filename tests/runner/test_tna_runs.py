@@ -1,4 +1,4 @@
-"""Experiments with target = "tna": the program for Tofino gives what thc.p4 gives."""
+"""Experiments with target = "tna": the programs for Tofino give what the others give."""
 
 import json
 from pathlib import Path
@@ -9,9 +9,11 @@ import pytest
 from gradplane.controller.controller_errors import ControllerError
 from gradplane.experiment.loading import ExperimentError
 from gradplane.replayer.replay_run import replay
+from gradplane.runner import run_experiment
 from gradplane.runner.run_experiment import run
 
 ROOT = Path(__file__).parents[2]
+MININET, WHY_NOT = run_experiment.mininet_possible()
 # Port 6 of a Tofino 2 is no port for a worker. Losses, so that packets are sent twice.
 EXPERIMENT = """
 [topology]
@@ -60,6 +62,63 @@ def test_the_same_sums_as_thc_p4(tmp_path: Path) -> None:
 def test_a_run_with_losses_replays(tmp_path: Path) -> None:
     run(experiment(tmp_path, "tna"), tmp_path / "run", net="sim")
     assert replay(tmp_path / "run").equal
+
+
+RING = """
+[topology]
+kind = "ring"
+workers = 3
+rate = "1Gbit"
+fabric_rate = "1Gbit"
+[switch]
+program = "tos_compress.p4"
+target = "{target}"
+[[job]]
+aggregation = "ring"
+reliability = "retransmit"
+marked = true
+bound = 10
+push = "float32"
+epochs = 1
+batch = 150
+[output]
+report = false
+baseline = false
+"""
+LOSS = """
+[[impairment]]
+model = "bernoulli"
+rate = 0.05
+"""
+
+
+def test_a_ring_compresses_as_with_tos_compress_p4(tmp_path: Path) -> None:
+    """Short packets overtake long ones, which are then sent again: more are compressed."""
+    found = {}
+    for target in ("embedded", "tna"):
+        (tmp_path / f"{target}.toml").write_text(RING.format(target=target))
+        summary = run(tmp_path / f"{target}.toml", tmp_path / target, net="sim")
+        found[target] = rounds(tmp_path / target)
+        statistics = [switch["compression"] for switch in summary.values["switches"].values()]
+        after = sum(switch["compressed"]["bytes_after"] for switch in statistics)
+        assert 0 < after == sum(switch["decompressed"]["bytes"] for switch in statistics)
+        assert not any(switch["malformed"] or switch["passed"] for switch in statistics)
+    assert found["tna"] == found["embedded"]
+
+
+NETS = ["sim", pytest.param("mininet", marks=pytest.mark.skipif(not MININET, reason=str(WHY_NOT)))]
+
+
+@pytest.mark.parametrize("net", NETS)
+def test_a_ring_with_losses_replays(net: str, tmp_path: Path) -> None:
+    weights = []
+    for target in ("embedded", "tna"):
+        (tmp_path / f"{target}.toml").write_text(RING.format(target=target) + LOSS)
+        chosen = net if target == "tna" else "sim"
+        run(tmp_path / f"{target}.toml", tmp_path / target, net=chosen)
+        weights.append(rounds(tmp_path / target))
+    assert weights[0] == weights[1]
+    assert replay(tmp_path / "tna").equal
 
 
 def test_a_program_for_another_architecture_is_refused(tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ def test_tables_and_conditions_of_a_control(program):
     assert tables["missed"].lines == ("no key", "size 1024")
 
 
-@pytest.mark.parametrize("name", ["thc.p4", "tos_compress.p4", "thc_tna.p4"])
+@pytest.mark.parametrize("name", ["thc.p4", "tos_compress.p4", "thc_tna.p4", "tos_compress_tna.p4"])
 def test_each_table_of_a_shipped_program_is_drawn_and_reached(name):
     program = compiled(SHIPPED / name).program
     drawn = [t for graph in graphs(program) for node in graph.nodes for t in node.tables]

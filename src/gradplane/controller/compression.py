@@ -1,4 +1,5 @@
-"""Control-plane names of `p4/tos_compress.p4`; a switch's compression as table entries."""
+"""Control-plane names of `p4/tos_compress.p4` and `p4/tos_compress_tna.p4`; a switch's compression
+as table entries."""
 
 from __future__ import annotations
 
@@ -10,6 +11,9 @@ import finsy
 
 from gradplane import codecs
 from gradplane.controller.controller_errors import PlanError
+
+Counters = Mapping[str, Mapping[int, Mapping[str, int]]]
+"""Packets and bytes by counter and cell, without cells that are zero."""
 
 HOST_PORTS = "TosIngress.host_ports"
 TO_HOST_PORTS = "TosEgress.to_host_ports"
@@ -153,37 +157,57 @@ def compresses(schema: finsy.P4Schema) -> bool:
     return any(table.name == BOUNDS for table in schema.tables)
 
 
-def statistics(counters: Mapping[str, Mapping[int, Mapping[str, int]]]) -> dict[str, Any]:
+def statistics(counters: Counters) -> dict[str, Any]:
     """Return a switch's compression counters by name, from `Controller.counters()`.
 
     packets and bytes (from the Ethernet header on) that were compressed, bytes after that; the same
     for decompressed packets, in compressed form; marked packets that passed uncompressed, by
     reason; values of each tag class by their bits, and the ratio of all values' bytes before and
-    after.
+    after. On Tofino also, if there are any, the packets that were lost because too many others were
+    between their passes.
     """
-    tags = [_cell(counters, "tags", index)["packets"] for index in range(_TAG_VECTORS + 1)]
+    tags = [_packets(counters, "tags", index) for index in range(_TAG_VECTORS + 1)]
     plain = 4 * sum(tags[:_TAG_VECTORS])
     packed = 2 * tags[_TAG_VECTORS] + sum(
         bits // 8 * count for bits, count in zip(TAG_BITS, tags, strict=False)
     )
-    before = _cell(counters, "compressed", 0)
+    before = _traffic(counters, "compressed")
     after = before["bytes"] - plain + packed + _SHIM_BYTES * before["packets"]
-    passed = {name: _cell(counters, "passed", i)["packets"] for i, name in enumerate(REASONS)}
+    passed = {name: _packets(counters, "passed", i) for i, name in enumerate(REASONS)}
+    overtaken = _packets(counters, "overtaken", 0)
     return {
         "compressed": before | {"bytes_after": after},
-        "decompressed": _cell(counters, "decompressed", 0),
+        "decompressed": _traffic(counters, "decompressed"),
         "passed": {reason: count for reason, count in passed.items() if count},
-        "malformed": _cell(counters, "malformed", 0)["packets"],
+        "malformed": _packets(counters, "malformed", 0),
         "tags": {str(bits): count for bits, count in zip(TAG_BITS, tags, strict=False)},
         "ratio": plain / packed if packed else None,
+        **({"overtaken": overtaken} if overtaken else {}),
     }
 
 
-def _cell(
-    counters: Mapping[str, Mapping[int, Mapping[str, int]]], name: str, index: int
-) -> dict[str, int]:
-    """Return a cell of the program's counter of this name, in any of its controls."""
+def _packets(counters: Counters, name: str, index: int) -> int:
+    """Return the packets of a cell of the program's counters of this name, in all its controls."""
+    return sum(cells[index]["packets"] for cells in _named(counters, name) if index in cells)
+
+
+def _traffic(counters: Counters, name: str) -> dict[str, int]:
+    """Return packets and bytes: of a counter's only cell, or of one that has a cell for each size.
+
+    A pass on Tofino that knows what became of a packet has no longer all of its bytes to count.
+    """
+    found = {"packets": 0, "bytes": 0}
+    for cells in _named(counters, name):
+        for cell in cells.values():
+            found = {unit: found[unit] + cell[unit] for unit in found}
+    for cells in _named(counters, f"{name}_sizes"):
+        for size, cell in cells.items():
+            found["packets"] += cell["packets"]
+            found["bytes"] += size * cell["packets"]
+    return found
+
+
+def _named(counters: Counters, name: str) -> Iterator[Mapping[int, Mapping[str, int]]]:
     for full, cells in counters.items():
-        if full.startswith("TosEgress.") and full.rpartition(".")[2] == name and index in cells:
-            return dict(cells[index])
-    return {"packets": 0, "bytes": 0}
+        if full.startswith(("TosIngress.", "TosEgress.")) and full.rpartition(".")[2] == name:
+            yield cells

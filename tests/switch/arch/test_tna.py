@@ -197,6 +197,36 @@ def test_a_resubmitted_packet_comes_with_its_header(engine: str, include: str) -
 
 
 @engines
+@pytest.mark.parametrize(
+    ("note", "value"),
+    [("header", "{ 9w300, true }"), ("field", "{ port = 300, again = true }"), ("field", "fields")],
+)
+def test_a_flexible_header_fills_whole_bytes(engine: str, note: str, value: str) -> None:
+    """What follows begins at a byte, and the program does not see the padding."""
+    first, inner = ("@flexible", "") if note == "header" else ("", "@flexible")
+    value = f"h.f = {value};" if value != "fields" else "h.f.port = 300; h.f.again = true;"
+    sw = switch(
+        engine,
+        types=f"{first} header f_t {{ {inner} bit<9> port; bool again; }}",
+        first_headers="f_t f;",
+        ingress=f"h.f.setValid(); {value} tm.ucast_egress_port = 1;",
+        egress_parser="pkt.extract(h.f); pkt.extract(h.a); transition accept;",
+        egress="h.a.y = h.f.port[7:0]; h.a.z = h.f.again ? 8w1 : 0; h.f.setInvalid();",
+    )
+    sent = packet(kind=7, x=1, payload=b"more")
+    assert sw.process(1, sent) == [(1, packet(kind=7, x=1, y=44, z=1, payload=b"more"))]
+
+
+def test_a_flexible_header_takes_values_for_its_own_fields_only() -> None:
+    found = refused(
+        types="@flexible header f_t { bit<9> port; }",
+        first_headers="f_t f;",
+        ingress="h.f = { 9w1, 7w0 };",
+    )
+    assert "f_t takes 1 values, 2 given" in found
+
+
+@engines
 def test_a_packet_to_a_recirculation_port_comes_back_as_it_left(engine: str) -> None:
     sw = switch(engine, ingress="""
         if (ig.ingress_port[6:0] == 68) { tm.ucast_egress_port = 1; }

@@ -394,6 +394,8 @@ def test_a_body_that_the_stateful_alu_cannot_compute_is_refused(body: str, messa
         "if (value - m.i > 0 && value + m.j < 9) { value = value |+| m.i; } rv = value;",
         "if (value >= m.i) { rv = value; } if (value < m.i) { value = m.i; }",
         "value = m.i; if (rv == 0) { value = value ^ m.j; }",
+        "if (value == m.i) { value = value; } else if (value == 9) { value = 0; }"
+        " else { value = value + 1; }",
     ],
 )
 def test_a_body_that_the_stateful_alu_computes_is_accepted(body: str) -> None:

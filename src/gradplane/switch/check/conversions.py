@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gradplane.switch.check.checker_types import ANY, DefaultLiteral, ListLiteral, StructLiteral
+from gradplane.switch.check.flexible_headers import is_padded
 from gradplane.switch.ir import ops
 from gradplane.switch.ir.types import (
     BOOL,
@@ -114,9 +115,14 @@ def _list(c: Checker, e: ast.ListExpr, target: Type, what: str) -> bool:
         case _:
             c.error(e, f"{what} must be {target}, not {e.type}")
             return False
+    padded = is_padded(target)
+    if padded:
+        types.pop()
     if len(values) > len(types) or (len(values) < len(types) and not dots):
         c.error(e, f"{target} takes {len(types)} values, {len(values)} given")
         return False
+    if padded and not dots:
+        e.elements.append(ast.Dots(span=e.span))
     e.type = target
     pairs = zip(values, types, strict=False)
     return all([coerce(c, v, t, f"element {i}") for i, (v, t) in enumerate(pairs)])
@@ -128,9 +134,12 @@ def _struct(c: Checker, e: ast.StructExpr, target: Type, what: str) -> bool:
         return False
     e.type = target
     given = {name for name, _ in e.fields}
-    missing = [f.name for f in target.fields if f.name not in given]
+    padded = is_padded(target)
+    wanted = target.fields[:-1] if padded else target.fields
+    missing = [f.name for f in wanted if f.name not in given]
     if missing and not e.dots:
         c.error(e, f"{target} has no value for {', '.join(missing)}", "end with `...` for defaults")
+    e.dots |= padded
     return all([_struct_field(c, target, name, value) for name, value in e.fields])
 
 

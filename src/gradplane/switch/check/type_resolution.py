@@ -15,6 +15,7 @@ from gradplane.switch.check.checker_types import (
     compile_time_only,
     substitute,
 )
+from gradplane.switch.check.flexible_headers import padded
 from gradplane.switch.check.scope import TypeParam
 from gradplane.switch.check.wire_sizes import MAX_WIDTH
 from gradplane.switch.ir.ops import limits
@@ -333,7 +334,10 @@ class TypeResolver:
         if sum(leaves(f.type) for f in fields) > MAX_FIELDS:
             self.c.error(decl, f"{decl.name} has more than {MAX_FIELDS} fields in all")
             return ANY
-        return kind(decl.name, fields, self.c.annotations(decl.annotations), self.variables(decl))
+        annotations = self.c.annotations(decl.annotations)
+        if kind is Header:
+            fields = padded(fields, annotations)
+        return kind(decl.name, fields, annotations, self.variables(decl))
 
     def _field(self, decl: ast.StructDecl, f: ast.FieldDecl) -> Field:
         t = self.value_type(f.ref)

@@ -104,9 +104,11 @@ class _Body:
                     yield self._problem(stmt, f"{what} from the packet", ", ".join(sorted(taken)))
                     return
             if isinstance(stmt, ir.Assign) and _root(stmt.target) is self.value:
-                place = expression_text(stmt.target)
+                place, way = expression_text(stmt.target), expression_text(stmt.value)
+                if way == place:
+                    continue  # it is kept, which takes no operation
                 ways = computed.setdefault(place, set())
-                ways.add(expression_text(stmt.value))
+                ways.add(way)
                 if len(ways) > _OPERATIONS:
                     what = f"register action {self.name} computes {place} in more than two ways"
                     yield self._problem(stmt, what, "an ALU chooses between two operations")
