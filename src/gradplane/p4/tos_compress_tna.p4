@@ -8,7 +8,7 @@
 //   values of bursts 0 ... n  -->  taking 0, 1, ... n  -->  giving n, ... 1, 0  -->  the other form
 //
 // A packet to be compressed is measured while its words are taken; if it would not get shorter, it
-// is given the same words again. A compressed packet may show to be malformed until its last tags.
+// is given the same words again. Whether a compressed packet is sound is known at its last tags.
 //
 // Several packets may be between their passes. Each has a row of the registers, by its serial
 // number; if as many as there are rows begin before it is done, it is lost, and counted.
