@@ -8,8 +8,10 @@ The runs are on the simulated network; each is made once, and tests only read it
 """
 
 import os
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -30,6 +32,8 @@ if _profile == "test":
     assert hasattr(providers, "_get_local_constants")
     providers._get_local_constants = providers.Constants
 
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+
 SMALL = """
 [topology]
 workers = 3
@@ -44,6 +48,22 @@ timeout_ms = 20
 baseline = false
 report = false
 """
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Yield a headless Chromium, driven by Selenium, that keeps a log of its console."""
+    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+    if not (CHROMIUM and DRIVER):
+        pytest.skip("chromium and chromedriver (Debian: chromium-driver) are not installed")
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    yield driver
+    driver.quit()
 
 
 @pytest.fixture(scope="session")

@@ -27,11 +27,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "experiment": PARTS,
     "differ": {"switch", "controller", "experiment"},
     "fit": {"switch"},
-    "viewer": {"switch"},
     "records": PARTS | {"experiment"},
     "report": {"codecs", "experiment", "records"},
     "runner": PARTS | {"experiment", "records", "report"},
     "replayer": PARTS | {"experiment", "records", "runner"},
+    "viewer": PARTS | {"experiment", "records", "report", "runner", "replayer"},
     "sweeps": PARTS | {"experiment", "records", "report", "runner"},
     "studies": PARTS | {"experiment", "records", "report", "runner", "sweeps"},
     "cli": PARTS

@@ -9,10 +9,10 @@ from gradplane.controller.controller_errors import ControllerError
 from gradplane.controller.targets import Start
 
 
-def fake(folder: Path, output: str) -> str:
-    """Return a program that prints a version."""
-    path = folder / "simple_switch_grpc"
-    path.write_text(f"#!/bin/sh\necho '{output}'\n")
+def fake(folder: Path, output: str, name: str = "simple_switch_grpc") -> str:
+    """Return a program that prints that, whatever it is asked."""
+    path = folder / name
+    path.write_text(f"#!/bin/sh\nprintf '%s' '{output}'\n")
     path.chmod(0o755)
     return str(path)
 
@@ -53,12 +53,16 @@ def test_a_missing_p4c_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert target.missing() == expected
 
 
-def test_the_command_line() -> None:
+def test_the_command_line(tmp_path: Path) -> None:
+    binary = fake(tmp_path, "--no-p4 --thrift-port arg")
     start = Start(Path("p.p4"), {1: "s1-eth1", 2: "s1-eth2"}, "127.0.0.1:50001")
-    words = "simple_switch_grpc --no-p4 --device-id 0 -i 1@s1-eth1 -i 2@s1-eth2 --thrift-port 0"
+    words = f"{binary} --no-p4 --device-id 0 -i 1@s1-eth1 -i 2@s1-eth2 --thrift-port 0"
     words += " --log-level off -- --grpc-server-addr 127.0.0.1:50001"
     expected = f"{words} --priority-queues 8"
-    assert targets.get("bmv2").command(start) == expected.split()
+    assert targets.get("bmv2", binary=binary).command(start) == expected.split()
+    without = fake(tmp_path, "--no-p4 --grpc-server-addr arg", "without_thrift")
+    words = expected.replace(binary, without).replace(" --thrift-port 0", "")
+    assert targets.get("bmv2", binary=without).command(start) == words.split()
 
 
 def test_keys_of_another_target_are_refused() -> None:

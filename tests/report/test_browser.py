@@ -1,7 +1,5 @@
 """The report in headless Chromium: what is clicked shows what the run folder says."""
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,26 +8,6 @@ import pytest
 from gradplane.records.run_data import RunData
 from gradplane.records.summary import Summary
 from gradplane.report import page
-
-selenium = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(
-    not (CHROMIUM and DRIVER),
-    reason="chromium and chromedriver (Debian: chromium-driver) are not installed",
-)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """Start Chromium with a log of its console."""
-    options = selenium.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = selenium.Chrome(options=options, service=selenium.ChromeService(DRIVER))
-    yield driver
-    driver.quit()
 
 
 def opened(browser: Any, path: Path, width: int = 1280, fragment: str = "") -> None:

@@ -197,6 +197,7 @@ class _ReplayedReduces:
             self._through_switch(number, payload)
         else:
             self._held[header.type, place].append((number, payload))
+            self._replayed.network.held(self._job.worker_addresses[number], payload)
         if result is not None:
             self._take(number, self._outcomes[header.type][place], result)
 

@@ -271,6 +271,30 @@ def report(
 
 
 @commands.command()
+def view(
+    folders: Annotated[list[Path], typer.Argument(metavar="RUN_DIR", show_default=False)],
+    port: Annotated[int, typer.Option(metavar="N", help="Default: a free one")] = 0,
+) -> None:
+    """Look into recorded runs in a browser: rounds, packets, and what the switch did with each."""
+    from contextlib import ExitStack
+
+    from gradplane.records.run_data import RunData
+    from gradplane.viewer.local_server import ServerError
+    from gradplane.viewer.run_server import run_server
+    from gradplane.viewer.run_view import RunView
+
+    runs = [RunData.read(folder) for folder in folders]
+    with ExitStack() as stack:
+        views = [stack.enter_context(RunView(run)) for run in runs]
+        try:
+            server = run_server(views, port)
+        except ServerError as error:
+            fail(str(error))
+        print(f"{server.url}\nfor browsers on this machine; Ctrl-C ends it", flush=True)
+        server.run()
+
+
+@commands.command()
 def records(
     folder: Annotated[Path, typer.Argument(metavar="RUN_DIR", show_default=False)],
     kind: Annotated[

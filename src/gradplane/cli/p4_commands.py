@@ -15,6 +15,7 @@ from gradplane.cli.options import (
     Includes,
     Key,
     Program,
+    fail,
     make_console,
     tls_files,
 )
@@ -147,6 +148,12 @@ def view(
         typer.Option("-o", "--output", metavar="FILE", help="The page [default: PROGRAM.html]"),
     ] = None,
     dot: Annotated[bool, typer.Option("--dot", help="Print the graphs for Graphviz")] = False,
+    at: Annotated[
+        str | None,
+        typer.Option(metavar="HOST:PORT", help="Serve the page, with the tables of this switch"),
+    ] = None,
+    device_id: Annotated[int, typer.Option(metavar="N", help="Of the switch, with --at")] = 0,
+    port: Annotated[int, typer.Option(metavar="N", help="Of the page, with --at")] = 0,
 ) -> None:
     """Draw a program: its parsers' states, its tables and conditions, beside its source."""
     from gradplane.experiment import p4_programs as programs
@@ -158,6 +165,13 @@ def view(
     if dot:
         print("".join(dot_text(graph) for graph in graphs(compiled.program)), end="")
         return
+    if at is not None:
+        try:
+            text = page(compiled.program, compiled.reporter.lines, program.name, live=at)
+        except DrawingError as error:
+            fail(f"{program}: {error}")
+        _serve(text, at, device_id, port)
+        return
     output = output or Path(program.with_suffix(".html").name)
     try:
         output.write_text(page(compiled.program, compiled.reporter.lines, program.name), "utf-8")
@@ -165,6 +179,32 @@ def view(
         print(f"{program}: {error}", file=sys.stderr)
         raise typer.Exit(1) from error
     print(output)
+
+
+def _serve(page: str, address: str, device_id: int, port: int) -> None:
+    """Serve a program's page with the tables of a running switch."""
+    import asyncio
+
+    from gradplane.controller import targets
+    from gradplane.controller.connection import Connection
+    from gradplane.controller.controller_errors import ControllerError
+    from gradplane.viewer.local_server import ServerError
+    from gradplane.viewer.program_server import program_server
+
+    def connection() -> Connection:
+        return Connection(address, device_id, targets.get("embedded"))
+
+    async def check() -> None:
+        async with connection() as tried:
+            assert tried.schema
+
+    try:
+        asyncio.run(check())
+        server = program_server(page, connection(), port)
+    except (ControllerError, ServerError) as error:
+        fail(str(error))
+    print(f"{server.url}\nfor browsers on this machine; Ctrl-C ends it", flush=True)
+    server.run()
 
 
 @p4_commands.command("fit")

@@ -48,6 +48,15 @@ def _packet_message() -> type[Any]:
     return found
 
 
+def _is_ready(channel: grpc.Future) -> bool:
+    """Wait a moment for a channel's future."""
+    try:
+        channel.result(0.2)
+    except grpc.FutureTimeoutError:
+        return False
+    return True
+
+
 class DiffError(Exception):
     """The switches cannot be compared."""
 
@@ -79,11 +88,13 @@ class Bmv2Switch:
         stack.callback(process.kill)
         self._process = process
         channels = [stack.enter_context(grpc.insecure_channel(a)) for a in (control, data)]
-        for channel in channels:
-            try:
-                grpc.channel_ready_future(channel).result(_START_TIME)
-            except grpc.FutureTimeoutError as error:
-                raise DiffError(f"{command[0]} does not answer after {_START_TIME:g} s") from error
+        end = time.monotonic() + _START_TIME
+        for ready in map(grpc.channel_ready_future, channels):
+            while not _is_ready(ready):
+                if process.poll() is not None:
+                    raise DiffError(f"{' '.join(command)} ends with status {process.returncode}")
+                if time.monotonic() > end:
+                    raise DiffError(f"{command[0]} does not answer after {_START_TIME:g} s")
         self._control, (_, data_channel) = channels[0], channels
         requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
         stack.callback(requests.put, None)

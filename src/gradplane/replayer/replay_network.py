@@ -15,6 +15,7 @@ from gradplane.experiment.deployment import Deployment
 from gradplane.hosts.protocols.actions import Peer
 from gradplane.hosts.stream import segments
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.switch import Switch
 from gradplane.topologies.sim import frames
 from gradplane.topologies.sim.events import EventQueue
 from gradplane.topologies.sim.sim_switch import SimSwitch, compiled
@@ -63,6 +64,15 @@ class ReplayNetwork:
     def __exit__(self, *error: object) -> None:
         self._exit.close()
 
+    @property
+    def switches(self) -> list[str]:
+        """The switches' names."""
+        return list(self._switches)
+
+    def switch(self, name: str) -> Switch:
+        """Return the embedded switch of that name."""
+        return self._switches[name].running
+
     def send(self, source: Peer, to: Peer, payload: bytes, tos: int = 0) -> list[Answer]:
         """Send a datagram to a host, or to the address of the switches; return what arrives."""
         sender = self._host_of[source[0]]
@@ -89,15 +99,22 @@ class ReplayNetwork:
             arrived.append(segment.payload)
         return b"".join(arrived)
 
+    def held(self, source: Peer, payload: bytes) -> None:
+        """Take note of a datagram that a host sends and that does not arrive, or not yet."""
+
+    def _pass(self, switch: str, port: int, frame: bytes) -> None:
+        """Let a switch process a frame, with all that follows from it there."""
+        self._switches[switch].receive(port, frame)
+        while self._events.step():
+            pass
+
     def _run(self) -> Iterator[Answer]:
         """Forward frames until none is under way; yield what reaches hosts."""
         while self._under_way:
             node, port, frame = self._under_way.popleft()
             other, other_port = self._links[node, port].other_end(node)
             if other in self._switches:
-                self._switches[other].receive(other_port, frame)
-                while self._events.step():
-                    pass
+                self._pass(other, other_port, frame)
             else:
                 datagram = frames.parse(frame, self._topology.host[other].mac)
                 yield other, datagram.port, datagram.payload

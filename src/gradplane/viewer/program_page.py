@@ -14,10 +14,11 @@ from gradplane.viewer.graph_drawing import svg
 from gradplane.viewer.program_graphs import Graph, Node, graphs
 
 
-def page(program: ir.Program, lines: Mapping[str, Sequence[str]], name: str) -> str:
+def page(program: ir.Program, lines: Mapping[str, Sequence[str]], name: str, live: str = "") -> str:
     """Return the page as HTML that needs nothing else.
 
-    lines: those of each source file. name: of the program. Raises DrawingError.
+    lines: those of each source file. name: of the program. live: the address of the switch whose
+    tables a server of the page shows (program_server). Raises DrawingError.
     """
     found = graphs(program)
     files = _files(found, lines)
@@ -35,6 +36,7 @@ def page(program: ir.Program, lines: Mapping[str, Sequence[str]], name: str) -> 
     )
     return environment.get_template("program.html").render(
         name=name,
+        live=live,
         graphs=[_drawn(graph, Markup(svg(graph, address))) for graph in found],
         files=[(i, Path(file).name, lines[file]) for i, file in enumerate(files)],
         tables=[_row(table) for table in program.tables],

@@ -10,7 +10,7 @@ from memory_network import AGGREGATOR, TIMEOUT, make_job
 
 from gradplane._addresses import address_of
 from gradplane.hosts.protocols.actions import Send
-from gradplane.hosts.protocols.fast_results import NO_ANSWER, UNTAKEN, take
+from gradplane.hosts.protocols.fast_results import NO_ANSWER, UNTAKEN, take, take_batch
 from gradplane.hosts.protocols.switch_worker import TIMER, SwitchWorker
 from gradplane.hosts.wire import aggregation
 from gradplane.hosts.wire.aggregation import Header, Type
@@ -18,6 +18,7 @@ from gradplane.hosts.wire.payloads import Payloads
 
 X = np.linspace(-1, 1, 12_000, dtype=np.float32)  # 16 chunks: each slot four times
 NORM = aggregation.norm_bits(np.float32(50))
+PEER = 7  # the first word of the aggregator's socket address
 JOBS = [
     {"reliability": "retransmit"},
     {"reliability": "retransmit", "quorum": 2},
@@ -45,6 +46,30 @@ class Fast:
             return shown(self.worker.receive(*AGGREGATOR, Payloads.of([payload]), now))
         self.taken += 1
         return [] if answer == NO_ANSWER else [ctypes.string_at(answer, size)]
+
+    def receive_batch(self, payloads, senders, now):
+        """Take a batch as a socket does: as many as the kernel takes, then one, and again."""
+        stride = max(map(len, payloads))
+        data = np.zeros((len(payloads), stride), np.uint8)
+        for row, payload in zip(data, payloads, strict=True):
+            row[: len(payload)] = np.frombuffer(payload, np.uint8)
+        names = np.array([[sender, 0] for sender in senders], np.uint64)
+        sizes = np.array([len(payload) for payload in payloads], np.uint32)
+        answers = np.zeros((len(payloads), 2), np.uint64)
+        found, at = [], 0
+        while at < len(payloads):
+            rest = data[at:], names[at:], sizes[at:], len(payloads) - at
+            taken, count, _ = take_batch(self.record.address, np.uint64(PEER), *rest, now, answers)
+            self.taken += taken
+            places = answers[:count].tolist()
+            found += [ctypes.string_at(address, size) for address, size in places]
+            at += taken
+            if at < len(payloads):
+                if senders[at] == PEER:
+                    one = Payloads.of([payloads[at]])
+                    found += shown(self.worker.receive(*AGGREGATOR, one, now))
+                at += 1
+        return found
 
 
 def shown(actions):
@@ -114,6 +139,37 @@ def test_it_is_the_state_machine(changes, steps):
         assert fast.worker.waits == plain.waits
     now += 10 * TIMEOUT
     ends = [shown(worker.timer(TIMER, now)) for worker in (plain, fast.worker)]
+    assert ends[0] == ends[1]
+    assert fast.worker.refused == plain.refused
+    assert fast.counted[0] == fast.taken
+
+
+@pytest.mark.parametrize("changes", JOBS)
+@given(st.lists(st.lists(st.sampled_from(["next", "next", "next", "notice", "stranger", "cut"]),
+                         min_size=1, max_size=9), max_size=9))  # fmt: skip
+def test_a_batch_is_its_packets_one_by_one(changes, batches):
+    job = make_job(**changes)
+    plain, fast = SwitchWorker(job, 1), Fast(SwitchWorker(job, 1))
+    for worker in (plain, fast.worker):
+        worker.reduce(0, X, 0)
+        worker.receive(*AGGREGATOR, Payloads.of([packet(job, 0, 1, 0, Type.NORM_RESULT)]), 1)
+    now = 1000
+    for kinds in batches:
+        now += 1000
+        payloads, senders, expected = [], [], []
+        for kind in kinds:
+            waits = [number for what, number in plain.waits if what == "chunk"]
+            number = waits[len(payloads) % len(waits)] if waits else 0
+            place = number % job.slots, number // job.slots + 1, len(payloads)
+            payload = packet(job, *place, Type.STRAGGLER if kind == "notice" else Type.SUMS)
+            payloads.append(payload[:-1] if kind == "cut" else payload)
+            senders.append(PEER + 1 if kind == "stranger" else PEER)
+            if kind != "stranger":
+                one = Payloads.of(payloads[-1:])
+                expected += shown(plain.receive(*AGGREGATOR, one, now))
+        assert fast.receive_batch(payloads, senders, now) == expected
+        assert fast.worker.waits == plain.waits
+    ends = [shown(worker.timer(TIMER, now + 10 * TIMEOUT)) for worker in (plain, fast.worker)]
     assert ends[0] == ends[1]
     assert fast.worker.refused == plain.refused
     assert fast.counted[0] == fast.taken

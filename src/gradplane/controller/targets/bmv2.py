@@ -75,13 +75,14 @@ class Bmv2(Target):
     def command(self, start: Start) -> list[str]:
         """Return the command line of simple_switch_grpc, without a program.
 
-        Thrift takes any free port, so that several switches start beside each other. Logging of
-        every packet, the default, is off.
+        Thrift, which BMv2 may be built without, takes any free port, so that several switches start
+        beside each other. Logging of every packet, the default, is off.
         """
         words = [self.binary, "--no-p4", "--device-id", str(self.device_id)]
         for port, interface in start.interfaces.items():
             words += ["-i", f"{port}@{interface}"]
-        words += ["--thrift-port", "0"]
+        if _has_thrift(shutil.which(self.binary) or self.binary):
+            words += ["--thrift-port", "0"]
         if not {"--log-level", "-L"} & set(start.options):
             words += ["--log-level", "off"]
         queues = ["--priority-queues", "8"]  # all priorities; without a queue packets are dropped
@@ -111,6 +112,17 @@ def _version(path: str) -> tuple[int, ...]:
         return ()
     found = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", said.stdout)
     return tuple(int(number) for number in found.groups("0")) if found else ()
+
+
+@cache
+def _has_thrift(path: str) -> bool:
+    """Return whether the switch has a Thrift server: unless its list of options lacks the port."""
+    try:
+        said = subprocess.run([path, "--help"], capture_output=True, text=True, timeout=30)
+    except (OSError, subprocess.TimeoutExpired):
+        return True
+    options = said.stdout + said.stderr
+    return "--no-p4" not in options or "--thrift-port" in options
 
 
 def _p4c(program: LoadableProgram) -> tuple[bytes, bytes]:

@@ -57,7 +57,7 @@ class CompiledSwitch(SimSwitch):
         assert config.pcap is None, "captures need the reference fabric"
         super().__init__(name, ports, config, program, events, self._no_frame)
         self._loop = events
-        node = SwitchNode(self._running, self._finish_pass)
+        node = SwitchNode(lambda: self.running, self._finish_pass)
         rate = config.recirculation_rate
         self.number = events.add_switch(node, config.latency, (rate, QUEUE))
 

@@ -120,11 +120,12 @@ class SimSwitch:
 
     def _pass(self, port: int, frame: bytes | Recirculated) -> None:
         """Run one pass through the program."""
-        self._send(*self._running().run_once(port, frame))
+        self._send(*self.running.run_once(port, frame))
         self._await_departure()
 
-    def _running(self) -> Switch:
-        """Return the switch that runs now: a program is loaded before the server starts."""
+    @property
+    def running(self) -> Switch:
+        """The switch that runs now: a program is loaded before the server starts."""
         pipeline = self._device.pipeline
         assert pipeline is not None and isinstance(pipeline.switch, Switch)
         return pipeline.switch
@@ -132,7 +133,7 @@ class SimSwitch:
     def _depart(self) -> None:
         """Run egress of the frames whose queues let them go."""
         self._departure = None
-        self._send(*self._running().poll_once())
+        self._send(*self.running.poll_once())
         self._await_departure()
 
     def _await_departure(self) -> None:

@@ -1,0 +1,74 @@
+"""A web server for this machine's user alone: on the loopback interface, a token in the URL."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from starlette.routing import BaseRoute
+
+HOST = "127.0.0.1"
+_NAMES = [HOST, "localhost"]  # that a browser may call it: no other site's name leads here
+
+
+class ServerError(Exception):
+    """The server cannot run; the message says why and what to do."""
+
+
+class LocalServer:
+    """Serves routes at `url`. run() returns after stop() or Ctrl-C; one use.
+
+    port: 0 for a free one. lifespan: Starlette's, entered while it serves. Raises ServerError where
+    the port is taken, or the extra is missing.
+    """
+
+    def __init__(
+        self,
+        routes: Sequence[BaseRoute],
+        port: int = 0,
+        lifespan: Callable[[Any], AbstractAsyncContextManager[None]] | None = None,
+    ) -> None:
+        try:
+            import uvicorn
+            from starlette.applications import Starlette
+            from starlette.middleware import Middleware
+            from starlette.middleware.trustedhost import TrustedHostMiddleware
+            from starlette.responses import PlainTextResponse
+            from starlette.routing import Mount, Route
+        except ImportError as error:
+            raise ServerError(f"{error}: pip install gradplane[view]") from None
+        token = secrets.token_urlsafe(16)
+        refusal = PlainTextResponse("The token in the address is missing or wrong.\n", 403)
+
+        async def refuse(request: object) -> PlainTextResponse:
+            return refusal
+
+        app = Starlette(
+            routes=[Mount(f"/{token}", routes=list(routes)), Route("/{rest:path}", refuse)],
+            middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=_NAMES)],
+            lifespan=lifespan,
+        )
+        self._socket = socket.socket()
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            self._socket.bind((HOST, port))
+            self._socket.listen()  # whoever is told the address may connect at once
+        except OSError as error:
+            self._socket.close()
+            raise ServerError(f"port {port}: {error.strerror}: choose another one") from None
+        self.url = f"http://{HOST}:{self._socket.getsockname()[1]}/{token}/"
+        config = uvicorn.Config(app, log_level="warning", access_log=False)
+        self._server = uvicorn.Server(config)
+
+    def run(self) -> None:
+        """Serve."""
+        with self._socket:
+            self._server.run(sockets=[self._socket])
+
+    def stop(self) -> None:
+        """Let run() return; callable from any thread."""
+        self._server.should_exit = True
