@@ -1,17 +1,17 @@
 // Compression of float32 payloads at the network's edge (INCEPTIONN, MICRO '18) for Tofino 2: the
 // rules, the wire format and the tables of tos_compress.p4, in the chip's way.
 //
-// A pass handles the eight values of a burst, and a packet's values change places through registers.
+// A pass handles the eight values of a burst; a packet's values change places through registers.
 // First the packet gets shorter: each pass takes the next burst off its front and keeps the values
 // as words. Then it grows: each pass puts a burst back in front, the last one first.
 //
 //   values of bursts 0 ... n  -->  taking 0, 1, ... n  -->  giving n, ... 1, 0  -->  the other form
 //
 // A packet to be compressed is measured while its words are taken; if it would not get shorter, it
-// is given the same words again. A compressed packet is found malformed when the last tags are taken.
+// is given the same words again. Whether a compressed packet is sound is known at its last tags.
 //
-// Several packets may be between their passes. Each has a row of the registers, by its serial number;
-// one that is overtaken by as many packets as there are rows is lost, counted as `overtaken`.
+// Several packets may be between their passes. Each has a row of the registers, by its serial
+// number; if as many as there are rows begin before it is done, it is lost, and counted.
 //
 // Ingress does not know a packet's length, so the egress of the first pass compares it.
 
@@ -613,7 +613,7 @@ control TosIngress(inout headers_t hdr, inout metadata_t meta,
         const entries = {
             (TAKE_WORDS, 1, _, 0, 0) : begin_words();
             (TAKE_WORDS, 0, _, 0, 0) : take_more();
-            (TAKE_WORDS, _, _, _, _) : lose();
+            (TAKE_WORDS, _, _, _, _) : lose();     // egress has seen that no bytes are missing
             (TAKE_BURSTS, 1, _, 0, 0) : begin_bursts();
             (TAKE_BURSTS, 0, _, 0, 0) : take_more();
             (TAKE_BURSTS, _, _, 0, _) : lose();
@@ -732,7 +732,9 @@ control TosIngress(inout headers_t hdr, inout metadata_t meta,
     // A vector at an odd byte counts in the checksum with its bytes in the other places.
     action rotate_tags() { meta.tags = meta.tags[7:0] ++ meta.tags[15:8]; }
 #define ROTATE(n) \
-    action rotate##n() { meta.value##n.vector = meta.value##n.vector[7:0] ++ meta.value##n.vector[31:8]; } \
+    action rotate##n() { \
+        meta.value##n.vector = meta.value##n.vector[7:0] ++ meta.value##n.vector[31:8]; \
+    } \
     @hidden table odd##n { \
         key = { meta.value##n.odd : exact; meta.start : exact; } \
         actions = { rotate##n; @defaultonly NoAction; } \
@@ -857,10 +859,8 @@ control TosIngress(inout headers_t hdr, inout metadata_t meta,
                 drop();
             }
         } else if (hdr.shim.isValid()) {
-            if (hdr.carried.first == 1 && hdr.carried.mode == TAKE_WORDS) {
-                hdr.carried.serial = count_packet.execute(0);
-                meta.owner = own.execute(hdr.carried.serial[ROW_BITS - 1:0]);
-            } else if (hdr.carried.first == 1 && hdr.carried.mode == TAKE_BURSTS) {
+            if (hdr.carried.first == 1
+                    && (hdr.carried.mode == TAKE_WORDS || hdr.carried.mode == TAKE_BURSTS)) {
                 hdr.carried.serial = count_packet.execute(0);
                 meta.owner = own.execute(hdr.carried.serial[ROW_BITS - 1:0]);
             } else {
@@ -925,7 +925,7 @@ control TosIngressDeparser(packet_out packet, inout headers_t hdr, in metadata_t
     }
 }
 
-// -- egress: the frame's length, checksums and counters --------------------------------------------
+// -- egress: the frame's length, checksums and counters -------------------------------------------
 
 struct egress_headers_t {
     carried_t  carried;

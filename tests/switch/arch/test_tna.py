@@ -197,6 +197,18 @@ def test_a_resubmitted_packet_comes_with_its_header(engine: str, include: str) -
 
 
 @engines
+@pytest.mark.parametrize("bypass", [0, 1])
+def test_packets_come_back_by_ports_in_loopback_mode(engine: str, bypass: int) -> None:
+    sw = switch(engine, ingress=f"""
+        tm.bypass_egress = {bypass}; h.a.x = h.a.x + 1;
+        if (ig.ingress_port == 200) {{ tm.ucast_egress_port = 1; h.a.y = 9; }}
+        else {{ tm.ucast_egress_port = 200; }}""")  # fmt: skip
+    assert sw.process(3, packet()) == [(200, packet(x=1))]
+    sw.state.links.loopback[200] = 1
+    assert sw.process(3, packet()) == [(1, packet(x=2, y=9))]
+
+
+@engines
 @pytest.mark.parametrize(
     ("note", "value"),
     [("header", "{ 9w300, true }"), ("field", "{ port = 300, again = true }"), ("field", "fields")],

@@ -67,6 +67,22 @@ def test_port_metadata_reach_the_parser(served: Served) -> None:
     assert device.process(5, frame()) == [(1, frame())]
 
 
+def test_packets_come_back_by_a_port_in_loopback_mode(served: Served) -> None:
+    """The port's next table entry is the one that sends them there, so they come back for ever."""
+    device, client = served
+    client.set_default("macs", "Ingress.send", port=130)
+    port = {"$DEV_PORT": 130}
+    fixed = {"SPEED": "BF_SPEED_100G", "FEC": "BF_FEC_TYP_NONE"}
+    client.add("$PORT", port, LOOPBACK_MODE="BF_LPBK_MAC_NEAR", **fixed)
+    assert device.process(1, frame()) == [(130, frame())]  # not enabled yet
+    client.write(("MODIFY", client.entry("$PORT", port, PORT_ENABLE=True)))
+    assert device.process(1, frame()) == []
+    (cell,) = client.read("totals", {"$REGISTER_INDEX": 5})
+    assert cell["Ingress.totals.f1"][0] == 2 and cell["Ingress.totals.f1"][1] > 900
+    client.write(("DELETE", client.entry("$PORT", port)))
+    assert device.process(1, frame()) == [(130, frame())]
+
+
 def test_groups_of_nodes(served: Served) -> None:
     device, client = served
     for node, rid, ports in ((1, 10, [1, 2]), (2, 20, [3]), (3, 30, [4])):

@@ -1,10 +1,10 @@
-// A value of a burst for Tofino: from its vector to the word and back, and its place between passes.
+// A value of a burst for Tofino: from its vector to its word and back, and its register between.
 //
 // All eight of a pass go through the stages side by side:
 //
-//   taking bursts:  vector -> magnitude -> normalised -> word  |
-//                                                           register
-//   giving bursts:                                             |  word -> class -> shifted -> vector
+//   taking bursts:  vector -> magnitude, normalised -> word  |
+//                                                         register
+//   giving bursts:                                           |  word -> class -> shifted -> vector
 //
 // What the chip cannot shift by a number of the packet, a table's action shifts by a constant.
 
@@ -33,7 +33,7 @@ struct value_t {
     bit<3>  places;     // that the magnitude is shifted by
     bit<1>  one;        // its vector has one byte
     bit<1>  odd;        // an odd number of such vectors precedes it in the burst
-    bit<32> info;       // bytes of its vector in the high half; its tag, in its place, in the low one
+    bit<32> info;       // bytes of its vector in the high half; in the low one its tag, in place
 }
 
 #define TAG_OF(n) hdr.tags.vector[2 * n + 1:2 * n]
@@ -285,7 +285,8 @@ control Value(inout vectors_t hdr, inout value_t value, in bit<2> tag, in mode_t
 }
 
 // The parity of the vectors of one byte before each value of a burst, counted from the first.
-control Parities(inout value_t a, inout value_t b, inout value_t c, inout value_t d, inout bit<1> odd) {
+control Parities(inout value_t a, inout value_t b, inout value_t c, inout value_t d,
+                 inout bit<1> odd) {
     action set(bit<1> of_b, bit<1> of_c, bit<1> of_d, bit<1> end) {
         a.odd = odd;
         b.odd = of_b;
@@ -294,7 +295,8 @@ control Parities(inout value_t a, inout value_t b, inout value_t c, inout value_
         odd = end;
     }
 
-#define PARITY5(s, a, b, c, d) (s, a, b, c, d) : set(s ^ a, s ^ a ^ b, s ^ a ^ b ^ c, s ^ a ^ b ^ c ^ d);
+#define PARITY5(s, a, b, c, d) \
+    (s, a, b, c, d) : set(s ^ a, s ^ a ^ b, s ^ a ^ b ^ c, s ^ a ^ b ^ c ^ d);
 #define PARITY4(s, a, b, c) PARITY5(s, a, b, c, 1w0) PARITY5(s, a, b, c, 1w1)
 #define PARITY3(s, a, b) PARITY4(s, a, b, 1w0) PARITY4(s, a, b, 1w1)
 #define PARITY2(s, a) PARITY3(s, a, 1w0) PARITY3(s, a, 1w1)

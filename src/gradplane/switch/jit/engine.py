@@ -343,6 +343,7 @@ class Engine:
         self._point("pruned", state.pruned)
         self._point(RNG, state.rng.state)
         self._point("queued", state.links.queued)
+        self._point("loopback", state.links.loopback)
         self._point("port queues", state.links.queues.flags)
         for hash in state.hashes.values():
             self._point(hash_word(hash.name), hash.memory)

@@ -17,7 +17,8 @@ class Links:
     `ports`: those that exist, None if unknown. `down`: those without a link; the set is replaced as
     a whole, so that any thread may change it. `queued`: the packets that wait at each port's
     interface, by its number, zero where that is unknown; native code reads the array. `queues`: the
-    switch's own queues.
+    switch's own queues. `loopback`: 1 for each port whose packets come back by it, as ports of a
+    Tofino can be set; native code reads it, too.
     """
 
     def __init__(
@@ -27,6 +28,7 @@ class Links:
         self.down: frozenset[int] = frozenset()
         self.queued: npt.NDArray[np.int64] = np.zeros(QUEUES, dtype=np.int64)
         self.queues = queues or EgressQueues()
+        self.loopback: npt.NDArray[np.uint8] = np.zeros(QUEUES, dtype=np.uint8)
 
     def set(self, port: int, up: bool) -> None:
         self.down = self.down - {port} if up else self.down | {port}

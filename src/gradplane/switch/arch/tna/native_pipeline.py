@@ -191,7 +191,9 @@ class TnaTraffic(Traffic):
         place = f.binary("sub", "i64", local, self.chip.recirculation.start)
         inside = f.compare("ult", "i64", place, len(self.chip.recirculation))
         other = f.compare("ne", "i64", port, self.chip.cpu_port)
-        return f.binary("and", "i1", inside, other)
+        flag = f.load("i8", f.add(f.word("loopback"), f.binary("and", "i64", port, QUEUES - 1)), 1)
+        looped = f.compare("ne", "i8", flag, 0)
+        return f.binary("or", "i1", f.binary("and", "i1", inside, other), looped)
 
     def take_in(
         self, f: Function, data: Operand, size: Operand, port: Operand, passes: Operand

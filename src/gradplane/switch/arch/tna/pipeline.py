@@ -331,7 +331,7 @@ class _Pass(Pass[_Departure]):
 
     def leave(self, port: int, data: bytes, passes: int) -> None:
         """Send a packet, or take it in again where the port is one for that."""
-        if self.chip.recirculates(port):
+        if self.chip.recirculates(port) or self.state.links.loopback[port % QUEUES]:
             self.note(Copied, f"recirculated by port {port}")
             self.result.again.append(Arrival(port, data, RECIRCULATE, None, passes + 1))
         else:

@@ -2,7 +2,8 @@
 
 A port with a network interface exists from the start. The interface's speed is what the machine
 gives it: a configured speed is kept and has no effect. Disabling a port takes its link down for
-groups that watch it.
+groups that watch it. Packets that leave by a port in loopback mode, whatever kind of it, come back
+by it; such a port needs no interface.
 """
 
 from __future__ import annotations
@@ -39,9 +40,10 @@ class Interfaces(Protocol):
     def status(self) -> Sequence[Interface]: ...
 
 
+_NO_LOOPBACK = "BF_LPBK_NONE"
 _DEFAULTS: Mapping[str, Any] = {
     "$SPEED": "BF_SPEED_10G", "$FEC": "BF_FEC_TYP_NONE", "$N_LANES": 1, "$PORT_ENABLE": True,
-    "$AUTO_NEGOTIATION": "PM_AN_DEFAULT", "$LOOPBACK_MODE": "BF_LPBK_NONE", "$TX_MTU": 10240,
+    "$AUTO_NEGOTIATION": "PM_AN_DEFAULT", "$LOOPBACK_MODE": _NO_LOOPBACK, "$TX_MTU": 10240,
     "$RX_MTU": 10240, "$PORT_DIR": "PM_PORT_DIR_DEFAULT",
 }  # fmt: skip
 
@@ -92,10 +94,13 @@ class Ports:
     def forget(self, port: int) -> None:
         self._removed.add(port)
         del self.added[port]
+        self.links.loopback[port] = 0
 
     def remember(self, port: int, values: dict[str, Any]) -> None:
         self._removed.discard(port)
         self.added[port] = values
+        looped = values.get("$LOOPBACK_MODE", _NO_LOOPBACK) != _NO_LOOPBACK
+        self.links.loopback[port] = looped and bool(values.get("$PORT_ENABLE", True))
 
     def up(self, port: int) -> bool:
         enabled = self.added.get(port, {}).get("$PORT_ENABLE", True)
