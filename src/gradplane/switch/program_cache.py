@@ -6,6 +6,7 @@ or searched for; it is compiled again when one of these has changed.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import pickle
@@ -96,8 +97,10 @@ def _listed(defines: Mapping[str, str] | Sequence[str] | None) -> list[str]:
     return list(defines or ())
 
 
+@functools.cache
 def _fingerprint() -> str:
-    """Return a text that changes with the compiler's files."""
+    """Return a text that changes with the compiler's files, as this process imports them: they may
+    be replaced while it runs."""
     top = sorted(_stamps(HERE, within=False))
     return repr(top + sorted(s for p in COMPILER for s in _stamps(HERE / p)))
 
@@ -110,3 +113,6 @@ def _stamps(folder: Path, within: bool = True) -> Iterator[tuple[str, int, int]]
             yield entry.name, status.st_mtime_ns, status.st_size
         elif within and entry.is_dir():
             yield from _stamps(Path(entry))
+
+
+_fingerprint()
