@@ -136,6 +136,15 @@ def test_a_statement_of_a_directly_called_action_is_a_table_of_its_own() -> None
     assert not report("", in_place).fits
 
 
+def test_a_sweep_is_one_access_without_conditions() -> None:
+    declarations = """Register<bit<32>, bit<8>>(256) r;
+        RegisterAction<bit<32>, bit<8>, bit<32>>(r) age = {
+            void apply(inout bit<32> value) { value = value - 1; } };"""
+    found = report(declarations, "age.sweep();", "tofino2")
+    assert found.fits
+    assert [u.instance.name for t in found.pipelines[0].tables for u in t.uses] == ["Ingress.r"]
+
+
 def test_recirculation_and_resubmission_are_found() -> None:
     found = report("", "tm.ucast_egress_port = 68; hdr.ip.tos = 1;").pipelines[0]
     assert [a.kind for a in found.again] == ["recirculation"]
