@@ -239,6 +239,14 @@ def test_json_and_page_hold_every_table_of_a_stage() -> None:
     assert html.count('<span class="box') >= len(names)
 
 
+def test_a_condition_is_its_line_on_the_page() -> None:
+    found = report("", "if (hdr.words.w2 < 4096) { hdr.ip.tos = 1; }")
+    (condition,) = [t for t in found.pipelines[0].tables if t.name.startswith("condition in ")]
+    text = page(found)
+    assert f">line {condition.span.line}</span>" in text
+    assert f'title="{condition.name}, ingress, ' in text
+
+
 def test_programs_for_another_chip_or_architecture_are_refused() -> None:
     with pytest.raises(CompileError, match="written for Tofino 1"):
         fit(compile_program(PROGRAMS / "chain4.p4"), CHIPS["tofino2"])
