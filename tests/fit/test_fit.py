@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from gradplane.cli.p4_commands import commands
-from gradplane.fit.analysis import FitReport, fit
+from gradplane.fit.analysis import FitReport, PipelineFit, fit
 from gradplane.fit.chip_resources import CHIPS, STAGE
 from gradplane.fit.dependencies import ACTION, ANTI, MATCH, SUCCESSOR
 from gradplane.fit.page import page
@@ -136,6 +136,77 @@ def test_a_statement_of_a_directly_called_action_is_a_table_of_its_own() -> None
     assert not report("", in_place).fits
 
 
+def test_a_sweep_is_one_access_without_conditions() -> None:
+    declarations = """Register<bit<32>, bit<8>>(256) r;
+        RegisterAction<bit<32>, bit<8>, bit<32>>(r) age = {
+            void apply(inout bit<32> value) { value = value - 1; } };"""
+    found = report(declarations, "age.sweep();", "tofino2")
+    assert found.fits
+    assert [u.instance.name for t in found.pipelines[0].tables for u in t.uses] == ["Ingress.r"]
+
+
+def of_labels(declared: str, first: str, states: str, body: str) -> PipelineFit:
+    """Return the report on a program with labels of 32 bits; the first is in state `first`."""
+    text = f"""#include <core.p4>
+    #include <tna.p4>
+    header label_t {{ bit<23> label; bit<1> bottom; bit<8> ttl; }}
+    struct headers_t {{ {declared} }}
+    struct metadata_t {{ bit<8> none; }}
+    parser IP(packet_in p, out headers_t hdr, out metadata_t md,
+            out ingress_intrinsic_metadata_t ig) {{
+        state start {{ p.extract(ig); p.advance(PORT_METADATA_SIZE); transition {first}; }}
+        {states}
+    }}
+    control I(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_metadata_t ig,
+            in ingress_intrinsic_metadata_from_parser_t prsr,
+            inout ingress_intrinsic_metadata_for_deparser_t dprsr,
+            inout ingress_intrinsic_metadata_for_tm_t tm) {{
+        apply {{ tm.ucast_egress_port = 1; {body} }}
+    }}
+    control ID(packet_out p, inout headers_t hdr, in metadata_t md,
+            in ingress_intrinsic_metadata_for_deparser_t dprsr) {{ apply {{ p.emit(hdr); }} }}
+    parser EP(packet_in p, out headers_t hdr, out metadata_t md,
+            out egress_intrinsic_metadata_t eg) {{
+        state start {{ p.extract(eg); transition accept; }}
+    }}
+    control E(inout headers_t hdr, inout metadata_t md, in egress_intrinsic_metadata_t eg,
+            in egress_intrinsic_metadata_from_parser_t prsr,
+            inout egress_intrinsic_metadata_for_deparser_t dprsr,
+            inout egress_intrinsic_metadata_for_output_port_t oport) {{ apply {{ }} }}
+    control ED(packet_out p, inout headers_t hdr, in metadata_t md,
+            in egress_intrinsic_metadata_for_deparser_t dprsr) {{ apply {{ p.emit(hdr); }} }}
+    Pipeline(IP(), I(), ID(), EP(), E(), ED()) pipe;
+    Switch(pipe) main;"""
+    path = PROGRAMS / "generated.p4"
+    return fit(compile_program(path, text=text), CHIPS["tofino"]).pipelines[0]
+
+
+def test_a_stack_takes_what_as_many_headers_do() -> None:
+    stack = of_labels(
+        "label_t[3] l;",
+        "labels",
+        "state labels { p.extract(hdr.l.next);"
+        " transition select(hdr.l.last.bottom) { 1 : accept; default : labels; } }",
+        "hdr.l.pop_front(1);",
+    )
+    way_on = "transition select(hdr.l{0}.bottom) {{ 1 : accept; default : {1}; }} }}"
+    states = [
+        f"state s{at} {{ p.extract(hdr.l{at}); " + way_on.format(at, following)
+        for at, following in enumerate(("s1", "s2", "reject"))
+    ]
+    headers = of_labels(
+        "label_t l0; label_t l1; label_t l2;",
+        "s0",
+        " ".join(states),
+        "hdr.l0 = hdr.l1; hdr.l1 = hdr.l2; hdr.l2.setInvalid();",
+    )
+    for size in (8, 16, 32):
+        assert stack.phv.count(size) == headers.phv.count(size)
+    assert stack.phv.passive_bits == headers.phv.passive_bits
+    parsers = stack.parsers[0], headers.parsers[0]
+    assert [(p.states, p.rows) for p in parsers] == [(4, 7), (4, 7)]
+
+
 def test_recirculation_and_resubmission_are_found() -> None:
     found = report("", "tm.ucast_egress_port = 68; hdr.ip.tos = 1;").pipelines[0]
     assert [a.kind for a in found.again] == ["recirculation"]
@@ -166,6 +237,14 @@ def test_json_and_page_hold_every_table_of_a_stage() -> None:
     assert "Ingress.jobs" in names
     html = page(found)
     assert html.count('<span class="box') >= len(names)
+
+
+def test_a_condition_is_its_line_on_the_page() -> None:
+    found = report("", "if (hdr.words.w2 < 4096) { hdr.ip.tos = 1; }")
+    (condition,) = [t for t in found.pipelines[0].tables if t.name.startswith("condition in ")]
+    text = page(found)
+    assert f">line {condition.span.line}</span>" in text
+    assert f'title="{condition.name}, ingress, ' in text
 
 
 def test_programs_for_another_chip_or_architecture_are_refused() -> None:

@@ -296,7 +296,7 @@ def _externs(group: Sequence[Operation]) -> list[Use]:
 def _has_flow(stmt: ir.Stmt) -> bool:
     """Return whether a statement contains others, other than the access to a register."""
     if isinstance(stmt, ir.Block):
-        return stmt.access is None
+        return stmt.access is None and stmt.name != ir.SWEEP
     return isinstance(stmt, ir.Loop)
 
 

@@ -122,6 +122,8 @@ class Run:
                 self._add(list(places), Value(places), stmt.span)
             case ir.Block(access=ir.ExternInstance() as action):
                 self._access(stmt, action)
+            case ir.Block(name=ir.SWEEP, body=[ir.Loop(body=[access, *_])]):
+                self._statement(access)
             case ir.Block(body=body) | ir.Loop(body=body):
                 self.take(body)
             case ir.If(cond=cond, then=then, other=other):

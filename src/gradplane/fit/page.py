@@ -54,7 +54,8 @@ def _box(part: Part) -> dict[str, Any]:
     table = part.table
     entries = f", {part.entries} entries" if table.key and table.table is not None else ""
     return {
-        "name": table.name.rpartition(".")[2],
+        # The colour says that it is a condition; in a narrow box the line must be seen.
+        "name": table.name.rpartition(".")[2].removeprefix("condition in "),
         "kind": table.kind,
         "gress": table.gress,
         "title": f"{table.name}, {table.gress}, {table.span}{entries}: {amounts}",

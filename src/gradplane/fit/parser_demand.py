@@ -1,7 +1,8 @@
 """The states and TCAM rows that a program's parsers take.
 
 A state of the chip fills a limited number of containers and passes by 32 bytes; a state of a
-program that takes more becomes several. Each way out of a state is a row.
+program that takes more becomes several. Each way out of a state is a row. The chip's states name
+the header that they fill, so a loop that fills a stack is unrolled.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from math import ceil
 
 from gradplane.fit.chip_resources import PARSER_KEY_BITS, ChipResources
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import bit_width
+from gradplane.switch.ir.statement_walk import nested
+from gradplane.switch.ir.types import Stack, bit_width
 from gradplane.switch.source import Span
 
 
@@ -44,11 +46,42 @@ class ParserDemand:
 
 def parser_demand(parser: ir.Parser, gress: str, chip: ChipResources) -> ParserDemand:
     """Return what a parser takes of the chip's."""
-    parts = tuple(_state(state, chip) for state in parser.states.values())
+    parts = tuple(_state(state, chip, _rounds(parser, state)) for state in parser.states.values())
     return ParserDemand(gress, parser.span, parts)
 
 
-def _state(state: ir.State, chip: ChipResources) -> ParserState:
+def _rounds(parser: ir.Parser, state: ir.State) -> int:
+    """Return how often a state is unrolled: in a loop that fills stacks, once for each element of
+    the longest."""
+    after = _after(parser, state)
+    loop = [
+        parser.states[name] for name in after if state.name in _after(parser, parser.states[name])
+    ]
+    sizes = [
+        stmt.target.base.type.size
+        for other in loop
+        for stmt in nested(other.body)
+        if isinstance(stmt, ir.Extract)
+        and isinstance(stmt.target, ir.NextOf)
+        and isinstance(stmt.target.base.type, Stack)
+    ]
+    return max(sizes, default=1)
+
+
+def _after(parser: ir.Parser, state: ir.State) -> set[str]:
+    """Return the states that a packet may reach from a state; itself only in a loop."""
+    found: set[str] = set()
+    pending = [state]
+    while pending:
+        for case in pending.pop().cases:
+            if case.next in parser.states and case.next not in found:
+                found.add(case.next)
+                pending.append(parser.states[case.next])
+    return found
+
+
+def _state(state: ir.State, chip: ChipResources, rounds: int) -> ParserState:
+    """Return what a state takes that is unrolled to so many rounds."""
     extracted = passed = 0
     for stmt in state.body:
         match stmt:
@@ -65,7 +98,8 @@ def _state(state: ir.State, chip: ChipResources) -> ParserState:
     key = sum(bit_width(e.type) or 0 for e in state.select)
     more = max(0, ceil(key / PARSER_KEY_BITS) - 1)
     rows = sum(_rows(case) for case in state.cases)
-    return ParserState(state.name, state.span, steps + more, steps - 1 + max(1, rows) * (1 + more))
+    all_rows = steps - 1 + max(1, rows) * (1 + more)
+    return ParserState(state.name, state.span, rounds * (steps + more), rounds * all_rows)
 
 
 def _rows(case: ir.SelectCase) -> int:

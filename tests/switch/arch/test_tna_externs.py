@@ -238,6 +238,48 @@ def test_clear_is_an_access() -> None:
     assert "a second time" in message
 
 
+SWEPT = """
+    Register<{0}, bit<8>>({1}, 3) r; Register<{0}, bit<8>>({1}, 3) beside;
+    RegisterAction<{0}, bit<8>, {0}>(r) age = {{
+        void apply(inout {0} value, out {0} rv) {{
+            rv = value;
+            if (value > 0) {{ value = value - 1; }}
+        }}
+    }};"""
+
+
+@engines
+@pytest.mark.parametrize("cell", ["bit<16>", "int<8>"])
+def test_sweep_runs_the_action_on_all_cells_of_the_pipe(engine: str, cell: str) -> None:
+    sw = switch(
+        engine, include="t2na.p4", ingress_locals=SWEPT.format(cell, 5),
+        ingress=TO_1 + "if (h.a.x == 1) { age.sweep(); } else { h.a.z = (bit<8>) age.execute(4); }",
+    )  # fmt: skip
+    sw.register("r").write(1, 0)
+    assert sw.process(0, packet(x=0)) == [(1, packet(x=0, z=3))]
+    assert sw.process(0, packet(x=1)) == [(1, packet(x=1))]
+    assert [sw.register("r").read(i) for i in range(5)] == [2, 0, 2, 2, 1]
+    assert [sw.register("beside").read(i) for i in range(5)] == [3] * 5
+    assert [r.read(0) for r in sw.state.registers["ingress.r"].copies][1:] == [3] * 3
+
+
+def test_sweep_is_an_access() -> None:
+    message = refused(
+        include="t2na.p4", ingress_locals=SWEPT.format("bit<16>", 5),
+        ingress="age.sweep(0); age.execute(0);",
+    )  # fmt: skip
+    assert "a packet may access register ingress.r a second time here" in message
+
+
+def test_a_register_that_is_too_large_to_sweep_is_refused() -> None:
+    message = refused(
+        include="t2na.p4", ingress_locals=SWEPT.format("bit<16>", (1 << 20) + 1),
+        ingress="age.sweep();",
+    )  # fmt: skip
+    assert "ingress.age.sweep: ingress.r has 1048577 cells" in message
+    assert "at most 1048576 can be swept" in message
+
+
 @engines
 def test_tofino_2_gives_several_results_and_extremes(engine: str) -> None:
     sw = switch(

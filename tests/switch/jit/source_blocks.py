@@ -185,7 +185,8 @@ class Control:
             text += self._entries(kinds, listed, values)
         self.text.append(f"{before} {text} size = 64; }}")
         labels = [self.actions[a].name for a in listed]
-        self.more.append(lambda writer: self._apply(writer, made, labels))
+        left = [1] if "registers =" in properties else None  # a packet accesses a register once
+        self.more.append(lambda writer: self._apply(writer, made, labels, left))
 
     def _keys(self, values: Values, selected: bool) -> tuple[str, list[tuple[Type, str]]]:
         """Return the keys' text, and type and match kind of each."""
@@ -241,7 +242,14 @@ class Control:
             return f"{low} .. {min(top, low + self.rng.randrange(9))}"
         return str(low)
 
-    def _apply(self, writer: Statements, made: str, labels: list[str]) -> str:
+    def _apply(
+        self, writer: Statements, made: str, labels: list[str], left: list[int] | None
+    ) -> str | None:
+        """Return an application of a table; None once `left`, if given, is used up."""
+        if left is not None and not left:
+            return None
+        if left:
+            left.pop()
         kind = self.rng.randrange(4)
         if kind == 0:
             return f"if ({made}.apply().{self.rng.choice(['hit', 'miss'])}) {writer.block(1, 0)}"

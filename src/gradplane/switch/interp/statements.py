@@ -24,7 +24,6 @@ from gradplane.switch.runtime.state import State
 from gradplane.switch.source import NOWHERE, Span
 
 EXIT = object()
-LOOP_LIMIT = 1 << 20  # rounds of one loop for one packet
 
 Observer = Callable[[Env, Entry | None], None]
 TableObserver = Callable[[Env, tuple[int, ...], Entry | None, ActionData], None]
@@ -208,11 +207,11 @@ class Statements:
         place = loop_place(s)
 
         def run(env: Env) -> Any:
-            for _ in range(LOOP_LIMIT):
+            for _ in range(ir.LOOP_LIMIT):
                 signal = body(env)
                 if signal is not None:
                     return signal
-            raise Abort(f"{place}: a loop ran more than {LOOP_LIMIT} times")
+            raise Abort(f"{place}: a loop ran more than {ir.LOOP_LIMIT} times")
 
         return Code(run, True)
 

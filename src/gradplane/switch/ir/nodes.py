@@ -17,6 +17,8 @@ from typing import TypeAlias
 from gradplane.switch.ir.types import Annotations, Enum, Header, SerEnum, Type, bit_width
 from gradplane.switch.source import NOWHERE, Span
 
+LOOP_LIMIT = 1 << 20  # rounds of one loop for one packet
+
 # -- expressions -------------------------------------------------------------------------------
 
 
@@ -217,6 +219,10 @@ HELPER = "helper"
 """The name of a block that stands for a helper's call in an abstract method: one operation of the
 chip, whatever statements it takes here."""
 
+SWEEP = "sweep"
+"""The name of a block that is one access to all cells of a register: a loop of the access to one,
+then the step to the next."""
+
 
 @dataclass(slots=True, eq=False)
 class Block(Stmt):
@@ -239,7 +245,7 @@ class Leave(Stmt):
 
 @dataclass(slots=True, eq=False)
 class Loop(Stmt):
-    """Repeats its body until a Leave of an enclosing block ends it."""
+    """Repeats its body until a Leave of an enclosing block ends it, at most LOOP_LIMIT times."""
 
     body: list[Stmt]
 

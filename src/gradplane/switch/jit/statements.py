@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import Protocol
 
-from gradplane.switch.interp.statements import LOOP_LIMIT, loop_place
+from gradplane.switch.interp.statements import loop_place
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Header, Stack, Type, Union
 from gradplane.switch.jit.expressions import Expressions, Unit, is_scalar
@@ -216,9 +216,9 @@ class Statements(Expressions):
     def loop(self, s: ir.Loop) -> None:
         rounds = self.f.variable("i32", 0)
         with self.f.loop():
-            done = self.f.compare("uge", "i32", rounds.get(), LOOP_LIMIT)
+            done = self.f.compare("uge", "i32", rounds.get(), ir.LOOP_LIMIT)
             with self.f.when(done):
-                self.give_up(f"{loop_place(s)}: a loop ran more than {LOOP_LIMIT} times")
+                self.give_up(f"{loop_place(s)}: a loop ran more than {ir.LOOP_LIMIT} times")
             rounds.increase()
             self.body(s.body)
 

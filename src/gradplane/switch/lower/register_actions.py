@@ -8,8 +8,8 @@ write it back in one access.
                                 register.write(i, value)
                                 sum = rv
 
-The method is inlined, since it may use the variables of the block around it. Helpers that only a
-method may call (predicate, min8, ...) become expressions.
+`sweep` does so with every cell, in a loop. The method is inlined, since it may use the variables of
+the block around it. Helpers that only a method may call (predicate, min8, ...) become expressions.
 """
 
 from __future__ import annotations
@@ -50,12 +50,15 @@ class RegisterActionCall:
         name = self.info.name
         if name == "execute" or name in OWN_INDEX:
             return self._execute()
+        if name == ir.SWEEP:
+            self._sweep()
+            return None
         if name == predicates.PREDICATE:
             return self._predicate()
         if name in _PARTS:
             return self._extreme()
         what = f"{self.instance.type}.{name} is not implemented"
-        known = "implemented: execute, execute_log, push, pop, enqueue, dequeue, predicate, ..."
+        known = "implemented: execute, execute_log, push, pop, enqueue, dequeue, sweep, ..."
         self.body.p.unsupported(self.e.span, what, known)
         return None if isinstance(self.info.signature.result, Void) else build.zero(self._result())
 
@@ -132,6 +135,33 @@ class RegisterActionCall:
                 self._merge(merged, [v for p, v in outs if p.direction == "out"])
         body.emit(ir.If(plan.possible(held), *branches), self.e.span)
         return merged
+
+    def _sweep(self) -> None:
+        """Emit an access to each of the register's cells, from the first on."""
+        body = self.body
+        register = self.instance.args[0]
+        method = body.p.methods.get((self.instance, "apply"))
+        if not isinstance(register, ir.ExternInstance) or method is None:
+            return  # an error was reported
+        body.argument_values(self.info)  # the value for packets that find the register busy
+        size = register.number("size")
+        if size > ir.LOOP_LIMIT:
+            what = f"{self.instance.name}.sweep: {register.name} has {size} cells"
+            body.p.unsupported(self.e.span, what, f"at most {ir.LOOP_LIMIT} can be swept")
+            return
+        index = body.spill(FIRST, "index")
+        access, done = ir.Block([], "access", self.instance), ir.Block([], ir.SWEEP)
+        round_: list[ir.Stmt] = []
+        with body.into(access.body):
+            self._access(register, [index], method)
+        with body.into(round_):
+            body.emit(access, self.e.span)
+            following = build.binary("+", index, build.number(NUMBER, 1))
+            body.emit(ir.Assign(index, following), self.e.span)
+            last = build.binary(">=", index, build.number(NUMBER, size))
+            body.emit(ir.If(last, [ir.Leave(done)], []), self.e.span)
+        done.body = [ir.Loop(round_)]
+        body.emit(done, self.e.span)
 
     def _merge(self, targets: list[ir.Var], results: list[ir.Var]) -> None:
         for target, result in zip(targets, results, strict=False):
