@@ -258,13 +258,15 @@ class Recorder:
 
     def _stall(self, record: Record) -> None:
         self.stalls[record["job"], record["worker"]] = record
+        for file in self._files.values():  # for whoever looks on while nothing moves
+            file.flush()
         if record["at"] - self._progress > self._patience:
             raise StallError(self._stalled())
 
     def _stalled(self) -> str:
         recent = [r for r in self.stalls.values() if r["at"] > self._progress]
         lines = [f"stalled: no round ended for {self._patience / 1e9:g} s"]
-        lines += [_waiting(record) for record in recent]
+        lines += [waiting(record) for record in recent]
         if self._lost:
             lost = ", ".join(f"{link} {count}" for link, count in self._lost.most_common())
             lines.append(f"  packets lost by impairments meanwhile: {lost}")
@@ -325,7 +327,8 @@ def lost(verdict: str) -> bool:
     return verdict not in ARRIVING
 
 
-def _waiting(record: Record) -> str:
+def waiting(record: Record) -> str:
+    """Return who waits for what, from a record of kind "stall", after two spaces."""
     missing = record["missing"]
     names = ", ".join(map(str, missing or [])) if missing is not None else "not known"
     return (
