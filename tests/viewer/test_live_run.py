@@ -20,7 +20,7 @@ from gradplane.hosts.impairments.interventions import Intervention
 from gradplane.hosts.impairments.verdicts import Impairments
 from gradplane.records import interventions
 from gradplane.replayer.replay_run import replay
-from gradplane.runner.run_experiment import run
+from gradplane.runner.run_experiment import mininet_possible, run
 from gradplane.viewer.live_run_server import AskError, LiveRun, WebPage
 from gradplane.viewer.run_watch import RunWatch
 
@@ -63,6 +63,34 @@ def test_an_intervention_is_recorded_packet_by_packet_and_replays_equal(
     assert max(line["at"] for line in lost) <= 200_000_000
     result = replay(folder)
     assert result.equal, result.text()
+
+
+def test_an_intervention_reaches_the_processes_of_mininet_and_replays_equal(
+    experiment_file: Path, tmp_path: Path
+) -> None:
+    possible, reason = mininet_possible()
+    if not possible:
+        pytest.skip(reason)
+    folder = tmp_path / "run"
+    settings = ("job.reliability=retransmit", "job.quorum=3", "job.epochs=30")
+    run(experiment_file, folder, net="mininet", settings=settings, watch=_asking)
+    lost = _verdicts(folder)
+    assert lost and {line["link"] for line in lost} == {"h2"}
+    result = replay(folder)
+    assert result.equal, result.text()
+
+
+def test_a_stall_says_who_is_missing_and_what_was_lost(live: LiveRun, tmp_path: Path) -> None:
+    stall = {"kind": "stall", "job": 0, "worker": 0, "slot": 3, "round": 24, "missing": [2]}
+    (tmp_path / "arrivals.jsonl").write_text(json.dumps(stall | {"at": 90}) + "\n")
+    verdict = {"link": "h3", "direction": "up", "verdict": "drop", "at": 80}
+    (tmp_path / "impairments.jsonl").write_text(2 * (json.dumps(verdict) + "\n"))
+    live.watch.refresh()
+    assert live.watch.state["stalls"] == [
+        "job 0: worker 0 waits for the sum in slot 3 (use 24 of the slot);"
+        " workers missing in it: 2",
+        "packets that the impairments have lost since the last round: h3 up 2",
+    ]
 
 
 def test_the_recorded_losses_of_an_intervention_befall_a_changed_run(

@@ -266,7 +266,7 @@ class Recorder:
     def _stalled(self) -> str:
         recent = [r for r in self.stalls.values() if r["at"] > self._progress]
         lines = [f"stalled: no round ended for {self._patience / 1e9:g} s"]
-        lines += [waiting(record) for record in recent]
+        lines += [_waiting(record) for record in recent]
         if self._lost:
             lost = ", ".join(f"{link} {count}" for link, count in self._lost.most_common())
             lines.append(f"  packets lost by impairments meanwhile: {lost}")
@@ -327,8 +327,7 @@ def lost(verdict: str) -> bool:
     return verdict not in ARRIVING
 
 
-def waiting(record: Record) -> str:
-    """Return who waits for what, from a record of kind "stall", after two spaces."""
+def _waiting(record: Record) -> str:
     missing = record["missing"]
     names = ", ".join(map(str, missing or [])) if missing is not None else "not known"
     return (

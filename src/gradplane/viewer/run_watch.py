@@ -10,7 +10,7 @@ from typing import Any
 
 from gradplane.experiment.deployment import Deployment
 from gradplane.records import run_folder
-from gradplane.records.recorder import lost, waiting
+from gradplane.records.recorder import lost
 
 Line = dict[str, Any]
 
@@ -27,7 +27,9 @@ class RunWatch:
         self._metrics = _Metrics(folder / run_folder.METRICS)
         self._verdicts = _Growing(folder / run_folder.IMPAIRMENTS)
         self._arrivals = _Growing(folder / run_folder.ARRIVALS)
-        self._lost: Counter[str] = Counter()
+        self._lost: Counter[str] = Counter()  # by link and direction
+        self._lately: list[tuple[int, str]] = []  # the same packet by packet, since a round ended
+        self._progress = 0  # when the last round ended, ns
         self._delayed = 0
         self._stalls: dict[tuple[int, int], Line] = {}
         self._ended = ""
@@ -40,14 +42,18 @@ class RunWatch:
         """Read what is new."""
         for line in self._metrics.read():
             self.rounds[line["job"], line["round"]] = line
+            self._progress = max(self._progress, line["finished"])
         for line in self._verdicts.read():
             if lost(line["verdict"]):
-                self._lost[f"{line['link']} {line['direction']}"] += 1
+                way = f"{line['link']} {line['direction']}"
+                self._lost[way] += 1
+                self._lately.append((line["at"], way))
             else:
                 self._delayed += 1
         for line in self._arrivals.read():
             if line["kind"] == "stall":
                 self._stalls[line["job"], line["worker"]] = line
+        self._lately = [(at, way) for at, way in self._lately if at > self._progress]
 
     @property
     def state(self) -> dict[str, Any]:
@@ -90,11 +96,26 @@ class RunWatch:
         ends: dict[int, int] = {}
         for (job, _), line in self.rounds.items():
             ends[job] = max(ends.get(job, 0), line["finished"])
-        return [
-            waiting(stall).strip()
+        texts = [
+            _waiting(stall)
             for stall in self._stalls.values()
             if stall["at"] > ends.get(stall["job"], 0) and not self._ended
         ]
+        if texts and self._lately:
+            ways = Counter(way for _, way in self._lately).most_common()
+            lost = ", ".join(f"{way} {count}" for way, count in ways)
+            texts.append(f"packets that the impairments have lost since the last round: {lost}")
+        return texts
+
+
+def _waiting(stall: Line) -> str:
+    """Return who waits for what, and for whom."""
+    missing = stall["missing"]
+    names = "not known" if missing is None else ", ".join(map(str, missing)) or "none any more"
+    return (
+        f"job {stall['job']}: worker {stall['worker']} waits for the sum in slot {stall['slot']}"
+        f" (use {stall['round']} of the slot); workers missing in it: {names}"
+    )
 
 
 class _Growing:
