@@ -1,6 +1,7 @@
 """Commands on experiments and run folders: run, replay, sweep, compare, report."""
 
 import sys
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,6 +21,7 @@ from gradplane.cli.options import (
 
 if TYPE_CHECKING:
     from gradplane.records.summary import Summary
+    from gradplane.viewer.live_run_server import WebPage
 
 commands = typer.Typer()
 
@@ -43,36 +45,78 @@ def run(
     resume: Annotated[
         Path | None, typer.Option(metavar="RUN_DIR", help="Finish a run that was stopped")
     ] = None,
+    web: Annotated[
+        bool, typer.Option("--web", help="Show the run on a page, with buttons to impair links")
+    ] = False,
 ) -> None:
     """Run an experiment, or a study, and write its run folder; or finish a stopped run."""
-    from gradplane.cli import output_tables
     from gradplane.runner import run_experiment
     from gradplane.studies import launch
 
     check_network(net)
     if resume is not None:
-        if experiment or out or settings or cli or (seed, target_accuracy) != (None, None):
+        if experiment or out or settings or cli or web or (seed, target_accuracy) != (None, None):
             raise typer.BadParameter("the folder has the whole experiment", param_hint="--resume")
         with stoppable():
             summary = run_experiment.resume(resume, net=net, console=True)
+        _show(summary)
     elif experiment is None:
         raise typer.BadParameter("give EXPERIMENT.toml, or --resume RUN_DIR")
     elif launch.is_study(experiment):
         if target_accuracy is not None:
             hint = "--target-accuracy"
             raise typer.BadParameter("a study has its own result: omit it", param_hint=hint)
+        if web:
+            raise typer.BadParameter("a study has no network: omit it", param_hint="--web")
         _run_study(experiment, out, net, seed, settings, cli)
         return
     else:
         if target_accuracy is not None:
             settings = [*settings, f"output.target_accuracy={target_accuracy}"]
-        with stoppable():
-            summary = run_experiment.run(
-                experiment, out, net=net, settings=settings, seed=seed, cli=cli, console=True
-            )
+        with _page() if web else nullcontext() as page:
+            with stoppable():
+                summary = run_experiment.run(
+                    experiment,
+                    out,
+                    net=net,
+                    settings=settings,
+                    seed=seed,
+                    cli=cli,
+                    console=True,
+                    watch=page.around if page else None,
+                )
+            _show(summary)
+            if page is not None:
+                _until_enter()
+
+
+def _show(summary: "Summary") -> None:
+    from gradplane.cli import output_tables
+
     console = make_console()
     console.print(output_tables.results(summary))
     say(console, _where(summary))
+
+
+def _page() -> "WebPage":
+    """Return the page of a run; its address is printed when the run starts."""
+    from gradplane.viewer.live_run_server import WebPage
+    from gradplane.viewer.local_server import ServerError
+
+    def say_address(url: str) -> None:
+        print(f"{url}\nfor browsers on this machine", flush=True)
+
+    try:
+        return WebPage(say_address)
+    except ServerError as error:
+        fail(str(error))
+
+
+def _until_enter() -> None:
+    """Keep the page of a finished run until the user has seen it, where there is one."""
+    if sys.stdin.isatty():
+        with suppress(EOFError, KeyboardInterrupt):
+            input("Enter ends the run's page ")
 
 
 def _where(run: "Summary") -> str:

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -38,7 +38,7 @@ Cert = Annotated[Path | None, typer.Option(metavar="PEM", help="TLS: your certif
 Key = Annotated[Path | None, typer.Option(metavar="PEM", help="TLS: its private key")]
 
 
-def fail(message: str) -> None:
+def fail(message: str) -> NoReturn:
     print(message if "\n" in message else f"gradplane: {message}", file=sys.stderr)
     sys.exit(1)
 

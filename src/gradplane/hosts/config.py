@@ -130,6 +130,7 @@ class HostConfig:
     log: str  # JSON-lines file (sockets only)
     start_at: int | None  # ns; None: at once
     flows: tuple[Flow, ...] = ()  # of background traffic that leave from here or arrive here
+    live: bool = False  # it takes interventions: every packet passes its impairments
     joins: int = 0  # the training round in which its worker begins, after an absence if it is not 0
 
     def to_json(self) -> str:

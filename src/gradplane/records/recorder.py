@@ -258,6 +258,8 @@ class Recorder:
 
     def _stall(self, record: Record) -> None:
         self.stalls[record["job"], record["worker"]] = record
+        for file in self._files.values():  # for whoever looks on while nothing moves
+            file.flush()
         if record["at"] - self._progress > self._patience:
             raise StallError(self._stalled())
 

@@ -18,6 +18,7 @@ METRICS = "metrics.jsonl"
 IMPAIRMENTS = "impairments.jsonl"
 ARRIVALS = "arrivals.jsonl"
 LINKS = "links.jsonl"
+INTERVENTIONS = "interventions.jsonl"
 SUMMARY = "summary.json"
 REPORT = "report.html"
 FAILURE = "failure.txt"
@@ -88,7 +89,7 @@ def is_in_use(folder: Path) -> bool:
 def clear(folder: Path, *, training: bool) -> None:
     """Remove what a stopped run left of its baseline and, if wanted, of its training."""
     shutil.rmtree(folder / BASELINE, ignore_errors=True)
-    names = (METRICS, ARRIVALS, IMPAIRMENTS, LINKS, SUMMARY) if training else ()
+    names = (METRICS, ARRIVALS, IMPAIRMENTS, LINKS, INTERVENTIONS, SUMMARY) if training else ()
     for name in (FAILURE, *names):
         (folder / name).unlink(missing_ok=True)
     if training:

@@ -2,8 +2,8 @@
 
 import dataclasses
 import shutil
-from collections.abc import Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.loading import Experiment, ExperimentError, load_deployment
 from gradplane.experiment.schema import Output
 from gradplane.records import manifest, run_folder
+from gradplane.records.interventions import Asked
 from gradplane.records.link_log import LinkLog
 from gradplane.records.manifest import Manifest, planned_jobs, program_digest
 from gradplane.records.recorder import Recorder
@@ -32,6 +33,8 @@ from gradplane.topologies.network import Network
 
 NETWORKS = ("mininet", "sim")
 
+Watch = Callable[[Deployment, Path], AbstractContextManager[None]]
+
 
 def run(
     experiment: str | Path | Experiment,
@@ -42,13 +45,16 @@ def run(
     seed: int | None = None,
     cli: bool = False,
     console: bool = False,
+    watch: Watch | None = None,
 ) -> Summary:
     """Run an experiment file (or an Experiment) and return its summary.
 
     out: the run folder, which must not exist (default: runs/NAME-N). net: "mininet" or "sim"; by
     default mininet where the machine allows it. settings: `KEY=VALUE` overrides. seed: instead of
     the experiment's. cli: open Mininet's prompt on the network before the hosts start. console:
-    show progress on standard output. Several may run at once, in threads or processes.
+    show progress on standard output. watch: is given the deployment and the new run folder, and
+    surrounds the run, which then takes interventions (records/interventions.py). Several may run
+    at once, in threads or processes.
 
     Raises ExperimentError or CompileError before anything is started or written, and the errors of
     network, controller and hosts; then the run folder has a failure.txt that says why. Such an
@@ -61,7 +67,8 @@ def run(
     if cli and network != "mininet":
         raise ExperimentError("--cli is Mininet's prompt, and this run is on the simulated network")
     folder = run_folder.create(out, deployment.experiment.name)
-    return _carry_out(_Task(deployment, folder.resolve(), network, cli, console), folder)
+    task = _Task(deployment, folder.resolve(), network, cli, console, live=watch is not None)
+    return _carry_out(task, folder, watch)
 
 
 def resume(folder: str | Path, *, net: str | None = None, console: bool = False) -> Summary:
@@ -82,7 +89,7 @@ def resume(folder: str | Path, *, net: str | None = None, console: bool = False)
     return _carry_out(dataclasses.replace(task, trained=recorded.stored), path)
 
 
-def _carry_out(task: "_Task", folder: Path) -> Summary:
+def _carry_out(task: "_Task", folder: Path, watch: Watch | None = None) -> Summary:
     """Run what the task has left to do; `folder` is the path as the user gave it."""
     with run_folder.in_use(folder):
         run_folder.clear(folder, training=task.trained is None)
@@ -91,8 +98,10 @@ def _carry_out(task: "_Task", folder: Path) -> Summary:
             program = program_digest(task.deployment)
             plan = Manifest(network=task.network, machine=describe(), jobs=jobs, program=program)
             manifest.start(folder, task.deployment.experiment, plan)
+        watched = watch(task.deployment, task.folder) if watch else nullcontext()
         try:
-            values = _isolated(task)
+            with watched:
+                values = _isolated(task)
         except BaseException as error:
             run_folder.write_failure(folder, run_folder.reason(error))
             with suppress(FolderError, OSError):
@@ -196,13 +205,14 @@ class _Task:
     network: str
     cli: bool
     console: bool
+    live: bool = False  # it takes interventions
     trained: dict[str, Any] | None = None  # the finished training's summary, if there is one
 
     def baseline(self) -> "_Task":
         """Return the task of the baseline, which records into a folder inside this one."""
         folder = self.folder / run_folder.BASELINE
         plain = baseline(self.deployment)
-        return dataclasses.replace(self, deployment=plain, folder=folder, cli=False)
+        return dataclasses.replace(self, deployment=plain, folder=folder, cli=False, live=False)
 
 
 def _execute(task: _Task) -> dict[str, Any]:
@@ -264,7 +274,12 @@ def _record(task: _Task, net: Network, on_round: Show) -> Recorder:
             on_round(recorder, job)
 
         with Recorder(task.folder, sizes, ended, patience, absences) as recorder:
-            net.run(task.deployment.hosts, recorder)
+            hosts = task.deployment.hosts
+            if task.live:
+                hosts = tuple(dataclasses.replace(host, live=True) for host in hosts)
+                net.run(hosts, recorder, asked=Asked(task.folder))
+            else:
+                net.run(hosts, recorder)
     return recorder
 
 

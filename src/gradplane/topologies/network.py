@@ -15,11 +15,13 @@ from typing import Any, Protocol
 
 from gradplane.controller.targets import QueueSettings
 from gradplane.hosts.config import HostConfig
+from gradplane.hosts.impairments.interventions import Intervention
 from gradplane.topologies.description import Topology
 from gradplane.topologies.topology_errors import NetworkError
 
 Record = dict[str, Any]
 OnRecord = Callable[[Record], None]
+AskedFor = Callable[[], Sequence[Intervention]]
 
 
 @dataclass(frozen=True)
@@ -76,12 +78,17 @@ class Network(Protocol):
         """Each switch's P4Runtime or BFRuntime server, HOST:PORT, by the switch's name."""
 
     def run(
-        self, hosts: Sequence[HostConfig], on_record: OnRecord, deadline: float | None = None
+        self,
+        hosts: Sequence[HostConfig],
+        on_record: OnRecord,
+        deadline: float | None = None,
+        asked: AskedFor | None = None,
     ) -> None:
         """Run the hosts to their end and pass on their log records as they are written.
 
-        deadline: seconds of the experiment's time. Raises NetworkError when it passes, or when a
-        host or a switch fails.
+        deadline: seconds of the experiment's time. asked: returns the interventions that were asked
+        for since the last call; the hosts are live then. Raises NetworkError when the deadline
+        passes, or when a host or a switch fails.
         """
 
     def link_counters(self) -> list[LinkCounters]:

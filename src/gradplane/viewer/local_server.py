@@ -38,17 +38,14 @@ class LocalServer:
             from starlette.middleware import Middleware
             from starlette.middleware.trustedhost import TrustedHostMiddleware
             from starlette.responses import PlainTextResponse
-            from starlette.routing import Mount, Route
+            from starlette.routing import Mount
         except ImportError as error:
             raise ServerError(f"{error}: pip install gradplane[view]") from None
         token = secrets.token_urlsafe(16)
         refusal = PlainTextResponse("The token in the address is missing or wrong.\n", 403)
 
-        async def refuse(request: object) -> PlainTextResponse:
-            return refusal
-
         app = Starlette(
-            routes=[Mount(f"/{token}", routes=list(routes)), Route("/{rest:path}", refuse)],
+            routes=[Mount(f"/{token}", routes=list(routes)), Mount("/", refusal)],
             middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=_NAMES)],
             lifespan=lifespan,
         )

@@ -5,6 +5,7 @@ from typing import Protocol
 from gradplane.hosts.config import HostConfig
 from gradplane.hosts.drivers.environment import Environment
 from gradplane.hosts.impairments.host_link import HostLink
+from gradplane.hosts.impairments.interventions import Intervention
 from gradplane.hosts.protocols.fast_results import FastResults
 from gradplane.hosts.training.user_objects import load
 from gradplane.hosts.wire.payloads import Payloads
@@ -63,6 +64,10 @@ class Host:
         end = getattr(self.role, "end", None)
         if end is not None:
             end()
+
+    def impair(self, intervention: Intervention) -> None:
+        """Impair the host's link for a while; its configuration is `live`."""
+        self._link.impair(intervention)
 
     def start(self) -> None:
         """Begin, or be called back at the time that the configuration says."""

@@ -2,8 +2,10 @@
 
 On standard output the process prints a line {"ready": NAME} when everything is loaded and its
 ports are open, and {"finished": NAME} when it has nothing more to do by itself. On standard input
-it waits for a line "go ORIGIN": the time.monotonic_ns() that all hosts count from. It runs until
-standard input ends, which also happens when its parent process dies.
+it waits for a line "go ORIGIN": the time.monotonic_ns() that all hosts count from. Then a live host
+takes lines "impair INTERVENTION", and answers each with {"impaired": NAME}, before which the next
+must not be sent. It runs until standard input ends, which also happens when its parent process
+dies.
 """
 
 import contextlib
@@ -19,6 +21,7 @@ from gradplane.hosts.drivers.roles import SwitchWorkerRole
 from gradplane.hosts.drivers.socket_environment import SocketEnvironment
 from gradplane.hosts.drivers.training_host import HostError
 from gradplane.hosts.drivers.warm_up import exercise_switch_worker, warm_up
+from gradplane.hosts.impairments.interventions import Intervention
 from gradplane.hosts.protocols.results import ReduceError
 from gradplane.hosts.training.train import TrainingError
 from gradplane.hosts.training.user_objects import LoadError
@@ -54,11 +57,15 @@ def _loop(
 ) -> None:
     running = True
 
-    def stop_at_end() -> None:
+    def obey() -> None:
         nonlocal running
-        running = bool(commands.readline())
+        line = commands.readline()
+        running = bool(line)
+        if running:
+            host.impair(Intervention.from_json(line.removeprefix("impair ")))
+            _say(answers, "impaired", config.name)
 
-    env.watch(commands, stop_at_end)
+    env.watch(commands, obey)
     host.start()
     reported = False
     while running:

@@ -8,6 +8,7 @@ import numpy as np
 
 from gradplane.hosts.config import HostConfig
 from gradplane.hosts.drivers.environment import Environment
+from gradplane.hosts.impairments.interventions import Intervention
 from gradplane.hosts.impairments.late_packets import LatePackets
 from gradplane.hosts.impairments.verdicts import Impairments, Verdict
 from gradplane.hosts.protocols.actions import Send
@@ -103,6 +104,7 @@ class HostLink:
             job.workers,
             job.number,
             job.reliability == "lossy",
+            config.live,
         )
         self._late = LatePackets()
         self._sum_bits = job.sum_bits
@@ -114,6 +116,11 @@ class HostLink:
         self._impairments.start_round(number)
         for send in self._late.all():
             self._leave(send)
+
+    def impair(self, intervention: Intervention) -> None:
+        """Impair the link from now on, until the intervention is over. Only of a live host."""
+        remove = self._impairments.add(intervention.spec)
+        self._env.call_at(self._env.now() + intervention.duration_ns, remove)
 
     def fast_results(self, port: int) -> FastResults | None:
         """Let a kernel take packets for a local port; None where impairments rule on each, or the

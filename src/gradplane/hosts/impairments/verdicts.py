@@ -44,8 +44,9 @@ answered, it loses the first attempt (also of stream segments), so that it is la
 fetch the result.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from gradplane.hosts.impairments.impairment_models import ModelPlace, PacketIdentity
@@ -104,13 +105,16 @@ class Impairments:
         workers: int,
         job: int,
         lossy: bool = False,
+        live: bool = False,
     ) -> None:
         """Make the models of `specs`, which are HostConfig.impairments.
 
         `link` is the host's name, `worker` is None for a server, `lossy` is the job's reliability.
+        live: models may be added later, so that all packets have to be seen from the start.
         """
         self._link, self._job, self._lossy = link, job, lossy
-        place = ModelPlace(link, worker, workers, lossy)
+        self._live = live
+        self._place = place = ModelPlace(link, worker, workers, lossy)
         made = [make_model(spec, place) for spec in specs]
         self._models = [model for model in made if model]
         self._round = 0
@@ -120,10 +124,21 @@ class Impairments:
         """Begin training round `round`, by which stragglers are chosen."""
         self._round = round
 
+    def add(self, spec: Mapping[str, Any]) -> Callable[[], None]:
+        """Add the model of `spec`, and return a function that removes it.
+
+        Only where `live`: the attempts of packets that were not seen would not be counted."""
+        assert self._live
+        model = make_model(spec, self._place)
+        if model is None:
+            return lambda: None
+        self._models.append(model)
+        return partial(self._models.remove, model)
+
     @property
     def active(self) -> bool:
-        """False where every packet passes."""
-        return bool(self._models)
+        """False where every packet passes, now and later."""
+        return self._live or bool(self._models)
 
     def up(self, ip: str, port: int, payloads: Payloads) -> list[Verdict]:
         """Return the verdicts on datagrams that the host sends to (ip, port)."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
+from collections import deque
 from pathlib import Path
 
 from gradplane.hosts.config import HostConfig
+from gradplane.hosts.impairments.interventions import Intervention
 from gradplane.topologies.mininet.child_process import Process, Start
 from gradplane.topologies.network import OnRecord, Record
 
@@ -24,10 +26,13 @@ class HostProcess:
 
     def __init__(self, config: HostConfig, folder: Path, popen: Start) -> None:
         self.name = f"{config.name} (job {config.job.number})"
+        self.host = config.name
         self.finished = False
         self._config, self._folder, self._popen = config, folder, popen
         self._origin = 0
         self._back: int | None = None  # the round that it is back in, once it has crashed
+        self._asked: deque[Intervention] = deque()
+        self._impairing = False  # it has not answered yet
         self._start()
 
     def _start(self) -> None:
@@ -58,6 +63,15 @@ class HostProcess:
         self._origin = origin
         self._process.send(f"go {origin}")
 
+    def impair(self, intervention: Intervention) -> None:
+        """Have it impair its link, once it runs and has begun with those before."""
+        self._asked.append(intervention)
+
+    def _send_asked(self) -> None:
+        if self._asked and not self._impairing and not self._process.ended:
+            self._process.send(f"impair {self._asked.popleft().to_json()}")
+            self._impairing = True
+
     def poll(self, on_record: OnRecord) -> None:
         """Pass on its new log records and read its answers.
 
@@ -65,9 +79,12 @@ class HostProcess:
         ended = self._process.ended  # before its log is read, which is then complete
         for answer in self._process.answers():
             self.finished |= "finished" in answer
+            self._impairing &= "impaired" not in answer
             if "ready" in answer:  # of a later life: the first one's is awaited
                 self._process.send(f"go {self._origin}")
+                self._impairing = False
         self._read(on_record)
+        self._send_asked()
         if ended and self._back is None:
             self._process.check()
         elif ended:
@@ -88,6 +105,7 @@ class HostProcess:
         self._records.close()
         self._config = dataclasses.replace(self._config, joins=self._back)
         self._back = None
+        self._impairing = True  # until it is ready
         self._start()
 
     def end(self, on_record: OnRecord) -> None:

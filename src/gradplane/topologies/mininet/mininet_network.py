@@ -23,7 +23,7 @@ from gradplane.topologies.description import Link, Topology
 from gradplane.topologies.mininet.host_runner import HostProcess
 from gradplane.topologies.mininet.netns import switch_off_offloads, within
 from gradplane.topologies.mininet.shaping import dropped, shape
-from gradplane.topologies.network import LinkCounters, OnRecord, SwitchConfig, check_hosts
+from gradplane.topologies.network import AskedFor, LinkCounters, OnRecord, SwitchConfig, check_hosts
 from gradplane.topologies.topology_errors import NetworkError
 
 _POLL = 0.02  # seconds between reads of the hosts' logs
@@ -131,11 +131,15 @@ class MininetNetwork:
         return {switch.name: switch.address for switch in self._net.switches}
 
     def run(
-        self, hosts: Sequence[HostConfig], on_record: OnRecord, deadline: float | None = None
+        self,
+        hosts: Sequence[HostConfig],
+        on_record: OnRecord,
+        deadline: float | None = None,
+        asked: AskedFor | None = None,
     ) -> None:
         """See Network; the deadline is in seconds of the wall clock."""
         with self._started(hosts) as processes:
-            self._follow(processes, on_record, deadline)
+            self._follow(processes, on_record, deadline, asked)
             for process in processes:
                 process.end(on_record)
 
@@ -174,12 +178,20 @@ class MininetNetwork:
             yield processes
 
     def _follow(
-        self, processes: Sequence[HostProcess], on_record: OnRecord, deadline: float | None
+        self,
+        processes: Sequence[HostProcess],
+        on_record: OnRecord,
+        deadline: float | None,
+        asked: AskedFor | None,
     ) -> None:
         """Follow the hosts until all have finished."""
         end = None if deadline is None else time.monotonic() + deadline
         while not all(process.finished for process in processes):
             time.sleep(_POLL)
+            for intervention in asked() if asked else ():
+                for process in processes:
+                    if process.host == intervention.link:
+                        process.impair(intervention)
             self._poll(processes, on_record)
             if end is not None and time.monotonic() > end:
                 names = "; ".join(p.name for p in processes if not p.finished)

@@ -16,7 +16,13 @@ from gradplane._suggestions import quoted
 from gradplane.hosts.config import HostConfig
 from gradplane.hosts.drivers.host import Host
 from gradplane.topologies.description import Link, Topology
-from gradplane.topologies.network import LinkCounters, OnRecord, SwitchConfig, check_hosts
+from gradplane.topologies.network import (
+    AskedFor,
+    LinkCounters,
+    OnRecord,
+    SwitchConfig,
+    check_hosts,
+)
 from gradplane.topologies.sim.channel import NS
 from gradplane.topologies.sim.fabric import Fabric, Receiver
 from gradplane.topologies.sim.reference_fabric import ReferenceFabric
@@ -84,7 +90,11 @@ class SimNetwork:
         return {name: switch.address for name, switch in self._fabric.switches.items()}
 
     def run(
-        self, hosts: Sequence[HostConfig], on_record: OnRecord, deadline: float | None = None
+        self,
+        hosts: Sequence[HostConfig],
+        on_record: OnRecord,
+        deadline: float | None = None,
+        asked: AskedFor | None = None,
     ) -> None:
         """See Network; the deadline is in virtual seconds."""
         check_hosts(self.topology, hosts)
@@ -95,7 +105,7 @@ class SimNetwork:
             self._fabric.set_receivers(_receivers(self._programs), origin)
             for program in self._programs:
                 program.host.start()
-            self._run_to_end(self._programs, until)
+            self._run_to_end(self._programs, until, asked)
             for program in self._programs:
                 program.end()
         finally:
@@ -130,13 +140,19 @@ class SimNetwork:
         self._fabric.set_receivers(_receivers(self._programs), origin)
         self._programs[place].host.start()
 
-    def _run_to_end(self, programs: Sequence[_Program], until: int | None) -> None:
+    def _run_to_end(
+        self, programs: Sequence[_Program], until: int | None, asked: AskedFor | None
+    ) -> None:
         """Run until all programs are finished; one that crashed is replaced in `programs`."""
         waiting = list(range(len(programs)))
         while waiting:
             if programs[waiting[-1]].host.finished:
                 waiting.pop()
                 continue
+            for intervention in asked() if asked else ():
+                for program in programs:
+                    if program.config.name == intervention.link:
+                        program.host.impair(intervention)
             if not self._fabric.step(until):
                 raise self._unfinished("no events are left", programs)
             if until is not None and self._fabric.events.now > until:
