@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+PIECES = 200.0  # of a message to servers, at most
 PARTITION = 1 << 20  # values that a padding codec cuts a vector into
 HEADERS = 90  # bytes: Ethernet with its gap, IPv4, UDP, the aggregation header
 
@@ -65,6 +66,25 @@ def _message(
     first = (min(size, payload) + packet) * forwarded if forwarded > 0 else 0.0
     whole = flows * (size + packets * packet) + (flows * packets - 1) * link[24]
     time: float = latency + (whole + first) / rate
+    return time
+
+
+@njit(cache=True, nogil=True)
+def _served(size: float, load: float, rate: float, latency: float, link: Floats) -> float:
+    """Return the time in which servers add `size` bytes; `load`: such messages on their links.
+
+    In a network of packets, servers answer piece by piece, and both directions carry values and
+    acknowledgements. The last piece's answer follows when all of it has arrived.
+    """
+    payload, packet = link[19], link[20]
+    if packet == 0:
+        return 2 * latency + load * size / rate
+    pieces = min(max(math.ceil(size / (payload - link[21])), 1.0), PIECES)
+    piece = size / pieces + link[21]
+    packets = math.ceil(piece / payload)
+    each = piece + packets * packet
+    wire = load * pieces * (each + packets * link[24])
+    time: float = 2 * latency + (wire + load * each + 2 * (min(piece, payload) + packet)) / rate
     return time
 
 
@@ -143,7 +163,7 @@ def task_times(
             slowest = max(1 / link[13], link[15] / link[14])
             time = 2 * steps * latency + 2 * (members - 1) / members * each * flows * slowest
         elif task == 14:
-            time = 2 * latency + max(1.0, members / link[16]) * each * flows / rate
+            time = _served(each, max(1.0, members / link[16]) * flows, rate, latency, link)
         else:
             indices = _encoded(length, link) * flows
             up, down = link[8] * indices, link[9] * indices

@@ -76,7 +76,8 @@ class PlannedWorker:
     def __init__(self, job: JobConfig, worker: int) -> None:
         assert job.plan is not None, "the job has no plan"
         self._job, self._worker, self._plan = job, worker, run_plan(job.plan)
-        self._peers = [job.stream_address(w) for w in range(job.workers)]
+        self._peers = [job.stream_address(w) for w in range(job.workers)] + list(job.servers)
+        self._servers = range(job.workers, len(self._peers))
         self._notices = [job.notice_address(w) for w in range(job.workers)]
         self._codec = push_codec(job)
         self._states: dict[tuple[int, int, int], Any] = {}  # by tensor, task and first value
@@ -109,10 +110,11 @@ class PlannedWorker:
         return [SetTimer(_FORWARD, now + plan.forward_ns)]
 
     def receive(self, peer: Peer, data: bytes, now: int) -> list[Action]:
-        """Take a part from another worker. MessageError if nothing waits or will wait for it."""
+        """Take a part from a worker or a server. MessageError if nothing waits or will wait for
+        it."""
         message = parse(data)
         if peer not in (peers := self._notices if message.count == _DONE else self._peers):
-            raise MessageError(f"a part from {peer}, which is no worker")
+            raise MessageError(f"a part from {peer}, which is no worker or server")
         key = message.ticket, message.tensor, message.bitmap, peers.index(peer), message.count
         if message.ticket < self._newest or key in self._mail:
             raise MessageError(f"part {message.count} of ticket {message.ticket}: late, or again")
@@ -244,7 +246,8 @@ class PlannedWorker:
             held.skip(task)
             yield root, _DONE
             return
-        yield from held.communicate(task, Group(members, members.index(self._worker), send))
+        group = Group(members, members.index(self._worker), send, self._servers)
+        yield from held.communicate(task, group)
         if self._plan.tensors[tensor].by_root(task):
             for other in others:
                 send(other, _DONE, b"")
