@@ -36,7 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_plan_runs_is_replayed_and_reported(folder: Path, tmp_path: Path) -> None:
-    run(folder / "experiment.toml", tmp_path / "run", net="sim")
+    summary = run(folder / "experiment.toml", tmp_path / "run", net="sim").values
     planned = json.loads((folder / "plan.json").read_text())
     lines = list(read_lines(tmp_path / "run" / "arrivals.jsonl"))
     timelines = [line for line in lines if line["kind"] == "timeline"]
@@ -48,6 +48,10 @@ def test_a_plan_runs_is_replayed_and_reported(folder: Path, tmp_path: Path) -> N
             if line["ticket"] == ticket
         )
         assert took / 1e9 == pytest.approx(planned["iteration_seconds"], rel=0.08)
+    parts = summary["jobs"][0]["parts"]
+    computing = planned["forward_seconds"] + sum(t["compute_seconds"] for t in planned["tensors"])
+    assert parts["compute"] == pytest.approx(computing, rel=1e-3)
+    assert min(parts.values()) >= 0
     assert replay(tmp_path / "run").difference is None
     page = (tmp_path / "run" / "report.html").read_text()
     assert "The plan and the run" in page

@@ -80,6 +80,7 @@ def _served(size: float, load: float, rate: float, latency: float, link: Floats)
     if packet == 0:
         return 2 * latency + load * size / rate
     pieces = min(max(math.ceil(size / (payload - link[21])), 1.0), PIECES)
+    pieces = math.ceil(pieces / link[16]) * link[16]  # as many for each server
     piece = size / pieces + link[21]
     packets = math.ceil(piece / payload)
     each = piece + packets * packet

@@ -297,6 +297,9 @@ class PlannedWorker:
         for tensor, held in zip(self._plan.tensors, reduce.held, strict=True):
             sums[tensor.offset : tensor.offset + tensor.values] = held.values
         n = self._job.workers
+        gpu = [e for e in reduce.events if e[0] == RESOURCES.index("gpu")]
+        computing = sum(end - start for _, _, step, _, start, end in gpu if step == COMPUTATION)
+        coding = sum(end - start for _, _, step, _, start, end in gpu if step != COMPUTATION)
         result = Summed(
             mean=sums / np.float32(n),
             counts=np.array([n], np.int64),
@@ -305,6 +308,8 @@ class PlannedWorker:
             codes=digest(*(reduce.codes[key] for key in sorted(reduce.codes))),
             sums=digest(sums),
             total=sums,
+            compute_ns=reduce.backward - reduce.begun + computing,
+            codec_ns=coding,  # of the GPU: the CPU works beside it
         )
         who = {"job": self._job.number, "ticket": reduce.ticket, "worker": self._worker}
         place = {"slot": None, "round": None, "result": "in time", "count": n}
