@@ -8,10 +8,12 @@ import pytest
 from gradplane.experiment.loading import ExperimentError, load
 from gradplane.planner.experiment_file import experiment
 from gradplane.planner.inputs import System
-from gradplane.planner.plan import Plan, make
+from gradplane.planner.plan import make
 from gradplane.records.run_folder import read_lines
 from gradplane.replayer.replay_run import replay
-from gradplane.runner.run_experiment import run
+from gradplane.runner.run_experiment import mininet_possible, run
+
+MININET, WHY_NOT = mininet_possible()
 
 SYSTEM = """
 name = "small"
@@ -34,7 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_plan_runs_is_replayed_and_reported(folder: Path, tmp_path: Path) -> None:
-    run(folder / "experiment.toml", tmp_path / "run", net="sim")
+    summary = run(folder / "experiment.toml", tmp_path / "run", net="sim").values
     planned = json.loads((folder / "plan.json").read_text())
     lines = list(read_lines(tmp_path / "run" / "arrivals.jsonl"))
     timelines = [line for line in lines if line["kind"] == "timeline"]
@@ -46,6 +48,10 @@ def test_a_plan_runs_is_replayed_and_reported(folder: Path, tmp_path: Path) -> N
             if line["ticket"] == ticket
         )
         assert took / 1e9 == pytest.approx(planned["iteration_seconds"], rel=0.08)
+    parts = summary["jobs"][0]["parts"]
+    computing = planned["forward_seconds"] + sum(t["compute_seconds"] for t in planned["tensors"])
+    assert parts["compute"] == pytest.approx(computing, rel=1e-3)
+    assert min(parts.values()) >= 0
     assert replay(tmp_path / "run").difference is None
     page = (tmp_path / "run" / "report.html").read_text()
     assert "The plan and the run" in page
@@ -73,17 +79,55 @@ def test_what_does_not_fit_a_plan_is_refused(folder: Path, setting: str, message
     assert message in str(error.value)
 
 
-def test_a_plan_that_needs_what_runs_do_not_have_is_refused(tmp_path: Path) -> None:
-    system = tmp_path / "system.toml"
-    system.write_text(SYSTEM + "servers = 2\n")
-    made: Plan = make("lstm", "dgc", system, ["compressions<=0", "without=allreduce"], 20_000)
-    content = made.to_json()
-    if "server" not in content.replace("servers", ""):
-        pytest.skip("no tensor goes to the server")
-    (tmp_path / "plan.json").write_text(content)
-    (tmp_path / "experiment.toml").write_text(experiment(made, "plan.json"))
-    with pytest.raises(ExperimentError, match="plan again with --constraint without="):
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Plan a small job whose tensors go to servers, and write its experiment."""
+    folder = tmp_path_factory.mktemp("served")
+    (folder / "system.toml").write_text(SYSTEM + "servers = 2\n")
+    constraints = ["compressions<=0", "without=allreduce", "shape=hierarchical"]
+    constraints += ["without=reduce-scatter"]
+    made = make("lstm", "thc", folder / "system.toml", constraints, 20_000)
+    (folder / "plan.json").write_text(made.to_json())
+    (folder / "experiment.toml").write_text(experiment(made, "plan.json"))
+    assert any("server" in str(row.option) for row in made.rows)
+    return folder
+
+
+def test_tensors_go_to_servers(served: Path, tmp_path: Path) -> None:
+    summary = run(served / "experiment.toml", tmp_path / "run", net="sim").values
+    planned = json.loads((served / "plan.json").read_text())
+    (job,) = summary["jobs"]
+    (line,) = read_lines(tmp_path / "run" / "metrics.jsonl")
+    took = max(each["finished"] - each["computed"] for each in line["workers"]) / 1e9
+    assert took == pytest.approx(planned["iteration_seconds"], rel=0.08)
+    assert replay(tmp_path / "run").difference is None
+    assert job["rounds"] == 1
+
+
+def test_a_plan_that_needs_what_runs_do_not_have_is_refused(served: Path, tmp_path: Path) -> None:
+    text = (served / "plan.json").read_text().replace('"server"', '"tos"')
+    (tmp_path / "plan.json").write_text(text)
+    (tmp_path / "experiment.toml").write_text((served / "experiment.toml").read_text())
+    with pytest.raises(ExperimentError, match="plan again with --constraint without=tos"):
         load(tmp_path / "experiment.toml")
+
+
+@pytest.mark.skipif(not MININET, reason=WHY_NOT)
+@pytest.mark.parametrize("made", ["folder", "served"])
+def test_on_mininet_a_plan_gives_the_same_sums(
+    made: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """Times are the processes', sums and codes those of the simulated network."""
+    path = request.getfixturevalue(made) / "experiment.toml"
+    settings = ["topology.delay=0", "topology.fabric_delay=0"]
+    found = []
+    for net in ("sim", "mininet"):
+        run(path, tmp_path / net, net=net, settings=settings)
+        lines = read_lines(tmp_path / net / "arrivals.jsonl")
+        arrivals = [line for line in lines if line["kind"] == "arrival"]
+        found.append(sorted((a["ticket"], a["worker"], a["digest"]) for a in arrivals))
+    assert found[0] == found[1] != []
+    assert replay(tmp_path / "mininet").difference is None
 
 
 def test_a_scaled_system_keeps_its_times() -> None:

@@ -123,6 +123,10 @@ class Aggregation(ABC):
     def __init__(self, name: str) -> None:
         self.name = name
 
+    def servers(self, job: Job) -> int:
+        """Return the number of hosts that the job's servers need, the network's last ones."""
+        return int(self.server_role is not None)
+
     def defaults(self) -> dict[str, Any]:
         """Return the values of keys of a [[job]] that default to None and are not given."""
         return {}
@@ -169,7 +173,7 @@ class Aggregation(ABC):
     def addresses(self, placed: PlacedJob) -> dict[str, Any]:
         """Return the addresses in a JobConfig: aggregator, worker_addresses, server_address."""
         server = None
-        if self.server_role is not None:
+        if self.servers(placed.job):
             assert placed.server is not None, "the topology has no host for a server"
             server = placed.server.ip, STREAM_PORT + placed.number
         return {

@@ -3,11 +3,15 @@
 The class `PlanScheme` is the scheme; `_ReplayedReduces` re-enacts its reduces.
 """
 
+from __future__ import annotations
+
+import json
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gradplane.aggregations.aggregation import (
+    STREAM_PORT,
     Aggregation,
     Keyed,
     PlacedJob,
@@ -17,15 +21,32 @@ from gradplane.aggregations.aggregation import (
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.drivers import roles
 from gradplane.hosts.protocols.actions import Action, Deliver, SendMessage, SetTimer
+from gradplane.hosts.protocols.planned_server import PlannedServer
 from gradplane.hosts.protocols.planned_worker import PlannedWorker, check_plan
+from gradplane.hosts.protocols.run_plan import run_plan
+
+if TYPE_CHECKING:
+    from gradplane.experiment.schema import Job
 
 
 class PlanScheme(Aggregation):
     """The workers are a plan's GPUs, machine by machine; they exchange tensors by collectives."""
 
     worker_role = reference(roles.PlannedWorkerRole)
+    server_role = reference(roles.PlannedServerRole)
     baseline = "ring"
     no_pull = "a plan says where tensors are compressed"
+
+    def servers(self, job: Job) -> int:
+        """Return how many servers the plan's tensors go to."""
+        return 0 if job.plan is None else run_plan(json.loads(job.plan)).servers
+
+    def addresses(self, placed: PlacedJob) -> dict[str, Any]:
+        """Return the addresses in a JobConfig, with those of the plan's servers."""
+        hosts, port = placed.network.hosts, STREAM_PORT + placed.number
+        servers = hosts[len(hosts) - self.servers(placed.job) :]
+        found = super().addresses(placed) | {"server_address": None}
+        return found | {"servers": tuple((host.ip, port) for host in servers)}
 
     def check(self, placed: PlacedJob, others: Sequence[PlacedJob]) -> Iterator[Keyed]:
         """Yield problems that prevent a run, each with its key."""
@@ -66,6 +87,7 @@ class _ReplayedReduces:
         self._peers = [job.stream_address(w) for w in range(job.workers)]
         self._notices = [job.notice_address(w) for w in range(job.workers)]
         self._machines = [PlannedWorker(job, w) for w in range(job.workers)]
+        self._servers = {address: PlannedServer(job) for address in job.servers}
         self._events: deque[tuple[int, Callable[..., list[Action]], tuple[Any, ...]]] = deque()
 
     def reduce(self) -> None:
@@ -77,12 +99,21 @@ class _ReplayedReduces:
             self._perform(number, event(*arguments, 0))
 
     def _perform(self, number: int, actions: Iterable[Action]) -> None:
+        arguments: tuple[Hashable, ...]
         for action in actions:
             if isinstance(action, SendMessage):
                 addresses = self._peers if action.port is None else self._notices
                 data = self._replayed.arrived(addresses[number], action)
+                if action.peer in self._servers:
+                    server = self._servers[action.peer]
+                    for answer in server.receive(addresses[number], data, 0):
+                        assert isinstance(answer, SendMessage), answer
+                        receiver = self._peers.index(answer.peer)
+                        arguments = action.peer, answer.data
+                        self._events.append((receiver, self._machines[receiver].receive, arguments))
+                    continue
                 receiver = addresses.index(action.peer)
-                arguments: tuple[Hashable, ...] = (addresses[number], data)
+                arguments = addresses[number], data
                 self._events.append((receiver, self._machines[receiver].receive, arguments))
             elif isinstance(action, SetTimer):
                 self._events.append((number, self._machines[number].timer, (action.key,)))

@@ -193,14 +193,16 @@ class _Deploying:
             self._add(str(error), key, *also)
 
     def _topology(self) -> Topology:
-        """Build the network, with a host for servers if a job or its baseline needs one."""
-        section, names = self._experiment.topology, set()
+        """Build the network, with the hosts for servers that a job or its baseline needs."""
+        section = self._experiment.topology
         if "servers" in section.args:
             text = "servers is not a key: a host for servers is added where a job needs one"
             raise TopologyError(text, "servers")
+        servers = 0
         for job in self._experiment.job:
-            names |= {job.aggregation, aggregations.get(job.aggregation).baseline}
-        servers = int(any(aggregations.get(name).server_role is not None for name in names))
+            scheme = aggregations.get(job.aggregation)
+            baseline = aggregations.get(scheme.baseline)
+            servers = max(servers, scheme.servers(job), baseline.servers(job))
         options = {"workers": section.workers, "servers": servers} | section.args
         return description.build(section.kind, **options)
 
@@ -336,8 +338,9 @@ def _hosts(experiment: Experiment, deployed: DeployedJob) -> Iterator[HostConfig
     scheme, placed = deployed.scheme, deployed.placed
     roles: list[tuple[HostNode, str, int | None]]
     roles = [(host, scheme.worker_role, worker) for worker, host in enumerate(placed.members)]
-    if scheme.server_role is not None and placed.server is not None:
-        roles.append((placed.server, scheme.server_role, None))
+    for host in placed.network.hosts[len(placed.network.hosts) - scheme.servers(placed.job) :]:
+        assert scheme.server_role is not None, "servers without a role"
+        roles.append((host, scheme.server_role, None))
     for host, role, worker in roles:
         yield HostConfig(
             name=host.name,

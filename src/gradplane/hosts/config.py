@@ -72,6 +72,7 @@ class JobConfig:
     local_steps: int = 1  # rounds whose gradients are pushed as one sum
     absences: tuple[Absence, ...] = ()  # of workers, in training rounds
     plan: dict[str, Any] | None = None  # of a planned job: see protocols/run_plan.py
+    servers: tuple[tuple[str, int], ...] = ()  # of a planned job: the stream ports of those
     weight_decay: float = 0.0  # times the parameters, added to the mean gradient
     device: dict[str, Any] | None = None  # of a worker: see training/device.py
     pull_feedback: bool = False  # the server keeps the error of its answers for the next ones
@@ -145,6 +146,7 @@ class HostConfig:
         addresses = ("aggregator", "server_address", "codec", "pull_codec")
         job |= {key: None if job[key] is None else tuple(job[key]) for key in addresses}
         job["worker_addresses"] = tuple(tuple(address) for address in job["worker_addresses"])
+        job["servers"] = tuple(tuple(address) for address in job["servers"])
         job["absences"] = tuple(Absence(**absence) for absence in job["absences"])
         parts = {"job": JobConfig(**job), "impairments": tuple(raw["impairments"])}
         return cls(**raw | parts | {"flows": tuple(Flow(**flow) for flow in raw["flows"])})

@@ -12,6 +12,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+PIECES = 200.0  # of a message to servers, at most
+PARTITION = 1 << 20  # values that a padding codec cuts a vector into
 HEADERS = 90  # bytes: Ethernet with its gap, IPv4, UDP, the aggregation header
 
 Floats = NDArray[np.float64]
@@ -28,6 +30,16 @@ def _curve(curves: Floats, row: int, size: float) -> float:
     slope = (times[at] - times[at - 1]) / (sizes[at] - sizes[at - 1])
     time: float = max(times[at] + slope * (size - sizes[at]), 0.0)
     return time
+
+
+@njit(cache=True, nogil=True)
+def _encoded(values: float, link: Floats) -> float:
+    """Return how many values a codec encodes for a piece: some pad it to a power of two."""
+    rest = values % PARTITION
+    if link[25] == 0 or rest < 1:
+        return values
+    whole: float = values - rest + 2.0 ** math.ceil(math.log2(rest))
+    return whole
 
 
 @njit(cache=True, nogil=True)
@@ -54,6 +66,26 @@ def _message(
     first = (min(size, payload) + packet) * forwarded if forwarded > 0 else 0.0
     whole = flows * (size + packets * packet) + (flows * packets - 1) * link[24]
     time: float = latency + (whole + first) / rate
+    return time
+
+
+@njit(cache=True, nogil=True)
+def _served(size: float, load: float, rate: float, latency: float, link: Floats) -> float:
+    """Return the time in which servers add `size` bytes; `load`: such messages on their links.
+
+    In a network of packets, servers answer piece by piece, and both directions carry values and
+    acknowledgements. The last piece's answer follows when all of it has arrived.
+    """
+    payload, packet = link[19], link[20]
+    if packet == 0:
+        return 2 * latency + load * size / rate
+    pieces = min(max(math.ceil(size / (payload - link[21])), 1.0), PIECES)
+    pieces = math.ceil(pieces / link[16]) * link[16]  # as many for each server
+    piece = size / pieces + link[21]
+    packets = math.ceil(piece / payload)
+    each = piece + packets * packet
+    wire = load * pieces * (each + packets * link[24])
+    time: float = 2 * latency + (wire + load * each + 2 * (min(piece, payload) + packet)) / rate
     return time
 
 
@@ -91,7 +123,9 @@ def task_times(
         if phase == 0 and machines > 1 and gpus > 1:
             rate, latency = min(link[2], link[4]), max(link[3], link[5])
         flows = holders if phase == 2 else 1.0  # on a machine's interface at once
-        each = wide * pieces * (header + 4 * ratio * length) if compressed else 4 * length
+        each = 4 * length
+        if compressed:
+            each = wide * pieces * (header + 4 * ratio * _encoded(length, link))
         away = (members - 1) / members
         if phase == 0 and machines > 1:
             away = gpus * (machines - 1) / machines  # what a machine's GPUs send elsewhere
@@ -110,7 +144,7 @@ def task_times(
             time = steps * _message(each, flows, rate, latency, inside, link)
             pieces *= members
         elif task == 10:
-            part = wide * pieces * (header + 4 * ratio * length / members)
+            part = wide * pieces * (header + 4 * ratio * _encoded(length / members, link))
             time = steps * latency
             if steps > 0:
                 part *= away * members / steps
@@ -130,9 +164,10 @@ def task_times(
             slowest = max(1 / link[13], link[15] / link[14])
             time = 2 * steps * latency + 2 * (members - 1) / members * each * flows * slowest
         elif task == 14:
-            time = 2 * latency + max(1.0, members / link[16]) * each * flows / rate
+            time = _served(each, max(1.0, members / link[16]) * flows, rate, latency, link)
         else:
-            up, down = link[8] * length * flows, link[9] * length * flows
+            indices = _encoded(length, link) * flows
+            up, down = link[8] * indices, link[9] * indices
             time = 4 * latency + _switched(up, down, members, rate, link)
             wide = link[9] / link[8]
         if phase == 1 and (task == 6 or task == 11):

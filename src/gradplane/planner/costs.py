@@ -125,7 +125,7 @@ def _links(compression: Compression, system: System) -> Floats:
             window, recirculation * 125e6, switch.passes if switch else 1.0,
             host * 125e6, fabric * 125e6, (switch.tos_ratio if switch else None) or 1.0,
             max(system.servers, 1), INTER if system.machines > 1 else INTRA,
-            switch.payload if switch else math.inf, *frames,
+            switch.payload if switch else math.inf, *frames, float(compression.padded),
         ]
     )  # fmt: skip
 

@@ -66,13 +66,15 @@ class Compression(InputTable):
     """A codec: compressed bytes a byte, bytes that every message has besides, times by device.
 
     sums: whether a switch may add its codes; sum_bits, code_bits: their widths up and down.
-    parameters: of the codec, with which it has this ratio.
+    parameters: of the codec, with which it has this ratio. padded: whether it encodes pieces of
+    2^20 values, the last one padded to a power of two, as a Hadamard transform needs them.
     """
 
     codec: str
     parameters: dict[str, bool | int | float | str] = Field(default_factory=dict, strict=False)
     ratio: float = Field(gt=0, le=1)
     header: int = Field(default=0, ge=0)
+    padded: bool = False
     sums: bool = False
     code_bits: int = Field(default=4, ge=1, le=32)
     sum_bits: int = Field(default=8, ge=1, le=32)

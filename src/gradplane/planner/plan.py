@@ -122,6 +122,7 @@ class Plan:
             "system": self.system.name,
             "machines": self.system.machines,
             "gpus": self.system.gpus,
+            "servers": self.system.servers,
             "links_gbit": {"intra": self.system.intra.gbit, "inter": self.system.inter.gbit},
             "latencies_us": {
                 "intra": self.system.intra.latency_us,

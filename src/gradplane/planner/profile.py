@@ -42,6 +42,7 @@ def profile(name: str) -> str:
         "# the CPU: [gpu] repeats [cpu] until you enter other times.",
         f'codec = "{name}"',
         f"ratio = {ratio:.6f}",
+        *(["padded = true"] if codec.max_size(1025) == codec.max_size(2048) else []),
         *(["sums = true"] if codec.summable else []),
     ]
     for device in ("gpu", "cpu"):

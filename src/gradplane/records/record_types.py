@@ -27,6 +27,7 @@ class WorkerRound(TypedDict):
     started: int
     computed: int
     finished: int
+    compute: NotRequired[int]
     codec: NotRequired[int]
     reduce: NotRequired[int]
     precision: NotRequired[list[int]]

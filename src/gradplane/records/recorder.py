@@ -74,10 +74,10 @@ class JobTally:
     def add_round(self, line: Record) -> None:
         """Take a line of metrics.jsonl."""
         for worker in line["workers"]:
-            own = {part: worker.get(part, 0) for part in ("codec", "reduce")}
+            own = {part: worker.get(part, 0) for part in ("compute", "codec", "reduce")}
             waiting = worker["finished"] - worker["computed"] - sum(own.values())
-            computing = worker["computed"] - worker["started"]
-            self.parts.update(own | {"compute": computing, "communication": waiting})
+            own["compute"] += worker["computed"] - worker["started"]
+            self.parts.update(own | {"communication": waiting})
             self.device.update(worker.get("device", {}))
         self.rounds += 1
         self.worker_rounds += len(line["workers"])

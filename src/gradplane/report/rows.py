@@ -94,7 +94,7 @@ def compute(lines: Sequence[dict[str, Any]], jobs: Mapping[int, str]) -> Iterato
     times: dict[tuple[int, int], list[float]] = {}
     for line in lines:
         for worker in line["workers"] if line["job"] in jobs else ():
-            took = (worker["computed"] - worker["started"]) / 1e6
+            took = (worker["computed"] - worker["started"] + worker.get("compute", 0)) / 1e6
             times.setdefault((line["job"], worker["worker"]), []).append(took)
     for (job, worker), own in sorted(times.items()):
         cells = (sum(own) / len(own), min(own), max(own))

@@ -8,7 +8,7 @@ import math
 from functools import partial
 from typing import ClassVar
 
-from gradplane.hosts.config import ConfigError, HostConfig
+from gradplane.hosts.config import ConfigError, HostConfig, JobConfig
 from gradplane.hosts.drivers.action_driver import ActionDriver
 from gradplane.hosts.drivers.environment import Environment
 from gradplane.hosts.drivers.training_host import StreamHost, TrainingHost
@@ -22,6 +22,7 @@ from gradplane.hosts.impairments.host_link import HostLink, LocalPort, stream_pa
 from gradplane.hosts.protocols.actions import Deliver, Failed
 from gradplane.hosts.protocols.messages import PLAN_KINDS, SERVER_KINDS
 from gradplane.hosts.protocols.parameter_server import PsServer
+from gradplane.hosts.protocols.planned_server import PlannedServer
 from gradplane.hosts.protocols.planned_worker import PlannedWorker
 from gradplane.hosts.protocols.run_plan import RunPlan, run_plan
 from gradplane.hosts.stream import segments
@@ -99,9 +100,7 @@ class PlannedWorkerRole(StreamHost):
         those of a large one can arrive, which wait behind the other direction's, too, and would
         send everything again.
         """
-        plan = self._plan()
-        packets = 2 * plan.gpus * self.window()
-        return max(self.env.granularity, round(packets * _PACKET / min(plan.rates) * 1e9))
+        return _granularity(_plan(self.job), self.env)
 
     def window(self) -> int:
         """Return the segments in flight that keep the quickest link busy, and no more.
@@ -109,14 +108,52 @@ class PlannedWorkerRole(StreamHost):
         Others would wait in the network, and small messages of the machine's other GPUs behind
         them.
         """
-        seconds = 2 * max(self._plan().latencies) + self.env.granularity / 1e9
-        return min(
-            _WINDOW + math.ceil(max(self._plan().rates) * seconds / _PACKET), segments.BEYOND
-        )
+        return _window(_plan(self.job), self.env)
 
-    def _plan(self) -> RunPlan:
-        assert self.job.plan is not None, "the job has no plan"
-        return run_plan(self.job.plan)
+
+def _plan(job: JobConfig) -> RunPlan:
+    assert job.plan is not None, "the job has no plan"
+    return run_plan(job.plan)
+
+
+def _granularity(plan: RunPlan, env: Environment) -> int:
+    sharing = max(plan.gpus, plan.workers if plan.servers else 0)  # streams on the busiest link
+    packets = 2 * sharing * _window(plan, env)
+    return max(env.granularity, round(packets * _PACKET / min(plan.rates) * 1e9))
+
+
+def _window(plan: RunPlan, env: Environment) -> int:
+    seconds = 2 * max(plan.latencies) + env.granularity / 1e9
+    return min(_WINDOW + math.ceil(max(plan.rates) * seconds / _PACKET), segments.BEYOND)
+
+
+class PlannedServerRole:
+    """A server of a plan: it adds the parts that workers send and does nothing else."""
+
+    finished = True
+
+    def __init__(self, config: HostConfig, env: Environment, link: HostLink) -> None:
+        (port,) = (port for ip, port in config.job.servers if ip == config.ip)
+        plan = _plan(config.job)
+        self._machines = ActionDriver(
+            *(env, port, link.send, _undelivered, self._failed),
+            granularity=_granularity(plan, env),
+            window=_window(plan, env),
+        )
+        self._machines.route(PLAN_KINDS, PlannedServer(config.job).receive)
+        link.ports[port] = LocalPort(self._machines.receive, stream_payload)
+        self._unreachable = 0  # workers that no longer acknowledge, such as finished ones
+
+    @property
+    def ignored(self) -> dict[str, int]:
+        """Return how much arrived and was of no use, by reason."""
+        return self._machines.ignored | {"unreachable": self._unreachable}
+
+    def start(self) -> None:
+        """Do nothing: the workers send the first messages."""
+
+    def _failed(self, failure: Failed) -> None:
+        self._unreachable += 1
 
 
 class ParameterServerRole:
@@ -126,7 +163,7 @@ class ParameterServerRole:
 
     def __init__(self, config: HostConfig, env: Environment, link: HostLink) -> None:
         _, port = _server_address(config)
-        self._machines = ActionDriver(env, port, link.send, self._deliver, self._failed)
+        self._machines = ActionDriver(env, port, link.send, _undelivered, self._failed)
         server = PsServer(config.job, served(config.job))
         self._machines.route(SERVER_KINDS, server.receive, server.timer)
         link.ports[port] = LocalPort(self._machines.receive, stream_payload)
@@ -140,11 +177,12 @@ class ParameterServerRole:
     def start(self) -> None:
         """Do nothing: the workers send the first messages."""
 
-    def _deliver(self, delivered: Deliver) -> None:
-        raise AssertionError(f"a parameter server reduces nothing itself, but got {delivered}")
-
     def _failed(self, failure: Failed) -> None:
         self._unreachable += 1
+
+
+def _undelivered(delivered: Deliver) -> None:
+    raise AssertionError(f"a server reduces nothing itself, but got {delivered}")
 
 
 def _server_address(config: HostConfig) -> tuple[str, int]:

@@ -160,6 +160,8 @@ class TrainingHost(ABC):
         n = result.mean.size
         codec = result.codec_ns + round(self.encode_ns * n) + round(self.decode_ns * n)
         parts = {"codec": codec, "reduce": result.reduce_ns}
+        if result.compute_ns:
+            parts["compute"] = result.compute_ns
         self._times |= {"finished": self.env.now()} | parts
         self._resume(result)
 

@@ -18,7 +18,8 @@ import numpy as np
 from gradplane.hosts.protocols.results import Floats
 
 PIECE = 8192  # bytes that a chain passes on at once, at least
-PIECES = 200  # of a chain, at most
+PIECES = 200  # of a chain or for servers, at most
+SERVED = 1380  # bytes of a piece for a server, at least: one packet
 
 Wait = tuple[int, int]
 T = TypeVar("T")
@@ -33,6 +34,7 @@ class Group:
     members: Sequence[int]
     me: int
     send: Callable[[int, int, bytes], None]  # worker, part, bytes
+    servers: Sequence[int] = ()  # their numbers, which follow the workers'
 
     @property
     def size(self) -> int:
@@ -134,6 +136,20 @@ def broadcast(group: Group, own: bytes) -> Routine[bytes]:
         found += body[2:]
         part += 1
     return found
+
+
+def served(group: Group, values: Floats) -> Routine[Floats]:
+    """Return the sum that the servers make; they take the pieces in turn."""
+    servers = group.servers
+    pieces = min(max(-(-4 * values.size // SERVED), 1), PIECES)
+    pieces = -(-pieces // len(servers)) * len(servers)
+    cuts = spans(0, values.size, pieces)
+    for part, (low, high) in enumerate(cuts):
+        group.send(servers[part % len(servers)], part, _bytes(values[low:high]))
+    found = []
+    for part in range(pieces):
+        found.append(_floats((yield servers[part % len(servers)], part)))
+    return np.concatenate(found)
 
 
 def _pieces(size: int) -> int:

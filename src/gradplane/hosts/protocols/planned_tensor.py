@@ -103,6 +103,8 @@ class HeldTensor:
         match task.choice:
             case "allreduce":
                 self.values = yield from collectives.allreduce(group, self.values)
+            case "server":
+                self.values = yield from collectives.served(group, self.values)
             case "reduce-scatter":
                 self.values = yield from collectives.reduce_scatter(group, self.values)
                 self._low, self._high = spans(self._low, self._high, group.size)[group.me]

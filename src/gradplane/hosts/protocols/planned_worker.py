@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from gradplane.codecs import Codec, CodecError
-from gradplane.hosts.config import JobConfig, UnsuitableCodecError
+from gradplane.codecs import CodecError
+from gradplane.hosts.config import JobConfig
 from gradplane.hosts.digest import digest
 from gradplane.hosts.protocols.actions import Action, Deliver, Peer, Record, SendMessage, SetTimer
 from gradplane.hosts.protocols.collectives import Group, Routine, Wait
@@ -76,9 +76,10 @@ class PlannedWorker:
     def __init__(self, job: JobConfig, worker: int) -> None:
         assert job.plan is not None, "the job has no plan"
         self._job, self._worker, self._plan = job, worker, run_plan(job.plan)
-        self._peers = [job.stream_address(w) for w in range(job.workers)]
+        self._peers = [job.stream_address(w) for w in range(job.workers)] + list(job.servers)
+        self._servers = range(job.workers, len(self._peers))
         self._notices = [job.notice_address(w) for w in range(job.workers)]
-        self._codec = plan_codec(job)
+        self._codec = push_codec(job)
         self._states: dict[tuple[int, int, int], Any] = {}  # by tensor, task and first value
         self._mail: dict[tuple[int, int, int, int, int], bytes] = {}
         self._reduce: _Reduce | None = None
@@ -109,10 +110,11 @@ class PlannedWorker:
         return [SetTimer(_FORWARD, now + plan.forward_ns)]
 
     def receive(self, peer: Peer, data: bytes, now: int) -> list[Action]:
-        """Take a part from another worker. MessageError if nothing waits or will wait for it."""
+        """Take a part from a worker or a server. MessageError if nothing waits or will wait for
+        it."""
         message = parse(data)
         if peer not in (peers := self._notices if message.count == _DONE else self._peers):
-            raise MessageError(f"a part from {peer}, which is no worker")
+            raise MessageError(f"a part from {peer}, which is no worker or server")
         key = message.ticket, message.tensor, message.bitmap, peers.index(peer), message.count
         if message.ticket < self._newest or key in self._mail:
             raise MessageError(f"part {message.count} of ticket {message.ticket}: late, or again")
@@ -244,7 +246,8 @@ class PlannedWorker:
             held.skip(task)
             yield root, _DONE
             return
-        yield from held.communicate(task, Group(members, members.index(self._worker), send))
+        group = Group(members, members.index(self._worker), send, self._servers)
+        yield from held.communicate(task, group)
         if self._plan.tensors[tensor].by_root(task):
             for other in others:
                 send(other, _DONE, b"")
@@ -270,8 +273,13 @@ class PlannedWorker:
             key = tensor, task.number, low
             state = self._states[key] if key in self._states else self._codec.start(values.size)
             seed = reduce_seed(self._job, reduce.ticket, (tensor << 8) + task.number)
+            # After the exchange between machines, GPUs of one number hold the same values: they
+            # must round alike, or the machines' results would differ.
+            who = self._worker % self._plan.gpus if task.phase == "intra2" else self._worker
             try:
-                data, state = self._codec.encode(values, None, seed, state, self._worker)
+                # Pieces are decoded one by one, so each may have a statistic of its own.
+                own = self._codec.local(values, state)
+                data, state = self._codec.encode(values, own, seed, state, who)
             except CodecError as error:
                 name = self._plan.tensors[tensor].name
                 raise ReduceError(
@@ -289,6 +297,9 @@ class PlannedWorker:
         for tensor, held in zip(self._plan.tensors, reduce.held, strict=True):
             sums[tensor.offset : tensor.offset + tensor.values] = held.values
         n = self._job.workers
+        gpu = [e for e in reduce.events if e[0] == RESOURCES.index("gpu")]
+        computing = sum(end - start for _, _, step, _, start, end in gpu if step == COMPUTATION)
+        coding = sum(end - start for _, _, step, _, start, end in gpu if step != COMPUTATION)
         result = Summed(
             mean=sums / np.float32(n),
             counts=np.array([n], np.int64),
@@ -297,6 +308,8 @@ class PlannedWorker:
             codes=digest(*(reduce.codes[key] for key in sorted(reduce.codes))),
             sums=digest(sums),
             total=sums,
+            compute_ns=reduce.backward - reduce.begun + computing,
+            codec_ns=coding,  # of the GPU: the CPU works beside it
         )
         who = {"job": self._job.number, "ticket": reduce.ticket, "worker": self._worker}
         place = {"slot": None, "round": None, "result": "in time", "count": n}
@@ -314,20 +327,8 @@ class PlannedWorker:
         return actions
 
 
-def plan_codec(job: JobConfig) -> Codec:
-    """Return the codec of a job's plan; ConfigError for one whose workers share a statistic."""
-    codec = push_codec(job)
-    if codec.local(np.ones(1, np.float32), codec.start(1)) is not None:
-        raise UnsuitableCodecError(
-            f"codec {codec.name}: its workers agree on a statistic before they encode, for which a"
-            " plan has no time: plan with another codec, such as dgc or efsignsgd",
-            "plan",
-        )
-    return codec
-
-
 def check_plan(job: JobConfig) -> RunPlan:
     """Return a job's plan; ConfigError if its workers cannot run it."""
     assert job.plan is not None, "the job has no plan"
-    plan_codec(job)
+    push_codec(job)
     return run_plan(job.plan)

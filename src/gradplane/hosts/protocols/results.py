@@ -29,6 +29,7 @@ class Reduced:
     encoded mean; in a ring: the blocks this worker encoded, and the sums). `codec_ns` and
     `reduce_ns`: the emulated time that this host spent encoding, decoding and adding. From a server
     that answers with weights, `mean` is these, and `precision` the bytes of each tensor's values.
+    `compute_ns`: the time of the gradient's computation, where it is part of the reduce (a plan).
     """
 
     mean: Floats
@@ -40,6 +41,7 @@ class Reduced:
     codec_ns: int = 0
     reduce_ns: int = 0
     precision: tuple[int, ...] = ()
+    compute_ns: int = 0
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,11 @@ from typing import Any
 from gradplane.hosts.config import ConfigError
 
 RESOURCES = ("gpu", "cpu", "intra", "inter")
+SERVER = "server"
+"""The routine in which servers add the values."""
 ROUTINES = frozenset(
     {"allreduce", "reduce-scatter", "reduce", "allgather", "broadcast", "alltoall", "gather"}
+    | {SERVER}
 )
 COMPUTATION = -1
 """The number of a tensor's computation among its steps."""
@@ -68,7 +71,8 @@ class Served:
 class RunPlan:
     """Tensors in backward order, and the order in which each resource serves their steps.
 
-    rates, latencies: of the links inside and between machines, in bit/s and seconds.
+    rates, latencies: of the links inside and between machines, in bit/s and seconds. servers: how
+    many hosts add values for the workers, 0 if no tensor goes there.
     """
 
     machines: int
@@ -80,6 +84,7 @@ class RunPlan:
     latencies: tuple[float, ...]
     tensors: tuple[PlannedTensor, ...]
     order: Mapping[str, tuple[Served, ...]]
+    servers: int = 0
 
     @property
     def workers(self) -> int:
@@ -123,8 +128,14 @@ def run_plan(content: Mapping[str, Any]) -> RunPlan:
                     f" again with --constraint without={task.choice}",
                     "plan",
                 )
+    if plan.servers == 0 and _served(plan.tensors):
+        raise ConfigError("plan: tensors go to a server, and its system has no servers", "plan")
     _check_order(plan)
     return plan
+
+
+def _served(tensors: Sequence[PlannedTensor]) -> bool:
+    return any(task.choice == SERVER for t in tensors for step in t.steps for task in step)
 
 
 def _parsed(content: Mapping[str, Any]) -> RunPlan:
@@ -158,6 +169,7 @@ def _parsed(content: Mapping[str, Any]) -> RunPlan:
         tuple(1e-6 * us for us in content.get("latencies_us", {"intra": 0.0}).values()),
         tuple(tensors),
         order,
+        int(content.get("servers", 0)) if _served(tensors) else 0,
     )
 
 

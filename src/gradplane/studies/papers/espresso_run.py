@@ -19,9 +19,7 @@ class PlansRun(Study):
     name: Literal["espresso-run"] = "espresso-run"
     models: tuple[ModelName, ...] = Field(default=MODELS, min_length=1, strict=False)
     codec: Codec = "dgc"
-    systems: tuple[SystemName, ...] = Field(
-        default=("nvlink-100g", "pcie-25g", "switch-10g"), min_length=1, strict=False
-    )
+    systems: tuple[SystemName, ...] = Field(default=("pcie-25g",), min_length=1, strict=False)
     machines: Annotated[int, Field(strict=True, ge=1, le=16)] = 2
     gpus: Annotated[int, Field(strict=True, ge=1, le=8)] = 2
     values: Annotated[int, Field(strict=True, ge=1000)] = 1_000_000
