@@ -113,6 +113,23 @@ class Oracle:
         assert np.array_equal(found, total), f"{place}: wrong sum of workers {who}"
 
 
+def _bearable(models: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the models without those beyond which a link loses more than half of its packets: a
+    stream rightly gives up a message that is lost 40 times."""
+    kept, arriving = [], 1.0
+    for model in models:
+        lost = {
+            "bernoulli": lambda m: m["rate"],
+            "corruption": lambda m: m["rate"],
+            "nth": lambda m: 1 / m["n"],
+            "burst": lambda m: m["p"] / (m["p"] + m["r"]),
+        }.get(model["model"], lambda m: 0.0)(model)
+        if arriving * (1 - lost) >= 0.5:
+            arriving *= 1 - lost
+            kept.append(model)
+    return kept
+
+
 class Draw:
     """Draws an experiment."""
 
@@ -139,7 +156,7 @@ class Draw:
             "topology": self._topology(hosts),
             "job": jobs,
             "impairment": [
-                *(self._impairment(sizes) for _ in range(r.randrange(6))),
+                *_bearable([self._impairment(sizes) for _ in range(r.randrange(6))]),
                 *(absence for n, job in enumerate(jobs) for absence in self._absences(n, job)),
             ],
             "traffic": [self._traffic(hosts) for _ in range(r.choice((0, 0, 1, 2)))],

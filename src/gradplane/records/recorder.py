@@ -156,6 +156,8 @@ class Recorder:
         self._absences = absences or [()] * len(workers)
         self._last: dict[tuple[int, int], int] = {}  # by (job, worker): its last round
         self._open: dict[tuple[int, int], list[Record]] = {}  # rounds that not all workers ended
+        self._ended: dict[tuple[int, int], Record] = {}  # lines that wait for those before them
+        self._accuracies: dict[tuple[int, int], Record] = {}  # by job and an epoch's last round
         self._epochs: dict[tuple[int, int], list[Record]] = {}  # that not all workers ended
         self._rounds = _RoundLines(folder / METRICS)
         self._handlers: dict[str, Callable[[Record], None]] = {
@@ -202,11 +204,14 @@ class Recorder:
         self._last[number, record["worker"]] = training_round
         if len(records) == self._present(number, training_round):
             del self._open[number, training_round]
-            line = merge(records)
+            self._ended[number, training_round] = merge(records)
+        # A round may end before the one before, whose last worker then crashes or is very slow.
+        while (line := self._ended.pop((number, job.rounds), None)) is not None:
             self._rounds.append(number, line)
             for file in self._files.values():
                 file.flush()  # a round that is in the file has its arrivals there, too
             job.add_round(line)
+            self._amend(number, line["round"])
             self._progress = max(self._progress, job.finished)
             self._lost.clear()
             self._on_round(self, number)
@@ -217,12 +222,18 @@ class Recorder:
         ended = self._epochs.setdefault((record["job"], record["epoch"]), [])
         ended.append(record)
         last = self._last[record["job"], record["worker"]]
-        if len(ended) == self._present(
-            record["job"], last
-        ):  # the job's last line is that of the epoch's last round
+        if len(ended) == self._present(record["job"], last):
             del self._epochs[record["job"], record["epoch"]]
             means = {key: _mean(ended, key) for key in ("train_accuracy", "test_accuracy")}
-            job.add_accuracy(self._rounds.amend(record["job"], means))
+            self._accuracies[record["job"], last] = means
+            self._amend(record["job"], last)
+
+    def _amend(self, number: int, training_round: int) -> None:
+        """Add the accuracies of the epoch that ended with a round to its line, once both exist."""
+        job = self.jobs[number]
+        if job.rounds > training_round and (number, training_round) in self._accuracies:
+            means = self._accuracies.pop((number, training_round))
+            job.add_accuracy(self._rounds.amend(number, training_round, means))
 
     def _present(self, job: int, round: int) -> int:
         """Return how many workers take part in a round."""
@@ -285,7 +296,8 @@ class _RoundLines:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._last: dict[int, tuple[int, Record]] = {}  # by job: where its last line begins
+        # By job and round: where a line that may be amended begins.
+        self._lines: dict[tuple[int, int], tuple[int, Record]] = {}
 
     def open(self) -> None:
         """Make the file, empty."""
@@ -297,21 +309,22 @@ class _RoundLines:
 
     def append(self, job: int, line: Record) -> None:
         """Write a job's next line."""
-        self._last[job] = self._file.seek(0, os.SEEK_END), line
+        self._lines[job, line["round"]] = self._file.seek(0, os.SEEK_END), line
         self._file.write(_line(line).encode())
 
-    def amend(self, job: int, values: Record) -> Record:
-        """Add values to a job's last line, and return it."""
-        begin, line = self._last[job]
+    def amend(self, job: int, round: int, values: Record) -> Record:
+        """Add values to a line of a job, and return it; lines before it are not amended again."""
+        begin, line = self._lines[job, round]
         self._file.seek(begin)
         former, *others = self._file.readlines()
-        self._last[job] = begin, line | values
         amended = _line(line | values).encode()
         os.pwrite(self._file.fileno(), b"".join([amended, *others]), begin)
         growth = len(amended) - len(former)
-        for other, (place, its) in self._last.items():
-            if place > begin:
-                self._last[other] = place + growth, its
+        self._lines = {
+            key: (place + growth if place > begin else place, its)
+            for key, (place, its) in self._lines.items()
+            if key[0] != job or key[1] > round
+        }
         return line | values
 
 
