@@ -20,7 +20,7 @@ def fake(folder: Path, output: str, name: str = "simple_switch_grpc") -> str:
 def test_a_missing_switch_is_reported_with_the_remedy() -> None:
     missing = targets.get("bmv2", binary="/nowhere/simple_switch_grpc").missing()
     assert missing == (
-        "/nowhere/simple_switch_grpc is not on PATH: install BMv2"
+        "/nowhere/simple_switch_grpc is no executable file: install BMv2"
         " (https://github.com/p4lang/behavioral-model), or name the program:"
         ' [switch] binary = "/path/to/simple_switch_grpc"'
     )

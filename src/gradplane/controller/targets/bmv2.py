@@ -44,8 +44,9 @@ class Bmv2(Target):
         """Return what is wrong with the switch's command, or that p4c is missing; None if ready."""
         path = shutil.which(self.binary)
         if path is None:
+            lacking = "is no executable file" if "/" in self.binary else "is not on PATH"
             return (
-                f"{self.binary} is not on PATH: install BMv2 ({_PLACE}), or name the program:"
+                f"{self.binary} {lacking}: install BMv2 ({_PLACE}), or name the program:"
                 f' [switch] binary = "/path/to/{SWITCH}"'
             )
         version = _version(path)
