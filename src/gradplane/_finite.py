@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 # By type: an integer type of the same size, all bits but the sign, and those of infinity: only the
 # bits of NaN are above.
@@ -16,14 +15,7 @@ _BITS = {
 
 def all_finite(x: npt.NDArray[np.floating[Any]]) -> bool:
     """Return whether all values of a vector are finite."""
+    from gradplane._vector_kernels import below
+
     bits, mask, infinity = _BITS[x.dtype]
-    return bool(_below(x.view(bits), mask, infinity))
-
-
-@njit(cache=True, nogil=True)
-def _below(bits, mask, infinity):  # type: ignore[no-untyped-def]
-    """Return whether all magnitudes are below that of infinity."""
-    largest = mask ^ mask
-    for i in range(bits.size):
-        largest = max(largest, bits[i] & mask)
-    return largest < infinity
+    return bool(below(x.view(bits), mask, infinity))

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from gradplane._finite import all_finite
 from gradplane.codecs._base import (
@@ -122,19 +121,15 @@ class ErrorFeedback(Codec):
         return self.codec.decode(data, n)
 
     def _total(self, x: Floats, state: State) -> Floats:
+        from gradplane._vector_kernels import add
+
         x = check_float32(x)
         total: Floats = np.empty_like(x)
-        _add(x, residual(x, state, "error feedback"), total)
+        add(x, residual(x, state, "error feedback"), total)
         if not all_finite(total):
             check_vector(x)  # names the index of a value that was not finite from the start
             check_vector(total)
         return total
-
-
-@njit(cache=True, nogil=True)
-def _add(x, y, out):  # type: ignore[no-untyped-def]
-    for i in range(x.size):
-        out[i] = x[i] + y[i]
 
 
 def residual(x: Floats, state: State, user: str) -> Floats:
