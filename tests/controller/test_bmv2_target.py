@@ -35,7 +35,7 @@ def test_versions(tmp_path: Path) -> None:
 
 
 def test_a_new_enough_switch_is_described_with_its_version(tmp_path: Path) -> None:
-    target = targets.get("bmv2", binary=fake(tmp_path, "1.15.5"))
+    target = targets.get("bmv2", binary=fake(tmp_path, "1.15.5 --grpc-server-addr arg"))
     assert target.missing() is None
     assert target.description() == "bmv2 (simple_switch_grpc 1.15.5, compiled by gradplane)"
 
@@ -46,8 +46,15 @@ def test_another_program_is_refused(tmp_path: Path) -> None:
     assert targets.get("bmv2", binary=path).missing() == expected
 
 
+def test_another_program_with_a_version_is_refused(tmp_path: Path) -> None:
+    """simple_switch, which has no P4Runtime server, and most programs of a system."""
+    path = fake(tmp_path, "simple_switch 1.15.5 --no-p4")
+    expected = f"{path} --help lists no --grpc-server-addr: is it simple_switch_grpc?"
+    assert targets.get("bmv2", binary=path).missing() == expected
+
+
 def test_a_missing_p4c_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    target = targets.get("bmv2", binary=fake(tmp_path, "1.15.5"), compiler="p4c")
+    target = targets.get("bmv2", binary=fake(tmp_path, "1.15 --grpc-server-addr"), compiler="p4c")
     monkeypatch.setenv("PATH", "/bin")
     expected = 'p4c-bm2-ss is not on PATH: install p4c, or use compiler = "gradplane"'
     assert target.missing() == expected

@@ -1,22 +1,22 @@
 """Packet tests (STF) on the real simple_switch, with the JSON that our back end makes.
 
-Packets go in and out over simple_switch's message socket (--packet-in). Entries are those that our
-own switch makes of the test's lines, given to simple_switch over simple_switch_CLI.
+Packets go in and out through files (packet_files.py). Entries are those that our own switch makes
+of the test's lines, given to simple_switch over simple_switch_CLI.
 """
 
 import os
 import select
 import shutil
 import socket
-import struct
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-import pynng
+from packet_files import PacketFiles
 
 from gradplane.switch.arch.registry import architecture
 from gradplane.switch.backends.bmv2 import compile_text
@@ -24,20 +24,25 @@ from gradplane.switch.compiler import compile_source
 from gradplane.switch.p4runtime.digest_calls import digest_calls
 from gradplane.switch.runtime.entries import ActionData, Entry
 from gradplane.switch.runtime.match_table import MatchTable
-from gradplane.switch.stf.stf_grammar import parse
-from gradplane.switch.stf.tester import Clock, Tester
+from gradplane.switch.stf.stf_grammar import Statement, parse
+from gradplane.switch.stf.tester import Clock, Tester, packet_bytes
 from gradplane.switch.switch import Switch
 
 SWITCHES = {"v1model": "simple_switch", "psa": "psa_switch"}
 PROMPT = b"RuntimeCmd: "
-HEADER = struct.Struct("=iii")  # of a message about a packet: kind, port, size
-PACKET_IN, PACKET_OUT = 3, 4
+PORTS = range(16)  # those that are watched beside the ones that a test names
 QUIET, LONGEST = 0.25, 30  # seconds without a packet that end a test; for anything else
 
 
 def available(arch: str = "v1model") -> bool:
     """Return whether an architecture's switch and its command line are on PATH."""
     return all(shutil.which(name) for name in (SWITCHES[arch], f"{SWITCHES[arch]}_CLI"))
+
+
+@cache
+def _help(switch: str) -> str:
+    """Return a switch's list of options, which are those that it was built with."""
+    return subprocess.run([switch, "--help"], capture_output=True, text=True).stdout
 
 
 def run(program: Path, folder: Path) -> list[str]:
@@ -53,7 +58,7 @@ def run(program: Path, folder: Path) -> list[str]:
     statements = parse(test.read_text(), str(test))
     tester = _Bmv2Tester(model, str(test))
     with ExitStack() as stack:
-        tester.start(stack, file, SWITCHES[found.name])
+        tester.start(stack, file, SWITCHES[found.name], statements)
         for statement in statements:
             tester.run(statement)
         tester.collect_expected()
@@ -67,12 +72,18 @@ class _Bmv2Tester(Tester):
         super().__init__(switch, Clock(), file)
         self._handles_there: dict[Entry, int] = {}
 
-    def start(self, stack: ExitStack, file: Path, switch: str) -> None:
-        thrift, ipc = str(_free_port()), f"ipc://{file.with_suffix('.ipc')}"
-        # By default all switches of a machine share one address for notifications.
-        notes = f"ipc://{file.with_suffix('.notes')}"
-        command = [switch, str(file), "--packet-in", ipc, "--thrift-port", thrift]
-        command += ["--notifications-addr", notes]
+    def start(
+        self, stack: ExitStack, file: Path, switch: str, statements: Sequence[Statement]
+    ) -> None:
+        given = [s.args for s in statements if s.command == "packet"]
+        packets = [(int(a["port"]), packet_bytes(a["data"])) for a in given]
+        named = {int(s.args["port"]) for s in statements if s.command == "expect"}
+        self._files = PacketFiles(file.parent, packets, {*PORTS, *named})
+        stack.callback(self._files.close)
+        thrift = str(_free_port())
+        command = [switch, str(file), *self._files.options(), "--thrift-port", thrift]
+        if "--notifications-addr" in _help(switch):  # else all of a machine share one address
+            command += ["--notifications-addr", f"ipc://{file.with_suffix('.notes')}"]
         command += ["--log-file", str(file.with_suffix("")), "--log-flush"]
         out = file.with_suffix(".out")
         process = subprocess.Popen(
@@ -80,7 +91,6 @@ class _Bmv2Tester(Tester):
         )
         stack.callback(_end, process)
         self._cli = stack.enter_context(_cli(f"{switch}_CLI", thrift, process, out))
-        self._pipe = stack.enter_context(pynng.Pair0(dial=ipc, send_timeout=1000 * LONGEST))
 
     def command(self, line: str) -> str:
         return self._cli(line)
@@ -89,8 +99,7 @@ class _Bmv2Tester(Tester):
 
     def packet(self, line: int, port: str, data: str) -> None:
         self.expectations.ports.add(int(port))
-        packet = bytes.fromhex("".join(data.split()))
-        self._pipe.send(HEADER.pack(PACKET_IN, int(port), len(packet)) + packet)
+        self._files.send()
         self.collect(0.03)
 
     def wait(self, line: int) -> None:
@@ -154,15 +163,13 @@ class _Bmv2Tester(Tester):
 
     def collect(self, quiet: float = QUIET) -> None:
         """Take what leaves until nothing does for a while, or for ever."""
-        self._pipe.recv_timeout, end = round(quiet * 1000), time.monotonic() + LONGEST
-        while time.monotonic() < end:
-            try:
-                message = self._pipe.recv()
-            except pynng.Timeout:
-                return
-            kind, port, size = HEADER.unpack_from(message)
-            assert kind == PACKET_OUT and size == len(message) - HEADER.size, message
-            self.expectations.sent(port, message[HEADER.size :])
+        end = time.monotonic() + LONGEST
+        last = time.monotonic()
+        while (now := time.monotonic()) < min(end, last + quiet):
+            for port, packet in self._files.sent():
+                self.expectations.sent(port, packet)
+                last = now
+            time.sleep(0.005)
 
 
 def _arguments(table: MatchTable, data: ActionData) -> list[int]:

@@ -1,6 +1,6 @@
 """BMv2's JSON: what is refused, and every packet test of ours on the real switches.
 
-The latter need simple_switch or psa_switch and its CLI on PATH, and pynng for the packet socket.
+The latter need simple_switch or psa_switch and its CLI on PATH.
 """
 
 import json
@@ -195,7 +195,6 @@ def test_what_psa_switch_cannot_do_is_refused(name: str, message: str) -> None:
 
 @pytest.mark.parametrize("name", ["counters", "drops", "multicast", "parser_errors", "router"])
 def test_on_psa_switch(name: str, tmp_path: Path) -> None:
-    pytest.importorskip("pynng", reason="pynng is not installed")
     import bmv2_runner
 
     if not bmv2_runner.available("psa"):
@@ -215,7 +214,6 @@ def test_what_bmv2_cannot_do_is_refused_with_its_place(name: str) -> None:
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
 def test_on_simple_switch(program: Path, tmp_path: Path) -> None:
-    pytest.importorskip("pynng", reason="pynng is not installed")
     import bmv2_runner
 
     if not bmv2_runner.available():

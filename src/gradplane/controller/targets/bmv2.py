@@ -55,6 +55,8 @@ class Bmv2(Target):
         if version[:2] < OLDEST:
             found, oldest = (".".join(map(str, v)) for v in (version, OLDEST))
             return f"{path} is version {found}, too old: install BMv2 {oldest} or newer ({_PLACE})"
+        if "--grpc-server-addr" not in _options(path):
+            return f"{path} --help lists no --grpc-server-addr: is it {SWITCH}?"
         if self.compiler == "p4c" and shutil.which(P4C) is None:
             return f'{P4C} is not on PATH: install p4c, or use compiler = "{COMPILERS[0]}"'
         return None
@@ -82,7 +84,7 @@ class Bmv2(Target):
         words = [self.binary, "--no-p4", "--device-id", str(self.device_id)]
         for port, interface in start.interfaces.items():
             words += ["-i", f"{port}@{interface}"]
-        if _has_thrift(shutil.which(self.binary) or self.binary):
+        if "--thrift-port" in _options(shutil.which(self.binary) or self.binary):
             words += ["--thrift-port", "0"]
         if not {"--log-level", "-L"} & set(start.options):
             words += ["--log-level", "off"]
@@ -105,25 +107,24 @@ class Bmv2(Target):
 
 
 @cache
+def _said(path: str, option: str) -> str:
+    """Return what a program prints when it is given that option; nothing if it cannot be run."""
+    try:
+        done = subprocess.run([path, option], capture_output=True, text=True, timeout=30)
+    except (OSError, UnicodeDecodeError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout + done.stderr
+
+
 def _version(path: str) -> tuple[int, ...]:
     """Return the version that a program prints ("1.15.5", or "1.15.0-b447ac4c"); () if none."""
-    try:
-        said = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=30)
-    except (OSError, subprocess.TimeoutExpired):
-        return ()
-    found = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", said.stdout)
+    found = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", _said(path, "--version"))
     return tuple(int(number) for number in found.groups("0")) if found else ()
 
 
-@cache
-def _has_thrift(path: str) -> bool:
-    """Return whether the switch has a Thrift server: unless its list of options lacks the port."""
-    try:
-        said = subprocess.run([path, "--help"], capture_output=True, text=True, timeout=30)
-    except (OSError, subprocess.TimeoutExpired):
-        return True
-    options = said.stdout + said.stderr
-    return "--no-p4" not in options or "--thrift-port" in options
+def _options(path: str) -> str:
+    """Return a program's list of options; a switch that is built without Thrift has fewer."""
+    return _said(path, "--help")
 
 
 def _p4c(program: LoadableProgram) -> tuple[bytes, bytes]:
