@@ -21,7 +21,7 @@ Packed = int | dict[str, str]
 def pack(column: npt.NDArray[np.integer[Any]]) -> Packed:
     """Return a column of at least one integer as a JSON value."""
     differences = np.empty(column.size, np.int64)
-    low, high = _subtract(column, differences)
+    low, high = _subtract(column.astype(np.int64), differences)
     if low == high == 0:
         return int(column[0])
     first = int(differences[0])
@@ -33,12 +33,12 @@ def pack(column: npt.NDArray[np.integer[Any]]) -> Packed:
 
 @njit(cache=True, nogil=True)
 def _subtract(column, differences):  # type: ignore[no-untyped-def]
-    """Set the differences, the first one from 0; return the least and the largest of the others,
-    and 0."""
-    before, low, high = np.int64(column[0]), np.int64(0), np.int64(0)
+    """Set the differences of int64[n], the first one from 0; return the least and the largest of
+    the others, and 0."""
+    before, low, high = column[0], np.int64(0), np.int64(0)
     differences[0] = before
     for i in range(1, column.size):
-        value = np.int64(column[i])
+        value = column[i]
         step = differences[i] = value - before
         low, high, before = min(low, step), max(high, step), value
     return low, high

@@ -275,9 +275,13 @@ class _Trains:
 
 
 def load_kernel() -> None:
-    """Load the compiled kernel that takes ordinary results."""
-    nothing_lent, place = np.zeros(1, STATE), _Messages(1)
-    batch = (np.zeros((1, LONGEST), np.uint8), place.vectors, place.lengths, 1)
+    """Load the compiled kernel that takes ordinary results.
+
+    There are two messages, as the lengths of one alone would be contiguous: another layout, for
+    which the kernel would be compiled again at the first real batch.
+    """
+    nothing_lent, place = np.zeros(1, STATE), _Messages(2)
+    batch = (np.zeros((2, LONGEST), np.uint8), place.vectors, place.lengths, 1)
     take_batch(address_of(nothing_lent), np.uint64(0), *batch, 0, place.vectors)
 
 

@@ -7,9 +7,9 @@ import numpy as np
 from gradplane.codecs import Codec
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.drivers.datagram_socket import load_kernel
-from gradplane.hosts.protocols.actions import Send
+from gradplane.hosts.protocols.actions import Action, Send
 from gradplane.hosts.protocols.job_codec import make_codec, parts, push_codec
-from gradplane.hosts.protocols.switch_worker import SwitchWorker
+from gradplane.hosts.protocols.switch_worker import TIMER, SwitchWorker
 from gradplane.hosts.stream.segments import SEGMENT, message_bytes
 from gradplane.hosts.stream.stream import Stream
 from gradplane.hosts.wire.aggregation import Type, body_size, parse
@@ -28,15 +28,25 @@ def warm_up(job: JobConfig) -> None:
 
 
 def exercise_switch_worker(job: JobConfig) -> None:
-    """Reduce a packet's values at a worker whose switch answers at once."""
+    """Reduce a packet's values at a worker whose switch answers, then some whose sums are lost."""
     load_kernel()
-    worker = SwitchWorker(job, 0)
-    actions = worker.reduce(0, np.ones(8, np.float32), 0)
+    worker, vector = SwitchWorker(job, 0), np.ones(8, np.float32)
+    _deliver(job, worker, worker.reduce(0, vector, 0), lost=None)
+    _deliver(job, worker, worker.reduce(1, vector, 0), lost=Type.INDICES)
+    worker.timer(TIMER, 2 * job.timeout_ns)
+
+
+def _deliver(
+    job: JobConfig, worker: SwitchWorker, actions: list[Action], lost: Type | None
+) -> None:
+    """Answer what a worker sends, and what it sends then, but for packets of type `lost`."""
     while actions:
         action = actions.pop()
         if isinstance(action, Send):
-            answers = Payloads.of([_answer(job, payload) for payload in action.payloads])
-            actions += worker.receive(action.ip, action.port, answers, 0)
+            arrived = [data for data in action.payloads if parse(data)[0].type is not lost]
+            if arrived:
+                answers = Payloads.of([_answer(job, data) for data in arrived])
+                actions += worker.receive(action.ip, action.port, answers, 0)
 
 
 def _exercise_streams() -> None:
