@@ -279,6 +279,12 @@ def test_p4_check_knows_what_the_programs_architecture_runs(
             " (psa), Switch (tna), V1Switch (v1model)",
         ),
         ("bit<8> f(in bit<8> a) { return a; }", ":1:1: warning: the program has no package `main`"),
+        (
+            "control c(); package PSA_Switch(c ig, c eg); control d() { apply { } }"
+            " PSA_Switch(d(), d()) main;",
+            ":1:72: warning: the program's own PSA_Switch has the parameters ig, eg, that of psa"
+            " has ingress, pre, egress, bqe",
+        ),
     ],
 )
 def test_p4_check_takes_programs_of_any_architecture(

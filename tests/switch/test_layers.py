@@ -25,7 +25,10 @@ BELOW = {
     "commands": {"ir", "runtime", "control_handles"},
     "stf": {"ir", "runtime", "switch", "control_handles", "commands"},
 }
-ANYWHERE = {"source", "naming", "match_values", "disk_cache", "_suggestions", "_splitmix64"}
+ANYWHERE = {
+    "source", "internal_errors", "naming", "match_values", "disk_cache", "_suggestions",
+    "_splitmix64",
+}  # fmt: skip
 
 
 def imported(module: Path) -> set[str]:

@@ -138,14 +138,14 @@ def check(compiled: Compiled, arch: str | None = None) -> None:
     arch: the architecture that the program must be for; None for any that is implemented.
     """
     found = architecture(None, compiled.program)
-    found.check(compiled.program)
     try:
+        found.check(compiled.program)
         if arch not in (None, found.name):
             text = f"the program is for {found.name}, not for {arch}"
             raise refuse(compiled.program.package.span, text)
         build_p4info(compiled.program)
     except CompileError as error:
-        raise CompileError(error.diagnostics, compiled.reporter.lines) from error
+        raise type(error)(error.diagnostics, compiled.reporter.lines) from error
 
 
 def compiled_for(target: str, compiled: Compiled, arch: str | None = None) -> str:
@@ -161,7 +161,7 @@ def compiled_for(target: str, compiled: Compiled, arch: str | None = None) -> st
         names = {data: name for name, (data, _) in digests.items()}
         return backends.get(target)(found.name, compiled.program, names)
     except CompileError as error:
-        raise CompileError(error.diagnostics, compiled.reporter.lines) from error
+        raise type(error)(error.diagnostics, compiled.reporter.lines) from error
 
 
 def p4info(program: ir.Program, switch: str = "") -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,17 +10,11 @@ from gradplane.switch.arch.registry import natives_of
 from gradplane.switch.check.checker import check
 from gradplane.switch.check.p4c_tables import warn_tables
 from gradplane.switch.garbage_pause import collections_paused
+from gradplane.switch.internal_errors import internal_errors_reported
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.lower.program import lower, package_types
-from gradplane.switch.source import (
-    CompileError,
-    Diagnostic,
-    InternalCompilerError,
-    Reporter,
-    Span,
-    refuse,
-)
-from gradplane.switch.syntax import ast, parse_file
+from gradplane.switch.source import Diagnostic, Reporter, Span, refuse
+from gradplane.switch.syntax import parse_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,21 +48,15 @@ def compile_source(
     """
     if str(path).endswith(".json"):
         return _read_json(Path(path), text, p4info)
-    tree, reporter = parse_file(path, include_dirs, defines, text)
-    try:
+    place = Span(str(path), 1, 1, 2)
+    with internal_errors_reported(place):
+        tree, reporter = parse_file(path, include_dirs, defines, text)
+    with internal_errors_reported(place, reporter):
         checked = check(tree, reporter)
         natives = natives_of(package_types(tree))
         program = lower(checked, reporter, natives, library)
         warn_tables(program, reporter, checked)
-        return Compiled(program, reporter)
-    except CompileError:
-        raise
-    except RecursionError:
-        place = Span(str(path), 1, 1, 2)
-        deep = Diagnostic(place, "the program is nested too deeply to be compiled")
-        raise CompileError([deep], reporter.lines) from None
-    except Exception as error:
-        raise _internal_error(error, tree, reporter) from error
+    return Compiled(program, reporter)
 
 
 def _read_json(path: Path, text: str | None, p4info: bytes | None) -> Compiled:
@@ -88,24 +74,6 @@ def _read_json(path: Path, text: str | None, p4info: bytes | None) -> Compiled:
             program = bmv2.read_program(text, str(path), bmv2.p4info_beside(path, reporter.read))
             return Compiled(program, reporter)
     return Compiled(bmv2.read_program(text, str(path), bmv2.parsed_p4info(p4info)), reporter)
-
-
-def _internal_error(
-    error: Exception, tree: ast.Program, reporter: Reporter
-) -> InternalCompilerError:
-    """Return the report of a bug: the errors found before, and the construct it occurred at."""
-    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
-    nodes = [v for frame in frames for v in frame.f_locals.values() if isinstance(v, ast.Node)]
-    place = next((n for n in reversed(nodes) if n.span.line), tree)
-    what = f"internal error of the compiler at this {_construct(place)}: {error!r}"
-    hint = "this is a bug of the compiler; please report it, with the program"
-    found = Diagnostic(place.span, what, hint=hint)
-    return InternalCompilerError([*reporter.errors, found], reporter.lines)
-
-
-def _construct(node: ast.Node) -> str:
-    """Return the kind of a node in words: "table decl"."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(node).__name__).lower()
 
 
 def compile_program(

@@ -1,13 +1,21 @@
 """A bug of the compiler is reported as an error at the construct that revealed it."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from gradplane.experiment import p4_programs
+from gradplane.switch.arch.v1model import ARCHITECTURE as V1_MODEL
+from gradplane.switch.backends.bmv2.actions import Primitives
 from gradplane.switch.check.expressions import ExpressionChecker
 from gradplane.switch.compiler import compile_source
 from gradplane.switch.lower.statements import Body
+from gradplane.switch.p4runtime.p4info import _Builder as P4InfoBuilder
 from gradplane.switch.source import CompileError, InternalCompilerError
+from gradplane.switch.switch import Switch
 
 TEXT = (Path(__file__).parent / "accepted" / "router.p4").read_text()
 
@@ -31,3 +39,27 @@ def test_it_names_the_construct(
     assert found.hint == "this is a bug of the compiler; please report it, with the program"
     assert found.span.file == "router.p4" and found.span.line > 1
     assert isinstance(said.value, CompileError) and isinstance(said.value.__cause__, KeyError)
+
+
+@pytest.mark.parametrize(
+    ("owner", "method", "construct", "stage"),
+    [
+        (P4InfoBuilder, "_table", " at this table", p4_programs.check),
+        (V1_MODEL.implementation.traffic, "__init__", "", Switch),
+        (Primitives, "assign", " at this assign", partial(p4_programs.compiled_for, "bmv2")),
+    ],
+)
+def test_later_stages_name_it_too(
+    owner: type,
+    method: str,
+    construct: str,
+    stage: Callable[[Any], object],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compiled = compile_source("router.p4", text=TEXT)
+    monkeypatch.setattr(owner, method, failing)
+    with pytest.raises(InternalCompilerError) as said:
+        stage(compiled.program if stage is Switch else compiled)
+    [found] = said.value.diagnostics
+    assert found.message == f"internal error of the compiler{construct}: KeyError('48')"
+    assert found.span.file == "router.p4" and found.span.line > 1

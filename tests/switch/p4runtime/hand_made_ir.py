@@ -106,7 +106,7 @@ def program(**more: object) -> ir.Program:
     )
     control = ir.Control("MyIngress", [ir.Param("hdr", "inout", hdr)], [], [])
     given: dict[str, object] = {
-        "package": ir.Package("V1Switch", {"ig": control}),
+        "package": ir.Package("V1Switch", {"ig": control}, parameters=ARCHITECTURE.parameters),
         "errors": ["NoError"],
         "tables": [lpm, acl, fixed],
         "actions": [drop, forward, mark, no_action],

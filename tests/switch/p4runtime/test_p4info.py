@@ -7,6 +7,7 @@ from finsy.proto import p4i
 from google.protobuf import text_format
 from hand_made_ir import extern, note, program, table, var
 
+from gradplane.switch.arch.v1model import ARCHITECTURE
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Annotation, Bits, Bool, Field, Header, NewType, Struct
 from gradplane.switch.p4runtime.ids import Kind, P4InfoError, Symbols, field_ids
@@ -160,6 +161,7 @@ def test_the_package_annotations() -> None:
             note("description", "long"),
             note("mine", body="a b"),
         ),
+        parameters=ARCHITECTURE.parameters,
     )
     info = build_p4info(program(package=package)).pkg_info
     assert (info.name, info.version, info.arch) == ("router", "2", "v1model")

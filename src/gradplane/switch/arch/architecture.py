@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from gradplane.switch.internal_errors import internal_errors_reported
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.runtime.replicas import GROUPS, CloneSession
 from gradplane.switch.source import CompileError, Diagnostic, source_lines
@@ -61,16 +62,16 @@ class Implementation:
 class Architecture:
     """An architecture of P4 programs.
 
-    name: the folder's name, and P4Info's. package: the type of a program's `main`. pkginfo: names
+    name: the folder's name, and P4Info's. package: the type of a program's `main`. parameters:
+    those that it has at least, since programs declare packages of this name, too. pkginfo: names
     one of which @pkginfo of the package's declaration has, if other architectures may use the
-    package's name. instances: the
-    extern types that a program can instantiate, each with the kind of its instances, which decides
-    what they are in P4Info and in the switch's state, and the roles of the constructor's arguments.
-    load: returns the implementation; it imports the modules that an architecture's record alone
-    does not need. ports, sessions, groups: how many ports, clone sessions and multicast groups can
-    exist; their numbers are below it. cpu_port: the port to the control plane, None if the user
-    chooses it. drops_by_port: programs drop packets by sending them to a port, which the user
-    chooses. clone_sessions: those that exist from the start.
+    package's name. instances: the extern types that a program can instantiate, each with the kind
+    of its instances, which decides what they are in P4Info and in the switch's state, and the roles
+    of the constructor's arguments. load: returns the implementation; it imports the modules that an
+    architecture's record alone does not need. ports, sessions, groups: how many ports, clone
+    sessions and multicast groups can exist; their numbers are below it. cpu_port: the port to the
+    control plane, None if the user chooses it. drops_by_port: programs drop packets by sending them
+    to a port, which the user chooses. clone_sessions: those that exist from the start.
     """
 
     name: str
@@ -84,11 +85,13 @@ class Architecture:
     drops_by_port: bool = False
     clone_sessions: Mapping[int, CloneSession] = field(default_factory=dict)
     pkginfo: tuple[str, ...] = ()
+    parameters: tuple[str, ...] = ()
 
     def declares(self, package: ir.PackageType) -> bool:
         """Return whether a package is this architecture's."""
         named = any(f'"{name}"' in body for name in self.pkginfo for body in package.info)
-        return package.name == self.package and (named or not self.pkginfo)
+        complete = set(self.parameters) <= set(package.parameters)
+        return package.name == self.package and complete and (named or not self.pkginfo)
 
     @property
     def port_bits(self) -> int:
@@ -111,11 +114,12 @@ class Architecture:
         from gradplane.switch.arch.load_checks import problems
 
         found: list[Diagnostic] = []
-        for step in self.implementation.prepare:
-            found += run_step(step, program)
-        found += problems(program, self)
-        for rule in self.implementation.rules:
-            found += rule(program)
+        with internal_errors_reported(program.package.span):
+            for step in self.implementation.prepare:
+                found += run_step(step, program)
+            found += problems(program, self)
+            for rule in self.implementation.rules:
+                found += rule(program)
         if found:
             raise CompileError(found, source_lines([d.span for d in found]))
 
@@ -126,7 +130,8 @@ class Architecture:
 
         `externs` implements its user-defined externs.
         """
-        return self.implementation.model(self, program, state, externs)
+        with internal_errors_reported(program.package.span):
+            return self.implementation.model(self, program, state, externs)
 
     def engine(
         self,
@@ -140,10 +145,11 @@ class Architecture:
 
         made = self.implementation
         builders = {name: extern.compile for name, extern in made.externs.items()}
-        return Engine(
-            program, state, made.traffic, builders, made.direct.compile, self.sessions,
-            self.groups, cpu_port=cpu_port, user_externs=user_externs,
-        )  # fmt: skip
+        with internal_errors_reported(program.package.span):
+            return Engine(
+                program, state, made.traffic, builders, made.direct.compile, self.sessions,
+                self.groups, cpu_port=cpu_port, user_externs=user_externs,
+            )  # fmt: skip
 
 
 def run_step(step: Prepare, program: ir.Program) -> list[Diagnostic]:

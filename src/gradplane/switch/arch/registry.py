@@ -28,7 +28,7 @@ def architecture(name: str | None, program: ir.Program) -> Architecture:
     Raises CompileError if there is none for it, SwitchError if it is not the one that `name` asks
     for.
     """
-    package, known = program.package.type, architectures()
+    known = architectures()
     if name is not None and name not in known:
         names = ", ".join(known)
         raise SwitchError(f"there is no architecture {name!r}; architectures: {names}")
@@ -38,21 +38,28 @@ def architecture(name: str | None, program: ir.Program) -> Architecture:
     if name not in (None, found.name):
         wanted = known[str(name)].package
         raise SwitchError(
-            f"architecture {name} runs a {wanted}, but the program's main is a {package}; leave"
-            " the architecture out: the program's package says which it is"
+            f"architecture {name} runs a {wanted}, but the program's main is a {found.package};"
+            " leave the architecture out: the program's package says which it is"
         )
     return found
 
 
 def why_not(program: ir.Program) -> str:
     """Return why no architecture here runs a program; empty if one does."""
-    package = program.package.type
-    if of_package(program.package.package_type) is not None:
+    package = program.package.package_type
+    if of_package(package) is not None:
         return ""
-    if not package:
+    if not package.name:
         return "the program has no package `main`"
+    for found in architectures().values():
+        if found.package == package.name and not found.pkginfo:
+            return (
+                f"the program's own {package.name} has the parameters"
+                f" {', '.join(package.parameters)}, that of {found.name} has"
+                f" {', '.join(found.parameters)}"
+            )
     known = ", ".join(f"{a.package} ({a.name})" for a in architectures().values())
-    return f"the program's main is a {package}; supported packages: {known}"
+    return f"the program's main is a {package.name}; supported packages: {known}"
 
 
 def natives_of(packages: Iterable[ir.PackageType]) -> Natives | None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 
 from finsy.proto import p4i
 
+from gradplane.switch.internal_errors import internal_errors_reported
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Type
 
@@ -27,7 +28,12 @@ def names() -> list[str]:
 def get(name: str) -> Backend:
     """Return the back end of that name, one of `names()`."""
     found: Backend = importlib.import_module(f"{__name__}.{name}").compile_text
-    return found
+
+    def compile_text(arch: str, program: ir.Program, digests: Mapping[Type, str]) -> str:
+        with internal_errors_reported(program.package.span):
+            return found(arch, program, digests)
+
+    return compile_text
 
 
 def macros(name: str) -> Mapping[str, str]:
@@ -38,5 +44,6 @@ def macros(name: str) -> Mapping[str, str]:
 
 def p4info_for(name: str, info: p4i.P4Info, program: ir.Program) -> p4i.P4Info:
     """Return a program's P4Info as the switch of that name takes it, one of `names()`."""
-    found: p4i.P4Info = importlib.import_module(f"{__name__}.{name}").p4info_for(info, program)
+    with internal_errors_reported(program.package.span):
+        found: p4i.P4Info = importlib.import_module(f"{__name__}.{name}").p4info_for(info, program)
     return found

@@ -36,6 +36,7 @@ from gradplane.switch.bfruntime.tables.hash_algorithms import (
     PROGRAM,
     USER_DEFINED,
 )
+from gradplane.switch.internal_errors import internal_errors_reported
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import (
     Bits,
@@ -74,7 +75,8 @@ SELECTED = "MatchAction_Indirect_Selector"
 
 def bfrt_json(program: ir.Program) -> str:
     """Return bf-rt.json of a program, whose architecture has accepted it."""
-    return json.dumps(ProgramSchema(Catalog(program)).schema.json(), indent=2) + "\n"
+    with internal_errors_reported(program.package.span):
+        return json.dumps(ProgramSchema(Catalog(program)).schema.json(), indent=2) + "\n"
 
 
 def singleton(id: int, name: str, type: FieldType, mandatory: bool = False) -> DataField:

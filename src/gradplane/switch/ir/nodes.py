@@ -690,10 +690,11 @@ class ValueSet:
 
 @dataclass(frozen=True, slots=True)
 class PackageType:
-    """The type of a package: its name, and the bodies of its declaration's @pkginfo."""
+    """The type of a package: its name, the bodies of its declaration's @pkginfo, its parameters."""
 
     name: str
     info: tuple[str, ...] = ()
+    parameters: tuple[str, ...] = ()
 
 
 @dataclass(slots=True, eq=False)
@@ -702,6 +703,7 @@ class Package:
 
     In a program without main, all blocks that no other block uses, by name; the type is "".
     `declared_annotations`: those of the package's declaration. `name`: of the instance.
+    `parameters`: the names of all that its declaration has, given or not.
     """
 
     type: str  # "V1Switch", "PSA_Switch", ...
@@ -710,11 +712,12 @@ class Package:
     span: Span = NOWHERE
     declared_annotations: Annotations = ()
     name: str = "main"
+    parameters: tuple[str, ...] = ()
 
     @property
     def package_type(self) -> PackageType:
         info = (a.body for a in self.declared_annotations if a.name == "pkginfo")
-        return PackageType(self.type, tuple(info))
+        return PackageType(self.type, tuple(info), self.parameters)
 
     def parser(self, name: str) -> Parser:
         """Return the argument of this name, which is a parser."""

@@ -103,7 +103,11 @@ class Lowering(Instances):
             if a is not None
         }
         declared = self.checker.annotations(info.decl.annotations)
-        return ir.Package(info.name, args, annotations, declared_annotations=declared, name=name)
+        parameters = tuple(p.name for p in info.signature.params)
+        return ir.Package(
+            info.name, args, annotations, declared_annotations=declared, name=name,
+            parameters=parameters,
+        )  # fmt: skip
 
     @cached_property
     def _package_counts(self) -> Counter[ast.Decl]:
@@ -265,7 +269,8 @@ def package_types(program: ast.Program) -> list[ir.PackageType]:
 def _package_type(name: str, decl: ast.Decl) -> ir.PackageType:
     if not isinstance(decl, ast.PackageTypeDecl):
         return ir.PackageType(name)
-    return ir.PackageType(name, tuple(a.body for a in decl.annotations if a.name == "pkginfo"))
+    info = tuple(a.body for a in decl.annotations if a.name == "pkginfo")
+    return ir.PackageType(name, info, tuple(p.name for p in decl.params))
 
 
 def lower(

@@ -20,7 +20,7 @@ from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.runtime.control_errors import SwitchError
 from gradplane.switch.runtime.control_messages import Message
 from gradplane.switch.runtime.packet_buffers import Bytes, Ints, Sent, sent
-from gradplane.switch.source import CompileError, Diagnostic
+from gradplane.switch.source import CompileError, Diagnostic, InternalCompilerError
 
 log = logging.getLogger(__name__)
 
@@ -131,7 +131,7 @@ class Device:
             return self._pipeline(program, config)
         except CompileError as error:  # raised by its architecture or P4Info
             source = parse_device_config(config.p4_device_config)
-            raise RpcError("INVALID_ARGUMENT", _rendered(error, source)) from error
+            raise _refused(error, source) from error
 
     def commit(self, pipeline: Pipeline) -> None:
         """Run this pipeline from the next packet on; only the ports stay as they were."""
@@ -183,10 +183,7 @@ class Device:
         try:
             return self.compile(source)
         except CompileError as error:
-            raise RpcError("INVALID_ARGUMENT", _rendered(error, source)) from error
-        except Exception as error:  # whatever is pushed must not take the switch down
-            log.exception("the compiler failed on %s", source.file)
-            raise RpcError("INTERNAL", f"{source.file}: the compiler failed: {error}") from error
+            raise _refused(error, source) from error
 
     def _pipeline(self, program: ir.Program, config: p4r.ForwardingPipelineConfig) -> Pipeline:
         catalog = Catalog(program)
@@ -213,6 +210,13 @@ def _check_agreement(config: p4r.ForwardingPipelineConfig, catalog: Catalog) -> 
             + "; ".join(shown)
             + ". Make it from the same source (gradplane p4 info FILE.p4), or leave it empty",
         )
+
+
+def _refused(error: CompileError, source: Source) -> RpcError:
+    """Return the answer to a program that cannot run; a bug of the compiler is logged, too."""
+    if isinstance(error, InternalCompilerError):
+        log.error("the compiler failed on %s", source.file, exc_info=error)
+    return RpcError("INVALID_ARGUMENT", _rendered(error, source))
 
 
 def _rendered(error: CompileError, source: Source) -> str:

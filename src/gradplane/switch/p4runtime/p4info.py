@@ -9,6 +9,7 @@ from finsy.proto import p4i, p4t
 from google.protobuf import text_format
 
 from gradplane.switch.arch.registry import of_package
+from gradplane.switch.internal_errors import internal_errors_reported
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.statement_walk import blocks, statements
 from gradplane.switch.ir.types import Annotations, Enum, NewType, SerEnum, Type, bit_width
@@ -66,10 +67,11 @@ def build_p4info(program: ir.Program) -> p4i.P4Info:
     example.
     """
     builder = _Builder(program)
-    try:
-        return builder.build()
-    except P4InfoError as error:
-        raise CompileError([Diagnostic(builder.place, str(error))], {}) from error
+    with internal_errors_reported(program.package.span):
+        try:
+            return builder.build()
+        except P4InfoError as error:
+            raise CompileError([Diagnostic(builder.place, str(error))], {}) from error
 
 
 def p4info_text(p4info: p4i.P4Info) -> str:

@@ -24,6 +24,7 @@ def _load() -> Implementation:
 ARCHITECTURE = Architecture(
     name="psa",
     package="PSA_Switch",
+    parameters=("ingress", "pre", "egress", "bqe"),
     instances={
         "Register": InstanceKind("register", ("size", "initial")),
         "Counter": InstanceKind("counter", ("size", "unit")),

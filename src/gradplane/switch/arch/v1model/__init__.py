@@ -22,6 +22,7 @@ def _load() -> Implementation:
 ARCHITECTURE = Architecture(
     name="v1model",
     package="V1Switch",
+    parameters=("p", "vr", "ig", "eg", "ck", "dep"),
     instances={
         "register": InstanceKind("register", ("size",)),
         "counter": InstanceKind("counter", ("size", "unit")),

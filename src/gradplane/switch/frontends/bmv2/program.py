@@ -52,7 +52,9 @@ class Reader:
         actions = {a.name: a for r in pipelines for a in r.tables.actions}
         types, enums = self._plane.declared_types()
         return ir.Program(
-            ir.Package("V1Switch", {**blocks}, span=Span(root.file, 1, 1, 2)),
+            ir.Package(
+                "V1Switch", {**blocks}, span=Span(root.file, 1, 1, 2), parameters=tuple(blocks)
+            ),
             self._errors(),
             [t for r in pipelines for t in r.tables.tables],
             list(actions.values()),
