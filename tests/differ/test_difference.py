@@ -8,7 +8,7 @@ import pytest
 from gradplane.differ import difference
 from gradplane.differ.bmv2_switch import DiffError
 from gradplane.differ.inputs import Inputs
-from gradplane.switch.interp.trace_events import Applied
+from gradplane.switch.interp.trace_events import Applied, Dropped, StateEntered
 from gradplane.switch.switch import Switch
 
 PROGRAMS = Path(__file__).parents[1] / "switch" / "stf"
@@ -74,3 +74,46 @@ def test_packets_that_come_back_for_ever_are_left_out() -> None:
     switch = Switch(ROUTER, text=text, engine="interpreter")
     packets = list(Inputs(switch.program, 3).packets(switch, 3))
     assert {port % 2 for port, _ in packets} == {1} and len(packets) == 3
+
+
+DEEP = """
+#include <core.p4>
+#include <v1model.p4>
+header a_t { bit<16> kind; bit<32> key; }
+header b_t { bit<8> version; bit<8> flags; }
+struct H { a_t a; b_t b; }
+struct M { bit<8> copied; }
+parser P(packet_in p, out H h, inout M m, inout standard_metadata_t s) {
+    state start { p.extract(h.a); transition select(h.a.kind) { 0x1234: ahead; default: accept; } }
+    state ahead { transition select(p.lookahead<b_t>().version) { 7: b; default: accept; } }
+    state b { p.extract(h.b); m.copied = h.b.flags; transition accept; }
+}
+control C(inout H h, inout M m) { apply { } }
+control I(inout H h, inout M m, inout standard_metadata_t s) {
+    action first(bit<9> port) { s.egress_spec = port; }
+    action second() { h.a.kind = 1; }
+    table t { key = { h.a.key: exact; } actions = { first; NoAction; } }
+    table u { key = { h.a.key + 1: exact @name("next"); } actions = { second; NoAction; } }
+    apply {
+        if (h.b.isValid() && m.copied == 0x55) {
+            if (t.apply().hit) { u.apply(); }
+        }
+        assert(h.a.kind != 2);
+    }
+}
+control E(inout H h, inout M m, inout standard_metadata_t s) { apply { } }
+control D(packet_out p, in H h) { apply { p.emit(h); } }
+V1Switch(P(), C(), I(), E(), C(), D()) main;
+"""
+
+
+def test_packets_reach_what_lies_behind_conditions_and_other_tables() -> None:
+    switch = Switch("deep.p4", text=DEEP, engine="interpreter")
+    inputs = Inputs(switch.program, 1)
+    inputs.populate(switch)
+    packets = list(inputs.packets(switch, 150))
+    events = [event for port, packet in packets for event in switch.trace(port, packet).events]
+    assert {e.state for e in events if isinstance(e, StateEntered)} == {"start", "ahead", "b"}
+    actions = {event.action for event in events if isinstance(event, Applied) and event.hit}
+    assert {"I.first", "I.second"} <= actions
+    assert not [event for event in events if isinstance(event, Dropped)]

@@ -1,8 +1,9 @@
 """Random table entries and packets of a program that reach deep into it.
 
-Constants of the parser's selects and some random numbers, by their width, are the values that
-entries match and that packets have in their fields, so that lookups hit. A packet that reaches a
-parser state or a table's action for the first time is kept, and changed further.
+Packets get the values that the program compares them with (`goals`), or others of the same width.
+A packet that reaches a state, an action of a table or a statement for the first time is kept, and
+changed further. Entries match what packets have been looked up with, so that later packets hit
+them and reach what lies behind.
 """
 
 from __future__ import annotations
@@ -12,24 +13,24 @@ import struct
 from collections import defaultdict
 from collections.abc import Iterator
 
+from gradplane.differ.goals import Goal, Places, goals, numbers
+from gradplane.differ.random_entries import RandomEntries
+from gradplane.differ.values import PORTS, Values
 from gradplane.switch.interp import trace_events
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.statement_walk import blocks, statements
-from gradplane.switch.ir.types import Bits, Header
-from gradplane.switch.p4runtime.p4info import is_hidden
-from gradplane.switch.runtime.control_errors import TableError
-from gradplane.switch.runtime.entries import ActionData, Entry
-from gradplane.switch.runtime.match_fields import KeyField, Match
-from gradplane.switch.runtime.match_table import MatchTable
 from gradplane.switch.runtime.packet_passes import ENDLESS
-from gradplane.switch.source import Span
 from gradplane.switch.switch import Switch
 
-PORTS = range(1, 9)
 _LENGTHS = (60, 100, 200)
 _IPV4_BITS, _CHECKSUM_AT = 160, 80
 _TRIES = 10  # packets that are made for each that is wanted
-_NEW_VALUES = 3  # random numbers for each width, beside the program's
+_NEWEST = 8  # kept packets that are changed rather than others
+_OTHER_PORT = 0.3
+_ASSERTIONS = ("assert failed", "assume failed")
+_ROUNDS, _LOOKED_AT = 4, 40  # times that entries are made; packets before each
+Events = list[trace_events.TraceEvent]
+_Given = tuple[int, bytes]  # port and packet
+_LookUp = tuple[dict[str, int], _Given]  # keys that miss, and what was looked up
 
 
 class Inputs:
@@ -37,145 +38,118 @@ class Inputs:
 
     def __init__(self, program: ir.Program, seed: int) -> None:
         self._rng = random.Random(seed)
-        self._program = program
-        self._values: dict[int, list[int]] = defaultdict(list)
-        self._layouts: dict[Span, list[int]] = {}
-        for _, block in blocks(program.package):
-            if isinstance(block, ir.Parser):
-                self._learn(block)
-
-    def _learn(self, parser: ir.Parser) -> None:
-        for statement in statements(parser):
-            if isinstance(statement, ir.Extract) and isinstance(statement.target.type, Header):
-                fields = statement.target.type.fields
-                self._layouts[statement.span] = [getattr(f.type, "width", 1) for f in fields]
-        for state in parser.states.values():
-            for case in state.cases:
-                for key, match in zip(state.select, case.matches, strict=False):
-                    self._learn_match(key, match)
-
-    def _learn_match(self, key: ir.Expr, match: ir.Match) -> None:
-        if not isinstance(match, ir.MatchValue | ir.MatchMask):
-            return
-        if isinstance(match.value, ir.Const) and isinstance(key.type, Bits):
-            width = key.type.width
-            self._values[width].append(int(match.value.value) & ((1 << width) - 1))
-
-    # -- values ---------------------------------------------------------------------------------
-
-    def _value(self, width: int) -> int:
-        """Return a value that occurs elsewhere in program or entries, or sometimes any other."""
-        rng, known = self._rng, self._values[width]
-        if not known or len(known) < _NEW_VALUES or (len(known) < 40 and rng.random() < 0.05):
-            known.append(rng.choice((rng.getrandbits(width), rng.randrange(9) % (1 << width))))
-        return rng.choice(known)
-
-    def _port(self, width: int) -> int:
-        return self._rng.choice(PORTS) if width == 9 else self._value(width)
+        self._program, self._places = program, Places(program)
+        self._goals: list[Goal] = [
+            goal for goal in goals(program) if any(self._places.may_have(expr) for expr, _ in goal)
+        ]
+        self._aims = [0] * len(self._goals)  # how often each was aimed at
+        known = [pair for goal in goals(program) for pair in numbers(goal)]
+        self._values = Values(self._rng, known)
+        self._kept = [(self._port(), self._rng.randbytes(length)) for length in _LENGTHS]
+        self._seen: set[object] = set()
 
     # -- entries --------------------------------------------------------------------------------
 
-    def populate(self, switch: Switch, entries: int = 8) -> None:
-        """Insert random entries into every table that takes them, and set multicast groups."""
-        for table in switch.state.tables.values():
-            hidden = all(is_hidden(a.action.annotations) for a in table.table.actions)
-            if table.profile is None and not table.table.entries and not hidden:
-                for _ in range(entries):
-                    self._insert(table)
-        for group in range(1, 4):
-            switch.multicast(group, sorted(self._rng.sample(PORTS, group)))
+    def populate(self, switch: Switch, entries: int = 12) -> None:
+        """Insert entries into every table that takes them, and what they refer to.
 
-    def _insert(self, table: MatchTable) -> None:
-        matches = tuple(self._match(field) for field in table.fields)
-        priority = self._rng.randrange(1, 1000) if table.with_priority else 0
-        try:
-            table.insert(Entry(matches, self._action(table), priority))
-        except TableError:
-            return  # there already, or an action that is for the default only
+        Two of three entries of a table match what packets look up in it, the others are any.
+        """
+        guide = Switch(self._program, engine="interpreter")
+        made = RandomEntries((guide, switch), self._rng, self._values)
+        made.prepare(self._program)
+        for _ in range(_ROUNDS):
+            looked_up: dict[str, list[_LookUp]] = defaultdict(list)
+            for port, packet in self.packets(guide, _LOOKED_AT):
+                for event in guide.trace(port, packet).events:
+                    if isinstance(event, trace_events.Applied) and not event.hit:
+                        looked_up[event.table].append((event.keys, (port, packet)))
+            for name in made.tables:
+                self._insert(made, name, looked_up[name], entries // _ROUNDS)
 
-    def _match(self, field: KeyField) -> Match:
-        value, rng = self._port(field.width), self._rng
-        if field.kind == "lpm":
-            length = rng.choice((field.width, rng.randrange(1, field.width + 1)))
-            return value & field.mask(length), length
-        if field.kind == "ternary":
-            mask = rng.choice((field.full, rng.getrandbits(field.width) | 1))
-            return value & mask, mask
-        if field.kind == "range":
-            low, high = sorted((value, self._value(field.width)), key=field.order)
-            return low, high
-        return (value,)
-
-    def _action(self, table: MatchTable) -> ActionData:
-        actions = table.table.actions
-        known = [i for i, a in enumerate(actions) if not is_hidden(a.action.annotations)]
-        index = self._rng.choice(known)
-        params = table.table.actions[index].action.params
-        return ActionData(index, tuple(self._argument(p.type) for p in params))
-
-    def _argument(self, t: object) -> int:
-        if not isinstance(t, Bits):
-            return self._rng.randrange(2)
-        value = self._port(t.width)
-        return value - (1 << t.width) if t.signed and value >> (t.width - 1) else value
+    def _insert(self, made: RandomEntries, name: str, looked_up: list[_LookUp], count: int) -> None:
+        matching = self._rng.sample(looked_up, min(len(looked_up), count - count // 3))
+        for keys, packet in matching:
+            made.insert(name, keys)
+            self._kept.append(packet)
+        for _ in range(count - len(matching)):
+            made.insert(name)
 
     # -- packets --------------------------------------------------------------------------------
 
     def packets(self, switch: Switch, count: int) -> Iterator[tuple[int, bytes]]:
         """Yield ports and packets; `switch` has the entries, and is run to see how far they go.
 
-        Packets that go round for ever are left out: BMv2 has no limit that ends them. Where most
-        packets do, there are fewer than `count`.
+        Packets that go round for ever are left out, for BMv2 has no limit that ends them, and
+        packets for which an assertion fails, which ends its process. Where most packets are such,
+        there are fewer than `count`.
         """
-        kept = [self._rng.randbytes(length) for length in _LENGTHS]
-        seen: set[object] = set()
         left = count
         for _ in range(_TRIES * count):
-            port = self._rng.choice(PORTS)
-            packet = self._changed(switch, port, self._rng.choice(kept))
+            port, packet = self._rng.choice(self._kept[-_NEWEST:] + self._kept)
+            if self._rng.random() < _OTHER_PORT:
+                port = self._port()
+            packet = self._changed(switch, port, packet)
             events = switch.trace(port, packet).events
-            if _is_endless(events):
+            if _ends_bmv2(events):
                 continue
             reached = _reached(events)
-            if not reached <= seen:
-                seen |= reached
-                kept.append(packet)
+            if not reached <= self._seen:
+                self._seen |= reached
+                self._kept.append((port, packet))
             yield port, packet
             if not (left := left - 1):
                 return
 
+    def _port(self) -> int:
+        """Return a port that a packet comes in by, now and then one that the program names."""
+        return self._rng.choice(PORTS) if self._rng.random() < 0.9 else self._values.value(9)
+
     def _changed(self, switch: Switch, port: int, packet: bytes) -> bytes:
-        """Return a packet with other values in some fields of the headers that it has."""
-        for _ in range(self._rng.randrange(1, 6)):
+        """Return a packet with other values in some places that the program looks at."""
+        rng = self._rng
+        for _ in range(rng.randrange(4)):
             events = switch.trace(port, packet).events
-            found = [e for e in events if isinstance(e, trace_events.Extracted)]
-            if not found or self._rng.random() < 0.03:
-                return packet[: self._rng.randrange(14, len(packet) + 1)]
-            packet = self._with_value(packet, self._rng.choice(found[-2:] + found))
-        return self._with_checksums(switch, port, packet) if self._rng.random() < 0.9 else packet
+            if rng.random() < 0.03:
+                return packet[: rng.randrange(14, max(15, len(packet) + 1))]
+            if _is_short(events) and rng.random() < 0.5:
+                packet += rng.randbytes(rng.choice(_LENGTHS))
+            aim = bool(self._goals) and rng.random() < 0.6
+            change = self._aimed if aim else self._with_value
+            packet = change(packet, events)
+        return self._with_checksums(switch, port, packet) if rng.random() < 0.9 else packet
+
+    def _aimed(self, packet: bytes, events: Events) -> bytes:
+        """Return the packet with the values of a goal, rather of one that was seldom aimed at."""
+        few = self._rng.choices(range(len(self._goals)), k=6)
+        for index in sorted(few, key=self._aims.__getitem__):
+            changed = self._places.aimed(packet, events, self._goals[index], self._rng)
+            if changed != packet:
+                self._aims[index] += 1
+                return changed
+        return packet
+
+    def _with_value(self, packet: bytes, events: Events) -> bytes:
+        """Return the packet with another value in a field, rather of one of the last headers."""
+        found = [e for e in events if isinstance(e, trace_events.Extracted)]
+        if not found:
+            return packet
+        fields = self._places.fields(self._rng.choice(found[-2:] + found))
+        if not fields:
+            return packet
+        place, rng = self._rng.choice(fields), self._rng
+        known = rng.random() < 0.8
+        value = self._values.port(place.width) if known else rng.getrandbits(place.width)
+        return place.write(packet, value, (1 << place.width) - 1)
 
     def _with_checksums(self, switch: Switch, port: int, packet: bytes) -> bytes:
         """Return the packet with right checksums in headers that are laid out as IPv4's is."""
         for event in switch.trace(port, packet).events:
             if isinstance(event, trace_events.Extracted) and event.bits == _IPV4_BITS:
-                sums = [sum(self._layouts[event.span][:n]) for n in range(16)]
-                if _CHECKSUM_AT in sums and event.at % 8 == 0:
+                starts = {place.start - event.at for place in self._places.fields(event)}
+                if _CHECKSUM_AT in starts and event.at % 8 == 0:
                     packet = _with_checksum(packet, event.at // 8)
         return packet
-
-    def _with_value(self, packet: bytes, header: trace_events.Extracted) -> bytes:
-        widths = self._layouts.get(header.span)
-        if not widths:
-            return packet
-        index = self._rng.randrange(len(widths))
-        start = header.at + sum(widths[:index])
-        shift = len(packet) * 8 - start - widths[index]
-        if shift < 0:
-            return packet
-        mask = ((1 << widths[index]) - 1) << shift
-        number = int.from_bytes(packet, "big") & ~mask
-        number |= self._port(widths[index]) << shift
-        return number.to_bytes(len(packet), "big")
 
 
 def _with_checksum(packet: bytes, start: int) -> bytes:
@@ -188,15 +162,23 @@ def _with_checksum(packet: bytes, start: int) -> bytes:
     return packet[:place] + struct.pack("!H", ~total & 0xFFFF) + packet[place + 2 :]
 
 
-def _is_endless(events: list[trace_events.TraceEvent]) -> bool:
-    """Return whether a packet was dropped because it came back too often."""
-    return any(isinstance(e, trace_events.Dropped) and e.reason in ENDLESS for e in events)
+def _ends_bmv2(events: Events) -> bool:
+    """Return whether a packet was dropped because it came back too often, or by an assertion."""
+    reasons = [event.reason for event in events if isinstance(event, trace_events.Dropped)]
+    return any(reason in ENDLESS or reason.endswith(_ASSERTIONS) for reason in reasons)
 
 
-def _reached(events: list[trace_events.TraceEvent]) -> set[object]:
-    """Return the parser states and table actions of a packet."""
+def _is_short(events: Events) -> bool:
+    """Return whether a packet ended before its headers did."""
+    short = (e for e in events if isinstance(e, trace_events.Rejected))
+    return any(event.error == "PacketTooShort" for event in short)
+
+
+def _reached(events: Events) -> set[object]:
+    """Return the parser states, table actions and places in the source of a packet."""
     found: set[object] = set()
     for event in events:
+        found.add(event.span)
         if isinstance(event, trace_events.StateEntered):
             found.add(event.state)
         elif isinstance(event, trace_events.Applied):
