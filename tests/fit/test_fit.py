@@ -86,6 +86,14 @@ def test_tables_of_two_branches_do_not_depend_on_each_other() -> None:
     assert ("one", "two") not in kinds(found)
 
 
+def test_an_action_may_write_what_a_variable_was_read_from() -> None:
+    """All operations of an action happen at once, wherever in the control it is called."""
+    declarations = """bit<32> old;
+        action turn() { hdr.ip.dst = hdr.ip.src; hdr.ip.src = old; }"""
+    found = report(declarations, "hdr.ip.tos = 1; old = hdr.ip.dst; turn();")
+    assert found.fits, found.pipelines[0].overruns
+
+
 def test_a_chain_names_its_fields_and_the_line_beyond_the_last_stage() -> None:
     found = compile_program(PROGRAMS / "chain13.p4")
     overrun = fit(found, CHIPS["tofino"]).pipelines[0].overruns[0]

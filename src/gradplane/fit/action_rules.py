@@ -11,6 +11,7 @@ from gradplane.fit.chip_resources import IMMEDIATE_BITS
 from gradplane.fit.logical_tables import GATEWAY, LogicalTable, TableAction
 from gradplane.fit.operations import Operation
 from gradplane.fit.overruns import Overrun
+from gradplane.fit.places import Place
 
 _MOST_BITS = 64
 """The widest sum: two containers with a carry between them."""
@@ -84,11 +85,15 @@ def _by_field(operation: Operation) -> bool:
 def _order(
     action: TableAction, before: Sequence[Operation], operation: Operation
 ) -> Iterator[Overrun]:
-    ages = operation.value.ages
-    for n, earlier in enumerate(before):
+    for earlier in before:
         for place in earlier.writes:
-            if any(place.overlaps(p) and n < ages.get(p, len(before)) for p in operation.reads):
+            if any(place.overlaps(p) and _after(earlier, p, operation) for p in operation.reads):
                 what = f"action {action.name} reads {place.name} after writing it in one stage"
                 way_out = "split the action: a second table, or statements in the control, go on"
                 yield Overrun("instructions", what, operation.span, way_out)
                 return
+
+
+def _after(earlier: Operation, place: Place, operation: Operation) -> bool:
+    """Return whether an operation reads a place after an earlier one of its run."""
+    return earlier.number < operation.value.ages.get(place, operation.number)

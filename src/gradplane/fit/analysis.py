@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -186,12 +187,26 @@ def _too_many_stages(
     within = placement.stages[: chip.stages]
     sums = used(within)
     name = max(STAGE, key=lambda n: sums[n] / (STAGE[n].amount * chip.stages))
-    part = max((p for s in placement.stages for p in s.parts), key=lambda p: p.taken.totals()[name])
+    taking = _takes_most(placement, name)
     percent = round(100 * sums[name] / (STAGE[name].amount * chip.stages))
+    more = f" and {len(taking) - 1} more of this line" if len(taking) > 1 else ""
     what = f"{took}; {STAGE[name].name} are scarcest ({percent} % of all), the most for"
-    what += f" {part.table.name}; the longest chain of dependencies takes {len(longest) + 1}"
+    what += f" {taking[0].name}{more}; the longest chain of dependencies takes {len(longest) + 1}"
     way_out = f"{STAGE[name].way_out}; or make the chain of dependencies shorter"
-    return Overrun("stages", what, part.table.span, way_out)
+    return Overrun("stages", what, taking[0].span, way_out)
+
+
+def _takes_most(placement: Placement, resource: str) -> list[LogicalTable]:
+    """Return the tables of the line that takes most of a resource: a control that is instantiated
+    often has many tables in one line."""
+    taken: Counter[Span] = Counter()
+    tables: dict[Span, dict[LogicalTable, None]] = {}
+    for stage in placement.stages:
+        for part in stage.parts:
+            span = part.table.span
+            taken[span] += part.taken.totals()[resource]
+            tables.setdefault(span, {})[part.table] = None
+    return list(tables[max(taken, key=taken.__getitem__)])
 
 
 def _phv_overruns(

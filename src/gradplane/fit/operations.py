@@ -65,13 +65,15 @@ class Value:
 class Operation:
     """An operation: places written and read, externs used, how many operations it takes.
 
-    called: the action that is called directly and that it is part of."""
+    called: the action that is called directly and that it is part of. number: of the operations of
+    its run before it."""
 
     writes: list[Place]
     value: Value
     span: Span
     carries: bool = False
     called: Span | None = None
+    number: int = 0
 
     @property
     def reads(self) -> tuple[Place, ...]:
@@ -248,7 +250,8 @@ class Run:
         return self.copies.get(places[0].field) if len(places) == 1 else None
 
     def _add(self, writes: list[Place], value: Value, span: Span) -> None:
-        self.operations.append(Operation(writes, value, span, value.carries, self.called))
+        number = len(self.operations)
+        self.operations.append(Operation(writes, value, span, value.carries, self.called, number))
 
     def _leaves(self, e: ir.Expr) -> list[Place]:
         return [self.resolve(place) for place in leaves(e)]

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gradplane.fit.analysis import GRESSES, FitReport, PipelineFit
-from gradplane.fit.chip_resources import STAGE
+from gradplane.fit.chip_resources import STAGE, ChipResources
 from gradplane.fit.dependencies import Dependency
+from gradplane.fit.parser_demand import ParserDemand
 from gradplane.fit.placement import Stage, used
 from gradplane.switch.source import Diagnostic, Span
 
@@ -42,9 +43,7 @@ def _pipeline(
     yield ""
     yield from _wrap(phv_text(found))
     for parser in found.parsers:
-        yield f"{parser.gress} parser: {parser.states} states, {parser.rows} TCAM rows of " + str(
-            chip.parser_rows
-        )
+        yield f"{parser.gress} parser: {_count(parser.states, 'state')}, {_of_rows(parser, chip)}"
     yield from _wrap(passes_text(found))
     for gress, chain in _chains(found):
         if chain:
@@ -80,6 +79,14 @@ def _resources(found: PipelineFit) -> Iterator[str]:
 
 def _row(totals: Mapping[str, int]) -> str:
     return "".join(str(totals[name] or ".").rjust(CELL) for name in STAGE)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _of_rows(parser: ParserDemand, chip: ChipResources) -> str:
+    return f"{parser.rows} of {chip.parser_rows} TCAM rows"
 
 
 def phv_text(found: PipelineFit) -> str:

@@ -144,6 +144,36 @@ def test_a_register_action_works_on_pairs_and_in_actions_of_tables(engine: str) 
 
 
 @engines
+def test_a_register_action_without_a_result(engine: str) -> None:
+    sw = switch(
+        engine, ingress_locals="""
+            Register<bit<8>, bit<1>>(1) r;
+            RegisterAction<bit<8>, bit<1>, void>(r) store = {
+                void apply(inout bit<8> value) { value = h.a.x; }
+            };
+            RegisterAction<bit<8>, bit<1>, bit<8>>(r) load = {
+                void apply(inout bit<8> value, out bit<8> rv) { rv = value; }
+            };""",
+        ingress=TO_1 + """
+            if (h.a.kind == 1) { store.execute(0); } else { h.a.z = load.execute(0); }""",
+    )  # fmt: skip
+    assert sw.process(0, packet(1, 7)) == [(1, packet(1, 7))]
+    assert sw.process(0, packet(2)) == [(1, packet(2, 0, 0, 7))]
+
+
+def test_a_register_action_without_a_result_gives_no_value() -> None:
+    message = refused(
+        ingress_locals="""
+            Register<bit<8>, bit<1>>(1) r;
+            RegisterAction<bit<8>, bit<1>, void>(r) store = {
+                void apply(inout bit<8> value) { value = h.a.x; }
+            };""",
+        ingress="h.a.z = store.execute(0);",
+    )
+    assert "this call returns no value" in message
+
+
+@engines
 def test_predicate_gives_one_bit_for_each_combination(engine: str) -> None:
     sw = switch(
         engine, ingress_locals="""

@@ -79,6 +79,7 @@ control Ingress(inout headers_t h, inout metadata_t m, in ingress_intrinsic_meta
     table masked {
         key = { h.ethernet.src : exact @name("src"); m.port.label : exact @name("label"); }
         actions = { mark; NoAction; }
+        const default_action = NoAction;
         size = 8;
     }
     apply {

@@ -108,6 +108,25 @@ def test_groups_of_nodes(served: Served) -> None:
     assert device.process(9, frame()) == []
 
 
+def test_group_0_has_members_as_any(served: Served) -> None:
+    device, client = served
+    client.set_default("macs", "Ingress.flood", group=0)
+    assert device.process(9, frame()) == []
+    client.add("$pre.node", {"$MULTICAST_NODE_ID": 1}, MULTICAST_RID=1, MULTICAST_LAG_ID=[],
+               DEV_PORT=[1, 2])  # fmt: skip
+    client.add("$pre.mgid", {"$MGID": 0}, MULTICAST_NODE_ID=[1],
+               MULTICAST_NODE_L1_XID_VALID=[False], MULTICAST_NODE_L1_XID=[0])  # fmt: skip
+    assert [port for port, _ in device.process(9, frame())] == [1, 2]
+    client.set_default("macs", "Ingress.send", port=5)  # the program sets no group
+    assert [port for port, _ in device.process(9, frame())] == [5]
+
+
+def test_parameters_that_are_not_given_are_0(served: Served) -> None:
+    device, client = served
+    client.add("macs", {"h.ethernet.dst": DST}, "Ingress.send")
+    assert device.process(1, frame()) == [(0, frame())]
+
+
 def test_members_and_groups_of_a_selector(served: Served) -> None:
     device, client = served
     for member in (1, 2):

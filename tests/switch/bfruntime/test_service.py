@@ -84,6 +84,16 @@ def test_errors_name_the_update_and_the_way_out(interpreted: Served) -> None:
     assert [e["h.ethernet.dst"] for e in client.read("macs")] == [1]
 
 
+def test_a_default_that_is_const_is_reset_without_effect(interpreted: Served) -> None:
+    """As with the chip's driver: controllers reset all tables when they begin."""
+    _, client = interpreted
+    default = client.entry("masked", None)
+    default.is_default_entry = True
+    client.write(("DELETE", default))
+    with pytest.raises(grpc.RpcError, match="its default action is const in the source"):
+        client.set_default("masked", "Ingress.mark", type=1)
+
+
 def test_a_batch_is_rolled_back(interpreted: Served) -> None:
     _, client = interpreted
     client.add("totals", {"$REGISTER_INDEX": 1}, f1=[1, 2, 3, 4])

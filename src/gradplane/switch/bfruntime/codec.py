@@ -148,7 +148,8 @@ def read_action(table: TableSchema, message: Any) -> ActionSpec | None:
 
 
 def read_data(table: TableSchema, message: Any) -> Data:
-    """Decode data to write. Raises RpcError."""
+    """Decode data to write. Parameters of an action that are not given are 0, as with the chip's
+    driver, which controllers rely on. Raises RpcError."""
     action = read_action(table, message)
     values: dict[str, Any] = {}
     for given in message.fields:
@@ -160,11 +161,9 @@ def read_data(table: TableSchema, message: Any) -> Data:
             values.setdefault(f.name, []).append(value)
         else:
             values[f.name] = value
-    if action is not None:
-        missing = [f.name for f in action.data if f.mandatory and f.name not in values]
-        if missing:
-            what = f"action {action.name}: no value for {', '.join(missing)}"
-            raise invalid(table, what)
+    for f in action.data if action is not None else ():
+        if f.mandatory:
+            values.setdefault(f.name, 0)
     return Data(action, values)
 
 

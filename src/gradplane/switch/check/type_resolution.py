@@ -190,6 +190,8 @@ class TypeResolver:
             return ANY
         if not isinstance(declared, BlockType):
             for a, given in zip(args, ref.args, strict=True):
+                if isinstance(declared, ExternType) and isinstance(a, Void):
+                    continue  # its methods give nothing, as RegisterAction<T, I, void>
                 if isinstance(a, Void | BlockType | ExternType):
                     self.c.error(given, f"{a} cannot be a type argument of {ref.name}")
                     return ANY

@@ -203,6 +203,11 @@ class Traffic(EntryPoints):
             f.go(after)
         return first, count
 
+    def group_size(self, f: Function, group: Operand) -> Operand:
+        """Return the number of a multicast group's replicas."""
+        row = f.add(f.word("groups"), f.binary("shl", "i64", group, 4))
+        return f.load("i64", f.add(row, 8), 8)
+
     def replica(self, f: Function, number: Operand) -> tuple[Operand, Operand]:
         """Return a replica's port and instance."""
         replica = f.add(f.word("replicas"), f.binary("shl", "i64", number, 4))

@@ -45,7 +45,7 @@ def erase(t: Type) -> Type:
             return erase(underlying)
         case Tuple() | Stack() | Fields():
             return _rebuilt(t, erase)
-        case TypeVar() | List() | ExternType():
+        case TypeVar() | List() | ExternType() | Void():
             return Struct(str(t), ())  # types of objects, unused and compile-time values only
     raise AssertionError(t)
 

@@ -17,13 +17,13 @@ from gradplane.switch.arch.load_checks import full_name
 from gradplane.switch.arch.tna import math_unit
 from gradplane.switch.arch.tna.chips import Chip, chip_of
 from gradplane.switch.arch.tna.key_masks import mask_keys
+from gradplane.switch.arch.tna.layouts import GROUPS, PORT, is_set
 from gradplane.switch.ir import expression_builder as build
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.statement_walk import blocks, children
 from gradplane.switch.ir.types import Bits, Fields, Header, bit_width
 from gradplane.switch.source import Diagnostic
 
-PORT, PORT_IS_SET = "ucast_egress_port", "ucast_egress_port_is_set"
 PREPARED = "tna"
 _TM = "ingress_intrinsic_metadata_for_tm_t"
 _COUNTER = Bits(8, True)
@@ -115,7 +115,7 @@ class _Desugaring:
 
     def _replaced(self, stmt: ir.Stmt) -> list[ir.Stmt]:
         if isinstance(stmt, ir.Assign):
-            flag = _port_flag(stmt.target)
+            flag = _set_flag(stmt.target)
             return [stmt] if flag is None else [stmt, ir.Assign(flag, _bit(1))]
         if not isinstance(stmt, ir.CallExtern):
             return [stmt]
@@ -131,15 +131,17 @@ class _Desugaring:
         self.block.locals.append(var)
         return var
 
-    # -- the port of the unicast copy -----------------------------------------------------------
+    # -- where packets go -----------------------------------------------------------------------
 
     def invalidate(self, call: ir.CallExtern) -> list[ir.Stmt]:
-        """Take back the port; nothing else that a program gives the chip can be missing."""
-        flag = _port_flag(call.args[0])
-        return [] if flag is None else [ir.Assign(flag, _bit(0))]
+        """Take back a destination; nothing else that a program gives the chip can be missing."""
+        flag, target = _set_flag(call.args[0]), call.args[0]
+        if flag is None or not isinstance(target, ir.LValue):
+            return []
+        return [ir.Assign(flag, _bit(0)), ir.Assign(target, ir.Zero(target.type))]
 
     def is_validated(self, call: ir.CallExtern) -> list[ir.Stmt]:
-        arg, flag = call.args[0], _port_flag(call.args[0])
+        arg, flag = call.args[0], _set_flag(call.args[0])
         value: ir.Expr = build.TRUE
         if flag is not None:
             value = build.binary("==", flag, _bit(1))
@@ -348,14 +350,16 @@ REPLACED = tuple((owner, method) for owner, _, method in (n.rpartition(".") for 
 """The externs replaced, by the type of the instance and the name; some only change."""
 
 
-def _port_flag(e: ir.Expr) -> ir.LValue | None:
-    """Return the flag beside the port, if an expression is the port or a part of it."""
+def _set_flag(e: ir.Expr) -> ir.LValue | None:
+    """Return the flag of a destination, if an expression is one or a part of it."""
     while isinstance(e, ir.SliceOf):
         e = e.base
-    if not isinstance(e, ir.FieldOf) or e.name != PORT or not isinstance(e.base.type, Fields):
+    if not isinstance(e, ir.FieldOf) or e.name not in (PORT, *GROUPS):
         return None
-    index = e.base.type.index(PORT_IS_SET) if e.base.type.name == _TM else None
-    return None if index is None else ir.FieldOf(Bits(1), e.base, index, PORT_IS_SET)
+    if not isinstance(e.base.type, Fields) or e.base.type.name != _TM:
+        return None
+    index = e.base.type.index(is_set(e.name))
+    return None if index is None else ir.FieldOf(Bits(1), e.base, index, is_set(e.name))
 
 
 def _bit(value: int) -> ir.Const:

@@ -8,6 +8,8 @@ from gradplane.switch.ir.types import Fields
 
 INGRESS = ("ingress_parser", "ingress", "ingress_deparser")
 EGRESS = ("egress_parser", "egress", "egress_deparser")
+PORT, GROUPS = "ucast_egress_port", ("mcast_grp_a", "mcast_grp_b")
+"""The destinations that a program gives the traffic manager. 0 is one, so each has a flag."""
 
 _VALUES = {
     "ingress_intrinsic_metadata_t": "intrinsic",
@@ -21,6 +23,11 @@ _VALUES = {
     "egress_intrinsic_metadata_for_output_port_t": "output port",
 }
 """The value that a parameter of a type is, after the headers and the metadata of the program."""
+
+
+def is_set(destination: str) -> str:
+    """Return the name of the flag that says that the program has set a destination."""
+    return f"{destination}_is_set"
 
 
 def pipelines(program: ir.Program) -> list[ir.Package]:

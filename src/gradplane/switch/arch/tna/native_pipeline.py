@@ -17,7 +17,15 @@ from gradplane.switch.arch.tna.chips import (
     RESUBMIT,
     chip_of,
 )
-from gradplane.switch.arch.tna.layouts import EGRESS, INGRESS, layout, pipelines
+from gradplane.switch.arch.tna.layouts import (
+    EGRESS,
+    GROUPS,
+    INGRESS,
+    PORT,
+    is_set,
+    layout,
+    pipelines,
+)
 from gradplane.switch.arch.tna.mirroring import (
     MIRROR_HEADER,
     MIRROR_SESSION,
@@ -359,18 +367,19 @@ class _NativePipe:
 
     def _copies(self, f: Function, c: Operand, control: Operand, size: Operand) -> None:
         """Make the copies that the traffic manager is asked for."""
-        unicast = _set(f, self._tm(f, c, "ucast_egress_port_is_set"))
+        unicast = _set(f, self._tm(f, c, is_set(PORT)))
         cpu = _both(f, _set(f, self._tm(f, c, "copy_to_cpu")), _clear(f, control, 2))
-        groups = [self._tm(f, c, f"mcast_grp_{name}") for name in "ab"]
+        groups = [(self._tm(f, c, name), self._asked(f, c, name)) for name in GROUPS]
         some = f.binary("or", "i1", unicast, cpu)
-        for group in groups:
-            some = f.binary("or", "i1", some, _set(f, group))
+        for _, asked in groups:
+            some = f.binary("or", "i1", some, asked)
         with f.when(_clear(f, control, 1)):
             with f.when(unicast):
-                port, rid = self._tm(f, c, "ucast_egress_port"), self._tm(f, c, "rid")
+                port, rid = self._tm(f, c, PORT), self._tm(f, c, "rid")
                 self._copy(f, c, port, rid, 0, size)
-            for group in groups:
-                self._multicast(f, c, group, size)
+            for group, asked in groups:
+                with f.when(asked):
+                    self._multicast(f, c, group, size)
         with f.when(cpu):
             chosen = f.word("cpu port", "i64")
             known = f.compare("sge", "i64", chosen, 0)
@@ -390,17 +399,22 @@ class _NativePipe:
 
     def _multicast(self, f: Function, c: Operand, group: Operand, size: Operand) -> None:
         after = f.label()
-        with f.when(_set(f, group)):
-            start, count = self.traffic.members(f, group, after)
-            with f.count(count) as i:
-                number = f.binary("add", "i64", start, i)
-                port, rid = self.traffic.replica(f, number)
-                first = f.resize(f.compare("eq", "i64", i, 0), 1, 64)
-                with f.unless(self._pruned(f, c, number, port, rid)):
-                    self._copy(f, c, port, rid, first, size)
-            f.go(after)
+        start, count = self.traffic.members(f, group, after)
+        with f.count(count) as i:
+            number = f.binary("add", "i64", start, i)
+            port, rid = self.traffic.replica(f, number)
+            first = f.resize(f.compare("eq", "i64", i, 0), 1, 64)
+            with f.unless(self._pruned(f, c, number, port, rid)):
+                self._copy(f, c, port, rid, first, size)
         f.go(after)
         f.at(after)
+
+    def _asked(self, f: Function, c: Operand, name: str) -> Operand:
+        """Return whether a packet goes to a multicast group, as in the interpreter."""
+        zero = _both(
+            f, _set(f, self._tm(f, c, is_set(name))), _set(f, self.traffic.group_size(f, "0"))
+        )
+        return f.binary("or", "i1", _set(f, self._tm(f, c, name)), zero)
 
     def _pruned(
         self, f: Function, c: Operand, number: Operand, port: Operand, rid: Operand

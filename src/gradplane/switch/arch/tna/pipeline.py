@@ -30,7 +30,15 @@ from gradplane.switch.arch.tna.chips import (
     chip_of,
 )
 from gradplane.switch.arch.tna.ghost import Ghost, ghost_of, run_ghosts
-from gradplane.switch.arch.tna.layouts import EGRESS, INGRESS, layout, pipelines
+from gradplane.switch.arch.tna.layouts import (
+    EGRESS,
+    GROUPS,
+    INGRESS,
+    PORT,
+    is_set,
+    layout,
+    pipelines,
+)
 from gradplane.switch.arch.tna.parser_errors import flags_of, reads_errors
 from gradplane.switch.interp.packet import Layout as FieldLayout
 from gradplane.switch.interp.statements import Statements
@@ -237,23 +245,30 @@ class _Pass(Pass[_Departure]):
                 self.depart(replica.port, departure.queue, departure)
         if control & 1:
             self.drop(f"ingress: {DROPPED}")
-        elif not copies and not self.grouped(blocks, values):
+        elif not copies and not self.groups_asked(blocks, values):
             self.drop(NO_DESTINATION)
 
-    def grouped(self, blocks: Blocks, values: Values) -> bool:
-        return any(blocks.get(values, "tm", f"mcast_grp_{name}") for name in "ab")
+    def groups_asked(self, blocks: Blocks, values: Values) -> list[int]:
+        """Return the multicast groups that a packet goes to. 0, which programs also write for no
+        group, is one if it has members."""
+        asked = []
+        for name in GROUPS:
+            group = blocks.get(values, "tm", name)
+            zero = blocks.get(values, "tm", is_set(name)) and self.state.multicast.get(0)
+            if group or zero:
+                asked.append(group)
+        return asked
 
     def copies(
         self, control: int, blocks: Blocks, values: Values
     ) -> Iterator[tuple[Replica, bool]]:
         """Yield the replicas, and whether one is the first of its group."""
         if not control & 1:
-            if blocks.get(values, "tm", "ucast_egress_port_is_set"):
+            if blocks.get(values, "tm", is_set(PORT)):
                 rid = blocks.get(values, "tm", "rid")
-                yield Replica(blocks.get(values, "tm", "ucast_egress_port"), rid), False
-            for name in "ab":
-                group = blocks.get(values, "tm", f"mcast_grp_{name}")
-                for i, replica in enumerate(self.members(group) if group else []):
+                yield Replica(blocks.get(values, "tm", PORT), rid), False
+            for group in self.groups_asked(blocks, values):
+                for i, replica in enumerate(self.members(group)):
                     if not self.pruned(replica, blocks, values):
                         yield replica, i == 0
         if blocks.get(values, "tm", "copy_to_cpu") and not control & 2:

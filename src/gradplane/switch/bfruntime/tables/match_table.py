@@ -237,6 +237,10 @@ class MatchActionTable(ControlTable):
         return undo
 
     def reset_default(self, scope: Scope) -> Undo:
+        """Set the source's default action. That of a table whose default is const is set already:
+        the chip's driver takes the request, too."""
+        if self.table.table.const_default:
+            return lambda: None
         old = self.table.default
         self.table.set_default(None)
         return lambda: self.table.set_default(old)

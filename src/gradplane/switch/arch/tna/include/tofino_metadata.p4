@@ -38,14 +38,16 @@ struct ingress_intrinsic_metadata_for_tm_t {
     bit<2> packet_color;
     bit<1> disable_ucast_cutthru;
     bit<1> enable_mcast_cutthru;
-    MulticastGroupId_t mcast_grp_a; // 0: none; likewise b
+    MulticastGroupId_t mcast_grp_a; // no replicas if a program never sets it; likewise b
     MulticastGroupId_t mcast_grp_b;
     bit<13> level1_mcast_hash;
     bit<13> level2_mcast_hash;
     L1ExclusionId_t level1_exclusion_id;
     L2ExclusionId_t level2_exclusion_id;
     bit<16> rid;
-    @hidden bit<1> ucast_egress_port_is_set;    // kept by gradplane
+    @hidden bit<1> ucast_egress_port_is_set;    // these are kept by gradplane
+    @hidden bit<1> mcast_grp_a_is_set;
+    @hidden bit<1> mcast_grp_b_is_set;
 }
 
 // To the ingress deparser. drop_ctl: bit 0 no unicast, multicast or resubmit, bit 1 no copy to the
