@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from gradplane.experiment.schema import Experiment
     from gradplane.records.summary import Summary
     from gradplane.replayer.replay_run import ReplayResult
+    from gradplane.replayer.replay_script import ScriptReplay
+    from gradplane.runner.torchrun import Finished
 
 __version__ = "0.1.0"
 __all__ = ["__version__", "replay", "resume", "run", "sweep"]
@@ -35,7 +37,7 @@ def resume(folder: str | Path, **options: Any) -> Summary:
 
 def replay(
     folder: str | Path, settings: Sequence[str] = (), **options: Any
-) -> ReplayResult | Summary:
+) -> ReplayResult | Summary | ScriptReplay | Finished:
     """Re-enact a recorded run; see gradplane.replayer.replay_run.replay."""
     from gradplane.replayer import replay_run
 

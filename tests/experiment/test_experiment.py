@@ -85,7 +85,8 @@ def test_ones_own_program_is_found_from_the_file(tmp_path: Path) -> None:
         ("[[job]]\nslotz = 4\n", 'e.toml:2: unknown key job.0.slotz: did you mean "slots"?'),
         (
             "[output]\nzzz = 4\n",
-            "e.toml:2: unknown key output.zzz: known: baseline, pcap, report, target_accuracy",
+            "e.toml:2: unknown key output.zzz: known: baseline, gradients_mb, pcap, report,"
+            " target_accuracy",
         ),
         ("[[job]]\nquorum = 65\n", "e.toml:2: job.0.quorum = 65: expected from 1 to 64"),
         (

@@ -107,6 +107,54 @@ def test_losses_of_the_experiment_change_nothing():
     assert all(packets > clean[0][1] for _, packets in lossy)
 
 
+def integers(workers, kind):
+    """Return vectors of all magnitudes, whose sums overflow here and there."""
+    info, rng = np.iinfo(kind), np.random.default_rng(3)
+    xs = rng.integers(info.min, info.max, (workers, 3000), dtype=kind, endpoint=True)
+    xs[:, :5], xs[:, 5], xs[:, 6] = np.arange(-2, 3), info.min, info.max
+    return xs
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+def test_integers_are_summed_exactly(scheme, kind):
+    """With losses, beside a reduce of float32; sums wrap as those of NumPy do."""
+    xs, ys = integers(3, kind), vectors(3, 500)
+    impairments = (complete({"model": "bernoulli", "rate": 0.05, "seed": 7}),)
+    codec = {} if scheme == "switch" else {"codec": ("float32", {})}
+
+    def program(reducer):
+        plain = reducer.start(ys[reducer.rank])
+        found = [reducer.start(xs[reducer.rank].reshape(30, 100)) for _ in range(2)]
+        return [each.result().sum for each in found], plain.result().mean
+
+    job = loopback_job(scheme, 3, timeout_ns=50_000_000, **codec)
+    total = xs.sum(axis=0, dtype=kind).reshape(30, 100)
+    for sums, mean in together(job, program, impairments=impairments):
+        assert all(np.array_equal(found, total) for found in sums)
+        assert error(mean, ys) < 0.2
+
+
+@pytest.mark.parametrize(
+    ("scheme", "changes", "text"),
+    [
+        ("switch", {"reliability": "lossy"}, "integers are summed where nothing is left out: with"),
+        ("ps", {"quorum": 1}, "integers are summed where nothing is left out: with"),
+        (
+            "ring",
+            {"codec": ("inceptionn", {})},
+            'integers are summed exactly with push = "float32", and this job has "inceptionn"',
+        ),
+    ],
+)
+def test_a_job_that_does_not_sum_integers_says_so(scheme, changes, text):
+    job = loopback_job(scheme, 2, **changes)
+    with running(job) as hosts, Reducer(hosts[0]) as reducer:
+        assert reducer.integers_obstacle.startswith(text)
+        with pytest.raises(ReducerError, match="^" + re.escape(text)):
+            reducer.reduce(np.arange(3))
+
+
 def test_records_go_to_the_log(tmp_path):
     job = loopback_job("switch", 1)
     log = tmp_path / "h1.jsonl"

@@ -42,7 +42,9 @@ def test_a_lossy_run_replays_equal(small_run: Runs) -> None:
 def test_recorded_faults_apply_again_packet_by_packet(small_run: Runs, tmp_path: Path) -> None:
     summary = small_run("job.reliability=retransmit", FAULTS)
     recorded = RunData.read(summary.folder)
-    listed = under_recorded_losses(recorded, ["output.baseline=false", "output.report=false"])
+    listed = under_recorded_losses(
+        recorded.experiment, recorded.verdicts, ["output.baseline=false", "output.report=false"]
+    )
     assert len(listed.impairment) > 1, "packets with several verdicts need several lists"
     again = run(listed, tmp_path / "again", net="sim")
     assert again.values["losses_injected"] == summary.values["losses_injected"]

@@ -44,14 +44,21 @@ with warnings.catch_warnings(record=True) as given:
     if rank < 2:
         dist.all_reduce(number, group=part)
         dist.all_reduce(share, dist.ReduceOp.AVG, group=part)
-    counted = torch.full((3,), 2**40 + rank)
-    dist.all_reduce(counted, dist.ReduceOp.AVG)
-    dist.all_reduce(counted)
+    doubles = torch.full((3,), 0.5 + rank, dtype=torch.float64)
+    dist.all_reduce(doubles, dist.ReduceOp.AVG)
+    dist.all_reduce(doubles)
 dist.barrier()
 say(peak=peak.item(), gathered=torch.cat(gathered).tolist(), first=first.item(), part=number.item(),
-    counted=counted.tolist(), sent=packets(),
+    doubles=doubles.tolist(), sent=packets(),
     share=share.item(), warned=[str(each.message).partition(" go")[0] for each in given
                                 if each.category is gradplane.torch.FallbackWarning])
+
+counted = torch.full((3,), 2**40 + rank)
+dist.all_reduce(counted, dist.ReduceOp.AVG)
+dist.all_reduce(counted)
+small = torch.tensor([rank, 120], dtype=torch.uint8)
+dist.all_reduce(small)
+say(counted=counted.tolist(), small=small.tolist(), sent=packets() > 0)
 
 nets = [torch.nn.Linear(4, 1), torch.nn.Linear(4, 1)]
 hooked, plain = [DistributedDataParallel(net) for net in nets]
@@ -61,16 +68,18 @@ for net in (hooked, plain):
 say(hooked=nets[0].weight.grad.tolist(), plain=nets[1].weight.grad.tolist(), sent=packets() > 0)
 """
     job = loopback_job("ring", 3, codec=("float32", {}), error_feedback=False)
-    for rank, (reduced, rest, models) in enumerate(found(job, script, tmp_path)):
+    for rank, (reduced, rest, integers, models) in enumerate(found(job, script, tmp_path)):
         ways = (value for key, value in reduced.items() if key not in ("flying", "sent"))
         assert list(ways) == [[True, 6, 6], [True, 2, 2]]
         assert reduced["flying"] == [0, 3, 6, 9, 12]
         assert (rest["peak"], rest["gathered"], rest["first"]) == (2, [0, 1, 2], 5)
         assert rest["part"] == (1 if rank < 2 else 2)
-        assert rest["counted"] == [3 * (2**40 + 1)] * 3
+        assert rest["doubles"] == [4.5] * 3
         assert (rest["share"], rest["sent"]) == (1.5 if rank < 2 else 6, 0)
         part = ["all_reduce in a group of 2 ranks"] if rank < 2 else []
-        assert rest["warned"] == [*part, "tensors of torch.int64"]
+        assert rest["warned"] == [*part, "tensors of torch.float64"]
+        counted = [3 * (2**40 + 1)] * 3
+        assert integers == {"counted": counted, "small": [3, 360 % 256], "sent": True}
         assert models["hooked"] == models["plain"] == [[1.0] * 4]
         assert reduced["sent"] and models["sent"]
 
@@ -89,3 +98,23 @@ for n in (3000, 10, 3000):
 """
     for rank in found(loopback_job(scheme, 2), script, tmp_path):
         assert all(line["error"] < 0.6 for line in rank)
+
+
+def test_integers_of_a_job_that_leaves_something_out_go_through_gloo(tmp_path):
+    script = """
+number = torch.tensor([rank + 1])
+with warnings.catch_warnings(record=True) as given:
+    warnings.simplefilter("always")
+    dist.all_reduce(number)
+    dist.all_reduce(number)
+own = [str(each.message) for each in given
+       if each.category is gradplane.torch.FallbackWarning]
+say(number=number.item(), own=own)
+"""
+    for (rank,) in found(loopback_job("switch", 2, reliability="lossy"), script, tmp_path):
+        assert rank["number"] == 6
+        assert rank["own"] == [
+            "tensors of torch.int64 go through the process group, uncompressed: integers are summed"
+            ' where nothing is left out: with reliability = "retransmit" and the quorum of all'
+            " workers"
+        ]

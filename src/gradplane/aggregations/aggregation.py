@@ -15,16 +15,15 @@ from gradplane.hosts.config import (
     JobConfig,
     UnsuitableCodecError,
 )
-from gradplane.hosts.protocols.actions import Peer, SendMessage
+from gradplane.hosts.protocols.actions import Deliver, Peer, SendMessage
 from gradplane.hosts.protocols.job_codec import push_codec
-from gradplane.hosts.training.train import Reduce
+from gradplane.hosts.training.train import Reduce, Step
 from gradplane.hosts.wire.aggregation import UDP_PORT
 from gradplane.topologies.description import SWITCH_IP, HostNode, Topology
 
 if TYPE_CHECKING:
     from gradplane.experiment.schema import Job
     from gradplane.replayer.outcomes import JobOutcomes
-    from gradplane.replayer.reenactment import Worker
     from gradplane.replayer.replay_network import ReplayNetwork
 
 WORKER_PORT = 20_000
@@ -68,9 +67,28 @@ class WrongSum:
     ticket: int
 
 
+@dataclass(eq=False)
+class ReplayedWorker:
+    """A worker of a job that is replayed: the step that it asks for, and its last result."""
+
+    number: int
+    step: Step | None = None
+    joins: int = 0  # the round that its life began with
+    result: Any = None
+    delivered: bool = False
+
+    def expect(self) -> None:
+        """Begin a reduce or a synchronisation."""
+        self.delivered, self.result = False, None
+
+    def take(self, delivered: Deliver) -> None:
+        """Take the result that the worker was waiting for."""
+        self.result, self.delivered = delivered.result, True
+
+
 @dataclass
 class ReplayedJob:
-    """A job that is replayed: its workers train in step.
+    """A job that is replayed: its workers reduce in step.
 
     `hosts` are the names of the workers' hosts. A reduce sets `wrong_sum` at the first sums that
     differ from the recorded ones.
@@ -78,12 +96,12 @@ class ReplayedJob:
 
     config: JobConfig
     hosts: Sequence[str]
-    workers: Sequence[Worker]
+    workers: Sequence[ReplayedWorker]
     outcomes: JobOutcomes
     network: ReplayNetwork
     wrong_sum: WrongSum | None = None
 
-    def asked(self) -> Iterator[tuple[Worker, Reduce]]:
+    def asked(self) -> Iterator[tuple[ReplayedWorker, Reduce]]:
         """Yield the workers with the reduce that each of them asks for."""
         for worker in self.workers:
             assert isinstance(worker.step, Reduce), worker.step

@@ -54,7 +54,7 @@ class _ReplayedReduces:
     def reduce(self) -> None:
         """Re-enact the reduce that all workers ask for."""
         for (worker, step), machine in zip(self._replayed.asked(), self._machines, strict=True):
-            self._perform(worker.number, machine.reduce(step.round, step.vector, 0))
+            self._perform(worker.number, machine.reduce(step.round, step.vector, 0, step.tensor))
         while self._in_time or self._late:
             sender, data = (self._in_time or self._late).popleft()
             for action in self._server.receive(self._peers[sender], data, 0):

@@ -70,7 +70,7 @@ class _ReplayedReduces:
     def reduce(self) -> None:
         """Re-enact the reduce that all workers ask for."""
         for (worker, step), machine in zip(self._replayed.asked(), self._machines, strict=True):
-            self._perform(worker.number, machine.reduce(step.round, step.vector, 0))
+            self._perform(worker.number, machine.reduce(step.round, step.vector, 0, step.tensor))
         while self._mail:
             sender, number, data = self._mail.popleft()
             received = self._machines[number].receive(self._peers[sender], data, 0)

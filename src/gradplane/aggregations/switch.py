@@ -16,6 +16,7 @@ from gradplane.aggregations.aggregation import (
     Keyed,
     PlacedJob,
     ReplayedJob,
+    ReplayedWorker,
     ReplayError,
     WrongSum,
     reference,
@@ -38,7 +39,6 @@ from gradplane.topologies.description import HostNode
 if TYPE_CHECKING:
     from gradplane.experiment.schema import Job
     from gradplane.replayer.outcomes import Outcome, Place
-    from gradplane.replayer.reenactment import Worker
 
 
 class SwitchScheme(Aggregation):
@@ -157,7 +157,7 @@ class _ReplayedReduces:
             assert isinstance(step, Reduce), step
             self._ticket = step.round
             machine = self._machine(worker, step)
-            self._perform(worker, machine.reduce(step.round, step.vector, 0))
+            self._perform(worker, machine.reduce(step.round, step.vector, 0, step.tensor))
         while not all(worker.delivered for worker in workers):
             while self._packets:
                 self._send(*self._packets.popleft())
@@ -165,7 +165,7 @@ class _ReplayedReduces:
             if waiting and not any([self._end_waiting(worker) for worker in waiting]):
                 raise ReplayError(self._stuck(waiting[0]))
 
-    def _machine(self, worker: Worker, step: Reduce) -> SwitchWorker:
+    def _machine(self, worker: ReplayedWorker, step: Reduce) -> SwitchWorker:
         """Return a worker's state machine, a new one where it has just joined."""
         number = worker.number
         if self._lives[number] != worker.joins:
@@ -174,7 +174,7 @@ class _ReplayedReduces:
             self._machines[number].skip(step.round, step.vector.size)
         return self._machines[number]
 
-    def _perform(self, worker: Worker, actions: Iterable[Action]) -> None:
+    def _perform(self, worker: ReplayedWorker, actions: Iterable[Action]) -> None:
         for action in actions:
             if isinstance(action, Send):
                 self._packets += ((worker.number, payload) for payload in action.payloads)
@@ -232,7 +232,7 @@ class _ReplayedReduces:
         if outcome.digest not in (None, found) and self._replayed.wrong_sum is None:
             self._replayed.wrong_sum = WrongSum(*place, self._ticket)
 
-    def _end_waiting(self, worker: Worker) -> bool:
+    def _end_waiting(self, worker: ReplayedWorker) -> bool:
         """End each wait of the worker that was never answered; return whether there was one."""
         machine, ended = self._machines[worker.number], False
         for wait in machine.waits:
@@ -249,7 +249,7 @@ class _ReplayedReduces:
         """Return slot and round of a chunk."""
         return number % self._job.slots, number // self._job.slots + 1
 
-    def _stuck(self, worker: Worker) -> str:
+    def _stuck(self, worker: ReplayedWorker) -> str:
         waits = self._machines[worker.number].waits
         assert waits, f"worker {worker.number} waits for nothing and has no result"
         kind, number = waits[0]

@@ -173,6 +173,7 @@ def replay(
     from gradplane.cli import output_tables
     from gradplane.records.summary import Summary
     from gradplane.replayer import replay_run
+    from gradplane.runner.torchrun import Finished
 
     if net is not None and not settings:
         raise typer.BadParameter("only with --set", param_hint="--net")
@@ -185,6 +186,10 @@ def replay(
             result = replay_run.replay(
                 folder, on_round=lambda n: status.update(f"replaying: round {n}")
             )
+    if isinstance(result, Finished):
+        console.print(output_tables.torchrun(result.values))
+        say(console, f"records: {result.folder}")
+        return
     if isinstance(result, Summary):
         console.print(output_tables.results(result))
         say(console, _where(result))

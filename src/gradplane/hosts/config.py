@@ -133,6 +133,7 @@ class HostConfig:
     flows: tuple[Flow, ...] = ()  # of background traffic that leave from here or arrive here
     live: bool = False  # it takes interventions: every packet passes its impairments
     joins: int = 0  # the training round in which its worker begins, after an absence if it is not 0
+    kept_bytes: int = 0  # of the vectors of a user program, beside the log; see vector_file.py
 
     def to_json(self) -> str:
         """Return the configuration as JSON text that from_json() reads."""

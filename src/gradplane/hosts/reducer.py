@@ -14,9 +14,11 @@ import threading
 import time
 from concurrent.futures import Future
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gradplane.hosts.config import ConfigError, HostConfig
 from gradplane.hosts.digest import digest
@@ -27,9 +29,18 @@ from gradplane.hosts.drivers.warm_up import exercise_switch_worker, warm_up
 from gradplane.hosts.drivers.worker_reducers import SwitchReducer, WorkerReducer
 from gradplane.hosts.impairments.host_link import HostLink, LocalPort, PortTraffic, stream_payload
 from gradplane.hosts.protocols.actions import Deliver, Failed
-from gradplane.hosts.protocols.results import TRANSIENT, Floats, Reduced, ReduceError
+from gradplane.hosts.protocols.results import (
+    TRANSIENT,
+    Floats,
+    Reduced,
+    ReduceError,
+    is_integers,
+)
 from gradplane.hosts.training.user_objects import load
+from gradplane.hosts.vector_file import Place, VectorFile
 
+VECTORS = ".gradients"
+"""The ending of the file of vectors, which has the log's name."""
 _LINGER = 2.0  # seconds that close() waits for the last acknowledgements
 
 
@@ -53,11 +64,12 @@ class Result:
     mean: Floats
     workers: int
     missed: int
+    total: npt.NDArray[np.int64] | None = None  # of integers: their sums
 
     @property
-    def sum(self) -> Floats:
-        """The mean times the job's workers: the sum where all are in."""
-        return self.mean * np.float32(self.workers)
+    def sum(self) -> npt.NDArray[Any]:
+        """The mean times the job's workers: the sum where all are in. Of integers it is exact."""
+        return self.mean * np.float32(self.workers) if self.total is None else self.total
 
 
 @dataclass
@@ -65,10 +77,11 @@ class _Flight:
     """A reduce that has not been delivered."""
 
     future: "Future[Result]"
-    shape: tuple[int, ...]
+    given: npt.NDArray[Any]
     tensor: int
     started: int  # ns, of the environment's time
     timer: Any  # a Handle
+    kept: Place | None  # where its vector is in the file of vectors
 
 
 class Reducer:
@@ -92,6 +105,7 @@ class Reducer:
         self._broken: Exception | None = None
         self._closed = False
         self._loop = SocketThread(config.ip, self._fail, config.log)
+        self._vectors = _vector_file(config)
         self._link = HostLink(config, self._loop.env)
         assert config.worker is not None
         _, stream_port = config.job.stream_address(config.worker)
@@ -120,14 +134,26 @@ class Reducer:
         """The number of the job's workers."""
         return self.config.job.workers
 
-    def start(self, x: Floats, tensor: int | None = 0) -> "Future[Result]":
+    @property
+    def integers_obstacle(self) -> str | None:
+        """Why this job cannot sum integers exactly; None where it can."""
+        return self._reducer.integers_obstacle()
+
+    def start(self, x: npt.NDArray[Any], tensor: int | None = 0) -> "Future[Result]":
         """Begin to reduce x, finite float32 of any shape, which must not change until it is done.
+
+        x may be int32 or int64, too, where integers_obstacle is None: the Result's sum is exact
+        then, modulo 2^32 or 2^64, and no error feedback is used.
 
         tensor: which error feedback is used, from 0 to 32,767; a tensor keeps its size and has one
         reduce in flight at a time. None: nothing is kept from this reduce for another. The future
         gets the Result, or ReducerError.
         """
-        if not isinstance(x, np.ndarray) or x.dtype != np.float32:
+        if is_integers(x):
+            tensor = None
+            if (obstacle := self.integers_obstacle) is not None:
+                raise ReducerError(obstacle)
+        elif not isinstance(x, np.ndarray) or x.dtype != np.float32:
             found = x.dtype if isinstance(x, np.ndarray) else type(x).__name__
             raise ReducerError(f"expected a float32 array, got {found}: use x.astype('float32')")
         if tensor is not None and not 0 <= tensor < TRANSIENT:
@@ -168,6 +194,8 @@ class Reducer:
             time.sleep(0.005)
         self._loop.call(lambda: self._fail(ReducerError("the reducer was closed"))).result()
         self._loop.close()
+        if self._vectors is not None:
+            self._vectors.close()
 
     def __enter__(self) -> "Reducer":
         return self
@@ -177,7 +205,7 @@ class Reducer:
 
     # In the loop's thread
 
-    def _begin(self, x: Floats, tensor: int | None, future: "Future[Result]") -> None:
+    def _begin(self, x: npt.NDArray[Any], tensor: int | None, future: "Future[Result]") -> None:
         if self._broken is not None:
             future.set_exception(
                 ReducerError(f"an earlier reduce failed ({self._broken}): open another reducer")
@@ -190,9 +218,13 @@ class Reducer:
             tensor = TRANSIENT + ticket % TRANSIENT
         now = env.now()
         timer = env.call_at(now + round(self._timeout * 1e9), lambda: self._late(ticket))
-        self._flights[ticket] = _Flight(future, x.shape, tensor, now, timer)
+        vector = x.reshape(-1)
+        if is_integers(x):
+            vector = self._reducer.of_integers(vector)
+        kept = None if self._vectors is None else self._vectors.append(vector)
+        self._flights[ticket] = _Flight(future, x, tensor, now, timer, kept)
         try:
-            self._reducer.reduce(ticket, x.reshape(-1), tensor)
+            self._reducer.reduce(ticket, vector, tensor)
         except ReduceError as error:  # nothing has begun
             timer.cancel()
             del self._flights[ticket]
@@ -213,8 +245,15 @@ class Reducer:
         flight.timer.cancel()
         reduced: Reduced = delivered.result
         self._record(delivered.ticket, flight, reduced)
-        mean = reduced.mean.reshape(flight.shape)
-        flight.future.set_result(Result(mean, self.workers, reduced.missed))
+        flight.future.set_result(self._result(flight.given, reduced))
+
+    def _result(self, given: npt.NDArray[Any], reduced: Reduced) -> Result:
+        """Return the result of an array that was given."""
+        if not is_integers(given):
+            return Result(reduced.mean.reshape(given.shape), self.workers, reduced.missed)
+        total = self._reducer.integer_sums(reduced, given.dtype).reshape(given.shape)
+        mean = (total / self.workers).astype(np.float32)
+        return Result(mean, self.workers, reduced.missed, total)
 
     def _all_traffic(self) -> PortTraffic:
         self._new_traffic()
@@ -239,6 +278,7 @@ class Reducer:
             values=reduced.mean.size,
             started=flight.started,
             finished=self._loop.env.now(),
+            vector=flight.kept,
             missed=reduced.missed,
             gradient=reduced.gradient,
             codes=reduced.codes,
@@ -273,6 +313,13 @@ class Reducer:
         for flight in flights.values():
             flight.timer.cancel()
             flight.future.set_exception(error)
+
+
+def _vector_file(config: HostConfig) -> VectorFile | None:
+    """Open the file of the vectors that the host keeps; None where it keeps none."""
+    if not (config.log and config.kept_bytes):
+        return None
+    return VectorFile(Path(config.log).with_suffix(VECTORS), config.kept_bytes)
 
 
 def _reducer_of(config: HostConfig) -> type[WorkerReducer]:

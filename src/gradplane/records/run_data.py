@@ -73,9 +73,9 @@ class RunData:
             raise FolderError(f"{folder}: no such run folder")
         if script_run.is_folder(folder):
             raise FolderError(
-                f"{folder}: a run of gradplane torchrun: its gradients are those of a script, which"
-                " the folder does not have, so it cannot be replayed, resumed or compared with"
-                f" others; gradplane report {folder} shows it"
+                f"{folder}: a run of gradplane torchrun, whose script trained: it cannot be"
+                f" resumed, viewed or compared; gradplane report {folder} shows it, gradplane"
+                f" replay {folder} replays its exchanges"
             )
         manifest = Manifest.read(folder)
         if not (folder / EXPERIMENT).exists():

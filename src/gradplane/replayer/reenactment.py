@@ -10,7 +10,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from gradplane.aggregations.aggregation import ReplayedJob, ReplayError, WrongSum
+from gradplane.aggregations.aggregation import (
+    ReplayedJob,
+    ReplayedWorker,
+    ReplayError,
+    WrongSum,
+)
 from gradplane.experiment.deployment import DeployedJob
 from gradplane.hosts.absences import donor, of_worker
 from gradplane.hosts.config import JobConfig
@@ -22,7 +27,6 @@ from gradplane.hosts.training.train import (
     Join,
     Reduce,
     Report,
-    Step,
     Synchronise,
     train,
 )
@@ -34,22 +38,21 @@ __all__ = ["Reenactment", "ReplayError", "WrongSum"]
 Line = dict[str, Any]
 
 
-class Worker:
-    """One worker of a replay: its training, and the result it was given last."""
+class Worker(ReplayedWorker):
+    """A worker that trains again."""
 
     def __init__(self, job: JobConfig, number: int) -> None:
-        self.number, self._job = number, job
+        super().__init__(number)
+        self._job = job
         absences = of_worker(job.absences, number)
         late = next((absence.back for absence in absences if absence.first == 0), 0)
         self.begin(late)
-        self.result: Any = None
-        self.delivered = False
 
     def begin(self, joins: int) -> None:
         """Begin a life with that round."""
         self.joins = joins  # the round of its first step
         self._training = train(self._job, self.number, joins)
-        self.step: Step | None = next(self._training)
+        self.step = next(self._training)
 
     def answer(self, answer: Any) -> None:
         """Answer the training's step; the next one is None at the training's end."""
@@ -57,14 +60,6 @@ class Worker:
             self.step = self._training.send(answer)
         except StopIteration:
             self.step = None
-
-    def expect(self) -> None:
-        """Begin a reduce or a synchronisation."""
-        self.delivered, self.result = False, None
-
-    def take(self, delivered: Deliver) -> None:
-        """Take the result that the worker was waiting for."""
-        self.result, self.delivered = delivered.result, True
 
 
 class Reenactment:

@@ -2,11 +2,13 @@
 under a changed experiment.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
@@ -15,6 +17,7 @@ from gradplane.experiment.deployment import DeployedJob
 from gradplane.experiment.impairment_sections import DropListSection, ImpairmentSection
 from gradplane.experiment.loading import Experiment, load
 from gradplane.hosts.absences import present
+from gradplane.records import script_run
 from gradplane.records.run_data import RunData
 from gradplane.records.summary import Summary
 from gradplane.replayer import outcomes
@@ -22,6 +25,10 @@ from gradplane.replayer.reenactment import Reenactment, ReplayError
 from gradplane.replayer.replay_network import ReplayNetwork
 from gradplane.runner.machine import OneBlasThread, describe
 from gradplane.runner.run_experiment import run
+
+if TYPE_CHECKING:
+    from gradplane.replayer.replay_script import ScriptReplay
+    from gradplane.runner.torchrun import Finished
 
 COMPARED = ("gradient", "codes", "sums", "weights")
 _REASONS = {
@@ -33,6 +40,8 @@ _REASONS = {
     " or the recorded outcome.",
     "weights": "The sums are equal and the weights are not: the cause is the decoding or the"
     " update.",
+    "mean": "The sums are equal and their mean is not: the cause is the decoding.",
+    "stored gradient": "It is the input of the replay: the file beside the host's log is damaged.",
     "source": "The epoch's synchronisation copied another worker's parameters.",
 }
 
@@ -112,8 +121,10 @@ def replay(
     net: str | None = None,
     console: bool = False,
     on_round: Callable[[int], None] | None = None,
-) -> ReplayResult | Summary:
+) -> ReplayResult | Summary | ScriptReplay | Finished:
     """Re-enact the run in a folder and compare every digest with the recorded one.
+
+    Of a run of `gradplane torchrun`, its exchanges; see replay_script.
 
     With settings (`KEY=VALUE`): run the changed experiment under the recorded losses instead, into
     a run folder of its own, `out`; returns its summary. net: "sim", the default, or "mininet"; with
@@ -122,12 +133,18 @@ def replay(
     Raises FolderError if there are none or files are damaged, ExperimentError for wrong settings,
     ReplayError for records that cannot be re-enacted.
     """
+    if script_run.is_folder(folder):
+        from gradplane.replayer import replay_script
+
+        if settings:
+            return replay_script.run_again(Path(folder), settings, out)
+        return replay_script.replay(Path(folder), on_round)
     recorded = RunData.read(folder)
     if settings:
         if console:
             for note in recorded.notes:
                 print(note)
-        changed = under_recorded_losses(recorded, settings)
+        changed = under_recorded_losses(recorded.experiment, recorded.verdicts, settings)
         network = net or "sim"
         if console and recorded.network not in (None, "", network):
             text = (
@@ -140,12 +157,13 @@ def replay(
         return _Replay(recorded, on_round).result()
 
 
-def under_recorded_losses(recorded: RunData, settings: Sequence[str]) -> Experiment:
-    """Return the run's experiment with settings; it loses and delays the recorded packets."""
-    experiment = recorded.experiment
+def under_recorded_losses(
+    experiment: Experiment, verdicts: Sequence[dict[str, Any]], settings: Sequence[str]
+) -> Experiment:
+    """Return a run's experiment with settings; it loses and delays the recorded packets."""
     listed = tuple(
         DropListSection.model_validate({"model": "drop list", "packets": packets})
-        for packets in _drop_lists(recorded.verdicts)
+        for packets in _drop_lists(verdicts)
     )
     away = tuple(s for s in experiment.impairment if not isinstance(s, ImpairmentSection))
     name = f"{experiment.name}-replay"

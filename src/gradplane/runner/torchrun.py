@@ -29,7 +29,7 @@ from gradplane.records.script_run import COUNTERS, HOSTS
 from gradplane.records.summary import link_counters, switch_counters
 from gradplane.report import page
 from gradplane.runner import isolation
-from gradplane.runner.machine import OneBlasThread
+from gradplane.runner.machine import OneBlasThread, describe
 from gradplane.runner.run_experiment import check_target, mininet_possible
 from gradplane.topologies.mininet.mininet_network import MininetNetwork
 
@@ -159,8 +159,9 @@ def _execute(task: _Task) -> dict[str, Any]:
             for name, address in net.switch_addresses.items()
         }
         links = link_counters(net.link_counters(), net.topology)
-    about = {"name": deployment.experiment.name, "script": str(task.script), "seconds": seconds}
-    values = about | _reduces(task) | {"switches": switches} | links
+    about = {"name": deployment.experiment.name, "script": str(task.script)}
+    values = about | {"arguments": task.arguments, "seconds": seconds}
+    values |= _reduces(task) | {"switches": switches} | links | describe()
     run_folder.write_json(task.folder / COUNTERS, values)
     return values
 
@@ -179,9 +180,11 @@ def _reduces(task: _Task) -> dict[str, int]:
 
 def _write_configurations(task: _Task) -> None:
     (task.folder / HOSTS).mkdir()
+    kept = round(1e6 * task.deployment.experiment.output.gradients_mb)
     for host in task.ranks:
         path = task.folder / HOSTS / f"{host.name}.json"
-        path.write_text(replace(host, log=str(path.with_suffix(".jsonl"))).to_json())
+        log = str(path.with_suffix(".jsonl"))
+        path.write_text(replace(host, log=log, kept_bytes=kept).to_json())
 
 
 def _environment(task: _Task, rank: int) -> dict[str, str]:

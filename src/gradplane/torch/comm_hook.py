@@ -23,8 +23,9 @@ def hook(state: NetworkState | StandIn, bucket: GradBucket) -> torch.futures.Fut
     """Return a future of the bucket's mean over all ranks, in the bucket's type and place.
 
     For `ddp.register_comm_hook(gradplane.torch.join(), gradplane.torch.hook)`. A bucket of another
-    type than float32, float16 and bfloat16, or not in the CPU's memory, goes through the process
-    group, with a FallbackWarning for each type. The future gets the ReducerError of a network that
+    type than float32, float16, bfloat16 and integers, of integers that the job does not sum
+    exactly, or not in the CPU's memory, goes through the process group, with a FallbackWarning for
+    each type. The future gets the ReducerError of a network that
     fails.
     """
     if isinstance(state, StandIn):
@@ -34,7 +35,7 @@ def hook(state: NetworkState | StandIn, bucket: GradBucket) -> torch.futures.Fut
         return _by_group(state, buffer)
     if bucket.index() == 0:
         state.member.begin_round()
-    return state.exchange.mean(buffer, state.tensor(bucket.index(), buffer.numel()))
+    return state.exchange.reduce(buffer, state.tensor(bucket.index(), buffer.numel()), mean=True)
 
 
 def _by_group(state: NetworkState, buffer: torch.Tensor) -> torch.futures.Future[torch.Tensor]:

@@ -20,7 +20,22 @@ import torch
 from gradplane.hosts.reducer import Reducer, ReducerError, Result
 
 TYPES = (torch.float32, torch.float16, torch.bfloat16)
-"""The types of tensors that the network takes."""
+"""The types of tensors that the network averages."""
+INTEGERS = {
+    torch.uint8: torch.int32,
+    torch.int8: torch.int32,
+    torch.int16: torch.int32,
+    torch.int32: torch.int32,
+    torch.int64: torch.int64,
+}
+"""The types of integers that some jobs sum exactly, and the types that they travel in."""
+
+
+_TAKEN = (
+    "the network takes "
+    + ", ".join(str(kind).removeprefix("torch.") for kind in TYPES)
+    + " and integers on cpu"
+)
 
 
 class FallbackWarning(UserWarning):
@@ -42,17 +57,47 @@ class Exchange:
 
     def obstacle(self, tensor: torch.Tensor) -> str | None:
         """Return why the network cannot take a tensor, with a warning the first time; or None."""
-        reason = _obstacle(tensor)
+        reason, why = _obstacle(tensor), _TAKEN
+        inexact = self.reducer.integers_obstacle if tensor.dtype in INTEGERS else None
+        if reason is None and inexact is not None:
+            reason, why = f"of {tensor.dtype}", inexact
         if reason is not None and reason not in self._warned:
             self._warned.add(reason)
-            names = ", ".join(str(kind).removeprefix("torch.") for kind in TYPES)
             warnings.warn(
-                f"tensors {reason} go through the process group, uncompressed: the network takes"
-                f" {names} on cpu",
+                f"tensors {reason} go through the process group, uncompressed: {why}",
                 FallbackWarning,
                 stacklevel=4,
             )
         return reason
+
+    def reduce(
+        self, tensor: torch.Tensor, number: int | None, mean: bool
+    ) -> torch.futures.Future[torch.Tensor]:
+        """Replace a tensor by its mean or its sum over all ranks; return its future.
+
+        The sum of integers is exact, and their mean is rounded towards 0. See mean().
+        """
+        if tensor.dtype in INTEGERS:
+            return self._integers(tensor, mean)
+        return self.mean(tensor, number, 1.0 if mean else float(self.reducer.workers))
+
+    def _integers(self, tensor: torch.Tensor, mean: bool) -> torch.futures.Future[torch.Tensor]:
+        filled: Any = torch.futures.Future()
+        values = tensor.detach().to(INTEGERS[tensor.dtype]).contiguous().numpy()
+
+        def take(answer: Answer[Result]) -> None:
+            try:
+                total = torch.from_numpy(answer.result().sum)
+                if mean:
+                    total = total.div(self.reducer.workers, rounding_mode="trunc")
+                with torch.no_grad():
+                    filled.set_result(tensor.copy_(total))
+            except Exception as error:  # which nobody else would see, and wait() would not end
+                filled.set_exception(error)
+
+        self.reducer.start(values, None).add_done_callback(take)
+        future: torch.futures.Future[torch.Tensor] = filled
+        return future
 
     def mean(
         self, tensor: torch.Tensor, number: int | None, factor: float = 1.0
@@ -90,7 +135,7 @@ class Exchange:
 
 
 def _obstacle(tensor: torch.Tensor) -> str | None:
-    if tensor.dtype not in TYPES:
+    if tensor.dtype not in TYPES and tensor.dtype not in INTEGERS:
         return f"of {tensor.dtype}"
     if tensor.device.type != "cpu":
         return f"on {tensor.device.type}"

@@ -28,10 +28,10 @@ class NetworkGroup(dist.ProcessGroup):
     """A process group whose all_reduce goes through the network.
 
     `all_reduce` of float32, float16 and bfloat16 in the CPU's memory, by SUM (the mean times the
-    number of ranks) or AVG. What the network cannot take goes through gloo, with a FallbackWarning
-    for each type; so does all_reduce in a group of some of the ranks, with one for each group, and,
-    without a warning, other operations and other collectives. Each all_reduce by the network is a
-    round for stragglers.
+    number of ranks) or AVG, and of integers where the job sums them exactly. What the network
+    cannot take goes through gloo, with a FallbackWarning for each type; so does all_reduce in a
+    group of some of the ranks, with one for each group, and, without a warning, other operations
+    and other collectives. Each all_reduce by the network is a round for stragglers.
     """
 
     def __init__(self, store: Any, rank: int, size: int, timeout: datetime.timedelta) -> None:
@@ -65,7 +65,7 @@ class NetworkGroup(dist.ProcessGroup):
         if exchange is None or exchange.obstacle(tensor) is not None:
             return self._exactly(tensor, mean)
         self._member.begin_round()
-        done = exchange.mean(tensor, None, 1.0 if mean else float(self.size()))
+        done = exchange.reduce(tensor, None, mean)
         return _Pending(done.then(lambda found: [found.value()]))
 
     def _warn(self) -> None:

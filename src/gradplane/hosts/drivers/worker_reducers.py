@@ -5,7 +5,12 @@ Hosts that train (roles.py) and user programs (hosts/reducer.py) reduce by the s
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+from gradplane.hosts import integer_limbs
 from gradplane.hosts.config import ConfigError, HostConfig
 from gradplane.hosts.drivers.action_driver import ActionDriver
 from gradplane.hosts.drivers.environment import Environment
@@ -13,11 +18,13 @@ from gradplane.hosts.impairments.host_link import HostLink, LocalPort, aggregati
 from gradplane.hosts.protocols.job_codec import codec_ns
 from gradplane.hosts.protocols.messages import RING_KINDS, WORKER_KINDS
 from gradplane.hosts.protocols.parameter_server import PsWorker
-from gradplane.hosts.protocols.results import Floats
+from gradplane.hosts.protocols.results import Floats, Reduced, Summed
 from gradplane.hosts.protocols.ring_plan import RingPlan
 from gradplane.hosts.protocols.ring_worker import RingWorker
-from gradplane.hosts.protocols.switch_worker import SwitchWorker
+from gradplane.hosts.protocols.switch_worker import INEXACT, SwitchWorker
 from gradplane.hosts.wire.payloads import Payloads
+
+Array = npt.NDArray[Any]
 
 
 class WorkerReducer(ABC):
@@ -57,6 +64,26 @@ class WorkerReducer(ABC):
     def reduce(self, ticket: int, vector: Floats, tensor: int = 0) -> None:
         """Begin a reduce of float32[n]; see SwitchWorker.reduce."""
 
+    def integers_obstacle(self) -> str | None:
+        """Return why integers cannot be summed exactly; None where they can."""
+        job = self.job
+        if job.quorum < job.workers:
+            return INEXACT
+        if job.marked or {job.codec[0], job.pull_codec[0]} != {"float32"} or job.local_steps > 1:
+            return (
+                f'integers are summed exactly with push = "float32", and this job has'
+                f' "{job.codec[0]}"' + (", marked" if job.marked else "")
+            )
+        return None
+
+    def of_integers(self, x: Array) -> Array:
+        """Return what to reduce so that int32[n] or int64[n] are summed."""
+        return integer_limbs.split(x)
+
+    def integer_sums(self, reduced: Reduced, kind: np.dtype[Any]) -> Array:
+        """Return the sums, int64[n], from the result of a reduce of of_integers()."""
+        return integer_limbs.joined(reduced.mean, self.job.workers, kind)
+
     @abstractmethod
     def waiting(self, ticket: int) -> str:
         """Describe, for people, the packets or messages that a reduce in flight waits for."""
@@ -82,6 +109,20 @@ class SwitchReducer(WorkerReducer):
         """Begin a reduce."""
         actions = self._machine.reduce(ticket, vector, self.env.now(), tensor)
         self.machines.perform(actions, self._machine.timer)
+
+    def integers_obstacle(self) -> str | None:
+        """Return why integers cannot be summed exactly; None where they can."""
+        exact = self.job.reliability == "retransmit" and self.job.quorum == self.job.workers
+        return None if exact else INEXACT
+
+    def of_integers(self, x: Array) -> Array:
+        """Return the integers as they are: the state machine takes them."""
+        return x
+
+    def integer_sums(self, reduced: Reduced, kind: np.dtype[Any]) -> Array:
+        """Return the sums."""
+        assert isinstance(reduced, Summed), reduced
+        return reduced.total
 
     def waiting(self, ticket: int) -> str:
         """Name the norms and chunks that the switch has not answered, of all reduces."""

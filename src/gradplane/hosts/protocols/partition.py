@@ -1,11 +1,11 @@
 """One partition of a vector reduced through the switch: its norm, its codes and their packets."""
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from gradplane.codecs import Codec
+from gradplane.codecs import Partition
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.protocols.job_codec import reduce_seed
 from gradplane.hosts.protocols.once import Once
@@ -21,6 +21,20 @@ from gradplane.hosts.wire import aggregation
 Sums = npt.NDArray[np.unsignedinteger[Any]]
 
 
+class SummedCodes(Protocol):
+    """The part of a codec that a reduce through the switch uses; see codecs.Codec."""
+
+    def partitions(self, n: int) -> tuple[Partition, ...]: ...
+    def lanes(self, n: int) -> int: ...
+    def start(self, n: int) -> Any: ...
+    def skip(self, x: Any, state: Any = None) -> Any: ...
+    def local(self, x: Any, state: Any = None) -> Any: ...
+    def codes(
+        self, x: Any, shared: Any, seed: int, state: Any = None, worker: int = 0
+    ) -> tuple[npt.NDArray[np.uint8], Any]: ...
+    def decode_sum(self, sums: Any, n: int, count: Any, shared: Any, seed: int = 0) -> Any: ...
+
+
 class WorkerPartition:
     """WorkerPartition `index` of a reduce: values x, float32[n], in the job's chunks `first` to
     `stop` - 1.
@@ -32,7 +46,7 @@ class WorkerPartition:
     def __init__(
         self,
         job: JobConfig,
-        codec: Codec,
+        codec: SummedCodes,
         ticket: int,
         index: int,
         first: int,
@@ -70,7 +84,7 @@ class WorkerPartition:
         self.state = self._codec.skip(self._x, self.state)
 
     def decode(self, sums: Sums, counts: npt.NDArray[np.uint8], norm: int) -> Floats:
-        """Return the estimate of the mean, float32[n].
+        """Return the estimate of the mean, float32[n]; of integers, the sum.
 
         sums: [chunks, lanes], 0 where missing. counts: the workers in each chunk's result, 0 where
         it is missing. norm: as float32 bits, -1 where it never came.
@@ -85,8 +99,9 @@ class WorkerPartition:
 
 
 @Once
-def _decode_sum(codec: Codec, *arguments: Any) -> Floats:
-    return codec.decode_sum(*arguments)
+def _decode_sum(codec: SummedCodes, *arguments: Any) -> Floats:
+    found: Floats = codec.decode_sum(*arguments)
+    return found
 
 
 def _shared(norm: int) -> Floats:

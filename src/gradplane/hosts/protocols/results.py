@@ -1,6 +1,7 @@
 """The vectors that a reduce takes, and the results that Deliver carries."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -46,9 +47,9 @@ class Reduced:
 
 @dataclass(frozen=True)
 class Summed(Reduced):
-    """A Reduced with the sums themselves, float32[n]."""
+    """A Reduced with the sums themselves, float32[n]; int64[n] of integers."""
 
-    total: Floats = field(kw_only=True)
+    total: npt.NDArray[Any] = field(kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,11 @@ class Joined:
 
     parameters: Floats
     momentum: Floats
+
+
+def is_integers(vector: npt.NDArray[Any]) -> bool:
+    """Return whether a vector is of integers that a switch sums exactly: int32[n] or int64[n]."""
+    return isinstance(vector, np.ndarray) and vector.dtype in (np.int32, np.int64)
 
 
 def checked_vector(vector: Floats, worker: int, ticket: int) -> Floats:

@@ -1,5 +1,6 @@
 """One reduce through the switch: its partitions, the table of its chunks, the sums so far."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from gradplane.hosts.protocols import chunk_table
 from gradplane.hosts.protocols.chunk_table import Ints, Table
 from gradplane.hosts.protocols.once import Once
 from gradplane.hosts.protocols.partition import WorkerPartition
-from gradplane.hosts.protocols.results import Floats, Reduced
+from gradplane.hosts.protocols.results import Floats, Reduced, Summed, is_integers
 from gradplane.hosts.protocols.switch_states import PartitionState
 from gradplane.hosts.wire import aggregation
 from gradplane.hosts.wire.payloads import Bytes
@@ -34,6 +35,7 @@ class SwitchReduce:
         self.table: Table = chunk_table.make(self.left)
         self.ends: Ints = np.array([part.stop - self.first for part in parts], np.int64)
         self.norms: Ints = np.full(len(parts), -1, np.int64)
+        self._workers = job.workers
         shape = (self.left, aggregation.LANES[job.sum_bits])
         self.sums: npt.NDArray[Any] = np.zeros(shape, f"u{job.sum_bits // 8}")
 
@@ -75,7 +77,7 @@ class SwitchReduce:
             self.sums[part.first - self.first : part.stop - self.first].reshape(-1)[: part.lanes]
             for part in self.parts
         ]
-        return Reduced(
+        reduced = Reduced(
             mean=_joined(means),
             counts=counts,
             missed=int((counts == 0).sum()),
@@ -83,6 +85,13 @@ class SwitchReduce:
             codes=digest(*(part.codes for part in self.parts)),
             sums=_digest(*flat),
         )
+        return self._of_integers(reduced) if is_integers(self.vector) else reduced
+
+    def _of_integers(self, reduced: Reduced) -> Summed:
+        """Return the result with the sums that the partitions of integers decode to."""
+        total: npt.NDArray[Any] = reduced.mean
+        mean = (total / self._workers).astype(np.float32)
+        return Summed(**vars(replace(reduced, mean=mean)), total=total)
 
 
 _digest = Once(digest)

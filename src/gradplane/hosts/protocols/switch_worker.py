@@ -33,9 +33,16 @@ from gradplane.hosts.protocols import chunk_table
 from gradplane.hosts.protocols.actions import Action, CancelTimer, Deliver, SetTimer
 from gradplane.hosts.protocols.chunk_table import AFTER, Ints
 from gradplane.hosts.protocols.fast_results import FastResults
+from gradplane.hosts.protocols.integer_digits import IntegerDigits
 from gradplane.hosts.protocols.job_codec import summed_codec
-from gradplane.hosts.protocols.partition import WorkerPartition
-from gradplane.hosts.protocols.results import TRANSIENT, Floats, ReduceError, checked_vector
+from gradplane.hosts.protocols.partition import SummedCodes, WorkerPartition
+from gradplane.hosts.protocols.results import (
+    TRANSIENT,
+    Floats,
+    ReduceError,
+    checked_vector,
+    is_integers,
+)
 from gradplane.hosts.protocols.slot_status import SlotStatus
 from gradplane.hosts.protocols.switch_log import SwitchLog
 from gradplane.hosts.protocols.switch_packets import NUMBER, Results, SwitchPackets
@@ -48,6 +55,12 @@ from gradplane.hosts.wire.payloads import Payloads
 
 TIMER = "wait"
 """The key of a worker's only timer."""
+
+INEXACT = (
+    'integers are summed where nothing is left out: with reliability = "retransmit" and the quorum'
+    " of all workers"
+)
+"""Why other jobs take no integers."""
 
 Wait = tuple[str, int]
 """The reason of a wait: "norm" and the number of its partition's first chunk, or "chunk" and
@@ -116,11 +129,16 @@ class SwitchWorker:
     def reduce(self, ticket: int, vector: Floats, now: int, tensor: int = 0) -> list[Action]:
         """Start reducing float32[n]. All workers use the same tickets, in the same order, equal n.
 
-        `tensor` says which error feedback is used; a tensor keeps its n and has one reduce in
-        flight at a time. Raises ReduceError where these rules break, and for non-finite values.
+        Integers, int32[n] or int64[n], are summed exactly where no worker and no result is left
+        out; Deliver has a Summed then. `tensor` says which error feedback is used; a tensor keeps
+        its n and has one reduce in flight at a time. Raises ReduceError where these rules break,
+        and for non-finite values.
         """
         self._begin_event()
-        vector = checked_vector(vector, self._worker, ticket)
+        if not is_integers(vector):
+            vector = checked_vector(vector, self._worker, ticket)
+        elif not self._exact:
+            raise ReduceError(f"worker {self._worker}, ticket {ticket}: {INEXACT}")
         self._check(ticket, tensor, vector.size)
         self._reduces.append(self._cut(ticket, tensor, vector))
         self._go_on(now)
@@ -193,11 +211,14 @@ class SwitchWorker:
 
     def _cut(self, ticket: int, tensor: int, vector: Floats) -> SwitchReduce:
         """Cut the vector into partitions, each of which the codec treats as a separate vector."""
-        pieces = [vector[cut.start : cut.stop] for cut in self._codec.partitions(vector.size)]
-        states = self._states.get(tensor) or [self._codec.start(x.size) for x in pieces]
+        codec: SummedCodes = self._codec
+        if is_integers(vector):
+            codec = IntegerDigits(tuple(self._codec.table), vector.itemsize)
+        pieces = [vector[cut.start : cut.stop] for cut in codec.partitions(vector.size)]
+        states = self._states.get(tensor) or [codec.start(x.size) for x in pieces]
         parts = []
         for k, (x, state) in enumerate(zip(pieces, states, strict=True)):
-            part = WorkerPartition(self._job, self._codec, ticket, k, self._allocated, x, state)
+            part = WorkerPartition(self._job, codec, ticket, k, self._allocated, x, state)
             self._allocated = part.stop
             parts.append(part)
         return SwitchReduce(self._job, ticket, tensor, vector, parts)

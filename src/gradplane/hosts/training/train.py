@@ -57,6 +57,7 @@ class Reduce:
 
     round: int
     vector: Floats
+    tensor: int = 0  # whose error feedback is used
 
 
 @dataclass(frozen=True)
