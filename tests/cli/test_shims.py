@@ -208,8 +208,8 @@ def on_path(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.fixture
-def thrift_port(on_path: None, folder: Path) -> Iterator[int]:
-    """Compile for a switch with the stand-ins, start it, and return its port for commands."""
+def running(on_path: None, folder: Path) -> Iterator[tuple[int, int]]:
+    """Compile for a switch with the stand-ins and start it: its process, its port for commands."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     subprocess.run(["p4c", *OPTIONS, "bridge.p4"], check=True)
@@ -219,14 +219,19 @@ def thrift_port(on_path: None, folder: Path) -> Iterator[int]:
         ready = switch.stdout.readline()
         assert ready, switch.stderr.read().decode()
         assert json.loads(ready)["program"] == "bridge.json"
-        yield port
+        yield switch.pid, port
         switch.send_signal(signal.SIGTERM)
         assert switch.wait() == 0
 
 
-def test_the_switch_and_its_command_line(thrift_port: int) -> None:
+def test_the_process_has_the_name_of_the_program(running: tuple[int, int]) -> None:
+    """Scripts end switches by `pkill simple_switch`."""
+    assert Path(f"/proc/{running[0]}/comm").read_text() == "simple_switch\n"
+
+
+def test_the_switch_and_its_command_line(running: tuple[int, int]) -> None:
     done = subprocess.run(
-        ["simple_switch_CLI", "--thrift-port", str(thrift_port)],
+        ["simple_switch_CLI", "--thrift-port", str(running[1])],
         input="table_add bridge forward 02:00:00:00:00:01 => 3\ntable_num_entries bridge\n",
         capture_output=True,
         text=True,

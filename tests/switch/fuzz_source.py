@@ -185,10 +185,9 @@ def try_source(source: bytes, chance: random.Random) -> bool:
     for engine in ("interpreter", "jit"):
         try:
             switch = Switch(program, engine=engine)
-        except (
-            CompileError,
-            SwitchError,
-        ):  # an extern that the architecture does not have, a missing package
+        except InternalCompilerError:
+            raise
+        except (CompileError, SwitchError):  # an extern without implementation, for example
             continue
         for packet in packets:
             switch.process(1, packet)

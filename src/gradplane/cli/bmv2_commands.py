@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
 
 # Options that come before the arguments, so that one of the same name among these replaces it.
 THRIFT = ("--thrift-port", "9090")
@@ -58,5 +60,12 @@ COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
 """Name of the program -> what runs in its place: arguments in, exit status out."""
 
 
+def run(name: str, arguments: Sequence[str]) -> int:
+    """Run what stands for a program; the process has the program's name, for ps and pkill."""
+    with suppress(OSError):
+        Path("/proc/self/comm").write_text(name)  # Linux keeps the first 15 characters
+    return COMMANDS[name](arguments)
+
+
 if __name__ == "__main__":
-    sys.exit(COMMANDS[sys.argv[1]](sys.argv[2:]))
+    sys.exit(run(sys.argv[1], sys.argv[2:]))

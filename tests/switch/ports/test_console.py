@@ -63,7 +63,7 @@ T {ROUTER}(114) Primitive MyIngress.seen.count(1)
 T {ROUTER}(119) Primitive MyIngress.last.write(0, 0xa000105)
 T Applying table 'MyIngress.ipv4_lpm'
 D Looking up key:
-* hdr.ipv4.dst: 0a000105
+* hdr.ipv4.dst        : 0a000105
 
 D Table 'MyIngress.ipv4_lpm': hit with entry hdr.ipv4.dst 0xa000100/24
 D Action entry is MyIngress.ipv4_forward - 1,2,
@@ -73,6 +73,7 @@ T {ROUTER}(88) Primitive hdr.ethernet.dst = 1
 T {ROUTER}(89) Primitive hdr.ipv4.ttl = 0x3f
 T {ROUTER}(90) Primitive standard_metadata.egress_spec = 2
 D Pipeline 'ingress': end
+D Egress port is 2
 D Pipeline 'egress': start
 D Pipeline 'egress': end
 D Transmitting packet of size 34 out of port 2
@@ -86,4 +87,4 @@ def test_level_debug_leaves_out_what_bmv2_traces(capsys: pytest.CaptureFixture[s
     device.process(1, PACKET)
     log = capsys.readouterr().err
     assert "[D]" in log and "[T]" not in log
-    assert "Dropping packet (ingress: egress_spec is 511)\n" in log
+    assert "Dropping packet at the end of ingress (egress_spec is 511)\n" in log

@@ -34,6 +34,9 @@ from gradplane.switch.ir.types import bit_width
 Line = tuple[str, str]
 """Level and message."""
 
+_ENDS = ("ingress", "egress")
+_EGRESS = "egress, port "  # the trace's name for egress, before the port
+
 
 class Bmv2Log:
     """Formats the traces of a program's packets, which it numbers. `trace_level`: with T lines."""
@@ -65,6 +68,8 @@ class Bmv2Log:
                 yield "D", f"{block}: end"
                 block = ""
             if isinstance(event, Entered):
+                if event.block.startswith(_EGRESS):
+                    yield "D", f"Egress port is {event.block.removeprefix(_EGRESS)}"
                 block = _block(event.block)
                 yield "D", f"{block}: start"
             else:
@@ -89,7 +94,7 @@ class Bmv2Log:
             case Logged(message=message):
                 yield "I", message
             case Dropped(reason=reason):
-                yield "D", f"Dropping packet ({reason})"
+                yield "D", f"Dropping packet{_where_dropped(reason)}"
             case Sent(port=port, packet=packet):
                 yield "D", f"Transmitting packet of size {len(packet)} out of port {port}"
             case Copied(what=what):
@@ -98,9 +103,8 @@ class Bmv2Log:
     def _applied(self, event: Applied) -> Iterator[Line]:
         yield "T", f"Applying table '{event.table}'"
         widths = self._widths.get(event.table, {})
-        longest = max((len(name) for name in event.keys), default=0)
         key = "".join(
-            f"* {name:{longest}}: {value:0{2 * (-(-widths.get(name, 0) // 8))}x}\n"
+            f"* {name:20}: {value:0{2 * (-(-widths.get(name, 0) // 8))}x}\n"
             for name, value in event.keys.items()
         )
         yield "D", f"Looking up key:\n{key}"
@@ -115,6 +119,12 @@ def _block(name: str) -> str:
     name = name.partition(",")[0]
     kind = {"parser": "Parser", "deparser": "Deparser"}.get(name, "Pipeline")
     return f"{kind} '{name}'"
+
+
+def _where_dropped(reason: str) -> str:
+    """Return the rest of the line on a dropped packet: simple_switch's words, and the reason."""
+    block, colon, why = reason.partition(": ")
+    return f" at the end of {block} ({why})" if colon and block in _ENDS else f" ({reason})"
 
 
 def _place(event: TraceEvent) -> str:
