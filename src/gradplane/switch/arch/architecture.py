@@ -62,16 +62,17 @@ class Implementation:
 class Architecture:
     """An architecture of P4 programs.
 
-    name: the folder's name, and P4Info's. package: the type of a program's `main`. parameters:
-    those that it has at least, since programs declare packages of this name, too. pkginfo: names
-    one of which @pkginfo of the package's declaration has, if other architectures may use the
-    package's name. instances: the extern types that a program can instantiate, each with the kind
-    of its instances, which decides what they are in P4Info and in the switch's state, and the roles
-    of the constructor's arguments. load: returns the implementation; it imports the modules that an
-    architecture's record alone does not need. ports, sessions, groups: how many ports, clone
-    sessions and multicast groups can exist; their numbers are below it. cpu_port: the port to the
-    control plane, None if the user chooses it. drops_by_port: programs drop packets by sending them
-    to a port, which the user chooses. clone_sessions: those that exist from the start.
+    name: the folder's name, and P4Info's. package: the type of a program's `main`. other_packages:
+    types that `main` may have in its place. parameters: those that it has at least, since programs
+    declare packages of these names, too. pkginfo: names one of which @pkginfo of the package's
+    declaration has, if other architectures may use the package's name. instances: the extern types
+    that a program can instantiate, each with the kind of its instances, which decides what they are
+    in P4Info and in the switch's state, and the roles of the constructor's arguments. load: returns
+    the implementation; it imports the modules that an architecture's record alone does not need.
+    ports, sessions, groups: how many ports, clone sessions and multicast groups can exist; their
+    numbers are below it. cpu_port: the port to the control plane, None if the user chooses it.
+    drops_by_port: programs drop packets by sending them to a port, which the user chooses.
+    clone_sessions: those that exist from the start.
     """
 
     name: str
@@ -86,12 +87,14 @@ class Architecture:
     clone_sessions: Mapping[int, CloneSession] = field(default_factory=dict)
     pkginfo: tuple[str, ...] = ()
     parameters: tuple[str, ...] = ()
+    other_packages: tuple[str, ...] = ()
 
     def declares(self, package: ir.PackageType) -> bool:
         """Return whether a package is this architecture's."""
         named = any(f'"{name}"' in body for name in self.pkginfo for body in package.info)
+        known = package.name in (self.package, *self.other_packages)
         complete = set(self.parameters) <= set(package.parameters)
-        return package.name == self.package and complete and (named or not self.pkginfo)
+        return known and complete and (named or not self.pkginfo)
 
     @property
     def port_bits(self) -> int:

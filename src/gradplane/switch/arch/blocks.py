@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from gradplane.switch.interp.blocks import Block, control_block, parser_block
@@ -23,14 +23,25 @@ class Layout:
     """A pipeline's blocks in order: a parser, controls, and a deparser at the end.
 
     blocks: by package parameter, the names of the values that a block's parameters stand for. The
-    same name is the same value, which one block takes on from another.
+    same name is the same value, which one block takes on from another. other_parsers: those that
+    may run in the parser's place.
     """
 
     blocks: Mapping[str, tuple[str, ...]]
+    other_parsers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def all(self) -> dict[str, tuple[str, ...]]:
+        """The values of each block, also of the other parsers."""
+        return {**self.other_parsers, **self.blocks}
 
     @property
     def parser(self) -> str:
         return next(iter(self.blocks))
+
+    @property
+    def parsers(self) -> list[str]:
+        return [self.parser, *self.other_parsers]
 
     @property
     def controls(self) -> list[str]:
@@ -44,7 +55,7 @@ class Layout:
     def types(self, package: ir.Package) -> dict[str, Type]:
         """Return the types of the values in a program."""
         types = {}
-        for name, values in self.blocks.items():
+        for name, values in self.all.items():
             block = package.args[name]
             assert isinstance(block, ir.Parser | ir.Control), block
             for value, param in zip(values, block.params, strict=True):
@@ -56,9 +67,10 @@ class Blocks:
     """A pipeline's blocks, compiled for the interpreter."""
 
     def __init__(self, compiler: Statements, package: ir.Package, layout: Layout) -> None:
-        self._layout = layout
-        self._blocks: dict[str, Block] = {}
-        self._blocks[layout.parser] = parser_block(package.parser(layout.parser), compiler)
+        self._values = layout.all
+        self._blocks: dict[str, Block] = {
+            name: parser_block(package.parser(name), compiler) for name in layout.parsers
+        }
         for name in (*layout.controls, layout.deparser):
             self._blocks[name] = control_block(package.control(name), compiler)
         types = layout.types(package)
@@ -76,7 +88,7 @@ class Blocks:
 
     def run(self, name: str, packet: Packet, values: Values) -> Any:
         """Run a block on its values; a parser returns its error's code."""
-        env, block, names = self._env, self._blocks[name], self._layout.blocks[name]
+        env, block, names = self._env, self._blocks[name], self._values[name]
         env[0] = packet
         for slot, value in zip(block.slots, names, strict=True):
             env[slot] = values[value]

@@ -12,6 +12,7 @@ from gradplane.switch.interp.statements import Observer, Statements
 from gradplane.switch.interp.user_externs import UserExterns, inputs
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.jit.externs import NativeCall
+from gradplane.switch.runtime.dynamic_hashes import selector_hash
 from gradplane.switch.runtime.hashes import HASHES, pack_bits
 from gradplane.switch.runtime.match_table import MatchTable
 
@@ -83,7 +84,12 @@ class ExternCompiler:
         if profile.algorithm == "random":
             draw = statements.state.rng.draw
             return lambda env: draw()
-        compute, mask = HASHES[profile.algorithm], (1 << profile.output_width) - 1
+        compute, mask = HASHES.get(profile.algorithm), (1 << profile.output_width) - 1
+        assert table.implementation is not None, table.name
+        made = selector_hash(table.implementation)
+        if made is not None:
+            compute = statements.state.hashes[made.name].compute
+        assert compute is not None, profile.algorithm
         collectors = [collector(key, statements) for key in keys]
 
         def select(env: Env) -> int:

@@ -58,7 +58,7 @@ class NativeBlocks:
         if headers is None:
             return []
         blocks = []
-        for name, values in self._layout.blocks.items():
+        for name, values in self._layout.all.items():
             block = self._package.args[name]
             assert isinstance(block, ir.Parser | ir.Control), block
             if HEADERS in values:
@@ -70,10 +70,10 @@ class NativeBlocks:
     def write(self) -> None:
         """Write each block's function, which has its name, and that of deparser and payload."""
         traffic, layout = self._traffic, self._layout
-        unit, calls, values = traffic.unit, traffic.externs, layout.blocks
-        name = layout.parser
-        code = self._package.parser(name)
-        parser_function(unit, self._prefix + name, code, self.context, calls, values[name])
+        unit, calls, values = traffic.unit, traffic.externs, layout.all
+        for name in layout.parsers:
+            code = self._package.parser(name)
+            parser_function(unit, self._prefix + name, code, self.context, calls, values[name])
         for name in layout.controls:
             body = self._package.control(name)
             function = self._prefix + name

@@ -25,6 +25,7 @@ from gradplane.switch.jit.externs import (
     Builders,
     Externs,
     Site,
+    adjustment_word,
     counter_word,
     filter_word,
     meter_word,
@@ -347,6 +348,8 @@ class Engine:
         self._point("port queues", state.links.queues.flags)
         for hash in state.hashes.values():
             self._point(hash_word(hash.name), hash.memory)
+        for adjustment in state.byte_adjustments.values():
+            self._point(adjustment_word(adjustment.name), adjustment.memory)
         for crc in state.crcs.values():
             self._point(crc_word(crc.name), crc.memory)
         if self._user_externs is not None:

@@ -12,8 +12,11 @@ from gradplane.switch.jit import native_rng, native_vectors
 from gradplane.switch.jit.expressions import Unit
 from gradplane.switch.jit.fields import FieldList
 from gradplane.switch.jit.hash_algorithms import (
+    crc_function,
+    dynamic_crc,
     folded,
     hash_function,
+    hash_word,
     words_sum,
 )
 from gradplane.switch.jit.llvm_text import Function, Operand
@@ -25,6 +28,7 @@ from gradplane.switch.jit.value_layout import scalar_width
 from gradplane.switch.jit.valuesets import value_set_word
 from gradplane.switch.runtime.arrays import register_places
 from gradplane.switch.runtime.crcs import custom_crcs
+from gradplane.switch.runtime.dynamic_hashes import USED, polynomial_of, selector_hash
 from gradplane.switch.runtime.profiles import ActionProfile
 
 
@@ -98,7 +102,12 @@ class Externs:
             return "0"
         if profile.algorithm == "random":
             return native_rng.draw(code.f)
-        found = hashed(code, profile.algorithm, FieldList(code, keys))
+        made = selector_hash(table.implementation)
+        fields = FieldList(code, keys)
+        if made is None:
+            found = hashed(code, profile.algorithm, fields)
+        else:
+            found = hashed_by(code, made, fields)
         width = profile.output_width
         return found if width >= 64 else code.f.binary("and", "i64", found, (1 << width) - 1)
 
@@ -184,6 +193,11 @@ def counter_word(name: str, part: str) -> str:
     return f"counter {name}: {part}"
 
 
+def adjustment_word(name: str) -> str:
+    """Return the state word of the bytes that are added to what a meter measures."""
+    return f"meter adjustment {name}"
+
+
 def meter_word(name: str) -> str:
     """Return the state word of a meter's cells."""
     return f"meter {name}"
@@ -208,6 +222,26 @@ def hashed(
         return folded(f, total)
     address, size = fields.written(payload)
     return f.call("i64", hash_function(code.unit, name), ("ptr", address), ("i64", size))
+
+
+def hashed_by(code: Statements, instance: ir.ExternInstance, fields: FieldList) -> Operand:
+    """Return the hash of fields by an instance of one, whose algorithm may be replaced, as i64."""
+    f, crc = code.f, polynomial_of(instance)
+    memory, result = f.word(hash_word(instance.name)), f.variable("i64", 0)
+    used = f.load("i64", f.item(memory, "i64", USED), 8)
+    replaced = f.compare("ne", "i64", used, 0)
+    with f.when(replaced):
+        address, size = fields.written()
+        args = (("ptr", address), ("i64", size), ("ptr", memory))
+        result.set(f.call("i64", dynamic_crc(code.unit), *args))
+    with f.unless(replaced):
+        if crc is None:
+            result.set(hashed(code, instance.word("algorithm"), fields))
+        else:
+            address, size = fields.written()
+            function = crc_function(code.unit, crc)
+            result.set(f.call("i64", function, ("ptr", address), ("i64", size)))
+    return result.get()
 
 
 def post(f: Function, vector: str, site: int, data: Operand, size: int) -> None:

@@ -60,6 +60,7 @@ class Instances:
         self.called_actions: dict[Span, Span] = {}
         self.direct_of: dict[ir.ExternInstance, str] = {}  # direct counter or meter: its table
         self.methods: dict[tuple[ir.ExternInstance, str], AbstractMethod] = {}  # to be inlined
+        self.accessed: dict[ir.ExternInstance, list[ir.Expr]] = {}  # a register action's cell
         self._ids = itertools.count()
         self._sites = apply_sites(checked.checker.all_nodes())
         self._direct: dict[tuple[Env, CallInfo], BlockInstance] = {}

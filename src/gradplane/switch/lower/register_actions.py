@@ -31,6 +31,7 @@ from gradplane.switch.syntax import ast
 if TYPE_CHECKING:
     from gradplane.switch.lower.externs import ExternLowering
 
+_ADDRESS = "address"
 _PARTS = {"min8": 8, "max8": 8, "min16": 16, "max16": 16}  # helpers, and the bits of their parts
 
 
@@ -55,15 +56,22 @@ class RegisterActionCall:
             return None
         if name == predicates.PREDICATE:
             return self._predicate()
+        if name == _ADDRESS:
+            return self._address()
         if name in _PARTS:
             return self._extreme()
         what = f"{self.instance.type}.{name} is not implemented"
         known = "implemented: execute, execute_log, push, pop, enqueue, dequeue, sweep, ..."
         self.body.p.unsupported(self.e.span, what, known)
-        return None if isinstance(self.info.signature.result, Void) else build.zero(self._result())
+        return self._nothing()
 
     def _result(self) -> Type:
         return self.body.type_of(self.e)
+
+    def _nothing(self) -> ir.Expr | None:
+        """Return a value for a call that was refused."""
+        t = self._result()
+        return None if isinstance(t, Void) else build.zero(t)
 
     # -- the access -----------------------------------------------------------------------------
 
@@ -72,7 +80,7 @@ class RegisterActionCall:
         register = self.instance.args[0]
         method = body.p.methods.get((self.instance, "apply"))
         if not isinstance(register, ir.ExternInstance) or method is None:
-            return build.zero(self._result())  # an error was reported
+            return self._nothing()  # an error was reported
         values, _ = body.argument_values(info)
         given = dict(zip((p.name for p in info.signature.params), values, strict=True))
         index = given.pop("index", None)
@@ -82,7 +90,7 @@ class RegisterActionCall:
         if register.kind == "register" and not isinstance(index, ir.Expr):
             what = f"{self.instance.name}.execute needs the index of a cell"
             body.p.unsupported(self.e.span, what)
-            return build.zero(self._result())
+            return self._nothing()
         place: list[ir.Expr] = []  # the arguments that say which cell it is
         if isinstance(index, ir.Expr) and register.kind == "register":
             place = [index if isinstance(index, ir.Const) else body.spill(index, "index")]
@@ -92,9 +100,11 @@ class RegisterActionCall:
         body.emit(block, self.e.span)
         return self._given_out(results, list(given.values()))
 
-    def _given_out(self, results: list[ir.Var], targets: list[Binding | None]) -> ir.Var:
+    def _given_out(self, results: list[ir.Var], targets: list[Binding | None]) -> ir.Var | None:
         """Return the first result as the call's value; assign the others to its out arguments."""
         body = self.body
+        if isinstance(self._result(), Void):
+            return None
         result = body.variable(self.info.name, self._result())
         if results:
             body.emit(ir.Assign(result, build.cast(result.type, results[0])), self.e.span)
@@ -174,6 +184,7 @@ class RegisterActionCall:
         body, cell_type = self.body, register.type_args[0]
         cell = body.variable("cell", cell_type)
         body.emit(ir.CallExtern(register, "read", [*place], ["in"] * len(place), cell), self.e.span)
+        body.p.accessed[self.instance] = place
         value, *results = self._run(method, cell)
         whole = register_cells.packed(value)
         if bit_width(value.type) != bit_width(cell_type):
@@ -261,6 +272,23 @@ class RegisterActionCall:
         call = ir.CallExtern(self.instance, predicates.PREDICATE, [], [], found)
         self.body.emit(call, self.e.span)
         return found
+
+    def _address(self) -> ir.Expr:
+        """Return the index of the cell; with a subword, twice the index and the subword."""
+        place = self.body.p.accessed.get(self.instance)
+        if not place:
+            what = f"{self.instance.name}.address: the cell has no index"
+            self.body.p.unsupported(self.e.span, what, "call it in `apply`, of a Register")
+            return build.zero(self._result())
+        subword = self._given("subword")
+        index = build.cast(NUMBER, place[0])
+        if subword is not None:
+            two = build.binary("*", index, build.number(NUMBER, 2))
+            index = build.binary("|", two, build.cast(NUMBER, subword))
+        block = ir.Block([], ir.HELPER)
+        self.body.emit(block, self.e.span)
+        with self.body.into(block.body):
+            return self.body.spill(build.cast(self._result(), index), _ADDRESS)
 
     def _extreme(self) -> ir.Expr:
         """Return the least or greatest of a cell's parts that the mask chooses, and where it is.

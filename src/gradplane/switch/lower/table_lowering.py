@@ -29,10 +29,13 @@ PROPERTIES = (
     "support_timeout",
 )  # fmt: skip
 DEFAULT_SIZE = 1024
-EXACT_ALIASES = {"atcam_partition_index": "exact"}  # match kinds of TNA, and their meaning
+EXACT_ALIASES = {"atcam_partition_index": "exact", "dleft_hash": "exact"}
+"""Match kinds of TNA, and their meaning."""
+
 IMPLEMENTATION = ("implementation", "psa_implementation")
 TABLE_ALGORITHM = "table_algorithm"  # how a chip stores a table; its meaning is the same
 IDLE_TIMEOUT = "PSA_IdleTimeout_t"
+IDLE_EXTERN = "idle_timeout"  # the kind of an extern that turns the timeout on
 
 
 class TableLowering:
@@ -271,7 +274,11 @@ class TableLowering:
                 self.p.reporter.warning(p.span, what, near, "unknown")
 
     def _flag(self, p: ast.TableProperty) -> bool:
-        """Return the value of true or false, or of a member of PSA_IdleTimeout_t."""
+        """Return the value of true or false, or of a member of PSA_IdleTimeout_t; an extern made
+        for it stands for true."""
+        made = self._extern(p)
+        if made is not None and made.kind == IDLE_EXTERN:
+            return True
         value, of_psa = p.value.const, p.name == "psa_idle_timeout"
         if str(p.value.type) != (IDLE_TIMEOUT if of_psa else "bool"):
             known = f"a member of {IDLE_TIMEOUT}" if of_psa else "true or false"

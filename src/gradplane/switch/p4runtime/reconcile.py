@@ -151,7 +151,11 @@ def _set_hashes(new: Pipeline, hashes: Mapping[str, Crc]) -> None:
 
 
 def _keep_meters_and_times(old: Pipeline, new: Pipeline) -> None:
-    """Copy what cannot be written: tokens in buckets, counts per colour, times of the last hit."""
+    """Copy what cannot be written: tokens in buckets, counts per colour, the bytes added to what
+    meters measure, times of the last hit."""
+    for name, adjustment in new.state.byte_adjustments.items():
+        if name in old.state.byte_adjustments:
+            adjustment.set(old.state.byte_adjustments[name].bytes)
     for before, after in zip(old.state.scopes.pipes, new.state.scopes.pipes, strict=False):
         for name, meter in after.meters.items():
             former = before.meters.get(name)

@@ -13,6 +13,11 @@ ROWS, START, SHIFT, FINAL, REFLECTED, USED, WORDS = 0, 256, 257, 258, 259, 260, 
 """The positions of the words in DynamicHash.memory."""
 
 
+def no_hash(data: bytes) -> int:
+    """Stand for an algorithm that is no function of the data: random."""
+    raise AssertionError("a random hash is drawn, not computed")
+
+
 class DynamicHash:
     """A hash of the program, whose algorithm is not random: `crc` is the CRC in place of the
     program's algorithm, None without.
@@ -21,14 +26,13 @@ class DynamicHash:
 
     def __init__(self, instance: ir.ExternInstance) -> None:
         self.name = instance.name
-        self._instance = instance
         self.crc: Crc | None = None
+        self._own = polynomial_of(instance) or HASHES.get(instance.word("algorithm"), no_hash)
         self.memory = np.zeros(WORDS, dtype=np.uint64)
 
     def compute(self, data: bytes) -> int:
         """Return the hash of data, with all its bits."""
-        own = self.crc or polynomial_of(self._instance)
-        return (own or HASHES[self._instance.word("algorithm")])(data)
+        return (self.crc or self._own)(data)
 
     def set(self, crc: Crc | None) -> None:
         """Compute a CRC from the next packet on; None: the program's algorithm."""
@@ -38,6 +42,12 @@ class DynamicHash:
             self.memory[ROWS:START] = rows_of(crc)
             rest = (crc.start, crc.shift, crc.final, int(crc.reflected))
             self.memory[START:USED] = rest
+
+
+def selector_hash(selector: ir.ExternInstance) -> ir.ExternInstance | None:
+    """Return the hash instance that a selector was made with; None if it names an algorithm."""
+    made = (a for a in selector.args if isinstance(a, ir.ExternInstance))
+    return next((a for a in made if a.kind == "hash"), None)
 
 
 def polynomial_of(instance: ir.ExternInstance) -> Crc | None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.runtime.arrays import Register, make_registers
+from gradplane.switch.runtime.byte_adjustments import make_adjustments
 from gradplane.switch.runtime.control_messages import IdleNotice, Message
 from gradplane.switch.runtime.counting_dict import WatchedDict
 from gradplane.switch.runtime.crcs import STANDARD, CustomCrc, custom_crcs
@@ -79,6 +80,7 @@ class State:
         self.counters, self.meters, self.filters = first.counters, first.meters, first.filters
         self.value_sets = first.value_sets
         self.hashes = {i.name: DynamicHash(i) for i in by_kind.get("hash", [])}
+        self.byte_adjustments = make_adjustments(program.externs)
         self.multicast: WatchedDict[int, list[Replica]] = WatchedDict()
         self.clone_sessions: WatchedDict[int, CloneSession] = WatchedDict()
         self.nodes = MulticastNodes(self.multicast, self.clone_sessions)
@@ -113,6 +115,8 @@ class State:
         self.global_rid = None
         for hash in self.hashes.values():
             hash.set(None)
+        for adjustment in self.byte_adjustments.values():
+            adjustment.set(None)
         for crc in self.crcs.values():
             crc.set(STANDARD[crc.width])
 

@@ -11,11 +11,18 @@ from gradplane.switch.interp.extern_call import Call
 from gradplane.switch.interp.frame_layout import Env, Load, Run
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.jit.expressions import is_signed
-from gradplane.switch.jit.externs import REGISTERS, NativeCall, counter_word, meter_word
+from gradplane.switch.jit.externs import (
+    REGISTERS,
+    NativeCall,
+    adjustment_word,
+    counter_word,
+    meter_word,
+)
 from gradplane.switch.jit.llvm_text import Operand
 from gradplane.switch.jit.meters import count as write_count
 from gradplane.switch.jit.meters import execute_meter
 from gradplane.switch.jit.value_layout import container, scalar_width
+from gradplane.switch.runtime.byte_adjustments import BYTES, SET
 from gradplane.switch.runtime.meters import CELL_WORDS, GREEN, RED, YELLOW
 
 Codes = Mapping[int, int]
@@ -248,6 +255,31 @@ def found_cells(call: NativeCall) -> Operand:
 # -- meters -------------------------------------------------------------------------------------
 
 
+def _measured(call: Call, adjust: int | None) -> Load:
+    """Return the bytes that a meter measures: `_length`, or with the control plane's adjustment."""
+    length = _length(call, adjust)
+    if adjust is None:
+        return length
+    own = call.state.byte_adjustments[call.instance.name]
+
+    def load(env: Env) -> int:
+        more = own.bytes
+        return int(length(env) if more is None else max(env[0].length + more, 0))
+
+    return load
+
+
+def _measured_native(call: NativeCall, adjust: int | None) -> Operand:
+    length = _length_native(call, adjust)
+    if adjust is None:
+        return length
+    f, memory = call.f, call.f.word(adjustment_word(call.instance.name))
+    used = f.load("i64", f.item(memory, "i64", SET), 8)
+    more = f.binary("add", "i64", call.length(), f.load("i64", f.item(memory, "i64", BYTES), 8))
+    positive = f.intrinsic("llvm.smax.i64", "i64", ("i64", more), ("i64", 0))
+    return f.select(f.compare("ne", "i64", used, 0), "i64", positive, length)
+
+
 @dataclass(frozen=True)
 class _Places:
     """The numbers of a meter's colours, and the positions of its optional arguments."""
@@ -283,7 +315,7 @@ def meter_execute(
 def _execute(call: Call, index: int, result: int | None, places: _Places) -> Run:
     meter, at, store = call.state.meters[call.instance.name], call.arg(index), call.out(result)
     had, clock = _before(call, places.before, places.codes), call.state.clock
-    length, codes = _length(call, places.adjust), places.results(call.instance)
+    length, codes = _measured(call, places.adjust), places.results(call.instance)
 
     def run(env: Env) -> None:
         colour = meter.execute(at(env), clock(), length(env), had(env))
@@ -294,7 +326,7 @@ def _execute(call: Call, index: int, result: int | None, places: _Places) -> Run
 
 def _execute_native(call: NativeCall, index: int, result: int | None, places: _Places) -> None:
     f, had = call.f, _before_native(call, places.before, places.codes)
-    length = _length_native(call, places.adjust)
+    length = _measured_native(call, places.adjust)
     inside, at = call.index(index, call.instance.number("size"))
     colour = f.variable("i32", GREEN)
     with f.when(inside):
@@ -337,7 +369,7 @@ def direct_meter_execute(
 
 def _execute_direct(call: Call, places: _Places) -> Run:
     name, store = call.instance.name, call.out(None)
-    had, length = _before(call, places.before, places.codes), _length(call, places.adjust)
+    had, length = _before(call, places.before, places.codes), _measured(call, places.adjust)
     by_packets, clock = call.instance.word("unit") == "packets", call.state.clock
     codes = places.results(call.instance)
 
@@ -352,7 +384,7 @@ def _execute_direct_native(call: NativeCall, places: _Places) -> None:
     had, cell = _before_native(call, places.before, places.codes), found_cells(call)
     by_packets, length = (
         call.instance.word("unit") == "packets",
-        _length_native(call, places.adjust),
+        _measured_native(call, places.adjust),
     )
     colour = execute_meter(call.code.unit, call.f, cell, length, by_packets, had)
     call.give(_coded(call, colour, places.results(call.instance)), 32)

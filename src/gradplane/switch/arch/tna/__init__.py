@@ -26,15 +26,16 @@ def _load() -> Implementation:
 
 
 _COLOURS = {"red": "red", "yellow": "yellow", "green": "green"}
-_REGISTER_ACTIONS = (
-    "RegisterAction", "RegisterAction2", "RegisterAction3", "RegisterAction4",
-    "MinMaxAction", "DirectRegisterAction", "DirectRegisterAction2", "DirectRegisterAction3",
-    "DirectRegisterAction4",
-)  # fmt: skip
+_REGISTER_ACTIONS = tuple(
+    f"{name}{count}"
+    for name in ("RegisterAction", "DirectRegisterAction", "MinMaxAction")
+    for count in ("", 2, 3, 4)
+)
 
 ARCHITECTURE = Architecture(
     name="tna",
     package="Switch",
+    other_packages=("MultiParserSwitch",),
     instances={
         "Register": InstanceKind("register", ("size", "initial")),
         "DirectRegister": InstanceKind("direct_register", ("initial",)),
@@ -73,6 +74,7 @@ ARCHITECTURE = Architecture(
         "ParserPriority": InstanceKind("parser_priority"),
         "Alpm": InstanceKind("table_algorithm"),
         "Atcam": InstanceKind("table_algorithm"),
+        "IdleTimeout": InstanceKind("idle_timeout"),
     },
     load=_load,
     ports=512,

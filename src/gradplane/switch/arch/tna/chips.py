@@ -77,6 +77,11 @@ class Chip:
         """Bytes of a resubmit header: it takes the place of the port's metadata."""
         return self.port_metadata
 
+    @property
+    def masks_parser_counters(self) -> bool:
+        """Whether a parser counter's mask is a mask, and not the number of its highest bit."""
+        return self.family == "tf2"
+
     def recirculates(self, port: int) -> bool:
         """Return whether packets that leave there come back."""
         return port % LOCAL_PORTS in self.recirculation and port != self.cpu_port

@@ -18,15 +18,15 @@ from gradplane.switch.arch.tna import math_unit
 from gradplane.switch.arch.tna.chips import Chip, chip_of
 from gradplane.switch.arch.tna.key_masks import mask_keys
 from gradplane.switch.arch.tna.layouts import GROUPS, PORT, is_set
+from gradplane.switch.arch.tna.parser_counters import COUNTER, ParserCounter, field_value
 from gradplane.switch.ir import expression_builder as build
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.statement_walk import blocks, children
+from gradplane.switch.ir.statement_walk import blocks, children, statements
 from gradplane.switch.ir.types import Bits, Fields, Header, bit_width
 from gradplane.switch.source import Diagnostic
 
 PREPARED = "tna"
 _TM = "ingress_intrinsic_metadata_for_tm_t"
-_COUNTER = Bits(8, True)
 _CONDITIONS = {"Mirror": "mirror_type", "Resubmit": "resubmit_type", "Digest": "digest_type"}
 _VALID_SUM = 0xFFFF
 
@@ -38,7 +38,7 @@ def desugar(program: ir.Program) -> Iterable[Diagnostic]:
     if PREPARED in program.prepared:
         return []
     found = list(checksums.keep_state(program, {"Checksum": Bits(16)}))
-    counters: dict[ir.ExternInstance, ir.Var] = {}
+    counters: dict[ir.ExternInstance, ParserCounter] = {}
     done: set[ir.Action] = set()
     for _, block in blocks(program.package):
         work = _Desugaring(block, chip_of(program), program.errors, counters, found)
@@ -83,7 +83,7 @@ def _actions(block: Block) -> Iterator[ir.Action]:
 
 
 class _Desugaring:
-    """The replacement in one block. `counters`: the variables of parser counters.
+    """The replacement in one block. `counters`: the parser counters.
 
     `deposits`: what must be computed anew after each header that is extracted."""
 
@@ -92,7 +92,7 @@ class _Desugaring:
         block: Block,
         chip: Chip,
         errors: list[str],
-        counters: dict[ir.ExternInstance, ir.Var],
+        counters: dict[ir.ExternInstance, ParserCounter],
         found: list[Diagnostic],
     ) -> None:
         self.block = block
@@ -171,46 +171,47 @@ class _Desugaring:
         skip: ir.Stmt = ir.Advance(build.number(Bits(32), 8 * self.chip.port_metadata))
         return [skip] if call.result is None else [ir.Lookahead(call.result), skip]
 
-    def _counter(self, call: ir.CallExtern) -> ir.Var:
-        assert call.instance is not None
-        if call.instance not in self.counters:
-            self.counters[call.instance] = self._local(call.instance.name, _COUNTER)
-        return self.counters[call.instance]
+    def _counter(self, call: ir.CallExtern) -> ParserCounter:
+        instance = call.instance
+        assert instance is not None
+        if instance not in self.counters:
+            made = self.counters[instance] = ParserCounter(instance.name, self._local)
+            if any(_pushes(stmt, instance) for stmt in statements(self.block)):
+                made.use_stack()
+        return self.counters[instance]
 
-    def set_counter(self, call: ir.CallExtern) -> list[ir.Stmt]:
-        counter, value = self._counter(call), call.args[0]
-        byte = build.cast(Bits(8), value)
-        if len(call.args) == 1:
-            return [ir.Assign(counter, build.cast(_COUNTER, byte))]
-        most, rotate, mask, add = call.args[1:]
-        numbers = [e.value for e in (rotate, mask) if isinstance(e, ir.Const)]
-        if len(numbers) < 2:
-            self._refuse(call, "rotate and mask must be constants")
+    def load_counter(self, call: ir.CallExtern) -> list[ir.Stmt]:
+        """Set the counter to a number or a field's value, or push it."""
+        counter, args, value = self._counter(call), list(call.args), call.args[0]
+        follows = False
+        if call.name == "push" and len(args) in (2, 6):
+            last = args.pop()
+            follows = isinstance(last, ir.Const) and bool(last.value)
+        check: list[ir.Stmt] = []
+        if len(args) > 1:
+            error, literal = self.errors.index("CounterRange"), self.chip.masks_parser_counters
+            try:
+                check, value = field_value(args, error, literal)
+            except ValueError as refusal:
+                self._refuse(call, str(refusal))
+                return []
+        value = build.cast(Bits(8), value)
+        loaded = counter.push(value, follows) if call.name == "push" else counter.set(value)
+        return [*check, *loaded]
+
+    def pop_counter(self, call: ir.CallExtern) -> list[ir.Stmt]:
+        counter = self._counter(call)
+        if len(counter.numbers) == 1:
+            self._refuse(call, "nothing is pushed")
             return []
-        turn, bits = int(numbers[0]) % 8, min(int(numbers[1]) + 1, 8)
-        if turn:
-            low = build.binary(">>", byte, build.number(Bits(8), turn))
-            high = build.binary("<<", byte, build.number(Bits(8), 8 - turn))
-            turned = build.binary("|", low, high)
-        else:
-            turned = byte
-        masked = build.binary("&", turned, build.number(Bits(8), (1 << bits) - 1))
-        total = build.binary("+", masked, build.cast(Bits(8), add))
-        fits = build.binary("<=", byte, build.cast(Bits(8), most))
-        return [
-            ir.Verify(fits, build.number(Bits(32), self.errors.index("CounterRange"))),
-            ir.Assign(counter, build.cast(_COUNTER, total)),
-        ]
+        return counter.pop()
 
     def step_counter(self, call: ir.CallExtern) -> list[ir.Stmt]:
-        counter = self._counter(call)
-        op = "+" if call.name == "increment" else "-"
-        step = build.cast(_COUNTER, build.cast(Bits(8), call.args[0]))
-        return [ir.Assign(counter, build.binary(op, counter, step))]
+        return self._counter(call).step("+" if call.name == "increment" else "-", call.args[0])
 
     def test_counter(self, call: ir.CallExtern) -> list[ir.Stmt]:
         op = "==" if call.name == "is_zero" else "<"
-        return _result(call, build.binary(op, self._counter(call), build.number(_COUNTER, 0)))
+        return _result(call, build.binary(op, self._counter(call).top, build.number(COUNTER, 0)))
 
     def _refuse(self, call: ir.CallExtern, what: str) -> None:
         self.found.append(Diagnostic(call.span, f"{full_name(call)}: {what}"))
@@ -324,7 +325,9 @@ _REPLACEMENTS: Mapping[str, Callable[[_Desugaring, ir.CallExtern], list[ir.Stmt]
     "invalidate": _Desugaring.invalidate,
     "is_validated": _Desugaring.is_validated,
     "port_metadata_unpack": _Desugaring.port_metadata,
-    "ParserCounter.set": _Desugaring.set_counter,
+    "ParserCounter.set": _Desugaring.load_counter,
+    "ParserCounter.push": _Desugaring.load_counter,
+    "ParserCounter.pop": _Desugaring.pop_counter,
     "ParserCounter.increment": _Desugaring.step_counter,
     "ParserCounter.decrement": _Desugaring.step_counter,
     "ParserCounter.is_zero": _Desugaring.test_counter,
@@ -348,6 +351,10 @@ _REPLACEMENTS: Mapping[str, Callable[[_Desugaring, ir.CallExtern], list[ir.Stmt]
 }
 REPLACED = tuple((owner, method) for owner, _, method in (n.rpartition(".") for n in _REPLACEMENTS))
 """The externs replaced, by the type of the instance and the name; some only change."""
+
+
+def _pushes(stmt: ir.Stmt, counter: ir.ExternInstance) -> bool:
+    return isinstance(stmt, ir.CallExtern) and stmt.instance is counter and stmt.name == "push"
 
 
 def _set_flag(e: ir.Expr) -> ir.LValue | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from gradplane.switch.arch.device_facts import DeviceFacts, PipelineFacts
 from gradplane.switch.arch.tna.chips import LOCAL_PORTS, PIPE_BITS, Chip, chip_of
 from gradplane.switch.arch.tna.layouts import pipelines
+from gradplane.switch.arch.tna.parser_choices import parser_names
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Fields
 
@@ -28,7 +29,9 @@ def _pipeline(package: ir.Package, chip: Chip) -> PipelineFacts:
            and p.var.type.name == "ingress_intrinsic_metadata_t"]  # fmt: skip
     key = own[0] if own else "ig_intr_md"
     parser_name = parser.name.removeprefix(f"{package.name}.")
-    return PipelineFacts(package.name, parser_name, key, port_metadata_type(parser, chip))
+    parsers = (package.parser(name) for name in parser_names(package, "ingress_parser"))
+    types = (port_metadata_type(parser, chip) for parser in parsers)
+    return PipelineFacts(package.name, parser_name, key, next(filter(None, types), None))
 
 
 def port_metadata_type(parser: ir.Parser, chip: Chip) -> Fields | None:

@@ -12,12 +12,15 @@ from gradplane.switch.arch.externs import arrays, checksums, messages
 from gradplane.switch.arch.tna.filters import DIRECT_LPF, DIRECT_WRED, LPF, WRED
 from gradplane.switch.arch.tna.hashes import GET_HASH
 from gradplane.switch.arch.tna.mirroring import MIRROR, RESUBMIT
+from gradplane.switch.arch.tna.parser_choices import MOST, parser_name
 from gradplane.switch.interp.extern_call import Call
 from gradplane.switch.interp.frame_layout import Env, Run
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.types import bit_width
 from gradplane.switch.jit import native_rng
 from gradplane.switch.jit.externs import NativeCall, hashed
 from gradplane.switch.jit.fields import FieldList
+from gradplane.switch.jit.llvm_text import Operand
 from gradplane.switch.runtime.hashes import csum16
 from gradplane.switch.runtime.meters import GREEN, RED, YELLOW
 
@@ -36,17 +39,42 @@ def _result_codes(instance: ir.ExternInstance) -> arrays.Codes:
 # -- random numbers -----------------------------------------------------------------------------
 
 
+_DRAWN = 64  # bits of a drawn number
+
+
+def _draws(call: ir.CallExtern) -> int:
+    """Return how many drawn numbers make the result."""
+    return 1 if call.result is None else -(-(bit_width(call.result.type) or 1) // _DRAWN)
+
+
 def _random(call: Call) -> Run:
-    draw, store = call.state.rng.draw, call.out(None)
-    return lambda env: store(env, draw())
+    draw, store, draws = call.state.rng.draw, call.out(None), _draws(call.stmt)
+
+    def run(env: Env) -> None:
+        value = 0
+        for _ in range(draws):
+            value = value << _DRAWN | draw()
+        store(env, value)
+
+    return run
 
 
 def _random_native(call: NativeCall) -> None:
-    call.give(native_rng.draw(call.f), 64)
+    f, draws = call.f, _draws(call.stmt)
+    width = _DRAWN * draws
+    value: Operand = "0"
+    for _ in range(draws):
+        drawn = native_rng.draw(f)
+        if draws == 1:
+            value = drawn
+            break
+        moved = f.binary("shl", f"i{width}", value, _DRAWN)
+        value = f.binary("or", f"i{width}", moved, f.resize(drawn, _DRAWN, width))
+    call.give(value, width)
 
 
 RANDOM = Extern(_random, _random_native, needs_packet=False)
-"""Random<W>().get(): a number of W bits, at most 64."""
+"""Random<W>().get(): a number of W bits."""
 
 # -- checksums in deparsers ---------------------------------------------------------------------
 
@@ -79,8 +107,10 @@ CHECKSUM_UPDATE = Extern(_update, _update_native)
 
 # -- the table ----------------------------------------------------------------------------------
 
-INGRESS_PARSERS = tuple(f"pipe{i}.ingress_parser" for i in range(4))
-EGRESS_PARSERS = tuple(f"pipe{i}.egress_parser" for i in range(4))
+INGRESS_PARSERS, EGRESS_PARSERS = (
+    tuple(f"pipe{i}.{parser_name(side, n)}" for i in range(4) for n in range(MOST))
+    for side in ("ingress_parser", "egress_parser")
+)
 INGRESS_DEPARSERS = tuple(f"pipe{i}.ingress_deparser" for i in range(4))
 EGRESS_DEPARSERS = tuple(f"pipe{i}.egress_deparser" for i in range(4))
 _PARSERS = (*INGRESS_PARSERS, *EGRESS_PARSERS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gradplane.switch.arch.blocks import Layout
+from gradplane.switch.arch.tna.parser_choices import parser_names
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Fields
 
@@ -38,7 +39,11 @@ def pipelines(program: ir.Program) -> list[ir.Package]:
 
 def layout(pipeline: ir.Package, names: tuple[str, ...]) -> Layout:
     """Return the layout of a pipeline's ingress or egress."""
-    return Layout({name: _values(pipeline, name) for name in names})
+    others = parser_names(pipeline, names[0])[1:]
+    return Layout(
+        {name: _values(pipeline, name) for name in names},
+        {name: _values(pipeline, name) for name in others},
+    )
 
 
 def _values(pipeline: ir.Package, name: str) -> tuple[str, ...]:

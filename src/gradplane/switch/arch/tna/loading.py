@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from gradplane.switch.arch.load_checks import direct_calls, extern_calls, full_name
 from gradplane.switch.arch.tna.chips import chip_of
 from gradplane.switch.arch.tna.desugaring import desugar
+from gradplane.switch.arch.tna.parser_choices import MOST, name_parsers, parser_name
 from gradplane.switch.arch.tna.register_access import one_access
 from gradplane.switch.arch.tna.stateful_alu import bodies, cells
 from gradplane.switch.ir import nodes as ir
@@ -22,8 +23,15 @@ _BLOCKS = {
     "egress_deparser": "the egress deparser",
     "ghost": "the ghost control",
 }
-PLACES = {f"pipe{i}.{name}": text for i in range(4) for name, text in _BLOCKS.items()}
-PREPARE = (desugar,)
+_MORE_PARSERS = {
+    parser_name(side, n): _BLOCKS[side]
+    for side in ("ingress_parser", "egress_parser")
+    for n in range(1, MOST)
+}
+PLACES = {
+    f"pipe{i}.{name}": text for i in range(4) for name, text in (_BLOCKS | _MORE_PARSERS).items()
+}
+PREPARE = (name_parsers, desugar)
 _DIRECT = {
     "direct_counter": "counters",
     "direct_meter": "meters",
@@ -55,9 +63,8 @@ def results(program: ir.Program) -> Iterable[Diagnostic]:
     for instance in program.externs:
         if instance.type in ("Hash", "Random"):
             t = instance.type_args[0]
-            if not isinstance(t, Bits) or t.width > 64:
-                what = f"{instance.type} of {t}: it must be bit<W> of up to 64 bits"
-                yield Diagnostic(instance.span, what)
+            if not isinstance(t, Bits):
+                yield Diagnostic(instance.span, f"{instance.type} of {t}: it must be bit<W>")
         if (
             instance.type == "CRCPolynomial"
             and not 0 < (bit_width(instance.type_args[0]) or 0) <= 64
@@ -70,17 +77,9 @@ def results(program: ir.Program) -> Iterable[Diagnostic]:
             yield Diagnostic(instance.span, what, hint="give it one as its second argument")
 
 
-def selectors(program: ir.Program) -> Iterable[Diagnostic]:
-    """Refuse selectors whose hash has a polynomial of its own."""
-    for instance in program.externs:
-        if instance.kind == "action_selector" and instance.word("algorithm") == "custom":
-            what = f"selector {instance.name}: a hash with a CRCPolynomial is not implemented here"
-            yield Diagnostic(instance.span, what, hint="use CRC8, CRC16, CRC32 or CRC64")
-
-
 def direct_resources(program: ir.Program) -> Iterable[Diagnostic]:
     """Refuse calls of a direct counter, meter, register or filter outside its table's actions."""
     return direct_calls(program, _DIRECT)
 
 
-RULES = (direct_resources, headers, results, selectors, cells, bodies, one_access)
+RULES = (direct_resources, headers, results, cells, bodies, one_access)

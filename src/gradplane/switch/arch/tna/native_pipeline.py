@@ -33,6 +33,7 @@ from gradplane.switch.arch.tna.mirroring import (
     RESUBMIT_HEADER,
     RESUBMIT_SIZE,
 )
+from gradplane.switch.arch.tna.parser_choices import parsers_of_ports
 from gradplane.switch.arch.tna.parser_errors import flags_of, reads_errors
 from gradplane.switch.arch.tna.pipeline import DROPPED, NO_DESTINATION, NOT_PARSED
 from gradplane.switch.ir import nodes as ir
@@ -259,6 +260,10 @@ class _NativePipe:
         self.ingress = NativeBlocks(traffic, package, layout(package, INGRESS), _NOTES, prefix)
         self.egress = NativeBlocks(traffic, package, layout(package, EGRESS), _NOTES, prefix)
         self.keeps_errors = reads_errors(package)
+        self.parsers = {
+            names[0]: parsers_of_ports(package, names[0], traffic.chip)
+            for names in (INGRESS, EGRESS)
+        }
 
     def memory(self) -> dict[str, int]:
         return {
@@ -283,13 +288,32 @@ class _NativePipe:
         context.set(f, c, RESUBMIT_SIZE, NONE)
 
     def _parse(self, f: Function, side: NativeBlocks, name: str, c: Operand, after: str) -> Operand:
-        """Run a parser; return its error as flags."""
-        error = side.run(f, name, c, after)
+        """Run a side's parser for %port; return its error as flags."""
+        error = self._run_parser(f, side, name, c, after)
         flags = f.module.constant("i64", flags_of(self.traffic.program.errors))
         found = f.load("i64", f.item(flags, "i64", error), 8)
         now = f.word("nanoseconds", "i64")
         side.put(f, c, "parser", global_tstamp=now, parser_err=found)
         return found
+
+    def _run_parser(
+        self, f: Function, side: NativeBlocks, name: str, c: Operand, after: str
+    ) -> Operand:
+        """Run the parser of %port; return its error (i64)."""
+        of_ports = self.parsers[name]
+        names = list(dict.fromkeys(of_ports))
+        if len(names) == 1:
+            return side.run(f, names[0], c, after)
+        numbers = f.module.constant("i64", [names.index(parser) for parser in of_ports])
+        number = f.load("i64", f.item(numbers, "i64", "%port"), 8)
+        error, end, labels = f.variable("i64", 0), f.label(), [f.label() for _ in names]
+        f.choose("i64", number, end, list(enumerate(labels)))
+        for parser, label in zip(names, labels, strict=True):
+            f.at(label)
+            error.set(side.run(f, parser, c, after))
+            f.go(end)
+        f.at(end)
+        return error.get()
 
     # -- ingress --------------------------------------------------------------------------------
 

@@ -39,6 +39,7 @@ from gradplane.switch.arch.tna.layouts import (
     layout,
     pipelines,
 )
+from gradplane.switch.arch.tna.parser_choices import parsers_of_ports
 from gradplane.switch.arch.tna.parser_errors import flags_of, reads_errors
 from gradplane.switch.interp.packet import Layout as FieldLayout
 from gradplane.switch.interp.statements import Statements
@@ -89,6 +90,8 @@ class _Pipe:
     egress: Blocks
     keeps_errors: bool
     ghost: Ghost | None
+    ingress_parsers: list[str]  # by port
+    egress_parsers: list[str]
 
 
 class _FrontHeader:
@@ -125,7 +128,8 @@ class TnaModel(Model[list[_Pipe]]):
         ingress = Blocks(compiler, package, layout(package, INGRESS))
         egress = Blocks(compiler, package, layout(package, EGRESS))
         ghost = ghost_of(package, self.block_compiler(kind, state))
-        return _Pipe(ingress, egress, reads_errors(package), ghost)
+        parsers = (parsers_of_ports(package, names[0], self.chip) for names in (INGRESS, EGRESS))
+        return _Pipe(ingress, egress, reads_errors(package), ghost, *parsers)
 
     def _queue_changed(self, port: int, priority: int, length: int) -> None:
         ghosts = [pipe.ghost for pipe in self._plain]
@@ -185,7 +189,8 @@ class _Pass(Pass[_Departure]):
         packet, blocks = self.arrived(arrival), pipe.ingress
         values = blocks.start()
         self.enter("ingress parser")
-        if self.parse(blocks, "ingress_parser", packet, values) and not pipe.keeps_errors:
+        parser = pipe.ingress_parsers[arrival.port]
+        if self.parse(blocks, parser, packet, values) and not pipe.keeps_errors:
             self.drop(NOT_PARSED)
             return
         self.enter("ingress")
@@ -308,11 +313,12 @@ class _Pass(Pass[_Departure]):
 
     def egress(self, departure: _Departure) -> None:
         port, size = departure.replica.port, len(departure.packet)
-        blocks = self.pipe(port).egress
+        pipe = self.pipe(port)
+        blocks = pipe.egress
         packet = TnaPacket(self.front(departure) + departure.packet, size, self.events)
         values = blocks.start()
         self.enter(f"egress parser, port {port}")
-        self.parse(blocks, "egress_parser", packet, values)
+        self.parse(blocks, pipe.egress_parsers[port], packet, values)
         self.enter("egress")
         blocks.run("egress", packet, values)
         self.enter("egress deparser")

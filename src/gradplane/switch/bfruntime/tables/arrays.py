@@ -14,12 +14,17 @@ from gradplane.switch.bfruntime.tables.control_table import (
     Flags,
     Scope,
     Undo,
-    nothing,
 )
 from gradplane.switch.bfruntime.tables.match_table import BYTES, PACKETS
+from gradplane.switch.bfruntime.tables.meter_adjustments import (
+    ATTRIBUTE,
+    set_adjustment,
+    show_adjustment,
+)
 from gradplane.switch.bfruntime.tables.meter_rates import meter_config, meter_values
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.runtime.arrays import Counter, Register
+from gradplane.switch.runtime.byte_adjustments import ByteAdjustment
 from gradplane.switch.runtime.meters import Meter
 
 
@@ -102,11 +107,14 @@ def sum_of_counts(found: Sequence[Data]) -> Data:
 
 
 class MeterTable(ArrayTable):
-    """Meters; `clock`, in ns, starts their buckets."""
+    """Meters; `clock`, in ns, starts their buckets. adjustment: of the bytes that they measure."""
 
-    def __init__(self, schema: TableSchema, meter: Meter, clock: Any) -> None:
+    def __init__(
+        self, schema: TableSchema, meter: Meter, clock: Any, adjustment: ByteAdjustment
+    ) -> None:
         super().__init__(schema)
         self.meter = meter
+        self._adjustment = adjustment
         self._clock = clock
 
     def write(self, scope: Scope, index: int, data: Data) -> Undo:
@@ -125,17 +133,17 @@ class MeterTable(ArrayTable):
         return lambda: cell.restore(old)
 
     def attribute(self, name: str, message: Any) -> None:
-        if name != "byte_count_adj":
+        if name != ATTRIBUTE:
             super().attribute(name, message)
-        message.byte_count_adj.byte_count_adjust = 0
+        show_adjustment(self._adjustment, message)
 
     def set_attribute(self, name: str, message: Any) -> Undo:
-        if name != "byte_count_adj" or message.byte_count_adj.byte_count_adjust:
-            what = f"it has no attribute {name}"
-            if name == "byte_count_adj":
-                what = "the adjustment is the program's: adjust_byte_count of execute()"
-            raise self.refused(what)
-        return nothing
+        if name != ATTRIBUTE:
+            return super().set_attribute(name, message)
+        try:
+            return set_adjustment(self._adjustment, message)
+        except ValueError as error:
+            raise self.invalid(str(error)) from error
 
 
 class RegisterTable(ArrayTable):

@@ -30,7 +30,7 @@ class DeviceTable(ControlTable):
             if port < _FRONT_PORTS or port in facts.recirculation
         ]
         front = [port for port in outer if port not in inner and port != facts.cpu_port]
-        self._values: dict[str, Any] = {
+        self._first: dict[str, Any] = {
             "sku": facts.sku, "num_pipes": facts.pipes, "num_stages": facts.stages,
             "num_max_ports": facts.ports, "num_front_ports": len(front),
             "pcie_cpu_port": facts.cpu_port, "eth_cpu_port_list": [facts.cpu_port],
@@ -39,6 +39,7 @@ class DeviceTable(ControlTable):
             "lrt_dr_timeout_usec": 0, "flow_learn_timeout_usec": 500, "inactive_node_delete": False,
             "selector_member_order": False,
         }  # fmt: skip
+        self._values = self._first
 
     def set_default(self, scope: Scope, data: Data) -> Undo:
         old = self._values
@@ -48,6 +49,12 @@ class DeviceTable(ControlTable):
             self._values = old
 
         return undo
+
+    def reset_default(self, scope: Scope) -> Undo:
+        return self.set_default(scope, Data(None, self._first))
+
+    def clear(self, scope: Scope) -> Undo:
+        return self.reset_default(scope)
 
     def default(self, scope: Scope) -> Data | None:
         return Data(None, dict(self._values))

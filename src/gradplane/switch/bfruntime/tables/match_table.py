@@ -21,10 +21,16 @@ from gradplane.switch.bfruntime.tables.control_table import (
 )
 from gradplane.switch.bfruntime.tables.filter_fields import FIELDS
 from gradplane.switch.bfruntime.tables.key_masks import KeyMasks
+from gradplane.switch.bfruntime.tables.meter_adjustments import (
+    ATTRIBUTE,
+    set_adjustment,
+    show_adjustment,
+)
 from gradplane.switch.bfruntime.tables.meter_rates import meter_config, meter_values
 from gradplane.switch.ir.types import Bits
 from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.runtime.arrays import Register
+from gradplane.switch.runtime.byte_adjustments import ByteAdjustment
 from gradplane.switch.runtime.entries import (
     ActionData,
     Count,
@@ -64,7 +70,8 @@ class IdleMode:
 
 class MatchActionTable(ControlTable):
     """A table of the program. action_numbers: the position of each action, by its id. masks: those
-    of its keys that have one, by the field's name, in each pipe."""
+    of its keys that have one, by the field's name, in each pipe. adjustment: of the bytes that its
+    meter measures."""
 
     def __init__(
         self,
@@ -72,6 +79,7 @@ class MatchActionTable(ControlTable):
         table: MatchTable,
         action_numbers: Mapping[int, int],
         masks: Mapping[str, Sequence[Register]],
+        adjustment: ByteAdjustment | None = None,
     ) -> None:
         super().__init__(schema)
         self.table = table
@@ -80,7 +88,7 @@ class MatchActionTable(ControlTable):
                        if id in schema.action_by_id}  # fmt: skip
         self.idle = IdleMode()
         self._masks = KeyMasks(schema, masks)
-        self._adjusted = 0
+        self._adjustment = adjustment
         self._seen: dict[int, int] = {}  # by handle: the last hit before UpdateHitState
         self._states: dict[int, str] = {}
         register = table.table.register
@@ -275,8 +283,9 @@ class MatchActionTable(ControlTable):
             idle.max_ttl, idle.min_ttl = self.idle.most, self.idle.least
         elif name == "dyn_key_mask":
             self._masks.show(message.dyn_key_mask)
-        elif name == "byte_count_adj" and "MeterByteCountAdjust" in self.schema.attributes:
-            message.byte_count_adj.byte_count_adjust = self._adjusted
+        elif name == ATTRIBUTE and "MeterByteCountAdjust" in self.schema.attributes:
+            assert self._adjustment is not None, self.schema.name
+            show_adjustment(self._adjustment, message)
         else:
             super().attribute(name, message)
 
@@ -296,12 +305,12 @@ class MatchActionTable(ControlTable):
             if len(self.table):
                 raise self.refused("its key masks can change while it has no entries: clear it")
             return self._masks.set(message.dyn_key_mask)
-        if name == "byte_count_adj" and "MeterByteCountAdjust" in self.schema.attributes:
-            if message.byte_count_adj.byte_count_adjust:
-                raise self.refused(
-                    "its meter's adjustment is the program's: adjust_byte_count of execute()"
-                )
-            return nothing
+        if name == ATTRIBUTE and "MeterByteCountAdjust" in self.schema.attributes:
+            assert self._adjustment is not None, self.schema.name
+            try:
+                return set_adjustment(self._adjustment, message)
+            except ValueError as error:
+                raise self.invalid(str(error)) from error
         return super().set_attribute(name, message)
 
     # -- parts ----------------------------------------------------------------------------------

@@ -56,6 +56,15 @@ class ApplicationTable(ControlTable):
     def reset(self, scope: Scope, key: Key) -> Undo:
         return self.delete(scope, key)
 
+    def clear(self, scope: Scope) -> Undo:
+        there = self.generator.applications
+        old = {place: there.pop(place) for place in list(there) if place[0] in scope.pipes}
+
+        def undo() -> None:
+            there.update(old)
+
+        return undo
+
     def find(self, scope: Scope, key: Key) -> tuple[Key, Data]:
         number = self._number(key)
         found = self.generator.applications.get((scope.pipes[0], number))
@@ -125,6 +134,15 @@ class GeneratorPortTable(ControlTable):
 
         return undo
 
+    def clear(self, scope: Scope) -> Undo:
+        old = dict(self.generator.ports)
+        self.generator.ports.clear()
+
+        def undo() -> None:
+            self.generator.ports.update(old)
+
+        return undo
+
     def find(self, scope: Scope, key: Key) -> tuple[Key, Data]:
         port = self.number(key, "dev_port")
         if port not in self.generator.ports:
@@ -163,6 +181,18 @@ class PacketBufferTable(ControlTable):
         def undo() -> None:
             for buffer, former in zip(buffers, old, strict=True):
                 buffer[start:end] = former
+
+        return undo
+
+    def clear(self, scope: Scope) -> Undo:
+        buffers = [self.generator.buffer(pipe) for pipe in scope.pipes]
+        old = [bytes(buffer) for buffer in buffers]
+        for buffer in buffers:
+            buffer[:] = bytes(len(buffer))
+
+        def undo() -> None:
+            for buffer, former in zip(buffers, old, strict=True):
+                buffer[:] = former
 
         return undo
 

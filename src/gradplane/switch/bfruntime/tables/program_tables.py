@@ -30,6 +30,7 @@ from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import bit_width
 from gradplane.switch.p4runtime.catalog import ListedActions
 from gradplane.switch.runtime.arrays import Register
+from gradplane.switch.runtime.byte_adjustments import ByteAdjustment
 from gradplane.switch.runtime.pipe_scopes import Resources
 from gradplane.switch.runtime.state import State
 
@@ -83,7 +84,11 @@ class _Builder:
         for number, info in self.catalog.tables.items():
             known = self.known[number]
             masks = self._masks(known, info.table)
-            make = partial(_match_table, known, info.name, _numbers(info.actions), masks)
+            meter = info.table.meter
+            adjustment = None if meter is None else self.state.byte_adjustments[meter.name]
+            make = partial(
+                _match_table, known, info.name, _numbers(info.actions), masks, adjustment
+            )
             yield ScopedTable(known, self.state.scopes, info.name, make)
 
     def _profiles(self) -> Iterator[ControlTable]:
@@ -109,7 +114,8 @@ class _Builder:
             make = partial(_counter, self.known[number], extern.name)
             yield ScopedTable(self.known[number], scopes, extern.name, make, sum_of_counts)
         for number, extern in catalog.meters.items():
-            make = partial(_meter, self.known[number], extern.name, clock)
+            adjustment = self.state.byte_adjustments[extern.name]
+            make = partial(_meter, self.known[number], extern.name, clock, adjustment)
             yield ScopedTable(self.known[number], scopes, extern.name, make, _first)
         for kind in ("lpf", "wred"):
             named = (e for e in catalog.program.externs if e.kind == kind)
@@ -133,9 +139,9 @@ class _Builder:
 
 def _match_table(
     known: TableSchema, name: str, actions: dict[int, int], masks: dict[str, list[Register]],
-    own: Resources,
+    adjustment: ByteAdjustment | None, own: Resources,
 ) -> ControlTable:  # fmt: skip
-    return MatchActionTable(known, own.tables[name], actions, masks)
+    return MatchActionTable(known, own.tables[name], actions, masks, adjustment)
 
 
 def _members(
@@ -152,8 +158,11 @@ def _counter(known: TableSchema, name: str, own: Resources) -> ControlTable:
     return CounterTable(known, own.counters[name])
 
 
-def _meter(known: TableSchema, name: str, clock: Callable[[], int], own: Resources) -> ControlTable:
-    return MeterTable(known, own.meters[name], clock)
+def _meter(
+    known: TableSchema, name: str, clock: Callable[[], int], adjustment: ByteAdjustment,
+    own: Resources,
+) -> ControlTable:  # fmt: skip
+    return MeterTable(known, own.meters[name], clock, adjustment)
 
 
 def _filter(

@@ -47,7 +47,8 @@ extern Checksum {
 extern ParserCounter {
     ParserCounter();
     void set<T>(in T value);
-    // ((field rotated right) & (2^(mask + 1) - 1)) + add; field is at most max.
+    // ((field rotated right) & mask) + add; field is at most max. On Tofino 1 the mask is given as
+    // the number of its highest bit.
 #if __TARGET_TOFINO__ == 2
     void set<T>(in T field, in bit<8> max, in bit<8> rotate, in bit<8> mask, in bit<8> add);
     void push<T>(in T value, @optional bool update_with_top);

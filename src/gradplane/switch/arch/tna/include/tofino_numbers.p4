@@ -5,7 +5,16 @@
 
 #include <core.p4>
 
+// The compiler and its version, as p4c's back end for the chip defines them.
+#ifndef __p4c__
+#define __p4c__ 1
+#define __p4c_major__ 9
+#define __p4c_minor__ 13
+#define __p4c_patchlevel__ 4
+#define __p4c_version__ "9.13.4"
+#endif
 #define PACK_VERSION(a, b, c) (((a) << 24) + ((b) << 12) + (c))
+#define COMPILER_VERSION PACK_VERSION(__p4c_major__, __p4c_minor__, __p4c_patchlevel__)
 
 #define PORT_ID_WIDTH 9
 #define MULTICAST_GROUP_ID_WIDTH 16
@@ -15,6 +24,9 @@
 #define RESUBMIT_TYPE_WIDTH 3
 #define DIGEST_TYPE_WIDTH 3
 #if __TARGET_TOFINO__ == 2
+#ifndef __TOFINO2_VARIANT__
+#define __TOFINO2_VARIANT__ 1
+#endif
 #define QUEUE_ID_WIDTH 7
 #define MIRROR_TYPE_WIDTH 4
 #define MIRROR_ID_WIDTH 8

@@ -134,9 +134,21 @@ DIRECT_REGISTER_ACTION_OF(DirectRegisterAction3, U1 AND U2 AND U3, out U2 rv2 AN
 DIRECT_REGISTER_ACTION_OF(DirectRegisterAction4, U1 AND U2 AND U3 AND U4,
                           out U2 rv2 AND out U3 rv3 AND out U4 rv4,
                           out U1 rv1 AND out U2 rv2 AND out U3 rv3 AND out U4 rv4)
-#undef AND
 
 // Like RegisterAction, on a cell of 128 bits; postmod is added to the result.
+#define MINMAX_HELPERS(U_OR_NOTHING, POSTMOD) \
+    U address U_OR_NOTHING (@optional bit<1> subword); \
+    U predicate U_OR_NOTHING (@optional in bool cmp0, @optional in bool cmp1, \
+                              @optional in bool cmp2, @optional in bool cmp3); \
+    bit<8> min8(in bit<128> val, in bit<16> mask, @optional out bit<4> index, \
+                @optional in POSTMOD postmod); \
+    bit<8> max8(in bit<128> val, in bit<16> mask, @optional out bit<4> index, \
+                @optional in POSTMOD postmod); \
+    bit<16> min16(in bit<128> val, in bit<8> mask, @optional out bit<3> index, \
+                  @optional in POSTMOD postmod); \
+    bit<16> max16(in bit<128> val, in bit<8> mask, @optional out bit<3> index, \
+                  @optional in POSTMOD postmod);
+
 @noWarn("unused")
 extern MinMaxAction<T, I, U> {
     MinMaxAction(Register<T, _> reg);
@@ -144,18 +156,25 @@ extern MinMaxAction<T, I, U> {
     @synchronous(execute)
     abstract void apply(inout bit<128> value, @optional out U rv1, @optional out U rv2,
                         @optional out U rv3, @optional out U rv4);
-    U address(@optional bit<1> subword);
-    U predicate(@optional in bool cmp0, @optional in bool cmp1, @optional in bool cmp2,
-                @optional in bool cmp3);
-    bit<8> min8(in bit<128> val, in bit<16> mask, @optional out bit<4> index,
-                @optional in int<8> postmod);
-    bit<8> max8(in bit<128> val, in bit<16> mask, @optional out bit<4> index,
-                @optional in int<8> postmod);
-    bit<16> min16(in bit<128> val, in bit<8> mask, @optional out bit<3> index,
-                  @optional in int<8> postmod);
-    bit<16> max16(in bit<128> val, in bit<8> mask, @optional out bit<3> index,
-                  @optional in int<8> postmod);
+    MINMAX_HELPERS(, int<8>)
 }
+
+#define MINMAX_ACTION_OF(NAME, TYPES, OUTS, RESULTS) \
+extern NAME<T, I, TYPES> { \
+    NAME(Register<T, _> reg); \
+    U1 execute(@optional in I index, OUTS); \
+    @synchronous(execute) \
+    abstract void apply(inout bit<128> value, RESULTS); \
+    MINMAX_HELPERS(<U>, int<9>) \
+}
+
+MINMAX_ACTION_OF(MinMaxAction2, U1 AND U2, out U2 rv2, out U1 rv1 AND out U2 rv2)
+MINMAX_ACTION_OF(MinMaxAction3, U1 AND U2 AND U3, out U2 rv2 AND out U3 rv3,
+                 out U1 rv1 AND out U2 rv2 AND out U3 rv3)
+MINMAX_ACTION_OF(MinMaxAction4, U1 AND U2 AND U3 AND U4,
+                 out U2 rv2 AND out U3 rv3 AND out U4 rv4,
+                 out U1 rv1 AND out U2 rv2 AND out U3 rv3 AND out U4 rv4)
+#undef AND
 
 #else
 
