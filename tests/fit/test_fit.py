@@ -11,6 +11,7 @@ from gradplane.fit.analysis import FitReport, PipelineFit, fit
 from gradplane.fit.chip_resources import CHIPS, STAGE
 from gradplane.fit.dependencies import ACTION, ANTI, MATCH, SUCCESSOR
 from gradplane.fit.page import page
+from gradplane.fit.placement import used
 from gradplane.fit.report_text import report_json, report_text
 from gradplane.switch.compiler import compile_program
 from gradplane.switch.source import CompileError
@@ -92,6 +93,33 @@ def test_an_action_may_write_what_a_variable_was_read_from() -> None:
         action turn() { hdr.ip.dst = hdr.ip.src; hdr.ip.src = old; }"""
     found = report(declarations, "hdr.ip.tos = 1; old = hdr.ip.dst; turn();")
     assert found.fits, found.pipelines[0].overruns
+
+
+ALPM = """
+    Alpm(number_partitions = 4096, subtrees_per_partition = 2) algorithm;
+    action send(PortId_t port) {{ tm.ucast_egress_port = port; }}
+    table prefixes {{
+        key = {{ hdr.ip.id : exact; hdr.ip.dst : lpm; }}
+        actions = {{ send; NoAction; }}
+        default_action = NoAction();
+        size = 131072;
+        {algorithm}
+    }}"""
+
+
+@pytest.mark.parametrize("name", ["implementation", "alpm"])
+def test_prefixes_in_sram_are_divided_into_partitions(name: str) -> None:
+    """A table in TCAM finds the partition; the entries of one are compared in SRAM at once."""
+    found = report(ALPM.format(algorithm=f"{name} = algorithm;"), "prefixes.apply();")
+    assert found.fits
+    finder, prefixes = found.pipelines[0].tables
+    assert finder.name == "Ingress.prefixes (partitions)"
+    assert kinds(found)[(finder.name[8:], prefixes.name[8:])] == MATCH
+    sums = used(found.pipelines[0].placement.stages)
+    # 8192 entries of six bytes, whose data fill a block; 32 a partition, each in 4096 rows.
+    assert (sums["tcam"], sums["sram"]) == (16, 32 * 4 + 1)
+    plain = report(ALPM.format(algorithm=""), "prefixes.apply();")
+    assert used(plain.pipelines[0].placement.stages)["tcam"] == 256
 
 
 def test_a_chain_names_its_fields_and_the_line_beyond_the_last_stage() -> None:

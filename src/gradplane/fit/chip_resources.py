@@ -18,6 +18,8 @@ OVERHEAD_BITS = 64
 pointers."""
 GROUPS_PER_RAM = 5
 """The entries that a row of one SRAM can hold."""
+PARTITION_COLUMNS = 5
+"""The blocks side by side that a logical table has for a ternary table in SRAM."""
 IMMEDIATE_BITS = 32
 """The action data that can stand beside the key."""
 HASH_INDEX_BITS = 10

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 
 from gradplane.fit.conditions import compared
 from gradplane.fit.copies import copies_in
-from gradplane.fit.operations import Operation, Run, Use, count_reads
-from gradplane.fit.places import Place, reads
+from gradplane.fit.operations import Operation, Run, Use, Value, count_reads
+from gradplane.fit.partitions import Partitions, finder, index_variable, partitions_of
+from gradplane.fit.places import Place, leaves, reads
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.statement_walk import nested
 from gradplane.switch.ir.types import bit_width
@@ -47,7 +48,7 @@ class LogicalTable:
     arms: the branches that it is in. deciders: tables whose outcome decides whether it runs.
     shares: a gateway that needs no logical table of its own, since a table that it decides about
     has one. decided: it only acts, and a gateway of its own runs it. problem: why the chip cannot
-    decide so.
+    decide so. partitions: how a ternary table in SRAM is divided.
     """
 
     kind: str
@@ -65,6 +66,7 @@ class LogicalTable:
     shares: bool = False
     decided: bool = False
     problem: str = ""
+    partitions: Partitions | None = None
 
     @property
     def operations(self) -> list[Operation]:
@@ -212,14 +214,39 @@ class _Walk:
         self._computed.clear()
         key = tuple(dict.fromkeys(p for k in table.keys for p in map(self.resolve, reads(k.expr))))
         actions = [self._action(a.action) for a in table.actions]
+        partitions = partitions_of(table)
+        if partitions is not None and partitions.finding:
+            key = (self._finder(table, partitions, key, arms, deciders), *key)
         made = LogicalTable(
             MATCH if table.keys else ACTION, table.name, table.span, self.gress, len(self.tables),
-            table, key, (), 1, actions, arms, deciders,
+            table, key, (), 1, actions, arms, deciders, partitions=partitions,
         )  # fmt: skip
         self.tables.append(made)
         for outcome in (stmt.hit, stmt.action_run):
             if isinstance(outcome, ir.Var):
                 self._outcomes[outcome] = made
+
+    def _finder(
+        self,
+        table: ir.Table,
+        partitions: Partitions,
+        key: tuple[Place, ...],
+        arms: tuple[Arm, ...],
+        deciders: tuple[LogicalTable, ...],
+    ) -> Place:
+        """Add the table that finds a partition; return where it puts the number."""
+        number, param = index_variable(table, partitions), index_variable(table, partitions)
+        (index,) = leaves(number)
+        operation = Operation([index], Value(tuple(leaves(param)), sources=1), table.span)
+        action = TableAction("find", ((param, partitions.index_bits),), [operation], table.span)
+        finding = finder(table, partitions)
+        self.tables.append(
+            LogicalTable(
+                MATCH, finding.name, table.span, self.gress, len(self.tables), finding, key, (), 1,
+                [action], arms, deciders,
+            )
+        )  # fmt: skip
+        return index
 
     def _action(self, action: ir.Action) -> TableAction:
         run = Run(self.everywhere, count_reads(action.body), frozenset(action.params), self.resolve)

@@ -9,18 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from gradplane.fit.chip_resources import STAGE, TCAM_ROWS, ChipResources
+from gradplane.fit.chip_resources import STAGE, ChipResources
 from gradplane.fit.dependencies import Dependency
 from gradplane.fit.logical_tables import LogicalTable
 from gradplane.fit.table_resources import (
     Demand,
     demand,
-    exact_format,
-    is_ternary,
     shared,
     shared_memory,
     size_of,
     splittable,
+    step_of,
 )
 from gradplane.switch.ir import nodes as ir
 
@@ -254,7 +253,7 @@ def _fitting(group: _Group, stage: Stage) -> int:
     """Return how many of a table's entries the rest of a stage has room for."""
     table = group.tables[0]
     low, high = 0, group.left
-    step = TCAM_ROWS if is_ternary(table.table) else exact_format(table, group.left).per_row * 1024
+    step = step_of(table, group.left)
     low_units, high_units = 0, high // step
     while low_units < high_units:
         middle = (low_units + high_units + 1) // 2

@@ -43,7 +43,7 @@ def _pipeline(
     yield ""
     yield from _wrap(phv_text(found))
     for parser in found.parsers:
-        yield f"{parser.gress} parser: {_count(parser.states, 'state')}, {_of_rows(parser, chip)}"
+        yield parser_text(parser, chip)
     yield from _wrap(passes_text(found))
     for gress, chain in _chains(found):
         if chain:
@@ -81,12 +81,10 @@ def _row(totals: Mapping[str, int]) -> str:
     return "".join(str(totals[name] or ".").rjust(CELL) for name in STAGE)
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
-
-
-def _of_rows(parser: ParserDemand, chip: ChipResources) -> str:
-    return f"{parser.rows} of {chip.parser_rows} TCAM rows"
+def parser_text(parser: ParserDemand, chip: ChipResources) -> str:
+    """Return the states and rows that a parser takes."""
+    states = f"{parser.states} state{'' if parser.states == 1 else 's'}"
+    return f"{parser.gress} parser: {states}, {parser.rows} of {chip.parser_rows} TCAM rows"
 
 
 def phv_text(found: PipelineFit) -> str:

@@ -20,6 +20,7 @@ from gradplane.fit.chip_resources import (
     HASH_SELECT_BITS,
     IMMEDIATE_BITS,
     OVERHEAD_BITS,
+    PARTITION_COLUMNS,
     RAM_BITS,
     RAM_ROWS,
     STAGE,
@@ -28,6 +29,7 @@ from gradplane.fit.chip_resources import (
 )
 from gradplane.fit.logical_tables import ACTION, GATEWAY, LogicalTable
 from gradplane.fit.operations import Use
+from gradplane.fit.partitions import Partitions, entry_key_bits
 from gradplane.fit.places import Place, byte_count
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import bit_width
@@ -125,6 +127,8 @@ def demand(table: LogicalTable, entries: int) -> Demand:
     found = Demand(Counter(tables=1))
     if table.kind == ACTION:
         found.amounts["gateways"] += not table.decided
+    elif table.partitions is not None:
+        _partitioned(table, table.partitions, entries, found)
     elif is_ternary(table.table):
         _ternary(table, entries, found)
     else:
@@ -145,6 +149,15 @@ def is_ternary(table: ir.Table | None) -> bool:
 
 def _algorithmic(annotation: object) -> bool:
     return getattr(annotation, "name", "") in ("atcam_partition_index", "alpm")
+
+
+def step_of(table: LogicalTable, entries: int) -> int:
+    """Return how many entries a part of a table in a stage is a multiple of."""
+    if table.partitions is not None:
+        return table.partitions.count * _partition_format(table)[1]
+    if is_ternary(table.table):
+        return TCAM_ROWS
+    return exact_format(table, entries).per_row * RAM_ROWS
 
 
 def _gateway(table: LogicalTable) -> Demand:
@@ -220,6 +233,28 @@ def _ways(bits: int, entries: int, per_row: int) -> tuple[int, ...]:
         ways.append(largest)
         depth -= largest
     return tuple(ways)
+
+
+def _partitioned(table: LogicalTable, partitions: Partitions, entries: int, found: Demand) -> None:
+    """Add what a ternary table in SRAM takes: the blocks of a partition are in few rows, and
+    those of a row are a logical table of their own."""
+    wide, per_row = _partition_format(table)
+    columns = ceil(ceil(entries / partitions.count) / per_row)
+    depth = ceil(partitions.count / RAM_ROWS)
+    found.exact |= set(table.key)
+    found.amounts["tables"] += ceil(columns / PARTITION_COLUMNS) - 1
+    found.amounts["sram"] += columns * wide * depth
+    found.amounts["sram"] += _action_blocks(table, entries, IMMEDIATE_BITS)
+    found.amounts["hash_bits"] += HASH_INDEX_BITS + ceil(log2(depth))
+    found.amounts["hash_groups"] += 1
+
+
+def _partition_format(table: LogicalTable) -> tuple[int, int]:
+    """Return the blocks beside each other for a row of a partition, and the entries of a row."""
+    assert table.table is not None
+    entry = entry_key_bits(table.table) + _VERSION_BITS + _overhead(table, IMMEDIATE_BITS)
+    wide = max(1, ceil(entry / RAM_BITS))
+    return wide, max(1, min(GROUPS_PER_RAM, RAM_BITS * wide // entry))
 
 
 def _ternary(table: LogicalTable, entries: int, found: Demand) -> None:

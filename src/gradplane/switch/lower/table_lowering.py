@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gradplane.switch.lower.instances import Instances
 
 PROPERTIES = (
-    "counters", "default_action", "filters", "idle_timeout", "implementation",
+    "alpm", "counters", "default_action", "filters", "idle_timeout", "implementation",
     "largest_priority_wins", "meters", "priority_delta", "psa_direct_counter", "psa_direct_meter",
     "psa_empty_group_action", "psa_idle_timeout", "psa_implementation", "registers", "size",
     "support_timeout",
@@ -33,7 +33,7 @@ EXACT_ALIASES = {"atcam_partition_index": "exact", "dleft_hash": "exact"}
 """Match kinds of TNA, and their meaning."""
 
 IMPLEMENTATION = ("implementation", "psa_implementation")
-TABLE_ALGORITHM = "table_algorithm"  # how a chip stores a table; its meaning is the same
+TABLE_ALGORITHM = "table_algorithm"
 IDLE_TIMEOUT = "PSA_IdleTimeout_t"
 IDLE_EXTERN = "idle_timeout"  # the kind of an extern that turns the timeout on
 
@@ -257,9 +257,13 @@ class TableLowering:
                 table.support_timeout = self._flag(p)
             case name if name in IMPLEMENTATION:
                 made = self._extern(p)
-                if made is None or made.kind != TABLE_ALGORITHM:
+                if made is not None and made.kind == TABLE_ALGORITHM:
+                    table.algorithm = made
+                else:
                     kinds = ("action_profile", "action_selector")
                     table.implementation = self._instance(p, *kinds, made=made)
+            case "alpm" if (made := self._extern(p)) and made.kind == TABLE_ALGORITHM:
+                table.algorithm = made
             case "counters" | "psa_direct_counter":
                 table.counter = self._direct(p, "direct_counter")
             case "meters" | "psa_direct_meter":
