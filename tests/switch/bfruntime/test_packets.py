@@ -83,6 +83,18 @@ def test_packets_come_back_by_a_port_in_loopback_mode(served: Served) -> None:
     assert device.process(1, frame()) == [(130, frame())]
 
 
+def test_packets_come_back_by_a_port_of_the_packet_generator(served: Served) -> None:
+    device, client = served
+    client.set_default("macs", "Ingress.send", port=448)
+    place = {"dev_port": 448}
+    (entry,) = client.read("tf1.pktgen.port_cfg", place)
+    assert not entry["recirculation_enable"]  # nothing was set, and yet it can be read
+    client.add("tf1.pktgen.port_cfg", place, recirculation_enable=True)
+    assert device.process(1, frame()) == []
+    client.write(("DELETE", client.entry("tf1.pktgen.port_cfg", place)))
+    assert device.process(1, frame()) == [(448, frame())]
+
+
 def test_groups_of_nodes(served: Served) -> None:
     device, client = served
     for node, rid, ports in ((1, 10, [1, 2]), (2, 20, [3]), (3, 30, [4])):

@@ -67,7 +67,7 @@ class FixedTables:
             text = fixed_schema.GENERATOR_TF2 if second else fixed_schema.GENERATOR_TF1
             ports, applications, buffers = fixed_schema.parse_tables(text)
             self.generator = PacketGenerator(self._facts.pipe_bits, second)
-            yield GeneratorPortTable(ports, self.generator)
+            yield GeneratorPortTable(ports, self.generator, self._state.links)
             yield ApplicationTable(applications, self.generator, self._state.clock)
             yield PacketBufferTable(buffers, self.generator)
 

@@ -16,6 +16,8 @@ from gradplane.switch.bfruntime.packet_generator import (
 )
 from gradplane.switch.bfruntime.schema import TableSchema
 from gradplane.switch.bfruntime.tables.control_table import ControlTable, Flags, Scope, Undo
+from gradplane.switch.runtime.egress_queues import QUEUES
+from gradplane.switch.runtime.links import Links
 
 COUNTERS = ("batch_counter", "pkt_counter", "trigger_counter")
 
@@ -101,11 +103,15 @@ class ApplicationTable(ControlTable):
 
 
 class GeneratorPortTable(ControlTable):
-    """The ports that a pipe's generator may use: one of them must be enabled."""
+    """The ports that a pipe's generator may use: one of them must be enabled. With
+    `recirculation_enable`, what leaves by a port comes back by it.
 
-    def __init__(self, schema: TableSchema, generator: PacketGenerator) -> None:
+    As with the chip's driver, a port for which nothing was set can be read."""
+
+    def __init__(self, schema: TableSchema, generator: PacketGenerator, links: Links) -> None:
         super().__init__(schema)
         self.generator = generator
+        self.links = links
 
     def add(self, scope: Scope, key: Key, data: Data) -> Undo:
         return self.modify(scope, key, data, Flags())
@@ -113,42 +119,32 @@ class GeneratorPortTable(ControlTable):
     def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> Undo:
         port = self.number(key, "dev_port")
         old = self.generator.ports.get(port)
-        self.generator.ports[port] = {**(old or {}), **data.values}
-
-        def undo() -> None:
-            del self.generator.ports[port]
-            if old is not None:
-                self.generator.ports[port] = old
-
-        return undo
+        self._set(port, {**(old or {}), **data.values})
+        return lambda: self._set(port, old)
 
     def delete(self, scope: Scope, key: Key) -> Undo:
         port = self.number(key, "dev_port")
-        old = self.generator.ports.pop(port, None)
+        old = self.generator.ports.get(port)
         if old is None:
             raise self.missing(f"port {port} has no entry")
-
-        def undo() -> None:
-            assert old is not None
-            self.generator.ports[port] = old
-
-        return undo
+        self._set(port, None)
+        return lambda: self._set(port, old)
 
     def clear(self, scope: Scope) -> Undo:
         old = dict(self.generator.ports)
-        self.generator.ports.clear()
+        for port in old:
+            self._set(port, None)
 
         def undo() -> None:
-            self.generator.ports.update(old)
+            for port, values in old.items():
+                self._set(port, values)
 
         return undo
 
     def find(self, scope: Scope, key: Key) -> tuple[Key, Data]:
         port = self.number(key, "dev_port")
-        if port not in self.generator.ports:
-            raise self.missing(f"port {port} has no entry")
         zeros = {f.name: False for f in self.schema.data}
-        return key, Data(None, {**zeros, **self.generator.ports[port]})
+        return key, Data(None, {**zeros, **self.generator.ports.get(port, {})})
 
     def entries(self, scope: Scope) -> Iterator[tuple[Key, Data]]:
         for port in sorted(self.generator.ports):
@@ -156,6 +152,12 @@ class GeneratorPortTable(ControlTable):
 
     def usage(self, scope: Scope) -> int:
         return len(self.generator.ports)
+
+    def _set(self, port: int, values: dict[str, Any] | None) -> None:
+        self.generator.ports.pop(port, None)
+        if values is not None:
+            self.generator.ports[port] = values
+        self.links.loopback[port % QUEUES] = bool(values and values.get("recirculation_enable"))
 
 
 class PacketBufferTable(ControlTable):
