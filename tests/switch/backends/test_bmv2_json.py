@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from finsy.proto import p4i
 from google.protobuf import text_format
+from v1programs import source
 
 from gradplane.experiment import p4_programs
 from gradplane.switch.source import CompileError
@@ -210,6 +211,14 @@ def test_what_bmv2_cannot_do_is_refused_with_its_place(name: str) -> None:
         compiled(STF / "features" / f"{name}.p4")
     (diagnostic,) = error.value.diagnostics
     assert diagnostic.span.line and "BMv2" in diagnostic.message
+
+
+def test_externs_of_the_users_are_refused_by_name(tmp_path: Path) -> None:
+    program = tmp_path / "own.p4"
+    action = "extern void seen(in bit<8> x); action see() { seen(1); }"
+    program.write_text(source(types=action, ingress="see();"))
+    with pytest.raises(CompileError, match="error: BMv2 has no extern seen"):
+        compiled(program)
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)

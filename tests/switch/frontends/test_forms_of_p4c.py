@@ -159,3 +159,38 @@ def test_a_table_with_entries_has_the_size_of_its_p4info() -> None:
         table["max_size"] = len(table.get("entries", ()))
     program = read_program(json.dumps(found), "program.json", info)
     assert [t.size for t in program.tables] == [t.size for t in info.tables]
+
+
+@pytest.mark.parametrize("engine", ["interpreter", "jit"])
+def test_errors_counted_from_one(engine: str) -> None:
+    """As earlier p4c did; ONOS ships such JSON. Errors that it does not have come after them."""
+    copied = assign(field("h", "a"), field("standard_metadata", "parser_error"))
+    found = document([["a", 8, False]], [copied])
+    operations = found["parsers"][0]["parse_states"][0]["parser_ops"]
+    operations.append({"op": "verify", "parameters": [op("!=", field("h", "a"), hexstr(9)),
+                                                      hexstr(3)]})  # fmt: skip
+    found["errors"] = [["NoError", 1], ["PacketTooShort", 2], ["Nine", 3]]
+    program = read(found)
+    verify(program)
+    assert program.errors[:5] == ["error_0", "NoError", "PacketTooShort", "Nine", "NoMatch"]
+    switch = Switch(program, engine=engine)
+    assert switch.process(0, b"\x07") == [(1, b"\x01")]
+    assert switch.process(0, b"\x09") == [(1, b"\x03")]
+    assert switch.process(0, b"") == [(1, b"")]
+
+
+def test_a_table_without_a_default_action_beside_one_with_no_action() -> None:
+    """A controller may use NoAction of the one, and not that which the other one lacks."""
+    table = {"id": 0, "key": [], "match_type": "exact", "type": "simple", "max_size": 16,
+             "with_counters": False, "support_timeout": False, "direct_meters": None,
+             "base_default_next": None}  # fmt: skip
+    found = document([["a", 8, False]], [])
+    found["actions"].append({"name": "NoAction", "id": 1, "runtime_data": [], "primitives": []})
+    first = {"name": "I.first", "action_ids": [1], "actions": ["NoAction"],
+             "next_tables": {"NoAction": "I.second"}}  # fmt: skip
+    second = {"name": "I.second", "id": 1, "action_ids": [0], "actions": ["act"],
+              "next_tables": {"act": None}}  # fmt: skip
+    found["pipelines"][0] |= {"init_table": "I.first", "action_calls": [],
+                              "tables": [table | first, table | second]}  # fmt: skip
+    info = build_p4info(read(found))
+    assert [action.preamble.name for action in info.actions] == ["NoAction", "act"]

@@ -173,10 +173,10 @@ def test_illegal_parsers() -> None:
     assert problem(program(start=state(cases=[]))) == "ig P, state start: 0 cases without a select"
 
 
-def test_core_errors_come_first() -> None:
+def test_core_errors_are_there() -> None:
     p = program()
     p.errors[1] = "Oops"
-    assert problem(p) == "program: error 1 must be PacketTooShort"
+    assert problem(p) == "program: there must be one error PacketTooShort"
 
 
 def test_every_node_has_text() -> None:

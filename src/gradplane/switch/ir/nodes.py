@@ -750,7 +750,7 @@ class Program:
     places, with the place of the action: they are inlined here, and a chip does them at once."""
 
     package: Package
-    errors: list[str]  # error code -> name; 0 is NoError
+    errors: list[str]  # error code -> name; NoError is 0 but in programs read from BMv2's JSON
     tables: list[Table]
     actions: list[Action]  # each control-plane action once, in source order
     externs: list[ExternInstance]

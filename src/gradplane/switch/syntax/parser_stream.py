@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 # These limits are far beyond ordinary programs. All stages, and the interpreter for each packet,
 # recurse to this depth and stay within Python's recursion limit, which a library must not change.
-MAX_DEPTH = 64  # nested brackets, blocks, signs and casts
+MAX_DEPTH = 100  # nested brackets, blocks, signs and casts
 MAX_CHAIN = 200  # operators, members or else-ifs in a row
 
 # Keywords that are only allowed at the top level: below it, a "}" is missing.

@@ -235,7 +235,10 @@ class V1Traffic(Traffic):
         self.start_pass(f)
         c, depart = f.word("first packet"), f.label()
         self._begin(f, c)
-        self.put(f, c, "parser_error", self.pipeline.run(f, "p", c, depart))
+        error = self.pipeline.run(f, "p", c, depart)
+        if none := self.unit.errors["NoError"]:
+            error = f.select(f.compare("eq", "i64", error, 0), "i64", none, error)
+        self.put(f, c, "parser_error", error)
         self.run(f, "vr", c, depart)
         self.put(f, c, "checksum_error", self.context.get(f, c, "checksum_error"))
         self.run(f, "ig", c, depart)

@@ -100,7 +100,7 @@ class _Pass(Pass[_Departure]):
         values = self.arrived(arrival)
         self.enter("parser")
         error = self.blocks.run("p", packet, values)
-        self.put(values, parser_error=error)
+        self.put(values, parser_error=error or self.errors.index("NoError"))
         if error:
             self.note(Rejected, self.errors[error])
         return values

@@ -174,6 +174,9 @@ class Primitives:
                 self._jump(self._end)
             case ir.CallExtern():
                 self._externs.call(self, s)
+            case ir.CallUserExtern():
+                owner = f"{s.instance.type}." if s.instance else ""
+                raise refuse(s.span, f"BMv2 has no extern {owner}{s.name}")
             case _:
                 raise refuse(s.span, f"BMv2's actions have no {type(s).__name__}")
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from finsy.proto import p4i
 
 from gradplane.switch.frontends.bmv2.checksums import checksum_control
-from gradplane.switch.frontends.bmv2.control_plane import ControlPlane
+from gradplane.switch.frontends.bmv2.control_plane import HIDDEN, ControlPlane
 from gradplane.switch.frontends.bmv2.externs import Externs
 from gradplane.switch.frontends.bmv2.items import Item, span_of
 from gradplane.switch.frontends.bmv2.layout import Layout, Scope
@@ -49,7 +51,7 @@ class Reader:
             blocks[block] = reader.control()
         blocks["ck"] = checksum_control(root, False, Scope(layout, "ck", 2), self._externs)
         blocks["dep"] = self._deparser()
-        actions = {a.name: a for r in pipelines for a in r.tables.actions}
+        actions = _by_name(a for r in pipelines for a in r.tables.actions)
         types, enums = self._plane.declared_types()
         return ir.Program(
             ir.Package(
@@ -87,20 +89,30 @@ class Reader:
         return ir.Control(item["name"].text, params, scope.locals, body, span_of(item))
 
     def _errors(self) -> list[str]:
-        """Return the errors' names by code. The codes of core.p4's are fixed."""
-        found = dict(enumerate(_CORE_ERRORS))
+        """Return the errors' names by code; earlier p4c counted from 1.
+
+        Those of core.p4 that the JSON does not have get the codes that BMv2 gives them.
+        """
+        found: dict[int, str] = {}
         for item in self._root.elements("errors"):
             name, code = item.parts(2)
-            known = name.text in _CORE_ERRORS
-            if found.get(code.number, name.text) != name.text or (
-                known and _CORE_ERRORS.index(name.text) != code.number
-            ):
-                text = f"error {name.text} has code {code.number}; core.p4's errors have"
-                raise item.refuse(f"{text} 0 to {len(_CORE_ERRORS) - 1}, in their order")
             if not 0 <= code.number < 1 << 16:
                 raise code.refuse("expected a code of 0 to 65535")
+            if code.number in found or name.text in found.values():
+                raise item.refuse("another error has this name or this code")
             found[code.number] = name.text
+        missing = (name for name in _CORE_ERRORS if name not in [*found.values()])
+        found |= dict(enumerate([*missing], start=max(found, default=-1) + 1))
         return [found.get(code, f"error_{code}") for code in range(max(found) + 1)]
+
+
+def _by_name(actions: Iterable[ir.Action]) -> dict[str, ir.Action]:
+    """Return one action of each name; one that controllers see before one that is hidden."""
+    found: dict[str, ir.Action] = {}
+    for action in actions:
+        if action.name not in found or HIDDEN in found[action.name].annotations:
+            found[action.name] = action
+    return found
 
 
 def _check_version(root: Item) -> None:
