@@ -253,14 +253,14 @@ def _verdict(line: Line, what: str) -> str:
     packet = f"{_PACKETS.get(line['type'], line['type'])}{where}"
     way = "to the network" if line["direction"] == "up" else "from the network"
     again = f", attempt {line['attempt'] + 1}" if line["attempt"] else ""
-    return f"{packet} {fate} on {line['link']}'s link, {way}{again}."
+    return f"{packet} was {fate} on {line['link']}'s link, {way}{again}."
 
 
 _PACKETS = {
     "norm": "Its norm",
     "norm result": "The common norm",
     "indices": "Its packet of indices",
-    "sums": "The sums",
+    "sums": "Its packet of sums",
     "straggler": "A straggler notice",
     "status": "A slot's status",
     "stream": "A packet of a stream",
