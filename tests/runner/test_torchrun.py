@@ -186,6 +186,35 @@ def test_exchanges_replay(experiment, reducing, tmp_path, settings):
     assert "worker 1: sums " in found.text()
 
 
+def test_programs_join_from_the_prompt(experiment, reducing, tmp_path):
+    """The hosts' shells have the two variables; what the programs exchange replays."""
+    out = tmp_path / "run"
+    program = f"{sys.executable} {reducing}"
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "gradplane",
+            "torchrun",
+            "--out",
+            str(out),
+            "--cli",
+            str(experiment),
+        ],
+        input=f"h1 {program} &\nh2 {program}\nexit\n",
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert json.loads((out / "torchrun.json").read_text())["reduces"] == 12
+    assert "programs from the prompt" in (out / "report.html").read_text()
+    assert replay_run.replay(out).equal
+    with pytest.raises(FolderError, match="its programs were started from the prompt"):
+        replay_run.replay(out, ["job.quorum=1"])
+
+
 def test_gradients_are_kept_up_to_a_limit(experiment, reducing, tmp_path):
     """And those of half precision take two bytes a value."""
     out = tmp_path / "run"

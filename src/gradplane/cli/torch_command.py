@@ -26,12 +26,18 @@ def torchrun(
             metavar="EXPERIMENT.toml", show_default=False, help="A file, or a shipped one's name"
         ),
     ],
-    script: Annotated[Path, typer.Argument(metavar="SCRIPT.py", show_default=False)],
+    script: Annotated[Path | None, typer.Argument(metavar="SCRIPT.py", show_default=False)] = None,
     out: Out = None,
     seed: Seed = None,
     settings: Settings = [],  # noqa: B006  (typer copies it)
+    cli: Annotated[
+        bool, typer.Option("--cli", help="No script: open Mininet's prompt on the network")
+    ] = False,
 ) -> None:
     """Run a torchrun script on the network, a rank a host; it gets the arguments after it."""
+    if cli == (script is not None):
+        text = "a script, or --cli for the prompt" if not cli else "--cli takes no script"
+        raise typer.BadParameter(text, param_hint="SCRIPT.py")
     from gradplane.cli import output_tables
     from gradplane.runner import torchrun as running
 

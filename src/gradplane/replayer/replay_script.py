@@ -98,6 +98,8 @@ def run_again(folder: Path, settings: Sequence[str], out: str | Path | None) -> 
         script, arguments = Path(values["script"]), values["arguments"]
     except (OSError, ValueError, KeyError) as error:
         raise FolderError(f"{path}: it does not say which script was run ({error})") from None
+    if not values["script"]:
+        raise FolderError(f"{folder}: its programs were started from the prompt: start them again")
     experiment = load_deployment(folder / EXPERIMENT, recorded=True).experiment
     verdicts = [line for log in exchanges.read(folder) for line in log.of("verdict")]
     changed = under_recorded_losses(experiment, verdicts, settings)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from gradplane import codecs
 from gradplane.experiment.document import inline
 from gradplane.records.run_data import RunData
 from gradplane.records.summary import queue_drops, rate, time_to_accuracy, undelivered
@@ -68,10 +69,20 @@ def _values(run: RunData, single: bool) -> Values:
     """Return the experiment's values. single: no run has several jobs, so that each run's job is
     found under `job`, as --set takes it, and its name does not matter."""
     values = run.experiment.values()
+    for job in values["job"]:
+        job |= {key: _complete(job[key]) for key in ("push", "pull") if key in job}
     if single:
         (job,) = values["job"]
         values["job"] = {key: value for key, value in job.items() if key != "name"}
     return values
+
+
+def _complete(codec: Any) -> Any:
+    """Return a codec's name and parameters with those that an experiment left to their defaults."""
+    try:
+        return codecs.get(**codec).config
+    except (codecs.CodecError, TypeError):  # a list by tensor, or one with a policy
+        return codec
 
 
 def _flat(values: Any, key: str = "") -> dict[str, str]:

@@ -79,6 +79,8 @@ def _lead(values: Values, experiment: Experiment) -> str:
     where = f"{job.size} ranks, aggregation {job.aggregation}, seed {experiment.seed}"
     if "script" not in values:
         return where
+    if not values["script"]:
+        return f"programs from the prompt, {values['seconds']:.1f} s, {where}"
     return f"{Path(values['script']).name}, {values['seconds']:.1f} s, {where}"
 
 

@@ -52,7 +52,7 @@ class Finished:
 
 def torchrun(
     experiment: str | Path | Experiment,
-    script: Path,
+    script: Path | None,
     arguments: Sequence[str] = (),
     *,
     out: str | Path | None = None,
@@ -62,8 +62,10 @@ def torchrun(
 ) -> Finished:
     """Run a script, with its arguments, on each host of an experiment's only job.
 
-    out, settings and seed: as in `run`. hook: one of PyTorch's own in the place of the network's,
-    see gradplane/torch/stand_ins.py. The ranks share this process's standard output and error.
+    script: None opens Mininet's prompt on the network instead, whose hosts' shells have the ranks'
+    environment. out, settings and seed: as in `run`. hook: one of PyTorch's own in the place of the
+    network's, see gradplane/torch/stand_ins.py. The ranks share this process's standard output and
+    error.
     Raises ExperimentError where the experiment cannot be run so, before anything starts, RankError
     when a rank fails (the others are ended), and the errors of network and controller.
     """
@@ -72,8 +74,9 @@ def torchrun(
     folder = run_folder.create(out, f"{deployment.experiment.name}-torch").resolve()
     text = dumps(deployment.experiment.values())
     (folder / run_folder.EXPERIMENT).write_text(text, "utf-8")
-    task = _Task(deployment, script.resolve(), tuple(arguments), folder, hook)
-    keep = [folder, task.script.parent, deployment.program.path.parent]
+    path = None if script is None else script.resolve()
+    task = _Task(deployment, path, tuple(arguments), folder, hook)
+    keep = [folder, Path.cwd() if path is None else path.parent, deployment.program.path.parent]
     with run_folder.in_use(folder):
         try:
             values = isolation.call(_execute, task, keep=keep)
@@ -87,11 +90,11 @@ def torchrun(
     return Finished(folder, values)
 
 
-def _check(deployment: Deployment, script: Path) -> None:
+def _check(deployment: Deployment, script: Path | None) -> None:
     possible, reason = mininet_possible()
     if not possible:
         raise ExperimentError(f"torchrun needs Mininet, which cannot be used here: {reason}")
-    if not script.is_file():
+    if script is not None and not script.is_file():
         raise ExperimentError(f"there is no script {script}")
     check_target(deployment, "mininet")
     if len(deployment.jobs) != 1:
@@ -115,7 +118,7 @@ class _Task:
     """Everything that goes into the isolated process; picklable."""
 
     deployment: Deployment
-    script: Path
+    script: Path | None
     arguments: tuple[str, ...]
     folder: Path
     hook: str
@@ -153,13 +156,14 @@ def _execute(task: _Task) -> dict[str, Any]:
             (task.folder / HOSTS / "others.jsonl").open("w") as log,
             net.beside(task.others, lambda record: print(json.dumps(record), file=log)) as check,
         ):
-            seconds = _run_ranks(task, net, check)
+            run = _prompt if task.script is None else _run_ranks
+            seconds = run(task, net, check)
         switches = {
             name: switch_counters(read_counters(address, target), pipeline)
             for name, address in net.switch_addresses.items()
         }
         links = link_counters(net.link_counters(), net.topology)
-    about = {"name": deployment.experiment.name, "script": str(task.script)}
+    about = {"name": deployment.experiment.name, "script": str(task.script or "")}
     values = about | {"arguments": task.arguments, "seconds": seconds}
     values |= _reduces(task) | {"switches": switches} | links | describe()
     run_folder.write_json(task.folder / COUNTERS, values)
@@ -188,7 +192,8 @@ def _write_configurations(task: _Task) -> None:
 
 
 def _environment(task: _Task, rank: int) -> dict[str, str]:
-    """Return a rank's environment: ours, torchrun's variables, and where the network is."""
+    """Return what a rank's environment has beside ours: torchrun's variables, and where the network
+    is."""
     hosts = task.ranks
     own = hosts[rank]
     ranks = {"RANK": rank, "GROUP_RANK": rank, "ROLE_RANK": rank, "LOCAL_RANK": 0}
@@ -202,7 +207,17 @@ def _environment(task: _Task, rank: int) -> dict[str, str]:
         "GRADPLANE_HOOK": task.hook,
     }
     threads = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
-    return dict(os.environ) | threads | numbers | master | place
+    return threads | numbers | master | place
+
+
+def _prompt(task: _Task, net: MininetNetwork, check: Callable[[], None]) -> float:
+    """Open Mininet's prompt; return the seconds that it was open."""
+    for rank, host in enumerate(task.ranks):
+        net.export(host.name, _environment(task, rank))
+    started = time.monotonic()
+    net.cli()
+    check()
+    return time.monotonic() - started
 
 
 def _run_ranks(task: _Task, net: MininetNetwork, check: Callable[[], None]) -> float:
@@ -235,7 +250,7 @@ def _ranks(
     ranks: list[subprocess.Popen[bytes]] = []
     try:
         for number, host in enumerate(task.ranks):
-            environment = _environment(task, number)
+            environment = dict(os.environ) | _environment(task, number)
             pipes = {"stdin": subprocess.DEVNULL, "stdout": None, "stderr": None}
             ranks.append(net.start(host.name, argv, env=environment, **pipes))
         yield ranks

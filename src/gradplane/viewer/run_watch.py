@@ -22,6 +22,7 @@ class RunWatch:
 
     def __init__(self, deployment: Deployment, folder: Path) -> None:
         self._folder = folder
+        self._name = deployment.experiment.name
         self._totals = [job.rounds for job in deployment.jobs]
         self.rounds: dict[tuple[int, int], Line] = {}  # by (job, round), in order of their ends
         self._metrics = _Metrics(folder / run_folder.METRICS)
@@ -59,6 +60,7 @@ class RunWatch:
     def state(self) -> dict[str, Any]:
         """Progress, rates, losses and stalls, with times in seconds and rates in bit/s."""
         return {
+            "name": self._name,
             "ended": self._ended,
             "jobs": [self._job(number, total) for number, total in enumerate(self._totals)],
             "lost": dict(self._lost.most_common()),

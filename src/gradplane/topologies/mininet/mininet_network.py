@@ -7,6 +7,7 @@ in the namespace of the process that enters.
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -237,6 +238,11 @@ class MininetNetwork:
         pipes = {"stdout": subprocess.PIPE, "stderr": None}
         process: subprocess.Popen[bytes] = self._net[host].popen(list(argv), **pipes | options)
         return process
+
+    def export(self, host: str, variables: Mapping[str, str]) -> None:
+        """Set environment variables in a host's shell, which the prompt's commands run in."""
+        words = " ".join(f"{name}={shlex.quote(value)}" for name, value in variables.items())
+        self._net.getNodeByName(host).cmd(f"export {words}")
 
     def cli(self) -> None:
         """Open Mininet's prompt, for any commands on the hosts."""
