@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
+import pytest
+from bfrt_client import Client
 from bfrt_served import Served
 
 from gradplane.switch.bfruntime.packet_generator import (
+    DEPARSER,
     ONE_SHOT,
     PERIODIC,
     PORT_DOWN,
+    RETURNED,
     PacketGenerator,
 )
+from gradplane.switch.bfruntime.server import BfRuntimeServer
+from gradplane.switch.daemon.live_switch import make_device
+from gradplane.switch.daemon.options import SwitchOptions
 
 VALUES = {"app_enable": True, "pkt_len": 3, "pkt_buffer_offset": 16, "pipe_local_source_port": 68,
           "batch_count_cfg": 1, "packets_per_batch_cfg": 1, "ibg": 50, "ipg": 10}  # fmt: skip
@@ -91,3 +99,111 @@ def test_clients_start_applications(interpreted: Served) -> None:
     assert sent == [(9, expected + bytes([i]) + bytes(range(10))) for i in range(3)]
     (application,) = client.read("tf1.pktgen.app_cfg", {"app_id": 1})
     assert application["pkt_counter"] == 3
+
+
+def test_a_packet_that_comes_back_with_a_pattern() -> None:
+    made = generator()
+    values = {**VALUES, "batch_count_cfg": 0, "packets_per_batch_cfg": 1,
+              "pattern_value": 0x12003456, "pattern_mask": 0xFF00FFFF}  # fmt: skip
+    made.configure(1, 3, RETURNED, values, now=0)
+    made.returned(196, bytes.fromhex("12993456"), 10)
+    assert made.next_due() is None  # no pattern is looked for at this port
+    made.ports[196]["pattern_matching_enable"] = True
+    made.returned(196, bytes.fromhex("1299345600"), 20)
+    head = bytes([1 << 3 | 3, 0x99, 0x34, 0x56, 0])
+    assert [p for _, p in made.packets(100)] == [head + bytes([i]) + b"abc" for i in (0, 1)]
+    made.returned(196, bytes.fromhex("13993456"), 200)
+    assert made.next_due() is None
+
+
+def test_a_deparser_asks_for_packets() -> None:
+    made = generator(wide=True)
+    values = {**VALUES, "batch_count_cfg": 0, "packets_per_batch_cfg": 0,
+              "pattern_value": 0x77 << 120, "pattern_mask": 0xFF << 120}  # fmt: skip
+    made.configure(1, 9, DEPARSER, values, now=0)
+    prefix = bytes([0x77, *range(15)])
+    made.requested(bytes(16), 0, 0, 5)
+    assert made.next_due() is None
+    for place, size, data in ((17, 2, b"bc"), (0, 0, b"abc")):
+        made.requested(prefix, place, size, 10)
+        assert [p for _, p in made.packets(10)] == [
+            bytes([1 << 4 | 9, 0, 0, 0, 0, 0]) + prefix + data
+        ]
+
+
+RECIRCULATING = """
+#include <core.p4>
+#include <{include}>
+header word_t {{ bit<8> kind; bit<24> value; }}
+struct headers_t {{ word_t word; }}
+struct metadata_t {{ }}
+parser IngressParser(packet_in pkt, out headers_t h, out metadata_t m,
+                     out ingress_intrinsic_metadata_t ig) {{
+    state start {{
+        pkt.extract(ig); pkt.advance(PORT_METADATA_SIZE); pkt.extract(h.word); transition accept;
+    }}
+}}
+control Ingress(inout headers_t h, inout metadata_t m, in ingress_intrinsic_metadata_t ig,
+                in ingress_intrinsic_metadata_from_parser_t prsr,
+                inout ingress_intrinsic_metadata_for_deparser_t dprsr,
+                inout ingress_intrinsic_metadata_for_tm_t tm) {{
+    apply {{ {apply} }}
+}}
+control IngressDeparser(packet_out pkt, inout headers_t h, in metadata_t m,
+                        in ingress_intrinsic_metadata_for_deparser_t dprsr) {{
+    {deparser} pkt.emit(h); }}
+}}
+parser EgressParser(packet_in pkt, out headers_t h, out metadata_t m,
+                    out egress_intrinsic_metadata_t eg) {{
+    state start {{ pkt.extract(eg); transition accept; }}
+}}
+control Egress(inout headers_t h, inout metadata_t m, in egress_intrinsic_metadata_t eg) {{
+    apply {{ }}
+}}
+control EgressDeparser(packet_out pkt, inout headers_t h, in metadata_t m) {{ apply {{ }} }}
+Pipeline(IngressParser(), Ingress(), IngressDeparser(), EgressParser(), Egress(),
+         EgressDeparser()) pipe;
+Switch(pipe) main;
+"""
+BACK = {
+    "include": "tna.p4",
+    "apply": "tm.ucast_egress_port = h.word.kind == 0xAA && ig.ingress_port == 1 ? 9w68 : 9w2;",
+    "deparser": "apply {",
+}
+ASK = {
+    "include": "t2na.p4",
+    "apply": """tm.ucast_egress_port = 2;
+        if (ig.ingress_port == 1) { dprsr.pktgen = 1; dprsr.pktgen_length = 2; }""",
+    "deparser": "Pktgen() generator; apply { generator.emit(h.word);",
+}
+
+
+@pytest.mark.parametrize("engine", ["interpreter", "jit"])
+@pytest.mark.parametrize("parts, action, middle, prefix, size", [
+    (BACK, "trigger_recirc_pattern", b"\x01\x02\x03", b"", 4),
+    (ASK, "trigger_dprsr", b"\0\0\0", b"\xaa\x01\x02\x03" + bytes(12), 16),
+])  # fmt: skip
+def test_packets_of_the_switch_trigger_applications(
+    engine: str, parts: dict[str, str], action: str, middle: bytes, prefix: bytes, size: int,
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    program = tmp_path / "returning.p4"
+    program.write_text(RECIRCULATING.format(**parts))
+    device = make_device(SwitchOptions(program=program, engine=engine))
+    sent: list[tuple[int, bytes]] = []
+    device.transmit = sent.extend
+    with BfRuntimeServer(device, "127.0.0.1:0") as server, Client(server.address) as client:
+        family = "tf2" if "t2na" in parts["include"] else "tf1"
+        client.add(f"{family}.pktgen.port_cfg", {"dev_port": 68}, pktgen_enable=True,
+                   pattern_matching_enable=True)  # fmt: skip
+        shift = 8 * (size - 1)
+        client.add(f"{family}.pktgen.app_cfg", {"app_id": 1}, action, app_enable=True, pkt_len=2,
+                   pipe_local_source_port=68, pattern_value=0xAA << shift,
+                   pattern_mask=0xFF << shift)  # fmt: skip
+        packet = bytes.fromhex("aa010203")
+        assert device.process(1, packet) == [(2, packet)]
+        for _ in range(1500):
+            if sent:
+                break
+            time.sleep(0.02)
+    assert sent == [(2, b"\x01" + middle + b"\0\0" + prefix + b"\0\0")]

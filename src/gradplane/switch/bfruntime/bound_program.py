@@ -32,6 +32,12 @@ class BoundProgram:
     def name(self) -> str:
         return program_name(self.pipeline)
 
+    @property
+    def packet_requests(self) -> set[str]:
+        """The names of the messages in which deparsers ask for generated packets."""
+        externs = self.pipeline.catalog.program.externs
+        return {e.name for e in externs if e.kind == "packet_generator"}
+
     def json(self) -> bytes:
         """Return the program's bf-rt.json."""
         return json.dumps(self.schema.schema.json()).encode()

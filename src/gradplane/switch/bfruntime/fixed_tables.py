@@ -68,8 +68,14 @@ class FixedTables:
             ports, applications, buffers = fixed_schema.parse_tables(text)
             self.generator = PacketGenerator(self._facts.pipe_bits, second)
             yield GeneratorPortTable(ports, self.generator, self._state.links)
-            yield ApplicationTable(applications, self.generator, self._state.clock)
+            yield ApplicationTable(
+                applications, self.generator, self._state.clock, self._watch_returned
+            )
+            self._watch_returned(False)
             yield PacketBufferTable(buffers, self.generator)
+
+    def _watch_returned(self, wanted: bool) -> None:
+        self._state.links.recirculation[0] = wanted
 
     def _port_tables(self) -> Iterator[ControlTable]:
         first, *others = fixed_schema.parse_tables(fixed_schema.PORTS)

@@ -59,6 +59,9 @@ class FieldId(IntEnum):
     HASH_ALGORITHM_PRE_DEFINED = auto()
     HASH_ALGORITHM_USER_DEFINED = auto()
     HASH_VALUE = START + 47
+    HASH_CONFIGURE_START_BIT = auto()
+    HASH_CONFIGURE_LENGTH = auto()
+    HASH_CONFIGURE_ORDER = auto()
 
 
 class TableId(IntEnum):
@@ -73,6 +76,7 @@ class TableId(IntEnum):
     WRED = 0x87
     HASH_ALGORITHM = 0x88
     HASH_COMPUTE = 0x89
+    HASH_CONFIGURE = 0x8A
 
 
 def table_id(kind: TableId, number: int) -> int:

@@ -1,8 +1,10 @@
-"""The chip's packet generators: one in each pipe, with applications that a timer or a port without
-a link triggers. It does no I/O and has no threads: time is an argument, in ns.
+"""The chip's packet generators: one in each pipe, with applications that a timer, a port without a
+link, a packet that comes back, or a deparser triggers. It does no I/O and has no threads: time is
+an argument, in ns.
 
 A generated packet begins with six bytes that say where it comes from (pipe, application, batch and
-packet, or the port), then has the application's bytes of the packet buffer.
+packet, the port, or bytes of the packet that came back), then has the deparser's prefix, if it was
+asked for there, and bytes of the packet buffer.
 """
 
 from __future__ import annotations
@@ -15,18 +17,24 @@ from typing import Any
 BUFFER = 16384
 """Bytes of a pipe's packet buffer."""
 
+_PATTERN, _WIDE_PATTERN = 4, 16  # bytes that are compared with an application's pattern
+
 Generated = tuple[int, bytes]
 """The port that a packet comes in by, and its bytes."""
 
 ONE_SHOT, PERIODIC = "trigger_timer_one_shot", "trigger_timer_periodic"
 PORT_DOWN = "trigger_port_down"
+RETURNED, DEPARSER = "trigger_recirc_pattern", "trigger_dprsr"
+TRIGGERS = (ONE_SHOT, PERIODIC, PORT_DOWN, RETURNED, DEPARSER)
 
 
 @dataclass(slots=True)
 class Application:
     """An application of a pipe. values: the fields of its table. trigger: the table's action.
 
-    due: when the next trigger or packet is, None for none. batch, packet: which is next.
+    due: when the next trigger or packet is, None for none. batch, packet: which is next. middle:
+    the header's bytes in place of the batch's number. prefix: the bytes after it. span: the
+    place and size of the buffer's bytes, None: the table's.
     """
 
     pipe: int
@@ -37,11 +45,18 @@ class Application:
     batch: int = 0
     packet: int = 0
     started: int = 0
-    port_down: int | None = None
+    middle: bytes | None = None
+    prefix: bytes = b""
+    span: tuple[int, int] | None = None
 
     @property
     def enabled(self) -> bool:
         return bool(self.values.get("app_enable"))
+
+    def start(self, now: int, middle: bytes | None = None) -> None:
+        """Begin with the first packet of the first batch."""
+        self.due, self.middle = now, middle
+        self.batch = self.packet = 0
 
     def count(self, name: str) -> None:
         self.values[name] = self.values.get(name, 0) + 1
@@ -85,8 +100,37 @@ class PacketGenerator:
         for application in self.applications.values():
             there = application.pipe == port >> self.pipe_bits
             if application.enabled and application.trigger == PORT_DOWN and there:
-                application.due, application.port_down = now, port
-                application.batch = application.packet = 0
+                application.start(now, (port & 0x1FF).to_bytes(2, "big"))
+
+    @property
+    def watches_returned(self) -> bool:
+        """Whether an application waits for a packet that comes back."""
+        return any(a.enabled and a.trigger == RETURNED for a in self.applications.values())
+
+    def returned(self, port: int, head: bytes, now: int) -> None:
+        """Trigger the applications of a port's pipe that wait for a packet that begins so."""
+        if not self.ports.get(port, {}).get("pattern_matching_enable"):
+            return
+        size = _WIDE_PATTERN if self.wide else _PATTERN
+        for application in self._waiting(RETURNED, head[:size]):
+            if application.pipe == port >> self.pipe_bits:
+                application.start(now, None if self.wide else head[1:4])
+
+    def requested(self, prefix: bytes, address: int, size: int, now: int) -> None:
+        """Trigger the applications that wait for a deparser's request with such a prefix. A size of
+        0: that of the application."""
+        for application in self._waiting(DEPARSER, prefix):
+            application.start(now)
+            application.prefix = prefix
+            application.span = (address, size) if size else None
+
+    def _waiting(self, trigger: str, head: bytes) -> Iterator[Application]:
+        found = int.from_bytes(head, "big")
+        for application in self.applications.values():
+            if application.enabled and application.trigger == trigger:
+                mask, value = (application.number_of(f"pattern_{n}") for n in ("mask", "value"))
+                if found & mask == value & mask:
+                    yield application
 
     def next_due(self) -> int | None:
         """Return when the next packet is due, None if none is to come."""
@@ -112,7 +156,7 @@ class PacketGenerator:
         if a.values.get("increment_source_port"):
             local += a.packet
         port = a.pipe << self.pipe_bits | local & (1 << self.pipe_bits) - 1
-        offset, size = a.number_of("pkt_buffer_offset"), a.number_of("pkt_len")
+        offset, size = a.span or (a.number_of("pkt_buffer_offset"), a.number_of("pkt_len"))
         if not a.batch and not a.packet:
             a.count("trigger_counter")
         if not a.packet:
@@ -120,13 +164,10 @@ class PacketGenerator:
         a.count("pkt_counter")
         if not self._enabled(a.pipe):
             return None
-        head = bytes([a.pipe << (4 if self.wide else 3) | a.number, 0])
-        if a.port_down is None:
-            middle = a.batch.to_bytes(2, "big")
-        else:
-            middle = (a.port_down & 0x1FF).to_bytes(2, "big")
-        header = head + middle + a.packet.to_bytes(2, "big")
-        return port, header + bytes(self.buffer(a.pipe)[offset : offset + size])
+        first = bytes([a.pipe << (4 if self.wide else 3) | a.number])
+        middle = a.batch.to_bytes(2, "big") if a.middle is None else a.middle
+        header = first + middle.rjust(3, b"\0") + a.packet.to_bytes(2, "big")
+        return port, header + a.prefix + bytes(self.buffer(a.pipe)[offset : offset + size])
 
     def _enabled(self, pipe: int) -> bool:
         return any(

@@ -15,7 +15,12 @@ from typing import Any
 from finsy.proto import p4i
 
 from gradplane.switch.arch.device_facts import DeviceFacts, PipelineFacts, device_facts
-from gradplane.switch.bfruntime.hashed_fields import HashedField, called_hashes, hashed_fields
+from gradplane.switch.bfruntime.hashed_fields import (
+    HashedField,
+    called_hashes,
+    configured_fields,
+    hashed_fields,
+)
 from gradplane.switch.bfruntime.identifiers import FieldId, TableId, table_id
 from gradplane.switch.bfruntime.schema import (
     REGISTER_DATA,
@@ -164,6 +169,7 @@ class ProgramSchema:
         for at, instance in enumerate(called_hashes(self.catalog.program)):
             yield self._hash_algorithm(instance, at)
             if fields := hashed_fields(self.catalog.program, instance):
+                yield self._hash_configuration(instance, at, fields)
                 yield self._hash_computation(instance, at, fields)
         for listed in self.info.value_sets:
             yield TableSchema(
@@ -361,6 +367,19 @@ class ProgramSchema:
             ),
         )  # fmt: skip
 
+    def _hash_configuration(
+        self, instance: ir.ExternInstance, at: int, fields: Sequence[HashedField]
+    ) -> TableSchema:
+        data = (
+            DataField(i, f.name, U64, repeated=True, container=_span_fields(f.width),
+                      annotations=(("bfrt_p4_constant", ""),) if f.value is not None else ())
+            for i, f in enumerate(configured_fields(fields), 1)
+        )  # fmt: skip
+        return TableSchema(
+            self.table_name(f"{instance.name}.configure"), table_id(TableId.HASH_CONFIGURE, at + 1),
+            "DynHashConfigure", 1, (), tuple(data),
+        )  # fmt: skip
+
     def _hash_computation(
         self, instance: ir.ExternInstance, at: int, fields: Sequence[HashedField]
     ) -> TableSchema:
@@ -417,6 +436,16 @@ class ProgramSchema:
 def filter_id(kind: str, at: int) -> int:
     """Return the id of the table of a program's filter, by its place among those of its kind."""
     return table_id(TableId.LPF if kind == "lpf" else TableId.WRED, at)
+
+
+def _span_fields(width: int) -> tuple[DataField, ...]:
+    """Return the fields that choose a part of a hashed field of so many bits, and its place."""
+    zero, whole = (FieldType("uint64", default=n) for n in (0, width))
+    return (
+        DataField(FieldId.HASH_CONFIGURE_START_BIT, "start_bit", zero),
+        DataField(FieldId.HASH_CONFIGURE_LENGTH, "length", whole),
+        DataField(FieldId.HASH_CONFIGURE_ORDER, "order", U64, mandatory=True),
+    )
 
 
 def index(field: FieldId) -> KeyField:

@@ -18,11 +18,12 @@ from finsy.proto import p4r
 from gradplane import _bfruntime as bf
 from gradplane.switch.bfruntime.bound_program import BoundProgram, bind, program_name
 from gradplane.switch.bfruntime.codec import ALL_PIPES, show_key, show_value
+from gradplane.switch.bfruntime.packet_generator import PacketGenerator
 from gradplane.switch.bfruntime.tables.match_table import NOTIFY
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.pipeline import Pipeline
 from gradplane.switch.p4runtime.status_errors import BatchError, RpcError, code_number
-from gradplane.switch.runtime.control_messages import Digest, IdleNotice, Message
+from gradplane.switch.runtime.control_messages import Digest, IdleNotice, Message, ReturnedPacket
 from gradplane.switch.runtime.entries import Entry
 
 log = logging.getLogger(__name__)
@@ -280,11 +281,8 @@ class BfRuntimeService:
 
         None: none is to come. Only tables that clients have written make packets.
         """
-        program = self._program
-        if program is None or program.pipeline is not self.device.pipeline:
-            return [], None
-        generator = program.fixed.generator
-        if generator is None:
+        program, generator = self._program, self._generator()
+        if program is None or generator is None:
             return [], None
         now = program.pipeline.state.clock()
         found = list(generator.packets(now))
@@ -296,10 +294,36 @@ class BfRuntimeService:
     def switch_message(self, message: Message) -> list[Delivery]:
         """Take a message of the switch; return what is to be sent at once."""
         if isinstance(message, Digest):
-            self._digests.append(message)
+            if not self._requested(message):
+                self._digests.append(message)
+        elif isinstance(message, ReturnedPacket):
+            self._returned(message)
         elif isinstance(message, IdleNotice):
             return self._idle(message)
         return []
+
+    def _generator(self) -> PacketGenerator | None:
+        """Return the packet generator of the running program, if clients have used its tables."""
+        program = self._program
+        if program is None or program.pipeline is not self.device.pipeline:
+            return None
+        return program.fixed.generator
+
+    def _returned(self, message: ReturnedPacket) -> None:
+        program, generator = self._program, self._generator()
+        if program is not None and generator is not None:
+            now = program.pipeline.state.clock()
+            generator.returned(message.port, message.head, now)
+
+    def _requested(self, message: Digest) -> bool:
+        """Trigger the packet generator, if the message is a deparser's request for packets."""
+        program, generator = self._program, self._generator()
+        if program is None or generator is None or message.name not in program.packet_requests:
+            return False
+        prefix, address, size = message.data
+        now = program.pipeline.state.clock()
+        generator.requested(prefix.to_bytes(16, "big"), address, size, now)
+        return True
 
     def tick(self) -> list[Delivery]:
         """Return the digests that wait and what has changed since the last time.

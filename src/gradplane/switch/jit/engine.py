@@ -30,7 +30,7 @@ from gradplane.switch.jit.externs import (
     filter_word,
     meter_word,
 )
-from gradplane.switch.jit.hash_algorithms import crc_word, hash_word
+from gradplane.switch.jit.hash_algorithms import crc_word, hash_word, span_word
 from gradplane.switch.jit.llvm_text import Module
 from gradplane.switch.jit.native_arrays import VectorTransfer
 from gradplane.switch.jit.native_code import Native
@@ -44,7 +44,7 @@ from gradplane.switch.jit.traffic_manager import Traffic
 from gradplane.switch.jit.user_extern_calls import WORD, Callback
 from gradplane.switch.jit.value_layout import Layouts
 from gradplane.switch.jit.value_transfer import Read, reader
-from gradplane.switch.runtime.control_messages import Digest, Fault, PacketIn
+from gradplane.switch.runtime.control_messages import Digest, Fault, PacketIn, ReturnedPacket
 from gradplane.switch.runtime.egress_queues import QueueTimes, Waiting
 from gradplane.switch.runtime.packet_buffers import Bytes, Ints, Sent, outputs, pack
 from gradplane.switch.runtime.packet_passes import (
@@ -279,6 +279,9 @@ class Engine:
             case "digest":
                 assert site.type is not None
                 self.state.report(Digest(site.text, site.type, read(data)))
+            case "returned":
+                port = int.from_bytes(data[:8], "little")
+                self.state.report(ReturnedPacket(port, bytes(data[8:])))
             case "log":
                 log.info("%s", log_message(site.text, site.type, read(data)))
 
@@ -345,9 +348,11 @@ class Engine:
         self._point(RNG, state.rng.state)
         self._point("queued", state.links.queued)
         self._point("loopback", state.links.loopback)
+        self._point("recirculation", state.links.recirculation)
         self._point("port queues", state.links.queues.flags)
         for hash in state.hashes.values():
             self._point(hash_word(hash.name), hash.memory)
+            self._point(span_word(hash.name), hash.span_memory)
         for adjustment in state.byte_adjustments.values():
             self._point(adjustment_word(adjustment.name), adjustment.memory)
         for crc in state.crcs.values():

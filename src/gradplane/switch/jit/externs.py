@@ -17,6 +17,8 @@ from gradplane.switch.jit.hash_algorithms import (
     folded,
     hash_function,
     hash_word,
+    span_word,
+    taken_spans,
     words_sum,
 )
 from gradplane.switch.jit.llvm_text import Function, Operand
@@ -28,14 +30,20 @@ from gradplane.switch.jit.value_layout import scalar_width
 from gradplane.switch.jit.valuesets import value_set_word
 from gradplane.switch.runtime.arrays import register_places
 from gradplane.switch.runtime.crcs import custom_crcs
-from gradplane.switch.runtime.dynamic_hashes import USED, polynomial_of, selector_hash
+from gradplane.switch.runtime.dynamic_hashes import (
+    BITS,
+    COUNT,
+    USED,
+    polynomial_of,
+    selector_hash,
+)
 from gradplane.switch.runtime.profiles import ActionProfile
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
     """A place in the program that sends a message: kind "fault", "user extern" (a fault in one),
-    "storm", "digest" or "log"."""
+    "storm", "digest", "returned" (a packet that came back) or "log"."""
 
     kind: str
     text: str
@@ -226,22 +234,51 @@ def hashed(
 
 def hashed_by(code: Statements, instance: ir.ExternInstance, fields: FieldList) -> Operand:
     """Return the hash of fields by an instance of one, whose algorithm may be replaced, as i64."""
-    f, crc = code.f, polynomial_of(instance)
+    f, spans = code.f, code.f.word(span_word(instance.name))
     memory, result = f.word(hash_word(instance.name)), f.variable("i64", 0)
     used = f.load("i64", f.item(memory, "i64", USED), 8)
-    replaced = f.compare("ne", "i64", used, 0)
-    with f.when(replaced):
-        address, size = fields.written()
-        args = (("ptr", address), ("i64", size), ("ptr", memory))
-        result.set(f.call("i64", dynamic_crc(code.unit), *args))
-    with f.unless(replaced):
-        if crc is None:
+    count = f.load("i64", f.item(spans, "i64", COUNT), 8)
+    changed = f.compare("ne", "i64", f.binary("or", "i64", used, count), 0)
+    with f.when(changed):
+        address, size = _taken(code, fields, spans)
+        args = (("ptr", address), ("i64", size))
+        replaced = f.compare("ne", "i64", used, 0)
+        with f.when(replaced):
+            result.set(f.call("i64", dynamic_crc(code.unit), *args, ("ptr", memory)))
+        with f.unless(replaced):
+            result.set(f.call("i64", _own_function(code, instance), *args))
+    with f.unless(changed):
+        if polynomial_of(instance) is None:
             result.set(hashed(code, instance.word("algorithm"), fields))
         else:
             address, size = fields.written()
-            function = crc_function(code.unit, crc)
+            function = _own_function(code, instance)
             result.set(f.call("i64", function, ("ptr", address), ("i64", size)))
     return result.get()
+
+
+def _own_function(code: Statements, instance: ir.ExternInstance) -> str:
+    """Return the function of the program's algorithm of a hash."""
+    crc = polynomial_of(instance)
+    if crc is not None:
+        return crc_function(code.unit, crc)
+    return hash_function(code.unit, instance.word("algorithm"))
+
+
+def _taken(code: Statements, fields: FieldList, spans: Operand) -> tuple[Operand, Operand]:
+    """Return address and size of the bytes to hash: of all fields, or of the spans."""
+    f = code.f
+    address, size = fields.written()
+    bits = f.load("i64", f.item(spans, "i64", BITS), 8)
+    whole = f.binary("lshr", "i64", f.binary("add", "i64", bits, 7), 3)
+    chosen, length = f.variable("ptr", address), f.variable("i64", size)
+    target = f.alloca(fields.most + 16)
+    fits = f.compare("eq", "i64", whole, size)
+    with f.when(f.binary("and", "i1", fits, f.compare("ne", "i64", bits, 0))):
+        args = (("ptr", address), ("ptr", spans), ("ptr", target))
+        length.set(f.call("i64", taken_spans(code.unit), *args))
+        chosen.set(target)
+    return chosen.get(), length.get()
 
 
 def post(f: Function, vector: str, site: int, data: Operand, size: int) -> None:

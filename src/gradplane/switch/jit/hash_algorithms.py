@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gradplane.switch.jit.expressions import Unit
-from gradplane.switch.jit.headers import NativeHeaderCodec
+from gradplane.switch.jit.headers import NativeHeaderCodec, clear_rest, copy_bits
 from gradplane.switch.jit.llvm_text import Function, Operand
 from gradplane.switch.runtime import dynamic_hashes
 from gradplane.switch.runtime.crcs import FINAL, ORDER, REVERSED, SHIFT, START
@@ -52,6 +52,34 @@ def crc_word(name: str) -> str:
 def hash_word(name: str) -> str:
     """Return the state word with the address of a hash's memory."""
     return f"hash {name}"
+
+
+def span_word(name: str) -> str:
+    """Return the state word with the address of the spans that a hash takes."""
+    return f"hash spans {name}"
+
+
+def taken_spans(unit: Unit) -> str:
+    """Return the name of the native i64 taken(ptr data, ptr spans, ptr target): it copies the bits
+    of the spans and returns their bytes (dynamic_hashes)."""
+    name = "hash.taken"
+    if unit.module.has(name):
+        return name
+    params = [("ptr", "%data"), ("ptr", "%spans"), ("ptr", "%target")]
+    f = unit.module.function(name, "i64", params, attributes="noinline ")
+    at = f.variable("i64", 0)
+
+    def word(place: Operand | int) -> Operand:
+        return f.load("i64", f.item("%spans", "i64", place), 8)
+
+    with f.count(word(dynamic_hashes.COUNT)) as i:
+        place = f.binary("add", "i64", f.binary("shl", "i64", i, 1), dynamic_hashes.FIRST)
+        start, length = word(place), word(f.binary("add", "i64", place, 1))
+        copy_bits(f, "%target", at.get(), "%data", start, length)
+        at.increase(length)
+    clear_rest(f, "%target", at.get())
+    f.ret(f.binary("lshr", "i64", f.binary("add", "i64", at.get(), 7), 3))
+    return name
 
 
 def dynamic_crc(unit: Unit) -> str:

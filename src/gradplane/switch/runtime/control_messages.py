@@ -42,10 +42,22 @@ class IdleNotice:
 
 
 @dataclass(frozen=True, slots=True)
+class ReturnedPacket:
+    """A packet came back by a port; `head`: its first bytes, followed by zeros where it is shorter.
+
+    Only told if asked for (Links.recirculation)."""
+
+    port: int
+    head: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Fault:
     """A packet was dropped because of a fault of the program: a failed assert, a loop."""
 
     text: str
 
 
-Message = PacketIn | Digest | IdleNotice | Fault
+HEAD_BYTES = 16  # of a ReturnedPacket
+
+Message = PacketIn | Digest | IdleNotice | ReturnedPacket | Fault

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from gradplane.switch.ir import nodes as ir
@@ -13,25 +15,41 @@ ROWS, START, SHIFT, FINAL, REFLECTED, USED, WORDS = 0, 256, 257, 258, 259, 260, 
 """The positions of the words in DynamicHash.memory."""
 
 
+Spans = Sequence[tuple[int, int]]
+
+
 def no_hash(data: bytes) -> int:
     """Stand for an algorithm that is no function of the data: random."""
     raise AssertionError("a random hash is drawn, not computed")
 
 
+SPANS = 64
+"""The most parts of fields that a hash can be told to take."""
+
+COUNT, BITS, FIRST = 0, 1, 2
+"""The positions of the words in DynamicHash.span_memory; from FIRST on each start and length."""
+
+
 class DynamicHash:
     """A hash of the program, whose algorithm is not random: `crc` is the CRC in place of the
-    program's algorithm, None without.
+    program's algorithm, None without. `spans`: the bits that it takes of the program's, each with
+    its start and length, the first bit on top; None: all, in order.
 
-    Compiled code reads `memory` (uint64): the rows of the 256 bytes, and single words."""
+    Compiled code reads `memory` (uint64): the rows of the 256 bytes, and single words; and
+    `span_memory` (int64)."""
 
     def __init__(self, instance: ir.ExternInstance) -> None:
         self.name = instance.name
         self.crc: Crc | None = None
         self._own = polynomial_of(instance) or HASHES.get(instance.word("algorithm"), no_hash)
         self.memory = np.zeros(WORDS, dtype=np.uint64)
+        self.spans: Spans | None = None
+        self.span_memory = np.zeros(FIRST + 2 * SPANS, dtype=np.int64)
 
     def compute(self, data: bytes) -> int:
         """Return the hash of data, with all its bits."""
+        if self.spans is not None and len(data) == -(-int(self.span_memory[BITS]) // 8):
+            data = _taken(data, self.spans)
         return (self.crc or self._own)(data)
 
     def set(self, crc: Crc | None) -> None:
@@ -42,6 +60,25 @@ class DynamicHash:
             self.memory[ROWS:START] = rows_of(crc)
             rest = (crc.start, crc.shift, crc.final, int(crc.reflected))
             self.memory[START:USED] = rest
+
+    def take(self, spans: Spans | None, total: int) -> None:
+        """Hash these spans of the program's `total` bits from the next packet on; None: all."""
+        assert spans is None or len(spans) <= SPANS, len(spans)
+        self.spans = spans
+        self.span_memory[:FIRST] = (0, 0) if spans is None else (len(spans), total)
+        for i, span in enumerate(spans or ()):
+            self.span_memory[FIRST + 2 * i : FIRST + 2 * i + 2] = span
+
+
+def _taken(data: bytes, spans: Spans) -> bytes:
+    """Return the bits of the spans one after the other, filled up with zeros."""
+    whole, size = int.from_bytes(data, "big"), 8 * len(data)
+    value = total = 0
+    for start, length in spans:
+        value = value << length | whole >> (size - start - length) & ((1 << length) - 1)
+        total += length
+    pad = -total % 8
+    return (value << pad).to_bytes((total + pad) // 8, "big")
 
 
 def selector_hash(selector: ir.ExternInstance) -> ir.ExternInstance | None:

@@ -18,7 +18,8 @@ class Links:
     a whole, so that any thread may change it. `queued`: the packets that wait at each port's
     interface, by its number, zero where that is unknown; native code reads the array. `queues`: the
     switch's own queues. `loopback`: 1 for each port whose packets come back by it, as ports of a
-    Tofino can be set; native code reads it, too.
+    Tofino can be set; native code reads it, too. `recirculation`: 1 if the first bytes of packets
+    that come back are to be reported.
     """
 
     def __init__(
@@ -29,6 +30,7 @@ class Links:
         self.queued: npt.NDArray[np.int64] = np.zeros(QUEUES, dtype=np.int64)
         self.queues = queues or EgressQueues()
         self.loopback: npt.NDArray[np.uint8] = np.zeros(QUEUES, dtype=np.uint8)
+        self.recirculation: npt.NDArray[np.uint8] = np.zeros(1, dtype=np.uint8)
 
     def set(self, port: int, up: bool) -> None:
         self.down = self.down - {port} if up else self.down | {port}

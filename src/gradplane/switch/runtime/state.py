@@ -115,6 +115,7 @@ class State:
         self.global_rid = None
         for hash in self.hashes.values():
             hash.set(None)
+            hash.take(None, 0)
         for adjustment in self.byte_adjustments.values():
             adjustment.set(None)
         for crc in self.crcs.values():

@@ -75,6 +75,7 @@ ARCHITECTURE = Architecture(
         "Alpm": InstanceKind("table_algorithm", ("partitions", "subtrees")),
         "Atcam": InstanceKind("table_algorithm", ("partitions",)),
         "IdleTimeout": InstanceKind("idle_timeout"),
+        "Pktgen": InstanceKind("packet_generator"),
     },
     load=_load,
     ports=512,

@@ -22,13 +22,19 @@ from gradplane.switch.arch.tna.parser_counters import COUNTER, ParserCounter, fi
 from gradplane.switch.ir import expression_builder as build
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.statement_walk import blocks, children, statements
-from gradplane.switch.ir.types import Bits, Fields, Header, bit_width
+from gradplane.switch.ir.types import Bits, Field, Fields, Header, Struct, bit_width
 from gradplane.switch.source import Diagnostic
 
 PREPARED = "tna"
 _TM = "ingress_intrinsic_metadata_for_tm_t"
 _CONDITIONS = {"Mirror": "mirror_type", "Resubmit": "resubmit_type", "Digest": "digest_type"}
 _VALID_SUM = 0xFFFF
+PREFIX_BITS = 128
+GENERATOR_REQUEST = Struct(
+    "packet_generator_request",
+    (Field("prefix", Bits(PREFIX_BITS)), Field("address", Bits(14)), Field("length", Bits(10))),
+)
+"""What Pktgen.emit sends to the packet generator: the header on top of the prefix's bits."""
 
 Block = ir.Parser | ir.Control
 
@@ -154,16 +160,38 @@ class _Desugaring:
     def _conditional(self, call: ir.CallExtern, instance: ir.ExternInstance) -> list[ir.Stmt]:
         """Call only if the deparser's metadata have the number that the instance was made with."""
         number = instance.number("condition", -1)
+        field = self._deparser_field(_CONDITIONS[instance.type])
+        if number < 0 or field is None:
+            return [call]
+        return [ir.If(build.binary("==", field, build.number(field.type, number)), [call], [])]
+
+    def _deparser_field(self, name: str) -> ir.Expr | None:
+        """Return a field of the metadata for the deparser; None if the block does not take it."""
         for param in self.block.params:
             t = param.var.type
-            if number < 0 or not isinstance(t, Fields) or not t.name.endswith("for_deparser_t"):
-                continue
-            index = t.index(_CONDITIONS[instance.type])
-            if index is not None:
-                field = build.field(param.var, index)
-                equal = build.binary("==", field, build.number(field.type, number))
-                return [ir.If(equal, [call], [])]
-        return [call]
+            if isinstance(t, Fields) and t.name.endswith("for_deparser_t"):
+                index = t.index(name)
+                return None if index is None else build.field(param.var, index)
+        return None
+
+    def generate(self, call: ir.CallExtern) -> list[ir.Stmt]:
+        """Ask the packet generator for packets, if the metadata do so."""
+        leaves = list(_leaves(call.args[0]))
+        size = sum(bit_width(leaf.type) or 0 for leaf in leaves)
+        if not 0 < size <= PREFIX_BITS:
+            self._refuse(call, f"the header has {size} bits, the chip keeps up to {PREFIX_BITS}")
+            return []
+        prefix = leaves[0]
+        for leaf in leaves[1:]:
+            prefix = build.binary("++", prefix, leaf)
+        left = build.cast(Bits(PREFIX_BITS), prefix)
+        prefix = build.binary("<<", left, build.number(Bits(PREFIX_BITS), PREFIX_BITS - size))
+        given = (self._deparser_field(f"pktgen_{name}") for name in ("address", "length"))
+        widths = (f.type for f in GENERATOR_REQUEST.fields[1:])
+        numbers = [e or build.number(t, 0) for e, t in zip(given, widths, strict=True)]
+        call.args[:] = [ir.Make(GENERATOR_REQUEST, [prefix, *numbers])]
+        flag = self._deparser_field("pktgen")
+        return [call] if flag is None else [ir.If(build.binary("==", flag, _bit(1)), [call], [])]
 
     # -- parsers --------------------------------------------------------------------------------
 
@@ -336,6 +364,7 @@ _REPLACEMENTS: Mapping[str, Callable[[_Desugaring, ir.CallExtern], list[ir.Stmt]
     "Checksum.verify": _Desugaring.verify_checksum,
     "Checksum.get": _Desugaring.get_checksum,
     "Checksum.subtract_all_and_deposit": _Desugaring.start_deposit,
+    "Pktgen.emit": _Desugaring.generate,
     "RegisterParam.read": _Desugaring.parameter,
     "Counter.count": _Desugaring.count,
     "DirectCounter.count": _Desugaring.count,

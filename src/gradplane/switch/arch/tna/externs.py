@@ -143,6 +143,7 @@ EXTERNS: Externs = {
     ("Checksum", "subtract"): checksums.SUBTRACT.within(*_PARSERS),
     ("Checksum", "update"): CHECKSUM_UPDATE.within(*_DEPARSERS),
     ("Digest", "pack"): messages.digest(data=0).within(*INGRESS_DEPARSERS),
+    ("Pktgen", "emit"): messages.digest(data=0).within(*INGRESS_DEPARSERS),
     ("Mirror", "emit"): MIRROR.within(*_DEPARSERS),
     ("Resubmit", "emit"): RESUBMIT.within(*INGRESS_DEPARSERS),
 }

@@ -47,7 +47,9 @@ from gradplane.switch.jit.externs import (
     REGISTERS,
     RUNNING_PIPE,
     Externs,
+    Site,
     pipe_words,
+    post,
 )
 from gradplane.switch.jit.header_codecs import HeaderCodecs
 from gradplane.switch.jit.llvm_text import Function, Operand
@@ -55,6 +57,7 @@ from gradplane.switch.jit.packet_context import NONE
 from gradplane.switch.jit.table_layout import DIRECT
 from gradplane.switch.jit.traffic_manager import Traffic
 from gradplane.switch.jit.value_layout import scalar_width
+from gradplane.switch.runtime.control_messages import HEAD_BYTES
 from gradplane.switch.runtime.egress_queues import QUEUES
 
 # A record in the queue; `at` is of the room for the header in `between`, `size` of the packet.
@@ -208,10 +211,22 @@ class TnaTraffic(Traffic):
         self, f: Function, data: Operand, size: Operand, port: Operand, passes: Operand
     ) -> None:
         """Take a packet in again by a port that leads back."""
+        self._report_returned(f, data, size, port)
         node = self.node(f, size, RECIRCULATE, port, passes)
         f.copy(f.load("ptr", node, 8), data, size)
         f.clear(f.add(node, NODE_META), self.meta_size)
         self.take_node(f, node, size)
+
+    def _report_returned(self, f: Function, data: Operand, size: Operand, port: Operand) -> None:
+        wanted = f.load("i8", f.word("recirculation"), 1)
+        with f.when(f.compare("ne", "i8", wanted, 0)):
+            record = f.alloca(8 + HEAD_BYTES)
+            f.clear(record, 8 + HEAD_BYTES)
+            f.store("i64", port, record, 8)
+            count = f.intrinsic("llvm.umin.i64", "i64", ("i64", size), ("i64", HEAD_BYTES))
+            f.copy(f.add(record, 8), data, count)
+            site = self.externs.site(Site("returned", ""))
+            post(f, "messages", site, record, 8 + HEAD_BYTES)
 
     def _mirror(self) -> None:
         """Write void mirror(i64 session, ptr data, i64 size, i64 header size, i64 passes)."""

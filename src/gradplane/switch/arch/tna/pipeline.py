@@ -46,6 +46,7 @@ from gradplane.switch.interp.statements import Statements
 from gradplane.switch.interp.trace_events import Copied, Rejected, TraceEvent
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Header
+from gradplane.switch.runtime.control_messages import HEAD_BYTES, ReturnedPacket
 from gradplane.switch.runtime.egress_queues import QUEUES, QueueTimes
 from gradplane.switch.runtime.packet_passes import Arrival
 from gradplane.switch.runtime.replicas import Replica
@@ -354,6 +355,9 @@ class _Pass(Pass[_Departure]):
         """Send a packet, or take it in again where the port is one for that."""
         if self.chip.recirculates(port) or self.state.links.loopback[port % QUEUES]:
             self.note(Copied, f"recirculated by port {port}")
+            if self.state.links.recirculation[0]:
+                head = data[:HEAD_BYTES].ljust(HEAD_BYTES, b"\0")
+                self.state.report(ReturnedPacket(port, head))
             self.result.again.append(Arrival(port, data, RECIRCULATE, None, passes + 1))
         else:
             self.send(port, data)

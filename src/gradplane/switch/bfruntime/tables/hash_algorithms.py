@@ -19,20 +19,49 @@ PROGRAM = "PROGRAM"
 
 HASH_VALUE = "hash_value"
 
-_FULL16, _FULL32 = 0xFFFF, 0xFFFF_FFFF
+_FULL16, _FULL32, _FULL64 = 0xFFFF, 0xFFFF_FFFF, 0xFFFF_FFFF_FFFF_FFFF
 NAMED = {
     "CRC_8": Crc(8, 0x07),
+    "CRC_8_DARC": Crc(8, 0x39, reflected=True),
+    "CRC_8_I_CODE": Crc(8, 0x1D, 0xFD),
+    "CRC_8_ITU": Crc(8, 0x07, 0, 0x55),
+    "CRC_8_MAXIM": Crc(8, 0x31, reflected=True),
+    "CRC_8_ROHC": Crc(8, 0x07, 0xFF, reflected=True),
+    "CRC_8_WCDMA": Crc(8, 0x9B, reflected=True),
     "CRC_16": Crc(16, 0x8005, reflected=True),
-    "CRC_16_USB": Crc(16, 0x8005, _FULL16, _FULL16, True),
-    "MODBUS": Crc(16, 0x8005, _FULL16, 0, True),
-    "KERMIT": Crc(16, 0x1021, reflected=True),
+    "CRC_16_BYPASS": Crc(16, 0x8005),
+    "CRC_16_DDS_110": Crc(16, 0x8005, 0x800D),
+    "CRC_16_DECT": Crc(16, 0x0589, 0, 0x0001),
+    "CRC_16_DECT_R": Crc(16, 0x0589, 0, 0x0001),
+    "CRC_16_DECT_X": Crc(16, 0x0589),
+    "CRC_16_DNP": Crc(16, 0x3D65, 0, _FULL16, reflected=True),
+    "CRC_16_EN_13757": Crc(16, 0x3D65, 0, _FULL16),
+    "CRC_16_GENIBUS": Crc(16, 0x1021, _FULL16, _FULL16),
+    "CRC_16_MAXIM": Crc(16, 0x8005, 0, _FULL16, reflected=True),
+    "CRC_16_MCRF4XX": Crc(16, 0x1021, _FULL16, reflected=True),
+    "CRC_16_RIELLO": Crc(16, 0x1021, 0xB2AA, reflected=True),
+    "CRC_16_T10_DIF": Crc(16, 0x8BB7),
+    "CRC_16_TELEDISK": Crc(16, 0xA097),
+    "CRC_16_USB": Crc(16, 0x8005, _FULL16, _FULL16, reflected=True),
+    "X_25": Crc(16, 0x1021, _FULL16, _FULL16, reflected=True),
     "XMODEM": Crc(16, 0x1021),
-    "X_25": Crc(16, 0x1021, _FULL16, _FULL16, True),
+    "MODBUS": Crc(16, 0x8005, _FULL16, reflected=True),
+    "KERMIT": Crc(16, 0x1021, reflected=True),
     "CRC_CCITT_FALSE": Crc(16, 0x1021, _FULL16),
-    "CRC_32": Crc(32, 0x04C11DB7, _FULL32, _FULL32, True),
-    "CRC_32C": Crc(32, 0x1EDC6F41, _FULL32, _FULL32, True),
+    "CRC_AUG_CCITT": Crc(16, 0x1021, 0x1D0F),
+    "CRC_32": Crc(32, 0x04C11DB7, _FULL32, _FULL32, reflected=True),
     "CRC_32_BZIP2": Crc(32, 0x04C11DB7, _FULL32, _FULL32),
+    "CRC_32C": Crc(32, 0x1EDC6F41, _FULL32, _FULL32, reflected=True),
+    "CRC_32D": Crc(32, 0xA833982B, _FULL32, _FULL32, reflected=True),
     "CRC_32_MPEG": Crc(32, 0x04C11DB7, _FULL32),
+    "POSIX": Crc(32, 0x04C11DB7, 0, _FULL32),
+    "CRC_32Q": Crc(32, 0x814141AB),
+    "JAMCRC": Crc(32, 0x04C11DB7, _FULL32, reflected=True),
+    "XFER": Crc(32, 0x000000AF),
+    "CRC_64": Crc(64, 0x42F0E1EBA9EA3693),
+    "CRC_64_GO_ISO": Crc(64, 0x000000000000001B, _FULL64, _FULL64, reflected=True),
+    "CRC_64_WE": Crc(64, 0x42F0E1EBA9EA3693, _FULL64, _FULL64),
+    "CRC_64_JONES": Crc(64, 0xAD93D23594C935A9, _FULL64, reflected=True),
 }
 """The parameters of CRCs, by their names in the chip's driver."""
 
@@ -44,6 +73,7 @@ class HashAlgorithmTable(ControlTable):
         super().__init__(schema)
         self.hash = hash
         self._width = width
+        self._chosen = ""  # the name of the last algorithm that was chosen by name
 
     def set_default(self, scope: Scope, data: Data) -> Undo:
         if not scope.all:
@@ -52,20 +82,26 @@ class HashAlgorithmTable(ControlTable):
             raise self.invalid(f"give one of the actions {PRE_DEFINED} and {USER_DEFINED}")
         if data.values.get("rotate"):
             raise self.refused("its result cannot be rotated")
-        named = data.action.name == PRE_DEFINED
-        return self._set(self._named(data) if named else self._given(data))
+        if data.action.name != PRE_DEFINED:
+            return self._set(self._given(data), "")
+        return self._set(self._named(data), data.values.get("algorithm_name", PROGRAM))
 
     def reset_default(self, scope: Scope) -> Undo:
-        return self._set(None)
+        return self._set(None, PROGRAM)
+
+    def clear(self, scope: Scope) -> Undo:
+        return self.reset_default(scope)
+
+    def usage(self, scope: Scope) -> int:
+        return 1
 
     def default(self, scope: Scope) -> Data | None:
         crc = self.hash.crc
-        name = PROGRAM if crc is None else next((n for n, c in NAMED.items() if c == crc), None)
+        name = PROGRAM if crc is None else self._chosen
         common = {"rotate": 0, "seed": 0, "msb": False, "extend": False}
-        if name is not None:
+        if crc is None or crc == NAMED.get(name):
             action = self.schema.action_named(PRE_DEFINED)
             return Data(action, {**common, "algorithm_name": name})
-        assert crc is not None
         return Data(self.schema.action_named(USER_DEFINED), {
             **common, "seed": crc.initial & _FULL32, "reverse": crc.reflected,
             "polynomial": crc.polynomial, "init": crc.initial, "final_xor": crc.final,
@@ -99,10 +135,16 @@ class HashAlgorithmTable(ControlTable):
             raise self.invalid(f"{name} {value:#x} does not fit {width} bits")
         return value
 
-    def _set(self, crc: Crc | None) -> Undo:
-        old = self.hash.crc
+    def _set(self, crc: Crc | None, name: str) -> Undo:
+        old, old_name = self.hash.crc, self._chosen
         self.hash.set(crc)
-        return lambda: self.hash.set(old)
+        self._chosen = name
+
+        def undo() -> None:
+            self.hash.set(old)
+            self._chosen = old_name
+
+        return undo
 
 
 class HashComputeTable(ControlTable):

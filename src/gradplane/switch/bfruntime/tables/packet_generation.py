@@ -8,9 +8,7 @@ from typing import Any
 from gradplane.switch.bfruntime.codec import Data, Key
 from gradplane.switch.bfruntime.packet_generator import (
     BUFFER,
-    ONE_SHOT,
-    PERIODIC,
-    PORT_DOWN,
+    TRIGGERS,
     Application,
     PacketGenerator,
 )
@@ -23,14 +21,21 @@ COUNTERS = ("batch_counter", "pkt_counter", "trigger_counter")
 
 
 class ApplicationTable(ControlTable):
-    """The applications; a read gives those of the first pipe that it is for."""
+    """The applications; a read gives those of the first pipe that it is for.
+
+    watch: called with whether an application waits for packets that come back."""
 
     def __init__(
-        self, schema: TableSchema, generator: PacketGenerator, clock: Callable[[], int]
+        self,
+        schema: TableSchema,
+        generator: PacketGenerator,
+        clock: Callable[[], int],
+        watch: Callable[[bool], None],
     ) -> None:
         super().__init__(schema)
         self.generator = generator
         self._clock = clock
+        self._watch = watch
 
     def add(self, scope: Scope, key: Key, data: Data) -> Undo:
         return self.modify(scope, key, data, Flags())
@@ -42,17 +47,19 @@ class ApplicationTable(ControlTable):
             trigger = data.action.name if data.action else former.trigger if former else ""
             if not trigger:
                 raise self.invalid("an application needs an action, its trigger")
-            if trigger not in (ONE_SHOT, PERIODIC, PORT_DOWN):
+            if trigger not in TRIGGERS:
                 raise self.refused(f"applications with the action {trigger}")
             values = {**(former.values if former else {}), **data.values}
             if values.get("pkt_buffer_offset", 0) + values.get("pkt_len", 0) > BUFFER:
                 raise self.invalid(f"the packet ends beyond the buffer's {BUFFER} bytes")
             self.generator.configure(pipe, number, trigger, values, self._clock())
+        self._watch(self.generator.watches_returned)
         return lambda: self._put_back(number, old)
 
     def delete(self, scope: Scope, key: Key) -> Undo:
         number = self._number(key)
         old = {pipe: self.generator.applications.pop((pipe, number), None) for pipe in scope.pipes}
+        self._watch(self.generator.watches_returned)
         return lambda: self._put_back(number, old)
 
     def reset(self, scope: Scope, key: Key) -> Undo:
@@ -61,9 +68,11 @@ class ApplicationTable(ControlTable):
     def clear(self, scope: Scope) -> Undo:
         there = self.generator.applications
         old = {place: there.pop(place) for place in list(there) if place[0] in scope.pipes}
+        self._watch(self.generator.watches_returned)
 
         def undo() -> None:
             there.update(old)
+            self._watch(self.generator.watches_returned)
 
         return undo
 
@@ -100,6 +109,7 @@ class ApplicationTable(ControlTable):
                 self.generator.applications.pop((pipe, number), None)
             else:
                 self.generator.applications[pipe, number] = application
+        self._watch(self.generator.watches_returned)
 
 
 class GeneratorPortTable(ControlTable):

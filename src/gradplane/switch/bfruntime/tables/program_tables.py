@@ -21,6 +21,7 @@ from gradplane.switch.bfruntime.tables.control_table import ControlTable
 from gradplane.switch.bfruntime.tables.filter_fields import FIELDS
 from gradplane.switch.bfruntime.tables.filters import FilterTable
 from gradplane.switch.bfruntime.tables.hash_algorithms import HashAlgorithmTable, HashComputeTable
+from gradplane.switch.bfruntime.tables.hash_inputs import HashConfigurationTable
 from gradplane.switch.bfruntime.tables.match_table import MatchActionTable
 from gradplane.switch.bfruntime.tables.port_metadata import PortMetadataTable
 from gradplane.switch.bfruntime.tables.profiles import MemberTable, ProbeTable, SelectorTable
@@ -68,6 +69,8 @@ class _Builder:
             hash, width = self.state.hashes[instance.name], bit_width(instance.type_args[0]) or 0
             yield HashAlgorithmTable(known, hash, width)
             if fields := hashed_fields(self.catalog.program, instance):
+                known = self.known[table_id(TableId.HASH_CONFIGURE, at + 1)]
+                yield HashConfigurationTable(known, hash, fields)
                 known = self.known[table_id(TableId.HASH_COMPUTE, at + 1)]
                 yield HashComputeTable(known, hash, width, fields)
         facts = self.program.facts
