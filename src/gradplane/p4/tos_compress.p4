@@ -229,7 +229,13 @@ parser TosParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
             (1 .. MAX_WORDS, 0 .. FLAG_LITTLE_ENDIAN): parse_bursts;
             (1 .. MAX_WORDS - MESSAGE_WORDS, FLAG_MESSAGE .. FLAG_MESSAGE + FLAG_LITTLE_ENDIAN):
                 parse_message;
+            default: no_match;
         }
+    }
+    // Said, as p4c accepts what fits no case, without an error.
+    state no_match {
+        verify(false, error.NoMatch);
+        transition reject;
     }
     state parse_message {
         packet.extract(hdr.message);
@@ -238,7 +244,7 @@ parser TosParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
     }
     state parse_bursts {
         meta.size = meta.left;
-        transition select(meta.left) { 0 .. MAX_BURSTS_BYTES: parse_payload; }
+        transition select(meta.left) { 0 .. MAX_BURSTS_BYTES: parse_payload; default: no_match; }
     }
 
     // -- partly restored ------------------------------------------------------------------------

@@ -378,6 +378,15 @@ def test_members_whose_port_is_down_are_left_out() -> None:
     assert {t.resolve(GroupRef(7), i).args[0] for i in range(4)} == {1, 2}
 
 
+def test_older_members_of_a_group_come_first() -> None:
+    """As in BMv2, whatever their order in the group: a hash means the same member in both."""
+    _, profile = selector_table()
+    for member in (5, 2, 9):
+        profile.add_member(member, ActionData(0, (member,)))
+    profile.add_group(7, [Weighted(9), Weighted(2), Weighted(5, 2)])
+    assert [choice.args for choice in profile.choices(GroupRef(7))] == [(5,), (5,), (2,), (9,)]
+
+
 def test_one_shot_groups() -> None:
     t, _ = selector_table()
     shot = OneShot(((ActionData(0, (1,)), 1, b""), (ActionData(0, (2,)), 1, b"")))

@@ -159,12 +159,19 @@ class ActionProfile:
         self.changes += 1
 
     def choices(self, target: MemberRef | GroupRef) -> list[ActionData]:
-        """Return the actions that an entry's hash chooses among, each as often as its weight."""
+        """Return the actions that an entry's hash chooses among, each as often as its weight.
+
+        The older members come first, whatever their order in the group, as in BMv2.
+        """
         if isinstance(target, MemberRef):
             return [self.members[target.id]] if target.id in self.members else []
         group = self.groups.get(target.id)
-        members = () if group is None else group.members
+        members = () if group is None else self._by_age(group.members)
         return self._expanded((self.members[w.member], w.weight, w.watch_port) for w in members)
+
+    def _by_age(self, members: list[Weighted]) -> list[Weighted]:
+        age = {member: number for number, member in enumerate(self.members)}
+        return sorted(members, key=lambda weighted: age[weighted.member])
 
     def one_shot(self, target: OneShot) -> list[ActionData]:
         """Return the choices of an entry that has a group of its own, in its table's numbers."""
