@@ -5,6 +5,7 @@ that a call of the kernel converts few arguments. Nothing is checked: the owners
 alive while a kernel runs.
 """
 
+from ctypes import addressof, c_char
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,10 @@ _WORD, _BYTE = ir.IntType(64), ir.IntType(8)
 def address_of(array: npt.NDArray[Any]) -> int:
     """Return the address of a contiguous array's first element."""
     if array.dtype.names is not None:
-        array = array.view(np.uint8)  # the interface would describe every field
-    return int(array.__array_interface__["data"][0])
+        array = array.view(np.uint8)  # every field would be described
+    if not array.size or not array.flags.writeable:
+        return int(array.__array_interface__["data"][0])
+    return addressof(c_char.from_buffer(array))  # type: ignore[arg-type]  # five times as fast
 
 
 def _load(typing: Any, address: Any) -> Any:

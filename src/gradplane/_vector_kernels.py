@@ -17,3 +17,24 @@ def add(x, y, out):  # type: ignore[no-untyped-def]
     """Set out to x + y."""
     for i in range(x.size):
         out[i] = x[i] + y[i]
+
+
+@njit(cache=True, nogil=True)
+def descend(parameters, velocity, mean, momentum, decay, lr, out):  # type: ignore[no-untyped-def]
+    """Step by momentum: set velocity to momentum * velocity + mean + decay * parameters, and out
+    to parameters - lr * velocity."""
+    for i in range(out.size):
+        step = velocity[i] * momentum + mean[i]
+        if decay != 0:
+            step += decay * parameters[i]
+        velocity[i] = step
+        out[i] = parameters[i] - lr * step
+
+
+@njit(cache=True, nogil=True)
+def sum_beyond(sizes, each):  # type: ignore[no-untyped-def]
+    """Return the sum of what is above `each` of every size."""
+    total = 0
+    for size in sizes:
+        total += max(size - each, 0)
+    return total

@@ -86,8 +86,7 @@ class Codec(ABC):
 
         float32, none negative.
         """
-        self._admit(x)
-        return None
+        return self._local(self._admit(x), state)
 
     def combine(self, stats: Sequence[Floats]) -> Floats:
         """Reduce the workers' local() arrays to the shared one: each element's maximum."""
@@ -122,6 +121,10 @@ class Codec(ABC):
             return self._decode(bytes(data), n)
         except MemoryError:
             raise CodecError(f"{n} values do not fit into memory") from None
+
+    def _local(self, x: Floats, state: State) -> Floats | None:
+        """Return local() of a vector that was checked."""
+        return None
 
     def _checked(self, x: Floats) -> Floats:
         return check_float32(x) if self._refuses else self._admit(x)
@@ -240,6 +243,8 @@ def check_array(what: str, array: Any, kind: str, shape: tuple[int, ...]) -> npt
 
 def check_int(what: str, value: int, low: int, high: int | None = None) -> int:
     """Return value if it is an integer from low to high; else CodecError."""
+    if type(value) is int and low <= value and (high is None or value <= high):
+        return value
     allowed = f"at least {low}" if high is None else f"from {low} to {high}"
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise CodecError(f"{what} must be an integer {allowed}, got {value!r}")

@@ -1,5 +1,6 @@
 """Error feedback around any codec (Karimireddy et al., ICML 2019; THC Algorithm 3, lines 5, 22)."""
 
+import functools
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -64,7 +65,10 @@ class ErrorFeedback(Codec):
 
     def local(self, x: Floats, state: State = None) -> Floats | None:
         """Return the wrapped codec's statistic of x + e."""
-        return self.codec.memoryless.local(self._total(x, state), state.inner)
+        return self._local(x, state)
+
+    def _local(self, x: Floats, state: State) -> Floats | None:
+        return self.codec.memoryless._local(self._total(x, state), state.inner)
 
     def max_size(self, n: int) -> int:
         """Return the wrapped codec's bound."""
@@ -105,12 +109,16 @@ class ErrorFeedback(Codec):
 
         total, codec = self._total(x, context.state), self.codec.memoryless
         inner = context.state.inner
-        shared = codec.local(total, inner) if context.shared is None else context.shared
-        codes, inner = codec._codes(total, replace(context, shared=shared, state=inner))
-        table = np.array(self.table, np.min_scalar_type(self.table[-1]))
-        looked_up = look_up(codes, table)
+        shared = codec._local(total, inner) if context.shared is None else context.shared
+        codes, inner = codec._codes(total, Context(shared, context.seed, inner, context.worker))
+        looked_up = look_up(codes, self._numbers)
         sent = self.codec.decode_sum(looked_up, total.size, 1, shared, context.seed)
         return codes, Residual(np.subtract(total, sent, out=sent), inner)
+
+    @functools.cached_property
+    def _numbers(self) -> npt.NDArray[Any]:
+        """The table as an array."""
+        return np.array(self.table, np.min_scalar_type(self.table[-1]))
 
     def _encode(self, x: Floats, context: Context) -> tuple[bytes, Residual]:
         total, codec = self._total(x, context.state), self.codec.memoryless

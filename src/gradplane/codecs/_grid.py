@@ -27,7 +27,6 @@ from gradplane.codecs._base import (
     State,
     check_array,
     check_int,
-    check_vector,
 )
 from gradplane.codecs._network_limits import sum_bits
 from gradplane.codecs._random import key
@@ -95,9 +94,8 @@ class GridCodec(Codec):
             scalars + self._fields.packed_size(part.lanes, self.bits) for part in self.partitions(n)
         )
 
-    def local(self, x: Floats, state: State = None) -> Floats:
+    def _local(self, x: Floats, state: State) -> Floats:
         """Return, for each partition, the norm if rotated, else the largest magnitude: float32."""
-        x = check_vector(x)
         return np.array([self._statistic(x, p) for p in self.partitions(x.size)], np.float32)
 
     def _codes(self, x: Floats, context: Context) -> tuple[Codes, State]:
@@ -202,7 +200,8 @@ class GridCodec(Codec):
 
     def _shared_or_local(self, x: Floats, context: Context) -> Floats:
         """Return the shared statistic or, where none is given, that of x alone."""
-        return self._shared(self.local(x) if context.shared is None else context.shared, x.size)
+        shared = self._local(x, None) if context.shared is None else context.shared
+        return self._shared(shared, x.size)
 
     def _shared(self, shared: Floats | None, n: int) -> Floats:
         """Return the shared statistic if it fits n values; else CodecError."""

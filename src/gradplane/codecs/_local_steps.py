@@ -60,7 +60,7 @@ class LocalSteps(Codec):
         """Keep x for the next sending round."""
         return Steps(self._total(x, state), state.rounds + 1, state.inner)
 
-    def local(self, x: Floats, state: State = None) -> Floats | None:
+    def _local(self, x: Floats, state: State) -> Floats | None:
         """Return the wrapped codec's statistic of the sum to send; None if nothing is sent."""
         total = self._total(x, state)
         return self.codec.local(total, state.inner) if self._sends(state) else None

@@ -62,9 +62,9 @@ class PerTensor(Codec):
         cuts = self._cuts(self._admit(x), state)
         return tuple(codec.skip(piece, own) for codec, piece, own in cuts)
 
-    def local(self, x: Floats, state: State = None) -> Floats | None:
+    def _local(self, x: Floats, state: State) -> Floats | None:
         """Return the concatenated statistics of the tensors; None if none has any."""
-        found = [codec.local(piece, own) for codec, piece, own in self._cuts(self._admit(x), state)]
+        found = [codec.local(piece, own) for codec, piece, own in self._cuts(x, state)]
         known = [stat for stat in found if stat is not None]
         return np.concatenate(known) if known else None
 

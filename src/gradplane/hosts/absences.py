@@ -22,6 +22,8 @@ class Absence:
 
 def present(absences: Sequence[Absence], workers: int, round: int) -> tuple[int, ...]:
     """Return the workers that take part in a training round, ascending."""
+    if not absences:
+        return tuple(range(workers))
     away = {absence.worker for absence in absences if absence.holds(round)}
     return tuple(worker for worker in range(workers) if worker not in away)
 

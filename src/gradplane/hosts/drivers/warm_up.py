@@ -12,13 +12,16 @@ from gradplane.hosts.protocols.job_codec import make_codec, parts, push_codec
 from gradplane.hosts.protocols.switch_worker import TIMER, SwitchWorker
 from gradplane.hosts.stream.segments import SEGMENT, message_bytes
 from gradplane.hosts.stream.stream import Stream
+from gradplane.hosts.training.sgd import descend
 from gradplane.hosts.wire.aggregation import Type, body_size, parse
 from gradplane.hosts.wire.payloads import Payloads
 
 
 def warm_up(job: JobConfig) -> None:
-    """Load the compiled kernels of the job's codecs, and of streams."""
+    """Load the compiled kernels of the job's codecs, of streams, and of a training step."""
     _exercise_streams()
+    one = np.ones(1, np.float32)
+    descend(job, one, one.copy(), one)
     codecs = [push_codec(job), make_codec(job.pull_codec, "pull_codec")]
     if job.bound is not None:
         codecs.append(make_codec(("inceptionn", {"bound": job.bound}), "bound"))
@@ -54,7 +57,7 @@ def _exercise_streams() -> None:
     sender, receiver = Stream(0), Stream(1)
     for sent in sender.send_message(("", 1), bytes(2 * SEGMENT), 0):
         if isinstance(sent, Send):
-            message_bytes(sent.payloads)
+            assert message_bytes(sent.payloads) <= sent.payloads.nbytes
             for answer in receiver.receive(("", 0), sent.payloads, 0):
                 if isinstance(answer, Send):
                     sender.receive(("", 1), answer.payloads, 0)

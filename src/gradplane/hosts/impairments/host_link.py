@@ -67,19 +67,20 @@ class LocalPort:
 
     def count_fast(self, sum_bits: int, results: int, answers: int) -> None:
         """Count packets of sums that a kernel took, and of indices by which it answered."""
-        self._count_equal("down", results, aggregation.body_size(Type.SUMS, sum_bits))
-        self._count_equal("up", answers, aggregation.body_size(Type.INDICES, sum_bits))
-
-    def _count_equal(self, way: str, packets: int, payload: int) -> None:
-        size = UDP_OVERHEAD + aggregation.HEADER_SIZE + payload
-        for name, each in (("packets", 1), ("payload", payload), ("wire", size)):
-            count = getattr(self.traffic, f"{name}_{way}") + packets * each
-            setattr(self.traffic, f"{name}_{way}", count)
+        traffic, headers = self.traffic, UDP_OVERHEAD + aggregation.HEADER_SIZE
+        sums = results * aggregation.body_size(Type.SUMS, sum_bits)
+        indices = answers * aggregation.body_size(Type.INDICES, sum_bits)
+        traffic.packets_down += results
+        traffic.payload_down += sums
+        traffic.wire_down += sums + results * headers
+        traffic.packets_up += answers
+        traffic.payload_up += indices
+        traffic.wire_up += indices + answers * headers
 
 
 def aggregation_payload(packets: Payloads) -> int:
     """Return the bytes of indices and sums in aggregation packets."""
-    return int(np.maximum(packets.sizes - aggregation.HEADER_SIZE, 0).sum())
+    return packets.bytes_behind(aggregation.HEADER_SIZE)
 
 
 def stream_payload(packets: Payloads) -> int:

@@ -85,17 +85,16 @@ def accept(first, table, ends, norms, most, packets, parsed, sums, turns, now, a
     largest number. packets: uint8[n, bytes], the sums in network order behind the header; parsed:
     int64[n, 5], type, chunk number, workers, bitmap, norm. sums: uint8 or uint16[chunks, lanes].
     turns: int64[window], by chain the chunk whose turn it is. found: int64[n], set to one of the
-    constants above. Returns how many chunks ended, and when the last of those that were sent once
-    was sent, -1 for none.
+    constants above for the reduce's chunks. Returns how many chunks ended, when the last of those
+    that were sent once was sent, -1 for none, and how many results were refused.
     """
-    ended, sent_at = 0, -1
+    ended, sent_at, refused = 0, -1, 0
     unpacked = np.empty(sums.shape[1], sums.dtype)
     end = HEADER_SIZE + sums.shape[1] * sums.itemsize
     for i in range(len(parsed)):
         number, workers, bitmap, norm = parsed[i, 1], parsed[i, 2], parsed[i, 3], parsed[i, 4]
         index = number - first
         if index < 0 or index >= len(table):
-            found[i] = OUTSIDE
             continue
         row = table[index]
         if row.state == EARLY or row.state == DONE:
@@ -106,9 +105,11 @@ def accept(first, table, ends, norms, most, packets, parsed, sums, turns, now, a
             part += 1
         if norm >= INFINITE_NORM or (norms[part] >= 0 and norms[part] != norm):
             found[i] = OTHER_NORM
+            refused += 1
             continue
         if _unpack(packets[i, HEADER_SIZE:end], unpacked) > most * workers:
             found[i] = BEYOND_TABLE
+            refused += 1
             continue
         sums[index] = unpacked
         found[i] = NEW
@@ -120,7 +121,16 @@ def accept(first, table, ends, norms, most, packets, parsed, sums, turns, now, a
             turns[number % len(turns)] += len(turns)
             ended += 1
         step(row, RESULT, after)
-    return ended, sent_at
+    return ended, sent_at, refused
+
+
+@njit(cache=True, nogil=True)
+def send(table, indices, now, deadline):  # type: ignore[no-untyped-def]
+    """Note a further attempt of some chunks."""
+    for index in indices:
+        row = table[index]
+        row.attempts += np.uint16(1)
+        row.sent_at, row.deadline = now, deadline
 
 
 @njit(cache=True, nogil=True)

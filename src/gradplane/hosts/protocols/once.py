@@ -20,20 +20,19 @@ class Once(Generic[Result]):
 
     def __init__(self, function: Callable[..., Result]) -> None:
         self._function = function
-        self._last: tuple[tuple[Any, ...], Result] | None = None
+        self._last: tuple[list[Any], Result] | None = None
 
     def __call__(self, *arguments: Any) -> Result:
         """Return the function's result."""
-        if any(isinstance(a, np.ndarray) and a.nbytes > _LARGEST for a in arguments):
-            return self._function(*arguments)
-        key = tuple(_comparable(argument) for argument in arguments)
+        key: list[Any] = []
+        for argument in arguments:
+            if not isinstance(argument, np.ndarray):
+                key.append(argument)
+            elif argument.nbytes > _LARGEST:
+                return self._function(*arguments)
+            else:
+                key += argument.dtype, argument.shape, argument.tobytes()
         last = self._last
         if last is None or last[0] != key:
             last = self._last = key, self._function(*arguments)
         return last[1].copy() if isinstance(last[1], np.ndarray) else last[1]
-
-
-def _comparable(argument: Any) -> Any:
-    if isinstance(argument, np.ndarray):
-        return argument.dtype, argument.shape, argument.tobytes()
-    return argument

@@ -89,10 +89,11 @@ class WorkerPartition:
         sums: [chunks, lanes], 0 where missing. counts: the workers in each chunk's result, 0 where
         it is missing. norm: as float32 bits, -1 where it never came.
         """
-        if norm < 0 or not counts.any():
+        most = counts.max(initial=0)
+        if norm < 0 or not most:
             return np.zeros_like(self._x)
-        count: int | npt.NDArray[np.int64] = int(counts[0])
-        if (counts != counts[0]).any():
+        count: int | npt.NDArray[np.int64] = int(most)
+        if counts.min() != most:
             count = np.repeat(counts.astype(np.int64), sums.shape[1])[: self.lanes]
         flat = sums.reshape(-1)[: self.lanes]
         return _decode_sum(self._codec, flat, self._x.size, count, _shared(norm), self._seed)
@@ -105,4 +106,4 @@ def _decode_sum(codec: SummedCodes, *arguments: Any) -> Floats:
 
 
 def _shared(norm: int) -> Floats:
-    return np.array([aggregation.norm_value(norm)], np.float32)
+    return np.array([norm], np.uint32).view(np.float32)

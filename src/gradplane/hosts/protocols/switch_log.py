@@ -33,14 +33,16 @@ class SwitchLog:
         if not len(table):
             return
         lost = table["count"] == 0
+        none_lost = not lost.any()
         place = {"ticket": reduce.ticket, "first": reduce.first, "slots": self._job.slots}
         place |= {"chunks": len(table)}
         columns = {name: table[name] for name in ("count", "bitmap", "attempts", "notices")}
-        columns |= {"at": np.where(lost, at, table["at"]), "sent": table["sent_at"]}
+        arrived = table["at"] if none_lost else np.where(lost, at, table["at"])
+        columns |= {"at": arrived, "sent": table["sent_at"]}
         packed = {name: pack(column) for name, column in columns.items()}
         packed["digest"] = _packed_digests(reduce.sums, lost)
         yield Record("arrivals", self._who | place | packed)
-        for index in np.flatnonzero(lost).tolist():
+        for index in [] if none_lost else np.flatnonzero(lost).tolist():
             slot, round = self._slot(reduce.first + index)
             counts = {name: int(table[name][index]) for name in ("attempts", "notices")}
             line = {"ticket": reduce.ticket, "slot": slot, "round": round} | counts

@@ -47,15 +47,20 @@ class SwitchReduce:
         """Return a partition's rows of the table."""
         return self.table[part.first - self.first : part.stop - self.first]
 
+    @property
+    def any_silent(self) -> bool:
+        """True if some partition is silent."""
+        return any(part.stage is PartitionState.SILENT for part in self.parts)
+
     def silent(self, indices: Ints) -> npt.NDArray[np.bool_]:
         """Return which of the chunks are of a silent partition, bool[k]."""
         silent = [part.stage is PartitionState.SILENT for part in self.parts]
-        if not any(silent):
-            return np.zeros(len(indices), bool)
         return np.array(silent)[np.searchsorted(self.ends, indices, side="right")]
 
     def packets(self, indices: Ints) -> Bytes:
         """Return the payloads of some chunks, whose partitions are encoded, as uint8[k, bytes]."""
+        if len(self.parts) == 1:
+            return self.parts[0].packets[indices]
         parts = np.searchsorted(self.ends, indices, side="right")
         if len(indices) and (parts == parts[0]).all():
             part = self.parts[int(parts[0])]
@@ -80,7 +85,7 @@ class SwitchReduce:
         reduced = Reduced(
             mean=_joined(means),
             counts=counts,
-            missed=int((counts == 0).sum()),
+            missed=counts.size - int(np.count_nonzero(counts)),
             gradient=digest(self.vector),
             codes=digest(*(part.codes for part in self.parts)),
             sums=_digest(*flat),

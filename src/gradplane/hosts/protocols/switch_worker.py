@@ -258,16 +258,15 @@ class SwitchWorker:
 
     def _attempt(self, reduce: SwitchReduce, indices: Ints, now: int) -> None:
         """Send chunks that are pending, and set their deadlines."""
-        silent, table = reduce.silent(indices), reduce.table
-        if silent.any():
+        table = reduce.table
+        if reduce.any_silent:
+            silent = reduce.silent(indices)
             table["deadline"][indices[silent]] = now + self._job.timeout_ns
             self._wake(now + self._job.timeout_ns)
             indices = indices[~silent]
         if len(indices):
-            table["attempts"][indices] += 1
-            table["sent_at"][indices] = now
             deadline = now + self._patience * self._timeout.value
-            table["deadline"][indices] = deadline
+            chunk_table.send(table, indices, now, deadline)
             self._wake(deadline)
             payloads = Payloads.equal(reduce.packets(indices))
             self._out.append(self._packets.send(payloads))
@@ -300,25 +299,23 @@ class SwitchWorker:
     def _sums(self, results: Results, now: int) -> None:
         """Take sums into the reduces in flight, and as late results of earlier ones."""
         parsed = results.parsed
-        outside = np.ones(len(parsed), bool)
+        found, refused = np.full(len(parsed), chunk_table.OUTSIDE, np.int64), 0
         for reduce in self._reduces:
-            found = np.empty(len(parsed), np.int64)
             place = (reduce.first, reduce.table, reduce.ends, reduce.norms, self._codec.table[-1])
-            ended, sent_at = chunk_table.accept(
+            ended, sent_at, wrong = chunk_table.accept(
                 *place, results.packets, parsed, reduce.sums, self._turns, now, AFTER, found
             )
             reduce.left -= ended
             if sent_at >= 0:
                 self._timeout.measure(sent_at, now)
-            outside &= found == chunk_table.OUTSIDE
+            refused += wrong
+        if refused:
             self._count_refused(found)
-        for i in np.flatnonzero(outside).tolist():
+        for i in np.flatnonzero(found == chunk_table.OUTSIDE).tolist():
             self._out += self._log.late(results, i, now)
         self._moved_on(results, now)
 
     def _count_refused(self, found: Ints) -> None:
-        if found.max(initial=0) < min(chunk_table.OTHER_NORM, chunk_table.BEYOND_TABLE):
-            return
         for reason, number in (
             ("another norm", chunk_table.OTHER_NORM),
             ("sums beyond the table", chunk_table.BEYOND_TABLE),

@@ -15,13 +15,12 @@ Floats = npt.NDArray[np.float32]
 
 def descend(job: JobConfig, parameters: Floats, velocity: Floats, mean: Floats) -> Floats:
     """Return the parameters after a step, float32[n]; `velocity` is updated in place."""
-    velocity *= np.float32(job.momentum)
-    velocity += mean
-    if job.weight_decay:
-        velocity += np.float32(job.weight_decay) * parameters
-    step: Floats = np.float32(job.lr) * velocity
-    np.subtract(parameters, step, out=step)  # the former parameters stay as they are
-    return step
+    from gradplane._vector_kernels import descend
+
+    after = np.empty_like(parameters)  # the former parameters stay as they are
+    momentum, decay, lr = map(np.float32, (job.momentum, job.weight_decay, job.lr))
+    descend(parameters, velocity, mean, momentum, decay, lr, after)
+    return after
 
 
 class ServedWeights:

@@ -37,7 +37,7 @@ class Synthetic:
     def loss_and_gradient(self, params: Floats, x: Floats, y: Labels) -> tuple[float, Floats]:
         """Return loss 0, and the values from an index on that depends on the batch alone."""
         place = zlib.crc32(y.tobytes(), zlib.crc32(x.tobytes())) % self._gradient.size
-        return 0.0, np.roll(self._gradient, -place)
+        return 0.0, np.concatenate((self._gradient[place:], self._gradient[:place]))
 
     def predict(self, params: Floats, x: Floats) -> Labels:
         """Return -1 for each row."""

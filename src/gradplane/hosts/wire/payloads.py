@@ -61,4 +61,10 @@ class Payloads:
     @property
     def nbytes(self) -> int:
         """The bytes of all payloads."""
-        return int(self.sizes.sum())
+        return self.bytes_behind(0)
+
+    def bytes_behind(self, header: int) -> int:
+        """Return the bytes of all payloads without the first `header` bytes of each."""
+        from gradplane._vector_kernels import sum_beyond
+
+        return int(sum_beyond(self.sizes, header))

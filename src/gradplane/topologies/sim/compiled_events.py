@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from ipaddress import IPv4Address
+from typing import Protocol
 
 import numpy as np
 
@@ -20,6 +22,7 @@ from gradplane.topologies.sim.frames import HEADERS
 from gradplane.topologies.sim.loop_memory import LoopMemory
 
 _NEVER = 1 << 62
+_RECEIVED = [at.REF, at.WHO, at.DATAGRAM, at.SOURCE_IP, at.SOURCE_PORT, at.TO_PORT]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,16 @@ class SwitchNode:
 
     engine: Callable[[], Switch]
     slow: Callable[[Switch], None]
+
+
+class Stack(Protocol):
+    """A host for the loop, as `HostStack`."""
+
+    def receive(self, frame: bytes) -> None:
+        """Take a frame that is not in order for this host."""
+
+    def deliver(self, port: int, source: tuple[str, int], payloads: Payloads) -> None:
+        """Take the datagram of a frame that is."""
 
 
 class CompiledEvents:
@@ -44,7 +57,8 @@ class CompiledEvents:
         self._calls: dict[int, SimEvent] = {}
         self._switches: list[SwitchNode] = []
         self._engines: list[Switch | None] = []  # whose addresses the loop has
-        self._receivers: list[Callable[[bytes], None]] = []
+        self._stacks: list[Stack] = []
+        self._names: dict[int, str] = {}  # IP addresses by their numbers
 
     # -- the interface of EventQueue --------------------------------------------------------------
 
@@ -75,19 +89,37 @@ class CompiledEvents:
         there is no event.
         """
         self._words[at.UNTIL] = _NEVER if until is None else until
-        with ExitStack() as passes:
-            reason = self._run(passes)
+        reason = int(loop.run(self._words))
+        if reason in (at.PREPARE, at.SLOW, at.GROW):
+            with ExitStack() as passes:
+                reason = self._run_switches(reason, passes)
         match reason:
             case at.EMPTY:
                 return False
             case at.DUE:
                 return self._call()
             case at.RECEIVE:
-                packet = int(self._words[at.REF])
-                frame = self._memory.frame(packet)
-                loop.release(self._words, packet)
-                self._receivers[int(self._words[at.WHO])](frame)
+                self._receive()
         return True
+
+    def _receive(self) -> None:
+        """Pass a frame on to a host: its datagram, if the kernel found it in order."""
+        packet, who, size, ip, source, port = self._words[_RECEIVED].tolist()
+        stack = self._stacks[who]
+        if size < 0:
+            frame = self._memory.frame(packet)
+            loop.release(self._words, packet)
+            stack.receive(frame)
+            return
+        data = self._memory.payload(packet, size)
+        loop.release(self._words, packet)
+        payloads = Payloads(data, np.array([size]))
+        stack.deliver(port, (self._name(ip), source), payloads)
+
+    def _name(self, ip: int) -> str:
+        if ip not in self._names:
+            self._names[ip] = str(IPv4Address(ip))
+        return self._names[ip]
 
     def _call(self) -> bool:
         event = self._calls.pop(int(self._words[at.WHO]))
@@ -96,11 +128,11 @@ class CompiledEvents:
             event.callback()
         return True
 
-    def _run(self, passes: ExitStack) -> int:
-        """Run the kernel until it returns for more than a switch or memory."""
+    def _run_switches(self, reason: int, passes: ExitStack) -> int:
+        """Run the kernel, which returned for `reason`, until it returns for more than a switch or
+        memory."""
         words = self._words
         while True:
-            reason = int(loop.run(words))
             match reason:
                 case at.PREPARE:
                     passes.enter_context(self._prepared(int(words[at.WHO])))
@@ -114,6 +146,7 @@ class CompiledEvents:
                     self._memory.need_packets(*wanted)
                 case _:
                     return reason
+            reason = int(loop.run(words))
 
     @contextmanager
     def _prepared(self, number: int) -> Iterator[None]:
@@ -140,9 +173,9 @@ class CompiledEvents:
 
     # -- the network ------------------------------------------------------------------------------
 
-    def add_host(self, mac: int, ip: int, receive: Callable[[bytes], None]) -> int:
-        """Add a host; `receive` takes the frames that no kernel takes."""
-        self._receivers.append(receive)
+    def add_host(self, mac: int, ip: int, stack: Stack) -> int:
+        """Add a host; `stack` gets what no kernel takes."""
+        self._stacks.append(stack)
         return self._memory.append(at.HOSTS, [mac, ip, -1])
 
     def add_switch(

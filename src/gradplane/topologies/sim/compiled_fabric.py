@@ -25,7 +25,8 @@ class CompiledStack(HostStack):
     def __init__(self, host: HostNode, arp: Mapping[str, str], events: CompiledEvents) -> None:
         super().__init__(host, arp, self._no_frame)
         self._events = events
-        self.number = events.add_host(mac_number(host.mac), ip_number(host.ip), self.receive)
+        self.number = events.add_host(mac_number(host.mac), ip_number(host.ip), self)
+        self._peers: dict[str, tuple[int, int]] = {}  # MAC and IP address by IP address
 
     @staticmethod
     def _no_frame(frame: bytes) -> None:
@@ -33,14 +34,19 @@ class CompiledStack(HostStack):
 
     def send(self, send: Send) -> None:
         """See HostStack."""
-        mac = self.mac_of(send.ip)
+        mac, ip = self._peer(send.ip)
         if not len(send.payloads):
             return
         frames.check_size(int(send.payloads.sizes.max()))
-        peer = ip_number(send.ip), send.port
+        peer = ip, send.port
         self._events.send_datagrams(
-            self.number, send.source_port, mac_number(mac), peer, send.tos, send.payloads
+            self.number, send.source_port, mac, peer, send.tos, send.payloads
         )
+
+    def _peer(self, ip: str) -> tuple[int, int]:
+        if ip not in self._peers:
+            self._peers[ip] = mac_number(self.mac_of(ip)), ip_number(ip)
+        return self._peers[ip]
 
 
 class CompiledSwitch(SimSwitch):

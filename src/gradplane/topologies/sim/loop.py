@@ -252,17 +252,19 @@ def _leave(words, number, packet):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _taken(words, number, packet):  # type: ignore[no-untyped-def]
-    """Let a host's kernel take a packet; return False, with nothing changed, if it does not."""
+    """Let a host's kernel take a packet; if it does not, return False, with nothing changed but
+    the description of the datagram for Python."""
     host = _table(words, at.HOSTS, at.HOST_COLUMNS)[number]
-    if host[at.RECEIVER_COUNT] == 0:
-        return False
     row = _table(words, at.PACKETS, at.PACKET_COLUMNS)[packet]
     frame = _frame(words, packet)
     size = frame_kernels.payload_size(frame, row[at.SIZE], host[at.MAC])
     if size < 0 or frame_kernels.get(frame, 30, 4) != host[at.IP]:
+        words[at.DATAGRAM] = -1
         return False
     ip, port = frame_kernels.get(frame, 26, 4), frame_kernels.get(frame, 34, 2)
     local = frame_kernels.get(frame, 36, 2)
+    words[at.DATAGRAM], words[at.TO_PORT] = size, local
+    words[at.SOURCE_IP], words[at.SOURCE_PORT] = ip, port
     receivers = _table(words, at.RECEIVERS, at.RECEIVER_COLUMNS)
     for i in range(host[at.RECEIVER_COUNT]):
         receiver = receivers[host[at.FIRST_RECEIVER] + i]

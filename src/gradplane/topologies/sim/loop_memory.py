@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from gradplane._addresses import address_of
 from gradplane.topologies.sim import loop_layout as at
+from gradplane.topologies.sim.frames import HEADERS
 
 _PACKETS, _STRIDE, _META_STRIDE = 1024, 2048, 64
 _SPARE_EVENTS = 16
@@ -113,6 +114,11 @@ class LoopMemory:
         """Return a packet's frame."""
         size = int(self._tables[at.PACKETS][packet, at.SIZE])
         return self._data[packet, :size].tobytes()
+
+    def payload(self, packet: int, size: int) -> npt.NDArray[np.uint8]:
+        """Return a copy of the payload of a packet's datagram, uint8[1, size]."""
+        data: npt.NDArray[np.uint8] = self._data[packet : packet + 1, HEADERS : HEADERS + size]
+        return data.copy()
 
     def put_frame(self, packet: int, frame: bytes) -> None:
         """Set a packet's frame, for which there is room."""

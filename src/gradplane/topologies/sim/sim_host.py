@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from gradplane.hosts.protocols.actions import Send
+from gradplane.hosts.protocols.actions import Peer, Send
 from gradplane.hosts.wire.payloads import Payloads
 from gradplane.topologies import description
 from gradplane.topologies.network import OnRecord
@@ -69,12 +69,21 @@ class HostStack:
         except frames.FrameError as error:
             self.rejected[str(error)] += 1
             return
-        if datagram.ip != self._host.ip or datagram.port not in self._listeners:
-            self.rejected[f"no listener at {datagram.ip} port {datagram.port}"] += 1
+        if datagram.ip != self._host.ip:
+            self._reject(datagram.ip, datagram.port)
             return
-        listener = self._listeners[datagram.port]
-        payloads = Payloads.of([datagram.payload])
-        listener(datagram.port, datagram.source_ip, datagram.source_port, payloads)
+        source = datagram.source_ip, datagram.source_port
+        self.deliver(datagram.port, source, Payloads.of([datagram.payload]))
+
+    def deliver(self, port: int, source: Peer, payloads: Payloads) -> None:
+        """Deliver datagrams for a port of this host, or count that nobody listens."""
+        if port in self._listeners:
+            self._listeners[port](port, *source, payloads)
+        else:
+            self._reject(self._host.ip, port)
+
+    def _reject(self, ip: str, port: int) -> None:
+        self.rejected[f"no listener at {ip} port {port}"] += 1
 
 
 class SimEnvironment:
@@ -124,7 +133,7 @@ class SimEnvironment:
     def record(self, kind: str, **fields: Any) -> None:
         """Pass on a record as a log file would hold it, converted to JSON's kinds of values."""
         for name, value in fields.items():
-            if not _is_plain(value):
+            if type(value) not in _SAME and not _is_plain(value):
                 fields[name] = json.loads(_ENCODER.encode(value))
         self._on_record({"kind": kind, **fields})
 
