@@ -84,13 +84,13 @@ def test_a_comparison_shows_what_differs(folder: Folder, tmp_path: Path) -> None
 
 def test_a_job_is_compared_whatever_its_name(folder: Folder, tmp_path: Path) -> None:
     runs = [folder("plain"), folder("named", 'name="other"', 'job.name="e"', "job.lr=0.2",
-                                     "job.push.granularity=30")]  # fmt: skip
+                                     "job.push.bits=4")]  # fmt: skip
     text = page.write(runs, tmp_path / "c.html").read_text()
     assert cells(text, "job.lr") == ["0.1", "0.2"]
     assert cells(text, "name") == ["e", "other"]
     differences = text[: text.index("<td>test accuracy</td>")]
     assert "job.epochs" not in differences
-    assert "granularity" not in differences, "it is the default of the other"
+    assert "push.bits" not in differences, "it is the default of the other"
 
 
 def test_a_comparison_has_baseline_misses_and_losses(folder: Folder, tmp_path: Path) -> None:

@@ -218,7 +218,7 @@ def test_programs_join_from_the_prompt(experiment, reducing, tmp_path):
 def test_gradients_are_kept_up_to_a_limit(experiment, reducing, tmp_path):
     """And those of half precision take two bytes a value."""
     out = tmp_path / "run"
-    torchrun(experiment, reducing, out=out, settings=[*RING, "output.gradients_mb=0.028"])
+    torchrun(experiment, reducing, out=out, settings=[*RING, "output.gradients_mb=0.056"])
     assert (out / "hosts" / "h1.gradients").stat().st_size == 2 * (4 * 3100 + 2 * 500)
     assert replay_run.replay(out).text().splitlines() == [
         "equal: 6 reduces of each rank in 2 rounds, every code, sum and mean",

@@ -160,7 +160,7 @@ class Output(Section):
     report: bool = True
     pcap: bool = False
     target_accuracy: float | None = Field(default=None, gt=0, le=1)
-    gradients_mb: float = Field(default=256.0, ge=0)
+    gradients_mb: float = Field(default=512.0, ge=0)
 
 
 class Experiment(Section):

@@ -184,7 +184,7 @@ def _reduces(task: _Task) -> dict[str, int]:
 
 def _write_configurations(task: _Task) -> None:
     (task.folder / HOSTS).mkdir()
-    kept = round(1e6 * task.deployment.experiment.output.gradients_mb)
+    kept = round(1e6 * task.deployment.experiment.output.gradients_mb / len(task.ranks))
     for host in task.ranks:
         path = task.folder / HOSTS / f"{host.name}.json"
         log = str(path.with_suffix(".jsonl"))
