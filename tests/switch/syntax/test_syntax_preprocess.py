@@ -388,3 +388,9 @@ def test_odd_bytes_in_comments_do_not_matter(tmp_path):
 def test_a_file_that_is_no_text_is_shown_without_its_control_characters(errors):
     message = errors("const int x = \x1b[31m;")
     assert "\x1b" not in message and "const int x = \ufffd[31m;" in message
+
+
+def test_a_name_may_go_on_in_the_next_line_of_a_directive(expr):
+    """As in C, nothing is left of a backslash and the end of its line."""
+    define = "#define VERSION_OF_\\\nTODAY \\\n  5\n#define LATEST \\\n  VERSION_OF_TODAY\n"
+    assert expr("LATEST", define) == "5"

@@ -241,7 +241,7 @@ class Preprocessor:
     def _directive(self, text: str, line: int) -> None:
         indent = len(text) - len(text.lstrip())
         place = self._span(line, indent + 1, len(text.split("\n")[0].rstrip()) - indent)
-        joined = re.sub(r"\\[ \t]*\n", " ", text).strip()
+        joined = re.sub(r"\\[ \t]*\n", "", text).strip()
         keyword, body = re.fullmatch(r"#\s*(\w*)(.*)", joined, re.S).groups()  # type: ignore[union-attr]
         try:
             if keyword in _CONDITIONAL:
