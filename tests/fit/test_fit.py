@@ -122,6 +122,49 @@ def test_prefixes_in_sram_are_divided_into_partitions(name: str) -> None:
     assert used(plain.pipelines[0].placement.stages)["tcam"] == 256
 
 
+WHAT_AN_ALU_DOES_NOT = [
+    (
+        "hdr.ip.id = hdr.ip.id * hdr.ip.length;",
+        "does not compute *",
+        "look the result up in a table",
+    ),
+    (
+        "hdr.ip.id = hdr.ip.id << hdr.ip.tos;",
+        "shifts by constants only",
+        "for each number of places",
+    ),
+    (
+        "if (hdr.ip.tos > 3) { hdr.ip.id = 1; }",
+        "on its own data only",
+        "condition into the control",
+    ),
+    ("md.a = hdr.ip.tos > 3 ? 16w1 : 16w2;", "does not choose", "a condition in the control"),
+]
+
+
+@pytest.mark.parametrize(("statement", "what", "way_out"), WHAT_AN_ALU_DOES_NOT)
+def test_what_an_alu_does_not_do_has_its_own_way_out(
+    statement: str, what: str, way_out: str
+) -> None:
+    declarations = f"action act() {{ {statement} }}" + table("one", "hdr.ip.dst", "act")
+    found = report(declarations, "one.apply(); hdr.ip.offset = (bit<13>)md.a;")
+    (overrun,) = found.pipelines[0].overruns
+    assert what in overrun.what and way_out in overrun.way_out
+    assert overrun.span.line == 8
+
+
+def test_a_register_that_is_too_large_is_named_where_it_is_declared() -> None:
+    declarations = """Register<bit<32>, bit<20>>(1 << 20) large;
+        RegisterAction<bit<32>, bit<20>, bit<32>>(large) add = {
+            void apply(inout bit<32> v, out bit<32> r) { v = v + 1; r = v; }
+        };"""
+    found = report(declarations, "hdr.ip.src = add.execute((bit<20>) hdr.ip.id);")
+    sram, map_ram = found.pipelines[0].overruns
+    assert sram.what.endswith("needs 257 SRAM blocks, a stage has 80")
+    assert map_ram.what.endswith("needs 257 map RAM blocks, a stage has 48")
+    assert sram.span.line == map_ram.span.line == 8
+
+
 def test_a_chain_names_its_fields_and_the_line_beyond_the_last_stage() -> None:
     found = compile_program(PROGRAMS / "chain13.p4")
     overrun = fit(found, CHIPS["tofino"]).pipelines[0].overruns[0]

@@ -40,7 +40,8 @@ def _actions(table: LogicalTable) -> Iterator[Overrun]:
         yield from _hashes(action)
         for n, operation in enumerate(action.operations):
             yield from _operation(operation)
-            if table.table is not None or operation.called is not None:
+            in_action = table.table is not None or operation.called is not None
+            if in_action and not operation.value.impossible:
                 yield from _order(action, action.operations[:n], operation)
 
 
@@ -63,8 +64,8 @@ def _hashes(action: TableAction) -> Iterator[Overrun]:
 def _operation(operation: Operation) -> Iterator[Overrun]:
     value = operation.value
     if value.impossible:
-        way_out = "make the choice a condition in the control, or a table; compute before or after"
-        yield Overrun("instructions", value.impossible, operation.span, way_out)
+        what, way_out = value.impossible.what, value.impossible.way_out
+        yield Overrun("instructions", what, operation.span, way_out)
     elif value.steps > 1 and not _by_field(operation):
         what = f"{value.steps} operations after each other for one field; an action makes one"
         way_out = "use an action for each step (the compiler puts what one statement sets into the"

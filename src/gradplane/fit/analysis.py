@@ -162,11 +162,11 @@ def _placement_overruns(
             what += f" ({edge.kind} dependency by {edge.place.name})"
         way_out = "use the register in one action, with the number to add in a field set before"
         yield Overrun("stages", what, edge.after.span, way_out)
-    for table, lacking in placement.oversized:
-        for name in lacking:
+    for table, lacking, span in placement.oversized:
+        for name, needed in lacking.items():
             resource = STAGE[name]
-            what = f"{table.name} needs more {resource.name} than a stage has ({resource.amount})"
-            yield Overrun(name, what, table.span, resource.way_out)
+            what = f"{table.name} needs {needed} {resource.name}, a stage has {resource.amount}"
+            yield Overrun(name, what, span, resource.way_out)
     if len(placement.stages) > chip.stages:
         yield _too_many_stages(placement, chains, chip)
 
@@ -191,8 +191,11 @@ def _too_many_stages(
     percent = round(100 * sums[name] / (STAGE[name].amount * chip.stages))
     more = f" and {len(taking) - 1} more of this line" if len(taking) > 1 else ""
     what = f"{took}; {STAGE[name].name} are scarcest ({percent} % of all), the most for"
-    what += f" {taking[0].name}{more}; the longest chain of dependencies takes {len(longest) + 1}"
-    way_out = f"{STAGE[name].way_out}; or make the chain of dependencies shorter"
+    what += f" {taking[0].name}{more}"
+    way_out = STAGE[name].way_out
+    if longest:
+        what += f"; the longest chain of dependencies takes {len(longest) + 1}"
+        way_out += "; or make the chain of dependencies shorter"
     return Overrun("stages", what, taking[0].span, way_out)
 
 

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from gradplane.fit.overruns import Impossible
 from gradplane.fit.places import Place, leaves, reads
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.statement_walk import nested
@@ -23,6 +24,24 @@ ARITHMETIC = ("+", "-", "|+|", "|-|")
 LEAST_IN_CODE, MOST_IN_CODE = -8, 7
 """The constants that an ALU's instruction holds."""
 _COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
+CONDITION = Impossible(
+    "an action has conditions on its own data only",
+    "put the condition into the control, with an action for each way",
+)
+SHIFT = Impossible(
+    "an ALU shifts by constants only", "use a table with an action for each number of places"
+)
+COMPARISON = Impossible(
+    "an ALU does not compare",
+    "make it a condition in the control, or a table, that sets the result to a constant",
+)
+CHOICE = Impossible(
+    "an ALU does not choose by a condition",
+    "make the choice a condition in the control, or a table",
+)
+USER_EXTERN = Impossible(
+    "the chip has no user-defined externs", "compute it in tables and actions, or at a host"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +75,7 @@ class Value:
     uses: tuple[Use, ...] = ()
     sources: int = 0
     carries: bool = False
-    impossible: str = ""
+    impossible: Impossible | None = None
     constant: bool = False
     ages: dict[Place, int] = field(default_factory=dict)
 
@@ -136,11 +155,11 @@ class Run:
                 if not found.places or any(p.var not in self.params for p in found.places):
                     for operation in self.operations[at:]:
                         operation.value.places += found.places
-                        operation.value.impossible = "an action has conditions on its own data only"
+                        operation.value.impossible = CONDITION
             case ir.CallExtern():
                 self._call(stmt)
             case ir.CallUserExtern():
-                self._add([], Value(impossible="the chip has no user-defined externs"), stmt.span)
+                self._add([], Value(impossible=USER_EXTERN), stmt.span)
 
     def value(self, e: ir.Expr) -> Value:
         """Return the value of an expression, read where it comes from."""
@@ -167,7 +186,7 @@ class Run:
             tuple(use for part in parts for use in part.uses),
             sum(part.sources for part in parts),
             any(part.carries for part in parts),
-            next((part.impossible for part in parts if part.impossible), ""),
+            next((part.impossible for part in parts if part.impossible), None),
             any(part.constant for part in parts),
             {place: age for part in parts for place, age in part.ages.items()},
         )
@@ -186,16 +205,16 @@ class Run:
                 found.carries = found.carries or op in ARITHMETIC
                 shifted = op in ("<<", ">>") and not isinstance(right, ir.Const)
                 if op in ("*", "/", "%"):
-                    found.impossible = f"an ALU does not compute {op}"
+                    found.impossible = _product(op)
                 elif shifted:
-                    found.impossible = "an ALU shifts by constants only"
+                    found.impossible = SHIFT
                 elif op in _COMPARISONS:
-                    found.impossible = "an ALU does not compare"
+                    found.impossible = COMPARISON
             case ir.Unary():
                 found.steps += 1
             case ir.Mux():
                 found.steps += 1
-                found.impossible = "an ALU does not choose by a condition"
+                found.impossible = CHOICE
 
     def _store(self, target: ir.LValue, value: Value, span: Span) -> None:
         inline = isinstance(target, ir.Var) and self.everywhere[target] == self.inside[target]
@@ -360,6 +379,11 @@ class Run:
                 self._add(writes, found, stmt.span)
         else:
             self._add(writes, found, stmt.span)
+
+
+def _product(op: str) -> Impossible:
+    way_out = "look the result up in a table, add shifted numbers in several actions, or use the"
+    return Impossible(f"an ALU does not compute {op}", f"{way_out} MathUnit of a register action")
 
 
 def _large(e: ir.Expr) -> bool:

@@ -8,6 +8,14 @@ from gradplane.switch.source import Span
 
 
 @dataclass(frozen=True, slots=True)
+class Impossible:
+    """Something that no ALU does, and what would do it."""
+
+    what: str
+    way_out: str
+
+
+@dataclass(frozen=True, slots=True)
 class Overrun:
     """A reason for which a program does not fit: the resource, the line that causes it, and what
     would change that."""

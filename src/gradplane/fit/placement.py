@@ -22,6 +22,7 @@ from gradplane.fit.table_resources import (
     step_of,
 )
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.source import Span
 
 MEMORY = ("sram", "tcam")
 MOST_STAGES = 96
@@ -49,12 +50,12 @@ class Stage:
 
 @dataclass(slots=True)
 class Placement:
-    """Where tables are. oversized: those that even an empty stage has too little for, with the
-    resources that lack. cycles: tables with one register that must be in one stage and after
-    each other, with the dependency."""
+    """Where tables are. oversized: those that even an empty stage has too little for, with how much
+    of it they need, by resource, and the place in the source. cycles: tables with one register that
+    must be in one stage and after each other, with the dependency."""
 
     stages: list[Stage]
-    oversized: list[tuple[LogicalTable, list[str]]]
+    oversized: list[tuple[LogicalTable, dict[str, int], Span]]
     cycles: list[Dependency]
 
     def stage_of(self, table: LogicalTable) -> int:
@@ -214,8 +215,10 @@ def _put(group: _Group, stage: Stage, placement: Placement, waiting: set[_Group]
             group.left -= fitting
             return True
     if not stage.parts:  # not even an empty stage has room
-        lacking = need.lacking()
-        placement.oversized += [(t, lacking) for t in group.tables[:1]]
+        totals = need.totals()
+        lacking = {name: totals[name] for name in need.lacking()}
+        place = group.memory[0] if group.memory else group.tables[0]
+        placement.oversized.append((group.tables[0], lacking, place.span))
         _take(stage, parts, need)
         group.stage = stage.number
         waiting.discard(group)
