@@ -104,6 +104,42 @@ def test_tensors_go_to_servers(served: Path, tmp_path: Path) -> None:
     assert job["rounds"] == 1
 
 
+@pytest.fixture(scope="module")
+def switched(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Plan a small job of which the switch sums values and codes, and write its experiment."""
+    folder = tmp_path_factory.mktemp("switched")
+    text = SYSTEM.replace("machines = 2", "machines = 3").replace("gpus = 2", "gpus = 1")
+    (folder / "system.toml").write_text(text + '[switch]\nadd = ["int32", "codes"]\n')
+    without = ["allreduce", "allgather", "alltoall", "gather", "reduce-scatter", "reduce"]
+    constraints = [f"without={routine}" for routine in without]
+    made = make("lstm", "thc", folder / "system.toml", constraints, 100_000)
+    (folder / "plan.json").write_text(made.to_json())
+    (folder / "experiment.toml").write_text(experiment(made, "plan.json"))
+    used = {task.choice for row in made.rows for task in row.option}
+    assert {"switch-int32", "switch-codes"} <= used
+    return folder
+
+
+@pytest.mark.parametrize("loss", [0.0, 0.02])
+def test_the_switch_sums_tensors(switched: Path, tmp_path: Path, loss: float) -> None:
+    text = (switched / "experiment.toml").read_text()
+    if loss:
+        text += f'\n[[impairment]]\nmodel = "bernoulli"\nrate = {loss}\n'
+    (tmp_path / "plan.json").write_text((switched / "plan.json").read_text())
+    (tmp_path / "experiment.toml").write_text(text)
+    summary = run(tmp_path / "experiment.toml", tmp_path / "run", net="sim").values
+    planned = json.loads((switched / "plan.json").read_text())
+    (line,) = read_lines(tmp_path / "run" / "metrics.jsonl")
+    took = max(each["finished"] - each["computed"] for each in line["workers"]) / 1e9
+    if loss:
+        assert took > planned["iteration_seconds"]
+    else:
+        assert took == pytest.approx(planned["iteration_seconds"], rel=0.05)
+    assert replay(tmp_path / "run").difference is None
+    (job,) = summary["jobs"]
+    assert job["traffic"]["payload_down"] > 0
+
+
 def test_a_plan_that_needs_what_runs_do_not_have_is_refused(served: Path, tmp_path: Path) -> None:
     text = (served / "plan.json").read_text().replace('"server"', '"tos"')
     (tmp_path / "plan.json").write_text(text)
@@ -113,7 +149,7 @@ def test_a_plan_that_needs_what_runs_do_not_have_is_refused(served: Path, tmp_pa
 
 
 @pytest.mark.skipif(not MININET, reason=WHY_NOT)
-@pytest.mark.parametrize("made", ["folder", "served"])
+@pytest.mark.parametrize("made", ["folder", "served", "switched"])
 def test_on_mininet_a_plan_gives_the_same_sums(
     made: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:

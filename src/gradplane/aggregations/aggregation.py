@@ -206,12 +206,16 @@ class Aggregation(ABC):
         """Return the hosts that marked transfers go to."""
         return placed.members
 
-    def plan(self, placed: PlacedJob, slot_base: int) -> JobPlan | None:
-        """Return what the workers' switch installs for the job; None if it only forwards.
+    def aggregator(self, placed: PlacedJob) -> str:
+        """Return the switch that sums for the job, if one does."""
+        return placed.switches[0]
+
+    def plans(self, placed: PlacedJob, config: JobConfig, slot_base: int) -> Sequence[JobPlan]:
+        """Return what the aggregator installs for the job; nothing if it only forwards.
 
         slot_base: the first slot that no other job of the switch has.
         """
-        return None
+        return ()
 
     def defines(self, jobs: Sequence[Job]) -> dict[str, str]:
         """Return the macros that the program is compiled with for these jobs of the scheme."""

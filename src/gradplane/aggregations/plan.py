@@ -18,19 +18,25 @@ from gradplane.aggregations.aggregation import (
     ReplayedJob,
     reference,
 )
+from gradplane.aggregations.on_switch import job_plan, program_limits
+from gradplane.controller.plan import JobPlan
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.drivers import roles
-from gradplane.hosts.protocols.actions import Action, Deliver, SendMessage, SetTimer
+from gradplane.hosts.protocols.actions import Action, Deliver, Send, SendMessage, SetTimer
+from gradplane.hosts.protocols.job_codec import summed_codec
 from gradplane.hosts.protocols.planned_server import PlannedServer
+from gradplane.hosts.protocols.planned_sums import switch_jobs
 from gradplane.hosts.protocols.planned_worker import PlannedWorker, check_plan
-from gradplane.hosts.protocols.run_plan import run_plan
+from gradplane.hosts.protocols.run_plan import RunPlan, run_plan
+from gradplane.hosts.wire.payloads import Payloads
 
 if TYPE_CHECKING:
     from gradplane.experiment.schema import Job
 
 
 class PlanScheme(Aggregation):
-    """The workers are a plan's GPUs, machine by machine; they exchange tensors by collectives."""
+    """The workers are a plan's GPUs, machine by machine; they exchange tensors by collectives, or
+    have the switch between all machines sum them."""
 
     worker_role = reference(roles.PlannedWorkerRole)
     server_role = reference(roles.PlannedServerRole)
@@ -39,7 +45,8 @@ class PlanScheme(Aggregation):
 
     def servers(self, job: Job) -> int:
         """Return how many servers the plan's tensors go to."""
-        return 0 if job.plan is None else run_plan(json.loads(job.plan)).servers
+        plan = _plan(job)
+        return 0 if plan is None else plan.servers
 
     def addresses(self, placed: PlacedJob) -> dict[str, Any]:
         """Return the addresses in a JobConfig, with those of the plan's servers."""
@@ -47,6 +54,23 @@ class PlanScheme(Aggregation):
         servers = hosts[len(hosts) - self.servers(placed.job) :]
         found = super().addresses(placed) | {"server_address": None}
         return found | {"servers": tuple((host.ip, port) for host in servers)}
+
+    def aggregator(self, placed: PlacedJob) -> str:
+        """Return the switch in the middle of the workers."""
+        return placed.network.centre(host.name for host in placed.members)
+
+    def plans(self, placed: PlacedJob, config: JobConfig, slot_base: int) -> Sequence[JobPlan]:
+        """Return a job on the switch for each of its routines and each number of a GPU."""
+        switch, jobs = self.aggregator(placed), _switch_jobs(config)
+        return [
+            job_plan(job, placed, switch, slot_base + number * config.slots)
+            for number, job in enumerate(jobs)
+        ]
+
+    def defines(self, jobs: Sequence[Job]) -> dict[str, str]:
+        """Return the limits of the program, where it sums for one of the jobs."""
+        slots = [job.slots * len(plan.summed) * plan.gpus for job in jobs if (plan := _plan(job))]
+        return program_limits(jobs[0].sum_bits, sum(slots)) if any(slots) else {}
 
     def check(self, placed: PlacedJob, others: Sequence[PlacedJob]) -> Iterator[Keyed]:
         """Yield problems that prevent a run, each with its key."""
@@ -72,10 +96,21 @@ class PlanScheme(Aggregation):
         """Raise ConfigError if the workers cannot run the plan."""
         if config.plan is not None:
             check_plan(config)
+            for job in _switch_jobs(config):
+                summed_codec(job)
 
     def replay(self, replayed: ReplayedJob) -> Callable[[], None]:
         """Return a function that re-enacts one reduce."""
         return _ReplayedReduces(replayed).reduce
+
+
+def _plan(job: Job) -> RunPlan | None:
+    return None if job.plan is None else run_plan(json.loads(job.plan))
+
+
+def _switch_jobs(config: JobConfig) -> list[JobConfig]:
+    assert config.plan is not None, "the job has no plan"
+    return list(switch_jobs(config, run_plan(config.plan)).values())
 
 
 class _ReplayedReduces:
@@ -98,6 +133,16 @@ class _ReplayedReduces:
             number, event, arguments = self._events.popleft()
             self._perform(number, event(*arguments, 0))
 
+    def _sum(self, number: int, send: Send, payload: bytes) -> None:
+        """Pass a packet through the switch; its answers, if it has any, are events."""
+        source = self._peers[number][0], send.source_port
+        sent = self._replayed.network.send(source, (send.ip, send.port), payload)
+        for host, port, answer in sent:
+            receiver = self._replayed.hosts.index(host)
+            machine = self._machines[receiver]
+            arguments = (port, *(send.ip, send.port), Payloads.of([answer]))
+            self._events.append((receiver, machine.receive_sums, arguments))
+
     def _perform(self, number: int, actions: Iterable[Action]) -> None:
         arguments: tuple[Hashable, ...]
         for action in actions:
@@ -115,7 +160,10 @@ class _ReplayedReduces:
                 receiver = addresses.index(action.peer)
                 arguments = addresses[number], data
                 self._events.append((receiver, self._machines[receiver].receive, arguments))
-            elif isinstance(action, SetTimer):
+            elif isinstance(action, Send):
+                for payload in action.payloads:
+                    self._sum(number, action, payload)
+            elif isinstance(action, SetTimer) and not isinstance(action.key, tuple):
                 self._events.append((number, self._machines[number].timer, (action.key,)))
             elif isinstance(action, Deliver):
                 self._replayed.workers[number].take(action)

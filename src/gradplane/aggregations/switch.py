@@ -9,9 +9,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from gradplane import codecs
 from gradplane.aggregations.aggregation import (
-    WORKER_PORT,
     Aggregation,
     Keyed,
     PlacedJob,
@@ -22,7 +20,8 @@ from gradplane.aggregations.aggregation import (
     reference,
     suggesting,
 )
-from gradplane.controller.plan import JobPlan, Member
+from gradplane.aggregations.on_switch import job_plan, program_limits
+from gradplane.controller.plan import JobPlan
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.digest import digest
 from gradplane.hosts.drivers import roles
@@ -86,30 +85,13 @@ class SwitchScheme(Aggregation):
         with suggesting("ps"):
             summed_codec(config)
 
-    def plan(self, placed: PlacedJob, slot_base: int) -> JobPlan:
+    def plans(self, placed: PlacedJob, config: JobConfig, slot_base: int) -> Sequence[JobPlan]:
         """Return what the workers' switch installs for the job."""
-        job = placed.job
-        assert job.quorum is not None, "the experiment is not resolved"
-        table = codecs.get(job.push.name, **job.push.args).table
-        members = []
-        for worker, host in enumerate(placed.members):
-            port = placed.network.attachment(host.name)[1]
-            members.append(Member(worker, port, host.mac, host.ip, WORKER_PORT + placed.number))
-        return JobPlan(
-            number=placed.number,
-            workers=tuple(members),
-            quorum=job.quorum,
-            slots=job.slots,
-            slot_base=slot_base,
-            sum_bits=job.sum_bits,
-            table=tuple(table),
-            granularity=table[-1],
-        )
+        return (job_plan(config, placed, self.aggregator(placed), slot_base),)
 
     def defines(self, jobs: Sequence[Job]) -> dict[str, str]:
         """Return the width of sums and the number of slots that the program has."""
-        slots = max(256, 1 << (sum(job.slots for job in jobs) - 1).bit_length())
-        return {"SUM_BITS": str(jobs[0].sum_bits), "SLOTS": str(slots)}
+        return program_limits(jobs[0].sum_bits, sum(job.slots for job in jobs))
 
     def result_bytes(self, job: Job) -> tuple[int, int]:
         """Return the payload of a packet of indices and of one of sums."""

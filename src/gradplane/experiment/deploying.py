@@ -267,17 +267,21 @@ class _Deploying:
         with slots of its own, and what it compresses if any job marks packets."""
         plans: dict[str, list[JobPlan]] = {switch.name: [] for switch in network.switches}
         for job in jobs:
-            on_switch = plans[job.placed.switches[0]]
+            on_switch = plans[job.scheme.aggregator(job.placed)]
             base = on_switch[-1].slot_range.stop if on_switch else 0
             with self._about("job", job.placed.number):
-                plan = job.scheme.plan(job.placed, base)
-                if plan is not None:
-                    on_switch.append(plan)
+                on_switch += job.scheme.plans(job.placed, job.config, base)
+        summing = [switch for switch in network.switches if plans[switch.name]]
         setups = {}
         for switch in network.switches:
             routes = [
                 Route(network.host[host].ip, 32, port, network.host[host].mac)
                 for host, port in network.routes(switch.name).items()
+            ]
+            routes += [
+                Route(other.ip, 32, network.port_to(switch.name, other.name), other.mac)
+                for other in summing
+                if other.ip != switch.ip
             ]
             compression = _compression(network, switch.name, jobs)
             setups[switch.name] = Setup(

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 PIECES = 200.0  # of a message to servers, at most
 PARTITION = 1 << 20  # values that a padding codec cuts a vector into
+DIGITS = 8  # of a value, where the switch adds digits of four bits
 HEADERS = 90  # bytes: Ethernet with its gap, IPv4, UDP, the aggregation header
 
 Floats = NDArray[np.float64]
@@ -51,6 +52,21 @@ def _switched(up: float, down: float, members: float, rate: float, link: Floats)
     again = members * up * (passes - 1) / recirculation
     small = most * (1 + HEADERS * passes / payload) / min(rate, window / passes)
     time: float = min(max(large, again), small)
+    return time
+
+
+@njit(cache=True, nogil=True)
+def _emulated(lanes: float, flows: float, rate: float, latency: float, link: Floats) -> float:
+    """Return the time of `_switched` on the emulated switch, for `lanes` codes of each GPU.
+
+    The workers agree on the norm first. Packets of sums fill the link to each machine; the first
+    one follows when the spine has a whole packet of codes.
+    """
+    sums, header = link[26], link[27]
+    codes = sums * link[8] / link[9]
+    chunks = math.ceil(lanes * link[9] / sums)
+    wire = 2 * flows * header + codes + header + flows * chunks * (sums + header)
+    time: float = 4 * latency + wire / rate
     return time
 
 
@@ -159,16 +175,22 @@ def task_times(
             pieces *= members
         elif task == 12:
             wire = each * flows
-            time = 2 * latency + _switched(wire, wire, members, rate, link)
+            if link[26] > 0:
+                time = _emulated(DIGITS * length, flows, rate, latency, link)
+            else:
+                time = 2 * latency + _switched(wire, wire, members, rate, link)
         elif task == 13:
             slowest = max(1 / link[13], link[15] / link[14])
             time = 2 * steps * latency + 2 * (members - 1) / members * each * flows * slowest
         elif task == 14:
             time = _served(each, max(1.0, members / link[16]) * flows, rate, latency, link)
         else:
-            indices = _encoded(length, link) * flows
-            up, down = link[8] * indices, link[9] * indices
-            time = 4 * latency + _switched(up, down, members, rate, link)
+            indices = _encoded(length, link)
+            if link[26] > 0:
+                time = _emulated(indices, flows, rate, latency, link)
+            else:
+                up, down = link[8] * indices * flows, link[9] * indices * flows
+                time = 4 * latency + _switched(up, down, members, rate, link)
             wide = link[9] / link[8]
         if phase == 1 and (task == 6 or task == 11):
             holders = 1.0

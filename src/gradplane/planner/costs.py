@@ -8,7 +8,9 @@ decompressed values is part of the decompression. A flat collective runs on the 
 Values that a switch adds travel in packets of `payload` bytes, which take `passes` passes
 through the recirculation ports that all machines share, or in packets of one pass, with more
 headers: the quicker of both. `slots` packets are in flight at most. The conversion to int32 is
-free. Values that the edge switches compress (ToS) cross the host's link as they are.
+free. Where a system has a framing, the switch is the emulated one: values are eight digits of four
+bits, whose sums are as wide as codes' sums. Values that the edge switches compress (ToS) cross the
+host's link as they are.
 """
 
 from __future__ import annotations
@@ -112,9 +114,11 @@ def _links(compression: Compression, system: System) -> Floats:
     framing = system.framing
     if framing is None:
         frames = [math.inf, 0.0, 0.0, 0.0, 0.0, 0.0]
+        packets = [0.0, 0.0]
     else:  # the spine forwards a packet when it has the whole of it
         frames = [float(framing.payload), framing.packet, framing.message, 0.0, 1.0]
         frames.append(framing.acknowledgement)
+        packets = [float(framing.sums), float(framing.aggregation)]
     return np.array(
         [
             system.machines, system.gpus,
@@ -126,6 +130,7 @@ def _links(compression: Compression, system: System) -> Floats:
             host * 125e6, fabric * 125e6, (switch.tos_ratio if switch else None) or 1.0,
             max(system.servers, 1), INTER if system.machines > 1 else INTRA,
             switch.payload if switch else math.inf, *frames, float(compression.padded),
+            *packets,
         ]
     )  # fmt: skip
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from gradplane.planner.inputs import System
+from gradplane.planner.options import SWITCHED
 from gradplane.planner.plan import Plan
 
+SLOTS = 32  # of a routine: 16 packets in flight fill a scaled link
 QUEUE = 10_000  # packets: no window overflows it
 
 
@@ -26,11 +28,19 @@ def experiment(plan: Plan, file: str, rounds: int = 1) -> str:
         f'data = {{ name = "blank", rows = {workers * rounds} }}',
         "epochs = 1",
         "batch = 1",
+        *_sums(plan),
         "",
         "[output]",
         "baseline = false",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _sums(plan: Plan) -> list[str]:
+    """Return the keys of a job whose tensors a switch sums."""
+    if not any(task.choice in SWITCHED for row in plan.rows for task in row.option):
+        return []
+    return [f"sum_bits = {plan.compression.sum_bits}", f"slots = {SLOTS}"]
 
 
 def _network(system: System, workers: int) -> list[str]:

@@ -112,8 +112,9 @@ class Framing(InputTable):
 
     payload: of a message, in one packet. packet: beside each payload. acknowledgement: of a packet,
     in the other direction, where it meets the next packets of an exchange.
-    message: at the start of each message. piece: beside each compressed piece in it. Where a system
-    has it, packets between machines are stored and forwarded, too.
+    message: at the start of each message. piece: beside each compressed piece in it. sums: in
+    a packet of a switch that adds; aggregation: beside them. Where a system has it, packets between
+    machines are stored and forwarded, too.
     """
 
     payload: int = Field(ge=1)
@@ -121,6 +122,8 @@ class Framing(InputTable):
     acknowledgement: int = Field(ge=0)
     message: int = Field(ge=0)
     piece: int = Field(ge=0)
+    sums: int = Field(default=1024, ge=1)
+    aggregation: int = Field(default=66, ge=0)
 
 
 class System(InputTable):

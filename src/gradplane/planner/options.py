@@ -30,6 +30,8 @@ COMPRESSED_PAIRS = {"alltoall": "allgather", "gather": "broadcast"}
 UNCOMPRESSED_NETWORK = ("switch-int32", "tos", "server")  # instead of an allreduce
 COMPRESSED_NETWORK = ("switch-codes",)  # codes that the switch adds
 
+SWITCHED = ("switch-int32", *COMPRESSED_NETWORK)  # sums in a switch
+
 
 class Task(NamedTuple):
     """An action task: its row in the paper's Table 3, its choice there, and its phase.
@@ -110,7 +112,8 @@ def _hierarchical(network: tuple[str, ...]) -> Iterator[Path]:
         for routine in COMPRESSED_PAIRS:
             step = (*comp, Task("comm1_comp", routine, "intra1"))
             second = COMPRESSED_PAIRS[routine]
-            yield from (step + rest for rest in _between(network, second, True))
+            # A switch adds codes of one tensor, not those that several GPUs have given.
+            yield from (step + rest for rest in _between((), second, True))
             for decomp in _on_devices("decomp", "intra1"):
                 yield from (step + decomp + rest for rest in _between(network, second, False))
 

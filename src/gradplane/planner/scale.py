@@ -7,6 +7,7 @@ the packets are larger beside the tensors, which the framing accounts for.
 
 from __future__ import annotations
 
+from gradplane import codecs
 from gradplane.planner.inputs import Compression, Curve, Framing, Model, Network, System
 
 STREAMS = Framing(payload=1400, packet=70, acknowledgement=98, message=20, piece=12)
@@ -29,11 +30,21 @@ def scaled(
     factor = sum(tensor.values for tensor in tensors) / total
     links = {"intra": _slower(system.intra, factor), "inter": _slower(system.inter, factor)}
     curves = {"gpu": _curve(compression.gpu, factor), "cpu": _curve(compression.cpu, factor)}
+    widths = {"sum_bits": _sum_bits(compression, system.machines), "code_bits": 4}
     return (
         model.model_copy(update={"tensors": tensors}),
-        compression.model_copy(update=curves),
+        compression.model_copy(update=curves | widths),
         system.model_copy(update={**links, "framing": STREAMS}),
     )
+
+
+def _sum_bits(compression: Compression, machines: int) -> int:
+    """Return the width of a switch's sums over machines of the codec's codes, and of digits."""
+    known = [codecs.get("switchml", workers=machines)]
+    if compression.sums:
+        known.append(codecs.get(compression.codec, **compression.parameters))
+    needed = max(codec.sum_bits(machines) for codec in known)
+    return min((width for width in codecs.SUM_WIDTHS if width >= needed), default=needed)
 
 
 def _slower(network: Network, factor: float) -> Network:

@@ -8,6 +8,7 @@ that first process and so everything else:
         dies: kills  dies: kills  dies: kills all
 
     call(function, *args)       runs a module's function inside; returns its result or raises
+    apart(function, *args)      the same in a process of its own, with the caller's namespaces
     command(argv)               the command line that runs a program inside
     can_isolate()               whether this machine allows it and, if not, why
 """
@@ -31,6 +32,7 @@ T = TypeVar("T")
 
 _MARK = "GRADPLANE_ISOLATED"
 _UNSHARE = ("unshare", "--net", "--pid", "--fork", "--mount", "--kill-child", "--mount-proc")
+_PYTHON = (sys.executable, "-I", "-S")
 _NEEDED = {"unshare": "util-linux", "mount": "mount", "ip": "iproute2"}
 # Standard directories that an experiment hardly needs; the private tmpfs goes over one of them.
 _MOUNT_POINTS = ("/dev/shm", "/media", "/srv", "/mnt")
@@ -88,9 +90,11 @@ def command(argv: Sequence[str], keep: Sequence[Path | str] = ()) -> list[str]:
     possible, reason = can_isolate()
     if not possible:
         raise IsolationError(reason)
-    python = (sys.executable, "-I", "-S")
-    leash = (*python, "-c", _LEASH, str(os.getpid()))
-    return [*leash, *_unshare(), *python, __file__, _mount_point(keep), *argv]
+    return [*_leash(), *_unshare(), *_PYTHON, __file__, _mount_point(keep), *argv]
+
+
+def _leash() -> list[str]:
+    return [*_PYTHON, "-c", _LEASH, str(os.getpid())]
 
 
 def call(function: Callable[..., T], *args: Any, keep: Sequence[Path | str] = ()) -> T:
@@ -102,10 +106,22 @@ def call(function: Callable[..., T], *args: Any, keep: Sequence[Path | str] = ()
     """
     if isolated():
         return function(*args)
+    return _answered(lambda argv: command(argv, keep), function, args)
+
+
+def apart(function: Callable[..., T], *args: Any) -> T:
+    """Run `function(*args)` in a process of its own, as `call` does, but not in namespaces."""
+    return _answered(lambda argv: [*_leash(), *argv], function, args)
+
+
+def _answered(
+    wrapped: Callable[[list[str]], list[str]], function: Callable[..., T], args: tuple[Any, ...]
+) -> T:
+    """Run a pickled call in a process; `wrapped` returns the command line around its own."""
     task_read, task_write = os.pipe()
     result_read, result_write = os.pipe()
     inside = (task_read, result_write)
-    argv = command([sys.executable, "-c", _ANSWER, *map(str, inside)], keep)
+    argv = wrapped([sys.executable, "-c", _ANSWER, *map(str, inside)])
     with open(task_write, "wb") as task, open(result_read, "rb") as result:
         try:
             process = subprocess.Popen(argv, pass_fds=inside, env=_environment())

@@ -33,12 +33,12 @@ class Iteration:
 
 
 def made(case: Case, values: int, constraints: Sequence[str] = ()) -> Plan:
-    """Return the plan of a case scaled to so many values, without what a switch adds.
+    """Return the plan of a case scaled to so many values; servers are left out.
 
     Hierarchical where machines have several GPUs: a flat routine's packets between GPUs of one
     machine would wait behind the machine's own routines, of which the timeline knows nothing.
     """
-    system = case.system.model_copy(update={"switch": None, "servers": 0})
+    system = case.system.model_copy(update={"servers": 0})
     if system.machines > 1 and system.gpus > 1:
         constraints = (*constraints, "shape=hierarchical")
     return plan(*scaled(case.model, case.compression, system, values), tuple(constraints))

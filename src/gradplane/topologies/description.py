@@ -52,6 +52,12 @@ class SwitchNode:
     ip: str = SWITCH_IP
     mac: str = SWITCH_MAC
 
+    @classmethod
+    def forwarding(cls, number: int) -> SwitchNode:
+        """Return switch `number` with an address of its own: what is sent to SWITCH_IP passes."""
+        high, low = divmod(number, 256)
+        return cls(f"s{number}", f"10.0.{high + 1}.{low}", f"00:00:00:00:{high + 1:02x}:{low:02x}")
+
 
 @dataclass(frozen=True)
 class Link:
@@ -184,6 +190,18 @@ class Topology:
             ports = _nearer(self._neighbours, switch, distance)
             found[host] = ports[number % len(ports)]
         return found
+
+    def port_to(self, switch: str, other: str) -> int:
+        """Return a switch's port on a shortest path to another switch."""
+        return _nearer(self._neighbours, switch, self._distances_to(other))[0]
+
+    def centre(self, hosts: Iterable[str]) -> str:
+        """Return the first switch whose farthest one of these hosts is nearest."""
+        names, reach = list(hosts), self._distances
+        return min((s.name for s in self.switches), key=lambda s: max(reach[h][s] for h in names))
+
+    def _distances_to(self, node: str) -> dict[str, int]:
+        return _distances(self._neighbours, node, frozenset(s.name for s in self.switches))
 
     @cached_property
     def _distances(self) -> dict[str, dict[str, int]]:

@@ -8,7 +8,8 @@
            s7             spine
 
 What GPUs of one machine send each other crosses their local link alone, everything else the
-machine's link, which its GPUs share: the two networks do not delay each other.
+machine's link, which its GPUs share: the two networks do not delay each other. Aggregation packets
+go to the spine: the other switches have addresses of their own.
 """
 
 from __future__ import annotations
@@ -61,9 +62,9 @@ def machines(
         links += _machine(machine, each, workers + machine + 1, local)
         links.append(Link(f"s{workers + machine + 1}", spine, each + 1, machine + 1, *outer))
     links += [Link(f"h{workers + n + 1}", spine, 0, number + n + 1, *outer) for n in range(servers)]
-    switches = tuple(SwitchNode(f"s{n}") for n in range(1, workers + number + 2))
+    switches = tuple(SwitchNode.forwarding(n) for n in range(1, workers + number + 1))
     hosts = tuple(HostNode.numbered(n) for n in range(1, count + 1))
-    return Topology("machines", hosts, switches, tuple(links))
+    return Topology("machines", hosts, (*switches, SwitchNode(spine)), tuple(links))
 
 
 def _machine(

@@ -10,12 +10,17 @@ from hypothesis import strategies as st
 from ring_network import ring_job
 
 from gradplane.hosts.config import ConfigError
-from gradplane.hosts.protocols.actions import Deliver, Record, SendMessage, SetTimer
+from gradplane.hosts.protocols.actions import Deliver, Record, Send, SendMessage, SetTimer
+from gradplane.hosts.protocols.job_codec import summed_codec
 from gradplane.hosts.protocols.messages import Kind, Message, MessageError
 from gradplane.hosts.protocols.planned_server import PlannedServer
+from gradplane.hosts.protocols.planned_sums import switch_jobs
 from gradplane.hosts.protocols.planned_worker import PlannedWorker
 from gradplane.hosts.protocols.results import ReduceError
 from gradplane.hosts.protocols.run_plan import run_plan
+from gradplane.hosts.wire import aggregation
+from gradplane.hosts.wire.aggregation import Header, Type
+from gradplane.hosts.wire.payloads import Payloads
 from gradplane.planner.costs import RESOURCES, CostModel
 from gradplane.planner.inputs import Compression, Gradient, Model, System, load
 from gradplane.planner.options import tree
@@ -23,6 +28,7 @@ from gradplane.planner.plan import plan
 
 OPTIONS = list(tree())
 SERVED = [o for o in tree(["server"]) if any(task.choice == "server" for task in o)]
+SWITCHED = [o for o in tree(["switch-int32", "switch-codes"]) if "switch" in str(o)]
 PLAIN = [option for option in [*OPTIONS, *SERVED] if not option.compressions]
 
 
@@ -67,6 +73,31 @@ def planned_job(made, **keys):
     return ring_job(**given | keys)
 
 
+class SummingSwitch:
+    """Sums for one job as `thc.p4` does: norms by maximum, codes by what the table has for them."""
+
+    def __init__(self, job):
+        self.job, self.table = job, np.array(summed_codec(job).table)
+        self.slots = {}
+
+    def answer(self, payload):
+        """Return the result that all workers get, None while it is not complete."""
+        header, body = aggregation.parse(payload)
+        place = header.type, header.slot, header.round
+        parts = self.slots.setdefault(place, {})
+        parts[header.worker] = header.norm, body
+        if len(parts) < self.job.workers:
+            return None
+        norm = max(norm for norm, _ in self.slots.pop(place).values())
+        kind, sums = Type.NORM_RESULT, b""
+        if header.type is Type.INDICES:
+            values = [self.table[aggregation.unpack_indices(body)] for _, body in parts.values()]
+            kind, sums = Type.SUMS, aggregation.pack_sums(sum(values), self.job.sum_bits)
+        bitmap = (1 << self.job.workers) - 1
+        fields = header.slot, header.round, self.job.sum_bits, norm, bitmap
+        return Header(kind, self.job.number, self.job.workers, *fields).pack() + sums
+
+
 class Network:
     """Workers in memory: parts of one sender stay in order, anything else comes in any order."""
 
@@ -75,6 +106,8 @@ class Network:
         self.notices = [job.notice_address(w) for w in range(job.workers)]
         self.workers = [PlannedWorker(job, w) for w in range(job.workers)]
         self.workers += [PlannedServer(job) for _ in job.servers]
+        switched = switch_jobs(job, run_plan(job.plan)).values()
+        self.switches = {each.number: SummingSwitch(each) for each in switched}
         self.random, self.now = random.Random(seed), 0
         self.queues = {}
         self.delivered, self.records = {}, []
@@ -86,12 +119,25 @@ class Network:
                 to = peers.index(action.peer)
                 stream = worker, to, action.port is None
                 self.queues.setdefault(stream, []).append((peers[worker], action.data))
-            elif isinstance(action, SetTimer):
+            elif isinstance(action, Send):
+                for payload in action.payloads:
+                    self.sum(worker, action, payload)
+            elif isinstance(action, SetTimer) and not isinstance(action.key, tuple):
                 self.queues.setdefault((worker, action.key, True), []).append(action)
             elif isinstance(action, Deliver):
                 self.delivered[worker, action.ticket] = action.result
             elif isinstance(action, Record):
                 self.records.append((action.kind, action.fields))
+
+    def sum(self, worker, send, payload):
+        """Queue the switch's answer, if this packet completes it; its timers never run out."""
+        switch = self.switches[payload[2]]
+        if (answer := switch.answer(payload)) is None:
+            return
+        for ip, port in switch.job.worker_addresses:
+            to = [peer[0] for peer in self.peers].index(ip)
+            arguments = port, send.ip, send.port, Payloads.of([answer])
+            self.queues.setdefault(("switch", to, True), []).append(arguments)
 
     def reduce(self, ticket, vectors):
         for worker, vector in enumerate(vectors):
@@ -104,6 +150,8 @@ class Network:
             self.now += 1
             if isinstance(event, SetTimer):
                 self.perform(first, self.workers[first].timer(event.key, self.now))
+            elif first == "switch":
+                self.perform(second, self.workers[second].receive_sums(*event, self.now))
             else:
                 arrived = self.workers[second].receive(*event, self.now)
                 self.perform(second, arrived)
@@ -156,6 +204,36 @@ def test_every_option_gives_all_workers_the_same(option, values, size, seed):
     made = content([option], [values], *size)
     xs, (first, *others) = reduced(made, seed, tickets=2)
     assert all(np.array_equal(first.total, other.total) for other in others)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.tuples(st.sampled_from(SWITCHED), st.integers(1, 300)), min_size=1, max_size=3),
+    st.sampled_from([(2, 1), (2, 2), (3, 2)]),
+    st.integers(0, 2**32),
+)
+def test_the_switch_sums_what_the_plan_gives_it(chosen, size, seed):
+    """All workers get the same, which is the sum but for rounding and THC's error."""
+    options, sizes = zip(*chosen, strict=True)
+    made = content(options, sizes, *size, "thc")
+    xs, (first, *others) = reduced(made, seed, tickets=2)
+    assert all(np.array_equal(first.total, other.total) for other in others)
+    exact, at = np.sum(xs, axis=0, dtype=np.float64), sum(sizes)
+    for option, values in chosen:
+        at -= values
+        error = first.total[at : at + values] - exact[at : at + values]
+        if option.compressions:
+            assert np.abs(error).max() <= 8 * len(xs) + 0.25 * np.sum(exact**2) ** 0.5
+        else:
+            assert np.abs(error).max() < 1e-5 * len(xs)
+
+
+def test_codes_of_several_gpus_do_not_go_to_the_switch():
+    for option in SWITCHED:
+        tasks = list(option)
+        for before, task in zip(tasks, tasks[1:], strict=False):
+            if task.choice == "switch-codes":
+                assert before.kind == "comp", str(option)
 
 
 @pytest.mark.parametrize("option", [o for o in OPTIONS if o.compressions == 1][::29], ids=str)

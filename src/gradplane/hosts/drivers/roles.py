@@ -18,7 +18,13 @@ from gradplane.hosts.drivers.worker_reducers import (
     SwitchReducer,
     WorkerReducer,
 )
-from gradplane.hosts.impairments.host_link import HostLink, LocalPort, stream_payload
+from gradplane.hosts.impairments.host_link import (
+    HostLink,
+    LocalPort,
+    PortTraffic,
+    aggregation_payload,
+    stream_payload,
+)
 from gradplane.hosts.protocols.actions import Deliver, Failed
 from gradplane.hosts.protocols.messages import PLAN_KINDS, SERVER_KINDS
 from gradplane.hosts.protocols.parameter_server import PsServer
@@ -28,6 +34,7 @@ from gradplane.hosts.protocols.run_plan import RunPlan, run_plan
 from gradplane.hosts.stream import segments
 from gradplane.hosts.training.sgd import served
 from gradplane.hosts.training.train import Reduce
+from gradplane.hosts.wire.payloads import Payloads
 
 _PACKET = (segments.SEGMENT + 70) * 8  # bits of a segment with its headers, from Ethernet on
 _WINDOW = 8  # segments, besides those on the way
@@ -87,11 +94,25 @@ class PlannedWorkerRole(StreamHost):
 
     def connect(self) -> None:
         """Reduce tensor by tensor, with the computation between them."""
-        reducer = PlannedWorker(self.job, self.worker)
-        self.use(reducer, PLAN_KINDS, reducer.timer)
+        self._planned = PlannedWorker(self.job, self.worker, self.granularity())
+        self.use(self._planned, PLAN_KINDS, self._planned.timer)
         _, port = self.job.notice_address(self.worker)
         self.machines.open_stream(port)
         self.link.ports[port] = LocalPort(partial(self.machines.receive, port=port), stream_payload)
+        sums = self._planned.sums
+        for port, routine in sums.ports.items():
+            local = LocalPort(partial(self._receive_sums, port), aggregation_payload)
+            local.fast_results = sums.machines[routine].fast_results
+            self.link.ports[port] = local
+
+    def _receive_sums(self, port: int, ip: str, source: int, payloads: Payloads) -> None:
+        actions = self._planned.receive_sums(port, ip, source, payloads, self.env.now())
+        self.machines.perform(actions, self._planned.timer)
+
+    def take_traffic(self) -> PortTraffic:
+        """Return the traffic of the stream and of the switch's sums since the last call."""
+        ports = [self.link.ports[port] for port in self._planned.sums.ports]
+        return PortTraffic.total([port.take_traffic() for port in (self.stream_port, *ports)])
 
     def granularity(self) -> int:
         """Return the ns in which the full windows of a machine's GPUs pass the slowest link twice.

@@ -7,7 +7,12 @@ from typing import Any, Protocol
 from gradplane.hosts.config import ConfigError, HostConfig
 from gradplane.hosts.drivers.action_driver import ActionDriver, OnTimer
 from gradplane.hosts.drivers.environment import Environment
-from gradplane.hosts.impairments.host_link import HostLink, LocalPort, stream_payload
+from gradplane.hosts.impairments.host_link import (
+    HostLink,
+    LocalPort,
+    PortTraffic,
+    stream_payload,
+)
 from gradplane.hosts.protocols.actions import Action, Deliver, Failed, Peer
 from gradplane.hosts.protocols.joining import Joining
 from gradplane.hosts.protocols.messages import JOIN_KINDS, SYNC_KINDS, Kind
@@ -78,6 +83,10 @@ class TrainingHost(ABC):
     @abstractmethod
     def reduce(self, step: Reduce) -> None:
         """Begin the reduce that the training asks for; its result comes as a Deliver."""
+
+    def take_traffic(self) -> PortTraffic:
+        """Return the traffic of the reduces since the last call."""
+        return self.reduce_port.take_traffic()
 
     def granularity(self) -> int:
         """Return the ns below which no timeout of the stream is."""
@@ -175,7 +184,7 @@ class TrainingHost(ABC):
     def _report(self, report: Report) -> None:
         fields = {"job": self.job.number, "worker": self.worker} | report.fields
         if report.kind == "round":
-            fields |= self._times | vars(self.reduce_port.take_traffic())
+            fields |= self._times | vars(self.take_traffic())
         if report.kind == "done":
             fields["at"] = self.env.now()
         self.env.record(report.kind, **fields)

@@ -1,5 +1,7 @@
 """A host's end of its link, where packets are lost, delayed and counted."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -33,6 +35,11 @@ class PortTraffic:
     payload_down: int = 0
     wire_up: int = 0
     wire_down: int = 0
+
+    @classmethod
+    def total(cls, parts: Sequence[PortTraffic]) -> PortTraffic:
+        """Return the traffic of several ports together."""
+        return cls(*map(sum, zip(*(vars(part).values() for part in parts), strict=True)))
 
     def count_up(self, packets: Payloads, payload: int) -> None:
         """Count outgoing datagrams, with `payload` bytes without the protocol's headers."""

@@ -20,6 +20,7 @@ from gradplane.hosts.protocols.results import Floats
 PIECE = 8192  # bytes that a chain passes on at once, at least
 PIECES = 200  # of a chain or for servers, at most
 SERVED = 1380  # bytes of a piece for a server, at least: one packet
+SWITCH = -1  # in a worker's place, where a routine waits for the switch
 
 Wait = tuple[int, int]
 T = TypeVar("T")
@@ -35,6 +36,7 @@ class Group:
     me: int
     send: Callable[[int, int, bytes], None]  # worker, part, bytes
     servers: Sequence[int] = ()  # their numbers, which follow the workers'
+    sum: Callable[[Floats], None] | None = None  # has the switch sum values
 
     @property
     def size(self) -> int:
@@ -150,6 +152,15 @@ def served(group: Group, values: Floats) -> Routine[Floats]:
     for part in range(pieces):
         found.append(_floats((yield servers[part % len(servers)], part)))
     return np.concatenate(found)
+
+
+def switched(group: Group, values: Floats) -> Routine[bytes]:
+    """Return what the switch's sum of the members' values arrives as; of none, nothing."""
+    if not values.size:
+        return b""
+    assert group.sum is not None, "a routine of the switch without one"
+    group.sum(values)
+    return (yield SWITCH, 0)
 
 
 def _pieces(size: int) -> int:

@@ -9,7 +9,7 @@ from gradplane.codecs import Partition
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.protocols.job_codec import reduce_seed
 from gradplane.hosts.protocols.once import Once
-from gradplane.hosts.protocols.results import Floats
+from gradplane.hosts.protocols.results import Floats, Sums
 from gradplane.hosts.protocols.switch_states import (
     PARTITION,
     PartitionEvent,
@@ -17,8 +17,6 @@ from gradplane.hosts.protocols.switch_states import (
     after,
 )
 from gradplane.hosts.wire import aggregation
-
-Sums = npt.NDArray[np.unsignedinteger[Any]]
 
 
 class SummedCodes(Protocol):
@@ -39,8 +37,8 @@ class WorkerPartition:
     """WorkerPartition `index` of a reduce: values x, float32[n], in the job's chunks `first` to
     `stop` - 1.
 
-    `state` is the codec's, before encode() or fall_silent() and after. Those of the norm:
-    `asked_at` (first) and `sent_at` (last), `deadline`, `attempts`.
+    `state` is the codec's, before encode() or fall_silent() and after; `seed` that of its codes.
+    Those of the norm: `asked_at` (first) and `sent_at` (last), `deadline`, `attempts`.
     """
 
     def __init__(
@@ -55,7 +53,7 @@ class WorkerPartition:
     ) -> None:
         self._codec, self._x, self.state = codec, x, state
         self.index, self.first = index, first
-        self._seed = reduce_seed(job, ticket, index)
+        self.seed = reduce_seed(job, ticket, index)
         self.lanes = codec.lanes(x.size)
         self.stop = first - (-self.lanes // aggregation.LANES[job.sum_bits])
         self.stage = PartitionState.NEW
@@ -77,7 +75,7 @@ class WorkerPartition:
     def encode(self, norm: int | None, worker: int) -> None:
         """Compute the codes; `norm` is the workers' common norm, None if the codec needs none."""
         shared = None if norm is None else _shared(norm)
-        self.codes, self.state = self._codec.codes(self._x, shared, self._seed, self.state, worker)
+        self.codes, self.state = self._codec.codes(self._x, shared, self.seed, self.state, worker)
 
     def fall_silent(self) -> None:
         """Send nothing, as the norm never came: all of x stays in the error feedback."""
@@ -96,7 +94,7 @@ class WorkerPartition:
         if counts.min() != most:
             count = np.repeat(counts.astype(np.int64), sums.shape[1])[: self.lanes]
         flat = sums.reshape(-1)[: self.lanes]
-        return _decode_sum(self._codec, flat, self._x.size, count, _shared(norm), self._seed)
+        return _decode_sum(self._codec, flat, self._x.size, count, _shared(norm), self.seed)
 
 
 @Once

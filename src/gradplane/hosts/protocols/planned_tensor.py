@@ -13,17 +13,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gradplane.codecs import Codec, CodecError
+from gradplane.codecs import CodecError
 from gradplane.hosts.protocols import collectives
 from gradplane.hosts.protocols.collectives import Group, Routine, Span, spans
 from gradplane.hosts.protocols.messages import MessageError
 from gradplane.hosts.protocols.results import Floats
-from gradplane.hosts.protocols.run_plan import PlannedTask
+from gradplane.hosts.protocols.run_plan import SWITCH_CODES, PlannedTask
 
 _PIECE = struct.Struct(">III")  # low, high, bytes
 
 Encode = Callable[[PlannedTask, int, Floats], bytes]
 """Encodes the values of a range that begins at an index."""
+Decode = Callable[[bytes, int], Floats]
+"""Decodes the data of a piece of so many values."""
 
 
 class Piece(NamedTuple):
@@ -39,19 +41,22 @@ class HeldTensor:
     compressed; `active` is False while another worker holds this one's part.
     """
 
-    def __init__(self, values: Floats, codec: Codec, encode: Encode) -> None:
+    def __init__(self, values: Floats, encode: Encode) -> None:
         self.values: Floats = values
         self.pieces: list[Piece] = []
         self.active = True
         self._low, self._high = 0, values.size
-        self._codec, self._encode = codec, encode
+        self._encode = encode
         self._outer: list[tuple[int, int, bool]] = []  # range and activity before first steps
 
     def compress(self, task: PlannedTask, following: Sequence[tuple[PlannedTask, int]]) -> None:
         """Encode the values: a piece for each part that alltoalls before the decompression make.
 
-        following: the tasks after this one, with the number of members of each.
+        following: the tasks after this one, with the number of members of each. Codes that the
+        switch sums are made where it does so: nothing is encoded for them here.
         """
+        if following and following[0][0].choice == SWITCH_CODES:
+            return
         cuts: list[Span] = [(self._low, self._high)]
         for later, members in following:
             if later.kind == "decomp":
@@ -65,7 +70,7 @@ class HeldTensor:
             for low, high in cuts
         ]
 
-    def decompress(self) -> None:
+    def decompress(self, decode: Decode) -> None:
         """Decode the pieces and add them, in their order."""
         total = np.zeros(self._high - self._low, np.float32)
         for piece in self.pieces:
@@ -74,7 +79,7 @@ class HeldTensor:
                     f"a piece of values {piece.low} to {piece.high} is not of this range"
                 )
             try:
-                decoded = self._codec.decode(piece.data, piece.high - piece.low)
+                decoded = decode(piece.data, piece.high - piece.low)
             except CodecError as error:
                 raise MessageError(f"a piece: {error}") from error
             total[piece.low - self._low : piece.high - self._low] += decoded
@@ -105,6 +110,12 @@ class HeldTensor:
                 self.values = yield from collectives.allreduce(group, self.values)
             case "server":
                 self.values = yield from collectives.served(group, self.values)
+            case "switch-int32":
+                data = yield from collectives.switched(group, self.values)
+                self.values = np.frombuffer(data, "<f4").astype(np.float32)
+            case "switch-codes":
+                data = yield from collectives.switched(group, self.values)
+                self.pieces = [Piece(self._low, self._high, data)]
             case "reduce-scatter":
                 self.values = yield from collectives.reduce_scatter(group, self.values)
                 self._low, self._high = spans(self._low, self._high, group.size)[group.me]

@@ -22,9 +22,10 @@ from gradplane.codecs import CodecError
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.digest import digest
 from gradplane.hosts.protocols.actions import Action, Deliver, Peer, Record, SendMessage, SetTimer
-from gradplane.hosts.protocols.collectives import Group, Routine, Wait
+from gradplane.hosts.protocols.collectives import SWITCH, Group, Routine, Wait
 from gradplane.hosts.protocols.job_codec import push_codec, reduce_seed
 from gradplane.hosts.protocols.messages import Kind, Message, MessageError, parse
+from gradplane.hosts.protocols.planned_sums import PlannedSums
 from gradplane.hosts.protocols.planned_tensor import HeldTensor
 from gradplane.hosts.protocols.results import Floats, ReduceError, Summed, checked_vector
 from gradplane.hosts.protocols.run_plan import (
@@ -34,6 +35,7 @@ from gradplane.hosts.protocols.run_plan import (
     RunPlan,
     run_plan,
 )
+from gradplane.hosts.wire.payloads import Payloads
 
 _DONE = 255  # the part that says so; no routine has as many
 _FORWARD = "forward"
@@ -70,16 +72,19 @@ class _Reduce:
 class PlannedWorker:
     """One worker's reduces, one at a time. Gets messages of messages.PLAN_KINDS.
 
-    Actions: SendMessage, SetTimer, Deliver(ticket, Summed), Record (arrival, timeline).
+    Actions: SendMessage, SetTimer, Deliver(ticket, Summed), Record (arrival, timeline); with
+    routines of the switch also Send and CancelTimer. `sums` has these routines.
     """
 
-    def __init__(self, job: JobConfig, worker: int) -> None:
+    def __init__(self, job: JobConfig, worker: int, granularity: int = 0) -> None:
+        """Set up worker number `worker`; no timeout of the switch's sums is below `granularity`."""
         assert job.plan is not None, "the job has no plan"
         self._job, self._worker, self._plan = job, worker, run_plan(job.plan)
         self._peers = [job.stream_address(w) for w in range(job.workers)] + list(job.servers)
         self._servers = range(job.workers, len(self._peers))
         self._notices = [job.notice_address(w) for w in range(job.workers)]
         self._codec = push_codec(job)
+        self.sums = PlannedSums(job, self._plan, worker, granularity)
         self._states: dict[tuple[int, int, int], Any] = {}  # by tensor, task and first value
         self._mail: dict[tuple[int, int, int, int, int], bytes] = {}
         self._reduce: _Reduce | None = None
@@ -99,7 +104,7 @@ class PlannedWorker:
             )
         self._newest = ticket
         held = [
-            HeldTensor(vector[t.offset : t.offset + t.values], self._codec, self._encoder(number))
+            HeldTensor(vector[t.offset : t.offset + t.values], self._encoder(number))
             for number, t in enumerate(plan.tensors)
         ]
         steps = sum(map(len, plan.order.values()))
@@ -123,8 +128,21 @@ class PlannedWorker:
             self._resume(now)
         return self._taken()
 
+    def receive_sums(
+        self, port: int, ip: str, source_port: int, payloads: Payloads, now: int
+    ) -> list[Action]:
+        """Take datagrams for a port of `sums`."""
+        self._actions += self.sums.receive(port, ip, source_port, payloads, now)
+        self._take_sums(now)
+        return self._taken()
+
     def timer(self, key: Hashable, now: int) -> list[Action]:
-        """Handle a timer that ran out: the task of a resource, or the forward propagation."""
+        """Handle a timer that ran out: the task of a resource, the forward propagation, or that of
+        a routine of the switch, whose key is a tuple."""
+        if isinstance(key, tuple):
+            self._actions += self.sums.timer(key, now)
+            self._take_sums(now)
+            return self._taken()
         reduce = self._reduce
         assert reduce is not None
         if key == _FORWARD:
@@ -169,7 +187,7 @@ class PlannedWorker:
             if not task.kind.startswith("comm"):
                 self._actions.append(SetTimer(name, now + task.ns))
                 return
-            if not self._communicated(reduce, lane, tensor, task):
+            if not self._communicated(reduce, lane, tensor, task, now):
                 return
             lane.tasks.pop(0)
         self._finish(reduce, name, now)
@@ -182,10 +200,11 @@ class PlannedWorker:
         held = reduce.held[tensor]
         if not held.active:
             return
+        planned = self._plan.tensors[tensor]
         if task.kind == "decomp":
-            held.decompress()
+            held.decompress(self.sums.decode if planned.of_sums(task) else self._codec.decode)
             return
-        later = [t for step in self._plan.tensors[tensor].steps for t in step]
+        later = [t for step in planned.steps for t in step]
         following = [(t, len(self._members(t))) for t in later if t.number > task.number]
         held.compress(task, following)
 
@@ -212,10 +231,12 @@ class PlannedWorker:
 
     # Communication
 
-    def _communicated(self, reduce: _Reduce, lane: _Lane, tensor: int, task: PlannedTask) -> bool:
+    def _communicated(
+        self, reduce: _Reduce, lane: _Lane, tensor: int, task: PlannedTask, now: int
+    ) -> bool:
         """Take a routine as far as its parts have arrived; return whether it is done."""
         if lane.routine is None:
-            lane.routine = self._routine(reduce, tensor, task)
+            lane.routine = self._routine(reduce, tensor, task, now)
             lane.waits = next(lane.routine, None)
         while lane.waits is not None:
             key = (reduce.ticket, tensor, task.number, *lane.waits)
@@ -228,7 +249,7 @@ class PlannedWorker:
         lane.routine = None
         return True
 
-    def _routine(self, reduce: _Reduce, tensor: int, task: PlannedTask) -> Routine[None]:
+    def _routine(self, reduce: _Reduce, tensor: int, task: PlannedTask, now: int) -> Routine[None]:
         """Communicate, or wait for the GPU that does so for this machine."""
 
         def send(to: int, part: int, body: bytes) -> None:
@@ -240,17 +261,36 @@ class PlannedWorker:
                 action = SendMessage(self._peers[to], message.pack())
             self._actions.append(action)
 
+        def sum_values(values: Floats) -> None:
+            self._actions += self.sums.reduce(task.choice, reduce.ticket, tensor, values, now)
+
         held, members = reduce.held[tensor], self._members(task)
         root, *others = self._plan.members(self._worker, "intra1")
         if not held.communicates(task):
             held.skip(task)
             yield root, _DONE
             return
-        group = Group(members, members.index(self._worker), send, self._servers)
+        group = Group(members, members.index(self._worker), send, self._servers, sum_values)
         yield from held.communicate(task, group)
         if self._plan.tensors[tensor].by_root(task):
             for other in others:
                 send(other, _DONE, b"")
+
+    def _take_sums(self, now: int) -> None:
+        """Take what the switch has summed, as a part that its routine waits for."""
+        reduce = self._reduce
+        if reduce is None:
+            return
+        for name, lane in reduce.lanes.items():
+            if lane.waits is None or lane.waits[0] != SWITCH:
+                continue
+            task, tensor = lane.tasks[0], self._plan.order[name][lane.next].tensor
+            result = self.sums.take(task.choice, reduce.ticket, tensor)
+            if result is not None:
+                key = (reduce.ticket, tensor, task.number, *lane.waits)
+                self._mail[key] = self.sums.packed(task.choice, result)
+                reduce.codes[tensor, task.number, SWITCH] = result.codes.encode()
+        self._resume(now)
 
     def _resume(self, now: int) -> None:
         """Go on with the routines that a part may have come for."""

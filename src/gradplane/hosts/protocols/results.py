@@ -9,6 +9,7 @@ import numpy.typing as npt
 from gradplane._finite import all_finite
 
 Floats = npt.NDArray[np.float32]
+Sums = npt.NDArray[np.unsignedinteger[Any]]
 
 TRANSIENT = 0x8000
 """Tensors of this number or a higher one keep nothing from a reduce for the next."""
@@ -50,6 +51,16 @@ class Summed(Reduced):
     """A Reduced with the sums themselves, float32[n]; int64[n] of integers."""
 
     total: npt.NDArray[Any] = field(kw_only=True)
+
+
+@dataclass(frozen=True)
+class SummedCodes(Reduced):
+    """A Reduced with the sums of codes that it was decoded from.
+
+    parts: of each partition the common norm, as float32 bits, the seed, and the sums, one a lane.
+    """
+
+    parts: tuple[tuple[int, int, Sums], ...] = field(kw_only=True)
 
 
 @dataclass(frozen=True)

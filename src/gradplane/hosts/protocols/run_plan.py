@@ -12,9 +12,11 @@ from gradplane.hosts.config import ConfigError
 RESOURCES = ("gpu", "cpu", "intra", "inter")
 SERVER = "server"
 """The routine in which servers add the values."""
+SWITCH_VALUES, SWITCH_CODES = SUMMED = ("switch-int32", "switch-codes")
+"""The routines in which the switch adds values, and the codes of compressed ones."""
 ROUTINES = frozenset(
     {"allreduce", "reduce-scatter", "reduce", "allgather", "broadcast", "alltoall", "gather"}
-    | {SERVER}
+    | {SERVER, *SUMMED}
 )
 COMPUTATION = -1
 """The number of a tensor's computation among its steps."""
@@ -47,6 +49,12 @@ class PlannedTensor:
     values: int
     compute_ns: int
     steps: tuple[tuple[PlannedTask, ...], ...]
+
+    def of_sums(self, task: PlannedTask) -> bool:
+        """Return whether what a task decompresses are sums of codes that the switch made."""
+        before = [each for step in self.steps for each in step][: task.number]
+        since = max(each.number for each in before if each.kind == "comp")
+        return any(each.choice == SWITCH_CODES for each in before[since:])
 
     def by_root(self, task: PlannedTask) -> bool:
         """Return whether a GPU of each machine does a routine alone, for it has all values."""
@@ -90,6 +98,12 @@ class RunPlan:
     def workers(self) -> int:
         """The number of GPUs, each of which is a worker."""
         return self.machines * self.gpus
+
+    @cached_property
+    def summed(self) -> tuple[str, ...]:
+        """The routines of SUMMED that tensors use."""
+        used = {task.choice for tensor in self.tensors for step in tensor.steps for task in step}
+        return tuple(routine for routine in SUMMED if routine in used)
 
     @cached_property
     def values(self) -> int:

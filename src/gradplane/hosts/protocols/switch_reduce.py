@@ -12,7 +12,13 @@ from gradplane.hosts.protocols import chunk_table
 from gradplane.hosts.protocols.chunk_table import Ints, Table
 from gradplane.hosts.protocols.once import Once
 from gradplane.hosts.protocols.partition import WorkerPartition
-from gradplane.hosts.protocols.results import Floats, Reduced, Summed, is_integers
+from gradplane.hosts.protocols.results import (
+    Floats,
+    Reduced,
+    Summed,
+    SummedCodes,
+    is_integers,
+)
 from gradplane.hosts.protocols.switch_states import PartitionState
 from gradplane.hosts.wire import aggregation
 from gradplane.hosts.wire.payloads import Bytes
@@ -90,7 +96,11 @@ class SwitchReduce:
             codes=digest(*(part.codes for part in self.parts)),
             sums=_digest(*flat),
         )
-        return self._of_integers(reduced) if is_integers(self.vector) else reduced
+        if is_integers(self.vector):
+            return self._of_integers(reduced)
+        parts = zip(self.parts, self.norms.tolist(), flat, strict=True)
+        summed = tuple((norm, part.seed, sums) for part, norm, sums in parts)
+        return SummedCodes(**vars(reduced), parts=summed)
 
     def _of_integers(self, reduced: Reduced) -> Summed:
         """Return the result with the sums that the partitions of integers decode to."""

@@ -1,16 +1,17 @@
 """Espresso's plans run on the simulated network: predicted beside simulated times, and losses."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field
 
-from gradplane.studies import espresso_run, plot
+from gradplane.studies import espresso_run, parallel, plot
 from gradplane.studies.espresso import Case
 from gradplane.studies.espresso_run import Network
 from gradplane.studies.papers.espresso_table5 import MODELS, Codec, ModelName
 from gradplane.studies.study import Study, StudyOutcome
 
 SystemName = Literal["nvlink-100g", "pcie-25g", "switch-10g"]
+SYSTEMS: tuple[SystemName, ...] = get_args(SystemName)
 
 
 class PlansRun(Study):
@@ -19,7 +20,7 @@ class PlansRun(Study):
     name: Literal["espresso-run"] = "espresso-run"
     models: tuple[ModelName, ...] = Field(default=MODELS, min_length=1, strict=False)
     codec: Codec = "dgc"
-    systems: tuple[SystemName, ...] = Field(default=("pcie-25g",), min_length=1, strict=False)
+    systems: tuple[SystemName, ...] = Field(default=SYSTEMS, min_length=1, strict=False)
     machines: Annotated[int, Field(strict=True, ge=1, le=16)] = 2
     gpus: Annotated[int, Field(strict=True, ge=1, le=8)] = 2
     values: Annotated[int, Field(strict=True, ge=1000)] = 1_000_000
@@ -28,7 +29,8 @@ class PlansRun(Study):
 
     def run(self, seed: int) -> StudyOutcome:
         """Return a row for each model and system, without losses and with them."""
-        rows = [self._row(m, s, seed) for m in self.models for s in self.systems]
+        cases = [(self, m, s, seed) for m in self.models for s in self.systems]
+        rows = parallel.each(PlansRun.row, cases, "plan")
         return StudyOutcome(
             title=f"Espresso: plans that run, {self.codec}, {self.machines} x {self.gpus} GPUs",
             head=("model", "system", "plan, ms", "run", "differ", "lossy", "waiting"),
@@ -53,7 +55,8 @@ class PlansRun(Study):
             ),
         )
 
-    def _row(self, model: str, system: str, seed: int) -> dict[str, Any]:
+    def row(self, model: str, system: str, seed: int) -> dict[str, Any]:
+        """Return the plain values of a model on a system, without losses and with them."""
         case = Case.of(model, self.codec, system, self.machines)
         case = case._replace(system=case.system.model_copy(update={"gpus": self.gpus}))
         planned = espresso_run.made(case, self.values)

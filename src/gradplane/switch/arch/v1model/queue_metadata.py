@@ -16,7 +16,13 @@ NAMES = {"enq_timestamp", "enq_qdepth", "deq_timedelta", "deq_qdepth"}
 def sees_queues(program: ir.Program) -> bool:
     """Return whether egress uses the queueing metadata, or all of the standard metadata as one."""
     egress = program.package.control("eg")
-    return any(_sees(e) for stmt in statements(egress) for e in _expressions(stmt))
+    seeing = (stmt for stmt in statements(egress) if not _only_drops(stmt))
+    return any(_sees(e) for stmt in seeing for e in _expressions(stmt))
+
+
+def _only_drops(stmt: ir.Stmt) -> bool:
+    """Return whether a statement gets the standard metadata only to write where packets leave."""
+    return isinstance(stmt, ir.CallExtern) and stmt.name == "mark_to_drop"
 
 
 def _expressions(stmt: ir.Stmt) -> Iterator[ir.Expr]:
