@@ -16,7 +16,7 @@ __all__ = ["Aggregation", "get", "names"]
 
 def names() -> list[str]:
     """Return the names of all schemes."""
-    return _plugins.names(__path__, "aggregation")
+    return _plugins.names(__path__, "aggregation", "on_switch")
 
 
 def get(name: str) -> Aggregation:
