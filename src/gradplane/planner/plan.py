@@ -12,7 +12,8 @@ restricted as published systems are: they take for each tensor what is quickest 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ import numpy as np
 from gradplane.planner import search
 from gradplane.planner.balance import lower_bound, slot_loads
 from gradplane.planner.compiled import Timeline, evaluate
-from gradplane.planner.costs import RESOURCES, CostModel
+from gradplane.planner.costs import RESOURCES, CostModel, offered
 from gradplane.planner.inputs import Compression, Model, PlannerError, System, load
 from gradplane.planner.job import Builder, Job
 from gradplane.planner.options import Option, draw
@@ -184,8 +185,12 @@ def plan(
     """Return the plan for read inputs; PlannerError for constraints that cannot be met."""
     compute, sizes = [t.compute for t in model.tensors], [t.values for t in model.tensors]
     builder = Builder(compression, system, constraints)
-    job = builder.job(compute, sizes)
-    strategy = search.search(job)
+    full = builder.job(compute, sizes)
+    jobs = [full]
+    if len(sizes) <= EXPLAINED:
+        jobs += _with_fewer_options(compression, system, constraints, compute, sizes)
+    found = [(search.search(each), each) for each in jobs]
+    strategy, job = min(found, key=lambda pair: evaluate(pair[1], pair[0]))
 
     def restricted(*names: str, myopic: bool = True) -> float | None:
         try:
@@ -200,13 +205,29 @@ def plan(
         "all compressed": restricted("compress=all", myopic=False),
         **{name: restricted(*names) for name, names in RESTRICTED.items()},
     }
-    algorithms = search.algorithm2(job, search.algorithm1(job), search.COMBINATIONS)
-    references["Espresso's Algorithms 1 and 2"] = model.forward + evaluate(job, algorithms)
+    algorithms = search.algorithm2(full, search.algorithm1(full), search.COMBINATIONS)
+    references["Espresso's Algorithms 1 and 2"] = model.forward + evaluate(full, algorithms)
     return Plan(
         model, compression, system, constraints, model.forward + evaluate(job, strategy),
-        model.forward + lower_bound(job), references, len(builder.tables.options),
+        model.forward + min(map(lower_bound, jobs)), references, len(builder.tables.options),
         tuple(_rows(model, job, strategy)), tuple(events(job, strategy)),
     )  # fmt: skip
+
+
+def _with_fewer_options(
+    compression: Compression,
+    system: System,
+    constraints: tuple[str, ...],
+    compute: Sequence[float],
+    sizes: Sequence[int],
+) -> Iterator[Job]:
+    """Yield the jobs of restrictions under which the search, which is not exact, may find more."""
+    network, _ = offered(compression, system)
+    alone = tuple(f"without={routine}" for routine in network)
+    for names in dict.fromkeys((("compress=all",), alone, ("compress=all", *alone))):
+        if names:
+            with suppress(PlannerError):  # no option is left
+                yield Builder(compression, system, (*constraints, *names)).job(compute, sizes)
 
 
 def quickest_alone(job: Job) -> list[int]:
