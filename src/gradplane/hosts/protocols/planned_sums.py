@@ -25,7 +25,7 @@ from gradplane.hosts.protocols.actions import (
     SetTimer,
 )
 from gradplane.hosts.protocols.job_codec import summed_codec
-from gradplane.hosts.protocols.results import Floats, SummedCodes, Sums
+from gradplane.hosts.protocols.results import Floats, SummedLanes, Sums
 from gradplane.hosts.protocols.run_plan import SUMMED, SWITCH_CODES, RunPlan
 from gradplane.hosts.protocols.switch_worker import SwitchWorker
 from gradplane.hosts.wire import aggregation
@@ -80,7 +80,7 @@ class PlannedSums:
             routine: SwitchWorker(config, self._machine, granularity)
             for routine, config in self.jobs.items()
         }
-        self._results: dict[tuple[str, int], SummedCodes] = {}
+        self._results: dict[tuple[str, int], SummedLanes] = {}
 
     @property
     def ports(self) -> dict[int, str]:
@@ -109,11 +109,11 @@ class PlannedSums:
         routine, own = key
         return self._own_actions(routine, self.machines[routine].timer(own, now))
 
-    def take(self, routine: str, ticket: int, tensor: int) -> SummedCodes | None:
+    def take(self, routine: str, ticket: int, tensor: int) -> SummedLanes | None:
         """Return the result of a reduce once, None while there is none."""
         return self._results.pop((routine, ticket * self._tensors + tensor), None)
 
-    def packed(self, routine: str, result: SummedCodes) -> bytes:
+    def packed(self, routine: str, result: SummedLanes) -> bytes:
         """Return a result as bytes: the sums of values, or of codes, as the data of a piece."""
         job = self.jobs[routine]
         if routine == SWITCH_CODES:
@@ -144,7 +144,7 @@ class PlannedSums:
         for action in actions:
             match action:
                 case Deliver(number, result):
-                    assert isinstance(result, SummedCodes), result
+                    assert isinstance(result, SummedLanes), result
                     self._results[routine, number] = result
                 case SetTimer(key, at):
                     found.append(SetTimer((routine, key), at))
@@ -159,7 +159,7 @@ class PlannedSums:
         return found
 
 
-def _packed(result: SummedCodes, sum_bits: int) -> bytes:
+def _packed(result: SummedLanes, sum_bits: int) -> bytes:
     """Return of each partition norm, seed and sums."""
     parts = (
         _PARTITION.pack(norm, seed) + sums.astype(f">u{sum_bits // 8}").tobytes()

@@ -54,7 +54,7 @@ class Summed(Reduced):
 
 
 @dataclass(frozen=True)
-class SummedCodes(Reduced):
+class SummedLanes(Reduced):
     """A Reduced with the sums of codes that it was decoded from.
 
     parts: of each partition the common norm, as float32 bits, the seed, and the sums, one a lane.

@@ -16,7 +16,7 @@ from gradplane.hosts.protocols.results import (
     Floats,
     Reduced,
     Summed,
-    SummedCodes,
+    SummedLanes,
     is_integers,
 )
 from gradplane.hosts.protocols.switch_states import PartitionState
@@ -100,7 +100,7 @@ class SwitchReduce:
             return self._of_integers(reduced)
         parts = zip(self.parts, self.norms.tolist(), flat, strict=True)
         summed = tuple((norm, part.seed, sums) for part, norm, sums in parts)
-        return SummedCodes(**vars(reduced), parts=summed)
+        return SummedLanes(**vars(reduced), parts=summed)
 
     def _of_integers(self, reduced: Reduced) -> Summed:
         """Return the result with the sums that the partitions of integers decode to."""
