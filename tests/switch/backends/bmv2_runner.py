@@ -85,6 +85,8 @@ class _Bmv2Tester(Tester):
         if "--notifications-addr" in _help(switch):  # else all of a machine share one address
             command += ["--notifications-addr", f"ipc://{file.with_suffix('.notes')}"]
         command += ["--log-file", str(file.with_suffix("")), "--log-flush"]
+        if "--priority-queues" in _help(switch):  # else a packet with a priority is dropped
+            command += ["--", "--priority-queues", "8"]
         out = file.with_suffix(".out")
         process = subprocess.Popen(
             command, stdout=stack.enter_context(out.open("wb")), stderr=subprocess.STDOUT

@@ -34,7 +34,6 @@ DIFFERENT = {
     "queues": "packets wait there by the clock, and in a packet test by the test's",
     "header_union": "a union's header that becomes valid keeps old values there",
     "lookahead_headers": "looking ahead beyond the packet's end is no error there",
-    "metadata": "a packet with a priority for which there is no queue is dropped there",
     "priority_delta": "tables with entries in the source take no others there",
 }
 
