@@ -24,7 +24,6 @@ IMPOSSIBLE = {
     "checksum_lists": "a checksum block there assigns nothing",
     "deparser": "a deparser there has no conditions",
     "parser_lookahead": "a parser there does not know the packet's length",
-    "match_range": "ranges of signed keys",
     "command_line": "a value set there is for the whole key of a select",
     "subparser_elements": "a parser error there ends all, also copying a sub-parser's results",
     "table_annotations": "a table there is asked for its hit or its action, not for both",
@@ -202,9 +201,7 @@ def test_on_psa_switch(name: str, tmp_path: Path) -> None:
     assert bmv2_runner.run(STF / "psa" / f"{name}.p4", tmp_path) == []
 
 
-@pytest.mark.parametrize(
-    "name", ["checksum_invalid", "deparser", "match_range", "parser_lookahead"]
-)
+@pytest.mark.parametrize("name", ["checksum_invalid", "deparser", "parser_lookahead"])
 def test_what_bmv2_cannot_do_is_refused_with_its_place(name: str) -> None:
     with pytest.raises(CompileError) as error:
         compiled(STF / "features" / f"{name}.p4")

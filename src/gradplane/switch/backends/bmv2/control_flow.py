@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, product
 
 from gradplane.switch.backends.bmv2.actions import ExternCalls, Primitives, source_info
 from gradplane.switch.backends.bmv2.expressions import Expressions, number, op
@@ -338,12 +338,6 @@ class Pipeline:
         for key in table.keys:
             if key.match_kind == "selector":
                 continue
-            if (
-                key.match_kind == "range"
-                and isinstance(key.expr.type, Bits)
-                and key.expr.type.signed
-            ):
-                raise refuse(table.span, f"BMv2 has no ranges of signed keys, such as {key.name}")
             place = code.code.place(key.expr)
             target = place.reference if isinstance(place, FieldAt) else None
             if isinstance(key.expr, ir.IsValid):
@@ -383,6 +377,7 @@ class Pipeline:
         found["default_entry"] = self._default(table, numbers)
         if table.entries:
             found["entries"] = self._entries(table, numbers)
+            found["max_size"] = max(found["max_size"], len(found["entries"]))
         return found
 
     def _default(self, table: ir.Table, numbers: list[int]) -> Json:
@@ -400,16 +395,15 @@ class Pipeline:
         for at, entry in enumerate(MatchTable(table).entries()):
             assert isinstance(entry.action, ActionData), entry
             matches = zip(kinds, entry.matches, strict=True)
-            found.append(
-                {
-                    "match_key": [_match(kind, width, m) for (kind, width), m in matches],
-                    "action_entry": {
-                        "action_id": numbers[entry.action.index],
-                        "action_data": _data(table, entry.action.index, entry.action.args),
-                    },
-                    "priority": LARGEST - entry.priority if entry.priority else at + 1,
-                }
-            )
+            choices = [_matches(kind, width, match) for (kind, width), match in matches]
+            rest = {
+                "action_entry": {
+                    "action_id": numbers[entry.action.index],
+                    "action_data": _data(table, entry.action.index, entry.action.args),
+                },
+                "priority": LARGEST - entry.priority if entry.priority else at + 1,
+            }
+            found += [{"match_key": list(keys)} | rest for keys in product(*choices)]
         return found
 
 
@@ -419,6 +413,15 @@ def _data(table: ir.Table, index: int, args: Sequence[int | bool]) -> list[str]:
         hex(int(value) & ((1 << scalar_width(p.type)) - 1))
         for value, p in zip(args, params, strict=True)
     ]
+
+
+def _matches(kind: str, width: int, match: tuple[int, ...] | None) -> list[Json]:
+    """Return the matches that stand for one of an entry: two for a range across 0, as BMv2 compares
+    without signs."""
+    if kind == "range" and match is not None and match[0] > match[1]:
+        ones = (1 << width) - 1
+        return [_match(kind, width, half) for half in ((match[0], ones), (0, match[1]))]
+    return [_match(kind, width, match)]
 
 
 def _match(kind: str, width: int, match: tuple[int, ...] | None) -> Json:
