@@ -194,3 +194,11 @@ def test_a_table_without_a_default_action_beside_one_with_no_action() -> None:
                               "tables": [table | first, table | second]}  # fmt: skip
     info = build_p4info(read(found))
     assert [action.preamble.name for action in info.actions] == ["NoAction", "act"]
+
+
+def test_a_trace_shows_only_places_that_the_json_gives() -> None:
+    place = {"filename": "a.p4", "line": 7, "column": 3, "source_fragment": "h.a = 5"}
+    found = document([["a", 8, False]], [assign(field("h", "a"), hexstr(5))])
+    found["actions"][0]["primitives"][0]["source_info"] = place
+    text = Switch(read(found)).trace(0, b"\x01").text()
+    assert "  state start\n" in text and "  hdr.h.a = 5    [a.p4:7:3]\n" in text

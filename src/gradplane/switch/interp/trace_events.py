@@ -14,10 +14,15 @@ from gradplane.switch.source import NOWHERE, Span
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceEvent:
-    """An event; `span`: its place in the source, NOWHERE for the architecture's."""
+    """An event; `span`: its place in the source, without a line for the architecture's."""
 
     kind: ClassVar[str] = "event"
     span: Span = NOWHERE
+
+    @property
+    def place(self) -> str:
+        """Its place in the source as text; empty where BMv2's JSON, for example, gives none."""
+        return str(self.span) if self.span.line else ""
 
     def text(self) -> str:
         """Return the event as one line, without the place."""
@@ -26,8 +31,7 @@ class TraceEvent:
     def json(self) -> dict[str, Any]:
         """Return the event's fields, its kind, and its place as file:line:column."""
         fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-        place = None if self.span == NOWHERE else str(self.span)
-        return {"kind": self.kind, **fields, "span": place}
+        return {"kind": self.kind, **fields, "span": self.place or None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +202,7 @@ class Trace:
             f"<tr><th colspan=2 style='text-align: left'>{escape(event.text())}</th></tr>"
             if isinstance(event, Entered)
             else f"<tr><td style='text-align: left'>{escape(event.text())}</td>"
-            f"<td>{'' if event.span == NOWHERE else escape(str(event.span))}</td></tr>"
+            f"<td>{escape(event.place)}</td></tr>"
             for event in self.events
         ]
         sent = ", ".join(f"{len(packet)} bytes to port {port}" for port, packet in self.outputs)
@@ -220,7 +224,7 @@ class Trace:
 
 def _line(event: TraceEvent) -> str:
     indent = "" if isinstance(event, Entered) else "  "
-    place = "" if event.span == NOWHERE else f"    [{event.span}]"
+    place = f"    [{event.place}]" if event.place else ""
     return f"{indent}{event.text()}{place}"
 
 
