@@ -308,8 +308,8 @@ class Run:
 
     def _access(self, block: ir.Block, action: ir.ExternInstance) -> None:
         """Read the access of a register action: index, packet's numbers, results."""
-        register = action.args[0]
-        assert isinstance(register, ir.ExternInstance), action.name
+        register = action.accessed
+        assert register is not None, action.name
         first, last = block.body[0], block.body[-1]
         assert isinstance(first, ir.CallExtern), first
         own: set[ir.Var] = set()

@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 from tnaprograms import packet, switch
 
+from gradplane.switch.runtime.control_errors import TableError
+from gradplane.switch.runtime.entries import ActionData
 from gradplane.switch.runtime.fixed_crcs import Crc
+from gradplane.switch.runtime.meters import MeterConfig
+from gradplane.switch.runtime.profiles import Weighted
+from gradplane.switch.source import CompileError
 from gradplane.switch.switch import Switch
 
 ENGINES = pytest.mark.parametrize("engine", ["interpreter", "jit"])
@@ -36,9 +41,6 @@ def test_a_selector_hashes_by_a_polynomial_which_may_be_replaced(engine: str) ->
     made = switch(engine=engine, ingress_locals=SELECTOR, ingress="balanced.apply();")
     profile = made.state.profiles["ingress.groups"]
     table = made.table("balanced")
-    from gradplane.switch.runtime.entries import ActionData
-    from gradplane.switch.runtime.profiles import Weighted
-
     for number in range(5):
         profile.add_member(number, ActionData(0, (number,)))
     profile.add_group(1, [Weighted(number) for number in range(5)])
@@ -138,8 +140,6 @@ METER = """
 
 @ENGINES
 def test_the_control_plane_adjusts_what_a_meter_measures(engine: str) -> None:
-    from gradplane.switch.runtime.meters import MeterConfig
-
     made = switch(
         engine=engine,
         clock=lambda: 0,
@@ -177,3 +177,58 @@ def test_the_compilers_macros_are_defined() -> None:
         ingress=SEND,
     )
     assert first(made, 1) == packet(1)
+
+
+STATES = """
+    Register<bit<1>, bit<16>>(16) states;
+    Hash<bit<8>>(HashAlgorithm_t.IDENTITY) spread;
+    ActionProfile(16) members;
+    ActionSelector(members, spread, SelectorMode_t.FAIR, states, 4, 4) groups;
+    SelectorAction(groups) leave_out = {
+        void apply(inout bit<1> value, out bit<1> rv) { rv = value; value = 0; }
+    };
+    action send(PortId_t port) { tm.ucast_egress_port = port; }
+    table balanced {
+        key = { h.a.kind : exact; h.a.x : selector; }
+        actions = { send; NoAction; }
+        implementation = groups;
+    }
+"""
+
+
+@ENGINES
+def test_the_data_plane_leaves_a_member_out(engine: str) -> None:
+    made = switch(
+        engine=engine,
+        ingress_locals=STATES,
+        ingress="""
+            if (h.a.kind == 9) {
+                h.a.y = (bit<8>)leave_out.execute((bit<32>)h.a.x); tm.ucast_egress_port = 100;
+            } else { balanced.apply(); }""",
+    )
+    profile, table = made.state.profiles["ingress.groups"], made.table("balanced")
+    for number in range(6):
+        profile.add_member(number, ActionData(0, (number,)))
+    profile.add_group(1, [Weighted(number) for number in (0, 1, 2)])
+    profile.add_group(2, [Weighted(number) for number in (3, 4, 5)])
+    table.add({"h.a.kind": 0}, group=2)
+
+    def ports() -> list[int]:
+        return [made.process(0, packet(0, x))[0][0] for x in range(6)]
+
+    assert ports() == [3, 4, 5, 3, 4, 5]
+    assert made.process(0, packet(9, 5)) == [(100, packet(9, 5, 1))]  # the second group's second
+    assert ports() == [3, 5, 3, 5, 3, 5]
+    assert made.process(0, packet(9, 5)) == [(100, packet(9, 5, 0))]
+    profile.modify_group(2, [Weighted(number) for number in (3, 4)])
+    assert ports() == [3, 4, 3, 4, 3, 4]
+    with pytest.raises(TableError, match="register ingress.states has no 5 cells for group 3"):
+        profile.add_group(3, [Weighted(number) for number in range(5)])
+
+
+def test_a_selector_action_needs_a_register() -> None:
+    with pytest.raises(CompileError, match="leave_out: its selector has no register"):
+        switch(
+            ingress_locals=STATES.replace("FAIR, states,", "FAIR,"),
+            ingress=f"leave_out.execute(1); {SEND}",
+        )

@@ -657,6 +657,21 @@ class ExternInstance:
     roles: tuple[str, ...] = ()  # of the first arguments, as the architecture has them
     cell: Type | None = None
 
+    @property
+    def accessed(self) -> ExternInstance | None:
+        """The register that a register action accesses: the one that it is made with, or that of
+        its selector; None where the selector has none."""
+        made = next((a for a in self.args if isinstance(a, ExternInstance)), None)
+        if made is None or made.kind != "action_selector":
+            return made
+        return made.register
+
+    @property
+    def register(self) -> ExternInstance | None:
+        """The register with the states of a selector's members; None without."""
+        made = (a for a in self.args if isinstance(a, ExternInstance))
+        return next((a for a in made if a.kind == "register"), None)
+
     def number(self, role: str, default: int | None = None) -> int:
         """Return the constructor argument of a role, or the default where the program gives none.
 

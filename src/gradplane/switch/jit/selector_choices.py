@@ -88,7 +88,7 @@ class Choices:
         """Update the runs from the profile, if it changed."""
         profile = self._table.profile
         assert profile is not None, self._table.table.name
-        seen = profile.changes, profile.links.down
+        seen = profile.changes, profile.links.down, profile.member_states()
         if seen != self._seen:
             self._seen = seen
             for target, run in self._runs.items():

@@ -77,9 +77,11 @@ class RegisterActionCall:
 
     def _execute(self) -> ir.Expr | None:
         body, info = self.body, self.info
-        register = self.instance.args[0]
+        register = self.instance.accessed
         method = body.p.methods.get((self.instance, "apply"))
-        if not isinstance(register, ir.ExternInstance) or method is None:
+        if register is None:
+            body.p.unsupported(self.e.span, f"{self.instance.name}: its selector has no register")
+        if register is None or method is None:
             return self._nothing()  # an error was reported
         values, _ = body.argument_values(info)
         given = dict(zip((p.name for p in info.signature.params), values, strict=True))
@@ -149,9 +151,9 @@ class RegisterActionCall:
     def _sweep(self) -> None:
         """Emit an access to each of the register's cells, from the first on."""
         body = self.body
-        register = self.instance.args[0]
+        register = self.instance.accessed
         method = body.p.methods.get((self.instance, "apply"))
-        if not isinstance(register, ir.ExternInstance) or method is None:
+        if register is None or method is None:
             return  # an error was reported
         body.argument_values(self.info)  # the value for packets that find the register busy
         size = register.number("size")

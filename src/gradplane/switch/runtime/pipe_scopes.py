@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.runtime.arrays import Counter
+from gradplane.switch.runtime.arrays import Counter, Register
 from gradplane.switch.runtime.control_errors import TableError
 from gradplane.switch.runtime.filters import Filter
 from gradplane.switch.runtime.links import Links
@@ -22,6 +22,7 @@ from gradplane.switch.runtime.valuesets import ParserValueSet
 Groups = tuple[tuple[int, ...], ...]
 """The pipes, those together that share."""
 
+_MEMBERS = 120  # of a group with states, where the program does not say how many
 KINDS = ("tables", "profiles", "counters", "meters", "filters", "value_sets")
 
 
@@ -42,7 +43,9 @@ class Resources:
         return found
 
 
-def make_resources(program: ir.Program, links: Links, clock: Callable[[], int]) -> Resources:
+def make_resources(
+    program: ir.Program, links: Links, clock: Callable[[], int], registers: Mapping[str, Register]
+) -> Resources:
     """Make a program's tables and externs as they are at the start."""
     made = Resources({}, {}, {}, {}, {}, {})
     for instance in program.externs:
@@ -58,7 +61,11 @@ def make_resources(program: ir.Program, links: Links, clock: Callable[[], int]) 
                 made.profiles[name] = ActionProfile(name, _size(instance))
             case "action_selector":
                 algorithm, width = instance.word("algorithm"), instance.number("width")
-                made.profiles[name] = ActionProfile(name, _size(instance), algorithm, width, links)
+                states = registers[instance.register.name] if instance.register else None
+                most = instance.number("most", _MEMBERS)
+                made.profiles[name] = ActionProfile(
+                    name, _size(instance), algorithm, width, links, states, most
+                )
     for value_set in program.value_sets:
         made.value_sets[value_set.name] = ParserValueSet(value_set)
     for table in program.tables:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from gradplane.switch.runtime.action_lists import ActionList, annotated
+from gradplane.switch.runtime.arrays import Register
 from gradplane.switch.runtime.control_errors import TableError
 from gradplane.switch.runtime.entries import (
     ActionData,
@@ -56,7 +57,8 @@ class ActionProfile:
     actions its own table lists.
 
     `algorithm` is the selector's hash ("" for a plain profile), `output_width` its bits; `links`
-    says which ports are down.
+    says which ports are down. `states`: a register with a cell for each member of each group, 0 for
+    those that are left out; the cells of a group, `most` of them, are one after the other.
     """
 
     def __init__(
@@ -66,8 +68,13 @@ class ActionProfile:
         algorithm: str = "",
         output_width: int = 0,
         links: Links | None = None,
+        states: Register | None = None,
+        most: int = 0,
     ) -> None:
         self.name = name
+        self.states = states
+        self.most = most
+        self._first_cells: dict[int, int] = {}  # of each group
         self.actions = ActionList(f"action profile {name}", [])
         self.tables: list[SharingTable] = []
         self.mixed = False  # whether the tables list different actions
@@ -136,7 +143,9 @@ class ActionProfile:
             raise self._error("INVALID_ARGUMENT", "it is not a selector, so it has no groups")
         if id in self.groups:
             raise self._error("ALREADY_EXISTS", f"group {id} exists", f"Duplicate group id: {id}")
-        self.groups[id] = self._group(list(members), max_size)
+        group = self._group(list(members), max_size)
+        self._activate(id, group)
+        self.groups[id] = group
         self.changes += 1
 
     def modify_group(self, id: int, members: Iterable[Weighted], max_size: int = 0) -> None:
@@ -144,17 +153,20 @@ class ActionProfile:
         group = self._group(list(members), max_size or self.groups[id].max_size)
         actions = [self.members[weighted.member] for weighted in group.members]
         self._check_users(GroupRef(id).__eq__, actions)
+        self._activate(id, group)
         self.groups[id] = group
         self.changes += 1
 
     def delete_group(self, id: int) -> None:
         self._need_group(id)
         del self.groups[id]
+        self._first_cells.pop(id, None)
         self.changes += 1
 
     def clear(self) -> None:
         """Remove all groups and members, which no entry may use."""
         self.groups.clear()
+        self._first_cells.clear()
         self.members.clear()
         self.changes += 1
 
@@ -166,8 +178,36 @@ class ActionProfile:
         if isinstance(target, MemberRef):
             return [self.members[target.id]] if target.id in self.members else []
         group = self.groups.get(target.id)
-        members = () if group is None else self._by_age(group.members)
+        members = [] if group is None else self._by_age(self._active(target.id, group))
         return self._expanded((self.members[w.member], w.weight, w.watch_port) for w in members)
+
+    def member_states(self) -> bytes:
+        """Return the states of all groups' members, so that mirrors can detect changes."""
+        if self.states is None:
+            return b""
+        spans = [(self._first_cells[id], len(group.members)) for id, group in self.groups.items()]
+        return bytes(self.states.read(first + i) for first, count in spans for i in range(count))
+
+    def _active(self, id: int, group: Group) -> list[Weighted]:
+        """Return the members of a group that the register does not leave out."""
+        if self.states is None:
+            return group.members
+        first = self._first_cells[id]
+        return [w for i, w in enumerate(group.members) if self.states.read(first + i)]
+
+    def _activate(self, id: int, group: Group) -> None:
+        """Give a group its cells, and set those of its members. Raises TableError."""
+        if self.states is None:
+            return
+        used = set(self._first_cells.values())
+        places = range(0, self.states.size - self.most + 1, self.most)
+        first = self._first_cells.get(id, next((p for p in places if p not in used), None))
+        if first is None or len(group.members) > self.most:
+            what = f"register {self.states.name} has no {len(group.members)} cells for group {id}"
+            raise self._error("RESOURCE_EXHAUSTED", f"{what}; a group has {self.most}")
+        self._first_cells[id] = first
+        for i in range(self.most):
+            self.states.write(first + i, int(i < len(group.members)))
 
     def _by_age(self, members: list[Weighted]) -> list[Weighted]:
         age = {member: number for number, member in enumerate(self.members)}

@@ -74,7 +74,9 @@ class State:
         self.port_metadata = np.zeros(port_metadata, dtype=np.uint8)
         self.pruned = np.zeros((EXCLUSIONS, port_metadata[0]), dtype=np.uint8)
         self.global_rid: int | None = None
-        self.scopes = PipeScopes(partial(make_resources, program, self.links, clock), pipes)
+        self.scopes = PipeScopes(
+            partial(make_resources, program, self.links, clock, self.registers), pipes
+        )
         first = self.scopes.pipes[0]
         self.tables, self.profiles = first.tables, first.profiles
         self.counters, self.meters, self.filters = first.counters, first.meters, first.filters

@@ -41,6 +41,7 @@ ARCHITECTURE = Architecture(
         "DirectRegister": InstanceKind("direct_register", ("initial",)),
         "RegisterParam": InstanceKind("register", ("initial",)),
         **{name: InstanceKind(REGISTER_ACTION) for name in _REGISTER_ACTIONS},
+        "SelectorAction": InstanceKind(REGISTER_ACTION),
         HIDDEN_REGISTER: InstanceKind("register"),
         "Counter": InstanceKind("counter", ("size", "unit")),
         "DirectCounter": InstanceKind("direct_counter", ("unit",)),

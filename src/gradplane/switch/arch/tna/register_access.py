@@ -62,8 +62,8 @@ class _Walk:
                     return seen
                 return self._accessed(instance, stmt.span, seen)
             case ir.Block(access=action) if action is not None:
-                register = action.args[0]
-                assert isinstance(register, ir.ExternInstance), action.name
+                register = action.accessed
+                assert register is not None, action.name
                 return self._accessed(register, stmt.span, seen)
             case ir.If(then=then, other=other):
                 return _either([self.body(then, seen), self.body(other, seen)])
