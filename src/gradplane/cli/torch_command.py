@@ -36,7 +36,7 @@ def torchrun(
 ) -> None:
     """Run a torchrun script on the network, a rank a host; it gets the arguments after it."""
     if cli == (script is not None):
-        text = "a script, or --cli for the prompt" if not cli else "--cli takes no script"
+        text = "--cli takes no script" if cli else "name a script, or use --cli for the prompt"
         raise typer.BadParameter(text, param_hint="SCRIPT.py")
     from gradplane.cli import output_tables
     from gradplane.runner import torchrun as running
