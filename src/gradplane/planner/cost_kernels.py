@@ -74,14 +74,22 @@ def _emulated(lanes: float, flows: float, rate: float, latency: float, link: Flo
 def _message(
     size: float, flows: float, rate: float, latency: float, inside: bool, link: Floats
 ) -> float:
-    """Return the time of a message of `size` bytes, beside others of `flows` - 1 on its link."""
+    """Return the time of a message of `size` bytes, beside others of `flows` - 1 on its link.
+
+    In a network of packets the flows get out of step now and then: while one waits for its last
+    packet, further packets of the others fill the link. Half of that is counted (measured).
+    """
     payload, packet = link[19], link[20]
     size += link[21]
     packets = max(math.ceil(size / payload), 1.0)
     forwarded = link[22] if inside else link[23]
     first = (min(size, payload) + packet) * forwarded if forwarded > 0 else 0.0
     whole = flows * (size + packets * packet) + (flows * packets - 1) * link[24]
-    time: float = latency + (whole + first) / rate
+    waiting = latency + first / rate
+    filled = 0.0
+    if first > 0:
+        filled = (flows - 1) * (size + packets * packet - first) / rate
+    time: float = waiting + whole / rate - min(waiting, max(filled, 0.0)) / 2
     return time
 
 
