@@ -202,3 +202,11 @@ def test_a_trace_shows_only_places_that_the_json_gives() -> None:
     found["actions"][0]["primitives"][0]["source_info"] = place
     text = Switch(read(found)).trace(0, b"\x01").text()
     assert "  state start\n" in text and "  hdr.h.a = 5    [a.p4:7:3]\n" in text
+
+
+def test_a_message_without_values() -> None:
+    """p4c writes an empty object where the list of values is empty."""
+    text = {"type": "string", "value": "seen"}
+    message = primitive("log_msg", text, {"type": "parameters_vector", "value": {}})
+    trace = Switch(read(document([["a", 8, False]], [message]))).trace(0, b"\x01")
+    assert "log: seen" in trace.text()

@@ -266,7 +266,8 @@ class Primitives:
 
     def _log(self, parameters: list[Item]) -> list[ir.Stmt]:
         form, values = parameters
-        parts = [self.code.number(v) for v in values.elements("value")]
+        listed = [] if values["value"].value == {} else values.elements("value")  # p4c's form
+        parts = [self.code.number(v) for v in listed]
         text = ir.Const(STRING, form["value"].text)
         if not parts:
             return [_call("log_msg", ("in", text))]
