@@ -54,6 +54,7 @@ def test_the_interval_covers_the_mean_19_times_in_20() -> None:
         (12.3456, 0.123, False, "12.35 ± 0.12"),
         (12345.6, 321.0, False, "12,346 ± 321"),
         (0.0123456, 0.00034, False, "0.01235 ± 0.00034"),
+        (0.00263212, 3.3e-19, False, "0.002632"),  # of ten equal values
         (0.05, nan, False, "0.05"),
         (2048.0, 0.0, False, "2,048"),
     ],

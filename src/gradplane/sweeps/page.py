@@ -177,11 +177,14 @@ def estimate_text(found: Estimate, metric: Metric) -> str:
     return interval(found.mean, found.half, metric.percent)
 
 
+_ROUNDING = 1e-12  # of a mean: equal values may differ from theirs by so much
+
+
 def interval(mean: float, half: float, percent: bool) -> str:
     """Return "mean ± half" with as many digits as the half-width justifies."""
     if percent:
         return f"{mean:.2%}" if isnan(half) else f"{100 * mean:.2f} ± {100 * half:.2f} %"
-    if isnan(half) or half == 0:
+    if isnan(half) or half <= _ROUNDING * abs(mean):
         return f"{mean:,.4g}" if abs(mean) < 1000 else f"{mean:,.0f}"
     digits = max(0, 1 - _exponent(half))
     return f"{mean:,.{digits}f} ± {half:,.{digits}f}"
