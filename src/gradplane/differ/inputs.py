@@ -58,7 +58,7 @@ class Inputs:
         guide = Switch(self._program, engine="interpreter")
         made = RandomEntries((guide, switch), self._rng, self._values)
         made.prepare(self._program)
-        for _ in range(_ROUNDS):
+        for _ in range(_ROUNDS if made.tables else 0):
             looked_up: dict[str, list[_LookUp]] = defaultdict(list)
             for port, packet in self.packets(guide, _LOOKED_AT):
                 for event in guide.trace(port, packet).events:
