@@ -1,6 +1,7 @@
-"""Programs of many kinds, and what keeps those that do not fit from fitting, as derived by hand.
+"""Programs of many kinds, and what keeps those that do not fit from fitting: the estimate stays.
 
-They were not compiled by p4c's back end yet; those that were are in compiler_numbers.csv.
+They were not compiled by p4c's back end yet, so the verdicts, written down from the estimate and
+read critically, hold no accuracy; programs that were compiled are in compiler_numbers.csv.
 """
 
 import csv
