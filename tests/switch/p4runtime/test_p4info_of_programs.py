@@ -214,48 +214,23 @@ def test_an_enum_parameter_sets_a_counters_unit() -> None:
     assert [c.spec.unit for c in info.counters] == [p4i.CounterSpec.BYTES]
 
 
-def test_tables_that_are_never_applied_are_left_out_as_p4c_does() -> None:
+def test_what_is_never_applied_or_called_is_left_out_as_p4c_does() -> None:
     info = p4info(
         types="control C() { action a() { } table t { actions = { a; } } apply { t.apply(); } }",
-        locals="C() c; action b() { } action direct() { }"
+        locals="C() c; action b() { } action inner() { } action called(bit<8> x) { inner(); }"
         "table t { key = { hdr.h.a : exact; } actions = { b; } }",
-        body="direct(); c.apply();",
+        body="called(1); called(2); c.apply();",
     )
     assert [(t.preamble.name, t.preamble.alias) for t in info.tables] == [("I.c.t", "t")]
-    assert [a.preamble.name for a in info.actions] == ["NoAction", "I.c.a"]
+    listed = {a.preamble.name: len(a.params) for a in info.actions}
+    assert listed == {"NoAction": 0, "I.c.a": 0, "I.called": 0}
 
 
-ENUMS = """
-enum bit<8> Reason { MISS = 1, TTL = 200 }
-enum bit<8> Op { SEND = 0 }
-enum bit<8> Kind { ONE = 1 }
-enum int<8> Unused { A = -1 }
-enum Colour { RED, GREEN }
-@controller_header("packet_in") header in_t { Reason reason; }
-@controller_header("packet_out") header out_t { Op op; }
-header k_t { Kind kind; }
-"""
-ENUMS_USED = """
-    k_t k;
-    action mark(Reason why, Colour colour) {
-        hdr.h.a = colour == Colour.RED ? (bit<8>) why : 0;
-    }
-    table t { key = { k.kind: exact; } actions = { mark; } }
-"""
-
-
-def test_enums_of_headers_keys_and_parameters_are_described() -> None:
-    info = p4info(types=ENUMS, locals=ENUMS_USED, body="k = { Kind.ONE }; t.apply();")
-    enums = info.type_info.serializable_enums
-    assert sorted(enums) == ["Kind", "Op", "Reason"]
-    assert enums["Reason"].underlying_type.bitwidth == 8
-    assert [(m.name, m.value) for m in enums["Reason"].members] == [
-        ("MISS", b"\1"),
-        ("TTL", b"\xc8"),
-    ]
-    assert [m.name for m in info.type_info.enums["Colour"].members] == ["RED", "GREEN"]
-    (mark,) = (a for a in info.actions if a.params)
-    assert [(p.bitwidth, p.type_name.name) for p in mark.params] == [(8, ""), (32, "Colour")]
-    assert info.tables[0].match_fields[0].bitwidth == 8
-    assert not info.tables[0].match_fields[0].HasField("type_name")
-    assert not info.controller_packet_metadata[0].metadata[0].HasField("type_name")
+def test_a_called_actions_name_makes_anothers_alias_longer() -> None:
+    info = p4info(
+        types="control C() { action a() { } table t { actions = { a; } } apply { t.apply(); } }",
+        locals="C() c; action a() { }",
+        body="a(); c.apply();",
+    )
+    aliases = {a.preamble.name: a.preamble.alias for a in info.actions}
+    assert aliases == {"NoAction": "NoAction", "I.c.a": "c.a", "I.a": "I.a"}

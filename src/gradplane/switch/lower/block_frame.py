@@ -35,6 +35,7 @@ class Frame:
         self._exit: ir.Block | None = None  # what exit leaves in a nested table's action
         self._exiting: ir.Var | None = None
         self._exit_bodies: list[list[ir.Stmt]] = []  # bodies of the actions that may set `_exiting`
+        self._acting = False  # whether inside an action
         self._span = NOWHERE
 
     # -- helpers -------------------------------------------------------------------------------
@@ -74,6 +75,14 @@ class Frame:
             yield
         finally:
             self._nested = saved
+
+    @contextmanager
+    def acting(self) -> Iterator[None]:
+        saved, self._acting = self._acting, True
+        try:
+            yield
+        finally:
+            self._acting = saved
 
     def variable(self, name: str, t: Type) -> ir.Var:
         var = self.p.variable(name, t)

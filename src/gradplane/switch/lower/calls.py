@@ -120,7 +120,10 @@ class CallLowering(ExternLowering):
         if isinstance(decl, ast.ActionDecl):
             self.p.called_actions.update(dict.fromkeys((s.span for s in decl.body.body), decl.span))
             found = outer.find(decl)
-            home = found.env if isinstance(found, ActionInstance) else self.p.top
+            if isinstance(found, ActionInstance):
+                home = found.env
+                if not self._acting:
+                    self.p.note_direct_action(found)
         variables = self.p.checker.types.variables(decl)
         types = {
             v: substitute(t, outer.types) for v, t in zip(variables, info.type_args, strict=False)
@@ -130,7 +133,7 @@ class CallLowering(ExternLowering):
             info, decl.params, inner, by_reference=isinstance(decl, ast.FunctionDecl)
         )
         self._copy_outs.append(copies)
-        with self.scope(inner), self.returns(result):
+        with self.scope(inner), self.returns(result), self.acting():
             self.stmts(decl.body.body)
         self._copy_outs.pop()
         self.out += copies
@@ -317,7 +320,7 @@ class CallLowering(ExternLowering):
         Its directionless parameters are appended to `data`; `bound` are the table's arguments for
         the others.
         """
-        with self.into([]) as out, self.repeating():
+        with self.into([]) as out, self.repeating(), self.acting():
             inner = action.env.inner()
             copies: list[ir.Stmt] = []
             arguments = iter(bound)

@@ -58,6 +58,7 @@ class Instances:
         self.value_sets: list[ir.ValueSet] = []
         self.user_extern_calls: list[ir.CallUserExtern] = []
         self.called_actions: dict[Span, Span] = {}
+        self.direct_actions: dict[str, ir.Action] = {}  # by name
         self.direct_of: dict[ir.ExternInstance, str] = {}  # direct counter or meter: its table
         self.methods: dict[tuple[ir.ExternInstance, str], AbstractMethod] = {}  # to be inlined
         self.accessed: dict[ir.ExternInstance, list[ir.Expr]] = {}  # a register action's cell
@@ -142,6 +143,12 @@ class Instances:
             self.actions.append(action)
         elif known.span != action.span and not _same_parameters(known, action):
             self._same_name("action", action.name, action.span, known.span)
+
+    def note_direct_action(self, action: ActionInstance) -> None:
+        """Add an action that a control calls, unless it has been added before."""
+        decl, name = action.decl, action.name
+        annotations = self.checker.annotations(decl.annotations)
+        self.direct_actions.setdefault(name, ir.Action(name, [], [], annotations, decl.span))
 
     def action_codes(self, table: ir.Table) -> dict[str, int]:
         """Return the map from an action's name in the source to its position in table.actions."""

@@ -90,6 +90,7 @@ class Lowering(Instances):
             main.annotations,
             self.user_extern_calls,
             called_actions=self.called_actions,
+            direct_actions=list(self.direct_actions.values()),
         )
 
     def package(self, info: CallInfo, env: Env, annotations: Annotations, name: str) -> ir.Package:

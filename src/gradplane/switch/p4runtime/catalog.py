@@ -256,7 +256,7 @@ def _value(number: int, name: str, t: Type, wire: int) -> Value:
 
 
 def _actions(program: ir.Program, info: p4i.P4Info) -> dict[int, ActionInfo]:
-    sources = {a.name: a for a in program.actions}
+    sources = {a.name: a for a in (*program.direct_actions, *program.actions)}
     out = {}
     for listed in info.actions:
         params = [

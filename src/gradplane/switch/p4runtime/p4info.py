@@ -116,6 +116,7 @@ class _Builder:
         self.tables = _applied(program)
         used = {ref.action.name for table in self.tables for ref in table.actions}
         self.actions = [action for action in program.actions if action.name in used]
+        self.actions += [a for a in program.direct_actions if a.name not in used]
 
     def build(self) -> p4i.P4Info:
         self._collect()
