@@ -210,3 +210,34 @@ def test_a_message_without_values() -> None:
     message = primitive("log_msg", text, {"type": "parameters_vector", "value": {}})
     trace = Switch(read(document([["a", 8, False]], [message]))).trace(0, b"\x01")
     assert "log: seen" in trace.text()
+
+
+@pytest.mark.parametrize("engine", ["interpreter", "jit"])
+def test_a_copy_of_the_standard_metadata_is_marked(engine: str) -> None:
+    """The packet is dropped only where the copy is assigned back, as for an argument `inout`."""
+    copy, standard = ({"type": "header", "value": n} for n in ("s_0", "standard_metadata"))
+    spec = field("standard_metadata", "egress_spec")
+    mark = primitive("mark_to_drop", copy)
+    code = [
+        assign(spec, hexstr(1)),
+        assign(field("standard_metadata", "mcast_grp"), hexstr(7)),
+        primitive("assign_header", copy, standard),
+        mark,
+        assign(field("h", "spec"), field("s_0", "egress_spec")),
+        assign(field("h", "group"), field("s_0", "mcast_grp")),
+        assign(field("h", "kept"), field("standard_metadata", "mcast_grp")),
+        assign(field("standard_metadata", "mcast_grp"), hexstr(0)),
+    ]
+    back = primitive("assign_header", standard, copy)
+    fields = [["spec", 16, False], ["group", 16, False], ["kept", 16, False]]
+    results = []
+    for primitives in (code, [*code, back]):
+        found = document(fields, [])
+        found["actions"][0]["primitives"] = primitives
+        found["headers"].append(
+            {"name": "s_0", "id": 3, "header_type": "standard_metadata", "metadata": True}
+        )
+        program = read(found)
+        verify(program)
+        results.append(Switch(program, engine=engine).process(0, bytes(6)))
+    assert results == [[(1, bytes([1, 255, 0, 0, 0, 7]))], []]

@@ -9,7 +9,7 @@ from gradplane.switch.frontends.bmv2.externs import Externs, make_list
 from gradplane.switch.frontends.bmv2.items import Item, span_of
 from gradplane.switch.frontends.bmv2.layout import STANDARD, Scope
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import STRING, Bits, Header, Stack, Type, Varbit
+from gradplane.switch.ir.types import STRING, Bits, Field, Header, Stack, Struct, Type, Varbit
 
 _CLONES = {"clone_ingress_pkt_to_egress": "I2E", "clone_egress_pkt_to_egress": "E2E"}
 _ARITHMETIC = {
@@ -17,6 +17,7 @@ _ARITHMETIC = {
     "shift_left": "<<", "shift_right": ">>",
 }  # fmt: skip
 _IN_PLACE = {"add_to_field": "+", "subtract_from_field": "-"}
+_MARKED = ("egress_spec", "mcast_grp")  # what mark_to_drop sets
 
 Handler = Callable[[list[Item]], list[ir.Stmt]]
 
@@ -237,9 +238,31 @@ class Primitives:
     # -- the packet's path ----------------------------------------------------------------------
 
     def _drop(self, parameters: list[Item]) -> list[ir.Stmt]:
-        if parameters and parameters[0]["value"].value != STANDARD:
-            raise parameters[0].refuse(f"expected {STANDARD}")
-        return [_call("mark_to_drop", ("inout", self.scope.params[2]))]
+        """Drop by way of the standard metadata, or mark the copy that the primitive is given."""
+        name = parameters[0]["value"] if parameters else None
+        if name is None or name.text == STANDARD:
+            return [_call("mark_to_drop", ("inout", self.scope.params[2]))]
+        if not self.scope.layout.is_metadata(name.text):
+            raise name.refuse(f"expected {STANDARD} or a copy of it")
+        return self._mark_copy(name)
+
+    def _mark_copy(self, name: Item) -> list[ir.Stmt]:
+        """Mark a metadata instance, whose fields are variables, by way of a struct of two."""
+        t = Struct("dropped", tuple(Field(n, self._marked(name, n).type) for n in _MARKED))
+        made = self.scope.temporary("dropped", t)
+        found: list[ir.Stmt] = [_call("mark_to_drop", ("inout", made))]
+        for index, field in enumerate(t.fields):
+            value = ir.FieldOf(field.type, made, index, field.name)
+            found.append(ir.Assign(self._marked(name, field.name), value))
+        return found
+
+    def _marked(self, name: Item, field: str) -> ir.LValue:
+        layout = self.scope.layout
+        if (name.text, field) not in layout.metadata_fields(name.text):
+            raise name.refuse(f"{name.text} is no copy of {STANDARD}: it has no field {field}")
+        place = self.scope.field(Item([name.text, field], name.file, name, "value"))
+        assert isinstance(place, ir.LValue), place
+        return place
 
     def _clone(self, kind: str, parameters: list[Item]) -> list[ir.Stmt]:
         session, listed = parameters
