@@ -1,8 +1,8 @@
-"""What a program compares its packets with, and where in a packet the compared values are.
+"""Goals: the values that a program compares parts of a packet with, and the places of those parts.
 
 A goal is a case of a select or switch, an entry in the source, any key of a table, or a comparison:
 expressions with the values that they must have. Where these are fields of headers, parts of
-fields, bits that the parser looks ahead at, or copies of such, the packet's trace tells their
+fields, bits that the parser looks ahead at, or copies of such, the packet's trace shows their
 place, and the values are written there.
 """
 

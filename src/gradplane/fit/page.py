@@ -98,8 +98,9 @@ def _title(part: Part) -> str:
 
 
 def _labels(tables: Iterable[LogicalTable]) -> dict[LogicalTable, str]:
-    """Return a short label for each table: as much of the end of its name as tells it apart. The
-    colour says that it is a condition."""
+    """Return a short label for each table: the shortest end of its name that no other table has.
+
+    The colour says that it is a condition."""
     names = {table: table.name.partition(" (") for table in tables}
     known = {name for name, _, _ in names.values()}
     ends = Counter(end for name in known for end in _ends(name))

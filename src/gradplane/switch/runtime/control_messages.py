@@ -45,7 +45,7 @@ class IdleNotice:
 class ReturnedPacket:
     """A packet came back by a port; `head`: its first bytes, followed by zeros where it is shorter.
 
-    Only told if asked for (Links.recirculation)."""
+    It is sent only where it was asked for (Links.recirculation)."""
 
     port: int
     head: bytes

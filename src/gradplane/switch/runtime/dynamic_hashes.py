@@ -24,7 +24,7 @@ def no_hash(data: bytes) -> int:
 
 
 SPANS = 64
-"""The most parts of fields that a hash can be told to take."""
+"""The most parts of fields that a hash can be configured to take."""
 
 COUNT, BITS, FIRST = 0, 1, 2
 """The positions of the words in DynamicHash.span_memory; from FIRST on each start and length."""

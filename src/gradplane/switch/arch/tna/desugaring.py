@@ -34,7 +34,7 @@ GENERATOR_REQUEST = Struct(
     "packet_generator_request",
     (Field("prefix", Bits(PREFIX_BITS)), Field("address", Bits(14)), Field("length", Bits(10))),
 )
-"""What Pktgen.emit sends to the packet generator: the header on top of the prefix's bits."""
+"""The request that Pktgen.emit sends to the packet generator: its header is on top of the prefix."""
 
 Block = ir.Parser | ir.Control
 
