@@ -34,7 +34,7 @@ GENERATOR_REQUEST = Struct(
     "packet_generator_request",
     (Field("prefix", Bits(PREFIX_BITS)), Field("address", Bits(14)), Field("length", Bits(10))),
 )
-"""The request that Pktgen.emit sends to the packet generator: its header is on top of the prefix."""
+"""The request that Pktgen.emit sends: the program's header fills the upper bits of the prefix."""
 
 Block = ir.Parser | ir.Control
 
