@@ -21,6 +21,8 @@ from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits, Bool, Fields, Type, Union
 from gradplane.switch.source import Span, refuse
 
+_STANDARD = "standard_metadata"
+_MARKED = ("egress_spec", "mcast_grp")  # what mark_to_drop sets
 LIST_OFFSET = 1  # simple_switch takes field list 0 of a resubmission for "no resubmission"
 
 
@@ -134,7 +136,24 @@ class V1Externs:
     # -- the packet's path ----------------------------------------------------------------------
 
     def _mark_to_drop(self, code: Primitives, s: ir.CallExtern) -> None:
-        code.add("mark_to_drop", {"type": "header", "value": "standard_metadata"})
+        """Mark the standard metadata; a copy of it by way of it, whose fields are kept."""
+        place, t = code.code.place(s.args[0]), s.args[0].type
+        if not isinstance(place, StructAt) or not isinstance(t, Fields):
+            raise refuse(s.span, "BMv2 cannot refer to this value")
+        pairs = [
+            (FieldAt(_STANDARD, f.name, m.type), m)
+            for f, m in zip(t.fields, place.members, strict=True)
+            if f.name in _MARKED and isinstance(m, FieldAt)
+        ]
+        copied = [(real, m) for real, m in pairs if real.reference != m.reference]
+        kept = [(real, self.storage.temporary(m.type, "kept")) for real, m in copied]
+        for real, to in kept:
+            code.set_field(to, _field(real))
+        code.add("mark_to_drop", {"type": "header", "value": _STANDARD})
+        for real, to in copied:
+            code.set_field(to, _field(real))
+        for real, value in kept:
+            code.set_field(real, _field(value))
 
     def _clone(self, code: Primitives, s: ir.CallExtern) -> None:
         where = {"I2E": "clone_ingress_pkt_to_egress", "E2E": "clone_egress_pkt_to_egress"}
@@ -246,3 +265,7 @@ def _inputs(place: object) -> Sequence[Json]:
     if isinstance(place, UnionAt):
         return [e for i in range(len(place.type.fields)) for e in _inputs(place.member(i))]
     raise AssertionError(place)
+
+
+def _field(place: FieldAt) -> Json:
+    return {"type": "field", "value": place.reference}
