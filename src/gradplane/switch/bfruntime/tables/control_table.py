@@ -135,3 +135,15 @@ class ControlTable:
         match = key[name]
         assert match is not None, name
         return int(match[0])
+
+
+class SettingsTable(ControlTable):
+    """A table without keys: its default entry, which is always there, has the settings."""
+
+    def clear(self, scope: Scope) -> Undo:
+        """Set the settings to the source's."""
+        return self.reset_default(scope)
+
+    def usage(self, scope: Scope) -> int:
+        """Return how many entries there are: the default one."""
+        return 1

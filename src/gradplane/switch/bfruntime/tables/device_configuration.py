@@ -7,13 +7,13 @@ from typing import Any
 from gradplane.switch.arch.device_facts import DeviceFacts
 from gradplane.switch.bfruntime.codec import Data
 from gradplane.switch.bfruntime.schema import TableSchema
-from gradplane.switch.bfruntime.tables.control_table import ControlTable, Scope, Undo
+from gradplane.switch.bfruntime.tables.control_table import Scope, SettingsTable, Undo
 
 _LOCAL_PORTS = 128
 _FRONT_PORTS = 64  # of a pipe: those before the recirculation ports of Tofino 1
 
 
-class DeviceTable(ControlTable):
+class DeviceTable(SettingsTable):
     """A table without a key: its only entry is read and set as the default entry."""
 
     def __init__(self, schema: TableSchema, facts: DeviceFacts) -> None:
@@ -53,11 +53,5 @@ class DeviceTable(ControlTable):
     def reset_default(self, scope: Scope) -> Undo:
         return self.set_default(scope, Data(None, self._first))
 
-    def clear(self, scope: Scope) -> Undo:
-        return self.reset_default(scope)
-
     def default(self, scope: Scope) -> Data | None:
         return Data(None, dict(self._values))
-
-    def usage(self, scope: Scope) -> int:
-        return 1

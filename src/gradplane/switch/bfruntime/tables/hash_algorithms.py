@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from gradplane.switch.bfruntime.codec import Data, Key
 from gradplane.switch.bfruntime.hashed_fields import HashedField
 from gradplane.switch.bfruntime.schema import TableSchema
-from gradplane.switch.bfruntime.tables.control_table import ControlTable, Scope, Undo
+from gradplane.switch.bfruntime.tables.control_table import ControlTable, Scope, SettingsTable, Undo
 from gradplane.switch.runtime.dynamic_hashes import DynamicHash
 from gradplane.switch.runtime.fixed_crcs import Crc
 from gradplane.switch.runtime.hashes import pack_bits
@@ -66,7 +66,7 @@ NAMED = {
 """The parameters of CRCs, by their names in the chip's driver."""
 
 
-class HashAlgorithmTable(ControlTable):
+class HashAlgorithmTable(SettingsTable):
     """The algorithm of a hash, as the default entry. `width`: the bits of its result."""
 
     def __init__(self, schema: TableSchema, hash: DynamicHash, width: int) -> None:
@@ -88,12 +88,6 @@ class HashAlgorithmTable(ControlTable):
 
     def reset_default(self, scope: Scope) -> Undo:
         return self._set(None, PROGRAM)
-
-    def clear(self, scope: Scope) -> Undo:
-        return self.reset_default(scope)
-
-    def usage(self, scope: Scope) -> int:
-        return 1
 
     def default(self, scope: Scope) -> Data | None:
         crc = self.hash.crc

@@ -9,13 +9,13 @@ from typing import Any
 from gradplane.switch.bfruntime.codec import Data
 from gradplane.switch.bfruntime.hashed_fields import HashedField, configured_fields
 from gradplane.switch.bfruntime.schema import TableSchema
-from gradplane.switch.bfruntime.tables.control_table import ControlTable, Scope, Undo
+from gradplane.switch.bfruntime.tables.control_table import Scope, SettingsTable, Undo
 from gradplane.switch.runtime.dynamic_hashes import SPANS, DynamicHash, Spans
 
 Part = dict[str, Any]
 
 
-class HashConfigurationTable(ControlTable):
+class HashConfigurationTable(SettingsTable):
     """The parts of fields that a hash takes, as the default entry: each with its lowest bit, its
     length, and its place among all parts. Fields that an entry leaves out are not hashed."""
 
@@ -53,14 +53,8 @@ class HashConfigurationTable(ControlTable):
     def reset_default(self, scope: Scope) -> Undo:
         return self._set(self._all(), None)
 
-    def clear(self, scope: Scope) -> Undo:
-        return self.reset_default(scope)
-
     def default(self, scope: Scope) -> Data | None:
         return Data(None, dict(self._values))
-
-    def usage(self, scope: Scope) -> int:
-        return 1
 
     def _part(self, field: HashedField, item: Part) -> Part:
         if "order" not in item:
