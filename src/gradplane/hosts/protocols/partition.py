@@ -34,7 +34,7 @@ class SummedCodes(Protocol):
 
 
 class WorkerPartition:
-    """WorkerPartition `index` of a reduce: values x, float32[n], in the job's chunks `first` to
+    """Partition `index` of a reduce: values x, float32[n], in the job's chunks `first` to
     `stop` - 1.
 
     `state` is the codec's, before encode() or fall_silent() and after; `seed` that of its codes.
