@@ -51,7 +51,7 @@ report = false
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
+def chromium() -> Iterator[Any]:
     """Yield a headless Chromium, driven by Selenium, that keeps a log of its console."""
     webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
     if not (CHROMIUM and DRIVER):
@@ -64,6 +64,14 @@ def browser() -> Iterator[Any]:
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
     yield driver
     driver.quit()
+
+
+@pytest.fixture()
+def browser(chromium: Any) -> Any:
+    """Return the browser on an empty page: no page of an earlier test writes into its log."""
+    chromium.get("about:blank")
+    chromium.get_log("browser")
+    return chromium
 
 
 @pytest.fixture(scope="session")

@@ -240,7 +240,6 @@ def test_the_page_shows_the_run_and_its_buttons_reach_the_run(
         return found
 
     wait = WebDriverWait(browser, 20)
-    browser.get_log("browser")
     browser.get(served.url)
     wait.until(lambda _: text("state") == "starting")
     for file in ("metrics.jsonl", "impairments.jsonl", "arrivals.jsonl"):

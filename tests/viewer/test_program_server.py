@@ -126,7 +126,6 @@ def test_wrong_entries_are_refused_with_the_reason(served: LocalServer) -> None:
 def test_the_page_edits_a_table(browser: Any, served: LocalServer, device: Device) -> None:
     from selenium.webdriver.support.ui import WebDriverWait
 
-    browser.get_log("browser")
     browser.get(served.url)
     wait = WebDriverWait(browser, 60)
 

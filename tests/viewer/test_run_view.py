@@ -148,7 +148,6 @@ def test_the_page_shows_what_is_clicked(browser: Any, server: LocalServer) -> No
         found = "return [...document.querySelectorAll(arguments[0])].map(e => e.innerText).join()"
         WebDriverWait(browser, 60).until(lambda d: text in d.execute_script(found, selector))
 
-    browser.get_log("browser")
     browser.get(server.url)
     shows("#slow", "was lost 13 times on h3's link")
     element("#query").send_keys("round 46 worker 2 lost\n")
