@@ -75,7 +75,7 @@ def test_linked_axes_follow_the_keyboard_and_a_key_hides_a_series(browser: Any, 
         "return [...document.querySelectorAll('.opens .figure')].filter((d) => d.figure.link)"
         ".map((d) => d.layout.xaxis.range.join())"
     )
-    WebDriverWait(browser, 10).until(lambda driver: set(driver.execute_script(ranges)) == {"1,4"})
+    WebDriverWait(browser, 60).until(lambda driver: set(driver.execute_script(ranges)) == {"1,4"})
     element(browser, ".key button[data-series='this run']").click()
     shown = "return document.querySelector('[data-figure=\"0\"]').data.map((t) => t.visible)"
     assert browser.execute_script(shown) == ["legendonly"]

@@ -239,7 +239,7 @@ def test_the_page_shows_the_run_and_its_buttons_reach_the_run(
         found: str = browser.find_element("id", name).text
         return found
 
-    wait = WebDriverWait(browser, 20)
+    wait = WebDriverWait(browser, 60)
     browser.get(served.url)
     wait.until(lambda _: text("state") == "starting")
     for file in ("metrics.jsonl", "impairments.jsonl", "arrivals.jsonl"):
