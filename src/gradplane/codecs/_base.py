@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from gradplane._deferred import Deferred
 from gradplane._finite import all_finite
 
 Floats = npt.NDArray[np.float32]
@@ -80,6 +81,10 @@ class Codec(ABC):
     def skip(self, x: Floats, state: State = None) -> State:
         """Return the state after a round in which nothing of x was sent."""
         return state
+
+    def deferred(self, state: State) -> tuple[Deferred[Any], ...]:
+        """Return the parts of a state that encoding put off: they need not delay what is sent."""
+        return ()
 
     def local(self, x: Floats, state: State = None) -> Floats | None:
         """Return the statistic that workers reduce by maximum before encoding, or None.

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gradplane._deferred import Deferred
 from gradplane._finite import all_finite
 from gradplane.codecs._base import (
     Codec,
@@ -25,10 +26,16 @@ from gradplane.codecs._base import (
 
 @dataclass(frozen=True)
 class Residual:
-    """The part of the vectors that was not yet sent, float32[n]; and the wrapped codec's state."""
+    """The part of the vectors that was not yet sent, float32[n], which may still have to be
+    computed; and the wrapped codec's state."""
 
-    error: Floats
+    unsent: Floats | Deferred[Floats]
     inner: State
+
+    @property
+    def error(self) -> Floats:
+        """The part that was not yet sent."""
+        return self.unsent.get() if isinstance(self.unsent, Deferred) else self.unsent
 
 
 @dataclass(frozen=True)
@@ -111,9 +118,18 @@ class ErrorFeedback(Codec):
         inner = context.state.inner
         shared = codec._local(total, inner) if context.shared is None else context.shared
         codes, inner = codec._codes(total, Context(shared, context.seed, inner, context.worker))
-        looked_up = look_up(codes, self._numbers)
-        sent = self.codec.decode_sum(looked_up, total.size, 1, shared, context.seed)
-        return codes, Residual(np.subtract(total, sent, out=sent), inner)
+
+        def unsent() -> Floats:
+            looked_up = look_up(codes, self._numbers)
+            sent = self.codec.decode_sum(looked_up, total.size, 1, shared, context.seed)
+            return np.subtract(total, sent, out=sent)
+
+        return codes, Residual(Deferred(unsent), inner)
+
+    def deferred(self, state: State) -> tuple[Deferred[Any], ...]:
+        """Return the residual, where it is not computed yet, and what the wrapped codec put off."""
+        own = (state.unsent,) if isinstance(state.unsent, Deferred) else ()
+        return (*own, *self.codec.memoryless.deferred(state.inner))
 
     @functools.cached_property
     def _numbers(self) -> npt.NDArray[Any]:

@@ -5,14 +5,21 @@ import json
 import os
 import select
 import socket
+import threading
 from contextlib import ExitStack, closing
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from memory_network import make_job
 
+from gradplane._deferred import Deferred
 from gradplane.hosts.drivers.datagram_socket import DatagramSocket
 from gradplane.hosts.drivers.socket_environment import SocketEnvironment
-from gradplane.hosts.protocols.actions import Send
+from gradplane.hosts.protocols.actions import Deliver, Send
+from gradplane.hosts.protocols.job_codec import summed_codec
+from gradplane.hosts.protocols.switch_worker import SwitchWorker
+from gradplane.hosts.wire.aggregation import Type, parse, unpack_indices
 from gradplane.hosts.wire.payloads import Payloads
 
 ADDRESS = f"127.{os.getpid() >> 14 & 255}.{os.getpid() >> 6 & 255}.{os.getpid() % 64 + 100}"
@@ -82,6 +89,12 @@ def test_batches_arrive_datagram_by_datagram(pair, sizes):
         receiver.receive(lambda ip, port, payloads: got.extend(payloads))
     assert got == sent
     assert (sender.unsent, receiver.too_long) == (0, 0)
+
+
+def test_values_that_were_put_off_are_computed_beside(env):
+    computed = threading.Event()
+    env.when_idle(Deferred(computed.set))
+    assert computed.wait(60)
 
 
 def test_a_batch_of_several_peers_is_one_for_each(env):
@@ -178,3 +191,57 @@ def test_records_are_json_lines_with_plain_values(env, log):
         {"kind": "round", "loss": 0.5, "missed": 3, "missing": [1], "source": None},
         {"kind": "done"},
     ]
+
+
+class Switch:
+    """Answers each packet that a lone worker sends, as the switch would."""
+
+    def __init__(self, job):
+        self.job = job
+        self.socket = socket.socket(type=socket.SOCK_DGRAM)
+        self.socket.bind(job.aggregator)
+        self.socket.settimeout(60)
+
+    def run(self, packets):
+        for _ in range(packets):
+            payload, sender = self.socket.recvfrom(2048)
+            header, body = parse(payload)
+            kind = Type.NORM_RESULT if header.type is Type.NORM else Type.SUMS
+            table = np.array(summed_codec(self.job).table, np.uint8)
+            sums = table[unpack_indices(body)].tobytes() if body else b""
+            answer = replace(header, type=kind, worker=1, bitmap=1).pack() + sums
+            self.socket.sendto(answer, sender)
+
+
+@pytest.mark.parametrize("segmented", [True, False])
+def test_a_kernel_exchanges_ordinary_packets(log, segmented):
+    port, counted, found = free_port(), [], []
+    places = {"worker_addresses": ((ADDRESS, port),), "aggregator": (ADDRESS, free_port())}
+    job = make_job(workers=1, timeout_ns=60 * 10**9, **places)
+    worker = SwitchWorker(job, 0)
+
+    def perform(actions):
+        for action in actions:
+            if isinstance(action, Send):
+                env.send(action)
+            elif isinstance(action, Deliver):
+                found.append(action.result)
+
+    def receive(port, ip, source, payloads):
+        perform(worker.receive(ip, source, payloads, env.now()))
+
+    vector = np.linspace(-1, 1, 40_000, dtype=np.float32)
+    with SocketEnvironment(ADDRESS, log) as env, closing((switch := Switch(job)).socket):
+        fast = worker.fast_results(lambda results, answers: counted.append((results, answers)))
+        env.listen(port, receive, fast, job.aggregator)
+        env._sockets[port]._segments &= segmented
+        lanes = sum(part.lanes for part in summed_codec(job).partitions(vector.size))
+        other = threading.Thread(target=switch.run, args=(1 + lanes // 1024,))
+        other.start()
+        perform(worker.reduce(0, vector, env.now()))
+        while not found:
+            env.step()
+        other.join()
+    assert found[0].missed == 0 and set(found[0].counts.tolist()) == {1}
+    assert sum(results for results, _ in counted) > 0, "the kernel took some"
+    assert np.square(found[0].mean - vector).mean() < 0.02, "no chunk is out of its place"

@@ -25,6 +25,7 @@ class NothingLent:
     def __init__(self):
         self._record = np.zeros(1, STATE)
         self.address = address_of(self._record)
+        self.answer_size = 536
 
 
 def signatures():

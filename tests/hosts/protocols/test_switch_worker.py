@@ -9,7 +9,7 @@ from memory_network import AGGREGATOR, HOP, TIMEOUT, MemoryNetwork, make_job
 
 from gradplane import codecs
 from gradplane.hosts.digest import digest
-from gradplane.hosts.protocols.actions import CancelTimer, Deliver, Record, Send, SetTimer
+from gradplane.hosts.protocols.actions import CancelTimer, Defer, Deliver, Record, Send, SetTimer
 from gradplane.hosts.protocols.results import ReduceError
 from gradplane.hosts.protocols.switch_worker import TIMER, SwitchWorker
 from gradplane.hosts.wire import aggregation
@@ -88,6 +88,22 @@ def test_the_norm_lets_a_window_of_chunks_out():
         "bitmap": "000000000000000f",
         "at": 9,
     }
+
+
+def test_a_large_vector_is_sent_before_what_packets_do_not_need_is_computed():
+    large = np.linspace(-1, 1, 1 << 18, dtype=np.float32)
+    worker, eager = (SwitchWorker(make_job(), 1) for _ in range(2))
+    first, second = [], []
+    for each, actions in ((worker, first), (eager, second)):
+        each.reduce(0, large, 0)
+        actions += answer(each, Type.NORM_RESULT, 0, 1)
+    (put_off,) = of(first, Defer)
+    assert first.index(put_off) > first.index(of(first, Send)[0])
+    for value in of(second, Defer)[0].values:
+        value.get()
+    gradient, codes = put_off.values[-2:]
+    assert gradient.get() == digest(large) and len(codes.get()) == 16
+    assert sent(first) == sent(second)
 
 
 def test_a_result_lets_the_next_chunk_of_its_chain_out():

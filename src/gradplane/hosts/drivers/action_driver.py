@@ -9,6 +9,7 @@ from gradplane.hosts.drivers.environment import Environment, Handle
 from gradplane.hosts.protocols.actions import (
     Action,
     CancelTimer,
+    Defer,
     Deliver,
     Failed,
     Forget,
@@ -128,6 +129,9 @@ class ActionDriver:
             case Forget(peer):
                 for stream in self._streams.values():
                     self.perform(stream.forget(peer), stream.timer)
+            case Defer(values):
+                for value in values:
+                    self._env.when_idle(value)
             case Deliver():
                 self._results.append(action)
             case Failed():

@@ -4,10 +4,11 @@ With GSO (Linux 4.18, UDP_SEGMENT) the kernel cuts one long payload into datagra
 so that a batch passes most of its stack once. UDP_GRO, its counterpart, would gain nothing here:
 networks for experiments have GRO off on every link, as the switch must see each packet.
 
-The ordinary results of a switch worker are taken by a kernel, which answers them from the memory
-that their payloads already lie in; Python gets the datagrams from the first other one on.
+The ordinary results of a switch worker are taken and answered by a kernel (ordinary_exchange.py);
+Python gets the datagrams from the first other one on.
 """
 
+import contextlib
 import ctypes
 import errno
 import functools
@@ -20,8 +21,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gradplane._addresses import address_of
-from gradplane.hosts.protocols.fast_results import STATE, FastResults, take_batch
+from gradplane.hosts.drivers.ordinary_exchange import (
+    NEVER,
+    Arrivals,
+    Outcome,
+    Trains,
+    exchange,
+    polled,
+)
+from gradplane.hosts.protocols.fast_results import FastResults
 from gradplane.hosts.wire.payloads import Payloads
 
 BATCH = 256  # datagrams taken from a socket before timers get a turn
@@ -72,11 +80,13 @@ OnBatch = Callable[[str, int, Payloads], None]
 @dataclass(frozen=True)
 class OrdinaryResults:
     """The kernel that takes a port's ordinary packets from `peer`, (IP, port); `now` is the time
-    in ns."""
+    in ns. It waits for more until the time `until`, or until one of `others` can be read."""
 
     results: FastResults
     peer: tuple[str, int]
     now: Callable[[], int]
+    until: Callable[[], int] = lambda: NEVER
+    others: Callable[[], list[int]] = list
 
 
 class DatagramSocket:
@@ -119,12 +129,13 @@ class DatagramSocket:
 
     def receive(self, on_batch: OnBatch) -> None:
         """Take the datagrams that wait, at most BATCH: a call for each peer, in its order."""
-        arguments = (self._arrivals.address, BATCH, socket.MSG_DONTWAIT, None)
-        count = _libc.recvmmsg(self.fileno(), *arguments)
-        if count <= 0:  # nothing left, or an error that the network reported
-            return
-        first = 0 if self._ordinary is None else self._answer(self._ordinary, count)
-        if first == count:
+        first = 0
+        if self._ordinary is None:
+            arguments = (self._arrivals.address, BATCH, socket.MSG_DONTWAIT, None)
+            count = _libc.recvmmsg(self.fileno(), *arguments)
+        else:
+            count, first = self._exchange(self._ordinary)
+        if count <= first:  # nothing left, or an error that the network reported
             return
         messages = self._arrivals.messages[first:count]
         sizes = messages["length"].astype(np.int64)
@@ -159,16 +170,21 @@ class DatagramSocket:
             equal = stride if (sizes[:-1] == stride).all() else 0
             self._transmit((ip, port), len(sizes), equal, tos)
 
-    def _answer(self, ordinary: OrdinaryResults, count: int) -> int:
-        """Let the kernel take arrivals and send its answers; return how many it has taken."""
-        batch = (self._data, self._names, self._arrivals.lengths, count)
-        record, name = ordinary.results.address, _name(*ordinary.peer)[0]
-        taken, answers, size = take_batch(
-            record, name, *batch, ordinary.now(), self._departures.vectors
-        )
-        if answers:
-            self._transmit(ordinary.peer, answers, size, 0)
-        return int(taken)
+    def _exchange(self, ordinary: OrdinaryResults) -> tuple[int, int]:
+        """Let the kernel exchange packets; return the number of the last ones, and of those it
+        took."""
+        record, name = ordinary.results.address, _name(*ordinary.peer)
+        arrivals = Arrivals(self._arrivals.address, self._data, self._names, self._arrivals.lengths)
+        trains = self._trains.of(ordinary.results.answer_size, self._segments)
+        self._set_tos(0)
+        place = (record, name, self.fileno(), arrivals, trains)
+        times = (polled([self.fileno(), *ordinary.others()]), ordinary.now(), ordinary.until())
+        outcome = Outcome(*exchange(*place, *times))
+        if outcome.sent < outcome.answers:
+            some = self._departures.vectors[outcome.sent : outcome.answers].copy()
+            self._departures.vectors[: len(some)] = some
+            self._transmit(ordinary.peer, len(some), outcome.size, 0)
+        return outcome.arrived, outcome.taken
 
     def _peer(self, name: int) -> tuple[str, int]:
         if name not in self._peers:
@@ -253,6 +269,7 @@ class _Trains:
     def __init__(self, cars: _Messages) -> None:
         self._cars = cars
         self._messages = np.zeros(len(cars.vectors), _MESSAGE)
+        self._words = self._messages.view(np.int64).reshape(len(self._messages), -1)
         self.address = self._messages.ctypes.data
         self._control = np.zeros(_CONTROL.size, np.uint8)
         self._messages["control"] = self._control.ctypes.data
@@ -262,9 +279,7 @@ class _Trains:
     def couple(self, name: npt.NDArray[np.uint64], count: int, size: int) -> list[int]:
         """Make trains of the first `count` datagrams, to the peer of that name; return the number
         of datagrams of each."""
-        header = _CONTROL_LENGTH, socket.IPPROTO_UDP, _UDP_SEGMENT, size
-        _CONTROL.pack_into(self._control.data, 0, *header)
-        longest = min(_MOST_SEGMENTS, _MOST_BYTES // size)
+        longest = self._prepare(size)
         starts = range(0, count, longest)
         lengths = [min(longest, count - start) for start in starts]
         some = self._messages[: len(starts)]
@@ -273,16 +288,23 @@ class _Trains:
         some["vector count"] = lengths
         return lengths
 
+    def of(self, size: int, segmented: bool) -> Trains:
+        """Return the structures for a kernel that sends datagrams of this size each."""
+        longest = self._prepare(size) if segmented and size <= _MOST_BYTES else 0
+        return Trains(self._words, self._cars.vectors, longest)
 
-def load_kernel() -> None:
-    """Load the compiled kernel that takes ordinary results.
+    def _prepare(self, size: int) -> int:
+        """Set the size of each datagram; return the most in a train."""
+        header = _CONTROL_LENGTH, socket.IPPROTO_UDP, _UDP_SEGMENT, size
+        _CONTROL.pack_into(self._control.data, 0, *header)
+        return min(_MOST_SEGMENTS, _MOST_BYTES // size)
 
-    There are two messages, as the lengths of one alone would be contiguous: another layout, for
-    which the kernel would be compiled again at the first real batch.
-    """
-    nothing_lent, place = np.zeros(1, STATE), _Messages(2)
-    batch = (np.zeros((2, LONGEST), np.uint8), place.vectors, place.lengths, 1)
-    take_batch(address_of(nothing_lent), np.uint64(0), *batch, 0, place.vectors)
+
+def load_kernel(results: FastResults) -> None:
+    """Load the compiled kernel that exchanges ordinary packets, at a socket that gets none."""
+    ordinary = OrdinaryResults(results, ("127.0.0.1", 0), lambda: 0)
+    with contextlib.closing(DatagramSocket("0.0.0.0", 0, ordinary)) as opened:
+        opened.receive(lambda ip, port, payloads: None)
 
 
 @functools.cache

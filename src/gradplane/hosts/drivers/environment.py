@@ -8,6 +8,7 @@ packets that arrive are grouped is up to the network.
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from gradplane._deferred import Deferred
 from gradplane.hosts.protocols.actions import Send
 
 
@@ -35,6 +36,9 @@ class Environment(Protocol):
 
     def call_at(self, at: int, callback: Callable[[], None]) -> Handle:
         """Schedule a call for time `at`, at once if that has passed; never before this returns."""
+
+    def when_idle(self, work: Deferred[Any]) -> None:
+        """Compute a value while the processor has nothing else to do, those put off first first."""
 
     def crash(self, back: int) -> None:
         """End the host at once; a new one begins with training round `back`. In a process this

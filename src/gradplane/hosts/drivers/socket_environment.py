@@ -12,7 +12,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TextIO
 
+from gradplane._deferred import Deferred
 from gradplane.hosts.drivers.datagram_socket import DatagramSocket, OrdinaryResults
+from gradplane.hosts.drivers.idle_thread import IdleThread
+from gradplane.hosts.drivers.ordinary_exchange import NEVER
 from gradplane.hosts.protocols.actions import Peer, Send
 from gradplane.hosts.protocols.fast_results import FastResults
 from gradplane.hosts.wire.payloads import Payloads
@@ -51,11 +54,13 @@ class SocketEnvironment:
         self._sockets: dict[int, DatagramSocket] = {}
         self._calls: list[ScheduledCall] = []
         self._order = itertools.count()
+        self._idle = IdleThread()
 
     def __enter__(self) -> "SocketEnvironment":
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._idle.close()
         self._selector.close()
         for opened in self._sockets.values():
             opened.close()
@@ -67,7 +72,10 @@ class SocketEnvironment:
 
         fast: takes ordinary datagrams of `peer` in a kernel.
         """
-        ordinary = None if fast is None else OrdinaryResults(fast, peer, self.now)
+        ordinary = None
+        if fast is not None:
+            others = partial(self._files_beside, port)
+            ordinary = OrdinaryResults(fast, peer, self.now, self._until, others)
         opened = self._sockets[port] = DatagramSocket(self._ip, port, ordinary)
         self.watch(opened, partial(opened.receive, partial(receive, port)))
 
@@ -84,6 +92,10 @@ class SocketEnvironment:
         call = ScheduledCall(at, next(self._order), callback)
         heapq.heappush(self._calls, call)
         return call
+
+    def when_idle(self, work: Deferred[Any]) -> None:
+        """Let a thread of low priority compute a value; see Environment."""
+        self._idle.compute(work)
 
     @property
     def unsent(self) -> int:
@@ -121,9 +133,20 @@ class SocketEnvironment:
 
     def _patience(self) -> float | None:
         """Return the seconds until the next timer, or None."""
+        until = self._until()
+        return None if until == NEVER else max(0, until - self.now()) / 1e9
+
+    def _until(self) -> int:
+        """Return the time of the next timer, or NEVER."""
         while self._calls and self._calls[0].callback is None:
             heapq.heappop(self._calls)
-        return max(0, self._calls[0].at - self.now()) / 1e9 if self._calls else None
+        return self._calls[0].at if self._calls else NEVER
+
+    def _files_beside(self, port: int) -> list[int]:
+        """Return the descriptors that are watched, without the socket's of a port."""
+        own = self._sockets[port].fileno()
+        watched = (key.fd for key in self._selector.get_map().values())
+        return [file for file in watched if file != own]
 
 
 def _plain(value: Any) -> Any:

@@ -9,6 +9,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
+from gradplane._deferred import Deferred
 from gradplane.hosts.wire.payloads import Payloads
 
 Peer = tuple[str, int]  # (dotted IPv4 address, UDP port)
@@ -102,4 +103,23 @@ class Forget:
     peer: Peer
 
 
-Action = Send | SetTimer | CancelTimer | Deliver | Record | SendMessage | Received | Failed | Forget
+@dataclass(frozen=True, slots=True)
+class Defer:
+    """Values to compute, in order, while the processor has nothing else to do; whoever needs one
+    earlier does it."""
+
+    values: tuple[Deferred[Any], ...]
+
+
+Action = (
+    Send
+    | SetTimer
+    | CancelTimer
+    | Deliver
+    | Record
+    | SendMessage
+    | Received
+    | Failed
+    | Forget
+    | Defer
+)

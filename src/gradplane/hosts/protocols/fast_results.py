@@ -58,7 +58,8 @@ _BITMAP_AT, _NORM_AT, _COUNT_AT = 12, 20, 3  # in the header
 
 
 class FastResults:
-    """One worker's record, at `address`, and the loan of its state.
+    """One worker's record, at `address`, and the loan of its state. Packets that answer results are
+    of `answer_size` bytes.
 
     job: as JobConfig. most: the largest number of the codec's table. turns: int64[window], by chain
     the chunk whose turn it is. patience: timeouts after which a chunk's deadline is. counted: takes
@@ -86,8 +87,8 @@ class FastResults:
         self._arrays: tuple[int, ...] = ()
         self._packets: Ints = np.zeros(0, np.int64)
         fixed = (*timeout.bounds, patience, number, sum_bits, slots, workers, len(turns), most)
-        sizes = lanes, HEADER_SIZE + lanes // 2
-        _FIRST.pack_into(self._record, 0, *fixed, *sizes, address_of(turns))
+        self.answer_size = HEADER_SIZE + lanes // 2
+        _FIRST.pack_into(self._record, 0, *fixed, lanes, self.answer_size, address_of(turns))
 
     def lend(self, reduces: list[SwitchReduce], alarm: int | None) -> None:
         """Lend the state where one reduce is in flight, which sends, and the timer is set."""

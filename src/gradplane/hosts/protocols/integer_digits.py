@@ -91,6 +91,10 @@ class IntegerDigits:
     def local(self, x: Integers, state: None = None) -> None:
         """Return the statistic that workers share: there is none."""
 
+    def deferred(self, state: None) -> tuple[()]:
+        """Return what codes() put off: nothing."""
+        return ()
+
     def codes(
         self, x: Integers, shared: Any, seed: int, state: None = None, worker: int = 0
     ) -> tuple[npt.NDArray[np.uint8], None]:

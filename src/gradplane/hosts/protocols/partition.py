@@ -5,6 +5,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from gradplane._deferred import Deferred
 from gradplane.codecs import Partition
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.protocols.job_codec import reduce_seed
@@ -30,6 +31,7 @@ class SummedCodes(Protocol):
     def codes(
         self, x: Any, shared: Any, seed: int, state: Any = None, worker: int = 0
     ) -> tuple[npt.NDArray[np.uint8], Any]: ...
+    def deferred(self, state: Any) -> tuple[Deferred[Any], ...]: ...
     def decode_sum(self, sums: Any, n: int, count: Any, shared: Any, seed: int = 0) -> Any: ...
 
 
@@ -76,6 +78,10 @@ class WorkerPartition:
         """Compute the codes; `norm` is the workers' common norm, None if the codec needs none."""
         shared = None if norm is None else _shared(norm)
         self.codes, self.state = self._codec.codes(self._x, shared, self.seed, self.state, worker)
+
+    def deferred(self) -> tuple[Deferred[Any], ...]:
+        """Return what encode() put off."""
+        return self._codec.deferred(self.state)
 
     def fall_silent(self) -> None:
         """Send nothing, as the norm never came: all of x stays in the error feedback."""

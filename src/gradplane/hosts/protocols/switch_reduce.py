@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gradplane._deferred import Deferred
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.digest import digest
 from gradplane.hosts.protocols import chunk_table
@@ -28,7 +29,8 @@ class SwitchReduce:
     """Reduce `ticket` of `vector`, float32[n], in the job's chunks `first` to `stop` - 1.
 
     table: a row a chunk (`chunk_table.ROW`). sums: [chunks, lanes], 0 where missing. norms:
-    int64[partitions], the workers' common norms as float32 bits, -1 where not known.
+    int64[partitions], the workers' common norms as float32 bits, -1 where not known. gradient,
+    codes: the digests of the vector and of all partitions' codes.
     """
 
     def __init__(
@@ -41,6 +43,8 @@ class SwitchReduce:
         self.table: Table = chunk_table.make(self.left)
         self.ends: Ints = np.array([part.stop - self.first for part in parts], np.int64)
         self.norms: Ints = np.full(len(parts), -1, np.int64)
+        self.gradient = Deferred(digest, vector)
+        self.codes = Deferred(self._digest_codes)
         self._workers = job.workers
         shape = (self.left, aggregation.LANES[job.sum_bits])
         self.sums: npt.NDArray[Any] = np.zeros(shape, f"u{job.sum_bits // 8}")
@@ -77,6 +81,9 @@ class SwitchReduce:
         ]
         return np.array(rows)
 
+    def _digest_codes(self) -> str:
+        return digest(*(part.codes for part in self.parts))
+
     def result(self) -> Reduced:
         """Return what is delivered."""
         means = []
@@ -92,8 +99,8 @@ class SwitchReduce:
             mean=_joined(means),
             counts=counts,
             missed=counts.size - int(np.count_nonzero(counts)),
-            gradient=digest(self.vector),
-            codes=digest(*(part.codes for part in self.parts)),
+            gradient=self.gradient.get(),
+            codes=self.codes.get(),
             sums=_digest(*flat),
         )
         if is_integers(self.vector):

@@ -16,6 +16,8 @@ chunk that was given up is still used until the reduce is delivered. A worker th
 norm gives up chunk after chunk at their timeouts, without sending them, and so keeps in step with
 the others. The states and events are the tables of `switch_states`.
 
+What need not delay packets, such as the error feedback, is computed after they are sent (Defer).
+
 Timeouts are measured (RFC 6298), with the job's `timeout_ns` as their first value and their
 ceiling: the time after which a norm, or a chunk that is retransmitted, is sent again. A lossy job
 gives a chunk up after two timeouts, together at most `timeout_ns`. Packets come and go in batches:
@@ -28,9 +30,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from gradplane._deferred import Deferred
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.protocols import chunk_table
-from gradplane.hosts.protocols.actions import Action, CancelTimer, Deliver, SetTimer
+from gradplane.hosts.protocols.actions import Action, CancelTimer, Defer, Deliver, SetTimer
 from gradplane.hosts.protocols.chunk_table import AFTER, Ints
 from gradplane.hosts.protocols.fast_results import FastResults
 from gradplane.hosts.protocols.integer_digits import IntegerDigits
@@ -70,6 +73,7 @@ _LEAST_TIMEOUT = 1_000_000  # ns
 # Lossy: a chunk is given up after so many timeouts, as the other workers, who may have to ask for
 # the norm again first, send theirs later than usual.
 _PATIENCE = 2
+_LARGE = 1 << 18  # values of a vector from which on it pays to put off part of the work
 
 
 class SwitchWorker:
@@ -103,6 +107,7 @@ class SwitchWorker:
         self._released = np.empty(job.window, np.int64)  # for the kernels' answers
         self._alarm: int | None = None  # when the timer is set to run out
         self._out: list[Action] = []
+        self._deferred: list[Deferred[Any]] = []
         self._fast: FastResults | None = None
 
     def fast_results(self, counted: Callable[[int, int], None]) -> FastResults:
@@ -424,6 +429,14 @@ class SwitchWorker:
         reduce.norms[part.index] = norm or 0
         part.packets = self._packets.indices(part.first, part.codes, norm or 0)
         reduce.rows_of(part)["open"] = 1
+        if reduce.vector.size >= _LARGE:
+            self._defer(reduce, part)
+
+    def _defer(self, reduce: SwitchReduce, part: WorkerPartition) -> None:
+        """Put off what is not needed for packets; the digests once all codes are known."""
+        self._deferred += part.deferred()
+        if all(other.stage is PartitionState.SENDING for other in reduce.parts):
+            self._deferred += reduce.gradient, reduce.codes
 
     def _ask_norm(self, part: WorkerPartition, now: int) -> None:
         if part.attempts == 0:
@@ -511,6 +524,9 @@ class SwitchWorker:
         if self._fast is not None:
             self._fast.lend(self._reduces, self._alarm)
         out, self._out = self._out, []
+        if self._deferred:
+            out.append(Defer(tuple(self._deferred)))
+            self._deferred.clear()
         return out
 
     _handlers: ClassVar[dict[Type, Callable[["SwitchWorker", Results, int], None]]] = {

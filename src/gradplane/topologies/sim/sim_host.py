@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from gradplane._deferred import Deferred
 from gradplane.hosts.protocols.actions import Peer, Send
 from gradplane.hosts.wire.payloads import Payloads
 from gradplane.topologies import description
@@ -120,6 +121,10 @@ class SimEnvironment:
     def call_at(self, at: int, callback: Callable[[], None]) -> SimEvent:
         """See gradplane.hosts.drivers.environment."""
         return self._events.at(self._origin + at, partial(self._call, callback))
+
+    def when_idle(self, work: Deferred[Any]) -> None:
+        """Compute it: that takes no virtual time."""
+        work.get()
 
     def _call(self, callback: Callable[[], None]) -> None:
         if not self._crashed:
