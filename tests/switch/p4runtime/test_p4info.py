@@ -12,6 +12,7 @@ from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Annotation, Bits, Bool, Field, Header, NewType, Struct
 from gradplane.switch.p4runtime.ids import Kind, P4InfoError, Symbols, field_ids
 from gradplane.switch.p4runtime.p4info import build_p4info, p4info_text
+from gradplane.switch.source import CompileError
 
 
 @pytest.mark.parametrize(
@@ -112,10 +113,52 @@ def test_profiles_selectors_and_keys_that_only_feed_the_hash() -> None:
     p, s = info.action_profiles
     assert (p.size, p.with_selector, list(p.table_ids)) == (32, False, [])
     assert (s.size, s.with_selector, s.max_group_size) == (64, True, 8)
-    assert s.WhichOneof("selector_size_semantics") == "sum_of_weights"
+    assert not s.preamble.annotations
+    assert s.WhichOneof("selector_size_semantics") is None  # which means the sum of weights
     assert list(s.table_ids) == [info.tables[1].preamble.id, info.tables[0].preamble.id]
     assert [(f.id, f.name) for f in info.tables[0].match_fields] == [(2, "k")]
     assert info.tables[0].implementation_id == s.preamble.id
+
+
+def described_selector(*annotations: Annotation) -> p4i.ActionProfile:
+    selector = extern("action_selector", "I.s", "crc16", 64, 14)
+    selector.annotations = annotations
+    info = build_p4info(program(tables=[], actions=[], externs=[selector]))
+    return info.action_profiles[0]
+
+
+@pytest.mark.parametrize("word", ["sum_of_members", "SUM_OF_MEMBERS"])
+def test_selector_annotations_have_fields_of_their_own(word: str) -> None:
+    notes = note("selector_size_semantics", word), note("max_member_weight", 4095)
+    found = described_selector(*notes, note("mine", body="x"))
+    assert found.sum_of_members.max_member_weight == 4095
+    assert list(found.preamble.annotations) == ["@mine(x)"]
+
+
+def test_a_members_weight_is_only_for_sums_of_members() -> None:
+    notes = note("selector_size_semantics", "sum_of_weights"), note("max_member_weight", 9)
+    found = described_selector(*notes)
+    assert found.WhichOneof("selector_size_semantics") == "sum_of_weights"
+    assert not found.preamble.annotations
+
+
+def test_unknown_size_semantics_are_refused() -> None:
+    with pytest.raises(CompileError) as caught:
+        described_selector(note("selector_size_semantics", "weights"))
+    expected = 'expected "sum_of_weights" or "sum_of_members"'
+    assert f'@selector_size_semantics("weights"): {expected}' in str(caught.value)
+
+
+def test_annotations_of_a_new_type_are_passed_on() -> None:
+    notes = note("p4runtime_translation", "", body='"", string'), note("mappings", body="{ 1 }")
+    types = {"vrf_t": ir.TypeInfo("vrf_t", 10, "", None, notes)}
+    key = ir.Key("vrf", var("vrf", Bits(10), type_name="vrf_t"), "exact", type_name="vrf_t")
+    action = ir.Action("NoAction", [], [])
+    found = program(tables=[table("I.t", [key], [action])], actions=[action])
+    found.types = types
+    described = build_p4info(found).type_info.new_types["vrf_t"]
+    assert list(described.annotations) == ["@mappings({ 1 })"]
+    assert described.translated_type.HasField("sdn_string")
 
 
 def test_digests_are_named_by_their_data() -> None:

@@ -270,15 +270,18 @@ def push(action: int, source: bytes | None = b"whole", **config: object) -> Push
 
 def test_before_a_program_there_is_nothing_to_read_or_write() -> None:
     made = service(loaded=False)
-    assert not made.get_pipeline(Get(device_id=1)).HasField("config")
     assert made.device.process(1, b"packet") == []
     assert made.device.lost == 1
-    for call, message in ((made.write, request([])), (made.read, p4r.ReadRequest(device_id=1))):
+    for call, message in (
+        (made.get_pipeline, Get(device_id=1)),
+        (made.write, request([])),
+        (made.read, p4r.ReadRequest(device_id=1)),
+    ):
         with pytest.raises(RpcError) as caught:
             call(message)  # type: ignore[arg-type]
         assert caught.value.code == "FAILED_PRECONDITION"
         assert caught.value.message == (
-            "the switch runs no program yet: push one (SetForwardingPipelineConfig)"
+            "No forwarding pipeline config set for this device: push a program"
         )
 
 

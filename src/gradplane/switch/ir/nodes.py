@@ -756,6 +756,7 @@ class TypeInfo:
     width: int
     uri: str | None = None
     sdn_width: int | None = None  # None: an SDN string
+    annotations: Annotations = ()
 
 
 @dataclass(slots=True, eq=False)

@@ -230,13 +230,13 @@ class Lowering(Instances):
             if a.name == "p4runtime_translation":
                 translation = _translation(a)
                 if translation is not None:
-                    return ir.TypeInfo(t.name, width, *translation)
+                    return ir.TypeInfo(t.name, width, *translation, t.annotations)
                 self.reporter.error(
                     decl.span,
                     f"@p4runtime_translation({a.body}) is malformed",
                     'write ("uri", 32), ("uri", bit<32>) or ("uri", string)',
                 )
-        return ir.TypeInfo(t.name, width)
+        return ir.TypeInfo(t.name, width, annotations=t.annotations)
 
     def _controller_headers(self) -> list[Header]:
         found = []

@@ -62,13 +62,13 @@ class Device:
     def target(self) -> Pipeline:
         """The pipeline that reads and writes apply to.
 
-        Raises RpcError while there is no program.
+        Raises RpcError while there is no program, with PI's words, for which clients look.
         """
         pipeline = self.saved or self.pipeline
         if pipeline is None:
             raise RpcError(
                 "FAILED_PRECONDITION",
-                "the switch runs no program yet: push one (SetForwardingPipelineConfig)",
+                "No forwarding pipeline config set for this device: push a program",
             )
         return pipeline
 

@@ -12,7 +12,15 @@ from gradplane.switch.arch.registry import of_package
 from gradplane.switch.internal_errors import internal_errors_reported
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.statement_walk import blocks, statements
-from gradplane.switch.ir.types import Annotations, Enum, NewType, SerEnum, Type, bit_width
+from gradplane.switch.ir.types import (
+    Annotation,
+    Annotations,
+    Enum,
+    NewType,
+    SerEnum,
+    Type,
+    bit_width,
+)
 from gradplane.switch.p4runtime.annotations import (
     annotate,
     annotated_number,
@@ -55,6 +63,7 @@ MATCH_TYPES = {
     "optional": p4i.MatchField.OPTIONAL,
 }
 PRIORITY_KINDS = ("ternary", "range", "optional")
+SELECTOR_ANNOTATIONS = ("max_group_size", "selector_size_semantics", "max_member_weight")
 SELECTOR_KIND = "selector"  # a key that only feeds the action selector's hash
 
 _HEADER = "# proto-file: p4/config/v1/p4info.proto\n# proto-message: p4.config.v1.P4Info\n\n"
@@ -287,7 +296,7 @@ class _Builder:
             return  # a selector's: its members are the selector's
         selector = extern.kind == "action_selector"
         profile = self.info.action_profiles.add(with_selector=selector)
-        self._extern_preamble(profile.preamble, extern)
+        self._extern_preamble(profile.preamble, extern, SELECTOR_ANNOTATIONS)
         profile.size = extern.number("size")
         profile.max_group_size = extern.number("most", 0)
         users = sorted(t.name for t in self.tables if t.implementation is extern)
@@ -297,14 +306,11 @@ class _Builder:
         found = {a.name: a for a in extern.annotations}
         if "max_group_size" in found:
             profile.max_group_size = annotated_number(found["max_group_size"])
-        semantics = found.get("selector_size_semantics")
-        if semantics is not None and "sum_of_members" in semantics.body:
-            profile.sum_of_members.SetInParent()
-            if "max_member_weight" in found:
-                weight = annotated_number(found["max_member_weight"])
-                profile.sum_of_members.max_member_weight = weight
-        else:
-            profile.sum_of_weights.SetInParent()
+        if "selector_size_semantics" in found:
+            _size_semantics(profile, found["selector_size_semantics"])
+        if "max_member_weight" in found and profile.HasField("sum_of_members"):
+            weight = annotated_number(found["max_member_weight"])
+            profile.sum_of_members.max_member_weight = weight
 
     def _digest(self, name: str, data: Type, annotations: Annotations) -> None:
         digest = self.info.digests.add()
@@ -343,14 +349,24 @@ class _Builder:
 
     # -- shared by all -------------------------------------------------------------------------
 
-    def _preamble(self, out: p4i.Preamble, kind: Kind, name: str, annotations: Annotations) -> None:
+    def _preamble(
+        self,
+        out: p4i.Preamble,
+        kind: Kind,
+        name: str,
+        annotations: Annotations,
+        handled: tuple[str, ...] = (),
+    ) -> None:
         out.id = self.symbols.id(kind, name)
         out.name = name
         out.alias = self.symbols.alias(name)
-        annotate(out, annotations)
+        annotate(out, annotations, handled)
 
-    def _extern_preamble(self, out: p4i.Preamble, extern: ir.ExternInstance) -> None:
-        self._preamble(out, EXTERN_KINDS[extern.kind], extern.name, extern.annotations)
+    def _extern_preamble(
+        self, out: p4i.Preamble, extern: ir.ExternInstance, handled: tuple[str, ...] = ()
+    ) -> None:
+        kind = EXTERN_KINDS[extern.kind]
+        self._preamble(out, kind, extern.name, extern.annotations, handled)
 
     def _type_spec(self, t: Type) -> p4t.P4DataTypeSpec:
         return type_spec(t, self.info.type_info, self.program)
@@ -409,3 +425,13 @@ def _meter_spec(out: p4i.MeterSpec, extern: ir.ExternInstance) -> None:
     out.unit = METER_UNITS[extern.word("unit")]
     for annotation in extern.annotations:
         out.type = METER_TYPES.get(annotation.name, out.type)
+
+
+def _size_semantics(profile: p4i.ActionProfile, annotation: Annotation) -> None:
+    """Set the meaning of a selector's sizes, which without the annotation is the sum of weights."""
+    value = str(annotation.values[0] if annotation.values else annotation.body).lower()
+    if value not in ("sum_of_weights", "sum_of_members"):
+        raise P4InfoError(
+            f'@{annotation.name}({annotation.body}): expected "sum_of_weights" or "sum_of_members"'
+        )
+    getattr(profile, value).SetInParent()

@@ -94,16 +94,17 @@ class P4RuntimeService:
         return p4r.SetForwardingPipelineConfigResponse()
 
     def get_pipeline(self, request: _Get) -> p4r.GetForwardingPipelineConfigResponse:
-        """Return the current config, an empty response while there is no program."""
+        """Return the current config.
+
+        Raises RpcError while there is no program, as PI does: clients such as p4-utils push theirs
+        then. To the specification an empty response is an answer, too.
+        """
         self._check_device(request.device_id)
         if request.response_type not in _Get.ResponseType.values():
             what = f"response type {request.response_type} is not known"
             raise RpcError("INVALID_ARGUMENT", what)
         response = p4r.GetForwardingPipelineConfigResponse()
-        pipeline = self.device.saved or self.device.pipeline
-        if pipeline is None:
-            return response
-        kept, config = pipeline.config, response.config
+        kept, config = self.device.target.config, response.config
         config.SetInParent()
         if kept.HasField("cookie"):
             config.cookie.CopyFrom(kept.cookie)

@@ -19,6 +19,7 @@ from gradplane.switch.ir.types import (
     Union,
     Varbit,
 )
+from gradplane.switch.p4runtime.annotations import annotate
 from gradplane.switch.p4runtime.bit_strings import to_bytes
 
 
@@ -76,7 +77,10 @@ def is_tuple(t: Type) -> bool:
 
 def add_new_type(t: TypeInfo, info: p4t.P4TypeInfo) -> None:
     """Describe a `type` declaration: its translation, or else the type under it."""
+    if t.name in info.new_types:
+        return
     spec = info.new_types[t.name]
+    annotate(spec, t.annotations, ("p4runtime_translation",))
     if t.uri is None:
         spec.original_type.bitstring.bit.bitwidth = t.width
         return
