@@ -385,14 +385,14 @@ def test_damaged_packets(engine, way, port, n, udp_port, changes, fix, noise) ->
 # -- between the passes of the program for Tofino ------------------------------------------------
 
 RECIRCULATION_PORT = 6
-CARRIED = ">BHHBHHHHHI"  # carried_t
+CARRIED = ">BBHHBHHHHHI"  # carried_t
 TAKE_WORDS, TAKE_BURSTS, GIVE_BURSTS, GIVE_WORDS, GIVE_BACK = range(1, 6)
 
 
 def between_passes(mode: int, serial: int, left: int = 1) -> bytes:
     """Return a packet of 16 values that has been through some passes; FABRIC[0] is its port."""
     flags = 1 << 15 | FABRIC[0]  # first
-    carried = struct.pack(CARRIED, mode << 4, flags, HOSTS[0], 0, 16, left, 0, 0,
+    carried = struct.pack(CARRIED, mode << 4, 0, flags, HOSTS[0], 0, 16, left, 0, 0,
                           0, serial)  # fmt: skip
     frame = Datagram(b"").frame()
     return carried + frame + struct.pack(">HBB", 16, 10, 0) + bytes(64)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from gradplane.fit.chip_resources import IMMEDIATE_BITS
+from gradplane.fit.header_bytes import neighbours
 from gradplane.fit.logical_tables import GATEWAY, LogicalTable, TableAction
 from gradplane.fit.operations import Operation
 from gradplane.fit.overruns import Overrun
@@ -40,6 +41,7 @@ def _actions(table: LogicalTable) -> Iterator[Overrun]:
         yield from _hashes(action)
         for n, operation in enumerate(action.operations):
             yield from _operation(operation)
+            yield from _neighbours(operation)
             in_action = table.table is not None or operation.called is not None
             if in_action and not operation.value.impossible:
                 yield from _order(action, action.operations[:n], operation)
@@ -76,6 +78,22 @@ def _operation(operation: Operation) -> Iterator[Overrun]:
         what = f"{wide[0].name} is added up over {wide[0].bits} bits; two ALUs have {_MOST_BITS}"
         way_out = "keep the number in two parts, or in a register of pairs"
         yield Overrun("instructions", what, operation.span, way_out)
+
+
+def _neighbours(operation: Operation) -> Iterator[Overrun]:
+    """Yield an overrun if an ALU computes a field of a header that shares a byte with others: its
+    result is a whole container. Setting a field and masks with constants leave the others."""
+    value = operation.value
+    if value.impossible or not value.steps or not (value.carries or len(set(value.places)) > 1):
+        return
+    for place in operation.writes:
+        others = neighbours(place)
+        if others:
+            what = f"{place.name} is computed, which changes the whole byte; {', '.join(others)}"
+            what += f" {'is' if len(others) == 1 else 'are'} in it, too"
+            way_out = "compute it in metadata, and set the field to the result in a later action;"
+            way_out += " or give the field bytes of its own (with @padding)"
+            yield Overrun("instructions", what, operation.span, way_out)
 
 
 def _by_field(operation: Operation) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from gradplane.fit.action_rules import broken_rules
 from gradplane.fit.chip_resources import CHIPS, STAGE, ChipResources
+from gradplane.fit.container_sizes import without_common_size
 from gradplane.fit.containers import PhvDemand, phv_demand
 from gradplane.fit.dependencies import Dependency, dependencies, longest_chain
 from gradplane.fit.live_fields import Carried, LiveFields, coexisting
@@ -119,6 +120,7 @@ def _pipeline(package: ir.Package, program: ir.Program, chip: ChipResources) -> 
     assert facts is not None
     overruns = [
         *broken_rules(tables),
+        *(o for own in by_gress.values() for o in without_common_size(own)),
         *_placement_overruns(placement, chains, chip),
         *_phv_overruns(phv, tables, package, chip),
         *_parser_overruns(parsers, chip),

@@ -35,6 +35,10 @@ COMPARISON = Impossible(
     "an ALU does not compare",
     "make it a condition in the control, or a table, that sets the result to a constant",
 )
+SUBTRAHEND = Impossible(
+    "an ALU does not subtract what comes with an action",
+    "let the control plane (or the constant entries) give the negative number, and add it",
+)
 CHOICE = Impossible(
     "an ALU does not choose by a condition",
     "make the choice a condition in the control, or a table",
@@ -210,11 +214,18 @@ class Run:
                     found.impossible = SHIFT
                 elif op in _COMPARISONS:
                     found.impossible = COMPARISON
+                elif op in ("-", "|-|") and self._is_data(right):
+                    found.impossible = SUBTRAHEND
             case ir.Unary():
                 found.steps += 1
             case ir.Mux():
                 found.steps += 1
                 found.impossible = CHOICE
+
+    def _is_data(self, e: ir.Expr) -> bool:
+        """Return whether an expression has only parameters of the action."""
+        places = self.value(e).places
+        return bool(places) and all(p.var in self.params for p in places)
 
     def _store(self, target: ir.LValue, value: Value, span: Span) -> None:
         inline = isinstance(target, ir.Var) and self.everywhere[target] == self.inside[target]
@@ -284,7 +295,7 @@ class Run:
         if isinstance(e, ir.Const):
             return "constant", Value()
         found = self.value(e)
-        if found.places and all(p.var in self.params for p in found.places):
+        if self._is_data(e):
             return "data", found
         return ("constant" if not found.places and not found.uses else "field"), found
 

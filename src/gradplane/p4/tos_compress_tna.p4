@@ -95,12 +95,13 @@ const bit<16> STREAM_PORT = 18257;
 header carried_t {
     mode_t   mode;
     reason_t reason;
-    bit<1>   first;         // this pass is the first one that takes, or that gives
+    @padding bit<7> unused; // odd is computed: an ALU writes its whole byte
     bit<1>   odd;           // bytes of bursts before those to take, or to give
+    bit<1>   first;         // this pass is the first one that takes, or that gives
     bit<1>   flooded;
-    @padding bit<4> unused;
+    @padding bit<5> unused2;
     bit<9>   port;          // where the packet will leave
-    @padding bit<7> unused2;
+    @padding bit<7> unused3;
     bit<9>   ingress_port;
     bit<8>   burst;
     bit<16>  remaining;     // values to take
@@ -111,7 +112,7 @@ header carried_t {
     bit<32>  serial;
 }
 
-const bit<16> CARRIED_BYTES = 20;
+const bit<16> CARRIED_BYTES = 21;
 const bit<16> FCS_BYTES = 4;
 const bit<16> ETHERNET_BYTES = 14;
 
@@ -480,19 +481,20 @@ control TosIngress(inout headers_t hdr, inout metadata_t meta,
         size = 32;
     }
 
-    // One byte is left when as many as there are have been taken.
+    // One byte is left when as many as there are have been taken. An ALU adds an action's parameter,
+    // but cannot subtract it, so before is negative.
     action restore(bit<16> before) {
         hdr.carried.mode = TAKE_BURSTS;
-        hdr.carried.left = hdr.udp.length - before;
+        hdr.carried.left = hdr.udp.length + before;
         hdr.carried.remaining = hdr.shim.count;
     }
     action refuse() { hdr.carried.mode = MALFORMED; }
 
-#define BEFORE_BURSTS (UDP_BYTES + SHIM_BYTES - 1)
+#define BEFORE_BURSTS (16w1 - UDP_BYTES - SHIM_BYTES)
 #define SOUND(k) \
     (1, 0, 20, k, 0 &&& 0xFE, 0 &&& 0xFFFC) : restore(BEFORE_BURSTS); \
     (1, 0, 20, k, 0 &&& 0xFE, MESSAGE_WORDS) : restore(BEFORE_BURSTS); \
-    (1, 0, 20, k, FLAG_MESSAGE &&& 0xFE, 0) : restore(BEFORE_BURSTS + MESSAGE_BYTES);
+    (1, 0, 20, k, FLAG_MESSAGE &&& 0xFE, 0) : restore(BEFORE_BURSTS - MESSAGE_BYTES);
 
     @hidden table compressed {
         key = {

@@ -1,0 +1,71 @@
+"""The neighbours of a header's fields: the chip keeps a byte of a packet in one container."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gradplane.fit.places import Place
+from gradplane.switch.ir.types import Fields, Header, Stack, Type, bit_width
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """A field of a header: where it begins, counted from the header's first bit."""
+
+    path: tuple[int, ...]
+    name: str
+    start: int
+    width: int
+    padding: bool
+
+    def bytes_of(self, high: int, low: int) -> range:
+        """Return the bytes of the header that bits of the field lie in."""
+        last = self.start + self.width - 1
+        return range((last - high) // 8, (last - low) // 8 + 1)
+
+
+def header_bytes(place: Place) -> int | None:
+    """Return the bytes of the header that a field is in, None of metadata."""
+    header, _ = _header_of(place)
+    return None if header is None else sum(f.width for f in _flat(header, (), 0)) // 8
+
+
+def neighbours(place: Place) -> list[str]:
+    """Return the names of the other fields in the bytes of a header's field, without padding."""
+    header, path = _header_of(place)
+    if header is None or place.of_header:
+        return []
+    fields = list(_flat(header, (), 0))
+    own = next((f for f in fields if f.path == path), None)
+    if own is None:
+        return []
+    taken = set(own.bytes_of(place.high, place.low))
+    others = (f for f in fields if f is not own and not f.padding)
+    return [f.name for f in others if taken.intersection(f.bytes_of(f.width - 1, 0))]
+
+
+def _header_of(place: Place) -> tuple[Header | None, tuple[int, ...]]:
+    """Return the header that a place is in, and the field's path inside it."""
+    found: tuple[Header | None, tuple[int, ...]] = (None, ())
+    t: Type = place.var.type
+    for n, step in enumerate(place.path):
+        if isinstance(t, Header):
+            found = t, place.path[n:]
+        if isinstance(t, Stack):
+            t = t.element
+        elif isinstance(t, Fields) and step >= 0:
+            t = t.fields[step].type
+    return found
+
+
+def _flat(t: Fields, path: tuple[int, ...], start: int) -> Iterator[_Field]:
+    for n, field in enumerate(t.fields):
+        width = bit_width(field.type) or 0
+        if isinstance(field.type, Fields):
+            yield from _flat(field.type, (*path, n), start)
+            width = sum(f.width for f in _flat(field.type, (), 0))
+        else:
+            padding = any(a.name == "padding" for a in field.annotations)
+            yield _Field((*path, n), field.name, start, width, padding)
+        start += width
