@@ -178,6 +178,24 @@ def test_a_packet_that_does_not_parse_is_dropped_unless_the_program_looks(engine
 
 
 @engines
+def test_a_resubmit_header_of_one_bit_is_filled_up_behind(engine: str) -> None:
+    sw = switch(
+        engine,
+        types="header mark_t { bit<1> set; } header back_t { bit<8> mark; bit<56> rest; }",
+        metadata="mark_t mark; back_t back;",
+        metadata_state="transition select(ig.resubmit_flag) { 1 : second; default : first; }",
+        states="""state first { pkt.advance(PORT_METADATA_SIZE); transition parse_a; }
+                  state second { pkt.extract(m.back); transition parse_a; }""",
+        ingress="""m.mark.setValid(); m.mark.set = 1;
+                   if (ig.resubmit_flag == 0) { dprsr.resubmit_type = 1; }
+                   h.a.x = m.back.mark; tm.ucast_egress_port = 1;""",
+        deparser_locals="Resubmit() again;",
+        deparser="if (dprsr.resubmit_type == 1) { again.emit(m.mark); }",
+    )
+    assert sw.process(1, packet()) == [(1, packet(x=0x80))]
+
+
+@engines
 @chips
 def test_a_resubmitted_packet_comes_with_its_header(engine: str, include: str) -> None:
     sw = switch(
@@ -313,7 +331,7 @@ def test_mirror_and_resubmit_headers_have_limits() -> None:
     message = refused(types=big, metadata="big_t big;", deparser_locals="Mirror(1) mirror;",
                       deparser="mirror.emit<big_t>(10w1, m.big);")  # fmt: skip
     assert "Mirror.emit: the header has 264 bits" in message
-    assert "TNA keeps up to 32 whole bytes" in message
+    assert "TNA keeps up to 32 bytes" in message
     message = refused(types=big, metadata="big_t big;", deparser_locals="Resubmit(1) again;",
                       deparser="again.emit<big_t>(m.big);")  # fmt: skip
     assert "Resubmit.emit: the header has 264 bits" in message

@@ -468,10 +468,58 @@ def test_a_body_that_the_stateful_alu_cannot_compute_is_refused(body: str, messa
         "value = m.i; if (rv == 0) { value = value ^ m.j; }",
         "if (value == m.i) { value = value; } else if (value == 9) { value = 0; }"
         " else { value = value + 1; }",
+        "if (m.i == 2) { value = m.j; } else if (m.i == 1) { value = min(value, m.j); }",
+        "value = m.i[15:0] ++ m.j[15:0]; rv = value + m.k;",
     ],
 )
 def test_a_body_that_the_stateful_alu_computes_is_accepted(body: str) -> None:
     switch("interpreter", ingress_locals=alu(body), ingress=ACT, **NUMBERS)
+
+
+def test_bits_of_the_cell_are_not_concatenated() -> None:
+    body = "value = value[15:0] ++ m.j[15:0];"
+    found = refused(ingress_locals=alu(body), ingress=ACT, **NUMBERS)
+    assert "a stateful ALU cannot concatenate (++)" in found
+
+
+def test_a_math_unit_takes_the_place_of_no_number_from_the_packet() -> None:
+    locals_ = """MathUnit<bit<32>>(MathOp_t.SQR, 1) square;
+        Register<bit<32>, bit<1>>(1) r;
+        RegisterAction<bit<32>, bit<1>, bit<32>>(r) act = {
+            void apply(inout bit<32> value) {
+                if (m.i == 0) { value = value + square.execute(value); } else { value = m.j; }
+            } };"""
+    switch("interpreter", ingress_locals=locals_, ingress=ACT, **NUMBERS)
+
+
+@engines
+def test_an_index_without_a_type_is_a_number(engine: str) -> None:
+    """`_` as the type of the index, and a literal: as many published programs are written."""
+    sw = switch(
+        engine,
+        ingress_locals="""Register<bit<8>, _>(4) r;
+            RegisterAction<_, _, bit<8>>(r) count = {
+                void apply(inout bit<8> value, out bit<8> rv) { value = value + 1; rv = value; } };
+            Counter<bit<32>, _>(2, CounterType_t.PACKETS) seen;""",
+        ingress=TO_1 + "h.a.x = count.execute(3); seen.count(1);",
+    )
+    assert [sw.process(1, packet())[0][1][1] for _ in range(2)] == [1, 2]
+    assert sw.state.registers["ingress.r"].read(3) == 2
+    assert sw.counter("ingress.seen").read(1)[0] == 2
+
+
+@engines
+def test_a_direct_register_without_a_table_is_one_cell(engine: str) -> None:
+    sw = switch(
+        engine,
+        ingress_locals="""DirectRegister<bit<8>>(40) r;
+            DirectRegisterAction<bit<8>, bit<8>>(r) count = {
+                void apply(inout bit<8> value, out bit<8> rv) { value = value + 1; rv = value; } };
+            """,
+        ingress=TO_1 + "h.a.x = count.execute();",
+    )
+    assert [sw.process(1, packet())[0][1][1] for _ in range(2)] == [41, 42]
+    assert sw.register("ingress.r").read(0) == 42
 
 
 def test_tofino_2_compares_more_and_has_wider_cells() -> None:

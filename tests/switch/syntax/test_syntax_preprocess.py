@@ -278,14 +278,17 @@ def test_a_wrong_directive(errors, text, message):
     assert errors(source) == f"t.p4:1:1: error: {message}\n    {text}\n    {'^' * len(text)}"
 
 
-def test_an_unknown_directive(errors):
-    assert errors("a\n  #includ <core.p4>") == (
-        't.p4:2:3: error: unknown directive "#includ"\n'
+def test_an_unknown_directive_is_ignored_with_a_warning():
+    """As p4c does: published programs comment lines out with a #."""
+    pieces, reporter = preprocess("t.p4", text="a\n  #includ <core.p4>\nb")
+    assert "".join(piece.text for piece in pieces).split() == ["a", "b"]
+    assert [d.render(reporter.lines) for d in reporter.diagnostics] == [
+        't.p4:2:3: warning: the unknown directive "#includ" is ignored\n'
         "      #includ <core.p4>\n"
         "      ^^^^^^^^^^^^^^^^^\n"
         "    known: #define, #elif, #else, #endif, #error, #if, #ifdef, #ifndef, #include, "
         "#line, #pragma, #undef, #warning"
-    )
+    ]
 
 
 def test_else_twice(errors):

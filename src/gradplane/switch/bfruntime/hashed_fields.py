@@ -10,7 +10,7 @@ from gradplane.switch.ir import expression_builder as build
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.printer import expression_text
 from gradplane.switch.ir.types import Fields, bit_width
-from gradplane.switch.runtime.dynamic_hashes import selector_hash
+from gradplane.switch.runtime.dynamic_hashes import is_symmetric, selector_hash
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,16 @@ def configured_fields(fields: Sequence[HashedField]) -> list[HashedField]:
 def _uses(
     program: ir.Program,
 ) -> Iterator[tuple[ir.ExternInstance, tuple[HashedField, ...]]]:
-    """Yield each use of a hash, with what it takes there."""
+    """Yield each use of a hash, with what it takes there; those with symmetric fields stay as they
+    are, as in the driver."""
+    for instance, fields in _all_uses(program):
+        if not is_symmetric(instance):
+            yield instance, fields
+
+
+def _all_uses(
+    program: ir.Program,
+) -> Iterator[tuple[ir.ExternInstance, tuple[HashedField, ...]]]:
     for _, call in extern_calls(program):
         instance = call.instance
         if instance and instance.kind == "hash" and instance.word("algorithm") != "random":

@@ -16,6 +16,7 @@ from gradplane.switch.ir.types import (
     Bits,
     Enum,
     Header,
+    Integer,
     Stack,
     Struct,
     Type,
@@ -56,7 +57,7 @@ class ExternLowering(ExpressionLowering):
             elif (found := self._object(arg)) is not None:
                 values[i] = found
             else:
-                value = self.expr(arg)
+                value = _typed(self.expr(arg))
                 keep = isinstance(value, ir.Const) or not changes
                 values[i] = value if keep else self.spill(value)
         return values, saved
@@ -268,3 +269,9 @@ def _enum(info: CallInfo, at: int) -> Enum | None:
     assert isinstance(info.decl, ast.FunctionDecl)
     declared = info.decl.params[at].type
     return declared if isinstance(declared, Enum) else None
+
+
+def _typed(value: ir.Expr) -> ir.Expr:
+    """Give an index without a type, which an extern made with the type `_` takes, 32 bits."""
+    whole = isinstance(value.type, Integer)
+    return expression_builder.cast(Bits(32), value) if whole else value

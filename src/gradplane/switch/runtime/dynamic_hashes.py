@@ -87,6 +87,11 @@ def selector_hash(selector: ir.ExternInstance) -> ir.ExternInstance | None:
     return next((a for a in made if a.kind == "hash"), None)
 
 
+def is_symmetric(instance: ir.ExternInstance) -> bool:
+    """Return whether a hash or a selector has symmetric fields, which nothing changes later."""
+    return any(a.name == "symmetric" for a in instance.annotations)
+
+
 def polynomial_of(instance: ir.ExternInstance) -> Crc | None:
     """Return the CRC of a hash that was made with a CRCPolynomial; None without."""
     made = next((a for a in instance.args if isinstance(a, ir.ExternInstance)), None)

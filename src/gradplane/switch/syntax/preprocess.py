@@ -263,7 +263,8 @@ class Preprocessor:
             self._line(f"{keyword} {body}", place)
         elif keyword:
             known = ", ".join(f"#{name}" for name in sorted(_CONDITIONAL | _PLAIN))
-            self.reporter.error(place, f'unknown directive "#{keyword}"', f"known: {known}")
+            what = f'the unknown directive "#{keyword}" is ignored'
+            self.reporter.warning(place, what, f"known: {known}")
 
     def _define(self, body: str, place: Span) -> None:
         self._macros.define(body)

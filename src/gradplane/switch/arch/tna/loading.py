@@ -7,9 +7,11 @@ from collections.abc import Iterable
 from gradplane.switch.arch.load_checks import direct_calls, extern_calls, full_name
 from gradplane.switch.arch.tna.chips import chip_of
 from gradplane.switch.arch.tna.desugaring import desugar
+from gradplane.switch.arch.tna.lone_registers import lone_registers
 from gradplane.switch.arch.tna.parser_choices import MOST, name_parsers, parser_name
 from gradplane.switch.arch.tna.register_access import one_access
 from gradplane.switch.arch.tna.stateful_alu import bodies, cells
+from gradplane.switch.arch.tna.symmetric_hashes import symmetric_hashes
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits, bit_width
 from gradplane.switch.source import Diagnostic
@@ -31,7 +33,7 @@ _MORE_PARSERS = {
 PLACES = {
     f"pipe{i}.{name}": text for i in range(4) for name, text in (_BLOCKS | _MORE_PARSERS).items()
 }
-PREPARE = (name_parsers, desugar)
+PREPARE = (name_parsers, lone_registers, symmetric_hashes, desugar)
 _DIRECT = {
     "direct_counter": "counters",
     "direct_meter": "meters",
@@ -52,9 +54,9 @@ def headers(program: ir.Program) -> Iterable[Diagnostic]:
         if owner not in most or len(call.args) < (2 if owner == "Mirror" else 1):
             continue
         bits = bit_width(call.args[-1].type)
-        if bits is None or bits % 8 or bits > 8 * most[owner]:
+        if bits is None or bits > 8 * most[owner]:
             what = f"{full_name(call)}: the header has {bits or 'no fixed number of'} bits"
-            hint = f"{chip.name} keeps up to {most[owner]} whole bytes"
+            hint = f"{chip.name} keeps up to {most[owner]} bytes"
             yield Diagnostic(call.span, what, hint=hint)
 
 

@@ -2,19 +2,21 @@
 
 An ALU has a cell of one or two numbers and takes up to two numbers from the packet. It makes
 comparisons (two on Tofino 1, four on Tofino 2), computes each number of the cell by one of two
-operations, which the comparisons choose, and gives results. It does not multiply, divide or shift.
+operations (`min` and `max` among them), which the comparisons choose, and gives results. It does
+not multiply, divide or shift.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TypeGuard
 
 from gradplane.switch.arch.tna.chips import chip_of
 from gradplane.switch.arch.tna.register_access import REGISTERS
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.comparisons import COMPARISONS, comparisons
 from gradplane.switch.ir.printer import expression_text
-from gradplane.switch.ir.statement_walk import blocks, children, statements
+from gradplane.switch.ir.statement_walk import blocks, children, nested, statements
 from gradplane.switch.ir.types import Bits, Bool, Struct, Type
 from gradplane.switch.ir.verify_expressions import operands
 from gradplane.switch.source import Diagnostic, Span
@@ -32,7 +34,7 @@ def cells(program: ir.Program) -> Iterable[Diagnostic]:
     whole = {1, *sizes, 2 * chip.alu_bits}
     for instance in program.externs:
         t = instance.type_args[0] if instance.type_args else None
-        if instance.kind == ir.REGISTER_ACTION and isinstance(t, Struct):
+        if instance.kind == ir.REGISTER_ACTION and isinstance(t, Struct) and t.fields:
             widths = {_width(f.type) for f in t.fields}
             fits = len(t.fields) in (1, 2) and len(widths) == 1 and widths <= set(sizes)
         elif instance.type in REGISTERS and t is not None:
@@ -80,7 +82,7 @@ class _Body:
         self.value = copy.target
         self.stmts = list(_inside(access.body[2:-1]))
         self.local: set[ir.Var] = {self.value}
-        for stmt in self.stmts:
+        for stmt in nested(access.body[2:-1]):  # the results of helpers, too
             if isinstance(stmt, ir.Assign) and isinstance(stmt.target, ir.Var):
                 self.local.add(stmt.target)
             elif isinstance(stmt, ir.CallExtern) and isinstance(stmt.result, ir.Var):
@@ -93,7 +95,7 @@ class _Body:
         for stmt in self.stmts:
             for e in _expressions(stmt):
                 yield from self._operators(e, stmt.span)
-                compared |= {key for key, _ in comparisons(e)}
+                compared |= set(_compared(e))
                 taken |= set(self._packet(e))
                 if len(compared) > self.most:
                     what = f"register action {self.name} makes more than {self.most} comparisons"
@@ -119,6 +121,8 @@ class _Body:
 
     def _operators(self, e: ir.Expr, span: Span, within: bool = False) -> Iterator[Diagnostic]:
         """Yield the operators that an ALU lacks, and operations on results of operations."""
+        if self._is_packed(e):
+            return
         if isinstance(e, ir.Binary):
             if e.op in _FORBIDDEN and not isinstance(e.left, ir.Const):
                 what = f"a stateful ALU cannot {_FORBIDDEN[e.op]} ({e.op})"
@@ -135,20 +139,34 @@ class _Body:
                     yield Diagnostic(span, what, hint="compute the other before, in the control")
                     return
                 within = e.op != "|"
-        for part in operands(e):
+        if _is_extreme(e):
+            within = True
+        for part in _inputs(e):
             yield from self._operators(part, span, within)
 
     def _forbidden(self, e: ir.Expr, span: Span) -> Iterator[Diagnostic]:
         """Yield the operators that comparisons lack, too; they may add up several numbers."""
+        if self._is_packed(e):
+            return
         if isinstance(e, ir.Binary) and e.op in _FORBIDDEN:
             what = f"a stateful ALU cannot {_FORBIDDEN[e.op]} ({e.op})"
             yield Diagnostic(span, what, hint="compute it before, in the control")
         for part in operands(e):
             yield from self._forbidden(part, span)
 
+    def _is_packed(self, e: ir.Expr) -> bool:
+        """Return whether an expression puts fields of the packet together, which the hash unit in
+        front of the ALU does: one number for the ALU."""
+        if not isinstance(e, ir.Binary) or e.op != "++":
+            return False
+        return not any(_root(part) in self.local for part in _variables(e))
+
     def _packet(self, e: ir.Expr) -> Iterator[str]:
         """Yield the numbers that do not come from the cell."""
         if isinstance(e, ir.Const | ir.Zero):
+            return
+        if self._is_packed(e):
+            yield expression_text(e)
             return
         if isinstance(e, ir.LValue):
             if _root(e) not in self.local:
@@ -166,6 +184,35 @@ def _inside(stmts: Iterable[ir.Stmt]) -> Iterator[ir.Stmt]:
         yield stmt
         for body in children(stmt):
             yield from _inside(body)
+
+
+def _compared(e: ir.Expr) -> Iterator[tuple[str, ...]]:
+    """Yield a key for each comparison; `min` and `max` are operations."""
+    if isinstance(e, ir.Binary) and e.op in COMPARISONS:
+        yield from (key for key, _ in comparisons(e))
+        return
+    for part in _inputs(e):
+        yield from _compared(part)
+
+
+def _inputs(e: ir.Expr) -> Iterable[ir.Expr]:
+    """Return the operands; of `min` and `max` the two numbers."""
+    return (e.then, e.other) if _is_extreme(e) else operands(e)
+
+
+def _is_extreme(e: ir.Expr) -> TypeGuard[ir.Mux]:
+    """Return whether a choice is what the desugaring makes of `min` or `max`."""
+    if not isinstance(e, ir.Mux) or not isinstance(e.cond, ir.Binary):
+        return False
+    return e.cond.left is e.then and e.cond.right is e.other
+
+
+def _variables(e: ir.Expr) -> Iterator[ir.LValue]:
+    if isinstance(e, ir.LValue):
+        yield e
+        return
+    for part in operands(e):
+        yield from _variables(part)
 
 
 def _expressions(stmt: ir.Stmt) -> Iterator[ir.Expr]:
