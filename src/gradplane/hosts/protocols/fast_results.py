@@ -227,6 +227,13 @@ def take_batch(address, peer, data, names, sizes, count, now, answers):  # type:
 
 
 @njit(cache=True, nogil=True)
+def many_left(address):  # type: ignore[no-untyped-def]
+    """Return whether a worker, whose state is lent, has more chunks to come than are in flight."""
+    state = carray(pointer(address), (1,), STATE)[0]
+    return state.left > state.window
+
+
+@njit(cache=True, nogil=True)
 def _part(ends, index):  # type: ignore[no-untyped-def]
     """Return the partition of a chunk."""
     part = 0
