@@ -41,6 +41,16 @@ def test_an_answer_to_a_retransmission_ends_the_back_off_unless_it_comes_too_soo
     assert timeout.value == 30 * MS
 
 
+def test_an_answer_that_took_longer_than_the_estimate_raises_it():
+    timeout = RetransmissionTimeout(1000 * MS, 1, 2000 * MS)
+    timeout.measure(0, MS)
+    timeout.answered(10 * MS, 90 * MS)  # of several transmissions: at least the last one's 80 ms
+    assert timeout.value > 80 * MS
+    raised = timeout.value
+    timeout.answered(100 * MS, 101 * MS)
+    assert timeout.value == raised, "a shorter one may answer an earlier transmission"
+
+
 def test_each_attempt_doubles_up_to_the_ceiling():
     timeout = RetransmissionTimeout(10 * MS, MS, 100 * MS)
     waits = [timeout.after(attempts) // MS for attempts in (1, 2, 3, 4, 5, 99)]

@@ -1,9 +1,10 @@
 """The cost of tasks: computed by hand on a small system, and under the network's limits."""
 
 import pytest
+from pydantic import ValidationError
 
 from gradplane.planner.costs import INTER, INTRA, CostModel, offered
-from gradplane.planner.inputs import Compression, Curve, Network, SwitchAbility, System
+from gradplane.planner.inputs import Compression, Curve, Framing, Network, SwitchAbility, System
 from gradplane.planner.options import tree
 
 CURVE = Curve(values=(1.0, 2.0), compress=(1.0, 2.0), decompress=(10.0, 20.0))
@@ -96,6 +97,21 @@ def test_the_edge_switches_help_where_the_fabric_is_slower() -> None:
     assert seconds(text.format("tos"), equal) == seconds(text.format("allreduce"), equal)
     assert seconds(text.format("tos"), slower)[1] == pytest.approx(128)
     assert seconds(text.format("allreduce"), slower)[1] == pytest.approx(512)
+
+
+def test_values_that_the_edge_switches_compress_are_packets_on_both_links() -> None:
+    text = "reduce-scatter@intra1 > tos@inter > allgather@intra2"
+    small = {"payload": 1400, "packet": 1, "acknowledgement": 0, "message": 0, "piece": 0}
+    framing = Framing(**small, marked=1024, marked_packet=1, shim=0)
+    slower = switched(tos_ratio=0.25, fabric_gbit=1e-9).model_copy(update={"framing": framing})
+    # 8 bytes for each of 4 GPUs, twice: a packet of 1 byte, then one of 1 + 2 at 1/8 byte a second;
+    # the first of values is stored by two edge switches, 9 bytes at 1/2 byte a second
+    assert seconds(text, slower)[1] == pytest.approx(2 * (4 * 4 * 8 + 2 * 9 * 2))
+
+
+def test_switches_run_one_program() -> None:
+    with pytest.raises(ValidationError, match="plan with each of both systems"):
+        switched(add=("int32",), tos_ratio=0.25)
 
 
 def test_one_server_is_slower_than_as_many_as_machines() -> None:

@@ -141,11 +141,79 @@ def test_the_switch_sums_tensors(switched: Path, tmp_path: Path, loss: float) ->
 
 
 def test_a_plan_that_needs_what_runs_do_not_have_is_refused(served: Path, tmp_path: Path) -> None:
-    text = (served / "plan.json").read_text().replace('"server"', '"tos"')
+    text = (served / "plan.json").read_text().replace('"server"', '"pigeons"')
     (tmp_path / "plan.json").write_text(text)
     (tmp_path / "experiment.toml").write_text((served / "experiment.toml").read_text())
-    with pytest.raises(ExperimentError, match="plan again with --constraint without=tos"):
+    with pytest.raises(ExperimentError, match="plan again with --constraint without=pigeons"):
         load(tmp_path / "experiment.toml")
+
+
+EDGES = """
+[switch]
+fabric_gbit = 10.0
+tos_ratio = 0.25
+tos_bound = 8
+"""
+
+
+@pytest.fixture(scope="module")
+def marked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Plan a small job whose tensors the edge switches compress, and write its experiment."""
+    folder = tmp_path_factory.mktemp("marked")
+    (folder / "system.toml").write_text(SYSTEM.replace("machines = 2", "machines = 3") + EDGES)
+    constraints = ["compressions<=0", "shape=hierarchical", "without=allreduce"]
+    made = make("lstm", "dgc", folder / "system.toml", constraints, 100_000)
+    (folder / "plan.json").write_text(made.to_json())
+    (folder / "experiment.toml").write_text(experiment(made, "plan.json"))
+    assert sum(any(task.choice == "tos" for task in row.option) for row in made.rows) > 4
+    return folder
+
+
+@pytest.mark.parametrize("loss", [0.0, 0.02])
+def test_the_edge_switches_compress_tensors(marked: Path, tmp_path: Path, loss: float) -> None:
+    text = (marked / "experiment.toml").read_text()
+    if loss:
+        text += f'\n[[impairment]]\nmodel = "bernoulli"\nrate = {loss}\n'
+    (tmp_path / "plan.json").write_text((marked / "plan.json").read_text())
+    (tmp_path / "experiment.toml").write_text(text)
+    summary = run(tmp_path / "experiment.toml", tmp_path / "run", net="sim").values
+    planned = json.loads((marked / "plan.json").read_text())
+    (line,) = read_lines(tmp_path / "run" / "metrics.jsonl")
+    took = max(each["finished"] - each["computed"] for each in line["workers"]) / 1e9
+    if loss:
+        assert took > planned["iteration_seconds"]
+    else:
+        assert took == pytest.approx(planned["iteration_seconds"], rel=0.05)
+    switches = [each["compression"] for each in summary["switches"].values()]
+    edges = [each for each in switches if each["compressed"]["packets"]]
+    assert len(edges) == 3 and all(each["malformed"] == 0 for each in edges)
+    assert all(1 / each["ratio"] == pytest.approx(0.25, rel=0.05) for each in edges)
+    assert replay(tmp_path / "run").difference is None
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("switch.program=thc.p4", 'compresses nothing: use program = "tos_compress.p4"'),
+        ("job.marked=false", "or plan again with --constraint without=tos"),
+    ],
+)
+def test_a_plan_needs_switches_that_compress(marked: Path, setting: str, message: str) -> None:
+    with pytest.raises(ExperimentError) as error:
+        load(marked / "experiment.toml", [setting])
+    assert message in str(error.value)
+
+
+def test_a_plan_whose_tensors_need_two_programs_is_refused(
+    marked: Path, switched: Path, tmp_path: Path
+) -> None:
+    text = (marked / "plan.json").read_text().replace('"tos"', '"switch-int32"', 1)
+    (tmp_path / "plan.json").write_text(text)
+    (tmp_path / "experiment.toml").write_text((marked / "experiment.toml").read_text())
+    with pytest.raises(ExperimentError, match="use switch-int32 and tos, and switches run one"):
+        load(tmp_path / "experiment.toml")
+    with pytest.raises(ExperimentError, match="plan again with --constraint without=switch-int32"):
+        load(switched / "experiment.toml", ["switch.program=tos_compress.p4"])
 
 
 @pytest.mark.skipif(not MININET, reason=WHY_NOT)

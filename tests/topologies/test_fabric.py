@@ -60,6 +60,11 @@ def test_machines_have_local_links_and_one_network_interface():
     assert fabric.routes("s7") == {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 4, "h6": 4}
     served = build("machines", workers=2, servers=1, gpus=1)
     assert names(served) == ["h1-s1", "h2-s2", "s1-s3", "s3-s5", "s2-s4", "s4-s5", "h3-s5"]
+    edges = build("machines", workers=4, gpus=2, edge_rate="2Gbit", fabric_rate="1Gbit")
+    assert [link.name for link in edges.links if link.rate == 2 * 10**9] == ["s5-s7", "s6-s8"]
+    assert [link.name for link in edges.links if link.rate == 10**9] == ["s7-s9", "s8-s9"]
+    ports = {switch.name: edges.edge_ports(switch.name) for switch in edges.switches}
+    assert {name: found for name, found in ports.items() if found} == {"s7": (1,), "s8": (1,)}
     with pytest.raises(TopologyError, match="3 workers do not fill machines of 2: use a multiple"):
         build("machines", workers=3, gpus=2)
 

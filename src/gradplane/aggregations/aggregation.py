@@ -141,6 +141,10 @@ class Aggregation(ABC):
     def __init__(self, name: str) -> None:
         self.name = name
 
+    def needed_program(self, job: Job) -> str | None:
+        """Return the shipped P4 program that the job needs; None for any that forwards."""
+        return self.program
+
     def servers(self, job: Job) -> int:
         """Return the number of hosts that the job's servers need, the network's last ones."""
         return int(self.server_role is not None)

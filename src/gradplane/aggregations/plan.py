@@ -41,12 +41,18 @@ class PlanScheme(Aggregation):
     worker_role = reference(roles.PlannedWorkerRole)
     server_role = reference(roles.PlannedServerRole)
     baseline = "ring"
+    marks = True
     no_pull = "a plan says where tensors are compressed"
 
     def servers(self, job: Job) -> int:
         """Return how many servers the plan's tensors go to."""
         plan = _plan(job)
         return 0 if plan is None else plan.servers
+
+    def needed_program(self, job: Job) -> str | None:
+        """Return the program that sums, where tensors of the plan go to the switch."""
+        plan = _plan(job)
+        return "thc.p4" if plan is not None and plan.summed else None
 
     def addresses(self, placed: PlacedJob) -> dict[str, Any]:
         """Return the addresses in a JobConfig, with those of the plan's servers."""
@@ -76,9 +82,16 @@ class PlanScheme(Aggregation):
         """Yield problems that prevent a run, each with its key."""
         yield from super().check(placed, others)
         job = placed.job
-        if job.plan is None:
+        parsed = _plan(job)
+        if parsed is None:
             yield "plan", "plan is missing: the plan.json of gradplane plan ... --out DIR"
             return
+        if parsed.marked and not job.marked:
+            yield (
+                "marked",
+                "marked = false with a plan whose tensors the edge switches compress: leave out"
+                " marked, or plan again with --constraint without=tos",
+            )
         if job.quorum is not None and job.quorum < job.size:
             yield (
                 "quorum",

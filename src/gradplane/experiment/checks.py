@@ -114,11 +114,16 @@ def job(experiment: Experiment, placed: PlacedJob) -> Iterator[Problem]:
     if problem := quorum_problem(job.quorum, job.size):
         keys = (*where, "quorum"), (*where, "workers"), ("topology", "workers")
         yield Problem(problem, keys)
-    needed = aggregations.get(job.aggregation).program
+    needed = aggregations.get(job.aggregation).needed_program(job)
     if needed is not None and _is_another(program, needed):
         yield Problem(
             f'aggregation = "{job.aggregation}" with program = "{program}", which sums nothing:'
-            f' use program = "{needed}", or aggregation = "ps" or "ring"',
+            f' use program = "{needed}", or '
+            + (
+                "plan again with --constraint without=switch-int32"
+                if job.plan
+                else 'aggregation = "ps" or "ring"'
+            ),
             ((*where, "aggregation"), ("switch", "program")),
         )
     if job.marked and _is_another(program, COMPRESSES):
@@ -132,7 +137,7 @@ def job(experiment: Experiment, placed: PlacedJob) -> Iterator[Problem]:
             "bound is missing: marked transfers need 6, 8 or 10, for 2^-bound",
             ((*where, "bound"), (*where, "marked")),
         )
-    if job.marked and job.push.name != "float32":
+    if job.marked and job.plan is None and job.push.name != "float32":
         yield Problem(
             f'marked = true with push = "{job.push.name}": the network compresses float32 values'
             ' only: use push = "float32", or marked = false',

@@ -379,13 +379,13 @@ def _background(
 
 
 def _compression(network: Topology, switch: str, jobs: Sequence[DeployedJob]) -> Compression | None:
-    """Return what an edge switch does with marked packets; one without hosts only forwards.
+    """Return what an edge switch does with marked packets; another switch only forwards.
 
     None where no job marks packets."""
     marked = [job for job in jobs if job.job.marked]
     if not marked:
         return None
-    ports = tuple(network.host_ports(switch))
+    ports = network.edge_ports(switch)
     if not ports:
         return Compression()
     bounds = [

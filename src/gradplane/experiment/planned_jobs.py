@@ -30,6 +30,7 @@ def with_plan(job: Job, folder: Path) -> Job:
         "aggregation": SCHEME,
         "reliability": "retransmit",
         "push": codec,
+        "marked": run_plan(content).marked,
         "compute_ms": 0.0,
     }
     follows = {key: value for key, value in defaults.items() if key not in given}

@@ -5,7 +5,10 @@ timeout of 1 s is for the Internet; here the caller sets it.
 
 Karn's rule (section 3) forbids measuring packets that were sent more than once, so that in a path
 that is seldom used a back-off would last for long. Their answers end it all the same, unless they
-come so soon that they must answer an earlier transmission.
+come so soon that they must answer an earlier transmission. And where short messages alternate with
+long ones, whose packets wait behind each other, the timeout of the short ones would send the long
+ones again and again: a round trip since the last transmission is none too long, so it may raise the
+estimate.
 """
 
 _ALPHA, _BETA, _K = 1 / 8, 1 / 4, 4
@@ -80,7 +83,15 @@ class RetransmissionTimeout:
         self.value = self._estimate()
 
     def answered(self, sent_at: int, now: int) -> None:
-        """Take the answer to a packet that was sent more than once, last at `sent_at`."""
+        """Take the answer to a packet that was sent more than once, last at `sent_at`.
+
+        Its round trip lasted at least since then, and counts where it is longer than the estimate.
+        """
+        if now - sent_at > (self._smoothed or self._least):
+            known = self._smoothed is not None
+            self._smoothed, self._variation = smooth(
+                known, self._smoothed or 0.0, self._variation, now - sent_at
+            )
         if self._smoothed is None or now - sent_at >= self._smoothed / 2:
             self.value = self._estimate()
 

@@ -94,6 +94,32 @@ def _message(
 
 
 @njit(cache=True, nogil=True)
+def _marked(size: float, flows: float, latency: float, link: Floats) -> float:
+    """Return the time of `size` bytes of values that the edge switches compress, as in `_message`.
+
+    The host's link carries them as they are, the links between edge switches compressed; the slower
+    of both decides.
+    """
+    ratio, host, fabric = link[15], link[13], link[14]
+    time: float = latency + size * flows * max(1 / host, ratio / fabric)
+    if link[20] == 0:
+        return time
+    packets = math.ceil(size / link[28])
+    start, header = link[21] + link[20], link[29]
+    last = size - (packets - 1) * link[28]
+    packed = link[30] + ratio * min(size, link[28]) + header
+    small = (packets - 1) * min(packed, link[28] + header)
+    small += min(link[30] + ratio * last, last) + header
+    answers = (flows * (packets + 1) - 1) * link[24]
+    plain = (flows * (start + size + packets * header) + answers) / host
+    shrunk = (flows * (start + small) + answers) / fabric
+    first = min(size, link[28]) + header
+    stored = first / host + min(packed, first) / fabric
+    time = latency + max(plain, shrunk) + (stored if plain > shrunk else 2 * first / host)
+    return time
+
+
+@njit(cache=True, nogil=True)
 def _served(size: float, load: float, rate: float, latency: float, link: Floats) -> float:
     """Return the time in which servers add `size` bytes; `load`: such messages on their links.
 
@@ -188,8 +214,7 @@ def task_times(
             else:
                 time = 2 * latency + _switched(wire, wire, members, rate, link)
         elif task == 13:
-            slowest = max(1 / link[13], link[15] / link[14])
-            time = 2 * steps * latency + 2 * (members - 1) / members * each * flows * slowest
+            time = 2 * steps * _marked(each / members, flows, latency, link)
         elif task == 14:
             time = _served(each, max(1.0, members / link[16]) * flows, rate, latency, link)
         else:

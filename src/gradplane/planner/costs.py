@@ -10,7 +10,7 @@ through the recirculation ports that all machines share, or in packets of one pa
 headers: the quicker of both. `slots` packets are in flight at most. The conversion to int32 is
 free. Where a system has a framing, the switch is the emulated one: values are eight digits of four
 bits, whose sums are as wide as codes' sums. Values that the edge switches compress (ToS) cross the
-host's link as they are.
+host's link as they are, and the links between those switches compressed.
 """
 
 from __future__ import annotations
@@ -115,10 +115,13 @@ def _links(compression: Compression, system: System) -> Floats:
     if framing is None:
         frames = [math.inf, 0.0, 0.0, 0.0, 0.0, 0.0]
         packets = [0.0, 0.0]
-    else:  # the spine forwards a packet when it has the whole of it
-        frames = [float(framing.payload), framing.packet, framing.message, 0.0, 1.0]
-        frames.append(framing.acknowledgement)
+        marked = [math.inf, 0.0, 0.0]
+    else:
+        frames = [float(framing.payload), framing.packet, framing.message, 0.0]
+        edges = switch is not None and switch.edges
+        frames += [_stores(host, fabric, edges), framing.acknowledgement]
         packets = [float(framing.sums), float(framing.aggregation)]
+        marked = [float(framing.marked), float(framing.marked_packet), float(framing.shim)]
     return np.array(
         [
             system.machines, system.gpus,
@@ -130,9 +133,20 @@ def _links(compression: Compression, system: System) -> Floats:
             host * 125e6, fabric * 125e6, (switch.tos_ratio if switch else None) or 1.0,
             max(system.servers, 1), INTER if system.machines > 1 else INTRA,
             switch.payload if switch else math.inf, *frames, float(compression.padded),
-            *packets,
+            *packets, *marked,
         ]
     )  # fmt: skip
+
+
+def _stores(host: float, fabric: float, edges: bool) -> float:
+    """Return how often a message's first packet is stored whole, in times of the slowest link.
+
+    Between machines are two links to a spine; with edge switches, two of machines and two of those.
+    """
+    if not edges:
+        return 1.0
+    slowest = min(host, fabric)
+    return 2 * slowest / host + 2 * slowest / fabric - 1
 
 
 def _curves(compression: Compression) -> Floats:

@@ -10,7 +10,7 @@ import tomllib
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -92,9 +92,11 @@ class Network(InputTable):
 class SwitchAbility(InputTable):
     """The abilities of the switches between the machines.
 
-    add: what they can sum. slots and payload bound the bytes in flight; passes is how often a
-    packet of codes crosses the pipeline, whose bandwidth is recirculation_gbit. tos_ratio: bytes a
-    byte after the edge switches' compression of marked values, which has no host time.
+    They run one program: thc.p4 sums, tos_compress.p4 compresses. add: what they can sum. slots and
+    payload bound the bytes in flight; passes is how often a packet of codes crosses the pipeline,
+    whose bandwidth is recirculation_gbit. fabric_gbit: of the links between edge switches, where it
+    is not that of the machines' links. tos_ratio: bytes a byte after the edge switches' compression
+    of marked values, which has no host time, at an error bound of 2^-tos_bound.
     """
 
     add: tuple[str, ...] = Field(default=(), strict=False)
@@ -105,6 +107,21 @@ class SwitchAbility(InputTable):
     rack_machines: int = Field(default=64, ge=1)
     fabric_gbit: Positive | None = None
     tos_ratio: float | None = Field(default=None, gt=0, le=1)
+    tos_bound: Literal[6, 8, 10] = 10
+
+    @property
+    def edges(self) -> bool:
+        """Whether each machine has an edge switch before the links between switches."""
+        return self.fabric_gbit is not None or self.tos_ratio is not None
+
+    @model_validator(mode="after")
+    def _one_program(self) -> SwitchAbility:
+        if self.add and self.tos_ratio is not None:
+            raise ValueError(
+                "add and tos_ratio: switches run one program, thc.p4 to add or tos_compress.p4 to"
+                " compress: leave out one, and plan with each of both systems"
+            )
+        return self
 
 
 class Framing(InputTable):
@@ -113,8 +130,9 @@ class Framing(InputTable):
     payload: of a message, in one packet. packet: beside each payload. acknowledgement: of a packet,
     in the other direction, where it meets the next packets of an exchange.
     message: at the start of each message. piece: beside each compressed piece in it. sums: in
-    a packet of a switch that adds; aggregation: beside them. Where a system has it, packets between
-    machines are stored and forwarded, too.
+    a packet of a switch that adds; aggregation: beside them. marked: values' bytes in a packet that
+    edge switches compress; marked_packet: beside them; shim: what compression adds. Where a system
+    has a framing, packets between machines are stored and forwarded, too.
     """
 
     payload: int = Field(ge=1)
@@ -124,6 +142,9 @@ class Framing(InputTable):
     piece: int = Field(ge=0)
     sums: int = Field(default=1024, ge=1)
     aggregation: int = Field(default=66, ge=0)
+    marked: int = Field(default=1024, ge=4)
+    marked_packet: int = Field(default=58, ge=0)
+    shim: int = Field(default=4, ge=0)
 
 
 class System(InputTable):
@@ -137,6 +158,13 @@ class System(InputTable):
     servers: int = Field(default=0, ge=0)
     switch: SwitchAbility | None = None
     framing: Framing | None = None
+
+    @property
+    def links_gbit(self) -> dict[str, float]:
+        """The bandwidths of the links inside and between machines, and between edge switches."""
+        fabric = self.switch.fabric_gbit if self.switch else None
+        links = {"intra": self.intra.gbit, "inter": self.inter.gbit}
+        return links if fabric is None else links | {"fabric": fabric}
 
 
 Input = TypeVar("Input", Model, Compression, System)

@@ -27,7 +27,8 @@ from gradplane.planner.inputs import PlannerError
 DEVICES = ("gpu", "cpu")
 PAIRS = {"reduce-scatter": "allgather", "reduce": "broadcast"}  # routines of uncompressed tensors
 COMPRESSED_PAIRS = {"alltoall": "allgather", "gather": "broadcast"}
-UNCOMPRESSED_NETWORK = ("switch-int32", "tos", "server")  # instead of an allreduce
+MARKED = "tos"  # values that the edge switches compress
+UNCOMPRESSED_NETWORK = ("switch-int32", MARKED, "server")  # instead of an allreduce
 COMPRESSED_NETWORK = ("switch-codes",)  # codes that the switch adds
 
 SWITCHED = ("switch-int32", *COMPRESSED_NETWORK)  # sums in a switch

@@ -124,7 +124,7 @@ class Plan:
             "machines": self.system.machines,
             "gpus": self.system.gpus,
             "servers": self.system.servers,
-            "links_gbit": {"intra": self.system.intra.gbit, "inter": self.system.inter.gbit},
+            "links_gbit": self.system.links_gbit,
             "latencies_us": {
                 "intra": self.system.intra.latency_us,
                 "inter": self.system.inter.latency_us,

@@ -7,6 +7,8 @@ the packets are larger beside the tensors, which the framing accounts for.
 
 from __future__ import annotations
 
+from typing import Any
+
 from gradplane import codecs
 from gradplane.planner.inputs import Compression, Curve, Framing, Model, Network, System
 
@@ -28,7 +30,12 @@ def scaled(
         for tensor in model.tensors
     )
     factor = sum(tensor.values for tensor in tensors) / total
-    links = {"intra": _slower(system.intra, factor), "inter": _slower(system.inter, factor)}
+    links: dict[str, Any] = {
+        name: _slower(getattr(system, name), factor) for name in ("intra", "inter")
+    }
+    if system.switch and system.switch.fabric_gbit:
+        fabric = {"fabric_gbit": system.switch.fabric_gbit * factor}
+        links |= {"switch": system.switch.model_copy(update=fabric)}
     curves = {"gpu": _curve(compression.gpu, factor), "cpu": _curve(compression.cpu, factor)}
     widths = {"sum_bits": _sum_bits(compression, system.machines), "code_bits": 4}
     return (

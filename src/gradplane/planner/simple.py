@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import NamedTuple
 
 from gradplane.planner.costs import CPU, GPU, INTER
@@ -30,7 +31,8 @@ from gradplane.planner.search import search
 
 OPTIONS = "NGC"
 EXACT = 7  # tensors up to which best() searches exhaustively
-SMALL = 20  # tensors up to which best() evaluates Algorithm 2 in full
+MEDIUM = 100  # tensors up to which best() goes through Algorithms 1 and 2 in full
+COMBINATIONS = 200_000  # of offloads up to which it does so
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,14 +118,9 @@ def algorithm2(tensors: Sequence[Tensor], strategy: str) -> str:
     Raises ValueError for a strategy that is not one letter of N, G and C a tensor.
     """
     _check(tensors, strategy)
-    members = defaultdict(list)
-    for index, option in enumerate(strategy):
-        if option == "G":
-            members[tensors[index].size].append(index)
-    groups = [members[size] for size in sorted(members, reverse=True)]
     choices = [
         [{i: "C" if at < u else "G" for at, i in enumerate(group)} for u in range(len(group) + 1)]
-        for group in groups
+        for group in _compressed(tensors, strategy)
     ]
     return _search(tensors, list(strategy), choices)
 
@@ -142,13 +139,16 @@ def best(tensors: Sequence[Tensor]) -> str:
     """Return the strategy of our search, never slower than that of Algorithms 1 and 2.
 
     A small job is searched exhaustively, a larger one by the planner's search on its compiled
-    timeline. Above SMALL tensors Algorithm 2 goes through at most a thousand combinations.
+    timeline. Algorithm 2 goes through at most COMBINATIONS, above MEDIUM tensors a thousand.
     """
     if len(tensors) <= EXACT:
         return optimum(tensors)
     found = ["".join(OPTIONS[slot] for slot in search(_planners_job(tensors)))]
-    if len(tensors) <= SMALL:
-        found.append(algorithm2(tensors, algorithm1(tensors)))
+    if len(tensors) <= MEDIUM:
+        found.append(algorithm1(tensors))
+        groups = _compressed(tensors, found[-1])
+        if prod(len(group) + 1 for group in groups) <= COMBINATIONS:
+            found.append(algorithm2(tensors, found[-1]))
     return min(found, key=lambda strategy: _time(tensors, strategy))
 
 
@@ -212,6 +212,15 @@ def _before_bubbles(tensors: Sequence[Tensor], strategy: str) -> set[int]:
     bubbles = [at for at in range(1, len(link)) if link[at].start > link[at - 1].end]
     before = link[: bubbles[-1]] if bubbles else []
     return {entry.tensor for entry in before if strategy[entry.tensor] == "N"}
+
+
+def _compressed(tensors: Sequence[Tensor], strategy: str) -> list[list[int]]:
+    """Return the tensors that the GPU compresses, in groups of one size, the largest first."""
+    members = defaultdict(list)
+    for index, option in enumerate(strategy):
+        if option == "G":
+            members[tensors[index].size].append(index)
+    return [members[size] for size in sorted(members, reverse=True)]
 
 
 def _check(tensors: Sequence[Tensor], strategy: str) -> None:

@@ -86,12 +86,16 @@ class Link:
 
 @dataclass(frozen=True)
 class Topology:
-    """A checked network. Raises TopologyError if names repeat or a link's end does not exist."""
+    """A checked network. Raises TopologyError if names repeat or a link's end does not exist.
+
+    inside: the switches that are parts of machines; to the other switches they are hosts.
+    """
 
     kind: str
     hosts: tuple[HostNode, ...]
     switches: tuple[SwitchNode, ...]
     links: tuple[Link, ...]
+    inside: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         _check_unique("name", self._names())
@@ -174,6 +178,13 @@ class Topology:
         """Return the hosts that are attached to the switch, by its port number."""
         found = self._neighbours[switch].items()
         return {port: node for port, node in found if node in self.host}
+
+    def edge_ports(self, switch: str) -> tuple[int, ...]:
+        """Return the ports at which packets enter and leave the network of switches."""
+        if switch in self.inside:
+            return ()
+        found = self._neighbours[switch].items()
+        return tuple(port for port, node in found if node in self.host or node in self.inside)
 
     def fabric_links(self) -> list[Link]:
         """Return the links between switches."""

@@ -289,9 +289,10 @@ def test_what_is_refused():
         worker.reduce(1, np.zeros(8, np.float32), 0)
     with pytest.raises(MessageError, match="which is no worker"):
         worker.receive(("9.9.9.9", 1), bytes([13]) + bytes(19), 0)
-    (option, *_) = (o for o in tree(["tos"]) if "tos" in str(o))
-    with pytest.raises(ConfigError, match="plan again with --constraint without=tos"):
-        run_plan(content([option], [8], 2, 2))
+    unknown = content([OPTIONS[0]], [8], 2, 2)
+    unknown["tensors"][0]["steps"][0]["tasks"][0]["choice"] = "pigeons"
+    with pytest.raises(ConfigError, match="plan again with --constraint without=pigeons"):
+        run_plan(unknown)
     with pytest.raises(ConfigError, match="tensors go to a server, and its system has no servers"):
         run_plan(content([SERVED[0]], [8], 2, 2) | {"servers": 0})
     short = content([OPTIONS[0]], [8], 2, 1)

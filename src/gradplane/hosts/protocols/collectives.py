@@ -16,6 +16,7 @@ from typing import TypeVar
 import numpy as np
 
 from gradplane.hosts.protocols.results import Floats
+from gradplane.hosts.wire.marked_values import truncated
 
 PIECE = 8192  # bytes that a chain passes on at once, at least
 PIECES = 200  # of a chain or for servers, at most
@@ -35,6 +36,7 @@ class Group:
     members: Sequence[int]
     me: int
     send: Callable[[int, int, bytes], None]  # worker, part, bytes
+    bound: int | None = None  # of the values' error, where the network compresses them
     servers: Sequence[int] = ()  # their numbers, which follow the workers'
     sum: Callable[[Floats], None] | None = None  # has the switch sum values
 
@@ -42,6 +44,18 @@ class Group:
     def size(self) -> int:
         """The number of members."""
         return len(self.members)
+
+    def packed(self, values: Floats) -> bytes:
+        """Return values as they are sent."""
+        return values.astype(self._format, copy=False).tobytes()
+
+    def values(self, data: bytes) -> Floats:
+        """Return the values that another member has packed."""
+        return np.frombuffer(data, self._format).astype(np.float32, copy=False)
+
+    @property
+    def _format(self) -> str:
+        return "<f4" if self.bound is None else ">f4"
 
     def at(self, place: int) -> int:
         """Return the worker at a place of the ring."""
@@ -63,8 +77,8 @@ def reduce_scatter(group: Group, values: Floats) -> Routine[Floats]:
     total = blocks[group.me]
     for step in range(group.size - 1):
         sent = blocks[(group.me - step - 1) % group.size] if step == 0 else total
-        group.send(group.at(group.me + 1), step, _bytes(sent))
-        received = _floats((yield group.at(group.me - 1), step))
+        group.send(group.at(group.me + 1), step, group.packed(sent))
+        received = group.values((yield group.at(group.me - 1), step))
         total = received + blocks[(group.me - step - 2) % group.size]
     return total
 
@@ -79,10 +93,16 @@ def allgather(group: Group, own: bytes, first: int = 0) -> Routine[list[bytes]]:
 
 
 def allreduce(group: Group, values: Floats) -> Routine[Floats]:
-    """Return the sum: a reduce-scatter, then an allgather."""
+    """Return the sum: a reduce-scatter, then an allgather.
+
+    Where the network compresses, a member truncates its block to the bound first, so that no hop
+    changes it any more and all have the same sum.
+    """
     block = yield from reduce_scatter(group, values)
-    blocks = yield from allgather(group, _bytes(block), group.size)
-    return np.concatenate([_floats(each) for each in blocks])
+    if group.bound is not None:
+        block = truncated(block, group.bound)
+    blocks = yield from allgather(group, group.packed(block), group.size)
+    return np.concatenate([group.values(each) for each in blocks])
 
 
 def alltoall(group: Group, parts: Sequence[bytes]) -> Routine[list[bytes]]:

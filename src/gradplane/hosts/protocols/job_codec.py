@@ -42,9 +42,9 @@ def push_codec(job: JobConfig) -> codecs.Codec:
     """Return the workers' codec, with the job's error feedback and local steps around it.
 
     A codec with a memory gets no error feedback. A marked job has neither: hosts do not see the
-    network's error.
+    network's error. With a plan, that concerns only the tensors that the network compresses.
     """
-    if job.marked:
+    if job.marked and job.plan is None:
         return Marked()
     codec = make_codec(job.codec, "codec")
     if job.error_feedback:

@@ -106,7 +106,7 @@ class HeldTensor:
         if task.kind.startswith("comm1"):
             self._outer.append((self._low, self._high, self.active))
         match task.choice:
-            case "allreduce":
+            case "allreduce" | "tos":
                 self.values = yield from collectives.allreduce(group, self.values)
             case "server":
                 self.values = yield from collectives.served(group, self.values)

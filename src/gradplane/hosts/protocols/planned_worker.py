@@ -30,6 +30,7 @@ from gradplane.hosts.protocols.planned_tensor import HeldTensor
 from gradplane.hosts.protocols.results import Floats, ReduceError, Summed, checked_vector
 from gradplane.hosts.protocols.run_plan import (
     COMPUTATION,
+    MARKED,
     RESOURCES,
     PlannedTask,
     RunPlan,
@@ -246,6 +247,8 @@ class PlannedWorker:
                 lane.waits = lane.routine.send(self._mail.pop(key))
             except StopIteration:
                 lane.waits = None
+            except CodecError as error:
+                raise self._failed(reduce.ticket, tensor, error) from error
         lane.routine = None
         return True
 
@@ -253,24 +256,28 @@ class PlannedWorker:
         """Communicate, or wait for the GPU that does so for this machine."""
 
         def send(to: int, part: int, body: bytes) -> None:
-            message = Message(Kind.PLANNED, reduce.ticket, 0, tensor, part, task.number, body)
+            message = Message(Kind.PLANNED, reduce.ticket, 0, tensor, part, task.number)
             if part == _DONE:
                 _, port = self._notices[self._worker]
                 action = SendMessage(self._notices[to], message.pack(), port=port)
+            elif bound is not None:
+                action = SendMessage(self._peers[to], message.pack(), body)
             else:
-                action = SendMessage(self._peers[to], message.pack())
+                action = SendMessage(self._peers[to], message.pack() + body)
             self._actions.append(action)
 
         def sum_values(values: Floats) -> None:
             self._actions += self.sums.reduce(task.choice, reduce.ticket, tensor, values, now)
 
+        bound = self._job.bound if task.choice == MARKED else None
         held, members = reduce.held[tensor], self._members(task)
         root, *others = self._plan.members(self._worker, "intra1")
         if not held.communicates(task):
             held.skip(task)
             yield root, _DONE
             return
-        group = Group(members, members.index(self._worker), send, self._servers, sum_values)
+        place = members.index(self._worker)
+        group = Group(members, place, send, bound, self._servers, sum_values)
         yield from held.communicate(task, group)
         if self._plan.tensors[tensor].by_root(task):
             for other in others:
@@ -321,15 +328,16 @@ class PlannedWorker:
                 own = self._codec.local(values, state)
                 data, state = self._codec.encode(values, own, seed, state, who)
             except CodecError as error:
-                name = self._plan.tensors[tensor].name
-                raise ReduceError(
-                    f"worker {self._worker}, ticket {reduce.ticket}, tensor {name}: {error}"
-                ) from error
+                raise self._failed(reduce.ticket, tensor, error) from error
             self._states[key] = state
             reduce.codes[key] = data
             return data
 
         return encode
+
+    def _failed(self, ticket: int, tensor: int, error: CodecError) -> ReduceError:
+        name = self._plan.tensors[tensor].name
+        return ReduceError(f"worker {self._worker}, ticket {ticket}, tensor {name}: {error}")
 
     def _deliver(self, reduce: _Reduce, now: int) -> None:
         self._reduce = None

@@ -12,11 +12,13 @@ from gradplane.hosts.config import ConfigError
 RESOURCES = ("gpu", "cpu", "intra", "inter")
 SERVER = "server"
 """The routine in which servers add the values."""
+MARKED = "tos"
+"""The routine whose values the edge switches compress."""
 SWITCH_VALUES, SWITCH_CODES = SUMMED = ("switch-int32", "switch-codes")
 """The routines in which the switch adds values, and the codes of compressed ones."""
 ROUTINES = frozenset(
     {"allreduce", "reduce-scatter", "reduce", "allgather", "broadcast", "alltoall", "gather"}
-    | {SERVER, *SUMMED}
+    | {SERVER, MARKED, *SUMMED}
 )
 COMPUTATION = -1
 """The number of a tensor's computation among its steps."""
@@ -102,8 +104,17 @@ class RunPlan:
     @cached_property
     def summed(self) -> tuple[str, ...]:
         """The routines of SUMMED that tensors use."""
-        used = {task.choice for tensor in self.tensors for step in tensor.steps for task in step}
-        return tuple(routine for routine in SUMMED if routine in used)
+        return tuple(routine for routine in SUMMED if routine in self._used)
+
+    @cached_property
+    def marked(self) -> bool:
+        """Whether there are values that the edge switches compress."""
+        return MARKED in self._used
+
+    @cached_property
+    def _used(self) -> frozenset[str]:
+        steps = (step for tensor in self.tensors for step in tensor.steps)
+        return frozenset(task.choice for step in steps for task in step)
 
     @cached_property
     def values(self) -> int:
@@ -142,6 +153,12 @@ def run_plan(content: Mapping[str, Any]) -> RunPlan:
                     f" again with --constraint without={task.choice}",
                     "plan",
                 )
+    if plan.summed and plan.marked:
+        raise ConfigError(
+            f"plan: tensors use {plan.summed[0]} and {MARKED}, and switches run one program: plan"
+            f" again with --constraint without={MARKED} or without={plan.summed[0]}",
+            "plan",
+        )
     if plan.servers == 0 and _served(plan.tensors):
         raise ConfigError("plan: tensors go to a server, and its system has no servers", "plan")
     _check_order(plan)

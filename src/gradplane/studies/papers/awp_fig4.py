@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from gradplane.studies import awp_training, plot
+from gradplane.studies import awp_training, parallel, plot
 from gradplane.studies.awp_training import NEVER, SYSTEMS, DeviceTraining, Setting
 from gradplane.studies.study import Study, StudyOutcome, number
 
@@ -38,7 +38,8 @@ class Fig4(Study):
     def run(self, seed: int) -> StudyOutcome:
         """Return a row for each system and batch size."""
         chosen = [system for system in SYSTEMS if system.name in self.systems]
-        rows = [self._row(system, batch, seed) for system in chosen for batch in self.batches]
+        cases = [(self, system, batch, seed) for system in chosen for batch in self.batches]
+        rows = parallel.each(Fig4.row, cases, "case")
         labels = [f"{row['system']}\n{row['batch']}" for row in rows]
         return StudyOutcome(
             title=f"A2DTWP, figure 4: time to {self.target:.0%} against 32 bits, VGG's times",
@@ -54,7 +55,8 @@ class Fig4(Study):
             ),
         )
 
-    def _row(self, system: awp_training.System, batch: int, seed: int) -> dict[str, Any]:
+    def row(self, system: awp_training.System, batch: int, seed: int) -> dict[str, Any]:
+        """Return the plain values of one system and batch size."""
         setting = Setting(self.hidden, self.epochs, batch, self.lr, self.decay, seed)
         plain = awp_training.train(system, None, setting)
         policy = {"threshold": self.threshold, "interval": self.interval}

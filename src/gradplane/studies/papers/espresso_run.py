@@ -1,6 +1,6 @@
 """Espresso's plans run on the simulated network: predicted beside simulated times, and losses."""
 
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -10,8 +10,8 @@ from gradplane.studies.espresso_run import Network
 from gradplane.studies.papers.espresso_table5 import MODELS, Codec, ModelName
 from gradplane.studies.study import Study, StudyOutcome
 
-SystemName = Literal["nvlink-100g", "pcie-25g", "switch-10g"]
-SYSTEMS: tuple[SystemName, ...] = get_args(SystemName)
+SystemName = Literal["nvlink-100g", "pcie-25g", "switch-10g", "switch-25g", "tos-10g"]
+SYSTEMS: tuple[SystemName, ...] = ("nvlink-100g", "pcie-25g", "switch-10g")
 
 
 class PlansRun(Study):

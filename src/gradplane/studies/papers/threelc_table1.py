@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
-from gradplane.studies import plot, threelc_designs
+from gradplane.studies import parallel, plot, threelc_designs
 from gradplane.studies.study import Study, StudyOutcome
 from gradplane.studies.threelc_designs import DESIGNS, Design, Trained
 
@@ -34,9 +34,9 @@ class Table1(Study):
     rates: tuple[Rate, ...] = Field(default=RATES, min_length=1, strict=False)
     workers: int = Field(default=10, ge=2, le=32)
     hidden: tuple[Width, ...] = Field(default=(64,), strict=False)
-    epochs: int = Field(default=15, ge=1)
-    batch: int = Field(default=32, ge=1)
-    lr: float = Field(default=0.1, gt=0)
+    epochs: int = Field(default=60, ge=1)
+    batch: int = Field(default=16, ge=1)
+    lr: float = Field(default=0.02, gt=0)
     target: float = Field(default=0.93, gt=0, le=1)
     compute_ms: float = Field(default=6.0, ge=0)
 
@@ -51,12 +51,9 @@ class Table1(Study):
             "compute_ms": self.compute_ms,
         }
         designs = [d for d in DESIGNS if d.label in (_LABELS[0], *self.designs)]
-        found = {
-            design.label: [
-                threelc_designs.train(design, rate, self.workers, seed, job) for rate in self.rates
-            ]
-            for design in designs
-        }
+        cases = [(d, rate, self.workers, seed, job) for d in designs for rate in self.rates]
+        trained = iter(parallel.each(threelc_designs.train, cases, "training"))
+        found = {design.label: [next(trained) for _ in self.rates] for design in designs}
         base = found[_LABELS[0]]
         rows = [self._row(design, found[design.label], base) for design in designs]
         known = [row for row in rows if row["paper"] is not None]
