@@ -76,6 +76,36 @@ def test_packets_that_come_back_for_ever_are_left_out() -> None:
     assert {port % 2 for port, _ in packets} == {1} and len(packets) == 3
 
 
+LONG = """
+#include <core.p4>
+#include <v1model.p4>
+header n_t { bit<8> left; }
+struct H { n_t n; }
+struct M { @field_list(1) bit<8> left; }
+parser P(packet_in p, out H h, inout M m, inout standard_metadata_t s) {
+    state start { p.extract(h.n); transition accept; }
+}
+control C(inout H h, inout M m) { apply { } }
+control I(inout H h, inout M m, inout standard_metadata_t s) {
+    apply {
+        if (s.instance_type == 0) { m.left = s.ingress_port[0:0] == 0 ? 8w210 : 8w190; }
+        m.left = m.left - 1;
+        if (m.left != 0) { resubmit_preserving_field_list(1); }
+    }
+}
+control E(inout H h, inout M m, inout standard_metadata_t s) { apply { } }
+control D(packet_out p, in H h) { apply { p.emit(h); } }
+V1Switch(P(), C(), I(), E(), C(), D()) main;
+"""
+
+
+def test_packets_of_very_many_passes_are_taken_to_never_end() -> None:
+    """210 passes for even ports, 190 for others: the limit is 200."""
+    switch = Switch("long.p4", text=LONG, engine="interpreter")
+    packets = list(Inputs(switch.program, 3).packets(switch, 5))
+    assert {port % 2 for port, _ in packets} == {1} and len(packets) == 5
+
+
 DEEP = """
 #include <core.p4>
 #include <v1model.p4>

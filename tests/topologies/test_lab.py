@@ -48,6 +48,23 @@ if "--cli" in sys.argv:
     CLI(net)
 net.stop()
 """
+TAKEN_PORT = """
+import socket
+from mininet.net import Mininet
+from mininet.topo import SingleSwitchTopo
+from gradplane.topologies import P4Switch, NetworkError
+
+def switch(name, **params):
+    return P4Switch(name, "hub.p4", target="bmv2", address="127.0.0.1:9559", **params)
+
+other = socket.create_server(("127.0.0.1", 9559))
+net = Mininet(SingleSwitchTopo(1), switch=switch, controller=None)
+try:
+    net.start()
+except NetworkError as error:
+    print(error, net["s1"].process)
+net.stop()
+"""
 HUB = """
 #include <core.p4>
 #include <v1model.p4>
@@ -77,6 +94,7 @@ input()
 def folder(tmp_path):
     (tmp_path / "hub.p4").write_text(HUB)
     (tmp_path / "network.py").write_text(NETWORK)
+    (tmp_path / "taken.py").write_text(TAKEN_PORT)
     (tmp_path / "where.py").write_text(WHERE)
     (tmp_path / "victim.py").write_text(VICTIM)
     return tmp_path
@@ -116,6 +134,15 @@ def test_a_script_that_does_not_exist(folder):
     done = run(folder, *LAB, "none.py")
     assert (done.stdout, done.stderr) == ("", "gradplane: there is no script none.py\n")
     assert done.returncode == 1
+
+
+def test_a_taken_port_is_reported_before_bmv2_starts(folder):
+    done = run(folder, *LAB, "taken.py")
+    assert done.stdout == (
+        "switch s1: its P4Runtime server cannot listen on 127.0.0.1:9559: Address already in use;"
+        " end the process that listens there, or choose another port None\n"
+    ), done.stderr
+    assert done.returncode == 0
 
 
 def test_two_networks_at_once(folder):

@@ -27,6 +27,7 @@ _TRIES = 10  # packets that are made for each that is wanted
 _NEWEST = 8  # kept packets that are changed rather than others
 _OTHER_PORT = 0.3
 _ASSERTIONS = ("assert failed", "assume failed")
+_PASSES = 200  # of a packet and its clones, above which they are taken to go round for ever
 _ROUNDS, _LOOKED_AT = 4, 40  # times that entries are made; packets before each
 Events = list[trace_events.TraceEvent]
 _Given = tuple[int, bytes]  # port and packet
@@ -78,13 +79,13 @@ class Inputs:
     # -- packets --------------------------------------------------------------------------------
 
     def packets(self, switch: Switch, count: int) -> Iterator[tuple[int, bytes]]:
-        """Yield ports and packets; `switch` has the entries, and is run to see how far they go.
+        """Yield ports and packets; `switch`, which has the entries, is run to see how far they go.
 
-        Packets that go round for ever are left out, for BMv2 has no limit that ends them, and
-        packets for which an assertion fails, which ends its process. Where most packets are such,
-        there are fewer than `count`.
+        Its passes are limited. Packets that go round for ever are left out, for BMv2 has no limit
+        that ends them, and packets for which an assertion fails, which ends its process. Where most
+        packets are such, there are fewer than `count`.
         """
-        left = count
+        left, switch.pass_limit = count, _PASSES
         for _ in range(_TRIES * count):
             port, packet = self._rng.choice(self._kept[-_NEWEST:] + self._kept)
             if self._rng.random() < _OTHER_PORT:

@@ -126,6 +126,7 @@ class Switch:
         self._model = self.architecture.interpreter(program, self.state, externs)
         users = self._model.user_externs
         self.lock: AbstractContextManager[Any] = RLock() if users is None else UserExternLock(users)
+        self.pass_limit = PASSES_A_PACKET  # the interpreter's, for a packet and all it causes
         self._tracings: list[Tracing] = []
         self._engine: Engine | None = None
         if engine == "jit":
@@ -402,7 +403,7 @@ class Switch:
     ) -> PassResult:
         """Run a packet, and all that comes of it, to the end or into queues."""
         whole, arrivals = PassResult(), deque([first])
-        for _ in range(PASSES_A_PACKET):
+        for _ in range(self.pass_limit):
             if not arrivals:
                 return whole
             result = run(arrivals.popleft())

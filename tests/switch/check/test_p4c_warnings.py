@@ -305,6 +305,53 @@ def test_what_p4c_compiles_to_something_else(body: str, top: str, expected: str)
     assert warnings(body, "p4c", top=top) == [expected]
 
 
+ELEMENT = "an element with a run-time index"
+UNIONS = """header n_t { bit<8> v; } header_union U { n_t n; h_t h; } struct W { U[2] u; }
+control C(inout W w, out bit<8> x) { apply { x = w.u[1].isValid() ? 8w1 : 0; } }"""
+READS = "p4c's JSON for a list that reads the header it is assigned to makes it invalid"
+
+
+@pytest.mark.parametrize(
+    ("body", "parts", "expected"),
+    [
+        (
+            "hdr.h.b = hdr.s[hdr.h.a].isValid() ? 8w1 : 0;",
+            {},
+            [f"BMv2 refuses p4c's JSON for isValid() of {ELEMENT}"],
+        ),
+        ("hdr.h.b = hdr.s[1].isValid() ? 8w1 : 0; hdr.s[hdr.h.a].a = 1;", {}, []),
+        ("", {"top": UNIONS}, ["p4c's JSON for isValid() of a union in a stack crashes BMv2"]),
+        (
+            "t.apply();",
+            {
+                "locals": """action set(bit<1> i) { hdr.s[i].a = 1; }
+                action copy(bit<1> i) { m.x = (bit<8>) i; hdr.s[m.x].a = 1; }
+                table t { key = { m.x: exact; } actions = { set; copy; } }"""
+            },
+            ["p4c's JSON for action data as the index of a stack crashes BMv2"],
+        ),
+        (
+            "",
+            {
+                "transition": "two;",
+                "states": """state two { p.extract(hdr.s.next);
+                transition select(hdr.s.lastIndex) { 0: two; default: three; } }
+                state three { transition select((bit<8>) hdr.s.lastIndex) { default: accept; } }""",
+            },
+            ["p4c's JSON for a select on lastIndex crashes BMv2"],
+        ),
+        ("hdr.s[0] = {1, hdr.s[0].b};", {}, [READS]),
+        ("hdr.h = (h_t) {a = hdr.h.b, b = hdr.h.a};", {}, [READS]),
+        ("hdr.s[0] = {1, hdr.s[1].b}; hdr.h = {hdr.g.a, 2}; hdr.g = {1, 2};", {}, []),
+    ],
+)
+def test_json_that_bmv2_takes_otherwise(
+    body: str, parts: dict[str, str], expected: list[str]
+) -> None:
+    """What BMv2 does with p4c's JSON was seen with p4c 1.2.5.16 and BMv2 1.15.5."""
+    assert warnings(body, "p4c", **parts) == expected
+
+
 def test_limits_of_psa_switch() -> None:
     program = Path(__file__).parents[1] / "jit" / "programs" / "psa_traffic.p4"
     found = {w.message for w in compile_source(program).warnings if w.kind == "p4c"}

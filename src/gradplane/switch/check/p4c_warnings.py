@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TypeGuard
 
-from gradplane.switch.check import p4c_language
+from gradplane.switch.check import p4c_json, p4c_language
 from gradplane.switch.check.arguments import CallInfo
 from gradplane.switch.check.ast_walk import walk
 from gradplane.switch.check.checker_types import BlockType, ExternType, SetType
 from gradplane.switch.check.p4c_language import Found
 from gradplane.switch.check.wire_sizes import size_bits
-from gradplane.switch.ir.types import Bits, Bool, Enum, Error, Header, Struct
+from gradplane.switch.ir.types import Bits, Bool, Enum, Error, Header
 from gradplane.switch.syntax import ast
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def _in_declaration(
     yield from _loops(nodes)
     yield from _externs(nodes)
     yield from _extern_arguments(nodes)
-    yield from _structs_chosen(nodes)
+    yield from p4c_json.misread(nodes)
     for node in nodes:
         if isinstance(node, ast.TableDecl):
             yield from _keys(node)
@@ -196,14 +196,6 @@ def _extern_arguments(nodes: Sequence[ast.Node]) -> Iterator[Found]:
             if first.setdefault((applied, at), arg.decl) is not arg.decl:
                 text = f"p4c applies {applied.name} with the same {arg.type.name} everywhere"
                 yield arg, text, "instantiate it once for each"
-
-
-def _structs_chosen(nodes: Sequence[ast.Node]) -> Iterator[Found]:
-    for node in nodes:
-        base = node.base if isinstance(node, ast.Member) else None
-        if isinstance(base, ast.Ternary) and isinstance(base.type, Struct):
-            text = "p4c's JSON for a field of a struct chosen by ?: crashes BMv2"
-            yield node, text, "choose between the fields"
 
 
 def _keys(table: ast.TableDecl) -> Iterator[Found]:
