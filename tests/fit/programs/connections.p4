@@ -16,10 +16,12 @@ control Ingress(INGRESS_ARGS) {
     table pools { key = { md.pool : exact; md.bucket : exact; } actions = { choose; drop; } const default_action = drop(); size = 16384; }
     table servers { key = { md.server : exact; } actions = { to_server; drop; } const default_action = drop(); size = 4096; }
     apply {
-        if (hdr.tcp.isValid() && services.apply().hit) {
-            md.bucket = (bit<8>) hash.get({ hdr.ip.src, hdr.tcp.src });
-            if (!connections.apply().hit) { pools.apply(); dprsr.digest_type = 1; }
-            servers.apply();
+        if (hdr.tcp.isValid()) {
+            if (services.apply().hit) {
+                md.bucket = (bit<8>) hash.get({ hdr.ip.src, hdr.tcp.src });
+                if (!connections.apply().hit) { pools.apply(); dprsr.digest_type = 1; }
+                servers.apply();
+            }
         }
     }
 }
