@@ -175,6 +175,14 @@ def test_a_field_that_shares_a_byte_is_set_but_not_computed() -> None:
     assert "in metadata" in overrun.way_out
 
 
+@pytest.mark.parametrize(("flexible", "fits"), [("@flexible", True), ("", False)])
+def test_fields_that_the_compiler_lays_out_share_no_bytes(flexible: str, fits: bool) -> None:
+    fields = f"{flexible} bit<1> w0; {flexible} bit<32> w1; {flexible} bit<7> w2;"
+    body = "hdr.words.w1 = hdr.words.w1 & hdr.ip.src;"
+    found = report("", body, before=f"#define WORDS {fields}\n")
+    assert found.fits == fits, found.pipelines[0].overruns
+
+
 @pytest.mark.parametrize(
     ("header", "fits"), [("bit<16> w0; bit<16> w1;", True), ("bit<16> w0;", False)]
 )

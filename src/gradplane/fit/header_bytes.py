@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gradplane.fit.places import Place
-from gradplane.switch.ir.types import Fields, Header, Stack, Type, bit_width
+from gradplane.switch.ir.types import Annotations, Fields, Header, Stack, Type, bit_width
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class _Field:
     name: str
     start: int
     width: int
-    padding: bool
+    padding: bool  # or laid out by the compiler
 
     def bytes_of(self, high: int, low: int) -> range:
         """Return the bytes of the header that bits of the field lie in."""
@@ -26,23 +26,31 @@ class _Field:
 
 
 def header_bytes(place: Place) -> int | None:
-    """Return the bytes of the header that a field is in, None of metadata."""
+    """Return the bytes of the header that a field is in, None of metadata and `@flexible` ones."""
     header, _ = _header_of(place)
-    return None if header is None else sum(f.width for f in _flat(header, (), 0)) // 8
+    if header is None or _has(header.annotations, "flexible"):
+        return None
+    return sum(f.width for f in _flat(header, (), 0)) // 8
 
 
 def neighbours(place: Place) -> list[str]:
-    """Return the names of the other fields in the bytes of a header's field, without padding."""
+    """Return the names of the other fields in the bytes of a header's field, without padding.
+
+    The chip's compiler lays out `@flexible` fields itself, so they have none."""
     header, path = _header_of(place)
-    if header is None or place.of_header:
+    if header is None or place.of_header or _has(header.annotations, "flexible"):
         return []
     fields = list(_flat(header, (), 0))
     own = next((f for f in fields if f.path == path), None)
-    if own is None:
+    if own is None or own.padding:
         return []
     taken = set(own.bytes_of(place.high, place.low))
     others = (f for f in fields if f is not own and not f.padding)
     return [f.name for f in others if taken.intersection(f.bytes_of(f.width - 1, 0))]
+
+
+def _has(annotations: Annotations, name: str) -> bool:
+    return any(a.name == name for a in annotations)
 
 
 def _header_of(place: Place) -> tuple[Header | None, tuple[int, ...]]:
@@ -66,6 +74,6 @@ def _flat(t: Fields, path: tuple[int, ...], start: int) -> Iterator[_Field]:
             yield from _flat(field.type, (*path, n), start)
             width = sum(f.width for f in _flat(field.type, (), 0))
         else:
-            padding = any(a.name == "padding" for a in field.annotations)
+            padding = _has(field.annotations, "padding") or _has(field.annotations, "flexible")
             yield _Field((*path, n), field.name, start, width, padding)
         start += width
