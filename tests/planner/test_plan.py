@@ -3,11 +3,14 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from gradplane.cli.main import app
+from gradplane.planner.compiled import evaluate
 from gradplane.planner.inputs import Compression, Gradient, Model, PlannerError, System, load
+from gradplane.planner.job import Builder
 from gradplane.planner.page import page
 from gradplane.planner.plan import FP32, make, plan
 
@@ -28,6 +31,23 @@ def test_constraints_hold_for_every_tensor() -> None:
     made = make("gpt2", "dgc", "pcie-25g", ["compressions<=1", "device=cpu"])
     assert all(row.option.compressions <= 1 for row in made.rows)
     assert all(row.option.devices <= {"cpu"} for row in made.rows)
+
+
+def test_the_next_best_option_is_the_second_of_the_whole_tree() -> None:
+    made = make("lstm", "dgc", "pcie-25g")
+    builder = Builder(load(Compression, "dgc"), load(System, "pcie-25g"))
+    options = builder.tables.options
+    tensors = load(Model, "lstm").tensors
+    job = builder.job([t.compute for t in tensors], [t.values for t in tensors], every=True)
+    strategy = [options.index(row.option) for row in made.rows]
+    for tensor in (0, 3, 9):
+        times = []
+        for slot in range(len(options)):
+            other = [*strategy[:tensor], slot, *strategy[tensor + 1 :]]
+            times.append(np.inf if slot == strategy[tensor] else evaluate(job, other))
+        second = min(times) - evaluate(job, strategy)
+        assert made.rows[tensor].loss == pytest.approx(second, abs=1e-12)
+        assert second > -1e-12
 
 
 def test_one_gpu_a_machine_has_flat_options_only(tmp_path: Path) -> None:

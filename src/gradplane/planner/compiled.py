@@ -11,6 +11,7 @@ steps and of its idle time so far.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -18,7 +19,7 @@ from numba import njit
 
 from gradplane.planner.cost_kernels import Floats, Ints
 from gradplane.planner.costs import GPU, INTRA
-from gradplane.planner.job import PLAIN, Job
+from gradplane.planner.job import MIXED, ON_GPU, PLAIN, Job
 from gradplane.planner.timeline import check
 
 SLACK = 1e-9  # a time is better if it is so much smaller: sums in another order differ by less
@@ -64,24 +65,35 @@ class Timeline:
 
         Ties keep the present one.
         """
+        return self._best(tensor, kinds, self.time)
+
+    def descend(self) -> None:
+        """Give each tensor its best option, one after another, until no change of one helps."""
+        before = math.inf
+        while self.time < before:
+            before = self.time
+            for tensor in range(len(self.strategy)):
+                slot, time = self.best_slot(tensor, (PLAIN, ON_GPU, MIXED))
+                if time < self.time:
+                    self.change(tensor, slot)
+
+    def next_best(self, tensor: int) -> tuple[int, float]:
+        """Return the best other slot of a tensor and its time, with all others as they are.
+
+        Infinite where there is none.
+        """
+        return self._best(tensor, (PLAIN, ON_GPU, MIXED), math.inf)
+
+    def _best(self, tensor: int, kinds: Sequence[int], below: float) -> tuple[int, float]:
         mask = 0
         for kind in kinds:
             mask |= 1 << kind
         slot, time = _best_slot(
-            tensor, mask, self.time, self.strategy, self.job.group, self.job.count, self.job.kind,
+            tensor, mask, below, self.strategy, self.job.group, self.job.count, self.job.kind,
             self.job.first, self.job.compute, *self._steps(), self._totals, self._base,
             self._scratch, self._checkpoints, self._events,
         )  # fmt: skip
         return int(slot), float(time)
-
-    def slot_times(self, tensor: int) -> list[float]:
-        """Return F(S) for each slot of a tensor, with all others as they are."""
-        present = int(self.strategy[tensor])
-        times = [
-            self.change(tensor, slot) for slot in range(self.job.count[self.job.group[tensor]])
-        ]
-        self.change(tensor, present)
-        return times
 
     def improve(self, budget: int) -> bool:
         """Change single tensors as long as that helps, from the last to the first, round by round.

@@ -160,10 +160,17 @@ class Builder:
         self.tables = _tables(*offered(compression, system), tuple(constraints))
         self.costs = CostModel(compression, system)
 
-    def job(self, compute: Sequence[float], size: Sequence[int]) -> Job:
-        """Return the job of tensors with these computation times and sizes."""
+    def job(self, compute: Sequence[float], size: Sequence[int], every: bool = False) -> Job:
+        """Return the job of tensors with these computation times and sizes.
+
+        every: each option is a candidate, its number its slot.
+        """
         sizes, group = np.unique(np.array(size, np.int64), return_inverse=True)
-        fronts = self._fronts(sizes.astype(float))
+        if every:
+            options = list(range(len(self.tables.options)))
+            fronts = _Fronts([options], np.zeros(len(sizes), np.int64))
+        else:
+            fronts = self._fronts(sizes.astype(float))
         lists = fronts.lists
         slots = max(map(len, lists))
         chosen = np.full((len(sizes), slots), -1, np.int64)

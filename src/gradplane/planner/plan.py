@@ -31,6 +31,7 @@ from gradplane.planner.scale import scaled
 from gradplane.planner.timeline import TimelineEvent, bubbles, events
 
 FP32 = "FP32 (no compression)"
+TIE = 1e-12  # seconds
 EXPLAINED = 1000  # tensors up to which each row says what its next best option would cost
 RESTRICTED = {
     "like HiPress": ("device=gpu", "compress=inter", "shape=hierarchical"),
@@ -58,7 +59,7 @@ class Row:
         """The reason against the next best option."""
         if self.next_best is None:
             return "no other option"
-        if self.loss <= 0:
+        if self.loss <= TIE:
             return f"a tie: {self.next_best}"
         return f"+{self.loss * 1e3:.3g} ms: {self.next_best}"
 
@@ -68,7 +69,8 @@ class Plan:
     """A plan; times are of a whole iteration, in seconds.
 
     references: by name, the time of other ways to choose; None where their options are not there.
-    bound: no strategy of the candidates is quicker. options: how many the tree has.
+    bound: no strategy is quicker; above EXPLAINED tensors, none of the candidates. options: how
+    many the tree has.
     """
 
     model: Model
@@ -191,6 +193,12 @@ def plan(
         jobs += _with_fewer_options(compression, system, constraints, compute, sizes)
     found = [(search.search(each), each) for each in jobs]
     strategy, job = min(found, key=lambda pair: evaluate(pair[1], pair[0]))
+    timeline = Timeline(job, strategy)
+    if len(sizes) <= EXPLAINED:
+        slots = zip(job.group, strategy, strict=True)
+        chosen = [job.options[job.option[group, slot]] for group, slot in slots]
+        timeline = _over_the_tree(builder, compute, sizes, chosen)
+        jobs = [timeline.job]
 
     def restricted(*names: str, myopic: bool = True) -> float | None:
         try:
@@ -208,9 +216,9 @@ def plan(
     algorithms = search.algorithm2(full, search.algorithm1(full), search.COMBINATIONS)
     references["Espresso's Algorithms 1 and 2"] = model.forward + evaluate(full, algorithms)
     return Plan(
-        model, compression, system, constraints, model.forward + evaluate(job, strategy),
+        model, compression, system, constraints, model.forward + timeline.time,
         model.forward + min(map(lower_bound, jobs)), references, len(builder.tables.options),
-        tuple(_rows(model, job, strategy)), tuple(events(job, strategy)),
+        tuple(_rows(model, timeline)), tuple(events(timeline.job, timeline.strategy.tolist())),
     )  # fmt: skip
 
 
@@ -236,18 +244,25 @@ def quickest_alone(job: Job) -> list[int]:
     return [int(slot) for slot in slots[job.group]]
 
 
-def _rows(model: Model, job: Job, strategy: Sequence[int]) -> list[Row]:
-    timeline = Timeline(job, strategy)
-    rows = []
+def _over_the_tree(
+    builder: Builder, compute: Sequence[float], sizes: Sequence[int], chosen: Sequence[Option]
+) -> Timeline:
+    """Return the timeline of a strategy, improved tensor by tensor with all options of the tree."""
+    slot = {option: number for number, option in enumerate(builder.tables.options)}
+    timeline = Timeline(
+        builder.job(compute, sizes, every=True), [slot[option] for option in chosen]
+    )
+    timeline.descend()
+    return timeline
+
+
+def _rows(model: Model, timeline: Timeline) -> Iterator[Row]:
+    """Yield a row for each tensor."""
+    job, explained = timeline.job, len(model.tensors) <= EXPLAINED
     for tensor, gradient in enumerate(model.tensors):
-        group, slot = job.group[tensor], strategy[tensor]
-        next_best, loss = None, 0.0
-        if job.count[group] > 1 and len(model.tensors) <= EXPLAINED:
-            times = np.array(timeline.slot_times(tensor))
-            loss = float(np.partition(np.delete(times, slot), 0)[0] - times[slot])
-            times[slot] = np.inf
-            next_best = job.options[job.option[group, int(times.argmin())]]
-            loss = loss if loss > 1e-12 else 0.0
-        option = job.options[job.option[group, slot]]
-        rows.append(Row(gradient.name, gradient.values, option, next_best, loss))
-    return rows
+        options = job.option[job.group[tensor]]
+        option = job.options[options[timeline.strategy[tensor]]]
+        slot, time = timeline.next_best(tensor) if explained else (0, np.inf)
+        known = job.options[options[slot]] if time < np.inf else None
+        loss = time - timeline.time if known else 0.0
+        yield Row(gradient.name, gradient.values, option, known, loss)
