@@ -1,10 +1,12 @@
 """Measure reduces between hosts beside PyTorch's gloo: python benchmarks/hosts.py [ROW ...].
 
-On Mininet gloo's all_reduce of as many float32 values runs between the same four hosts, through the
-same switch, right after; its row needs the extra `torch`. A round lasts from the first worker's
-start to the last one's end; the median is printed, and on the simulated network, where that is
-virtual, the least processor time of a round. Hosts, switch and other load share the machine's
-processors, so compare only numbers of one run. Everything on Mininet is in private namespaces.
+Each row has a baseline that is measured right after it. On Mininet that is gloo's all_reduce of as
+many float32 values between the same four hosts, through the same switch (it needs the extra
+`torch`); on the simulated network the reference, an event queue in Python; for an experiment with
+losses the same one without. A round lasts from the first worker's start to the last one's end; the
+median is printed, and on the simulated network, where that is virtual, the least processor time of
+a round. Hosts, switch and other load share the machine's processors, so compare only numbers of one
+run. Everything on Mininet is in private namespaces.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,7 @@ PATIENCE = 300.0  # seconds for gloo
 THC = 'push = { name = "thc", bits = 4, granularity = 30, p = 0.03125 }\nslots = 256\n'
 WIDE = 'push = { name = "thc", bits = 4, granularity = 30, p = 0.03125 }\nsum_bits = 16\n'
 SERVER = 'aggregation = "ps"\npush = "float32"\n'
+NO_LOSS = ("impairment=[]", "job.quorum=4")  # settings of an experiment with losses
 JOB = """
 [topology]
 workers = {workers}
@@ -63,12 +66,26 @@ class Row:
     rounds: int = 8
     scheme: str = THC
     experiment: str = ""
-    beside_gloo: bool = False
+    settings: tuple[str, ...] = ()  # of the experiment
+    simulator: str = "compiled"
+
+    @property
+    def beside_gloo(self) -> bool:
+        """Return whether gloo is its baseline."""
+        return self.net == "mininet" and not self.experiment
+
+    @property
+    def baseline(self) -> Row:
+        """Return the row to compare this one with, where that is not gloo."""
+        if self.experiment:
+            return replace(self, settings=NO_LOSS)
+        return replace(self, simulator="reference", rounds=1)
 
     def deployment(self, folder: Path) -> Deployment:
         """Return what is run."""
         if self.experiment:
-            return load_deployment(load(EXPERIMENTS / self.experiment, ["output.baseline=false"]))
+            settings = ["output.baseline=false", *self.settings]
+            return load_deployment(load(EXPERIMENTS / self.experiment, settings))
         path = folder / "bench.toml"
         rows = self.workers * (self.rounds + WARM)
         sizes = {"workers": self.workers, "values": self.values, "rows": rows}
@@ -77,8 +94,8 @@ class Row:
 
 
 ROWS = {
-    "thc": Row("THC in the switch, 10^6 values", "mininet", 10**6, beside_gloo=True),
-    "ps": Row("parameter server, 10^6 values", "mininet", 10**6, scheme=SERVER, beside_gloo=True),
+    "thc": Row("THC in the switch, 10^6 values", "mininet", 10**6),
+    "ps": Row("parameter server, 10^6 values", "mininet", 10**6, scheme=SERVER),
     "thc-large": Row("THC in the switch, 10^7 values", "mininet", 10**7, rounds=3),
     "loss": Row("thc-star-loss", "mininet", experiment="thc-star-loss.toml"),
     "sim": Row("THC in the switch, 10^6 values", "sim", 10**6),
@@ -137,9 +154,9 @@ def main() -> None:
     if "inside" not in sys.argv and any(ROWS[name].net == "mininet" for name in names):
         argv = [sys.executable, __file__, "inside", *names]
         sys.exit(subprocess.call(isolation.command(argv, [Path(__file__).parent])))
-    for name in names:
-        row = ROWS[name]
-        print(_line(row, measure(row)), flush=True)
+    for row in map(ROWS.__getitem__, names):
+        found = measure(row)
+        print(_line(row, found) + "; " + _comparison(row, found), flush=True)
 
 
 def measure(row: Row) -> Found:
@@ -148,8 +165,7 @@ def measure(row: Row) -> Found:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         deployment = row.deployment(folder)
-        made = MininetNetwork if row.net == "mininet" else SimNetwork
-        with made(deployment.topology, deployment.switch_config()) as net:
+        with _network(row, deployment) as net:
             for switch, setup in deployment.setups.items():
                 address = net.switch_addresses[switch]
                 configure(address, deployment.pipeline, setup, deployment.target.name)
@@ -164,6 +180,12 @@ def measure(row: Row) -> Found:
                 assert isinstance(net, MininetNetwork)
                 found.gloo = _gloo(net, row)
     return found
+
+
+def _network(row: Row, deployment: Deployment) -> MininetNetwork | SimNetwork:
+    if row.net == "mininet":
+        return MininetNetwork(deployment.topology, deployment.switch_config())
+    return SimNetwork(deployment.topology, deployment.switch_config(), row.simulator)
 
 
 def _gloo(net: MininetNetwork, row: Row) -> list[int]:
@@ -186,18 +208,29 @@ def _line(row: Row, found: Found) -> str:
     if row.experiment:
         cpu = f", {1e3 * found.cpu / len(found.rounds):.1f} ms of CPU a round"
         return f"{head} {found.rate:8.1f} rounds a second" + (cpu if row.net == "sim" else "")
-    ms = statistics.median(found.times[WARM:]) / 1e6
-    rounds = len(found.rounds)
-    text = f"{head} {ms:8.1f} ms a round"
+    text = f"{head} {_median(found.times):8.1f} ms a round"
     if row.net == "sim":
         text += f", {1e3 * found.cpu_a_round:.0f} ms of CPU ({found.cpu:.1f} s in all)"
-    text += f", {found.record_bytes / rounds / 1e3:.0f} kB of records"
-    if found.gloo:
-        gloo = statistics.median(found.gloo[WARM:]) / 1e6
-        text += f"; gloo {gloo:.1f} ms: {ms / gloo:.2f} times its time"
-    elif row.beside_gloo:
-        text += "; gloo was not measured: pip install gradplane[torch]"
-    return text
+    return text + f", {found.record_bytes / len(found.rounds) / 1e3:.0f} kB of records"
+
+
+def _comparison(row: Row, found: Found) -> str:
+    """Measure the row's baseline, unless that is done, and return how the row compares."""
+    if row.beside_gloo:
+        if not found.gloo:
+            return "gloo was not measured: pip install gradplane[torch]"
+        gloo = _median(found.gloo)
+        return f"gloo {gloo:.1f} ms: {_median(found.times) / gloo:.2f} times its time"
+    base = measure(row.baseline)
+    if row.experiment:
+        return f"without losses {base.rate:.1f}: {found.rate / base.rate:.2f} times its rate"
+    reference, cpu = base.cpu_a_round, found.cpu_a_round
+    return f"the reference {1e3 * reference:.0f} ms: {cpu / reference:.3f} times its time"
+
+
+def _median(times: list[int]) -> float:
+    """Return the median in ms of the rounds that count."""
+    return statistics.median(times[WARM:]) / 1e6
 
 
 def _cpu() -> float:
