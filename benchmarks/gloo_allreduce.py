@@ -29,6 +29,7 @@ def main() -> None:
         times.append(time.perf_counter_ns() - started)
     print(json.dumps(times))
     distributed.barrier()
+    distributed.destroy_process_group()  # left to the interpreter's end, its threads may abort
 
 
 if __name__ == "__main__":

@@ -133,6 +133,14 @@ def test_a_rank_that_fails_ends_the_others(experiment, tmp_path):
         replay_run.replay(out)
 
 
+def test_an_abort_is_explained(experiment, tmp_path):
+    script = tmp_path / "aborts.py"
+    script.write_text("import os\nos.abort()\n")
+    text = r"ended with signal 6; .* without torch\.distributed\.destroy_process_group\(\)$"
+    with pytest.raises(RankError, match=text):
+        torchrun(experiment, script, out=tmp_path / "run")
+
+
 REDUCES = """
 import os
 from pathlib import Path

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -36,6 +37,10 @@ from gradplane.topologies.mininet.mininet_network import MininetNetwork
 _PORT = 29500  # of rank 0's store, as torchrun's
 _POLL = 0.05  # seconds
 _PATIENCE = 10.0  # seconds for the other ranks to end, once one has failed
+_ABORT_HINT = (
+    ". PyTorch's gloo may abort a script that ends without"
+    " torch.distributed.destroy_process_group()"
+)
 
 
 class RankError(Exception):
@@ -239,7 +244,10 @@ def _check_statuses(task: _Task, statuses: Sequence[int | None]) -> None:
         if status:
             how = f"status {status}" if status > 0 else f"signal {-status}"
             name = task.ranks[number].name
-            raise RankError(f"rank {number} (host {name}) ended with {how}; the others are ended")
+            hint = _ABORT_HINT if status == -signal.SIGABRT else ""
+            raise RankError(
+                f"rank {number} (host {name}) ended with {how}; the others are ended{hint}"
+            )
 
 
 @contextmanager
