@@ -32,7 +32,11 @@ class Fast:
 
     def __init__(self, worker):
         self.worker, self.counted, self.taken = worker, [0, 0], 0
-        self.record = worker.fast_results(self.count)
+        self.connect()
+
+    def connect(self):
+        """Get a record, instead of that of before, as when another host has come back."""
+        self.record = self.worker.fast_results(self.count)
 
     def count(self, results, answers):
         self.counted[0] += results
@@ -96,6 +100,7 @@ steps = st.lists(
         st.tuples(st.just("cut"), st.integers(0, 60), st.integers(1, 4)),
         st.tuples(st.just("too large"), st.integers(0, 3), st.integers(1, 4)),
         st.tuples(st.just("timer"), st.integers(1, 3), st.just(0)),
+        st.tuples(st.just("connect"), st.just(0), st.just(0)),
     ),
     max_size=40,
 )
@@ -130,6 +135,8 @@ def test_it_is_the_state_machine(changes, steps):
                 now += a * TIMEOUT
                 for worker in (plain, fast.worker):
                     worker.timer(TIMER, now)
+            case "connect":
+                fast.connect()
         for payload in script:
             now += 1000
             received += 1
@@ -187,6 +194,18 @@ def test_the_ordinary_course_of_a_reduce_is_taken():
     (delivered,) = [action for action in actions if type(action).__name__ == "Deliver"]
     assert delivered.result.missed == 0
     assert fast.counted == [15, 14]
+
+
+def test_a_new_record_knows_what_the_one_before_has_taken():
+    job = make_job(reliability="retransmit")
+    fast = Fast(SwitchWorker(job, 1))
+    fast.worker.reduce(0, X, 0)
+    fast.receive(packet(job, 0, 1, 0, Type.NORM_RESULT), 1000)
+    for number in range(15):
+        fast.receive(packet(job, number % 4, number // 4 + 1, number), 2000 + number)
+        fast.connect()
+    actions = fast.worker.receive(*AGGREGATOR, Payloads.of([packet(job, 3, 4, 15)]), 3000)
+    assert [type(action).__name__ for action in actions].count("Deliver") == 1
 
 
 def test_two_reduces_in_flight_are_left_to_the_state_machine():

@@ -114,8 +114,9 @@ class SwitchWorker:
         """Let a kernel take ordinary results from now on, and return its record.
 
         counted: takes the numbers of results and of the packets that answered them, before the next
-        event that the kernel does not take.
+        event that the kernel does not take. What an earlier record knows is taken back.
         """
+        self._begin_event()
         job = self._job.number, self._job.sum_bits, self._job.slots, self._job.workers
         most = self._codec.table[-1]
         self._fast = FastResults(job, most, self._turns, self._patience, self._timeout, counted)

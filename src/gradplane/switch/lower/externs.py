@@ -57,7 +57,9 @@ class ExternLowering(ExpressionLowering):
             elif (found := self._object(arg)) is not None:
                 values[i] = found
             else:
-                value = _typed(self.expr(arg))
+                value = self.expr(arg)
+                if not isinstance(info.signature.params[i].type, Integer):
+                    value = _typed(value)
                 keep = isinstance(value, ir.Const) or not changes
                 values[i] = value if keep else self.spill(value)
         return values, saved
