@@ -155,13 +155,13 @@ V1Switch(P(), C(), I(), E(), C(), D()) main;
 """
 
 
-def test_tables_without_a_size_have_room_for_the_entries_of_the_source(tmp_path: Path) -> None:
-    """The sizes are those of p4c 1.2.5: its P4Info has 1024 where the source says nothing."""
+def test_tables_with_entries_in_the_source_have_room_for_these(tmp_path: Path) -> None:
+    """The sizes are those of p4c 1.2.5: its P4Info has the size that the source gives, or 1024."""
     (program := tmp_path / "sizes.p4").write_text(SIZES)
     found = compiled(program)
     tables = found["pipelines"][0]["tables"]
     sizes = {t["name"].removeprefix("I."): t["max_size"] for t in tables}
-    assert sizes == dict(fixed=2, counted=1, first=2, given=5, free=1024, none=1024)
+    assert sizes == dict(fixed=2, counted=1, first=2, given=1, free=1024, none=1024)
     assert [c["size"] for c in found["counter_arrays"]] == [1]
     info = p4i.P4Info()
     text_format.Parse(p4_programs.P4Program(program, {}).p4info("bmv2").decode(), info)

@@ -207,6 +207,16 @@ REFUSED = {
         {"locals": TABLE},
         "p4c for BMv2: table I.t is followed by different things",
     ),
+    "register of structs": (
+        "S s; r.read(s, 0); m.x = s.x;",
+        {"top": "struct S { bit<8> x; bit<8> y; }", "locals": "register<S>(4) r;"},
+        "p4c for BMv2 takes registers of bit<> and int<>, not of S",
+    ),
+    "register of booleans": (
+        "r.read(m.f, 0);",
+        {"locals": "register<bool>(4) r;"},
+        "p4c for BMv2 takes registers of bit<> and int<>, not of bool",
+    ),
     "table of a sub-control": (
         "c.apply(m.x); c.apply(m.x);",
         {"top": SUB, "locals": "Sub() c;"},
@@ -235,6 +245,13 @@ TAKEN = {
         {
             "top": "control C(inout bit<8> x, register<bit<8>> r) { apply { r.read(x, 0); } }",
             "locals": "register<bit<8>>(4) ra; register<bit<8>>(4) rb; C() c; C() d;",
+        },
+    ),
+    "registers of names for numbers": (
+        "K k; r.read(k, 0); w_t w; s.read(w, 0); m.x = (bit<8>) k + (bit<8>) w;",
+        {
+            "top": "enum bit<8> K { A = 7, B = 9 } type bit<8> w_t;",
+            "locals": "register<K>(4) r; register<w_t>(4) s;",
         },
     ),
     "switch on a number": ("switch (m.x) { 1: { m.f = true; } }", {}),

@@ -2,45 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TypeGuard
 
 from gradplane.switch.check.arguments import CallInfo
 from gradplane.switch.check.ast_walk import walk
-from gradplane.switch.check.p4c_language import Found
+from gradplane.switch.check.p4c_rules import Found, Rules
 from gradplane.switch.ir.types import Header, Stack, Struct, Union
 from gradplane.switch.syntax import ast
 
-
-def misread(nodes: Sequence[ast.Node]) -> Iterator[Found]:
-    """Find them among the nodes of a declaration, parents first."""
-    for node in nodes:
-        match node:
-            case ast.Member():
-                yield from _struct_chosen(node)
-            case ast.Call():
-                yield from _validity(node)
-            case ast.Select():
-                yield from _last_index(node)
-            case ast.ActionDecl():
-                yield from _index_in_action_data(node)
-            case ast.Assign(op="=") if isinstance(node.target.type, Header):
-                yield from _list_that_reads(node)
+MISREAD = Rules()
 
 
+@MISREAD.at(ast.Member)
 def _struct_chosen(field: ast.Member) -> Iterator[Found]:
     if isinstance(field.base, ast.Ternary) and isinstance(field.base.type, Struct):
         text = "p4c's JSON for a field of a struct chosen by ?: crashes BMv2"
         yield field, text, "choose between the fields"
 
 
-def _validity(call: ast.Call) -> Iterator[Found]:
+@MISREAD.at_calls
+def _validity(call: ast.Call, info: CallInfo) -> Iterator[Found]:
     """isValid() of an element of a stack."""
-    info = call.info
-    if not isinstance(info, CallInfo) or (info.kind, info.name) != ("builtin", "isValid"):
-        return
     element = info.base
-    if not _is_element(element):
+    if (info.kind, info.name) != ("builtin", "isValid") or not _is_element(element):
         return
     if isinstance(element.type, Union):
         text = "p4c's JSON for isValid() of a union in a stack crashes BMv2"
@@ -54,6 +39,7 @@ def _is_element(e: object) -> TypeGuard[ast.Index]:
     return isinstance(e, ast.Index) and isinstance(e.base.type, Stack)
 
 
+@MISREAD.at(ast.Select)
 def _last_index(select: ast.Select) -> Iterator[Found]:
     for e in select.exprs:
         if isinstance(e, ast.Member) and e.name == "lastIndex" and isinstance(e.base.type, Stack):
@@ -61,6 +47,7 @@ def _last_index(select: ast.Select) -> Iterator[Found]:
             yield e, text, "cast it: (bit<8>) ..."
 
 
+@MISREAD.at(ast.ActionDecl)
 def _index_in_action_data(action: ast.ActionDecl) -> Iterator[Found]:
     data = [param for param in action.params if not param.direction]
     for node in walk(action.body):
@@ -69,8 +56,11 @@ def _index_in_action_data(action: ast.ActionDecl) -> Iterator[Found]:
             yield node, text, "copy it to a field of the metadata first"
 
 
+@MISREAD.at(ast.Assign)
 def _list_that_reads(assign: ast.Assign) -> Iterator[Found]:
     """A list with fields of the header that it is assigned to."""
+    if assign.op != "=" or not isinstance(assign.target.type, Header):
+        return
     value = assign.value.operand if isinstance(assign.value, ast.Cast) else assign.value
     literal = isinstance(value, ast.ListExpr | ast.StructExpr)
     if literal and any(_same(node, assign.target) for node in walk(value)):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from gradplane.switch.check.arguments import CallInfo
 from gradplane.switch.check.ast_walk import walk
+from gradplane.switch.check.p4c_rules import Found, Rules, called_function
 from gradplane.switch.ir.types import (
     Bits,
     Bool,
@@ -19,35 +19,10 @@ from gradplane.switch.ir.types import (
 )
 from gradplane.switch.syntax import ast
 
-Found = tuple[ast.Node, str, str]  # place, message, hint
+REFUSED = Rules()
 
 
-def refused(nodes: Sequence[ast.Node]) -> Iterator[Found]:
-    """Find it among the nodes of a declaration, parents first."""
-    for node in nodes:
-        match node:
-            case ast.Ternary():
-                yield from _choice(node)
-            case ast.Slice(base=base) if isinstance(base.type, Integer) and base.const is None:
-                yield node, "p4c takes bits of a bit<> only, not of an int", "cast it first"
-            case ast.Binary():
-                yield from _binary(node)
-            case ast.Assign(op="/=" | "%="):
-                yield from _divisor(node, node.op[0], node.value)
-            case ast.SwitchStmt():
-                yield from _switch(node)
-            case ast.NamedTypeRef():
-                yield from _in_itself(node)
-            case ast.BaseTypeRef(width=width) if width is not None:
-                yield from _width(width)
-            case ast.Call():
-                yield from _generic_argument(node)
-            case ast.Select():
-                yield from _select(node)
-            case ast.TableDecl():
-                yield from _table(node)
-
-
+@REFUSED.at(ast.Ternary)
 def _choice(e: ast.Ternary) -> Iterator[Found]:
     branches = (e.then, e.other)
     if e.chained:
@@ -62,12 +37,19 @@ def _choice(e: ast.Ternary) -> Iterator[Found]:
         yield e, text, "write the type before them: (S) {...}"
 
 
+@REFUSED.at(ast.Slice)
+def _bits_of_int(e: ast.Slice) -> Iterator[Found]:
+    if isinstance(e.base.type, Integer) and e.base.const is None:
+        yield e, "p4c takes bits of a bit<> only, not of an int", "cast it first"
+
+
 def _has_dots(literal: ast.Expr) -> bool:
     if isinstance(literal, ast.ListExpr):
         return any(isinstance(e, ast.Dots) for e in literal.elements)
     return isinstance(literal, ast.StructExpr) and literal.dots
 
 
+@REFUSED.at(ast.SwitchStmt)
 def _switch(statement: ast.SwitchStmt) -> Iterator[Found]:
     subject = statement.subject
     if isinstance(subject.type, Bool | Error):
@@ -83,6 +65,7 @@ def _number_for_enum(value: ast.Expr, t: Type) -> Iterator[Found]:
         yield value, f"p4c does not compare {t} with a number here", f"cast it: ({t}) ..."
 
 
+@REFUSED.at(ast.Binary)
 def _binary(e: ast.Binary) -> Iterator[Found]:
     if e.op in ("/", "%") and e.const is None:
         yield from _divisor(e, e.op, e.right)
@@ -94,30 +77,31 @@ def _binary(e: ast.Binary) -> Iterator[Found]:
             yield literals[0], text, f"write its type: ({generic[0]}) {{...}}"
 
 
+@REFUSED.at(ast.Assign)
+def _division(assign: ast.Assign) -> Iterator[Found]:
+    if assign.op in ("/=", "%="):
+        yield from _divisor(assign, assign.op[0], assign.value)
+
+
 def _divisor(place: ast.Node, op: str, divisor: ast.Expr) -> Iterator[Found]:
     value = divisor.const
     if not isinstance(value, int) or value & (value - 1):
         yield place, f"p4c takes powers of two only at the right of {op}", ""
 
 
+@REFUSED.at(ast.Call)
 def _generic_argument(call: ast.Call) -> Iterator[Found]:
     """A call of a generic function among the arguments of a function."""
-    if _function(call) is None:
+    if called_function(call) is None:
         return
     for inner in walk(call.args):
-        decl = _function(inner)
+        decl = called_function(inner)
         if decl is not None and decl.type_params:
             text = f"p4c loses the types of {decl.name} in the arguments of another function"
             yield inner, text, "assign its result to a variable first"
 
 
-def _function(node: ast.Node) -> ast.FunctionDecl | None:
-    """Return the P4 function that a node calls."""
-    info = node.info if isinstance(node, ast.Call) else None
-    decl = info.decl if isinstance(info, CallInfo) and info.kind == "function" else None
-    return decl if isinstance(decl, ast.FunctionDecl) else None
-
-
+@REFUSED.at(ast.NamedTypeRef)
 def _in_itself(ref: ast.NamedTypeRef) -> Iterator[Found]:
     """A generic type inside its own arguments."""
     inner = [n for n in walk(ref.args) if isinstance(n, ast.NamedTypeRef)]
@@ -125,15 +109,17 @@ def _in_itself(ref: ast.NamedTypeRef) -> Iterator[Found]:
         yield ref, f"p4c takes no {ref.name} among the type arguments of {ref.name}", ""
 
 
-def _width(width: ast.Expr) -> Iterator[Found]:
-    for part in walk(width):
+@REFUSED.at(ast.BaseTypeRef)
+def _width(ref: ast.BaseTypeRef) -> Iterator[Found]:
+    for part in walk(ref.width):
         inside = isinstance(part, ast.Member) and isinstance(part.base.type, Struct)
         if inside or isinstance(part, ast.Index):
             text = "p4c knows no field of a constant struct or tuple in a width"
-            yield width, text, "declare a constant for it"
+            yield ref.width or ref, text, "declare a constant for it"
             return
 
 
+@REFUSED.at(ast.Select)
 def _select(select: ast.Select) -> Iterator[Found]:
     for e in select.exprs:
         if isinstance(e.type, Struct | NewType | Error):
@@ -146,6 +132,7 @@ def _words(t: Type) -> str:
     return f"struct {t}" if isinstance(t, Struct) else str(t)
 
 
+@REFUSED.at(ast.TableDecl)
 def _table(table: ast.TableDecl) -> Iterator[Found]:
     for entry in table.entries:
         if len(table.key) > 1 and isinstance(entry.keyset, ast.DefaultKey):

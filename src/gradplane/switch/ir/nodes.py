@@ -570,7 +570,6 @@ class Table:
     span: Span = NOWHERE
     register: ExternInstance | None = None  # direct: a cell for each entry
     filter: ExternInstance | None = None  # direct
-    sized: bool = True  # the source gives the size
     algorithm: ExternInstance | None = None  # how a chip stores it; its meaning is the same
 
 

@@ -75,7 +75,6 @@ class TableLowering:
             entries=entries,
             const_entries=self.decl.const_entries,
             size=DEFAULT_SIZE,
-            sized=False,
             empty_group=empty_group,
             annotations=self.annotations,
             span=self.decl.span,
@@ -250,7 +249,7 @@ class TableLowering:
                     what = f"a table's size cannot be negative: {size}"
                     self.p.reporter.error(p.value.span, what)
                 elif size:
-                    table.size, table.sized = int(size), True
+                    table.size = int(size)
             case "largest_priority_wins":
                 table.largest_priority_wins = p.value.const
             case "support_timeout" | "idle_timeout" | "psa_idle_timeout":

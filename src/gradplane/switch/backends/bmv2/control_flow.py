@@ -27,10 +27,8 @@ _KINDS = ("exact", "lpm", "ternary", "range")  # of a table: the last that one o
 
 
 def table_size(table: ir.Table) -> int:
-    """Return the most entries of a table: as p4c does, where the source gives entries and no size,
-    their number, since BMv2 takes no others."""
-    given = table.size if table.sized or not table.entries else 0
-    return max(given, len(table.entries))
+    """Return the most entries of a table: those of the source, if any, as BMv2 takes no others."""
+    return len(table.entries) or table.size
 
 
 class Actions:
@@ -377,7 +375,6 @@ class Pipeline:
         found["default_entry"] = self._default(table, numbers)
         if table.entries:
             found["entries"] = self._entries(table, numbers)
-            found["max_size"] = max(found["max_size"], len(found["entries"]))
         return found
 
     def _default(self, table: ir.Table, numbers: list[int]) -> Json:

@@ -1,0 +1,188 @@
+"""Limits of p4c's back ends for BMv2 (p4lang/p4c, backends/bmv2): what it refuses for v1model and
+for PSA, and what it refuses for v1model only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from gradplane.switch.check.arguments import CallInfo
+from gradplane.switch.check.ast_walk import walk
+from gradplane.switch.check.checker_types import ExternType, SetType
+from gradplane.switch.check.p4c_rules import Found, Rules, called_function, instantiates
+from gradplane.switch.check.wire_sizes import size_bits
+from gradplane.switch.ir.types import Bits, Bool, Enum, Error, Header, NewType, SerEnum, Type
+from gradplane.switch.syntax import ast
+
+BOTH = Rules()
+V1MODEL = Rules()
+V1MODEL_PARSERS = Rules()
+_IN_PARSERS = ("verify", "log_msg")  # extern functions
+_OLD = {
+    "resubmit": "resubmit_preserving_field_list",
+    "recirculate": "recirculate_preserving_field_list",
+    "clone3": "clone_preserving_field_list",
+}
+_PACKETS = ("packet_in", "packet_out")
+_REGISTERS = ("register", "Register")
+_SHIFT_BITS, _FARTHEST = 8, 256  # the widest shift amount; the largest constant one
+
+
+@BOTH.at(ast.TableDecl)
+def _keys(table: ast.TableDecl) -> Iterator[Found]:
+    for key in table.key:
+        if isinstance(key.expr.type, Enum):
+            text = f"p4c's P4Info has no match on {key.expr.type}, an enum without a width"
+            yield key, text, "give the enum an underlying type: enum bit<8> ..."
+        elif isinstance(key.expr.type, Error) and table.entries:
+            yield key, "p4c for BMv2 has no entries for an error", "compare it in the key"
+    default = [] if table.default_action is None else [table.default_action]
+    for node in walk([*table.entries, *default]):
+        if isinstance(node, ast.Expr) and isinstance(node.const, int) and node.const < 0:
+            yield node, "p4c's P4Info has no negative numbers in tables", ""
+            return
+
+
+@BOTH.at(ast.Instantiation)
+def _register(decl: ast.Instantiation) -> Iterator[Found]:
+    if isinstance(decl.type, ExternType) and decl.type.name in _REGISTERS:
+        cell = decl.type.args[0]
+        if not _is_bits(cell):
+            text = f"p4c for BMv2 takes registers of bit<> and int<>, not of {cell}"
+            yield decl, text, "use a register for each field"
+
+
+def _is_bits(t: Type) -> bool:
+    if isinstance(t, NewType):
+        return _is_bits(t.underlying)
+    return isinstance(t, Bits | SerEnum)
+
+
+@V1MODEL.at(ast.Binary)
+def _shift(e: ast.Binary) -> Iterator[Found]:
+    if e.op not in ("<<", ">>") or e.const is not None:
+        return
+    amount, t = e.right.const, e.right.type
+    if isinstance(amount, int):
+        if amount > _FARTHEST:
+            yield e, f"p4c for BMv2 shifts by {_FARTHEST} at most", ""
+    elif isinstance(t, Bits) and t.width > _SHIFT_BITS:
+        text = f"p4c for BMv2 takes shift amounts of up to {_SHIFT_BITS} bits, not {t}"
+        yield e, text, f"cast it: (bit<{_SHIFT_BITS}>) ..."
+
+
+@V1MODEL.at(ast.ForIn)
+def _for_in(loop: ast.ForIn) -> Iterator[Found]:
+    yield loop, "p4c for BMv2 has no for-in loops", "count with a for loop, in an action"
+
+
+@V1MODEL.at(ast.Instantiation)
+def _checksum16(decl: ast.Instantiation) -> Iterator[Found]:
+    if instantiates(decl, "Checksum16"):
+        yield decl, "p4c for BMv2 has no Checksum16", "use update_checksum or hash"
+
+
+@V1MODEL.at_calls
+def _extern(call: ast.Call, info: CallInfo) -> Iterator[Found]:
+    if info.kind != "extern":
+        return
+    if info.name in _OLD:
+        yield call, f"p4c's v1model has no {info.name}", f"use {_OLD[info.name]}"
+    elif info.name == "mark_to_drop" and not info.args:
+        yield call, "p4c's mark_to_drop needs standard_metadata", ""
+    elif info.name == "hash" and isinstance(getattr(info.args[3], "type", None), Bits):
+        yield call, "p4c wants a list or struct as the data of hash", "write {...}"
+    elif info.name == "digest" and any(isinstance(t, Header) for t in info.type_args):
+        yield call, "p4c for BMv2 sends structs in digests, not headers", ""
+
+
+@V1MODEL.at(ast.ActionDecl)
+def _action(decl: ast.ActionDecl) -> Iterator[Found]:
+    for node in walk(decl.body):
+        if isinstance(node, ast.SwitchStmt):
+            yield node, "p4c for BMv2 has no switch statements in actions", "use if"
+    for param in decl.params:
+        if isinstance(param.type, Bool) and not param.direction:
+            text = f"p4c for BMv2 takes bit<> and int<> as action data: {param.name} is a bool"
+            yield param, text, "use bit<1>"
+
+
+@V1MODEL.at(ast.StructDecl)
+def _odd_header(decl: ast.StructDecl) -> Iterator[Found]:
+    if decl.kind != "header" or decl.type_params:
+        return
+    sizes = [None if f.ref.type is None else size_bits(f.ref.type, False) for f in decl.fields]
+    bits = sum(size or 0 for size in sizes)
+    if None not in sizes and bits & 7:
+        text = f"p4c for BMv2 needs headers of whole bytes; this one has {bits} bits"
+        yield decl, text, f"add a field of {-bits & 7} bits"
+
+
+@V1MODEL_PARSERS.at(ast.SwitchStmt)
+def _switch(statement: ast.SwitchStmt) -> Iterator[Found]:
+    yield statement, "p4c for BMv2 has no switch statements in parsers", "use select"
+
+
+@V1MODEL_PARSERS.at(ast.TupleKey)
+def _value_set(key: ast.TupleKey) -> Iterator[Found]:
+    for element in key.elements:
+        if isinstance(element.type, SetType) and isinstance(element, ast.Name):
+            text = "p4c for BMv2 takes a value set for the select's whole key only"
+            yield element, text, ""
+
+
+@V1MODEL_PARSERS.at_calls
+def _parser_call(call: ast.Call, info: CallInfo) -> Iterator[Found]:
+    function = called_function(call)
+    if info.kind == "builtin" and info.name in ("push_front", "pop_front"):
+        yield call, f"p4c has no {info.name} in parsers", ""
+    elif info.kind == "method" and info.name == "length":
+        yield call, "p4c for BMv2 does not know the packet's length", "use packet_length"
+    elif info.kind == "extern" and info.name not in _IN_PARSERS:
+        yield call, f"p4c for BMv2 has no {info.name} in parsers", ""
+    elif function and any(isinstance(n, ast.If | ast.For) for n in walk(function.body)):
+        yield call, f"p4c for BMv2 has no if in functions of a parser, as in {info.name}", ""
+
+
+def loops_outside_actions(nodes: Sequence[ast.Node]) -> Iterator[Found]:
+    """Find them among the nodes of a declaration: p4c takes them, and does them once."""
+    inside = {id(n) for a in nodes if isinstance(a, ast.ActionDecl) for n in walk(a.body)}
+    if any(isinstance(n, ast.FunctionDecl) for n in nodes[:1]):
+        return
+    for node in nodes:
+        if id(node) not in inside and (isinstance(node, ast.For) or _calls_loop(node)):
+            text = "p4c for BMv2 does the body of a loop outside an action once"
+            yield node, text, "put it into an action"
+
+
+def _calls_loop(node: ast.Node) -> bool:
+    """Return whether a node is a call of a function that has a loop."""
+    function = called_function(node)
+    body = [] if function is None else walk(function.body)
+    return any(isinstance(n, ast.For) or _calls_loop(n) for n in body)
+
+
+def different_externs(nodes: Sequence[ast.Node]) -> Iterator[Found]:
+    """Find instances of a control or parser that are applied with different externs."""
+    first: dict[tuple[ast.Decl, int], ast.Decl] = {}
+    for node in nodes:
+        info = node.info if isinstance(node, ast.Call) else None
+        if not isinstance(info, CallInfo) or info.kind != "block":
+            continue
+        applied = info.base.decl if isinstance(info.base, ast.Name) else None
+        for at, arg in enumerate(info.args):
+            if applied is None or not isinstance(arg, ast.Name):
+                continue
+            if not isinstance(arg.type, ExternType) or arg.type.name in _PACKETS:
+                continue
+            if first.setdefault((applied, at), arg.decl) is not arg.decl:
+                text = f"p4c applies {applied.name} with the same {arg.type.name} everywhere"
+                yield arg, text, "instantiate it once for each"
+
+
+def other_than_calls(stmt: ast.Stmt, where: str, what: str) -> Iterator[Found]:
+    """Find the statements of a block that are no calls; `what` calls do `where`."""
+    for inner in stmt.body if isinstance(stmt, ast.Block) else [stmt]:
+        if isinstance(inner, ast.Block):
+            yield from other_than_calls(inner, where, what)
+        elif not isinstance(inner, ast.CallStmt | ast.Empty):
+            yield inner, f"p4c for BMv2: {where} can only {what}", ""
