@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 import pytest
-from controller_cases import TABLE, plan
+from controller_cases import TABLE, THC_TNA, pipeline_of, plan
 
 from gradplane.cli import p4runtime_shell
 from gradplane.controller import Setup, configure
@@ -37,6 +37,13 @@ def run(tmp_path, server):
 
 def test_it_installs_the_lookup_tables(run, server, pipeline):
     configure(server.address, pipeline, Setup("10.0.0.254", "00:00:00:00:00:fe", (), ()))
+    assert run(INSTALL) == 0
+    assert server.lookup_entries(5) == dict(enumerate(TABLE))
+
+
+def test_it_installs_those_of_the_program_for_tofino(run, server):
+    setup = Setup("10.0.0.254", "00:00:00:00:00:fe", (), ())
+    configure(server.address, pipeline_of(THC_TNA), setup)
     assert run(INSTALL) == 0
     assert server.lookup_entries(5) == dict(enumerate(TABLE))
 

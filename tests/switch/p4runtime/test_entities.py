@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from finsy.proto import p4i, p4r
 from google.protobuf import text_format
@@ -17,6 +19,7 @@ from hand_made_device import (
 )
 from hand_made_ir import extern, note, program, table, var
 
+from gradplane.switch.compiler import compile_program
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits
 from gradplane.switch.p4runtime.device import Device
@@ -24,6 +27,7 @@ from gradplane.switch.p4runtime.service import P4RuntimeService
 from gradplane.switch.p4runtime.status_errors import BatchError
 from gradplane.switch.runtime.replicas import Replica
 
+PROGRAMS = Path(__file__).parent / "programs"
 ROUTE = """table_entry {
   table_id: $ipv4_lpm
   match { field_id: 1 lpm { value: "\\n\\000\\001\\000" prefix_len: 24 } }
@@ -534,6 +538,48 @@ def test_meters(control: Control) -> None:
 )  # fmt: skip
 def test_refused_cells(control: Control, kind: int, text: str, code: str, message: str) -> None:
     assert control.refused(kind, text) == (code, message)
+
+
+CELL = """register_entry { register_id: $cells index { index: %d } data { struct {
+  members { bitstring: "\\%03o" } members { struct {
+    members { bitstring: "\\%03o" } members { bool: %s } } }
+  members { tuple { members { bitstring: "\\%03o" } } } members { enum_value: "\\%03o" } } } }"""
+
+
+@pytest.fixture
+def structs() -> Control:
+    return custom(compile_program(PROGRAMS / "structs.p4"))
+
+
+def test_registers_of_structs(structs: Control) -> None:
+    kind = structs.service.device.target.catalog.p4info.registers[0].type_spec
+    assert kind.struct.name == "cell_t"
+    written = CELL % (1, 7, 0xFE, "true", 5, 2)
+    structs.write(MODIFY, written)
+    assert structs.read("register_entry { register_id: $cells index { index: 1 } }") == [
+        structs.entity(written)
+    ]
+    cells = structs.service.device.target.state.registers["I.cells"]
+    assert cells.read(1) == 0x07 << 24 | 0xFE << 16 | 1 << 15 | 5 << 8 | 2
+    assert structs.read("register_entry { register_id: $cells }")[0] == structs.entity(
+        CELL % (0, 0, 0, "false", 0, 0)
+    )
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ('bitstring: "1"',
+         "register I.cells: data is bitstring (0 members), expected struct (cell_t: a, i, t, c)"),
+        ('struct { members { bitstring: "1" } }',
+         "register I.cells: data is struct (1 members), expected struct (cell_t: a, i, t, c)"),
+        ("struct { members { bool: true } members {} members {} members {} }",
+         "register I.cells: a: data is bool, expected bitstring (bit<8>)"),
+    ],
+)  # fmt: skip
+def test_refused_structs(structs: Control, data: str, message: str) -> None:
+    text = f"register_entry {{ register_id: $cells data {{ {data} }} }}"
+    assert structs.refused(MODIFY, text) == ("INVALID_ARGUMENT", message)
 
 
 # -- multicast groups and clone sessions ---------------------------------------------------------

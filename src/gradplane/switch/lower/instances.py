@@ -245,7 +245,7 @@ class Instances:
         if instance.kind in REGISTERS and (cell := packed_type(type_args[0])) != type_args[0]:
             instance.args = [packed_constant(type_args[0], a) for a in args]
             instance.cell = type_args[0]
-            instance.type_args[0] = instance.declared_type_args[0] = cell
+            instance.type_args[0] = cell
         if kind is None:
             instance.user_extern = ir.UserExtern(
                 [extern_type(substitute(p.type, env.types)) for p in params]

@@ -200,7 +200,7 @@ class Catalog:
         self.tables = _tables(program, info, self.actions)
         self.value_sets = _value_sets(program, info)
         cells = {
-            e.name: (e.type_args[0], control_plane_types(e)[0])
+            e.name: (e.cell or e.type_args[0], control_plane_types(e)[0])
             for e in program.externs
             if e.type_args
         }

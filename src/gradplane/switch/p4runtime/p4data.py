@@ -12,6 +12,7 @@ from typing import Any
 
 from finsy.proto import p4d
 
+from gradplane.switch.ir import ops
 from gradplane.switch.ir.nodes import Program
 from gradplane.switch.ir.types import (
     Bits,
@@ -91,6 +92,44 @@ def read_number(t: Type, message: p4d.P4Data, where: str, program: Program) -> i
             return from_bytes(message.enum_value, width, where, signed)
     assert isinstance(t, Bits), t
     return from_bytes(message.bitstring, t.width, where, t.signed)
+
+
+def read_cell(t: Type, inside: Type, message: p4d.P4Data, where: str, program: Program) -> int:
+    """Return the number that a register's cell of type `t` holds for a message.
+
+    `inside` is the type in the switch. The fields of a struct or tuple make one number, the first
+    on top.
+    """
+    if not isinstance(t, Struct):
+        return read_number(t, message, where, program)
+    assert isinstance(inside, Struct), inside
+    form, given = "tuple" if is_tuple(t) else "struct", message.WhichOneof("data")
+    members = message.tuple.members if is_tuple(t) else message.struct.members
+    if given != form or len(members) != len(t.fields):
+        raise RpcError(
+            "INVALID_ARGUMENT",
+            f"{where}: data is {given or 'not set'} ({len(members)} members), expected {form} "
+            f"({t.name}: {', '.join(f.name for f in t.fields)})",
+        )
+    whole = 0
+    for field, within, member in zip(t.fields, inside.fields, members, strict=True):
+        number = read_cell(field.type, within.type, member, f"{where}: {field.name}", program)
+        width = bit_width(within.type) or 0
+        whole = whole << width | ops.wrap(Bits(width))(number)
+    return whole
+
+
+def unpack_cell(inside: Type, number: int) -> Any:
+    """Return the value of a register's cell of type `inside`, a list of a struct's fields."""
+    if not isinstance(inside, Struct):
+        return number
+    values: list[Any] = []
+    for field in reversed(inside.fields):
+        width = bit_width(field.type) or 0
+        part = number & ((1 << width) - 1)
+        values.append(unpack_cell(field.type, ops.wrap(field.type)(part)))
+        number >>= width
+    return values[::-1]
 
 
 def _name(members: Sequence[str], code: int) -> str:

@@ -16,8 +16,9 @@ parser IngressParser(packet_in pkt, out headers_t h, out metadata_t m,
         pkt.extract(ig);
         pkt.advance(PORT_METADATA_SIZE);
         pkt.extract(h.ethernet);
-        transition select(h.ethernet.type) { known : reject; default : accept; }
+        transition select(h.ethernet.type) { known : noted; default : accept; }
     }
+    state noted { h.ethernet.type = 0; transition accept; }
 }
 
 control Ingress(inout headers_t h, inout metadata_t m, in ingress_intrinsic_metadata_t ig,
@@ -27,6 +28,7 @@ control Ingress(inout headers_t h, inout metadata_t m, in ingress_intrinsic_meta
     Counter<bit<64>, PortId_t>(512, CounterType_t.PACKETS_AND_BYTES) per_port;
     DirectCounter<bit<64>>(CounterType_t.PACKETS) hits;
     DirectMeter(MeterType_t.BYTES) rate;
+    Meter<bit<4>>(16, MeterType_t.PACKETS) police;
     Register<pair_t, bit<4>>(16) pairs;
     RegisterAction<pair_t, bit<4>, bit<16>>(pairs) step = {
         void apply(inout pair_t value) { value.second = value.second + 1; }
@@ -53,6 +55,7 @@ control Ingress(inout headers_t h, inout metadata_t m, in ingress_intrinsic_meta
     }
     apply {
         per_port.count(ig.ingress_port);
+        police.execute(2);
         step.execute(3);
         if (!macs.apply().hit) { balanced.apply(); }
         dprsr.digest_type = 1;

@@ -16,7 +16,7 @@ from gradplane.switch.p4runtime.entities.counter_data import (
     show_counter,
     show_meter_config,
 )
-from gradplane.switch.p4runtime.p4data import read_number, show_data
+from gradplane.switch.p4runtime.p4data import read_cell, show_data, unpack_cell
 from gradplane.switch.p4runtime.pipeline import Pipeline, Undo, only_modify
 
 
@@ -90,7 +90,9 @@ def write_register(p: Pipeline, kind: int, message: p4r.RegisterEntry) -> Undo:
     register = p.state.registers[extern.name]
     cells = indices(extern, "register", message.index if message.HasField("index") else None)
     assert extern.data is not None
-    value = read_number(extern.data, message.data, f"register {extern.name}", p.catalog.program)
+    assert extern.inside is not None
+    where, program = f"register {extern.name}", p.catalog.program
+    value = read_cell(extern.data, extern.inside, message.data, where, program)
     old = [register.read(i) for i in cells]
     for i in cells:
         register.write(i, value)
@@ -107,8 +109,10 @@ def read_registers(p: Pipeline, query: p4r.RegisterEntry) -> Iterator[p4r.Regist
     for extern in _chosen(p.catalog.registers, query.register_id, "register"):
         register = p.state.registers[extern.name]
         assert extern.data is not None
+        assert extern.inside is not None
         for i in indices(extern, "register", index):
-            data = show_data(extern.data, register.read(i), p.catalog.program)
+            value = unpack_cell(extern.inside, register.read(i))
+            data = show_data(extern.data, value, p.catalog.program)
             yield p4r.RegisterEntry(register_id=extern.id, index=p4r.Index(index=i), data=data)
 
 
