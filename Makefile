@@ -50,6 +50,7 @@ fuzz: install
 	$(PYTHON) tests/switch/fuzz_source.py --seconds 300
 	$(PYTHON) tests/switch/fuzz_grpc.py --seconds 120
 	$(PYTHON) tests/runner/fuzz_faults.py --seconds 600
+	$(PYTHON) tests/runner/fuzz_faults.py --seconds 300 --net mininet
 
 clean:
 	rm -rf .venv .cache .mypy_cache .ruff_cache .hypothesis runs site build dist src/*.egg-info
