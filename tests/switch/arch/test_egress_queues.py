@@ -127,6 +127,34 @@ def test_a_link_paces_its_port_by_the_bytes_that_leave(engine: str) -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+def test_a_link_paces_a_queue_and_not_the_others(engine: str) -> None:
+    world = World(engine, SHOWS_DEPTHS, priorities=2)
+    world.queues.shape(1, 8_000_000, priority=1)  # a byte in a microsecond
+    slow, fast = packet(1, 1, payload=bytes(996)), packet(0, 1)
+    for frame in (slow, slow, fast, fast):
+        assert world.switch.process(0, frame) == []
+    assert [data[0] for _, data in world.at(0)] == [1, 0, 0]
+    assert world.switch.next_departure() == 8 * MS
+    assert world.at(0.999) == []
+    assert [data[0] for _, data in world.at(1)] == [1]
+    world.queues.shape(1, 0, priority=1)
+    assert world.switch.process(0, slow) == [(1, slow)]
+    with pytest.raises(SwitchError, match="queue rate -1: expected 0 to 4398046511103 bits"):
+        world.queues.shape(1, -1)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_port_and_its_queue_may_both_be_paced(engine: str) -> None:
+    world = World(engine, SHOWS_DEPTHS, priorities=2)
+    world.queues.shape(1, 8_000_000)
+    world.queues.shape(1, 4_000_000, priority=1)
+    for kind in (1, 1, 0, 0):
+        world.switch.process(0, packet(kind, 1, payload=bytes(996)))
+    left = [[data[0] for _, data in world.at(ms)] for ms in (0, 1, 2, 3)]
+    assert left == [[1], [0], [1], [0]]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_clones_and_replicas_wait_and_what_recirculates_comes_again(engine: str) -> None:
     text = source(
         metadata="@field_list(1) bit<8> kept;",
@@ -255,6 +283,7 @@ def _run(engine: str, steps: list[Any], priorities: int | None) -> list[Any]:
     world.queues.set_depth(4, 1)
     world.queues.set_rate(700, 2)
     world.queues.pace(3, 32_000, 3)
+    world.queues.shape(2, 24_000, priority=0)
     seen: list[Any] = []
     ms = 0.0
     for step in steps:

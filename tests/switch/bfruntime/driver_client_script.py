@@ -156,6 +156,18 @@ metadata.entry_add(target, [port], [metadata.make_data(fields)])
 ((found, _),) = entries(metadata.entry_get(target, [port]))
 assert found["vlan"] == 77, found
 
+shaping, counts = (
+    info.table_get("tf1.tm.queue.sched_shaping"),
+    info.table_get("tf1.tm.counter.queue"),
+)
+place = [gc.KeyTuple("pg_id", 2), gc.KeyTuple("pg_queue", 8)]
+rate = [gc.DataTuple("unit", str_val="PPS"), gc.DataTuple("max_rate", 1000)]
+shaping.entry_mod(one_pipe, [shaping.make_key(place)], [shaping.make_data(rate)])
+((found, _),) = entries(shaping.entry_get(one_pipe, [shaping.make_key(place)]))
+assert (found["unit"], found["max_rate"]) == ("PPS", 1000), found
+((found, _),) = entries(counts.entry_get(one_pipe, [counts.make_key(place)], {"from_hw": True}))
+assert found["drop_count_packets"] == 0, found
+
 compute = info.table_get("digest.compute")
 key = compute.make_key([gc.KeyTuple("h.ethernet.dst", 0x313233343536)])
 ((found, _),) = entries(compute.entry_get(target, [key]))

@@ -293,6 +293,104 @@ data 11 max_pfc_events bytes10
 )  # fmt: skip
 
 
+_SHAPING = """
+data 1 unit string:PPS,BPS
+data 2 provisioning string:UPPER,LOWER,MIN_ERROR
+"""
+
+_TRAFFIC_MANAGER = """
+table {0}.tm.port.cfg TmPortCfg 4278517776 288
+key 1 dev_port uint32
+data 1 pg_id uint8-
+data 2 pg_port_nr uint8-
+data 3 port_queues_count uint8-
+data 4 ingress_qid_map uint8*-
+data 5 egress_qid_queues uint8*-
+data 6 copy_to_cpu bool-
+data 7 mirror_drop_destination bool-
+data 8 mirror_drop_pg_queue uint8-
+data 9 pkt_extraction_credits uint32-
+table {0}.tm.port.sched_cfg TmPortSchedCfg 4278517782 288
+key 1 dev_port uint32
+data 1 max_rate_enable bool
+{2}
+table {0}.tm.port.sched_shaping TmPortSchedShaping 4278517783 288
+key 1 dev_port uint32
+{4}
+data 3 max_rate uint32
+data 4 max_burst_size uint32
+table {0}.tm.queue.map TmQueueMap 4278517794 {1}
+key 1 pg_id uint8
+key 2 pg_queue uint8
+data 1 dev_port uint32-
+data 2 queue_nr uint8-
+data 3 ingress_qid_max uint8-
+data 4 ingress_qid_count uint8-
+data 5 ingress_qid_list uint8*-
+table {0}.tm.queue.buffer TmQueueBuffer 4278517796 {1}
+key 1 pg_id uint8
+key 2 pg_queue uint8
+data 1 guaranteed_cells uint32
+data 2 hysteresis_cells uint32
+data 3 tail_drop_enable bool
+action 1 shared_pool
+data 4 pool_id string:EG_APP_POOL_0,EG_APP_POOL_1,EG_APP_POOL_2,EG_APP_POOL_3
+data 5 pool_max_cells uint32
+data 6 dynamic_baf string:1.5%,3%,6%,11%,20%,33%,50%,66%,80%,DISABLE
+action 2 buffer_only
+table {0}.tm.queue.sched_cfg TmQueueSchedCfg 4278517797 {1}
+key 1 pg_id uint8
+key 2 pg_queue uint8
+data 2 min_rate_enable bool
+data 1 min_priority string:LOW,0,1,2,3,4,5,6,7,HIGH
+data 5 max_rate_enable bool
+data 4 max_priority string:LOW,0,1,2,3,4,5,6,7,HIGH
+data 3 dwrr_weight uint16
+{3}
+table {0}.tm.queue.sched_shaping TmQueueSchedShaping 4278517798 {1}
+key 1 pg_id uint8
+key 2 pg_queue uint8
+{4}
+data 3 min_rate uint32
+data 4 min_burst_size uint32
+data 5 max_rate uint32
+data 6 max_burst_size uint32
+table {0}.tm.counter.eg_port TmCounterEgPort 4278517826 288
+key 1 dev_port uint32
+data 1 drop_count_packets uint64
+data 2 usage_cells uint64-
+data 3 watermark_cells uint64
+table {0}.tm.counter.queue TmCounterQueue 4278517827 {1}
+key 1 pg_id uint8
+key 2 pg_queue uint8
+data 1 drop_count_packets uint64
+data 2 usage_cells uint64-
+data 3 watermark_cells uint64
+"""
+
+TRAFFIC_MANAGER_TF1 = _TRAFFIC_MANAGER.format(
+    "tf1", 2304,
+    f"data 2 scheduling_speed {_choices('BF_SPEED_', _SPEEDS.removesuffix(' 200G 400G'))}",
+    "data 6 scheduling_enable bool", _SHAPING,
+)  # fmt: skip
+
+TRAFFIC_MANAGER_TF2 = _TRAFFIC_MANAGER.format(
+    "tf2", 4608,
+    f"""
+data 2 l1_nodes_count uint8-
+data 3 l1_nodes uint8*-
+data 4 scheduling_speed {_choices("BF_SPEED_", _SPEEDS)}
+""",
+    """
+data 6 advanced_flow_control string:CREDIT,XOFF
+data 7 scheduling_enable bool
+data 8 scheduling_speed string-:BF_SPEED_NONE,BF_SPEED_50G,BF_SPEED_100G,BF_SPEED_200G,BF_SPEED_400G
+data 9 pg_l1_node uint8
+""",
+    _SHAPING,
+)  # fmt: skip
+
+
 def parse_tables(text: str) -> list[TableSchema]:
     """Return the tables that a text describes."""
     tables: list[TableSchema] = []

@@ -25,6 +25,12 @@ from gradplane.switch.bfruntime.tables.ports import (
     PortTable,
 )
 from gradplane.switch.bfruntime.tables.replication import CHECKS, Engine, ReplicationTable
+from gradplane.switch.bfruntime.tables.traffic_manager import (
+    CountsTable,
+    LimitsTable,
+    PlacesTable,
+    TrafficManager,
+)
 from gradplane.switch.p4runtime.pipeline import Pipeline
 
 
@@ -73,6 +79,16 @@ class FixedTables:
             )
             self._watch_returned(False)
             yield PacketBufferTable(buffers, self.generator)
+            yield from self._traffic_tables(self._facts)
+
+    def _traffic_tables(self, facts: DeviceFacts) -> Iterator[ControlTable]:
+        second = facts.family != "tf1"
+        text = fixed_schema.TRAFFIC_MANAGER_TF2 if second else fixed_schema.TRAFFIC_MANAGER_TF1
+        manager = TrafficManager(self._state.links.queues, facts)
+        kinds = {"TmPortCfg": PlacesTable, "TmQueueMap": PlacesTable,
+                 "TmCounterEgPort": CountsTable, "TmCounterQueue": CountsTable}  # fmt: skip
+        for schema in fixed_schema.parse_tables(text):
+            yield kinds.get(schema.kind, LimitsTable)(schema, manager)
 
     def _watch_returned(self, wanted: bool) -> None:
         self._state.links.recirculation[0] = wanted

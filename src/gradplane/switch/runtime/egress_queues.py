@@ -6,7 +6,7 @@ interval after the packet before it, and at once if that is over; a packet that 
 packets in its queue is dropped. Among packets that may leave, higher priorities go first.
 
 A port whose queues have no rate has no queue at all: its packets pass egress at once. A link may
-pace a port, too: then a packet leaves when the link has sent the one before it.
+pace a port or a queue, too: then a packet leaves when the link has sent the one before it.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ NO_QUEUE = "the port has no queue of the packet's priority"
 
 _SECOND = 10**9
 MOST_PACKETS = 1 << 32
+MOST_BITS = 1 << 42
 _NEVER_SENT = -(1 << 62)
 
 
@@ -64,7 +65,8 @@ class QueueTimes:
 
 @dataclass(slots=True)
 class QueueStatus:
-    """One queue, for reports. `rate`: packets a second, 0 for no limit."""
+    """One queue, for reports. Rates: packets and bits a second, 0 for no limit. most: packets that
+    waited at once."""
 
     port: int
     priority: int
@@ -72,6 +74,21 @@ class QueueStatus:
     depth: int
     waiting: int
     dropped: int
+    bit_rate: int
+    most: int
+
+
+@dataclass(slots=True)
+class _Link:
+    """A link: its rate in bit/s, 0 for one that sends at once, and when it has sent all."""
+
+    rate: int = 0
+    free: int = _NEVER_SENT
+
+    def send(self, size: int, now: int) -> None:
+        """Be busy with a packet of `size` bytes."""
+        if self.rate:
+            self.free = max(now, self.free) + -(-size * 8 * _SECOND // self.rate)
 
 
 @dataclass(slots=True)
@@ -80,38 +97,45 @@ class _Queue:
     depth: int
     last: int = _NEVER_SENT  # when the last packet that came may leave
     dropped: int = 0
+    most: int = 0  # packets that waited at once
     waiting: deque[Waiting] = field(default_factory=deque)
+    link: _Link = field(default_factory=_Link)
 
     @property
     def interval(self) -> int:
         """Nanoseconds between packets."""
         return _SECOND // self.rate if self.rate else 0
 
+    @property
+    def limits(self) -> bool:
+        """Whether packets may have to wait, or are dropped."""
+        return bool(self.rate or self.link.rate or not self.depth)
 
-@dataclass(slots=True)
-class _Link:
-    """The link behind a port: its rate in bit/s, and when it has sent what it was given."""
-
-    rate: int
-    free: int = _NEVER_SENT
+    def next(self) -> int:
+        """Return when the packet that waits longest may leave."""
+        return max(self.waiting[0].leaves, self.link.free)
 
 
 @dataclass(slots=True)
 class _Port:
     queues: list[_Queue]
-    link: _Link | None = None
+    link: _Link = field(default_factory=_Link)
+    served: _Queue | None = None  # the last one that a packet left while a link paced it
 
     @property
     def held(self) -> bool:
         """Whether packets to the port go through its queues, if only to keep their order."""
-        return self.link is not None or any(q.rate or not q.depth or q.waiting for q in self.queues)
+        return bool(self.link.rate) or any(q.limits or q.waiting for q in self.queues)
+
+    @property
+    def paced(self) -> bool:
+        """Whether a link paces the port or one of its queues."""
+        return bool(self.link.rate) or any(q.link.rate for q in self.queues)
 
     def next(self) -> int | None:
         """Return when the next packet may leave, None while none waits."""
-        heads = [queue.waiting[0].leaves for queue in self.queues if queue.waiting]
-        if not heads:
-            return None
-        return min(heads) if self.link is None else max(min(heads), self.link.free)
+        heads = [queue.next() for queue in self.queues if queue.waiting]
+        return max(min(heads), self.link.free) if heads else None
 
 
 class EgressQueues:
@@ -165,7 +189,19 @@ class EgressQueues:
         holds `depth` packets, the one that it is sending included. `sent` reports each packet."""
         for queue in self._chosen(port, None):
             queue.depth = depth
-        self._ports[port].link = _Link(rate)
+        self.shape(port, rate)
+
+    def shape(self, port: int, rate: int, priority: int | None = None) -> None:
+        """Let so many bits a second leave a port, or one of its queues; 0: no limit.
+
+        Raises SwitchError.
+        """
+        _check("rate", rate, "bits a second", MOST_BITS)
+        (first, *_) = self._chosen(port, priority)
+        link = self._ports[port].link if priority is None else first.link
+        link.rate = rate
+        if not rate:
+            link.free = _NEVER_SENT
         self._settled()
 
     def _chosen(self, port: int | None, priority: int | None) -> Iterator[_Queue]:
@@ -181,10 +217,14 @@ class EgressQueues:
         elif 0 <= priority < len(queues):
             yield queues[priority]
         else:
-            raise SwitchError(
-                f"priority {priority}: port {port} has queues 0 to {len(queues) - 1}; start the"
-                " switch with more (--priority-queues N)"
-            )
+            raise self._missing(port, priority)
+
+    def _missing(self, port: int, priority: int) -> SwitchError:
+        most = (self.priorities or 1) - 1
+        return SwitchError(
+            f"priority {priority}: port {port} has queues 0 to {most}; start the switch with more"
+            " (--priority-queues N)"
+        )
 
     def _port(self, number: int) -> _Port:
         if number not in self._ports:
@@ -223,7 +263,7 @@ class EgressQueues:
         to = self._port(port)
         queue = to.queues[place]
         depth = len(queue.waiting)
-        sending = to.link is not None and to.link.free > now
+        sending = max(to.link.free, queue.link.free) > now
         if depth + sending >= queue.depth:
             queue.dropped += 1
             return None
@@ -231,6 +271,7 @@ class EgressQueues:
         self._order += 1
         item = Waiting(owner, departure, events, port, place, self._order, now, queue.last, depth)
         queue.waiting.append(item)
+        queue.most = max(queue.most, len(queue.waiting))
         self.waiting += 1
         return item
 
@@ -260,22 +301,25 @@ class EgressQueues:
 
     @staticmethod
     def _taken(port: _Port, now: int) -> Iterator[Waiting]:
-        if port.link is not None and port.link.free > now:
+        if port.link.free > now:
             return
+        paced = port.paced
         for queue in reversed(port.queues):
-            while queue.waiting and queue.waiting[0].leaves <= now:
+            while queue.waiting and queue.next() <= now:
                 item = queue.waiting.popleft()
                 item.dequeue_depth = len(queue.waiting)
                 yield item
-                if port.link is not None:
+                if paced:
+                    port.served = queue
                     return
 
     def sent(self, port: int, size: int, now: int) -> None:
-        """Take note of a packet of `size` bytes that left a port: its link is busy with it."""
+        """Take note of a packet of `size` bytes that left a port: the links are busy with it."""
         known = self._ports.get(port)
-        if known is not None and known.link is not None:
-            duration = -(-size * 8 * _SECOND // known.link.rate)
-            known.link.free = max(now, known.link.free) + duration
+        if known is not None:
+            known.link.send(size, now)
+            if known.served is not None:
+                known.served.link.send(size, now)
 
     def clear(self) -> int:
         """Drop all packets that wait, and return their number."""
@@ -290,10 +334,36 @@ class EgressQueues:
     def status(self) -> list[QueueStatus]:
         """Return the queues that were named or used, by port and priority."""
         return [
-            QueueStatus(number, i, q.rate, q.depth, len(q.waiting), q.dropped)
+            self._status(number, i, q)
             for number, port in sorted(self._ports.items())
             for i, q in enumerate(port.queues)
         ]
+
+    def queue(self, port: int, priority: int) -> QueueStatus:
+        """Return one queue. Raises SwitchError if the port has none of the priority."""
+        if not 0 <= priority < (self.priorities or 1):
+            raise self._missing(port, priority)
+        known = self._ports.get(port)
+        if known is None:
+            return self._status(port, priority, _Queue(self._rate, self._depth))
+        return self._status(port, priority, known.queues[priority])
+
+    def bit_rate(self, port: int) -> int:
+        """Return the bits a second that may leave a port, 0 for no limit."""
+        known = self._ports.get(port)
+        return known.link.rate if known is not None else 0
+
+    def restart_counts(self, port: int, priority: int, dropped: int = 0, most: int = 0) -> None:
+        """Let a queue count drops, and the most packets that waited at once, from now on."""
+        if port in self._ports:
+            queue = self._ports[port].queues[priority]
+            queue.dropped, queue.most = dropped, max(most, len(queue.waiting))
+
+    @staticmethod
+    def _status(port: int, priority: int, q: _Queue) -> QueueStatus:
+        return QueueStatus(
+            port, priority, q.rate, q.depth, len(q.waiting), q.dropped, q.link.rate, q.most
+        )
 
     def dropped(self, port: int) -> int:
         """Return the packets that found a queue of the port full."""
@@ -301,6 +371,6 @@ class EgressQueues:
         return 0 if known is None else sum(queue.dropped for queue in known.queues)
 
 
-def _check(what: str, value: int, unit: str) -> None:
-    if not 0 <= value < MOST_PACKETS:
-        raise SwitchError(f"queue {what} {value}: expected 0 to {MOST_PACKETS - 1} {unit}")
+def _check(what: str, value: int, unit: str, most: int = MOST_PACKETS) -> None:
+    if not 0 <= value < most:
+        raise SwitchError(f"queue {what} {value}: expected 0 to {most - 1} {unit}")
