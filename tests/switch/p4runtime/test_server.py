@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import queue
 import socket
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -399,6 +399,33 @@ def test_streams_that_announce_nothing_keep_nobody_waiting(served: Served) -> No
         assert caught.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
         for requests in silent:
             requests.end()
+
+
+def test_more_requests_than_may_wait_are_refused(served: Served) -> None:
+    """With no other services, 40 requests are in progress at most, those of 32 streams among
+    them; 64 more wait, and are answered when their turn comes."""
+    device, address = served
+    progressing, waiting, beyond = MAX_STREAMS + 8, 64, 20
+    with grpc.insecure_channel(address) as channel:
+        stub = p4r_grpc.P4RuntimeStub(channel)
+        with device.lock:
+            calls = [
+                stub.Capabilities.future(p4r.CapabilitiesRequest())
+                for _ in range(progressing + waiting + beyond)
+            ]
+            answers = as_completed(calls)
+            refused = [next(answers) for _ in range(beyond)]
+        answered = list(answers)
+    assert {call.code() for call in refused} == {grpc.StatusCode.RESOURCE_EXHAUSTED}
+    assert [call.code() for call in answered] == [grpc.StatusCode.OK] * (progressing + waiting)
+
+
+def as_completed(calls: Sequence[grpc.Future]) -> Iterator[Any]:
+    """Yield calls in the order in which they end."""
+    ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    for call in calls:
+        call.add_done_callback(ended.put)
+    return (ended.get(timeout=120) for _ in calls)
 
 
 def test_the_highest_election_id_outlives_a_broken_connection(served: Served) -> None:
