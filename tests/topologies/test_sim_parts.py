@@ -235,27 +235,51 @@ V1Switch(P(), V(), I(), E(), C(), D()) main;
 """
 
 
-@pytest.mark.parametrize("engine", ["jit", "interpreter"])
-def test_egress_sees_the_queue_of_its_ports_link(tmp_path, engine):
-    """A frame of 1000 bytes takes a millisecond on the link, which holds four."""
-    program = tmp_path / "depths.p4"
+def _seen_by_egress(folder, engine, frames):
+    """Send frames (when in us, bytes) to a link of a byte in a microsecond, which holds four.
+
+    Returns what leaves, (when, bytes, enq_qdepth, deq_qdepth, deq_timedelta) with times in us since
+    the first frame's egress may run, and how many were dropped.
+    """
+    program = folder / "depths.p4"
     program.write_text(DEPTHS)
     config = SwitchConfig(program, engine=engine)
     events, left = EventQueue(), []
 
     def transmit(port, frame):
-        seen = frame[0], frame[1], int.from_bytes(frame[2:4], "big")
-        left.append((events.now, port, *seen))
+        when, rest = divmod(events.now - config.latency, 1000)
+        assert (port, rest) == (2, 0)
+        left.append((when, len(frame), frame[0], frame[1], int.from_bytes(frame[2:4], "big")))
 
     links = {1: Link("h1", "s1", 0, 1), 2: Link("h2", "s1", 0, 2, rate=8_000_000, queue=4)}
     with SimSwitch("s1", links, config, compiled(config), events, transmit) as switch:
-        for _ in range(6):
-            switch.receive(1, bytes(1000))
+        for when, size in frames:
+            events.at(1000 * when, lambda size=size: switch.receive(1, bytes(size)))
         while events.step():
             pass
-        assert switch.queue_dropped(2) == 2
-    ms, latency = 10**6, config.latency
+        return left, switch.queue_dropped(2)
+
+
+@pytest.mark.parametrize("engine", ["jit", "interpreter"])
+def test_egress_sees_the_queue_of_its_ports_link(tmp_path, engine):
+    left, dropped = _seen_by_egress(tmp_path, engine, [(0, 1000)] * 6)
     # All six come before the first one leaves.
-    assert left == [
-        (latency + i * ms, 2, i, 3 - i, 1000 * i) for i in range(4)
-    ]  # fmt: skip
+    assert left == [(1000 * i, 1000, i, 3 - i, 1000 * i) for i in range(4)]
+    assert dropped == 2
+
+
+@pytest.mark.parametrize("engine", ["jit", "interpreter"])
+def test_each_packet_waits_until_its_link_has_sent_those_before(tmp_path, engine):
+    """Packet by packet, as one would reckon it on paper."""
+    frames = [(0, 1000), (200, 500), (900, 250), (1600, 1000), (1700, 100), (5000, 64)]
+    assert _seen_by_egress(tmp_path, engine, frames) == (
+        [
+            (0, 1000, 0, 0, 0),  # the link is free, and then busy until 1000
+            (1000, 500, 0, 1, 800),  # waits alone; behind it waits the next, since 900
+            (1500, 250, 1, 0, 600),  # came behind the one before, and leaves nobody behind
+            (1750, 1000, 0, 1, 150),
+            (2750, 100, 1, 0, 1050),
+            (5000, 64, 0, 0, 0),  # the link has been free since 2850
+        ],
+        0,
+    )
