@@ -411,3 +411,23 @@ def test_the_command(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     result = runner.invoke(commands, [*arguments[:3], "--chip", "tofino3"])
     assert result.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("precision", "match", "blocks"),
+    [
+        ("", "exact", 4),
+        ("@idletime_precision(6)", "exact", 8),
+        ("@idletime_precision(1)", "exact", 1),
+        ("", "ternary", 4),
+    ],
+)
+def test_idle_timeouts_take_map_ram(precision: str, match: str, blocks: int) -> None:
+    """Three bits each unless a pragma says how many: two in a row of map RAM."""
+    declarations = f"""action known() {{ hdr.ip.ttl = 1; }}
+        {precision} table seen {{
+            key = {{ hdr.ip.src : {match}; }} actions = {{ known; NoAction; }}
+            idle_timeout = true; size = 8192;
+        }}"""
+    found = report(declarations, "seen.apply();")
+    assert used(found.pipelines[0].placement.stages)["map_ram"] == blocks

@@ -43,6 +43,9 @@ _VERSION_BITS = 4
 _USUALLY_WIDE = 4
 """The most blocks beside each other, unless one entry needs more."""
 _POOL_MEMBERS = 120
+_TIMEOUTS_OF_ROW = {1: 8, 2: 4, 3: 2, 6: 1}
+"""The idle timeouts in a row of map RAM, by their precision (pragma idletime_precision)."""
+_USUAL_PRECISION = 3
 
 
 @dataclass(slots=True)
@@ -184,6 +187,7 @@ def _exact(table: LogicalTable, entries: int, found: Demand) -> None:
     form = exact_format(table, entries)
     found.exact |= set(table.key)
     found.amounts["sram"] += form.blocks + _action_blocks(table, form.entries, form.immediate)
+    found.amounts["map_ram"] += _idle_blocks(table, form.entries)
     ways = min(len(form.ways), WAYS)
     bits = HASH_INDEX_BITS * ways + sum(ceil(log2(way)) for way in form.ways[:WAYS])
     found.amounts["hash_bits"] += bits
@@ -245,6 +249,7 @@ def _partitioned(table: LogicalTable, partitions: Partitions, entries: int, foun
     found.amounts["tables"] += ceil(columns / PARTITION_COLUMNS) - 1
     found.amounts["sram"] += columns * wide * depth
     found.amounts["sram"] += _action_blocks(table, entries, IMMEDIATE_BITS)
+    found.amounts["map_ram"] += _idle_blocks(table, entries)
     found.amounts["hash_bits"] += HASH_INDEX_BITS + ceil(log2(depth))
     found.amounts["hash_groups"] += 1
 
@@ -267,6 +272,7 @@ def _ternary(table: LogicalTable, entries: int, found: Demand) -> None:
     found.ternary |= set(table.key)
     rows = depth * TCAM_ROWS
     found.amounts["sram"] += min(_beside(table, rows, bits) for bits in (IMMEDIATE_BITS, 0))
+    found.amounts["map_ram"] += _idle_blocks(table, rows)
 
 
 def _range_rows(table: ir.Table) -> float:
@@ -366,6 +372,18 @@ def memory_blocks(cells: int, bits: int) -> int:
     if width > RAM_BITS:
         return ceil(cells / RAM_ROWS) * ceil(bits / RAM_BITS)
     return ceil(cells / (RAM_ROWS * (RAM_BITS // width)))
+
+
+def _idle_blocks(table: LogicalTable, entries: int) -> int:
+    """Return the blocks of map RAM for the idle timeouts of a table's entries, if it has them."""
+    assert table.table is not None
+    if not table.table.support_timeout:
+        return 0
+    given = [a.values[0] for a in table.table.annotations
+             if a.name == "idletime_precision" and a.values]  # fmt: skip
+    precision = given[0] if given and given[0] in _TIMEOUTS_OF_ROW else _USUAL_PRECISION
+    assert isinstance(precision, int)
+    return ceil(entries / (RAM_ROWS * _TIMEOUTS_OF_ROW[precision]))
 
 
 # -- hashes and what tables share ---------------------------------------------------------------

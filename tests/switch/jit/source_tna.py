@@ -15,6 +15,7 @@ from source_blocks import (
     states,
     sub_control,
 )
+from source_stateful import Stateful
 from source_statements import Maker, Statements
 from source_types import HEADERS, ITEM, META, Types
 from source_values import MACROS, Place, Scope, Source, Values, random_bits
@@ -120,6 +121,8 @@ Switch(pipe) main;
             start = "d.drop_ctl = 0;"
             end = f"if (m.rounds >= {ROUNDS}) {{ d.mirror_type = 0; }}"
         registers, calls = self._registers(scope)
+        more, further = Stateful(self.rng, self.types, scope, self.second).some(2)
+        registers, calls = f"{registers} {more}", f"{calls} {further}"
         instances = self._instances()
         first, second = self.types.name("sub"), self.types.name("sub")
         instances.text += f" {self.sub}(8w3) {first}; {self.sub}(8w200) {second}; {registers}"
