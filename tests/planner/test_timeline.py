@@ -37,6 +37,23 @@ def test_the_best_slot_is_that_of_all_timelines(tensors: int) -> None:
         assert time == min(times) == times[slot]
 
 
+@pytest.mark.parametrize("tensors", [2, 5, 12])
+def test_no_single_change_helps_after_all_have_been_tried(tensors: int) -> None:
+    rng = random.Random(tensors)
+    for _ in range(20):
+        case = random_job(rng, tensors)
+        timeline = Timeline(case, [rng.randrange(4) for _ in range(tensors)])
+        timeline.improve()
+        strategy = timeline.strategy.tolist()
+        assert timeline.time == backward_time(case, strategy)
+        for tensor in range(tensors):
+            others = [s for s in range(4) if s != strategy[tensor]]
+            trials = [[*strategy[:tensor], s, *strategy[tensor + 1 :]] for s in others]
+            times = [backward_time(case, trial) for trial in trials]
+            assert timeline.time <= min(times)
+            assert timeline.next_best(tensor)[1] == min(times)
+
+
 def test_tensors_before_a_bubble_are_those_of_the_plain_timeline() -> None:
     rng = random.Random(5)
     for _ in range(100):

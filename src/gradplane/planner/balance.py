@@ -11,34 +11,16 @@ from numba import njit
 
 from gradplane.planner.cost_kernels import Floats, Ints
 from gradplane.planner.costs import GPU
-from gradplane.planner.job import END, Job
+from gradplane.planner.job import Job
 
 ROUNDS = 20
-
-
-def slot_loads(job: Job) -> Floats:
-    """Return [group, slot, resource]: each candidate's seconds; infinity if there is none."""
-    return _slot_loads(job.first, job.count, job.resource, job.seconds)
-
-
-@njit(cache=True, nogil=True)
-def _slot_loads(first: Ints, count: Ints, resource: Ints, seconds: Floats) -> Floats:
-    loads = np.full((first.shape[0], first.shape[1], 4), np.inf)
-    for group in range(first.shape[0]):
-        for slot in range(count[group]):
-            loads[group, slot] = 0.0
-            at = first[group, slot]
-            while resource[at] != END:
-                loads[group, slot, resource[at]] += seconds[at]
-                at += 1
-    return loads
 
 
 @njit(cache=True, nogil=True)
 def balanced(loads: Floats, group: Ints, compute: float, power: float) -> Ints:
     """Return the strategy that a descent on the sum of the loads' powers finds.
 
-    loads: of slot_loads; compute: the computation time of all tensors.
+    loads: of the job; compute: the computation time of all tensors.
     """
     strategy = np.zeros(group.size, np.int64)
     total = np.zeros(4)
@@ -77,18 +59,43 @@ def lower_bound(job: Job, rounds: int = 300) -> float:
     loads, hence at least that sum with each tensor's cheapest candidate. The prices follow the
     loads (multiplicative weights).
     """
-    loads = slot_loads(job)
-    compute = np.zeros(4)
-    compute[GPU] = job.compute.sum()
-    members = np.bincount(job.group, minlength=len(loads))
-    price, best = np.full(4, 0.25), float(compute[GPU])
-    finite = np.where(np.isinf(loads), 1e30, loads)
+    return max(_priced(job, rounds)[0], float(job.compute.sum()))
+
+
+def prices(job: Job, rounds: int = 100) -> Floats:
+    """Return a price of each resource: those of the best bound in `lower_bound`."""
+    return _priced(job, rounds)[1]
+
+
+def _priced(job: Job, rounds: int) -> tuple[float, Floats]:
+    members = np.bincount(job.group, minlength=len(job.count))
+    bound, price = _price(job.demands, job.count, members, float(job.compute.sum()), rounds)
+    return float(bound), price
+
+
+@njit(cache=True, nogil=True)
+def _price(
+    demands: Floats, count: Ints, members: Ints, compute: float, rounds: int
+) -> tuple[float, Floats]:
+    """Return the best bound and its prices."""
+    price, best, found = np.full(4, 0.25), 0.0, np.full(4, 0.25)
     for step in range(rounds):
-        cheapest = (finite @ price).argmin(axis=1)
-        total = compute + members @ finite[np.arange(len(loads)), cheapest]
-        best = max(best, float(total @ price))
+        total = np.zeros(4)
+        total[GPU] = compute
+        for group in range(count.size):
+            cheapest, least = 0, np.inf
+            for slot in range(count[group]):
+                cost = 0.0
+                for r in range(4):
+                    cost += price[r] * demands[group, slot, r]
+                if cost < least:
+                    cheapest, least = slot, cost
+            total += members[group] * demands[group, cheapest, :4]
+        bound = (total * price).sum()
+        if bound > best:
+            best, found = bound, price.copy()
         if total.max() <= 0:
             break
         price = price * np.exp(total / total.max() / np.sqrt(step + 1.0))
         price /= price.sum()
-    return best
+    return best, found

@@ -141,17 +141,25 @@ def _served(size: float, load: float, rate: float, latency: float, link: Floats)
 
 @njit(cache=True, nogil=True)
 def task_times(
-    codes: Ints, values: float, link: Floats, curves: Floats, resources: Ints, seconds: Floats
-) -> int:
+    codes: Ints, values: float, link: Floats, curves: Floats, resources: Ints, seconds: Floats,
+    before: Floats, known: int,
+) -> int:  # fmt: skip
     """Write the resource and the seconds of each task of an encoded option; return their number.
 
     length: values in a piece of one holder; pieces: how many, not yet added; holders: GPUs of a
-    machine with different values; wide: bytes of sums over those of codes.
+    machine with different values; wide: bytes of sums over those of codes. `before` keeps them
+    before each task: [task, 5]. An option whose first `known` tasks are those of the one before it
+    goes on from there.
     """
     machines, gpus, header, ratio = link[0], link[1], link[7], link[6]
     length, pieces, holders, wide, compressed = values, 1.0, gpus, 1.0, False
-    count = 0
-    for code in codes:
+    if known > 0:
+        length, pieces, holders = before[known, 0], before[known, 1], before[known, 2]
+        wide, compressed = before[known, 3], before[known, 4] > 0
+    count = known
+    for code in codes[known:]:
+        before[count, 0], before[count, 1], before[count, 2] = length, pieces, holders
+        before[count, 3], before[count, 4] = wide, 1.0 if compressed else 0.0
         if code < 0:
             break
         task, phase = code // 4, code % 4
@@ -239,10 +247,17 @@ def task_times(
 def loads(codes: Ints, sizes: Floats, link: Floats, curves: Floats) -> Floats:
     """Return [size, option, 5]: the time on each resource, and the sum."""
     found = np.zeros((sizes.size, codes.shape[0], 5))
-    resources, seconds = np.empty(codes.shape[1], np.int64), np.empty(codes.shape[1])
+    longest = codes.shape[1]
+    resources, seconds = np.empty(longest, np.int64), np.empty(longest)
+    before = np.empty((longest, 5))
     for at in range(sizes.size):
         for option in range(codes.shape[0]):
-            count = task_times(codes[option], sizes[at], link, curves, resources, seconds)
+            known = 0
+            while option > 0 and codes[option, known] == codes[option - 1, known] >= 0:
+                known += 1
+            count = task_times(
+                codes[option], sizes[at], link, curves, resources, seconds, before, known
+            )
             for task in range(count):
                 found[at, option, resources[task]] += seconds[task]
                 found[at, option, 4] += seconds[task]
@@ -257,7 +272,12 @@ def cheapest(times: Floats, kinds: Ints, weights: Floats) -> Ints:
     """
     best = np.full((3, weights.shape[0]), np.inf)
     found = np.full((3, weights.shape[0]), -1)
+    front, length = np.empty(times.shape[0], np.int64), 0  # no other is as quick on all resources
     for option in range(times.shape[0]):
+        if _is_beaten(option, times, kinds, front[:length]):
+            continue
+        front[length] = option
+        length += 1
         for at in range(weights.shape[0]):
             cost = 1e-6 * times[option, 4]
             for r in range(4):
@@ -270,6 +290,42 @@ def cheapest(times: Floats, kinds: Ints, weights: Floats) -> Ints:
 
 
 @njit(cache=True, nogil=True)
+def few_cheapest(times: Floats, prices: Floats, count: int) -> Ints:
+    """Return [price, count]: the options whose times cost the least at each price, in order.
+
+    times: of one size, as `loads` gives them. prices: [price, resource].
+    """
+    found = np.full((prices.shape[0], count), -1)
+    costs = np.full((prices.shape[0], count), np.inf)
+    for option in range(times.shape[0]):
+        for at in range(prices.shape[0]):
+            cost = 0.0
+            for r in range(4):
+                cost += prices[at, r] * times[option, r]
+            place = count
+            while place > 0 and cost < costs[at, place - 1]:
+                place -= 1
+                if place < count - 1:
+                    costs[at, place + 1] = costs[at, place]
+                    found[at, place + 1] = found[at, place]
+            if place < count:
+                costs[at, place], found[at, place] = cost, option
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _is_beaten(option: int, times: Floats, kinds: Ints, others: Ints) -> bool:
+    """Whether one of the others is not slower on any resource, and of no higher kind."""
+    for other in others[::-1]:
+        beaten = kinds[other] <= kinds[option]
+        for r in range(4):
+            beaten = beaten and times[other, r] <= times[option, r]
+        if beaten:
+            return True
+    return False
+
+
+@njit(cache=True, nogil=True)
 def compile_steps(
     chosen: Ints, codes: Ints, sizes: Floats, link: Floats, curves: Floats
 ) -> tuple[Ints, Ints, Floats]:
@@ -279,6 +335,7 @@ def compile_steps(
     resource = np.empty(chosen.size * longest, np.int64)
     seconds = np.zeros(chosen.size * longest)
     resources, times = np.empty(longest, np.int64), np.empty(longest)
+    before = np.empty((longest, 5))
     end = 0
     for group in range(chosen.shape[0]):
         for slot in range(chosen.shape[1]):
@@ -286,7 +343,7 @@ def compile_steps(
                 continue
             first[group, slot] = end
             count = task_times(
-                codes[chosen[group, slot]], sizes[group], link, curves, resources, times
+                codes[chosen[group, slot]], sizes[group], link, curves, resources, times, before, 0
             )
             for task in range(count):
                 if times[task] <= 0:
@@ -299,3 +356,22 @@ def compile_steps(
             resource[end] = -1
             end += 1
     return first, resource[:end], seconds[:end]
+
+
+@njit(cache=True, nogil=True)
+def demands(first: Ints, count: Ints, resource: Ints, seconds: Floats) -> Floats:
+    """Return [group, slot, 6]: the seconds of a slot's steps on each resource, on all, and of a GPU
+    step at the start; infinity beyond `count`.
+    """
+    found = np.full((first.shape[0], first.shape[1], 6), np.inf)
+    for group in range(first.shape[0]):
+        for slot in range(count[group]):
+            found[group, slot] = 0.0
+            at = first[group, slot]
+            if resource[at] == 0:
+                found[group, slot, 5] = seconds[at]
+            while resource[at] >= 0:
+                found[group, slot, resource[at]] += seconds[at]
+                found[group, slot, 4] += seconds[at]
+                at += 1
+    return found

@@ -54,7 +54,8 @@ class CostModel:
         """Return each task of an option with its resource and its seconds."""
         codes = encode([option])[0]
         resources, seconds = np.empty(len(option), np.int64), np.empty(len(option))
-        task_times(codes, float(values), self.link, self.curves, resources, seconds)
+        before = np.empty((len(codes), 5))
+        task_times(codes, float(values), self.link, self.curves, resources, seconds, before, 0)
         return list(zip(option, resources.tolist(), seconds.tolist(), strict=True))
 
     def steps(self, option: Option, values: int) -> list[tuple[int, list[tuple[Task, float]]]]:

@@ -4,19 +4,28 @@ Tensors of one size share their candidates. An option of the tree is a candidate
 one under some weights of the four resources' times (a grid of weights), over all options or over
 those with the GPU alone; and, for Algorithm 2, if it is such a one with the CPU in the GPU's place.
 Neighbouring tasks on one resource are one step. This keeps 10 to 60 of 4,341. It is a rule of
-thumb: the order of the steps plays a part in the timeline, too.
+thumb: the order of the steps plays a part in the timeline, too. A job may have more candidates:
+those that are cheapest at given prices of the resources, or all of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import product
 
 import numpy as np
 
-from gradplane.planner.cost_kernels import Floats, Ints, cheapest, compile_steps, loads
+from gradplane.planner.cost_kernels import (
+    Floats,
+    Ints,
+    cheapest,
+    compile_steps,
+    demands,
+    few_cheapest,
+    loads,
+)
 from gradplane.planner.costs import CPU, GPU, CostModel, encode, offered
 from gradplane.planner.inputs import Compression, Model, PlannerError, System
 from gradplane.planner.options import Constraint, Option, constraint, tree
@@ -26,6 +35,7 @@ Step = tuple[int, float]
 
 PLAIN, ON_GPU, MIXED = range(3)  # what an option compresses with: nothing, the GPU, other
 SIZES = 256  # up to so many different sizes have candidates of their own
+CHEAPEST = 8  # candidates at each price of the resources
 END = -1
 _WEIGHTS = np.array(
     sorted({tuple(np.divide(w, max(w))) for w in product((0.01, 0.1, 1.0), repeat=4)}, reverse=True)
@@ -53,6 +63,25 @@ class Job:
     resource: Ints
     seconds: Floats
     options: Sequence[Option] = ()
+
+    @cached_property
+    def demands(self) -> Floats:
+        """[group, slot, 6]: seconds by resource, on all, and of a GPU step at the start.
+
+        Infinity where there is no such slot.
+        """
+        return demands(self.first, self.count, self.resource, self.seconds)
+
+    @property
+    def loads(self) -> Floats:
+        """[group, slot, resource]: each candidate's seconds; infinity where there is no such."""
+        return self.demands[:, :, :4]
+
+    @cached_property
+    def longest(self) -> int:
+        """The most steps of a candidate, and its END."""
+        ends = np.flatnonzero(self.resource == END)
+        return int(np.diff(ends, prepend=-1).max())
 
     def steps(self, tensor: int, slot: int) -> list[Step]:
         """Return the steps of a candidate of a tensor."""
@@ -159,18 +188,26 @@ class Builder:
     ) -> None:
         self.tables = _tables(*offered(compression, system), tuple(constraints))
         self.costs = CostModel(compression, system)
+        self._loads: dict[bytes, Floats] = {}  # of the sizes asked for last
 
-    def job(self, compute: Sequence[float], size: Sequence[int], every: bool = False) -> Job:
+    def job(
+        self,
+        compute: Sequence[float] | Floats,
+        size: Sequence[int] | Ints,
+        every: bool = False,
+        prices: Floats | None = None,
+    ) -> Job:
         """Return the job of tensors with these computation times and sizes.
 
-        every: each option is a candidate, its number its slot.
+        every: each option is a candidate, its number its slot. prices: [price, resource]: the
+        options that are cheapest at one of them are candidates, too, after those without prices.
         """
         sizes, group = np.unique(np.array(size, np.int64), return_inverse=True)
         if every:
             options = list(range(len(self.tables.options)))
             fronts = _Fronts([options], np.zeros(len(sizes), np.int64))
         else:
-            fronts = self._fronts(sizes.astype(float))
+            fronts = self._fronts(sizes.astype(float), prices)
         lists = fronts.lists
         slots = max(map(len, lists))
         chosen = np.full((len(sizes), slots), -1, np.int64)
@@ -193,19 +230,24 @@ class Builder:
         slot = {option: at for at, option in enumerate(members)}
         return [slot.get(int(self.tables.mirrors[option]), -1) for option in members]
 
-    def _fronts(self, sizes: Floats) -> _Fronts:
+    def _fronts(self, sizes: Floats, prices: Floats | None) -> _Fronts:
         """Return the candidates of each size; for many sizes, those of the nearest on a grid."""
         grid, of = sizes, np.arange(len(sizes))
         if len(sizes) > SIZES:
             grid = np.unique(np.rint(np.geomspace(sizes[0], sizes[-1], SIZES // 2)))
             of = np.abs(np.log(sizes)[:, None] - np.log(grid)[None, :]).argmin(axis=1)
-        times = loads(self.tables.codes, grid, self.costs.link, self.costs.curves)
-        return _Fronts([self._front(times[at]) for at in range(len(grid))], of)
+        key = grid.tobytes()
+        if key not in self._loads:
+            found = loads(self.tables.codes, grid, self.costs.link, self.costs.curves)
+            self._loads = {key: found}
+        return _Fronts([self._front(times, prices) for times in self._loads[key]], of)
 
-    def _front(self, times: Floats) -> list[int]:
+    def _front(self, times: Floats, prices: Floats | None) -> list[int]:
         best = cheapest(times, self.tables.kinds, _WEIGHTS).ravel().tolist()
-        mirrors = [int(self.tables.mirrors[at]) for at in best if at >= 0]
-        return [at for at in dict.fromkeys([*best, *mirrors]) if at >= 0]
+        best += [int(self.tables.mirrors[at]) for at in best if at >= 0]
+        if prices is not None:
+            best += few_cheapest(times, prices, min(CHEAPEST, len(times))).ravel().tolist()
+        return [at for at in dict.fromkeys(best) if at >= 0]
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 
 from gradplane.planner import search
-from gradplane.planner.balance import lower_bound, slot_loads
+from gradplane.planner.balance import lower_bound
+from gradplane.planner.choice import choose
 from gradplane.planner.compiled import Timeline, evaluate
 from gradplane.planner.costs import RESOURCES, CostModel, offered
 from gradplane.planner.inputs import Compression, Model, PlannerError, System, load
@@ -187,18 +188,11 @@ def plan(
     """Return the plan for read inputs; PlannerError for constraints that cannot be met."""
     compute, sizes = [t.compute for t in model.tensors], [t.values for t in model.tensors]
     builder = Builder(compression, system, constraints)
-    full = builder.job(compute, sizes)
-    jobs = [full]
+    timeline = choose(builder, compute, sizes)
     if len(sizes) <= EXPLAINED:
-        jobs += _with_fewer_options(compression, system, constraints, compute, sizes)
-    found = [(search.search(each), each) for each in jobs]
-    strategy, job = min(found, key=lambda pair: evaluate(pair[1], pair[0]))
-    timeline = Timeline(job, strategy)
-    if len(sizes) <= EXPLAINED:
-        slots = zip(job.group, strategy, strict=True)
-        chosen = [job.options[job.option[group, slot]] for group, slot in slots]
-        timeline = _over_the_tree(builder, compute, sizes, chosen)
-        jobs = [timeline.job]
+        others = _with_fewer_options(compression, system, constraints)
+        timelines = [timeline, *(choose(other, compute, sizes) for other in others)]
+        timeline = _over_the_tree(builder, min(timelines, key=lambda each: each.time))
 
     def restricted(*names: str, myopic: bool = True) -> float | None:
         try:
@@ -213,47 +207,42 @@ def plan(
         "all compressed": restricted("compress=all", myopic=False),
         **{name: restricted(*names) for name, names in RESTRICTED.items()},
     }
+    full = builder.job(compute, sizes)
     algorithms = search.algorithm2(full, search.algorithm1(full), search.COMBINATIONS)
     references["Espresso's Algorithms 1 and 2"] = model.forward + evaluate(full, algorithms)
     return Plan(
         model, compression, system, constraints, model.forward + timeline.time,
-        model.forward + min(map(lower_bound, jobs)), references, len(builder.tables.options),
+        model.forward + lower_bound(timeline.job), references, len(builder.tables.options),
         tuple(_rows(model, timeline)), tuple(events(timeline.job, timeline.strategy.tolist())),
     )  # fmt: skip
 
 
 def _with_fewer_options(
-    compression: Compression,
-    system: System,
-    constraints: tuple[str, ...],
-    compute: Sequence[float],
-    sizes: Sequence[int],
-) -> Iterator[Job]:
-    """Yield the jobs of restrictions under which the search, which is not exact, may find more."""
+    compression: Compression, system: System, constraints: tuple[str, ...]
+) -> Iterator[Builder]:
+    """Yield restrictions under which the choice, which is not exact, may find more."""
     network, _ = offered(compression, system)
     alone = tuple(f"without={routine}" for routine in network)
     for names in dict.fromkeys((("compress=all",), alone, ("compress=all", *alone))):
         if names:
             with suppress(PlannerError):  # no option is left
-                yield Builder(compression, system, (*constraints, *names)).job(compute, sizes)
+                yield Builder(compression, system, (*constraints, *names))
 
 
 def quickest_alone(job: Job) -> list[int]:
     """Return the strategy in which each tensor takes the option with the least sum of times."""
-    slots = slot_loads(job).sum(axis=2).argmin(axis=1)
+    slots = job.loads.sum(axis=2).argmin(axis=1)
     return [int(slot) for slot in slots[job.group]]
 
 
-def _over_the_tree(
-    builder: Builder, compute: Sequence[float], sizes: Sequence[int], chosen: Sequence[Option]
-) -> Timeline:
-    """Return the timeline of a strategy, improved tensor by tensor with all options of the tree."""
-    slot = {option: number for number, option in enumerate(builder.tables.options)}
-    timeline = Timeline(
-        builder.job(compute, sizes, every=True), [slot[option] for option in chosen]
-    )
-    timeline.descend()
-    return timeline
+def _over_the_tree(builder: Builder, timeline: Timeline) -> Timeline:
+    """Return the timeline after each option of the tree was tried for each tensor."""
+    job, slot = timeline.job, {option: n for n, option in enumerate(builder.tables.options)}
+    chosen = job.option[job.group, timeline.strategy]
+    whole = builder.job(job.compute, job.size, every=True)
+    found = Timeline(whole, [slot[job.options[at]] for at in chosen])
+    found.improve()
+    return found
 
 
 def _rows(model: Model, timeline: Timeline) -> Iterator[Row]:

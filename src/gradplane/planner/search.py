@@ -12,10 +12,10 @@ from math import inf, prod
 
 import numpy as np
 
-from gradplane.planner.balance import balanced, slot_loads
+from gradplane.planner.balance import balanced
 from gradplane.planner.compiled import SLACK, Timeline
 from gradplane.planner.cost_kernels import Ints
-from gradplane.planner.job import MIXED, ON_GPU, PLAIN, Job
+from gradplane.planner.job import ON_GPU, PLAIN, Job
 
 Strategy = list[int]
 
@@ -109,7 +109,7 @@ def optimum(job: Job) -> Strategy:
     tensor = len(heads)
     for slots in product(*heads):
         timeline.assign([*slots, last[0]])
-        slot, time = timeline.best_slot(tensor, (PLAIN, ON_GPU, MIXED))
+        slot, time = timeline.best_slot(tensor)
         if time < best_time * (1 - SLACK):
             best, best_time = [*slots, slot], time
     return best
@@ -161,7 +161,7 @@ def _offload(job: Job, strategy: Ints, members: Sequence[int]) -> None:
 
 def _starts(job: Job, timeline: Timeline) -> list[Strategy]:
     """Return the best few strategies that balance the load of the resources, or that price it."""
-    loads = slot_loads(job)
+    loads = job.loads
     compute = float(job.compute.sum())
     found = [balanced(loads, job.group, compute, power) for power in _POWERS]
     if len(job.size) <= LARGE:
@@ -212,7 +212,7 @@ def _change_pairs(timeline: Timeline) -> bool:
             trial[first] = slot
             timeline.assign(trial)
             for second in range(first + 1, len(job.size)):
-                found, other = timeline.best_slot(second, (PLAIN, ON_GPU, MIXED))
+                found, other = timeline.best_slot(second)
                 if other < time * (1 - SLACK):
                     timeline.change(second, found)
                     return True

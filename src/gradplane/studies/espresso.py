@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from gradplane.planner import search
-from gradplane.planner.compiled import evaluate
+from gradplane.planner.choice import choose
+from gradplane.planner.compiled import Timeline, evaluate
 from gradplane.planner.inputs import Compression, Curve, Model, PlannerError, System, load
 from gradplane.planner.job import Builder, Job
 from gradplane.planner.options import Constraint
@@ -57,17 +58,31 @@ class Case(NamedTuple):
 
     def job(self, constraints: Sequence[str | Constraint] = ()) -> Job:
         """Return the planner's job; PlannerError where the constraints leave no option."""
-        tensors = self.model.tensors
-        return Builder(self.compression, self.system, constraints).job(
-            [t.compute for t in tensors], [t.values for t in tensors]
-        )
+        return self._builder(constraints).job(*self._tensors)
+
+    def choice(self, constraints: Sequence[str | Constraint] = ()) -> Timeline:
+        """Return the timeline of our choice under constraints; PlannerError as `job`."""
+        return choose(self._builder(constraints), *self._tensors)
 
     def seconds(
-        self, strategist: Strategist = search.search, constraints: Sequence[str | Constraint] = ()
+        self, strategist: Strategist | None = None, constraints: Sequence[str | Constraint] = ()
     ) -> float:
-        """Return the iteration's time with the strategy that is chosen under constraints."""
+        """Return the iteration's time with the strategy that is chosen under constraints.
+
+        strategist: chooses it; without one it is our choice.
+        """
+        if strategist is None:
+            return self.model.forward + self.choice(constraints).time
         job = self.job(constraints)
         return self.model.forward + evaluate(job, strategist(job))
+
+    def _builder(self, constraints: Sequence[str | Constraint]) -> Builder:
+        return Builder(self.compression, self.system, constraints)
+
+    @property
+    def _tensors(self) -> tuple[list[float], list[int]]:
+        tensors = self.model.tensors
+        return [t.compute for t in tensors], [t.values for t in tensors]
 
 
 def algorithms(job: Job) -> Sequence[int]:
@@ -88,10 +103,7 @@ def times(case: Case) -> dict[str, float]:
             found[name] = case.seconds(quickest_alone, RESTRICTED[restricted])
         except PlannerError:
             found[name] = plain
-    job = case.job()
-    for name, strategist in ((ESPRESSO, algorithms), (OURS, search.search)):
-        found[name] = case.model.forward + evaluate(job, strategist(job))
-    return found
+    return found | {ESPRESSO: case.seconds(algorithms), OURS: case.seconds()}
 
 
 def upper_bound(case: Case) -> float:

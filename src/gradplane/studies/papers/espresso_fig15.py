@@ -5,7 +5,6 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from gradplane.planner import search
 from gradplane.planner.options import Constraint, Option
 from gradplane.planner.plan import quickest_alone
 from gradplane.studies import espresso, plot
@@ -13,7 +12,7 @@ from gradplane.studies.espresso import ESPRESSO, OURS, Case, Strategist
 from gradplane.studies.papers.espresso_table5 import CODECS, Codec, ModelName
 from gradplane.studies.study import Study, StudyOutcome
 
-Crippled = tuple[Strategist, tuple[str | Constraint, ...]]
+Crippled = tuple[Strategist | None, tuple[str | Constraint, ...]]
 
 
 def _compressed_by(*communications: str) -> Constraint:
@@ -37,23 +36,23 @@ def _again_between(option: Option) -> bool:
 HIERARCHICAL = "shape=hierarchical"
 BOTH_STEPS = ("alltoall@inter", "allgather@inter")
 SCHEMES: dict[str, tuple[int, Callable[[], Crippled]]] = {
-    "all compressed": (1, lambda: (search.search, ("compress=all",))),
+    "all compressed": (1, lambda: (None, ("compress=all",))),
     "myopic": (1, lambda: (quickest_alone, ())),
-    "GPU only": (2, lambda: (search.search, ("device=gpu",))),
-    "CPU only": (2, lambda: (search.search, ("device=cpu",))),
+    "GPU only": (2, lambda: (None, ("device=gpu",))),
+    "CPU only": (2, lambda: (None, ("device=cpu",))),
     "Inter Allgather": (
-        3, lambda: (search.search, (HIERARCHICAL, _compressed_by("allgather@inter")))
+        3, lambda: (None, (HIERARCHICAL, _compressed_by("allgather@inter")))
     ),
-    "Inter Alltoall": (3, lambda: (search.search, (HIERARCHICAL, _compressed_by(*BOTH_STEPS)))),
+    "Inter Alltoall": (3, lambda: (None, (HIERARCHICAL, _compressed_by(*BOTH_STEPS)))),
     "2 x Alltoall": (
         4,
         lambda: (
-            search.search,
+            None,
             (HIERARCHICAL, _again_between, _compressed_by("alltoall@intra1", *BOTH_STEPS)),
         ),
     ),
     ESPRESSO: (0, lambda: (espresso.algorithms, ())),
-    OURS: (0, lambda: (search.search, ())),
+    OURS: (0, lambda: (None, ())),
 }  # fmt: skip
 """By name: the dimension that is crippled (0: none), and how a strategy is chosen."""
 
