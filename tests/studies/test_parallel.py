@@ -17,6 +17,14 @@ def test_each_returns_results_in_order_and_says_how_far_it_is(
     assert capsys.readouterr().err.splitlines() == [f"number {n} of 3 done" for n in (1, 2, 3)]
 
 
+def test_cases_that_need_the_machine_alone_run_in_this_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1})
+    assert set(parallel.each(os.getpid, [(), ()], "number", alone=True)) == {os.getpid()}
+    assert os.getpid() not in parallel.each(os.getpid, [(), ()], "number")
+
+
 def test_each_raises_what_a_part_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1})
     with pytest.raises(ValueError, match="not defined for negative values"):

@@ -11,14 +11,17 @@ from gradplane.runner import isolation
 T = TypeVar("T")
 
 
-def each(function: Callable[..., T], cases: Sequence[tuple[Any, ...]], what: str) -> list[T]:
+def each(
+    function: Callable[..., T], cases: Sequence[tuple[Any, ...]], what: str, alone: bool = False
+) -> list[T]:
     """Return function(*case) of each case, in their order; `what` names a case for people.
 
     With several processors and cases each runs in a process of its own, so function, cases and
-    results are pickled; the first exception ends it all. Progress goes to stderr.
+    results are pickled; the first exception ends it all. alone: one after another, for cases that
+    take all processors themselves. Progress goes to stderr.
     """
     processors = len(os.sched_getaffinity(0))
-    if min(processors, len(cases)) < 2:
+    if alone or min(processors, len(cases)) < 2:
         return [_reported(function(*case), n, len(cases), what) for n, case in enumerate(cases, 1)]
     with ThreadPoolExecutor(processors) as pool:
         tasks = [pool.submit(isolation.apart, function, *case) for case in cases]

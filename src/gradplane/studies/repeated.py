@@ -12,6 +12,7 @@ from scipy.stats import t as student
 from gradplane.experiment.loading import Experiment, load
 from gradplane.records import run_folder
 from gradplane.runner import run_experiment
+from gradplane.studies import parallel
 
 Network = Literal["sim", "mininet"]
 _CONFIDENCE = 0.95
@@ -53,12 +54,19 @@ class Estimate:
 
 
 def trainings(
-    values: Mapping[str, Any], network: Network, seed: int, repetitions: int
-) -> tuple[Ended, ...]:
-    """Train an experiment's first job under the seeds `seed`, `seed` + 1, ...
+    experiments: Sequence[Mapping[str, Any]], network: Network, seed: int, repetitions: int
+) -> list[tuple[Ended, ...]]:
+    """Train each experiment's first job under the seeds `seed`, `seed` + 1, ...
 
-    values: the sections of an experiment file. Raises as `run_experiment.run` does."""
-    return tuple(_train(values, network, seed + r) for r in range(repetitions))
+    experiments: the sections of an experiment file each. On the simulated network they are spread
+    over the processors; on Mininet, whose hosts share those, they run one after another. Raises as
+    `run_experiment.run` does."""
+    cases = [(values, network, range(seed, seed + repetitions)) for values in experiments]
+    return parallel.each(_repeat, cases, "experiment", alone=network == "mininet")
+
+
+def _repeat(values: Mapping[str, Any], network: Network, seeds: range) -> tuple[Ended, ...]:
+    return tuple(_train(values, network, seed) for seed in seeds)
 
 
 def _train(values: Mapping[str, Any], network: Network, seed: int) -> Ended:

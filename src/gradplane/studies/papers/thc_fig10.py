@@ -15,6 +15,8 @@ from gradplane.studies.trainings import first_error
 Workers = Annotated[int, Field(strict=True, ge=2, le=64)]
 Width = Annotated[int, Field(strict=True, ge=1)]
 
+_PLAIN = "no compression"
+_CODECS = ("THC", "TopK", "QSGD")  # in the order of the rows
 _BITS = 4  # a value, to the switch or the server
 _SPARSE_BITS = 64  # of a value that TopK sends, with its index
 
@@ -72,11 +74,16 @@ class Fig10(Study):
 
     def run(self, seed: int) -> StudyOutcome:
         """Return a row for each codec and number of workers."""
-        plain = {n: self._train(n, seed, self._plain()) for n in self.workers}
+        jobs = [(name, n, job) for n in self.workers for name, job in self._jobs(n).items()]
+        experiments = [self._experiment(n, job) for _, n, job in jobs]
+        ended = trainings(experiments, self.net, seed, self.repetitions)
+        trained = {(name, n): those for (name, n, _), those in zip(jobs, ended, strict=True)}
+        plain = {n: trained[_PLAIN, n] for n in self.workers}
         schemes = [
-            self._scheme(codec, n, seed, plain[n])
-            for codec in ("THC", "TopK", "QSGD")
-            for n in self.workers
+            Scheme(name, n, trained[name, n], plain[n], self._error(n, seed, job))
+            for codec in _CODECS
+            for name, n, job in jobs
+            if name == codec
         ]
         return StudyOutcome(
             title="THC, figure 10: accuracy less that without compression, in points",
@@ -87,20 +94,16 @@ class Fig10(Study):
             figure=_figure(schemes),
         )
 
-    def _scheme(self, codec: str, n: int, seed: int, plain: tuple[Ended, ...]) -> Scheme:
-        job = self._jobs(n)[codec]
-        error = first_error(n, seed=seed, **self._common() | {"push": job["push"]})
-        return Scheme(codec, n, self._train(n, seed, job), plain, error)
-
-    def _plain(self) -> dict[str, Any]:
-        return {"aggregation": "ps", "push": {"name": "float32"}}
+    def _error(self, n: int, seed: int, job: dict[str, Any]) -> float:
+        return first_error(n, seed=seed, **self._common() | {"push": job["push"]})
 
     def _jobs(self, n: int) -> dict[str, dict[str, Any]]:
-        """Return the keys of each codec's job with n workers."""
+        """Return the keys of each codec's job with n workers, and of that without compression."""
         down = (self.granularity * n).bit_length()
         thc = {"name": "thc", "bits": _BITS, "granularity": self.granularity, "p": self.p}
         served = {"aggregation": "ps"}
         return {
+            _PLAIN: served | {"push": {"name": "float32"}},
             "THC": {
                 "push": thc,
                 "sum_bits": 16 if sum_overflow(self.granularity, n, 8) else 8,
@@ -128,13 +131,12 @@ class Fig10(Study):
             "reliability": "retransmit",
         }
 
-    def _train(self, n: int, seed: int, job: dict[str, Any]) -> tuple[Ended, ...]:
-        values = {
+    def _experiment(self, n: int, job: dict[str, Any]) -> dict[str, Any]:
+        return {
             "name": self.name,
             "topology": {"workers": n, "rate": "10Gbit", "queue": 10_000},
             "job": [self._common() | job],
         }
-        return trainings(values, self.net, seed, self.repetitions)
 
     def _notes(self, schemes: list[Scheme], plain: dict[int, tuple[Ended, ...]]) -> tuple[str, ...]:
         few, many = min(self.workers), max(self.workers)

@@ -1,6 +1,6 @@
 """THC, figures 11 and 16: accuracy under packet loss, with synchronisation, and with stragglers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -34,8 +34,17 @@ _STRAGGLERS: dict[int, tuple[Drop, Drop]] = {
 
 
 @dataclass(frozen=True)
+class Bar:
+    """A bar of the figure: its experiment, and the paper's drops of training and test accuracy."""
+
+    label: str
+    experiment: dict[str, Any]
+    paper: tuple[Drop, Drop] | None
+
+
+@dataclass(frozen=True)
 class Case:
-    """A bar of the figure: its trainings, and the paper's drops of training and test accuracy."""
+    """A bar's trainings, and the paper's drops of training and test accuracy."""
 
     label: str
     trained: tuple[Ended, ...]
@@ -71,8 +80,11 @@ class Fig11(Study):
 
     def run(self, seed: int) -> StudyOutcome:
         """Return a row for each rate without and with synchronisation, and number of stragglers."""
-        plain = Case("no losses", self._train(seed, {}, []), None)
-        cases = [*self._lossy(seed), *self._slow(seed)]
+        bars = [*self._lossy(), *self._slow()]
+        experiments = [self._experiment({}, []), *(bar.experiment for bar in bars)]
+        first, *others = trainings(experiments, self.net, seed, self.repetitions)
+        plain = Case("no losses", first, None)
+        cases = [Case(b.label, t, b.paper) for b, t in zip(bars, others, strict=True)]
         drops = [(case, case.drop(plain, _train), case.drop(plain, _test)) for case in cases]
         return StudyOutcome(
             title=f"THC, figure 11: drop of accuracy in points, {self.workers} workers",
@@ -86,31 +98,25 @@ class Fig11(Study):
             figure=_figure(drops),
         )
 
-    def _lossy(self, seed: int) -> list[Case]:
-        cases = []
+    def _lossy(self) -> Iterator[Bar]:
         for rate in self.losses:
             for sync in (False, True):
                 impairments = [{"model": "bernoulli", "rate": rate}]
-                trained = self._train(seed, {"sync": sync}, impairments)
                 label = f"{100 * rate:g} % loss{', synchronised' if sync else ''}"
-                cases.append(Case(label, trained, self._paper(_LOSS.get((rate, sync)))))
-        return cases
+                experiment = self._experiment({"sync": sync}, impairments)
+                yield Bar(label, experiment, self._paper(_LOSS.get((rate, sync))))
 
-    def _slow(self, seed: int) -> list[Case]:
-        cases = []
+    def _slow(self) -> Iterator[Bar]:
         for count in self.stragglers:
             impairments = [{"model": "straggler", "count": count, "leave_out": True}]
-            trained = self._train(seed, {"quorum": self.workers - count}, impairments)
             label = f"{count} straggler{'s' if count > 1 else ''}"
-            cases.append(Case(label, trained, self._paper(_STRAGGLERS.get(count))))
-        return cases
+            experiment = self._experiment({"quorum": self.workers - count}, impairments)
+            yield Bar(label, experiment, self._paper(_STRAGGLERS.get(count)))
 
     def _paper(self, drops: tuple[Drop, Drop] | None) -> tuple[Drop, Drop] | None:
         return drops if self.workers == _WORKERS else None
 
-    def _train(
-        self, seed: int, job: dict[str, Any], impairments: list[dict[str, Any]]
-    ) -> tuple[Ended, ...]:
+    def _experiment(self, job: dict[str, Any], impairments: list[dict[str, Any]]) -> dict[str, Any]:
         push = {"name": "thc", "bits": 4, "granularity": self.granularity, "p": self.p}
         common = {
             "push": push,
@@ -122,13 +128,12 @@ class Fig11(Study):
             "momentum": self.momentum,
             "timeout_ms": 20.0 if self.net == "sim" else 200.0,
         }
-        values = {
+        return {
             "name": self.name,
             "topology": {"workers": self.workers, "rate": "10Gbit"},
             "job": [common | job],
             "impairment": impairments,
         }
-        return trainings(values, self.net, seed, self.repetitions)
 
     def _notes(self, plain: Case) -> tuple[str, ...]:
         train, test = (Estimate.of([a(one) for one in plain.trained]) for a in (_train, _test))
