@@ -8,11 +8,13 @@ import pytest
 from gradplane.differ import difference
 from gradplane.differ.bmv2_switch import DiffError
 from gradplane.differ.inputs import Inputs
-from gradplane.switch.interp.trace_events import Applied, Dropped, StateEntered
+from gradplane.switch.interp.trace_events import Applied, Dropped, StateEntered, Trace
+from gradplane.switch.runtime.packet_passes import ENDLESS
 from gradplane.switch.switch import Switch
 
 PROGRAMS = Path(__file__).parents[1] / "switch" / "stf"
 ROUTER = PROGRAMS / "exercises" / "router.p4"
+TRAFFIC = PROGRAMS.parent / "jit" / "programs" / "traffic.p4"
 real = pytest.mark.skipif(
     shutil.which("simple_switch_grpc") is None, reason="simple_switch_grpc is not on PATH"
 )
@@ -33,6 +35,23 @@ def test_packets_hit_and_miss_the_entries() -> None:
     packets, switch = made(1)
     events = [event for port, packet in packets for event in switch.trace(port, packet).events]
     assert {event.hit for event in events if isinstance(event, Applied)} == {True, False}
+
+
+def test_packets_that_multiply_are_left_out_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With these clone sessions most packets become thousands before they are recirculated."""
+    switch, traces, trace = Switch(TRAFFIC, engine="interpreter"), [], Switch.trace
+
+    def noted(self: Switch, port: int, packet: bytes) -> Trace:
+        traces.append(trace(self, port, packet))
+        return traces[-1]
+
+    monkeypatch.setattr(Switch, "trace", noted)
+    inputs = Inputs(switch.program, 43)
+    inputs.populate(switch)
+    assert len(list(inputs.packets(switch, 40))) == 40
+    endless = [t for t in traces for e in t.events if getattr(e, "reason", "") in ENDLESS]
+    assert endless
+    assert max(len(t.events) for t in traces) < 10_000
 
 
 def test_a_missing_switch_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:

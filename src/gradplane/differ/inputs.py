@@ -85,7 +85,8 @@ class Inputs:
         that ends them, and packets for which an assertion fails, which ends its process. Where most
         packets are such, there are fewer than `count`.
         """
-        left, switch.pass_limit = count, _PASSES
+        left = count
+        switch.limit_passes(_PASSES)
         for _ in range(_TRIES * count):
             port, packet = self._rng.choice(self._kept[-_NEWEST:] + self._kept)
             if self._rng.random() < _OTHER_PORT:

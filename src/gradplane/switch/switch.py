@@ -126,7 +126,7 @@ class Switch:
         self._model = self.architecture.interpreter(program, self.state, externs)
         users = self._model.user_externs
         self.lock: AbstractContextManager[Any] = RLock() if users is None else UserExternLock(users)
-        self.pass_limit = PASSES_A_PACKET  # the interpreter's, for a packet and all it causes
+        self._pass_limit, self._passes_a_clone = PASSES_A_PACKET, 0  # the interpreter's
         self._tracings: list[Tracing] = []
         self._engine: Engine | None = None
         if engine == "jit":
@@ -312,6 +312,12 @@ class Switch:
             self._unfinished.went_on(events, leaving, result.waiting + change)
         return leaving
 
+    def limit_passes(self, limit: int) -> None:
+        """Drop a packet that takes so many passes, all that it causes included; a clone counts as
+        one. For the interpreter only."""
+        self._pass_limit, self._passes_a_clone = limit, 1
+        self._model.clone_limit = limit
+
     # -- traces ---------------------------------------------------------------------------------
 
     def trace(self, port: int, packet: bytes) -> Trace:
@@ -402,19 +408,18 @@ class Switch:
         events: list[TraceEvent] | None = None,
     ) -> PassResult:
         """Run a packet, and all that comes of it, to the end or into queues."""
-        whole, arrivals = PassResult(), deque([first])
-        for _ in range(self.pass_limit):
-            if not arrivals:
-                return whole
+        whole, arrivals, passes = PassResult(), deque([first]), 0
+        while arrivals and passes < self._pass_limit:
             result = run(arrivals.popleft())
+            passes += 1 + self._passes_a_clone * result.clones
             whole.outputs += result.outputs
             whole.waiting += result.waiting
             arrivals += result.again
-        left = len(arrivals)
-        self.state.drops[TOO_MANY_PASSES] += left
-        self.state.report(Fault(f"{left} packets dropped: {TOO_MANY_PASSES}"))
-        if events is not None:
-            events.append(Dropped(TOO_MANY_PASSES))
+        if left := len(arrivals):
+            self.state.drops[TOO_MANY_PASSES] += left
+            self.state.report(Fault(f"{left} packets dropped: {TOO_MANY_PASSES}"))
+            if events is not None:
+                events.append(Dropped(TOO_MANY_PASSES))
         return whole
 
     def _leaving(self, left: list[Output]) -> list[Output]:

@@ -67,6 +67,7 @@ class Model(ABC, Generic[P]):
         self.architecture = architecture
         self.program = program
         self.state = state
+        self.clone_limit = CLONE_LIMIT
         made = architecture.implementation
         self.compiler = ExternCompiler(made.externs, made.direct)
         self.user_externs: UserExterns | None = None
@@ -138,7 +139,6 @@ class Pass(ABC, Generic[D]):
         self.result = PassResult()
         self.queue: deque[D] = deque()
         self.waited: QueueTimes | None = None
-        self.clones = 0
 
     @abstractmethod
     def ingress(self, arrival: Arrival) -> None: ...
@@ -212,8 +212,8 @@ class Pass(ABC, Generic[D]):
         if passes + 1 >= PASS_LIMIT:
             self.fault(CLONED_TOO_OFTEN)
             return None
-        self.clones += len(session.replicas)
-        if self.clones > CLONE_LIMIT:
+        self.result.clones += len(session.replicas)
+        if self.result.clones > self.model.clone_limit:
             self.fault(TOO_MANY_CLONES)
             return None
         live = self.state.links.live(session.replicas)

@@ -39,11 +39,13 @@ class Arrival:
 @dataclass(slots=True)
 class PassResult:
     """The packets that leave after one pass, those that are resubmitted or recirculated, and the
-    number of those that wait in a queue of the switch's own."""
+    number of those that wait in a queue of the switch's own. clones: how many were made, counted by
+    the interpreter."""
 
     outputs: list[Output] = field(default_factory=list)
     again: list[Arrival] = field(default_factory=list)
     waiting: int = 0
+    clones: int = 0
 
 
 @dataclass(frozen=True, slots=True)
