@@ -10,6 +10,7 @@ from gradplane.differ.bmv2_switch import DiffError
 from gradplane.differ.inputs import Inputs
 from gradplane.switch.interp.trace_events import Applied, Dropped, StateEntered, Trace
 from gradplane.switch.runtime.packet_passes import ENDLESS
+from gradplane.switch.source import CompileError
 from gradplane.switch.switch import Switch
 
 PROGRAMS = Path(__file__).parents[1] / "switch" / "stf"
@@ -59,6 +60,12 @@ def test_a_missing_switch_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(DiffError) as error:
         difference.diff(ROUTER)
     assert str(error.value).startswith("simple_switch_grpc is not on PATH: install BMv2")
+
+
+@real
+def test_programs_of_other_architectures_are_refused() -> None:
+    with pytest.raises(CompileError, match="the program is for psa, not for v1model"):
+        difference.diff(PROGRAMS / "psa" / "unicast.p4")
 
 
 @real

@@ -60,7 +60,7 @@ def diff(
 
     The order of what leaves for one packet does not count. compiler: of BMv2's JSON, "gradplane" or
     "p4c". Raises DiffError where BMv2 or p4c is not there, ControllerError where p4c refuses the
-    program, and CompileError.
+    program, and CompileError, also for programs of another architecture than v1model.
     """
     target = targets.get("bmv2", compiler=compiler)
     assert isinstance(target, Bmv2)
@@ -69,6 +69,7 @@ def diff(
     given = macros if isinstance(macros, Mapping) else dict(_macro(text) for text in macros)
     defines = {**backends.macros("bmv2"), **given}
     found = p4_programs.compiled(program, folders, defines)
+    p4_programs.check(found, "v1model")
     p4info, config = target.pipeline(_Loadable(program, folders, defines, found))
     devices = [_device(found.program), _device(found.program)]  # the second one chooses packets
     (ours, guide), inputs = map(_switch, devices), Inputs(found.program, seed)
