@@ -8,6 +8,7 @@ import pytest
 from gradplane.differ import difference
 from gradplane.differ.bmv2_switch import DiffError
 from gradplane.differ.inputs import Inputs
+from gradplane.switch.commands.command_registry import CommandError
 from gradplane.switch.interp.trace_events import Applied, Dropped, StateEntered, Trace
 from gradplane.switch.runtime.packet_passes import ENDLESS
 from gradplane.switch.source import CompileError
@@ -60,6 +61,13 @@ def test_a_missing_switch_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(DiffError) as error:
         difference.diff(ROUTER)
     assert str(error.value).startswith("simple_switch_grpc is not on PATH: install BMv2")
+
+
+@real
+def test_a_file_of_entries_that_is_no_text_is_refused_by_line(tmp_path: Path) -> None:
+    (file := tmp_path / "entries.txt").write_bytes(b"\xff\xfe table_add")
+    with pytest.raises(CommandError, match="entries.txt:1: there is no command"):
+        difference.diff(ROUTER, file)
 
 
 @real

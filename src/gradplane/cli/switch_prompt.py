@@ -6,6 +6,7 @@ for simple_switch_CLI look for `RuntimeCmd: NAME[INDEX]= VALUE`.
 
 from __future__ import annotations
 
+import io
 import os
 import readline
 import stat
@@ -27,6 +28,8 @@ def run_commands(address: str, file: Path | None, tls: ClientTls | None = None) 
 
     Returns the exit status: 0 if all succeeded, else 1. Raises Refused where no switch answers.
     """
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(errors="replace")  # as files are read
     with CommandClient(address, tls) as client:
         if file is not None:
             return _from_file(client, file)
@@ -82,7 +85,7 @@ def _state(client: CommandClient, words: list[str]) -> str:
         if command == "serialize_state":
             Path(files[0]).write_text(client.save_state())
         else:
-            client.load_state(Path(files[0]).read_text())
+            client.load_state(Path(files[0]).read_text("utf-8", errors="replace"))
     except (OSError, SwitchError) as error:
         return str(error)
     return ""

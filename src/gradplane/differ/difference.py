@@ -154,7 +154,7 @@ def _populate(switch: Switch, file: Path | None, inputs: Inputs) -> None:
     if file is None:
         inputs.populate(switch)
     else:
-        switch.run_commands(file.read_text("utf-8"), str(file))
+        switch.run_commands(file.read_text("utf-8-sig", errors="replace"), str(file))
 
 
 def _transfer(

@@ -90,6 +90,8 @@ GROUP = WHOLE["multicast_group_entries"][0]
          " number, not '1'"),
         ({"table_entries": [{**ENTRY, "default_action": True}]}, "table_entries[0]: a default"
          " action has no match and no priority"),
+        ({"multicast_group_entries": [{**GROUP, "multicast_group_id": None}]},
+         "multicast_group_entries[0]: there is no multicast_group_id"),
         ({"multicast_group_entries": [GROUP, GROUP]}, "multicast_group_entries[1]: there is already"
          " a multicast group 11"),
         ({"multicast_group_entries": [{**GROUP, "replicas": [1]}]}, "multicast_group_entries[0]:"

@@ -156,7 +156,7 @@ def _values(given: Mapping[str, object]) -> dict[str, object]:
 
 
 def _need(entry: Entry, key: str, kind: type) -> Any:
-    if key not in entry:
+    if entry.get(key) is None:
         raise CommandError(f"there is no {key}")
     return _take(entry, key, kind, None)
 
