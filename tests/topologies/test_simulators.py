@@ -262,6 +262,11 @@ def test_calls_come_in_the_order_of_the_event_queue(calls):
     assert order(CompiledEvents()) == order(EventQueue())
 
 
+def test_virtual_time_ends() -> None:
+    with pytest.raises(NetworkError, match="virtual time ends after 146 years"):
+        CompiledEvents().at(1 << 62, print)
+
+
 @given(st.binary(max_size=1472), st.integers(0, 65535), st.integers(0, 255))
 def test_a_kernel_builds_the_frames_of_the_stack(payload, port, tos):
     source = frames.Address("00:00:00:00:00:01", "10.0.0.1", port)

@@ -7,7 +7,6 @@ rows take the place of the file's name once the experiment is loaded.
 
 import csv
 from collections.abc import Mapping
-from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,9 +17,10 @@ from gradplane.experiment.document import ExperimentError, inline, nearest
 from gradplane.hosts.training.compute_times import DISTRIBUTIONS, TIMES
 
 _FORMS = (
-    "a number of ms of at least 0, a list with one for each worker,"
+    "a number of ms, 0 to 1e12, a list with one for each worker,"
     ' { distribution = "lognormal", mean = 2.0, sd = 0.5 } or { trace = "times.csv" }'
 )
+_LONGEST = 1e12  # ms: 31 years
 _SHORT = 60  # characters of a value in a message
 
 
@@ -56,7 +56,7 @@ def _expected(value: Any) -> str:
 
 def _is_time(value: Any) -> bool:
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number and isfinite(value) and value >= 0
+    return number and 0 <= value <= _LONGEST
 
 
 def _distribution_problem(table: Mapping[str, Any]) -> str:
@@ -73,7 +73,7 @@ def _distribution_problem(table: Mapping[str, Any]) -> str:
         if key not in table:
             return f"{name} needs {' and '.join(keys)}: {key} is missing"
         if not _is_time(table[key]):
-            return f"{key} = {inline(table[key])}: expected a number of at least 0"
+            return f"{key} = {inline(table[key])}: expected a number of 0 to 1e12"
     return _contradiction(name, table)
 
 
@@ -97,7 +97,7 @@ def _trace_problem(table: Mapping[str, Any]) -> str:
         return _expected(table)
     for number, row in enumerate(trace):
         if not isinstance(row, list | tuple) or not row or not all(map(_is_time, row)):
-            return f"trace, row {number}: expected numbers of ms of at least 0"
+            return f"trace, row {number}: expected numbers of ms, 0 to 1e12"
         if len(row) != len(trace[0]):
             return f"trace, row {number}: {len(row)} numbers, and {len(trace[0])} in row 0"
     return ""

@@ -20,6 +20,7 @@ from gradplane.topologies.sim import loop_layout as at
 from gradplane.topologies.sim.events import SimEvent
 from gradplane.topologies.sim.frames import HEADERS
 from gradplane.topologies.sim.loop_memory import LoopMemory
+from gradplane.topologies.topology_errors import NetworkError
 
 _NEVER = 1 << 62
 _RECEIVED = [at.REF, at.WHO, at.DATAGRAM, at.SOURCE_IP, at.SOURCE_PORT, at.TO_PORT]
@@ -68,7 +69,12 @@ class CompiledEvents:
         return int(self._words[at.NOW])
 
     def at(self, time: int, callback: Callable[[], None]) -> SimEvent:
-        """Schedule a call at `time`, or at once if that has passed; never before this returns."""
+        """Schedule a call at `time`, or at once if that has passed; never before this returns.
+
+        Raises NetworkError for a time that the loop's words do not hold."""
+        if time >= _NEVER:
+            text = "virtual time ends after 146 years: a time in the experiment is longer"
+            raise NetworkError(text)
         number = int(self._words[at.ORDER]) + 1
         event = SimEvent(max(time, self.now), number, callback)
         self._calls[number] = event
