@@ -217,6 +217,48 @@ REFUSED = {
         {"locals": "register<bool>(4) r;"},
         "p4c for BMv2 takes registers of bit<> and int<>, not of bool",
     ),
+    "registers of size 0": (
+        "r.write(0, 1);",
+        {"locals": "register<bit<8>>(0) r;"},
+        "p4c for BMv2 has no registers of size 0",
+    ),
+    "two lpm keys": (
+        "t.apply();",
+        {"locals": "table t { key = { m.x : lpm; hdr.h.a : lpm; } actions = { NoAction; } }"},
+        "p4c for BMv2 takes one lpm key in a table",
+    ),
+    "log of one value": (
+        'log_msg("{}", m.x);',
+        {},
+        "p4c wants a list as the values of log_msg",
+    ),
+    "error as action data": (
+        "t.apply();",
+        {
+            "locals": "action a(error e) { m.f = e == error.NoError; }"
+            "table t { key = { m.x : exact; } actions = { a; } }"
+        },
+        "p4c for BMv2 takes bit<> and int<> as action data: e is of type error",
+    ),
+    "struct as action data": (
+        "t.apply();",
+        {
+            "top": "struct S { bit<8> x; }",
+            "locals": "action a(S s) { m.x = s.x; }"
+            "table t { key = { m.x : exact; } actions = { a; } }",
+        },
+        "p4c for BMv2 takes bit<> and int<> as action data: s is of type S",
+    ),
+    "clone of egress in ingress": (
+        "clone(CloneType.E2E, 5);",
+        {},
+        "p4c for BMv2 has no clone of type E2E in ingress",
+    ),
+    "recirculation in ingress": (
+        "recirculate_preserving_field_list(1);",
+        {},
+        "p4c for BMv2 has no recirculate in ingress",
+    ),
     "table of a sub-control": (
         "c.apply(m.x); c.apply(m.x);",
         {"top": SUB, "locals": "Sub() c;"},
@@ -254,6 +296,15 @@ TAKEN = {
             "locals": "register<K>(4) r; register<w_t>(4) s;",
         },
     ),
+    "registers of an enum": (
+        "K k; r.read(k, 0); m.f = k == K.A;",
+        {"top": "enum K { A, B }", "locals": "register<K>(4) r;"},
+    ),
+    "logs of lists": (
+        'log_msg("start"); log_msg("{}", {m.x}); S s = {m.x}; log_msg("{}", s);',
+        {"top": "struct S { bit<8> x; }"},
+    ),
+    "clone in ingress": ("clone(CloneType.I2E, 5); resubmit_preserving_field_list(1);", {}),
     "switch on a number": ("switch (m.x) { 1: { m.f = true; } }", {}),
     "generic": (
         "R<bit<8>> r = {{1}}; m.x = r.v.v;",

@@ -10,7 +10,18 @@ from gradplane.switch.check.ast_walk import walk
 from gradplane.switch.check.checker_types import ExternType, SetType
 from gradplane.switch.check.p4c_rules import Found, Rules, called_function, instantiates
 from gradplane.switch.check.wire_sizes import size_bits
-from gradplane.switch.ir.types import Bits, Bool, Enum, Error, Header, NewType, SerEnum, Type
+from gradplane.switch.ir.types import (
+    Bits,
+    Bool,
+    Enum,
+    Error,
+    Header,
+    NewType,
+    SerEnum,
+    Struct,
+    Tuple,
+    Type,
+)
 from gradplane.switch.syntax import ast
 
 BOTH = Rules()
@@ -22,6 +33,7 @@ _OLD = {
     "recirculate": "recirculate_preserving_field_list",
     "clone3": "clone_preserving_field_list",
 }
+_CLONES = ("clone", "clone_preserving_field_list")
 _PACKETS = ("packet_in", "packet_out")
 _REGISTERS = ("register", "Register")
 _SHIFT_BITS, _FARTHEST = 8, 256  # the widest shift amount; the largest constant one
@@ -35,6 +47,8 @@ def _keys(table: ast.TableDecl) -> Iterator[Found]:
             yield key, text, "give the enum an underlying type: enum bit<8> ..."
         elif isinstance(key.expr.type, Error) and table.entries:
             yield key, "p4c for BMv2 has no entries for an error", "compare it in the key"
+    for key in [key for key in table.key if key.match_kind == "lpm"][1:]:
+        yield key, "p4c for BMv2 takes one lpm key in a table", "use ternary"
     default = [] if table.default_action is None else [table.default_action]
     for node in walk([*table.entries, *default]):
         if isinstance(node, ast.Expr) and isinstance(node.const, int) and node.const < 0:
@@ -49,12 +63,14 @@ def _register(decl: ast.Instantiation) -> Iterator[Found]:
         if not _is_bits(cell):
             text = f"p4c for BMv2 takes registers of bit<> and int<>, not of {cell}"
             yield decl, text, "use a register for each field"
+        elif getattr(decl.args[0].expr, "const", None) == 0:
+            yield decl, "p4c for BMv2 has no registers of size 0", ""
 
 
 def _is_bits(t: Type) -> bool:
     if isinstance(t, NewType):
         return _is_bits(t.underlying)
-    return isinstance(t, Bits | SerEnum)
+    return isinstance(t, Bits | Enum | SerEnum)
 
 
 @V1MODEL.at(ast.Binary)
@@ -91,8 +107,14 @@ def _extern(call: ast.Call, info: CallInfo) -> Iterator[Found]:
         yield call, "p4c's mark_to_drop needs standard_metadata", ""
     elif info.name == "hash" and isinstance(getattr(info.args[3], "type", None), Bits):
         yield call, "p4c wants a list or struct as the data of hash", "write {...}"
+    elif info.name == "log_msg" and len(info.args) > 1 and not _is_list(info.args[1]):
+        yield call, "p4c wants a list as the values of log_msg", "write {...}"
     elif info.name == "digest" and any(isinstance(t, Header) for t in info.type_args):
         yield call, "p4c for BMv2 sends structs in digests, not headers", ""
+
+
+def _is_list(e: ast.Expr | None) -> bool:
+    return e is None or isinstance(e.type, Struct | Tuple)
 
 
 @V1MODEL.at(ast.ActionDecl)
@@ -101,9 +123,10 @@ def _action(decl: ast.ActionDecl) -> Iterator[Found]:
         if isinstance(node, ast.SwitchStmt):
             yield node, "p4c for BMv2 has no switch statements in actions", "use if"
     for param in decl.params:
-        if isinstance(param.type, Bool) and not param.direction:
-            text = f"p4c for BMv2 takes bit<> and int<> as action data: {param.name} is a bool"
-            yield param, text, "use bit<1>"
+        if isinstance(param.type, Bool | Error | Struct) and not param.direction:
+            what = "a bool" if isinstance(param.type, Bool) else f"of type {param.type}"
+            text = f"p4c for BMv2 takes bit<> and int<> as action data: {param.name} is {what}"
+            yield param, text, "use bit<1>" if what == "a bool" else "use parameters of bits"
 
 
 @V1MODEL.at(ast.StructDecl)
@@ -177,6 +200,20 @@ def different_externs(nodes: Sequence[ast.Node]) -> Iterator[Found]:
             if first.setdefault((applied, at), arg.decl) is not arg.decl:
                 text = f"p4c applies {applied.name} with the same {arg.type.name} everywhere"
                 yield arg, text, "instantiate it once for each"
+
+
+def of_the_other_control(nodes: Sequence[ast.Node], control: str) -> Iterator[Found]:
+    """Find calls in "ingress" or "egress" that p4c takes in the other one only."""
+    kind, call = {"ingress": ("E2E", "recirculate"), "egress": ("I2E", "resubmit")}[control]
+    for node in nodes:
+        info = node.info if isinstance(node, ast.Call) else None
+        if not isinstance(info, CallInfo) or info.kind != "extern":
+            continue
+        first = info.args[0] if info.args else None
+        if info.name == f"{call}_preserving_field_list":
+            yield node, f"p4c for BMv2 has no {call} in {control}", ""
+        elif info.name in _CLONES and isinstance(first, ast.Member) and first.name == kind:
+            yield node, f"p4c for BMv2 has no clone of type {kind} in {control}", ""
 
 
 def other_than_calls(stmt: ast.Stmt, where: str, what: str) -> Iterator[Found]:

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from gradplane.switch.check.checker import Checker
 
 KIND = "p4c"
-_CHECKSUMS, _DEPARSER = (1, 4), 5  # positions among the arguments of V1Switch
+# Positions among the arguments of V1Switch.
+_CHECKSUMS, _DEPARSER = (1, 4), 5
+_PIPELINES = {2: "ingress", 3: "egress"}
 
 
 def warn_p4c(c: Checker, program: ast.Program) -> None:
@@ -70,7 +72,9 @@ def _in_v1model(
         yield from p4c_bmv2.V1MODEL_PARSERS.find(nodes)
     elif isinstance(decl, ast.ControlDecl) and decl in blocks:
         at = blocks.index(decl)
-        if at == _DEPARSER:
+        if at in _PIPELINES:
+            yield from p4c_bmv2.of_the_other_control(nodes, _PIPELINES[at])
+        elif at == _DEPARSER:
             yield from p4c_bmv2.other_than_calls(decl.body, "a deparser", "emit")
         elif at in _CHECKSUMS:
             what = "verify and update checksums"
