@@ -53,9 +53,9 @@ class Table5(Study):
                 for row in rows
             ),
             notes=(
-                "Times include the costs of all options. Brute force is the number of strategies of"
-                " the candidates over those evaluated in a second here; the paper says over 24"
-                " hours for each model.",
+                "Times are processor time and include the costs of all options. Brute force is the"
+                " number of strategies of the candidates over those evaluated in a second here; the"
+                " paper says over 24 hours for each model.",
                 "Why they differ: the processors do, and the paper's algorithm is 1.1K lines of"
                 " Python where our timeline is machine code. Our search spends its time on more"
                 " strategies, up to a fixed amount of work, so small models take as long as large"
@@ -78,10 +78,10 @@ class Table5(Study):
             for name, chooser in choosers.items()
         }
         strategies = sum(log10(int(count)) for count in job.count[job.group])
-        timeline, start = Timeline(job, [0] * len(job.size)), time.perf_counter()
+        timeline, start = Timeline(job, [0] * len(job.size)), time.process_time()
         for _ in range(TRIALS):
             timeline.assign(timeline.strategy)
-        each = max(time.perf_counter() - start, 1e-9) / TRIALS
+        each = max(time.process_time() - start, 1e-9) / TRIALS
         return {
             "model": model,
             "tensors": len(job.size),
@@ -93,6 +93,6 @@ class Table5(Study):
 
 
 def _seconds(chooser: Callable[[], object]) -> float:
-    start = time.perf_counter()
+    start = time.process_time()
     chooser()
-    return time.perf_counter() - start
+    return time.process_time() - start
