@@ -54,6 +54,10 @@ def changed(path: str, value: Any) -> Json:
          "header_types[2].fields[0][1]: expected a width of 0 to 65536 bits, found -1"),
         (changed("header_types 2 fields 0 1", 10**30),
          f"header_types[2].fields[0][1]: expected a width of 0 to 65536 bits, found {10**30}"),
+        (changed("parsers 0 parse_states 0 transition_key",
+                 [{"type": "lookahead", "value": [0, 1 << 64]}]),
+         "parsers[0].parse_states[0].transition_key[0].value[1]: expected a width of 0 to 65536"
+         f" bits, found {1 << 64}"),
         (changed("parsers 0 init_state", "second"),
          "parsers[0].init_state: there is no state second"),
         (changed("parsers 0 parse_states 0 parser_ops 0 op", "rewind"),

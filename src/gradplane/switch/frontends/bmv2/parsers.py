@@ -93,8 +93,8 @@ class ParserReader:
         return cast(found, Bits(found.type.width))
 
     def _looked_ahead(self, value: Item, body: list[ir.Stmt]) -> ir.Expr:
-        start, width = (v.number for v in value.parts(2))
-        if start < 0 or width < 1:
+        start, width = (v.width for v in value.parts(2))
+        if not width:
             raise value.refuse("expected an offset and a width")
         made = self._scope.temporary("lookahead", Bits(start + width))
         body.append(ir.Lookahead(made))
