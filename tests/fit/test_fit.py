@@ -387,8 +387,7 @@ SHIPPED = Path(__file__).parents[2] / "p4"
     ("name", "defines", "chip", "stages", "fits"),
     [
         ("thc_tna.p4", {"CODES_A_LOOKUP": "2"}, "tofino2", 19, True),
-        ("tos_compress_tna.p4", {}, "tofino2", 19, False),  # containers of several sizes
-        ("tos_compress_tna.p4", {}, "tofino", 19, False),
+        ("tos_compress_tna.p4", {}, "tofino2", 18, True),
     ],
 )
 def test_the_shipped_programs(name, defines, chip, stages, fits) -> None:

@@ -2,13 +2,14 @@
 // rules, the wire format and the tables of tos_compress.p4, in the chip's way.
 //
 // A pass handles the eight values of a burst; a packet's values change places through registers.
-// First the packet gets shorter: each pass takes the next burst off its front and keeps the values
-// as words. Then it grows: each pass puts a burst back in front, the last one first.
+// First the packet gets shorter: each pass takes the next burst off its front and keeps it. Then it
+// grows: each pass puts a burst back in front, the last one first. Words get their compressed form
+// where they are taken, bursts their words where they are given (include/tna_value.p4 says why).
 //
 //   values of bursts 0 ... n  -->  taking 0, 1, ... n  -->  giving n, ... 1, 0  -->  the other form
 //
-// A packet to be compressed is measured while its words are taken; if it would not get shorter, it
-// is given the same words again. Whether a compressed packet is sound is known at its last tags.
+// A packet to be compressed is measured while its words are taken; they are kept, too, and if it
+// would not get shorter, it is given them again. Whether a compressed packet is sound is known at its last tags.
 //
 // Several packets may be between their passes. Each has a row of the registers, by its serial
 // number; if as many as there are rows begin before it is done, it is lost, and counted.
@@ -16,11 +17,7 @@
 // Ingress does not know a packet's length, so the egress of the first pass compares it.
 
 #include <core.p4>
-#if __TARGET_TOFINO__ == 1
-#include <tna.p4>
-#else
 #include <t2na.p4>
-#endif
 
 #include "include/headers.p4"
 
@@ -45,11 +42,7 @@ const bit<8> FLAG_LITTLE_ENDIAN = 1;
 const bit<8> FLAG_MESSAGE = 2;
 
 // The recirculation port of the pipe that has the values.
-#if __TARGET_TOFINO__ == 1
-const PortId_t RECIRCULATION_PORT = 68;
-#else
 const PortId_t RECIRCULATION_PORT = 6;
-#endif
 
 // ToS without the ECN bits.
 const bit<6> MARKED = 0x28 >> 2;
@@ -162,14 +155,18 @@ struct metadata_t {
     // of a pass
     bit<1>   taking;
     bit<1>   last;
-    bit<1>   access;            // to the words
+    bit<1>   padded;            // tags behind the last value are not 0
     bit<32>  owner;             // of the row; then its difference from the packet
     cell_t   cell;
-    bit<32>  info01;
-    bit<32>  info23;
-    bit<32>  info45;
-    bit<32>  info67;
+    bit<16>  found_tags;        // of the burst that is taken or given
+    bit<16>  size23;
+    bit<16>  size45;
+    bit<16>  size67;
     bit<16>  bytes;
+    bit<16>  marks01;
+    bit<16>  marks23;
+    bit<16>  marks45;
+    bit<16>  marks67;
     bit<1>   odd;
     bit<1>   start;             // the burst begins at an odd byte
 
@@ -287,7 +284,8 @@ parser TosIngressParser(packet_in packet, out headers_t hdr, out metadata_t meta
         }
     }
 
-#define WORD(n) packet.extract(hdr.value##n.whole);
+    // Of what is taken, nothing stays in the packet.
+#define WORD(n) meta.value##n.wire = packet.lookahead<bit<32>>(); packet.advance(32);
     state words1 { WORD(0) transition accept; }
     state words2 { WORD(0) WORD(1) transition accept; }
     state words3 { WORD(0) WORD(1) WORD(2) transition accept; }
@@ -300,16 +298,40 @@ parser TosIngressParser(packet_in packet, out headers_t hdr, out metadata_t meta
     }
 
     state parse_tags {
-        packet.extract(hdr.tags);
+        meta.found_tags = packet.lookahead<bit<16>>();
+        packet.advance(16);
         transition vector0;
     }
 #define VECTOR(n, next) \
     state vector##n { \
-        transition select(TAG_OF(n)) { 0: next; 1: byte##n; 2: half##n; 3: whole##n; } \
+        transition select(meta.found_tags TAG_OF(n)) { \
+            0: next; \
+            1: byte##n; \
+            2: half##n; \
+            3: whole##n; \
+        } \
     } \
-    state byte##n { packet.extract(hdr.value##n.byte); transition next; } \
-    state half##n { packet.extract(hdr.value##n.half); transition next; } \
-    state whole##n { packet.extract(hdr.value##n.whole); transition next; }
+    state byte##n { \
+        meta.value##n.first = packet.lookahead<bit<8>>(); \
+        packet.advance(8); \
+        transition next; \
+    } \
+    state half##n { \
+        meta.value##n.first = packet.lookahead<bit<8>>(); \
+        packet.advance(8); \
+        meta.value##n.second = packet.lookahead<bit<8>>(); \
+        packet.advance(8); \
+        transition next; \
+    } \
+    state whole##n { \
+        meta.value##n.first = packet.lookahead<bit<8>>(); \
+        packet.advance(8); \
+        meta.value##n.second = packet.lookahead<bit<8>>(); \
+        packet.advance(8); \
+        meta.value##n.rest = packet.lookahead<bit<16>>(); \
+        packet.advance(16); \
+        transition next; \
+    }
     VECTOR(0, vector1)
     VECTOR(1, vector2)
     VECTOR(2, vector3)
@@ -330,7 +352,12 @@ control TosIngress(inout headers_t hdr, inout metadata_t meta,
     Counter<bit<32>, bit<1>>(1, CounterType_t.PACKETS) overtaken;
     Counter<bit<32>, bit<3>>(5, CounterType_t.PACKETS) tags;    // 4: vectors of tags
 
-#define VALUE_INSTANCE(n) Value(32w1 << (2 * n)) value##n;
+#define VALUE_INSTANCE(n) \
+    Compression(16w1 << (2 * n)) compression##n; \
+    Measurement() measurement##n; \
+    Cells() cells##n; \
+    Decompression() decompression##n; \
+    Value() value##n;
     EACH_VALUE(VALUE_INSTANCE)
     Parities() first_half;
     Parities() second_half;
@@ -542,6 +569,9 @@ control TosIngress(inout headers_t hdr, inout metadata_t meta,
 
     Register<bit<32>, bit<1>>(1) serials;
     Register<bit<32>, row_t>(1 << ROW_BITS) owners;
+    // The tags of bursts that are to be given, and of those that were taken.
+    Register<bit<16>, cell_t>(CELLS) new_tags;
+    Register<bit<16>, cell_t>(CELLS) old_tags;
 
     RegisterAction<bit<32>, bit<1>, bit<32>>(serials) count_packet = {
         void apply(inout bit<32> serial, out bit<32> result) {
@@ -559,10 +589,48 @@ control TosIngress(inout headers_t hdr, inout metadata_t meta,
         void apply(inout bit<32> owner, out bit<32> result) { result = owner; }
     };
 
-    action begin_taking() {
-        meta.taking = 1;
-        meta.access = 1;
+    RegisterAction<bit<16>, cell_t, bit<16>>(new_tags) store_new = {
+        void apply(inout bit<16> tags) { tags = meta.marks01; }
+    };
+    RegisterAction<bit<16>, cell_t, bit<16>>(new_tags) load_new = {
+        void apply(inout bit<16> tags, out bit<16> result) { result = tags; }
+    };
+    RegisterAction<bit<16>, cell_t, bit<16>>(old_tags) store_old = {
+        void apply(inout bit<16> tags) { tags = meta.found_tags; }
+    };
+    RegisterAction<bit<16>, cell_t, bit<16>>(old_tags) load_old = {
+        void apply(inout bit<16> tags, out bit<16> result) { result = tags; }
+    };
+
+    action keep_old() { store_old.execute(meta.cell); }
+    action find_old() { meta.found_tags = load_old.execute(meta.cell); }
+
+    @hidden table old_bursts {
+        key = { hdr.carried.mode : exact; }
+        actions = { keep_old; find_old; @defaultonly NoAction; }
+        const default_action = NoAction();
+        const entries = {
+            TAKE_BURSTS : keep_old();
+            GIVE_WORDS : find_old();
+        }
+        size = 2;
     }
+
+    action keep_new() { store_new.execute(meta.cell); }
+    action find_new() { meta.found_tags = load_new.execute(meta.cell); }
+
+    @hidden table new_bursts {
+        key = { hdr.carried.mode : exact; }
+        actions = { keep_new; find_new; @defaultonly NoAction; }
+        const default_action = NoAction();
+        const entries = {
+            TAKE_WORDS : keep_new();
+            GIVE_BURSTS : find_new();
+        }
+        size = 2;
+    }
+
+    action begin_taking() { meta.taking = 1; }
     action begin_words() {
         begin_taking();
         meta.sum = hdr.udp.checksum;
@@ -578,25 +646,19 @@ control TosIngress(inout headers_t hdr, inout metadata_t meta,
     }
     // The sum so far is taken away: its complement is added.
     action begin_giving_bursts() {
-        meta.access = 1;
         meta.sum = hdr.carried.sum;
         hdr.carried.odd = hdr.carried.left[0:0];
         hdr.carried.length = hdr.udp.length - hdr.carried.left;
     }
     action begin_giving_back() {
-        meta.access = 1;
         hdr.carried.mode = GIVE_BACK;
     }
     action begin_giving_words() {
-        meta.access = 1;
         meta.sum = hdr.carried.sum;
         hdr.carried.odd = 0;
         hdr.carried.length = hdr.shim.count << 2;
     }
-    action give_more() {
-        meta.access = 1;
-        meta.sum = ~hdr.carried.sum;
-    }
+    action give_more() { meta.sum = ~hdr.carried.sum; }
     action lose() { hdr.carried.mode = OVERTAKEN; }
 
     @hidden table begins {
@@ -606,6 +668,7 @@ control TosIngress(inout headers_t hdr, inout metadata_t meta,
             hdr.carried.left : ternary;
             from_parser.parser_err : ternary;
             meta.owner : ternary;
+            meta.padded : ternary;
         }
         actions = {
             begin_words; begin_bursts; take_more; begin_giving_bursts; begin_giving_back;
@@ -613,23 +676,24 @@ control TosIngress(inout headers_t hdr, inout metadata_t meta,
         }
         const default_action = NoAction();
         const entries = {
-            (TAKE_WORDS, 1, _, 0, 0) : begin_words();
-            (TAKE_WORDS, 0, _, 0, 0) : take_more();
-            (TAKE_WORDS, _, _, _, _) : lose();     // egress has seen that no bytes are missing
-            (TAKE_BURSTS, 1, _, 0, 0) : begin_bursts();
-            (TAKE_BURSTS, 0, _, 0, 0) : take_more();
-            (TAKE_BURSTS, _, _, 0, _) : lose();
-            (TAKE_BURSTS, _, _, _, _) : refuse();
-            (GIVE_BURSTS, 1, 0, _, 0) : begin_giving_back();
-            (GIVE_BURSTS, 1, _, _, 0) : begin_giving_bursts();
-            (GIVE_BURSTS, 0, _, _, 0) : give_more();
-            (GIVE_BURSTS, _, _, _, _) : lose();
-            (GIVE_WORDS, 1, 1, _, 0) : begin_giving_words();
-            (GIVE_WORDS, 1, _, _, 0) : refuse();
-            (GIVE_WORDS, 0, _, _, 0) : give_more();
-            (GIVE_WORDS, _, _, _, _) : lose();
-            (GIVE_BACK, _, _, _, 0) : give_more();
-            (GIVE_BACK, _, _, _, _) : lose();
+            (TAKE_WORDS, 1, _, 0, 0, _) : begin_words();
+            (TAKE_WORDS, 0, _, 0, 0, _) : take_more();
+            (TAKE_WORDS, _, _, _, _, _) : lose();     // egress has seen that no bytes are missing
+            (TAKE_BURSTS, 1, _, 0, 0, 0) : begin_bursts();
+            (TAKE_BURSTS, 0, _, 0, 0, 0) : take_more();
+            (TAKE_BURSTS, _, _, 0, 0, _) : refuse();
+            (TAKE_BURSTS, _, _, 0, _, _) : lose();
+            (TAKE_BURSTS, _, _, _, _, _) : refuse();
+            (GIVE_BURSTS, 1, 0, _, 0, _) : begin_giving_back();
+            (GIVE_BURSTS, 1, _, _, 0, _) : begin_giving_bursts();
+            (GIVE_BURSTS, 0, _, _, 0, _) : give_more();
+            (GIVE_BURSTS, _, _, _, _, _) : lose();
+            (GIVE_WORDS, 1, 1, _, 0, _) : begin_giving_words();
+            (GIVE_WORDS, 1, _, _, 0, _) : refuse();
+            (GIVE_WORDS, 0, _, _, 0, _) : give_more();
+            (GIVE_WORDS, _, _, _, _, _) : lose();
+            (GIVE_BACK, _, _, _, 0, _) : give_more();
+            (GIVE_BACK, _, _, _, _, _) : lose();
         }
         size = 32;
     }
@@ -671,15 +735,17 @@ control TosIngress(inout headers_t hdr, inout metadata_t meta,
         size = 64;
     }
 
+    action wrong_padding() { meta.padded = 1; }
+
     // Tags behind the last value must be 0.
     @hidden table paddings {
         key = {
             hdr.carried.mode : exact;
             meta.last : exact;
             hdr.carried.remaining : ternary;
-            hdr.tags.vector : ternary;
+            meta.found_tags : ternary;
         }
-        actions = { refuse; NoAction; }
+        actions = { wrong_padding; NoAction; }
         const default_action = NoAction();
         const entries = {
             (TAKE_BURSTS, 1, 1, 0 &&& 0xFFFC) : NoAction();
@@ -690,7 +756,7 @@ control TosIngress(inout headers_t hdr, inout metadata_t meta,
             (TAKE_BURSTS, 1, 6, 0 &&& 0xF000) : NoAction();
             (TAKE_BURSTS, 1, 7, 0 &&& 0xC000) : NoAction();
             (TAKE_BURSTS, 1, 8, _) : NoAction();
-            (TAKE_BURSTS, 1, _, _) : refuse();
+            (TAKE_BURSTS, 1, _, _) : wrong_padding();
         }
         size = 16;
     }
@@ -698,28 +764,34 @@ control TosIngress(inout headers_t hdr, inout metadata_t meta,
     // -- bytes, tags and parities of a burst -----------------------------------------------------
 
     action add_pairs() {
-        meta.info01 = meta.value0.info + meta.value1.info;
-        meta.info23 = meta.value2.info + meta.value3.info;
-        meta.info45 = meta.value4.info + meta.value5.info;
-        meta.info67 = meta.value6.info + meta.value7.info;
+        meta.bytes = meta.value0.size + meta.value1.size;
+        meta.size23 = meta.value2.size + meta.value3.size;
+        meta.size45 = meta.value4.size + meta.value5.size;
+        meta.size67 = meta.value6.size + meta.value7.size;
+        meta.marks01 = meta.value0.mark + meta.value1.mark;
+        meta.marks23 = meta.value2.mark + meta.value3.mark;
+        meta.marks45 = meta.value4.mark + meta.value5.mark;
+        meta.marks67 = meta.value6.mark + meta.value7.mark;
     }
     action add_fours() {
-        meta.info01 = meta.info01 + meta.info23;
-        meta.info45 = meta.info45 + meta.info67;
+        meta.bytes = meta.bytes + meta.size23;
+        meta.size45 = meta.size45 + meta.size67;
+        meta.marks01 = meta.marks01 + meta.marks23;
+        meta.marks45 = meta.marks45 + meta.marks67;
     }
-    action add_eights() { meta.info01 = meta.info01 + meta.info45; }
-    action add_tags() { meta.bytes = meta.info01[31:16] + 2; }
+    action add_eights() {
+        meta.bytes = meta.bytes + meta.size45;
+        meta.marks01 = meta.marks01 + meta.marks45;
+    }
+    action add_tags() { meta.bytes = meta.bytes + 2; }
     action use_up() { hdr.carried.left = hdr.carried.left |-| meta.bytes; }
 
     action give_tags() {
         hdr.tags.setValid();
-        hdr.tags.vector = meta.info01[15:0];
-        meta.tags = meta.info01[15:0];
+        hdr.tags.vector = meta.found_tags;
+        meta.tags = meta.found_tags;
     }
-    action take_tags() {
-        meta.tags = hdr.tags.vector;
-        hdr.tags.setInvalid();
-    }
+    action take_tags() { meta.tags = meta.found_tags; }
 
     // Taken bursts follow those before, given ones precede those behind.
     action find_start() {
@@ -735,7 +807,10 @@ control TosIngress(inout headers_t hdr, inout metadata_t meta,
     action rotate_tags() { meta.tags = meta.tags[7:0] ++ meta.tags[15:8]; }
 #define ROTATE(n) \
     action rotate##n() { \
-        meta.value##n.vector = meta.value##n.vector[7:0] ++ meta.value##n.vector[31:8]; \
+        bit<8> first = meta.value##n.first; \
+        meta.value##n.first = meta.value##n.second; \
+        meta.value##n.second = first; \
+        meta.value##n.rest = meta.value##n.rest[7:0] ++ meta.value##n.rest[15:8]; \
     } \
     @hidden table odd##n { \
         key = { meta.value##n.odd : exact; meta.start : exact; } \
@@ -861,6 +936,16 @@ control TosIngress(inout headers_t hdr, inout metadata_t meta,
                 drop();
             }
         } else if (hdr.shim.isValid()) {
+            // What does not depend on the registers comes before them.
+            if (hdr.carried.mode == TAKE_WORDS) {
+#define COMPRESSION_APPLY(n) \
+                compression##n.apply(meta.value##n, hdr.shim.bound, hdr.shim.flags[0:0]);
+                EACH_VALUE(COMPRESSION_APPLY)
+            } else if (hdr.carried.mode == TAKE_BURSTS) {
+#define MEASUREMENT_APPLY(n) measurement##n.apply(meta.value##n, meta.found_tags TAG_OF(n));
+                EACH_VALUE(MEASUREMENT_APPLY)
+            }
+
             if (hdr.carried.first == 1
                     && (hdr.carried.mode == TAKE_WORDS || hdr.carried.mode == TAKE_BURSTS)) {
                 hdr.carried.serial = count_packet.execute(0);
@@ -869,19 +954,29 @@ control TosIngress(inout headers_t hdr, inout metadata_t meta,
                 meta.owner = read_owner.execute(hdr.carried.serial[ROW_BITS - 1:0]);
             }
             compare_owner();
-            shapes.apply();
-            begins.apply();
-            paddings.apply();
-
             find_cell();
-#define VALUE_APPLY(n) \
-            value##n.apply(hdr.value##n, meta.value##n, TAG_OF(n), hdr.carried.mode, \
-                hdr.shim.bound, hdr.shim.flags[0:0], meta.access, meta.cell);
-            EACH_VALUE(VALUE_APPLY)
+            shapes.apply();
+            paddings.apply();
+            begins.apply();
+
+            old_bursts.apply();
+#define CELLS_APPLY(n) cells##n.apply(meta.value##n, hdr.carried.mode, meta.cell);
+            EACH_VALUE(CELLS_APPLY)
+            if (hdr.carried.mode == GIVE_WORDS) {
+#define DECOMPRESSION_APPLY(n) \
+                decompression##n.apply(meta.value##n, meta.found_tags TAG_OF(n), \
+                    hdr.shim.bound, hdr.shim.flags[0:0]);
+                EACH_VALUE(DECOMPRESSION_APPLY)
+            }
 
             add_pairs();
             add_fours();
             add_eights();
+            new_bursts.apply();
+#define VALUE_APPLY(n) \
+            value##n.apply(hdr.value##n, meta.value##n, meta.found_tags TAG_OF(n), \
+                hdr.carried.mode);
+            EACH_VALUE(VALUE_APPLY)
             add_tags();
             if (meta.taking == 1) { use_up(); }
             if (hdr.carried.mode == GIVE_BURSTS) {
@@ -920,8 +1015,9 @@ control TosIngressDeparser(packet_out packet, inout headers_t hdr, in metadata_t
 
     apply {
         hdr.carried.sum = sum.update({
-#define VECTOR_OF(n) , meta.value##n.vector
-            meta.sum, meta.length, meta.length, meta.shim, meta.tags EACH_VALUE(VECTOR_OF)
+#define BYTES_OF(n) \
+            , meta.value##n.wire, meta.value##n.first, meta.value##n.second, meta.value##n.rest
+            meta.sum, meta.length, meta.length, meta.shim, meta.tags EACH_VALUE(BYTES_OF)
         });
         packet.emit(hdr);
     }

@@ -1,93 +1,254 @@
-// A value of a burst for Tofino: from its vector to its word and back, and its register between.
+// A value of a burst for Tofino: from its word to its vector and back, and its registers between.
 //
 // All eight of a pass go through the stages side by side:
 //
-//   taking bursts:  vector -> magnitude, normalised -> word  |
-//                                                         register
-//   giving bursts:                                           |  word -> class -> shifted -> vector
+//   taking words:   word -> class -> shifted -> vector  |  registers: the word, the vector's bytes
+//   giving bursts:                                      |  -> the vector's bytes
 //
-// What the chip cannot shift by a number of the packet, a table's action shifts by a constant.
+//   taking bursts:  the vector's bytes                  |  register: the vector
+//   giving words:                                       |  -> magnitude, normalised -> word
+//
+// What the chip cannot shift by a number of the packet, a table's action shifts by a constant. Nor
+// does an ALU move bits between containers of different sizes: words are in containers of 32 bits,
+// a vector's bytes in smaller ones, and the registers' ALUs, which read and write any size, are the
+// only way from one to the other.
 
 #ifndef GRADPLANE_TNA_VALUE_P4
 #define GRADPLANE_TNA_VALUE_P4
 
 #define EACH_VALUE(F) F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7)
 
-// What the bytes of a value can be: one of them is valid.
+// The bytes that a pass gives for a value: the whole, or the first, the first two, or all the parts.
 header whole_t { bit<32> bits; }
 header half_t { bit<16> bits; }
 header byte_t { bit<8> bits; }
 
 struct vectors_t {
     whole_t whole;
-    half_t  half;
-    byte_t  byte;
+    byte_t  first;
+    byte_t  second;
+    half_t  rest;
 }
 
 struct value_t {
     bit<1>  present;    // not behind the last value
+    bit<32> wire;       // the word as it is in the packet
     bit<32> word;
-    bit<32> vector;     // in the highest bits, zeros below; then what the checksum adds up
+    bit<32> vector;     // in the highest bits, zeros below
+    bit<8>  first;      // the vector's bytes, zeros behind its end; then what the checksum adds up
+    bit<8>  second;
+    bit<16> rest;
     bit<4>  lead;       // 1 + the zeros before the highest magnitude bit; 0: there is no such bit
     bit<2>  tag;
     bit<3>  places;     // that the magnitude is shifted by
     bit<1>  one;        // its vector has one byte
     bit<1>  odd;        // an odd number of such vectors precedes it in the burst
-    bit<32> info;       // bytes of its vector in the high half; in the low one its tag, in place
+    bit<16> mark;       // its tag, in place
+    bit<16> size;       // bytes of its vector
 }
 
-#define TAG_OF(n) hdr.tags.vector[2 * n + 1:2 * n]
+struct bytes_t { bit<8> first; bit<8> second; }
 
-// `one`: a tag of 1 at the value's place in a vector of tags.
-control Value(inout vectors_t hdr, inout value_t value, in bit<2> tag, in mode_t mode,
-              in bit<8> bound, in bit<1> little_endian, in bit<1> access, in cell_t cell)
-             (bit<32> one) {
-    // Values of each class.
-    Counter<bit<32>, bit<2>>(4, CounterType_t.PACKETS) tags;
-    Register<bit<32>, cell_t>(CELLS) words;
+#define TAG_OF(n) [2 * n + 1:2 * n]
 
-    RegisterAction<bit<32>, cell_t, bit<32>>(words) store = {
-        void apply(inout bit<32> word) { word = value.word; }
-    };
-    RegisterAction<bit<32>, cell_t, bit<32>>(words) load = {
-        void apply(inout bit<32> word, out bit<32> result) { result = word; }
-    };
-
-    action take_word() { value.word = hdr.whole.bits; }
-    action take_whole() {
-        value.word = hdr.whole.bits;
-        value.vector = hdr.whole.bits;
-        value.info = 4 << 16;
+// From a word that is taken to its vector. `one`: a tag of 1 at the value's place in a vector of tags.
+control Compression(inout value_t value, in bit<8> bound, in bit<1> little_endian)(bit<16> one) {
+    action start_word() {
+        value.word = value.wire;
+        value.vector = 0x40000000;      // the hidden bit of the magnitude to come
     }
-    action take_half() {
-        value.word[30:16] = hdr.half.bits[14:0];
-        value.vector[31:16] = hdr.half.bits;
-        value.info = 2 << 16;
+    action start_reversed() {
+        value.word = value.wire[7:0] ++ value.wire[15:8] ++ value.wire[23:16] ++ value.wire[31:24];
+        value.vector = 0x40000000;
     }
-    action take_byte() {
-        value.word[30:24] = hdr.byte.bits[6:0];
-        value.vector[31:24] = hdr.byte.bits;
-        value.info = 1 << 16;
-        value.one = 1;
-    }
-    action hide_bit() { value.vector = 0x40000000; }
 
-    // From the parser; where bursts are given, the hidden bit of the magnitude to come.
-    @hidden table take {
-        key = { mode : exact; value.present : ternary; tag : ternary; }
-        actions = { take_word; take_whole; take_half; take_byte; hide_bit; @defaultonly NoAction; }
+    @hidden table start {
+        key = { little_endian : exact; }
+        actions = { start_word; start_reversed; }
+        const default_action = start_word();
+        const entries = { 1 : start_reversed(); }
+        size = 2;
+    }
+
+    action classify(bit<2> tag, bit<3> places, bit<16> size, bit<16> mark) {
+        value.tag = tag;
+        value.places = places;
+        value.size = size;
+        value.mark = mark;
+    }
+
+#define WORD_CLASS(bound, exponent) (bound, exponent) : classify(3, 0, 4, 3 * one);
+#define HALF_CLASS(bound, exponent) (bound, exponent) : classify(2, 126 - exponent, 2, 2 * one);
+#define BYTE_CLASS(bound, exponent, top) (bound, exponent) : classify(1, top - exponent, 1, one);
+
+    @hidden table classes {
+        key = { bound : ternary; value.word[30:23] : ternary @name("exponent"); }
+        actions = { classify; }
+        const default_action = classify(0, 0, 0, 0);
+        const entries = {
+            WORD_CLASS(_, 0x80 &&& 0x80)
+            WORD_CLASS(_, 127)
+            HALF_CLASS(_, 126) HALF_CLASS(_, 125) HALF_CLASS(_, 124)
+            HALF_CLASS(8, 123) HALF_CLASS(10, 123) HALF_CLASS(10, 122)
+            BYTE_CLASS(6, 123, 123) BYTE_CLASS(6, 122, 123) BYTE_CLASS(6, 121, 123)
+            BYTE_CLASS(8, 122, 122) BYTE_CLASS(8, 121, 122) BYTE_CLASS(8, 120, 122)
+            BYTE_CLASS(8, 119, 122)
+            BYTE_CLASS(10, 121, 121) BYTE_CLASS(10, 120, 121) BYTE_CLASS(10, 119, 121)
+            BYTE_CLASS(10, 118, 121) BYTE_CLASS(10, 117, 121)
+        }
+        size = 32;
+    }
+
+    action put_fraction() { value.vector[29:7] = value.word[22:0]; }
+
+    action put_word() { value.vector = value.word; }
+    action put_nothing() { value.vector = 0; }
+    action right1() { value.vector = value.vector >> 1; }
+    action right2() { value.vector = value.vector >> 2; }
+    action right3() { value.vector = value.vector >> 3; }
+    action right4() { value.vector = value.vector >> 4; }
+
+    @hidden table truncate {
+        key = { value.tag : ternary; value.places : ternary; }
+        actions = { put_word; put_nothing; right1; right2; right3; right4; @defaultonly NoAction; }
         const default_action = NoAction();
         const entries = {
-            (TAKE_WORDS, 1, _) : take_word();
-            (TAKE_BURSTS, _, 3) : take_whole();
-            (TAKE_BURSTS, _, 2) : take_half();
-            (TAKE_BURSTS, _, 1) : take_byte();
-            (GIVE_BURSTS, _, _) : hide_bit();
+            (3, _) : put_word();
+            (0, _) : put_nothing();
+            (_, 1) : right1();
+            (_, 2) : right2();
+            (_, 3) : right3();
+            (_, 4) : right4();
         }
         size = 8;
     }
 
-    // -- from vector to word --------------------------------------------------------------------
+    action sign_vector() { value.vector[31:31] = value.word[31:31]; }
+
+    apply {
+        start.apply();
+        classes.apply();
+        put_fraction();
+        truncate.apply();
+        if (value.tag != 0) { sign_vector(); }
+    }
+}
+
+// The size of a vector that is taken.
+control Measurement(inout value_t value, in bit<2> tag) {
+    action measure(bit<16> size, bit<1> is_byte) {
+        value.size = size;
+        value.one = is_byte;
+    }
+
+    @hidden table sizes {
+        key = { tag : exact; }
+        actions = { measure; @defaultonly NoAction; }
+        const default_action = NoAction();
+        const entries = {
+            1 : measure(1, 1);
+            2 : measure(2, 0);
+            3 : measure(4, 0);
+        }
+        size = 4;
+    }
+
+    apply { sizes.apply(); }
+}
+
+// The registers between the passes that take and those that give.
+control Cells(inout value_t value, in mode_t mode, in cell_t cell) {
+    Register<bit<32>, cell_t>(CELLS) words;
+    Register<bytes_t, cell_t>(CELLS) heads;
+    Register<bit<16>, cell_t>(CELLS) tails;
+
+    RegisterAction<bit<32>, cell_t, bit<32>>(words) store_word = {
+        void apply(inout bit<32> word) { word = value.wire; }
+    };
+    RegisterAction<bit<32>, cell_t, bit<32>>(words) store_bytes = {
+        void apply(inout bit<32> word) { word = value.first ++ value.second ++ value.rest; }
+    };
+    RegisterAction<bit<32>, cell_t, bit<32>>(words) load = {
+        void apply(inout bit<32> word, out bit<32> result) { result = word; }
+    };
+    RegisterAction<bytes_t, cell_t, bit<8>>(heads) store_head = {
+        void apply(inout bytes_t bytes) {
+            bytes.first = value.vector[31:24];
+            bytes.second = value.vector[23:16];
+        }
+    };
+    RegisterAction2<bytes_t, cell_t, bit<8>, bit<8>>(heads) load_head = {
+        void apply(inout bytes_t bytes, out bit<8> first, out bit<8> second) {
+            first = bytes.first;
+            second = bytes.second;
+        }
+    };
+    RegisterAction<bit<16>, cell_t, bit<16>>(tails) store_tail = {
+        void apply(inout bit<16> tail) { tail = value.vector[15:0]; }
+    };
+    RegisterAction<bit<16>, cell_t, bit<16>>(tails) load_tail = {
+        void apply(inout bit<16> tail, out bit<16> result) { result = tail; }
+    };
+
+    action keep_word() { store_word.execute(cell); }
+    action keep_bytes() { store_bytes.execute(cell); }
+    action find_word() { value.word = load.execute(cell); }
+
+    @hidden table wholes {
+        key = { mode : exact; }
+        actions = { keep_word; keep_bytes; find_word; @defaultonly NoAction; }
+        const default_action = NoAction();
+        const entries = {
+            TAKE_WORDS : keep_word();
+            TAKE_BURSTS : keep_bytes();
+            GIVE_WORDS : find_word();
+            GIVE_BACK : find_word();
+        }
+        size = 4;
+    }
+
+    action keep_head() { store_head.execute(cell); }
+    action find_head() { value.first = load_head.execute(cell, value.second); }
+
+    @hidden table first_bytes {
+        key = { mode : exact; }
+        actions = { keep_head; find_head; @defaultonly NoAction; }
+        const default_action = NoAction();
+        const entries = {
+            TAKE_WORDS : keep_head();
+            GIVE_BURSTS : find_head();
+        }
+        size = 2;
+    }
+
+    action keep_tail() { store_tail.execute(cell); }
+    action find_tail() { value.rest = load_tail.execute(cell); }
+
+    @hidden table last_bytes {
+        key = { mode : exact; }
+        actions = { keep_tail; find_tail; @defaultonly NoAction; }
+        const default_action = NoAction();
+        const entries = {
+            TAKE_WORDS : keep_tail();
+            GIVE_BURSTS : find_tail();
+        }
+        size = 2;
+    }
+
+    apply {
+        wholes.apply();
+        first_bytes.apply();
+        last_bytes.apply();
+    }
+}
+
+// From a vector that was taken to its word.
+control Decompression(inout value_t value, in bit<2> tag, in bit<8> bound,
+                      in bit<1> little_endian) {
+    action split_sign() {
+        value.vector = value.word;
+        value.word = value.word & 0x7FFFFFFF;
+    }
 
     // The highest magnitude bit moves to where the hidden bit of a float32 is.
 #define LEAD_RIGHT(n) action lead##n() { value.word = value.word >> (7 - n); value.lead = n + 1; }
@@ -96,32 +257,39 @@ control Value(inout vectors_t hdr, inout value_t value, in bit<2> tag, in mode_t
     LEAD_RIGHT(6) LEAD_LEFT(7) LEAD_LEFT(8) LEAD_LEFT(9) LEAD_LEFT(10) LEAD_LEFT(11)
     LEAD_LEFT(12) LEAD_LEFT(13) LEAD_LEFT(14)
 
-#define LEADING(n) (TAKE_BURSTS, _, (15w0x4000 >> n) &&& (15w0x7FFF << (14 - n))) : lead##n();
+#define LEADING(n) (_, (15w0x4000 >> n) &&& (15w0x7FFF << (14 - n))) : lead##n();
     @hidden table normalise {
-        key = { mode : exact; tag : ternary; value.word[30:16] : ternary @name("magnitude"); }
+        key = { tag : ternary; value.word[30:16] : ternary @name("magnitude"); }
         actions = {
             lead0; lead1; lead2; lead3; lead4; lead5; lead6; lead7; lead8; lead9; lead10; lead11;
             lead12; lead13; lead14; NoAction;
         }
         const default_action = NoAction();
         const entries = {
-            (TAKE_BURSTS, 3, _) : NoAction();
+            (3, _) : NoAction();
             LEADING(0) LEADING(1) LEADING(2) LEADING(3) LEADING(4) LEADING(5) LEADING(6) LEADING(7)
             LEADING(8) LEADING(9) LEADING(10) LEADING(11) LEADING(12) LEADING(13) LEADING(14)
         }
         size = 16;
     }
 
-    // The exponent, less what the hidden bit adds to it.
+    // The exponent, less what the hidden bit adds to it, and the sign.
     action add_exponent(bit<32> exponent) { value.word = value.word + exponent; }
 
-#define EXPONENT(tag, bound, top, n) (tag, bound, n + 1) : add_exponent(32w1 * (top - 1 - n) << 23);
+#define EXPONENT(tag, bound, top, n) \
+    (tag, bound, n + 1, 0) : add_exponent(32w1 * (top - 1 - n) << 23); \
+    (tag, bound, n + 1, 1) : add_exponent((32w1 << 31) + (32w1 * (top - 1 - n) << 23));
 #define EXPONENTS(tag, bound, top) \
     EXPONENT(tag, bound, top, 0) EXPONENT(tag, bound, top, 1) EXPONENT(tag, bound, top, 2) \
     EXPONENT(tag, bound, top, 3) EXPONENT(tag, bound, top, 4) EXPONENT(tag, bound, top, 5) \
     EXPONENT(tag, bound, top, 6)
     @hidden table exponents {
-        key = { tag : exact; bound : ternary; value.lead : exact; }
+        key = {
+            tag : exact;
+            bound : ternary;
+            value.lead : exact;
+            value.vector[31:31] : exact @name("sign");
+        }
         actions = { add_exponent; @defaultonly NoAction; }
         const default_action = NoAction();
         const entries = {
@@ -132,154 +300,81 @@ control Value(inout vectors_t hdr, inout value_t value, in bit<2> tag, in mode_t
             EXPONENT(2, _, 126, 7) EXPONENT(2, _, 126, 8) EXPONENT(2, _, 126, 9)
             EXPONENT(2, _, 126, 10) EXPONENT(2, _, 126, 11) EXPONENT(2, _, 126, 12)
             EXPONENT(2, _, 126, 13) EXPONENT(2, _, 126, 14)
+            (1, _, 0, 1) : add_exponent(32w1 << 31);
+            (2, _, 0, 1) : add_exponent(32w1 << 31);
         }
-        size = 64;
+        size = 128;
     }
-
-    // -- from word to vector --------------------------------------------------------------------
 
     action reverse() {
         value.word = value.word[7:0] ++ value.word[15:8] ++ value.word[23:16] ++ value.word[31:24];
     }
 
-    action classify(bit<2> tag, bit<3> places, bit<32> info) {
-        value.tag = tag;
-        value.places = places;
-        value.info = info;
+    apply {
+        if (tag != 3) { split_sign(); }
+        normalise.apply();
+        exponents.apply();
+        if (little_endian == 1) { reverse(); }
     }
-    action classify_byte(bit<3> places) {
-        value.tag = 1;
-        value.places = places;
-        value.info = (1 << 16) + one;
-        value.one = 1;
-    }
+}
 
-#define WORDS_CLASS(bound, exponent) \
-    (TAKE_WORDS, bound, exponent) : classify(3, 0, (4 << 16) + 3 * one); \
-    (GIVE_BURSTS, bound, exponent) : classify(3, 0, (4 << 16) + 3 * one);
-#define HALF_CLASS(bound, exponent) \
-    (TAKE_WORDS, bound, exponent) : classify(2, 126 - exponent, (2 << 16) + 2 * one); \
-    (GIVE_BURSTS, bound, exponent) : classify(2, 126 - exponent, (2 << 16) + 2 * one);
-#define BYTE_CLASS(bound, exponent, top) \
-    (TAKE_WORDS, bound, exponent) : classify_byte(top - exponent); \
-    (GIVE_BURSTS, bound, exponent) : classify_byte(top - exponent);
+// What a pass gives for a value. `tag`: of a burst that is given.
+control Value(inout vectors_t hdr, inout value_t value, in bit<2> tag, in mode_t mode) {
+    // Values of each class.
+    Counter<bit<32>, bit<2>>(4, CounterType_t.PACKETS) tags;
 
-    @hidden table classes {
-        key = { mode : exact; bound : ternary; value.word[30:23] : ternary @name("exponent"); }
-        actions = { classify; classify_byte; }
-        const default_action = classify(0, 0, 0);
-        const entries = {
-            WORDS_CLASS(_, 0x80 &&& 0x80)
-            WORDS_CLASS(_, 127)
-            HALF_CLASS(_, 126) HALF_CLASS(_, 125) HALF_CLASS(_, 124)
-            HALF_CLASS(8, 123) HALF_CLASS(10, 123) HALF_CLASS(10, 122)
-            BYTE_CLASS(6, 123, 123) BYTE_CLASS(6, 122, 123) BYTE_CLASS(6, 121, 123)
-            BYTE_CLASS(8, 122, 122) BYTE_CLASS(8, 121, 122) BYTE_CLASS(8, 120, 122)
-            BYTE_CLASS(8, 119, 122)
-            BYTE_CLASS(10, 121, 121) BYTE_CLASS(10, 120, 121) BYTE_CLASS(10, 119, 121)
-            BYTE_CLASS(10, 118, 121) BYTE_CLASS(10, 117, 121)
-        }
-        size = 64;
-    }
-
-    action put_fraction() { value.vector[29:7] = value.word[22:0]; }
-    action put_word() { value.vector = value.word; }
-
-    // As it is in the packet: before its bytes are reversed.
-    @hidden table copy {
-        key = { mode : exact; }
-        actions = { put_word; @defaultonly NoAction; }
-        const default_action = NoAction();
-        const entries = {
-            TAKE_WORDS : put_word();
-            GIVE_WORDS : put_word();
-            GIVE_BACK : put_word();
-        }
-        size = 4;
-    }
-
-    action put_nothing() { value.vector = 0; }
-    action right1() { value.vector = value.vector >> 1; }
-    action right2() { value.vector = value.vector >> 2; }
-    action right3() { value.vector = value.vector >> 3; }
-    action right4() { value.vector = value.vector >> 4; }
-
-    @hidden table truncate {
-        key = { mode : exact; value.tag : ternary; value.places : ternary; }
-        actions = { put_word; put_nothing; right1; right2; right3; right4; @defaultonly NoAction; }
-        const default_action = NoAction();
-        const entries = {
-            (GIVE_BURSTS, 3, _) : put_word();
-            (GIVE_BURSTS, 0, _) : put_nothing();
-            (GIVE_BURSTS, _, 1) : right1();
-            (GIVE_BURSTS, _, 2) : right2();
-            (GIVE_BURSTS, _, 3) : right3();
-            (GIVE_BURSTS, _, 4) : right4();
-        }
-        size = 8;
-    }
-
-    action sign_vector() { value.vector[31:31] = value.word[31:31]; }
-    action sign_word() { value.word[31:31] = value.vector[31:31]; }
-
-    action give_whole() {
+    action give_word() {
         hdr.whole.setValid();
-        hdr.whole.bits = value.vector;
+        hdr.whole.bits = value.word;
+        value.wire = value.word;
+    }
+    action give_whole() {
+        hdr.first.setValid();
+        hdr.first.bits = value.first;
+        hdr.second.setValid();
+        hdr.second.bits = value.second;
+        hdr.rest.setValid();
+        hdr.rest.bits = value.rest;
     }
     action give_half() {
-        hdr.half.setValid();
-        hdr.half.bits = value.vector[31:16];
-        value.vector[15:0] = 0;
+        hdr.first.setValid();
+        hdr.first.bits = value.first;
+        hdr.second.setValid();
+        hdr.second.bits = value.second;
+        value.rest = 0;
     }
     action give_byte() {
-        hdr.byte.setValid();
-        hdr.byte.bits = value.vector[31:24];
-        value.vector[23:0] = 0;
+        hdr.first.setValid();
+        hdr.first.bits = value.first;
+        value.one = 1;
+        value.second = 0;
+        value.rest = 0;
     }
-    action take_off() {
-        hdr.whole.setInvalid();
-        hdr.half.setInvalid();
-        hdr.byte.setInvalid();
+    action give_nothing() {
+        value.first = 0;
+        value.second = 0;
+        value.rest = 0;
     }
 
     @hidden table give {
-        key = { mode : exact; value.present : ternary; value.tag : ternary; }
-        actions = { give_whole; give_half; give_byte; take_off; @defaultonly NoAction; }
+        key = { mode : exact; value.present : ternary; tag : ternary; }
+        actions = {
+            give_word; give_whole; give_half; give_byte; give_nothing; @defaultonly NoAction;
+        }
         const default_action = NoAction();
         const entries = {
-            (TAKE_WORDS, _, _) : take_off();
-            (TAKE_BURSTS, _, _) : take_off();
             (GIVE_BURSTS, _, 3) : give_whole();
             (GIVE_BURSTS, _, 2) : give_half();
             (GIVE_BURSTS, _, 1) : give_byte();
-            (GIVE_WORDS, 1, _) : give_whole();
-            (GIVE_BACK, 1, _) : give_whole();
+            (GIVE_BURSTS, _, 0) : give_nothing();
+            (GIVE_WORDS, 1, _) : give_word();
+            (GIVE_BACK, 1, _) : give_word();
         }
         size = 8;
     }
 
     apply {
-        take.apply();
-        normalise.apply();
-        exponents.apply();
-        if (mode == TAKE_BURSTS) { sign_word(); }
-        if (mode == TAKE_BURSTS && little_endian == 1) { reverse(); }
-        if (access == 1) {
-            if (mode == TAKE_WORDS || mode == TAKE_BURSTS) {
-                store.execute(cell);
-            } else {
-                value.word = load.execute(cell);
-            }
-        }
-        copy.apply();
-        if ((mode == TAKE_WORDS || mode == GIVE_BURSTS) && little_endian == 1) { reverse(); }
-        if (mode == TAKE_WORDS || mode == GIVE_BURSTS) { classes.apply(); }
-        if (mode == GIVE_BURSTS) {
-            put_fraction();
-            if (value.present == 1) { tags.count(value.tag); }
-        }
-        truncate.apply();
-        if (mode == GIVE_BURSTS && value.tag != 0) { sign_vector(); }
+        if (mode == GIVE_BURSTS && value.present == 1) { tags.count(tag); }
         give.apply();
     }
 }
