@@ -136,7 +136,8 @@ def unpack(files: bytes, folder: Path) -> None:
     remove(folder)
     folder.mkdir(parents=True)
     with tarfile.open(fileobj=io.BytesIO(files), mode="r:gz") as archive:
-        archive.extractall(folder, filter="data")
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)  # from Python 3.11.4
+        archive.extractall(folder)
 
 
 def version() -> str:

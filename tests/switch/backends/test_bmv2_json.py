@@ -155,6 +155,40 @@ V1Switch(P(), C(), I(), E(), C(), D()) main;
 """
 
 
+@pytest.mark.parametrize(
+    ("call", "text", "count"),
+    [
+        ('log_msg("{} of {}.", {h.a, l});', "(kind:{},x:{},y:{},z:{}) of (u:{},v:{}).", 6),
+        ('log_msg("{} {} {}", {m.unused, (S) {1, true}});', "{} (u:{},v:{}) {}", 3),
+        ('log_msg("{} {}", {w, m.unused});', "(s:(u:{},v:{}),n:{}) {}", 4),
+        ('log_msg("{} {}", l);', "{} {}", 2),
+        ('log_msg("{} {} {} {}", h.a);', "{} {} {} {}", 4),
+        ('log_msg("x {}", {h.st[m.unused]});', "x (kind:{},x:{},y:{},z:{})", 4),
+        ('log_msg("x {}", {m.unused > 3 ? l : w.s});', "x (u:{},v:{})", 2),
+        ('log_msg("{}", {m.unused, h.a});', "{} (kind:{},x:{},y:{},z:{})", 5),
+        ('U j; log_msg("{}", {j});', "(s:(n:{}),t:(n:{}))", 2),
+    ],
+)
+def test_logs_of_structs_and_headers(call: str, text: str, count: int, tmp_path: Path) -> None:
+    """The text is p4c's, where p4c takes them."""
+    types = """struct S { bit<8> u; bool v; } struct W { S s; bit<8> n; }
+    header n_t { bit<8> n; } header_union U { n_t s; n_t t; }"""
+    declared = "S l = {h.a.x, true}; W w = {{1, false}, h.a.y};"
+    parts = {"types": types, "headers": "a_t[2] st;", "ingress": f"{declared} {call}"}
+    (program := tmp_path / "log.p4").write_text(source(**parts))
+    primitives = [p for action in compiled(program)["actions"] for p in action["primitives"]]
+    (form, values) = next(p for p in primitives if p["op"] == "log_msg")["parameters"]
+    assert (form["value"], len(values["value"])) == (text, count)
+
+
+def test_logs_of_stacks_are_refused(tmp_path: Path) -> None:
+    (program := tmp_path / "log.p4").write_text(
+        source(headers="a_t[2] st;", ingress='log_msg("{}", {h.st});')
+    )
+    with pytest.raises(CompileError, match="error: BMv2 cannot log a header stack"):
+        compiled(program)
+
+
 def test_tables_with_entries_in_the_source_have_room_for_these(tmp_path: Path) -> None:
     """The sizes are those of p4c 1.2.5: its P4Info has the size that the source gives, or 1024."""
     (program := tmp_path / "sizes.p4").write_text(SIZES)

@@ -232,6 +232,26 @@ REFUSED = {
         {},
         "p4c wants a list as the values of log_msg",
     ),
+    "log of a header and a number": (
+        'log_msg("{} {}", {hdr.h, m.x});',
+        {},
+        "p4c's log_msg takes no numbers beside the structs and headers among its values",
+    ),
+    "log of a struct with a struct and a number": (
+        'O o = {{m.x}, 2}; log_msg("{} {}", o);',
+        {"top": "struct S { bit<8> x; } struct O { S s; bit<8> y; }"},
+        "p4c's log_msg takes no numbers beside the structs and headers among its values",
+    ),
+    "index beyond the stack in a function": (
+        "set(hdr, 1); set(hdr, 2);",
+        {"top": "void set(inout H hdr, in bit<8> i) { if (i < 2) { hdr.s[i].a = 1; } }"},
+        "p4c refuses 2 as the index of 2 elements",
+    ),
+    "index beyond the stack in an action": (
+        "set(5);",
+        {"locals": "action set(in bit<8> i) { hdr.s[i].a = hdr.s[i].b; }"},
+        "p4c refuses 5 as the index of 2 elements",
+    ),
     "error as action data": (
         "t.apply();",
         {
@@ -303,6 +323,15 @@ TAKEN = {
     "logs of lists": (
         'log_msg("start"); log_msg("{}", {m.x}); S s = {m.x}; log_msg("{}", s);',
         {"top": "struct S { bit<8> x; }"},
+    ),
+    "logs of headers and structs": (
+        'S s = {m.x}; T t = {s}; log_msg("{} {}", {hdr.h, hdr.s[m.x]}); log_msg("{}", {s});'
+        'log_msg("{} {}", {t, m}); log_msg("{} {}", hdr.h);',
+        {"top": "struct S { bit<8> x; } struct T { S s; }"},
+    ),
+    "index within the stack": (
+        "set(1); set(hdr.h.a);",
+        {"locals": "action set(in bit<8> i) { hdr.s[i].a = 1; }"},
     ),
     "clone in ingress": ("clone(CloneType.I2E, 5); resubmit_preserving_field_list(1);", {}),
     "switch on a number": ("switch (m.x) { 1: { m.f = true; } }", {}),

@@ -15,6 +15,7 @@ from gradplane.switch.ir.types import (
     Bool,
     Enum,
     Error,
+    Fields,
     Header,
     NewType,
     SerEnum,
@@ -58,8 +59,9 @@ def _keys(table: ast.TableDecl) -> Iterator[Found]:
 
 @BOTH.at(ast.Instantiation)
 def _register(decl: ast.Instantiation) -> Iterator[Found]:
-    if isinstance(decl.type, ExternType) and decl.type.name in _REGISTERS:
-        cell = decl.type.args[0]
+    t = decl.type  # a user may have an extern of this name, without a cell
+    if isinstance(t, ExternType) and t.name in _REGISTERS and t.args:
+        cell = t.args[0]
         if not _is_bits(cell):
             text = f"p4c for BMv2 takes registers of bit<> and int<>, not of {cell}"
             yield decl, text, "use a register for each field"
@@ -107,14 +109,29 @@ def _extern(call: ast.Call, info: CallInfo) -> Iterator[Found]:
         yield call, "p4c's mark_to_drop needs standard_metadata", ""
     elif info.name == "hash" and isinstance(getattr(info.args[3], "type", None), Bits):
         yield call, "p4c wants a list or struct as the data of hash", "write {...}"
-    elif info.name == "log_msg" and len(info.args) > 1 and not _is_list(info.args[1]):
-        yield call, "p4c wants a list as the values of log_msg", "write {...}"
     elif info.name == "digest" and any(isinstance(t, Header) for t in info.type_args):
         yield call, "p4c for BMv2 sends structs in digests, not headers", ""
 
 
-def _is_list(e: ast.Expr | None) -> bool:
-    return e is None or isinstance(e.type, Struct | Tuple)
+@V1MODEL.at_calls
+def _log(call: ast.Call, info: CallInfo) -> Iterator[Found]:
+    if (info.kind, info.name) != ("extern", "log_msg") or len(info.args) < 2:
+        return
+    t = getattr(info.args[1], "type", None)
+    if not isinstance(t, Struct | Header | Tuple):
+        yield call, "p4c wants a list as the values of log_msg", "write {...}"
+    elif _mixed(t):
+        text = "p4c's log_msg takes no numbers beside the structs and headers among its values"
+        yield call, text, "log each in a call of its own"
+
+
+def _mixed(t: Type) -> bool:
+    """Return whether a struct or list has scalars beside structs or headers, at any depth."""
+    if not isinstance(t, Struct | Tuple):
+        return False
+    parts = t.elements if isinstance(t, Tuple) else [f.type for f in t.fields]
+    whole = [isinstance(part, Fields | Tuple) for part in parts]
+    return any(whole) and not all(whole) or any(map(_mixed, parts))
 
 
 @V1MODEL.at(ast.ActionDecl)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gradplane.switch.check.arguments import CallInfo
 from gradplane.switch.check.ast_walk import walk
 from gradplane.switch.check.p4c_rules import Found, Rules, called_function
 from gradplane.switch.ir.types import (
@@ -14,6 +15,7 @@ from gradplane.switch.ir.types import (
     Integer,
     NewType,
     SerEnum,
+    Stack,
     Struct,
     Type,
 )
@@ -99,6 +101,25 @@ def _generic_argument(call: ast.Call) -> Iterator[Found]:
         if decl is not None and decl.type_params:
             text = f"p4c loses the types of {decl.name} in the arguments of another function"
             yield inner, text, "assign its result to a variable first"
+
+
+@REFUSED.at_calls
+def _index_beyond(call: ast.Call, info: CallInfo) -> Iterator[Found]:
+    """A constant argument that is an index in what is called, beyond the end of the stack."""
+    decl = info.decl
+    if not isinstance(decl, ast.FunctionDecl | ast.ActionDecl):
+        return
+    given = {
+        param: arg.const
+        for param, arg in zip(decl.params, info.args, strict=True)
+        if arg is not None and isinstance(arg.const, int)
+    }
+    for node in walk(decl.body) if given else ():
+        if isinstance(node, ast.Index) and isinstance(node.index, ast.Name):
+            value, t = given.get(node.index.decl), node.base.type
+            if value is not None and isinstance(t, Stack) and value >= t.size:
+                yield call, f"p4c refuses {value} as the index of {t.size} elements", ""
+                return
 
 
 @REFUSED.at(ast.NamedTypeRef)

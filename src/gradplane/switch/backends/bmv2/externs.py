@@ -18,7 +18,7 @@ from gradplane.switch.backends.bmv2.storage import (
     scalar_width,
 )
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import Bits, Bool, Fields, Type, Union
+from gradplane.switch.ir.types import Bits, Bool, Fields, Stack, Type, Union
 from gradplane.switch.source import Span, refuse
 
 _STANDARD = "standard_metadata"
@@ -207,13 +207,50 @@ class V1Externs:
         return call
 
     def _log(self, code: Primitives, s: ir.CallExtern) -> None:
-        values: list[Json] = []
+        """A struct or header among the values is logged as p4c has it: (name:value,...)."""
+        text, values = _text(s.args[0]), list[Json]()
         if len(s.args) > 1:
             data = s.args[1]
-            parts = data.fields if isinstance(data, ir.Make) else [data]
-            values = [_in(code, part) for part in parts]
-        text = {"type": "string", "value": _text(s.args[0])}
-        code.add("log_msg", text, {"type": "parameters_vector", "value": values})
+            parts = [e for _, e in self._parts(code, data)] if _is_whole(data) else [data]
+            filled = [self._logged(code, part, values) for part in parts]
+            head, *rest = text.split("{}")
+            left = filled[len(rest) :]  # BMv2 ends at a value without a {}
+            filled += ["{}"] * (len(rest) - len(filled))
+            text = head + "".join(value + then for value, then in zip(filled, rest, strict=False))
+            text = " ".join([text, *left])
+        form = {"type": "string", "value": text}
+        code.add("log_msg", form, {"type": "parameters_vector", "value": values})
+
+    def _logged(self, code: Primitives, e: ir.Expr, values: list[Json]) -> str:
+        """Append the numbers of a value, and return its text: a {} for each of them."""
+        if _is_whole(e):
+            inner = (f"{n}:{self._logged(code, p, values)}" for n, p in self._parts(code, e))
+            return f"({','.join(inner)})"
+        if isinstance(e.type, Stack):
+            raise refuse(code.code.span, f"BMv2 cannot log a header stack ({e.type})")
+        if code.code.guard(e) is not None:
+            e = self._copied(code, e)
+        values.append(_in(code, e))
+        return "{}"
+
+    def _parts(self, code: Primitives, e: ir.Expr) -> list[tuple[str, ir.Expr]]:
+        """Return the names and values of the members of a struct, header or union."""
+        assert isinstance(e.type, Fields), e
+        names = [f.name for f in e.type.fields]
+        if isinstance(e, ir.Make):
+            return list(zip(names, e.fields, strict=True))
+        if isinstance(e, ir.LValue) and code.code.place(e) is not None:
+            base = e
+        else:
+            base = self._copied(code, e)
+        members = enumerate(e.type.fields)
+        return [(f.name, ir.FieldOf(f.type, base, at, f.name)) for at, f in members]
+
+    def _copied(self, code: Primitives, e: ir.Expr) -> ir.Var:
+        """Copy a value that depends on the packet, such as an element with a run-time index."""
+        copy = ir.Var(e.type, "logged", -1)
+        code.assign(copy, e)
+        return copy
 
     # -- results --------------------------------------------------------------------------------
 
@@ -233,6 +270,11 @@ class V1Externs:
 
 def _in(code: Primitives, e: ir.Expr) -> Json:
     return code.code.parameter(e)
+
+
+def _is_whole(e: ir.Expr) -> bool:
+    """Return whether a value is a struct, header or header union."""
+    return isinstance(e.type, Fields)
 
 
 def _reference(kind: str, s: ir.CallExtern) -> Json:
