@@ -260,6 +260,30 @@ def test_a_statement_of_a_directly_called_action_is_a_table_of_its_own() -> None
     assert not report("", in_place).fits
 
 
+@pytest.mark.parametrize(("before", "fits"), [("@in_hash", True), ("", False)])
+def test_a_hash_computes_what_is_in_a_block_of_it(before: str, fits: bool) -> None:
+    xor = "hdr.words.w0 = hdr.words.w1 ^ hdr.words.w2 ^ (hdr.words.w3[7:0] ++ hdr.words.w3[31:8]);"
+    found = report(f"action mix() {{ {before} {{ {xor} }} }}", "mix();").pipelines[0]
+    assert found.fits == fits
+    assert used(found.placement.stages)["hash_units"] == (2 if fits else 0)
+
+
+def test_blocks_that_hashes_compute_are_actions_of_their_own() -> None:
+    xors = "".join(
+        f"@in_hash {{ hdr.words.w{n} = hdr.words.w{n} ^ hdr.ip.src ^ hdr.ip.dst; }}"
+        for n in range(3)
+    )
+    found = report("", xors).pipelines[0]
+    assert found.fits and len(found.tables) == 3
+
+
+def test_a_condition_does_not_ask_for_what_a_block_computes() -> None:
+    body = "@in_hash { md.a = (bit<16>)hdr.ip.id[0:0] ^ (bit<16>)hdr.ip.id[1:1]; }"
+    body += "if (md.a == 0) { hdr.ip.tos = 1; }"
+    (overrun,) = report("", body).pipelines[0].overruns
+    assert "the condition asks for md.a, computed in a statement right before it" in overrun.what
+
+
 def test_a_sweep_is_one_access_without_conditions() -> None:
     declarations = """Register<bit<32>, bit<8>>(256) r;
         RegisterAction<bit<32>, bit<8>, bit<32>>(r) age = {

@@ -104,7 +104,7 @@ def _pipeline(package: ir.Package, program: ir.Program, chip: ChipResources) -> 
         if not isinstance(package.args.get(gress), ir.Control):
             continue
         control = package.control(gress)
-        own = logical_tables(control, gress, program.called_actions)
+        own = logical_tables(control, gress, program)
         own = without_unread(own, control, package.control(f"{gress}_deparser"))
         found = dependencies(own)
         by_gress[gress] = own

@@ -6,7 +6,7 @@ independent, and use one extern, share an action.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from gradplane.fit.conditions import compared
@@ -92,23 +92,17 @@ class LogicalTable:
         return any(other_arms.get(branch, arm) != arm for branch, arm in self.arms)
 
 
-def logical_tables(
-    control: ir.Control, gress: str, called_actions: Mapping[Span, Span]
-) -> list[LogicalTable]:
-    """Return the logical tables of a control in the order of the program.
-
-    called_actions: those of ir.Program."""
-    walk = _Walk(control, gress, called_actions)
+def logical_tables(control: ir.Control, gress: str, program: ir.Program) -> list[LogicalTable]:
+    """Return the logical tables of a program's control in the order of the source."""
+    walk = _Walk(control, gress, program)
     walk.body(control.body, (), ())
     return walk.tables
 
 
 class _Walk:
-    def __init__(
-        self, control: ir.Control, gress: str, called_actions: Mapping[Span, Span]
-    ) -> None:
+    def __init__(self, control: ir.Control, gress: str, program: ir.Program) -> None:
         self.gress = gress
-        self.called_actions = called_actions
+        self.program = program
         self.tables: list[LogicalTable] = []
         self.resolve = copies_in(control).resolve
         self.everywhere = count_reads(control.body)
@@ -249,7 +243,13 @@ class _Walk:
         return index
 
     def _action(self, action: ir.Action) -> TableAction:
-        run = Run(self.everywhere, count_reads(action.body), frozenset(action.params), self.resolve)
+        run = Run(
+            self.everywhere,
+            count_reads(action.body),
+            frozenset(action.params),
+            self.resolve,
+            in_hash=self.program.in_hash,
+        )
         run.take(action.body)
         params = tuple((p, bit_width(p.type) or 0) for p in action.params)
         return TableAction(action.name, params, run.operations, action.span)
@@ -270,12 +270,13 @@ class _Walk:
             frozenset(),
             self.resolve,
             False,
-            self.called_actions,
+            self.program.called_actions,
+            self.program.in_hash,
         )
         run.take(stmts)
         for operation in run.operations:
             self._computed -= {place.field for place in operation.writes}
-            if operation.value.steps and not operation.value.uses and operation.called is None:
+            if operation.computes:
                 self._computed |= {place.field for place in operation.writes}
         group: list[Operation] = []
         for operation in run.operations:
@@ -302,8 +303,8 @@ class _Walk:
 
 def _separate(operation: Operation, group: Sequence[Operation]) -> bool:
     """Return whether an operation is in another action than those before it."""
-    if operation.called is not None or group[-1].called is not None:
-        return operation.called != group[-1].called
+    if operation.at_once_with or group[-1].at_once_with:
+        return operation.at_once_with != group[-1].at_once_with
     return _depends(operation, group) or _both_use(operation, group)
 
 

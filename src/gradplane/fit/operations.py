@@ -88,8 +88,8 @@ class Value:
 class Operation:
     """An operation: places written and read, externs used, how many operations it takes.
 
-    called: the action that is called directly and that it is part of. number: of the operations of
-    its run before it."""
+    called: the action that is called directly and that it is part of; block: the @in_hash block.
+    number: of the operations of its run before it."""
 
     writes: list[Place]
     value: Value
@@ -97,6 +97,18 @@ class Operation:
     carries: bool = False
     called: Span | None = None
     number: int = 0
+    block: Span | None = None
+
+    @property
+    def at_once_with(self) -> Span | None:
+        """The action or block whose statements are one action of the chip, None of others."""
+        return self.called or self.block
+
+    @property
+    def computes(self) -> bool:
+        """Whether it is an expression that the compiler puts into what asks for the result."""
+        in_place = not self.value.uses or (self.block is not None and len(set(self.reads)) > 1)
+        return self.called is None and in_place and bool(self.value.steps or self.value.uses)
 
     @property
     def reads(self) -> tuple[Place, ...]:
@@ -110,8 +122,9 @@ class Run:
     everywhere: how often each variable is read in the whole control; inside: in these statements.
     resolve: gives the place that a place stands for. in_action: the statements are an action's, so
     what an extern gives can be taken twice. called_actions: as in ir.Program; called: the one that
-    is read. values, copies: of the variables that take no container, and of fields that were set,
-    since the chip's compiler puts what they were set to into later statements.
+    is read. in_hash: as in ir.Program; block: the one that is read. values, copies: of the
+    variables that take no container, and of fields that were set, since the chip's compiler puts
+    what they were set to into later statements.
     """
 
     everywhere: Counter[ir.Var]
@@ -120,7 +133,9 @@ class Run:
     resolve: Callable[[Place], Place]
     in_action: bool = True
     called_actions: Mapping[Span, Span] = field(default_factory=dict)
+    in_hash: Mapping[Span, Span] = field(default_factory=dict)
     called: Span | None = None
+    block: Span | None = None
     operations: list[Operation] = field(default_factory=list)
     values: dict[ir.Var, Value] = field(default_factory=dict)
     copies: dict[object, Value] = field(default_factory=dict)
@@ -130,6 +145,7 @@ class Run:
         for stmt in stmts:
             if not self.in_action:
                 self.called = self.called_actions.get(stmt.span)
+            self.block = self.in_hash.get(stmt.span)
             self._statement(stmt)
 
     def _statement(self, stmt: ir.Stmt) -> None:
@@ -139,7 +155,9 @@ class Run:
             case ir.Assign(target=target, value=ir.LValue() as e) if isinstance(e.type, Fields):
                 self._copy_fields(target, e, stmt.span)
             case ir.Assign(target=target, value=e):
-                self._store(target, self.value(e), stmt.span)
+                value = self.value(e)
+                hashed = self.block is not None and _hashable(value)
+                self._store(target, _by_hash(value, stmt) if hashed else value, stmt.span)
             case ir.SetValid(target=target):
                 self._add([p for p in self._leaves(target) if p.of_header], Value(), stmt.span)
             case ir.Push(target=target) | ir.Pop(target=target):
@@ -281,7 +299,9 @@ class Run:
 
     def _add(self, writes: list[Place], value: Value, span: Span) -> None:
         number = len(self.operations)
-        self.operations.append(Operation(writes, value, span, value.carries, self.called, number))
+        self.operations.append(
+            Operation(writes, value, span, value.carries, self.called, number, self.block)
+        )
 
     def _leaves(self, e: ir.Expr) -> list[Place]:
         return [self.resolve(place) for place in leaves(e)]
@@ -390,6 +410,21 @@ class Run:
                 self._add(writes, found, stmt.span)
         else:
             self._add(writes, found, stmt.span)
+
+
+def _hashable(value: Value) -> bool:
+    """Return whether a hash can compute a value: exclusive ors, masks and parts of fields."""
+    return bool(value.places) and not (value.carries or value.uses or value.impossible)
+
+
+def _by_hash(value: Value, stmt: ir.Assign) -> Value:
+    """Return the value that a hash of an @in_hash block gives."""
+    bits = bit_width(stmt.target.type) or 1
+    hash_ = ir.ExternInstance(
+        "Hash", "in_hash", [stmt.target.type], [], span=stmt.span, kind="hash"
+    )
+    use = Use(hash_, "field", 0, tuple(dict.fromkeys(value.places)), True, bits, stmt.span)
+    return Value(value.places, 0, (use,), 1)
 
 
 def _product(op: str) -> Impossible:

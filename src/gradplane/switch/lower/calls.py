@@ -26,6 +26,7 @@ from gradplane.switch.lower.instance_scope import (
     control_plane_name,
 )
 from gradplane.switch.lower.type_erasure import erase, type_name
+from gradplane.switch.source import Span
 from gradplane.switch.syntax import ast
 
 NEVER_STORED = (INTEGER, STRING)  # types without run-time values: such a parameter is its constant
@@ -118,7 +119,7 @@ class CallLowering(ExternLowering):
         outer = self.env
         home = self.p.top
         if isinstance(decl, ast.ActionDecl):
-            self.p.called_actions.update(dict.fromkeys((s.span for s in decl.body.body), decl.span))
+            self.p.called_actions.update(dict.fromkeys(_statements(decl.body), decl.span))
             found = outer.find(decl)
             if isinstance(found, ActionInstance):
                 home = found.env
@@ -364,3 +365,8 @@ class CallLowering(ExternLowering):
             self._exit_bodies.append(out)
         else:
             self.out += block.body
+
+
+def _statements(body: ast.Block) -> Iterator[Span]:
+    """Yield the places of the statements of a body, also of those in blocks."""
+    return (node.span for node in walk(body) if isinstance(node, ast.Stmt))

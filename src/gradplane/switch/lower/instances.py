@@ -58,6 +58,7 @@ class Instances:
         self.value_sets: list[ir.ValueSet] = []
         self.user_extern_calls: list[ir.CallUserExtern] = []
         self.called_actions: dict[Span, Span] = {}
+        self.in_hash: dict[Span, Span] = {}
         self.direct_actions: dict[str, ir.Action] = {}  # by name
         self.direct_of: dict[ir.ExternInstance, str] = {}  # direct counter or meter: its table
         self.methods: dict[tuple[ir.ExternInstance, str], AbstractMethod] = {}  # to be inlined

@@ -90,6 +90,7 @@ class Lowering(Instances):
             main.annotations,
             self.user_extern_calls,
             called_actions=self.called_actions,
+            in_hash=self.in_hash,
             direct_actions=list(self.direct_actions.values()),
         )
 

@@ -34,6 +34,8 @@ class Body(CallLowering):
         pass
 
     def _block_stmt(self, s: ast.Block) -> None:
+        if any(a.name == "in_hash" for a in s.annotations):
+            self.p.in_hash.update(dict.fromkeys((inside.span for inside in s.body), s.span))
         with self.scope():
             self.stmts(s.body)
 
