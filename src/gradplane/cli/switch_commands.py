@@ -1,11 +1,17 @@
 """Commands on running switches and Mininet scripts."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gradplane.cli.options import Cacert, Cert, Key, tls_files
+
+if TYPE_CHECKING:
+    from gradplane.switch.ir import nodes as ir
 
 commands = typer.Typer()
 
@@ -18,7 +24,14 @@ def switch(context: typer.Context) -> None:
     """Run a P4 switch on network interfaces, with simple_switch_grpc's options."""
     from gradplane.switch.daemon import live_switch
 
-    raise typer.Exit(live_switch.main(context.args))
+    raise typer.Exit(live_switch.main(context.args, _stages_of_tables))
+
+
+def _stages_of_tables(program: ir.Program) -> Mapping[str, int]:
+    """Place a program's tables in the stages of its chip."""
+    from gradplane.fit.analysis import chip_for, fit
+
+    return fit(program, chip_for(program)).stages_of_tables()
 
 
 @commands.command(

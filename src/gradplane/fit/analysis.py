@@ -65,6 +65,15 @@ class FitReport:
     def fits(self) -> bool:
         return all(p.fits for p in self.pipelines)
 
+    def stages_of_tables(self) -> dict[str, int]:
+        """Return the stage that each table of the program is in first, by its name."""
+        return {
+            table.table.name: pipeline.placement.first_stage_of(table)
+            for pipeline in self.pipelines
+            for table in pipeline.tables
+            if table.table is not None
+        }
+
 
 def fit(program: ir.Program, chip: ChipResources, name: str = "") -> FitReport:
     """Estimate what a TNA program, as `lower` leaves it, takes of a chip.

@@ -4,11 +4,24 @@ from __future__ import annotations
 
 import queue
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from gradplane.switch.interp.trace_events import Trace, TraceEvent
 
 WAITING = 1000  # traces that may wait to be read; while so many wait, none is made
+
+
+class PacketWatcher(Protocol):
+    """Chooses packets to trace; the interpreter runs them. `port`: only from there, None: any.
+    Its methods are called under the switch's lock."""
+
+    port: int | None
+
+    def wants(self, port: int, packet: bytes) -> bool:
+        """Return True if a packet is to be traced; `deliver` must follow then."""
+
+    def deliver(self, trace: Trace) -> None:
+        """Take the trace of a packet."""
 
 
 class Tracing:
@@ -85,7 +98,7 @@ class UnfinishedTraces:
     def __init__(self) -> None:
         self._waiting: dict[int, list[Any]] = {}  # [trace, tracings, passes to come] by its events
 
-    def begin(self, trace: Trace, tracings: Sequence[Tracing], passes: int) -> None:
+    def begin(self, trace: Trace, tracings: Sequence[PacketWatcher], passes: int) -> None:
         """Deliver a trace as soon as so many passes through egress are over."""
         self._waiting[id(trace.events)] = [trace, tracings, 0]
         self.went_on(trace.events, [], passes)

@@ -22,7 +22,7 @@ from gradplane.switch.interp.trace_events import Dropped, Trace, TraceEvent
 from gradplane.switch.interp.user_externs import Implementations, UserExternLock
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.naming import resolve
-from gradplane.switch.packet_tracing import Tracing, UnfinishedTraces
+from gradplane.switch.packet_tracing import PacketWatcher, Tracing, UnfinishedTraces
 from gradplane.switch.program_cache import load_program
 from gradplane.switch.queue_departures import QueueDepartures
 from gradplane.switch.runtime.arrays import Counter, Register
@@ -127,7 +127,7 @@ class Switch:
         users = self._model.user_externs
         self.lock: AbstractContextManager[Any] = RLock() if users is None else UserExternLock(users)
         self._pass_limit, self._passes_a_clone = PASSES_A_PACKET, 0  # the interpreter's
-        self._tracings: list[Tracing] = []
+        self._tracings: list[PacketWatcher] = []
         self._engine: Engine | None = None
         if engine == "jit":
             self._engine = self.architecture.engine(program, self.state, self.cpu_port, users)
@@ -329,7 +329,7 @@ class Switch:
         with self.lock:
             return self._trace(port, packet, [])
 
-    def _trace(self, port: int, packet: bytes, wanting: list[Tracing]) -> Trace:
+    def _trace(self, port: int, packet: bytes, wanting: list[PacketWatcher]) -> Trace:
         """Process a packet; deliver its trace, at once or when all of it has left the queues."""
         events: list[TraceEvent] = []
         result = self._process(port, packet, events)
@@ -351,24 +351,25 @@ class Switch:
         from gradplane.switch.packet_filters import PacketFilter  # imports the compiler
 
         chooses = None if where is None else PacketFilter(self._model, where)
-        tracing = Tracing(port, chooses, count, self._end_tracing)
+        tracing = Tracing(port, chooses, count, self.unwatch)
         self.watch(tracing)
         return tracing
 
-    def watch(self, tracing: Tracing) -> None:
-        """Let a tracing choose from the packets to come."""
+    def watch(self, watcher: PacketWatcher) -> None:
+        """Let a tracing, or another watcher, choose from the packets to come."""
         with self.lock:
-            self._tracings.append(tracing)
+            self._tracings.append(watcher)
 
-    def _end_tracing(self, tracing: Tracing) -> None:
+    def unwatch(self, watcher: PacketWatcher) -> None:
+        """End what `watch` began."""
         with self.lock:
-            if tracing in self._tracings:
-                self._tracings.remove(tracing)
+            if watcher in self._tracings:
+                self._tracings.remove(watcher)
 
-    def _wanting(self, port: int, packet: bytes) -> list[Tracing]:
+    def _wanting(self, port: int, packet: bytes) -> list[PacketWatcher]:
         return [tracing for tracing in self._tracings if tracing.wants(port, packet)]
 
-    def _traced(self, port: int, packet: bytes, wanting: list[Tracing]) -> list[Output]:
+    def _traced(self, port: int, packet: bytes, wanting: list[PacketWatcher]) -> list[Output]:
         return list(self._trace(port, packet, wanting).outputs)
 
     def _with_traces(

@@ -86,7 +86,8 @@ def snapshot(service: BfRuntimeService) -> dict[str, Any]:
     for table in service.program.requests.tables.values():
         if table.schema.kind == "PortStat":
             continue
-        request = everything(target={"pipe_id": 0xFFFF})
+        pipe = 0 if table.schema.kind == "SnapshotData" else 0xFFFF  # a capture is one pipe's
+        request = everything(target={"pipe_id": pipe})
         request.entities.add().table_entry.table_id = table.schema.id
         found[table.schema.name] = [r.SerializeToString() for r in service.read(request)]
     return found

@@ -97,6 +97,14 @@ class Blocks:
             values[value] = env[slot]
         return result
 
+    def arguments(self, name: str, values: Values) -> list[Any]:
+        """Return the values that a block's parameters stand for, in order."""
+        return [values[value] for value in self._values[name]]
+
+    def parameters(self, name: str) -> list[Any]:
+        """Return the values of a block's parameters while it runs, in order."""
+        return [self._env[slot] for slot in self._blocks[name].slots]
+
     def put(self, values: Values, struct: str, **fields: int) -> None:
         """Set fields of a struct. A program may bring a struct of its own, or none: fields that it
         lacks are skipped."""

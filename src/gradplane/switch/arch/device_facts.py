@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gradplane.switch.arch.registry import of_package
@@ -12,7 +12,8 @@ from gradplane.switch.ir.types import Fields
 
 @dataclass(frozen=True, slots=True)
 class PipelineFacts:
-    """A pipeline: its instance's name, its ingress parser's, and the metadata of its ports.
+    """A pipeline: its instance's name, its ingress parser's, the metadata of its ports, and its
+    controls, "ingress" and "egress".
 
     port_key: the parser's parameter with the intrinsic metadata. port_metadata: their type, None if
     the program does not read them.
@@ -22,6 +23,7 @@ class PipelineFacts:
     ingress_parser: str
     port_key: str
     port_metadata: Fields | None
+    controls: Mapping[str, ir.Control]
 
 
 @dataclass(frozen=True, slots=True)

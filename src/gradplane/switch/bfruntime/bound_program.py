@@ -9,6 +9,7 @@ from pathlib import Path
 from gradplane.switch.bfruntime.fixed_tables import FixedTables
 from gradplane.switch.bfruntime.program_schema import ProgramSchema
 from gradplane.switch.bfruntime.requests import Requests
+from gradplane.switch.bfruntime.snapshots import Placement, Snapshots
 from gradplane.switch.bfruntime.tables.match_table import MatchActionTable
 from gradplane.switch.bfruntime.tables.profiles import SelectorTable
 from gradplane.switch.bfruntime.tables.program_tables import program_tables
@@ -52,10 +53,11 @@ def program_name(pipeline: Pipeline) -> str:
     return Path(pipeline.catalog.program.package.span.file).stem
 
 
-def bind(pipeline: Pipeline, device: object = None) -> BoundProgram:
-    """Make the tables of a pipeline. `device`: the ports of the switch, None if unknown."""
+def bind(pipeline: Pipeline, device: object = None, place: Placement | None = None) -> BoundProgram:
+    """Make the tables of a pipeline. `device`: the ports of the switch, None if unknown. place: of
+    its tables in stages."""
     schema = ProgramSchema(pipeline.catalog)
-    own = program_tables(schema, pipeline.state)
+    own = program_tables(schema, pipeline.state, _snapshots(schema, pipeline, place))
     fixed = FixedTables(schema.facts, pipeline, device)
     pipes = schema.facts.pipes if schema.facts is not None else 1
     requests = Requests({**own, **fixed.tables}, schema.schema.learn_filters, pipes)
@@ -63,3 +65,21 @@ def bind(pipeline: Pipeline, device: object = None) -> BoundProgram:
     match_tables = {t.table.table.name: t for t in first if isinstance(t, MatchActionTable)}
     selectors = [table for table in first if isinstance(table, SelectorTable)]
     return BoundProgram(pipeline, schema, requests, match_tables, selectors, fixed)
+
+
+def _snapshots(
+    schema: ProgramSchema, pipeline: Pipeline, place: Placement | None
+) -> Snapshots | None:
+    """Return the snapshots of a chip, which follow packets when a client asks for it."""
+    if schema.facts is None:
+        return None
+
+    def watch(wanted: bool) -> None:
+        pipeline.state.probe = made if wanted else None
+        if wanted:
+            pipeline.switch.watch(made)
+        else:
+            pipeline.switch.unwatch(made)
+
+    made = Snapshots(schema.facts, pipeline.catalog.program, pipeline.state.clock, watch, place)
+    return made

@@ -48,7 +48,7 @@ def invalid(table: TableSchema, what: str) -> RpcError:
 
 
 def read_key(table: TableSchema, message: Any) -> Key:
-    """Decode a key. A field that is left out is 0, with an empty mask or prefix.
+    """Decode a key. A field that is left out is its default or 0, with an empty mask or prefix.
 
     Raises RpcError.
     """
@@ -72,7 +72,7 @@ def _left_out(f: KeyField) -> Match:
         return ("",)
     if f.match == "Range":
         return (0, (1 << f.type.bits) - 1)
-    return {"Ternary": (0, 0), "LPM": (0, 0), "Optional": None}.get(f.match, (0,))
+    return {"Ternary": (0, 0), "LPM": (0, 0), "Optional": None}.get(f.match, (f.type.default or 0,))
 
 
 def _match(table: TableSchema, f: KeyField, given: Any) -> Match:

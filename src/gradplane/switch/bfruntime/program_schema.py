@@ -34,6 +34,7 @@ from gradplane.switch.bfruntime.schema import (
     TableSchema,
     bits,
 )
+from gradplane.switch.bfruntime.snapshot_schema import snapshot_tables
 from gradplane.switch.bfruntime.tables.hash_algorithms import (
     HASH_VALUE,
     NAMED,
@@ -179,6 +180,8 @@ class ProgramSchema:
             )  # fmt: skip
         for at, pipeline in enumerate(self.facts.pipelines if self.facts else ()):
             yield self._port_metadata(at, pipeline)
+        if self.facts is not None:
+            yield from snapshot_tables(self.facts)
 
     def _match_table(self, table: p4i.Table) -> TableSchema:
         kind, depends_on, data = MATCH_ACTION, [], []

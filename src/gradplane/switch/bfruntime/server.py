@@ -14,6 +14,7 @@ from finsy.proto import rpc_status
 
 from gradplane import _bfruntime as bf
 from gradplane.switch.bfruntime.service import BfRuntimeService, Delivery, error_message
+from gradplane.switch.bfruntime.snapshots import Placement
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.grpc_methods import RpcMethod, end_rpc, service_handler
 from gradplane.switch.p4runtime.server import ServerError, ServerTls, check_free
@@ -51,7 +52,8 @@ class BfRuntimeServer:
     """Serves `device` on `address` ("host:port"; port 0 for a free one) from `start` to `stop`.
 
     The device may have other servers: messages of the switch reach them, too. ports: the network
-    interfaces of the switch's ports, if it has any.
+    interfaces of the switch's ports, if it has any. place: places a program's tables in stages, for
+    snapshots.
     """
 
     def __init__(
@@ -60,9 +62,10 @@ class BfRuntimeServer:
         address: str,
         ports: object = None,
         tls: ServerTls | None = None,
+        place: Placement | None = None,
     ) -> None:
         self.device = device
-        self.service = BfRuntimeService(device, ports)
+        self.service = BfRuntimeService(device, ports, place)
         self.address = address
         self._tls = tls
         self._free_streams = threading.BoundedSemaphore(MAX_STREAMS)

@@ -19,6 +19,7 @@ from gradplane import _bfruntime as bf
 from gradplane.switch.bfruntime.bound_program import BoundProgram, bind, program_name
 from gradplane.switch.bfruntime.codec import ALL_PIPES, show_key, show_value
 from gradplane.switch.bfruntime.packet_generator import PacketGenerator
+from gradplane.switch.bfruntime.snapshots import Placement
 from gradplane.switch.bfruntime.tables.match_table import NOTIFY
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.pipeline import Pipeline
@@ -60,9 +61,12 @@ class _Watch:
 class BfRuntimeService:
     """Serves the device's running program. The caller holds the device's turn."""
 
-    def __init__(self, device: Device, ports: object = None) -> None:
+    def __init__(
+        self, device: Device, ports: object = None, place: Placement | None = None
+    ) -> None:
         self.device = device
         self._ports = ports
+        self._place = place
         self._clients: dict[int, Client] = {}
         self._program: BoundProgram | None = None
         self._watch = _Watch()
@@ -77,7 +81,7 @@ class BfRuntimeService:
         """The program under control. Raises RpcError while there is none."""
         pipeline = self.device.target
         if self._program is None or self._program.pipeline is not pipeline:
-            self._program = bind(pipeline, self._ports)
+            self._program = bind(pipeline, self._ports, self._place)
             self._watch = _Watch(down=pipeline.state.links.down)
             for selector in self._program.selectors:
                 selector.changed = self._member_changed

@@ -36,6 +36,7 @@ from gradplane.switch.user_externs_file import load_externs
 
 if TYPE_CHECKING:
     from gradplane.switch.bfruntime.server import BfRuntimeServer
+    from gradplane.switch.bfruntime.snapshots import Placement
 
 log = logging.getLogger(__name__)
 
@@ -68,8 +69,9 @@ class ConsoleTracing(Tracing):
         print("\n".join(lines), file=self._out, flush=True)
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Run a switch with a command line's options; return the exit status."""
+def main(arguments: Sequence[str], place: Placement | None = None) -> int:
+    """Run a switch with a command line's options; return the exit status. place: places tables in
+    a chip's stages, for BFRuntime's snapshots."""
     try:
         options = parse_options(arguments)
     except OptionError as error:
@@ -79,7 +81,7 @@ def main(arguments: Sequence[str]) -> int:
     for note in options.notes:
         print(f"note: {note}", file=sys.stderr)
     try:
-        serve(options)
+        serve(options, place)
     except OSError as error:
         print(f"gradplane switch: {os_error_text(error)}", file=sys.stderr)
         return 1
@@ -89,7 +91,7 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def serve(options: SwitchOptions) -> None:
+def serve(options: SwitchOptions, place: Placement | None = None) -> None:
     """Run a switch until SIGTERM or SIGINT.
 
     One line of JSON on stdout reports that the switch accepts packets and controllers, with the
@@ -113,7 +115,7 @@ def serve(options: SwitchOptions) -> None:
                 options.tls,
             )
         )
-        bfrt = _bfruntime(options, device, ports)
+        bfrt = _bfruntime(options, device, ports, place)
         if bfrt is not None:
             stack.enter_context(bfrt)
         stack.enter_context(_stopped_by_signals(loop))
@@ -231,13 +233,15 @@ def _short_turns() -> Iterator[None]:
         sys.setswitchinterval(former)
 
 
-def _bfruntime(options: SwitchOptions, device: Device, ports: LivePorts) -> BfRuntimeServer | None:
+def _bfruntime(
+    options: SwitchOptions, device: Device, ports: LivePorts, place: Placement | None
+) -> BfRuntimeServer | None:
     """Return the BFRuntime server if there is to be one; its modules are not loaded otherwise."""
     if options.bfrt_address is None:
         return None
     from gradplane.switch.bfruntime.server import BfRuntimeServer
 
-    return BfRuntimeServer(device, options.bfrt_address, ports, options.tls)
+    return BfRuntimeServer(device, options.bfrt_address, ports, options.tls, place)
 
 
 def _ready(

@@ -45,12 +45,13 @@ class TracedStatements(Statements):
     def observer(self, s: ir.ApplyTable, table: MatchTable) -> TableObserver:
         after = super().observer(s, table)
         names = [field.name for field in table.fields]
+        state, name = self.state, table.table.name
 
         def observe(env: Env, key: tuple[int, ...], entry: Entry | None, data: ActionData) -> None:
             action = table.table.actions[data.index].action
             params = {p.name: v for p, v in zip(action.params, data.args, strict=True)}
             event = trace_events.Applied(
-                table.table.name,
+                name,
                 dict(zip(names, key, strict=True)),
                 entry is not None,
                 None if entry is None else table.describe(entry),
@@ -59,6 +60,8 @@ class TracedStatements(Statements):
                 span=s.span,
             )
             env[0].events.append(event)
+            if state.probe is not None:
+                state.probe.applied(name, entry)
             if after is not None:
                 after(env, key, entry, data)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from finsy.proto import p4r
 
@@ -14,6 +14,9 @@ from gradplane.switch.p4runtime.catalog import Catalog
 from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.runtime.packet_buffers import Bytes, Ints, Sent
 from gradplane.switch.runtime.state import State
+
+if TYPE_CHECKING:
+    from gradplane.switch.packet_tracing import PacketWatcher
 
 Undo = Callable[[], None]
 EntryKey = tuple[Any, ...]
@@ -35,6 +38,10 @@ class RunningSwitch(Protocol):
     def cpu_port(self) -> int | None: ...
 
     def process(self, port: int, packet: bytes) -> list[tuple[int, bytes]]: ...
+
+    def watch(self, watcher: PacketWatcher) -> None: ...
+
+    def unwatch(self, watcher: PacketWatcher) -> None: ...
 
     def poll(self) -> list[tuple[int, bytes]]: ...
 

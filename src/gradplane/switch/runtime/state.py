@@ -25,6 +25,7 @@ from gradplane.switch.runtime.multicast_nodes import MulticastNodes
 from gradplane.switch.runtime.pipe_scopes import PipeScopes, make_resources
 from gradplane.switch.runtime.replicas import CloneSession, Replica
 from gradplane.switch.runtime.rng import Rng
+from gradplane.switch.runtime.stage_probe import StageProbe
 
 Clock = Callable[[], int]
 
@@ -93,6 +94,7 @@ class State:
         self.listener: Callable[[Message], None] | None = None
         self.drops: Tally[str] = Tally()  # packets dropped, by reason
         self.queue_changed: QueueChange = _nothing
+        self.probe: StageProbe | None = None  # of packets that are traced
 
     def report(self, message: Message) -> None:
         """Hand a message to the listener (the switch's lock is held), or keep it for

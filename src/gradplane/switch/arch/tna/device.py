@@ -31,7 +31,8 @@ def _pipeline(package: ir.Package, chip: Chip) -> PipelineFacts:
     parser_name = parser.name.removeprefix(f"{package.name}.")
     parsers = (package.parser(name) for name in parser_names(package, "ingress_parser"))
     types = (port_metadata_type(parser, chip) for parser in parsers)
-    return PipelineFacts(package.name, parser_name, key, next(filter(None, types), None))
+    controls = {gress: package.control(gress) for gress in ("ingress", "egress")}
+    return PipelineFacts(package.name, parser_name, key, next(filter(None, types), None), controls)
 
 
 def port_metadata_type(parser: ir.Parser, chip: Chip) -> Fields | None:

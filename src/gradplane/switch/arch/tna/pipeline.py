@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from gradplane.switch.arch.blocks import Blocks, Values
@@ -183,6 +184,16 @@ class _Pass(Pass[_Departure]):
         blocks.put(values, "parser", global_tstamp=now, parser_err=flags)
         return flags
 
+    def control(self, name: str, blocks: Blocks, packet: TnaPacket, values: Values) -> None:
+        """Run ingress or egress; the probe follows a traced packet."""
+        probe = self.state.probe if self.events is not None else None
+        if probe is not None:
+            pipe, given = self.state.current_pipe.number, blocks.arguments(name, values)
+            probe.begin(name, pipe, given, partial(blocks.parameters, name))
+        blocks.run(name, packet, values)
+        if probe is not None:
+            probe.end()
+
     # -- ingress --------------------------------------------------------------------------------
 
     def ingress(self, arrival: Arrival) -> None:
@@ -195,7 +206,7 @@ class _Pass(Pass[_Departure]):
             self.drop(NOT_PARSED)
             return
         self.enter("ingress")
-        blocks.run("ingress", packet, values)
+        self.control("ingress", blocks, packet, values)
         self.enter("ingress deparser")
         blocks.run("ingress_deparser", packet, values)
         for digest in packet.digests:
@@ -321,7 +332,7 @@ class _Pass(Pass[_Departure]):
         self.enter(f"egress parser, port {port}")
         self.parse(blocks, pipe.egress_parsers[port], packet, values)
         self.enter("egress")
-        blocks.run("egress", packet, values)
+        self.control("egress", blocks, packet, values)
         self.enter("egress deparser")
         blocks.run("egress_deparser", packet, values)
         control, data = blocks.get(values, "deparser", "drop_ctl"), packet.output()

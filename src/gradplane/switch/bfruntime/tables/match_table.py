@@ -53,6 +53,9 @@ MEMBER, GROUP = "$ACTION_MEMBER_ID", "$SELECTOR_GROUP_ID"
 TTL, HIT_STATE = "$ENTRY_TTL", "$ENTRY_HIT_STATE"
 MILLISECOND = 10**6  # ns
 
+FIRST_HANDLE = 1
+"""The handle of a table's first entry; 0 is no entry's."""
+
 POLL, NOTIFY = 0, 1
 """The modes of idle timeouts: the hit state is read, or notifications are sent."""
 
@@ -208,10 +211,10 @@ class MatchActionTable(ControlTable):
         return len(self.table)
 
     def handle(self, scope: Scope, key: Key) -> int:
-        return self._found(key).handle
+        return self._found(key).handle + FIRST_HANDLE
 
     def key_of(self, scope: Scope, handle: int) -> Key:
-        return self.key(self.table.by_handle(handle))
+        return self.key(self.table.by_handle(handle - FIRST_HANDLE))
 
     def data(self, entry: Entry) -> Data:
         """Return the data of an entry."""

@@ -10,6 +10,7 @@ from gradplane.switch.bfruntime.hashed_fields import called_hashes, hashed_field
 from gradplane.switch.bfruntime.identifiers import TableId, table_id
 from gradplane.switch.bfruntime.program_schema import ProgramSchema, filter_id
 from gradplane.switch.bfruntime.schema import TableSchema
+from gradplane.switch.bfruntime.snapshots import Snapshots
 from gradplane.switch.bfruntime.tables.arrays import (
     CounterTable,
     MeterTable,
@@ -26,6 +27,13 @@ from gradplane.switch.bfruntime.tables.match_table import MatchActionTable
 from gradplane.switch.bfruntime.tables.port_metadata import PortMetadataTable
 from gradplane.switch.bfruntime.tables.profiles import MemberTable, ProbeTable, SelectorTable
 from gradplane.switch.bfruntime.tables.scoped import ScopedTable
+from gradplane.switch.bfruntime.tables.snapshots import (
+    DebugCounterTable,
+    SnapshotConfigTable,
+    SnapshotDataTable,
+    SnapshotLivenessTable,
+    SnapshotTriggerTable,
+)
 from gradplane.switch.bfruntime.tables.value_sets import ValueSetTable
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import bit_width
@@ -36,10 +44,33 @@ from gradplane.switch.runtime.pipe_scopes import Resources
 from gradplane.switch.runtime.state import State
 
 
-def program_tables(schema: ProgramSchema, state: State) -> dict[int, ControlTable]:
+def program_tables(
+    schema: ProgramSchema, state: State, snapshots: Snapshots | None = None
+) -> dict[int, ControlTable]:
     """Make the tables of a program: its schema's, on the state of the switch that runs it."""
     known = {table.id: table for table in schema.schema.tables}
-    return {table.schema.id: table for table in _Builder(schema, state, known).tables()}
+    made = {table.schema.id: table for table in _Builder(schema, state, known).tables()}
+    if snapshots is not None:
+        made |= {table.schema.id: table for table in _snapshots(schema, snapshots, known)}
+    return made
+
+
+def _snapshots(
+    schema: ProgramSchema, snapshots: Snapshots, known: dict[int, TableSchema]
+) -> Iterator[ControlTable]:
+    for at, pipeline in enumerate(snapshots.facts.pipelines):
+        name = pipeline.name
+        table = known[table_id(TableId.SNAPSHOT_CONFIG, 2 * at)]
+        yield SnapshotConfigTable(table, snapshots, name)
+        for number, gress in enumerate(pipeline.controls, 2 * at):
+            table = known[table_id(TableId.SNAPSHOT_TRIGGER, number)]
+            yield SnapshotTriggerTable(table, snapshots, name, gress)
+            table = known[table_id(TableId.SNAPSHOT_DATA, number)]
+            yield SnapshotDataTable(table, snapshots, name, gress, schema.table_name)
+            table = known[table_id(TableId.SNAPSHOT_LIVENESS, number)]
+            yield SnapshotLivenessTable(table, snapshots, name, gress)
+    table = known[table_id(TableId.DEBUG_COUNTER, 0)]
+    yield DebugCounterTable(table, snapshots, schema.table_name)
 
 
 class _Builder:

@@ -1,0 +1,242 @@
+"""Snapshots: the first packet that satisfies a trigger is captured, with the fields that it has in
+each stage, the tables there and what they found; and counters of tables' hits and misses.
+
+While a snapshot is armed or a counter counts, packets run in the interpreter, which shows what
+happens to them. A field's value in a stage is the one that the first of the tables from there on
+finds: in the first stage, what the parser gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from gradplane.switch.arch.device_facts import DeviceFacts
+from gradplane.switch.bfruntime.snapshot_fields import SnapshotField, snapshot_fields, values_of
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.statement_walk import statements
+from gradplane.switch.runtime.entries import Entry
+from gradplane.switch.runtime.stage_probe import ReadValues
+
+Placement = Callable[[ir.Program], Mapping[str, int]]
+"""Returns the stage of each table of a program, by its name."""
+
+HIT, MISS, DISABLED = "TBL_HIT", "TBL_MISS", "DISABLED"
+_GHOST = "GHOST"
+_MICROSECOND = 1000  # ns
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """A table that was looked up, with the fields' values before. None: a miss."""
+
+    table: str
+    entry: Entry | None
+    values: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """A packet's way through a control: the values at both ends, and the tables between them. A
+    timer captures no packet: `first` is None then."""
+
+    first: Mapping[str, int] | None
+    tables: Sequence[Applied] = ()
+    last: Mapping[str, int] = field(default_factory=dict)
+
+    def values(self, stage: int, stages: Mapping[str, int]) -> Mapping[str, int]:
+        """Return the fields' values in a stage, given the stages of tables."""
+        if not stage or self.first is None:
+            return self.first or {}
+        later = (a.values for a in self.tables if stages[a.table] >= stage)
+        return next(later, self.last)
+
+    def next_table(self, stage: int, stages: Mapping[str, int]) -> str | None:
+        """Return the first table that was looked up behind a stage."""
+        return next((a.table for a in self.tables if stages[a.table] > stage), None)
+
+
+@dataclass(slots=True, eq=False)
+class Snapshot:
+    """The stages `start` to `end` of pipes, for all of them or for one. trigger: by field, the
+    value and its mask. captures: by pipe. due: when the timer ends, None if it is not running."""
+
+    gress: str
+    pipes: range
+    every: bool
+    start: int
+    end: int
+    settings: dict[str, Any]
+    trigger: dict[str, tuple[int, int]] = field(default_factory=dict)
+    enabled: bool = False
+    due: int | None = None
+    captures: dict[int, Capture] = field(default_factory=dict)
+
+    def armed(self, pipe: int) -> bool:
+        return self.enabled and pipe not in self.captures
+
+    def state(self, pipe: int) -> str:
+        if pipe in self.captures:
+            return "FULL"
+        return "ARMED" if self.enabled else "PASSIVE"
+
+    def enable(self, enabled: bool, now: int) -> None:
+        """Wait for a packet, or stop waiting. What was captured before is forgotten when the
+        snapshot is enabled."""
+        self.enabled, self.due = enabled, None
+        if enabled:
+            self.captures.clear()
+            if self.settings.get("timer_enable"):
+                self.due = now + _MICROSECOND * self.settings.get("timer_value_usecs", 0)
+
+    def expire(self, now: int) -> None:
+        """End the timer when its time has come."""
+        if self.due is not None and now >= self.due:
+            self.due = None
+            for pipe in self.pipes:
+                self.captures.setdefault(pipe, Capture(None))
+
+    def triggered_by(self, values: Mapping[str, int]) -> bool:
+        return all(
+            not mask or (name in values and values[name] & mask == value & mask)
+            for name, (value, mask) in self.trigger.items()
+        )
+
+
+@dataclass(slots=True)
+class TableCount:
+    """A table's debug counter."""
+
+    type: str = DISABLED
+    value: int = 0
+
+
+@dataclass(slots=True)
+class _Way:
+    """A packet in a control."""
+
+    fields: Sequence[SnapshotField]
+    gress: str
+    pipe: int
+    read: ReadValues
+    first: Mapping[str, int]
+    tables: list[Applied]
+
+
+class Snapshots:
+    """The snapshots and debug counters of a running program: a probe and watcher of its packets.
+
+    pipelines: by number, which is a pipe's modulo theirs. tables: of each pipeline and gress, in
+    their order. place: the placement; by default the tables' order. watch: called with whether
+    packets must be watched from now on.
+    """
+
+    port: int | None = None
+
+    def __init__(
+        self,
+        facts: DeviceFacts,
+        program: ir.Program,
+        clock: Callable[[], int],
+        watch: Callable[[bool], None],
+        place: Placement | None = None,
+    ) -> None:
+        self.facts = facts
+        self.clock = clock
+        self.fields = snapshot_fields(facts.pipelines)
+        self.tables = {
+            (pipeline.name, gress): list(_tables(control))
+            for pipeline in facts.pipelines
+            for gress, control in pipeline.controls.items()
+        }
+        self.known: list[Snapshot] = []
+        self.counts: dict[str, TableCount] = {
+            name: TableCount() for names in self.tables.values() for name in names
+        }
+        self._program = program
+        self._place = place
+        self._stages: Mapping[str, int] | None = None
+        self._watch = watch
+        self._watching = False
+        self._way: _Way | None = None
+
+    @property
+    def stages(self) -> Mapping[str, int]:
+        """The stage of each table."""
+        if self._stages is None:
+            last = self.facts.stages - 1
+            placed = self._place(self._program) if self._place is not None else {}
+            self._stages = {
+                name: min(max(placed.get(name, i), 0), last)
+                for names in self.tables.values()
+                for i, name in enumerate(names)
+            }
+        return self._stages
+
+    def pipeline(self, pipe: int) -> str:
+        """Return the name of a pipe's pipeline."""
+        return self.facts.pipelines[pipe % len(self.facts.pipelines)].name
+
+    def pipes(self, pipeline: str) -> Sequence[int]:
+        """Return the pipes that run a pipeline."""
+        return [pipe for pipe in range(self.facts.pipes) if self.pipeline(pipe) == pipeline]
+
+    def changed(self) -> None:
+        """Follow packets only while that is needed."""
+        for snapshot in self.known:
+            snapshot.expire(self.clock())
+        wanted = any(s.armed(pipe) for s in self.known for pipe in s.pipes)
+        wanted = wanted or any(count.type != DISABLED for count in self.counts.values())
+        if wanted != self._watching:
+            self._watching = wanted
+            self._watch(wanted)
+
+    # -- a watcher of packets -------------------------------------------------------------------
+
+    def wants(self, port: int, packet: bytes) -> bool:
+        return self._watching
+
+    def deliver(self, trace: object) -> None:
+        """Take the trace of a packet, which is not needed."""
+        self.changed()
+
+    # -- a probe --------------------------------------------------------------------------------
+
+    def begin(self, gress: str, pipe: int, values: list[Any], read: ReadValues) -> None:
+        self._way = None
+        if any(s.gress == gress and pipe in s.pipes and s.armed(pipe) for s in self.known):
+            fields = self.fields[self.pipeline(pipe), gress]
+            self._way = _Way(fields, gress, pipe, read, values_of(fields, values), [])
+
+    def applied(self, table: str, entry: Entry | None) -> None:
+        count, way = self.counts[table], self._way
+        if count.type == (MISS if entry is None else HIT):
+            count.value += 1
+        if way is not None:
+            way.tables.append(Applied(table, entry, values_of(way.fields, way.read())))
+
+    def end(self) -> None:
+        way, self._way = self._way, None
+        if way is None:
+            return
+        now = self.clock()
+        capture = Capture(way.first, way.tables, values_of(way.fields, way.read()))
+        for snapshot in self.known:
+            snapshot.expire(now)
+            waits = snapshot.gress == way.gress and way.pipe in snapshot.pipes
+            if not waits or not snapshot.armed(way.pipe) or _ghost_only(snapshot):
+                continue
+            if snapshot.triggered_by(capture.values(snapshot.start, self.stages)):
+                snapshot.captures[way.pipe] = capture
+
+
+def _ghost_only(snapshot: Snapshot) -> bool:
+    mode = snapshot.settings.get("ingress_trigger_mode")
+    return snapshot.gress == "ingress" and mode == _GHOST
+
+
+def _tables(control: ir.Control) -> Iterator[str]:
+    """Yield the tables that a control applies, each once."""
+    applied = (s.table.name for s in statements(control) if isinstance(s, ir.ApplyTable))
+    yield from dict.fromkeys(applied)
