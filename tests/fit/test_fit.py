@@ -281,7 +281,7 @@ def test_a_condition_does_not_ask_for_what_a_block_computes() -> None:
     body = "@in_hash { md.a = (bit<16>)hdr.ip.id[0:0] ^ (bit<16>)hdr.ip.id[1:1]; }"
     body += "if (md.a == 0) { hdr.ip.tos = 1; }"
     (overrun,) = report("", body).pipelines[0].overruns
-    assert "the condition asks for md.a, computed in a statement right before it" in overrun.what
+    assert "the condition asks for md.a, computed in a statement before it" in overrun.what
 
 
 def test_a_sweep_is_one_access_without_conditions() -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from gradplane.fit.conditions import compared
 from gradplane.fit.copies import copies_in
-from gradplane.fit.operations import Operation, Run, Use, Value, count_reads
+from gradplane.fit.operations import Operation, Run, Use, Value, count_reads, forget
 from gradplane.fit.partitions import Partitions, finder, index_variable, partitions_of
 from gradplane.fit.places import Place, leaves, reads
 from gradplane.switch.ir import nodes as ir
@@ -116,7 +116,7 @@ class _Walk:
             self.everywhere.update(count_reads(action.body))
         self._outcomes: dict[ir.Var, LogicalTable] = {}
         self._branches = 0
-        self._computed: set[object] = set()
+        self.known: dict[object, Value] = {}  # what fields were set to, which the compiler puts in
 
     def body(
         self,
@@ -149,16 +149,18 @@ class _Walk:
                 bodies = [*(body for _, body in cases), default]
             case ir.Block(body=body) | ir.Loop(body=body):
                 self.body(body, arms, deciders)
+                self.known = {}
         if isinstance(stmt, ir.If | ir.SwitchStmt):
             self._branches += 1
             branch = self._branches
             inside = deciders if decider is None else (*deciders, decider)
             at = len(self.tables)
-            known = set(self._computed)
+            before, ends = self.known, []
             for n, body in enumerate(bodies):
-                self._computed = set(known)
+                self.known = dict(before)
                 self.body(body, (*arms, (branch, n)), inside)
-            self._computed = set()
+                ends += [] if _leaves(body) else [self.known]
+            self.known = _in_all(ends)
             if decider is not None and decider.kind == GATEWAY:
                 first = self.tables[at : at + 1]
                 decider.shares = bool(first) and first[0].kind != GATEWAY
@@ -178,7 +180,8 @@ class _Walk:
         rows: int = 1,
     ) -> LogicalTable | None:
         """Return the table that decides: the one whose outcome is asked for, or a gateway."""
-        found = [self.resolve(place) for e in exprs for place in reads(e)]
+        asked_for = [self.resolve(place) for e in exprs for place in reads(e)]
+        found = [p for place in asked_for for p in self._source(place)]
         outcomes = {p.var for p in found} & self._outcomes.keys()
         key = tuple(dict.fromkeys(p for p in found if p.var not in self._outcomes))
         if outcomes and not key:
@@ -191,11 +194,11 @@ class _Walk:
             key=key, ranges=tuple(asked.ordered), rows=rows, arms=arms, deciders=deciders,
         )  # fmt: skip
         gateway.problem = asked.problem
-        again = next((p for p in key if p.field in self._computed), None)
+        again = next((p for p in asked_for if self._is_computed(p)), None)
         if again is not None and not gateway.problem:
             gateway.problem = (
-                f"the condition asks for {again.name}, computed in a statement right before it,"
-                " which the chip's compiler computes in the condition"
+                f"the condition asks for {again.name}, computed in a statement before it, which the"
+                " chip's compiler computes in the condition"
             )
         self.tables.append(gateway)
         return gateway
@@ -205,8 +208,8 @@ class _Walk:
     ) -> None:
         table = stmt.table
         self._plain(table.key_setup, arms, deciders)
-        self._computed.clear()
-        key = tuple(dict.fromkeys(p for k in table.keys for p in map(self.resolve, reads(k.expr))))
+        read = [self.resolve(place) for k in table.keys for place in reads(k.expr)]
+        key = tuple(dict.fromkeys(p for place in read for p in self._copied(place)))
         actions = [self._action(a.action) for a in table.actions]
         partitions = partitions_of(table)
         if partitions is not None and partitions.finding:
@@ -216,9 +219,27 @@ class _Walk:
             table, key, (), 1, actions, arms, deciders, partitions=partitions,
         )  # fmt: skip
         self.tables.append(made)
+        forget(self.known, made.writes)
         for outcome in (stmt.hit, stmt.action_run):
             if isinstance(outcome, ir.Var):
                 self._outcomes[outcome] = made
+
+    def _source(self, place: Place) -> tuple[Place, ...]:
+        """Return the places that a condition reads for a place: those that it was set from."""
+        value = self.known.get(place.field)
+        return (place,) if value is None or self._is_computed(place) else value.places
+
+    def _copied(self, place: Place) -> tuple[Place, ...]:
+        """Return the place that a key reads for a place: the one that it is a copy of."""
+        value = self.known.get(place.field)
+        plain = value is not None and not value.steps and len(value.places) == 1
+        return value.places if value is not None and plain else (place,)
+
+    def _is_computed(self, place: Place) -> bool:
+        """Return whether a place was set to what no condition computes: more than a mask."""
+        value = self.known.get(place.field)
+        masked = value is not None and not value.carries and len(set(value.places)) == 1
+        return value is not None and bool(value.steps) and not masked
 
     def _finder(
         self,
@@ -272,18 +293,24 @@ class _Walk:
             False,
             self.program.called_actions,
             self.program.in_hash,
+            copies=self.known,
         )
-        run.take(stmts)
-        for operation in run.operations:
-            self._computed -= {place.field for place in operation.writes}
-            if operation.computes:
-                self._computed |= {place.field for place in operation.writes}
         group: list[Operation] = []
-        for operation in run.operations:
-            if group and _separate(operation, group):
+        for stmt in stmts:
+            at = len(run.operations)
+            known = dict(self.known)
+            run.take([stmt])
+            if group and any(_separate(operation, group) for operation in run.operations[at:]):
                 self._keyless(group, arms, deciders)
                 group = []
-            group.append(operation)
+                if run.hashes:  # no longer in the same action: read where they were put
+                    run.again_from(at, known)
+                    run.take([stmt])
+            for operation in run.operations[at:]:
+                if group and _separate(operation, group):
+                    self._keyless(group, arms, deciders)
+                    group = []
+                group.append(operation)
         if group:
             self._keyless(group, arms, deciders)
 
@@ -299,6 +326,17 @@ class _Walk:
                 deciders=deciders,
             )
         )  # fmt: skip
+
+
+def _in_all(known: Sequence[dict[object, Value]]) -> dict[object, Value]:
+    """Return what is known in the same way at the ends of all branches."""
+    if not known:
+        return {}
+    return {
+        name: value
+        for name, value in known[0].items()
+        if all(other.get(name) is value for other in known[1:])
+    }
 
 
 def _separate(operation: Operation, group: Sequence[Operation]) -> bool:

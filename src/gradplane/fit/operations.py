@@ -105,12 +105,6 @@ class Operation:
         return self.called or self.block
 
     @property
-    def computes(self) -> bool:
-        """Whether it is an expression that the compiler puts into what asks for the result."""
-        in_place = not self.value.uses or (self.block is not None and len(set(self.reads)) > 1)
-        return self.called is None and in_place and bool(self.value.steps or self.value.uses)
-
-    @property
     def reads(self) -> tuple[Place, ...]:
         return self.value.places
 
@@ -124,7 +118,8 @@ class Run:
     what an extern gives can be taken twice. called_actions: as in ir.Program; called: the one that
     is read. in_hash: as in ir.Program; block: the one that is read. values, copies: of the
     variables that take no container, and of fields that were set, since the chip's compiler puts
-    what they were set to into later statements.
+    what they were set to into later statements; hashes: of fields that this action of the chip sets
+    to a hash, or by a called action to anything, which only its own statements read so.
     """
 
     everywhere: Counter[ir.Var]
@@ -139,14 +134,25 @@ class Run:
     operations: list[Operation] = field(default_factory=list)
     values: dict[ir.Var, Value] = field(default_factory=dict)
     copies: dict[object, Value] = field(default_factory=dict)
+    hashes: dict[object, Value] = field(default_factory=dict)
 
     def take(self, stmts: Iterable[ir.Stmt]) -> None:
         """Read statements. An `if` inside is taken as both of its ways, computed by condition."""
         for stmt in stmts:
             if not self.in_action:
-                self.called = self.called_actions.get(stmt.span)
+                called = self.called_actions.get(stmt.span)
+                if called != self.called:
+                    self.hashes.clear()
+                self.called = called
             self.block = self.in_hash.get(stmt.span)
             self._statement(stmt)
+
+    def again_from(self, at: int, copies: Mapping[object, Value]) -> None:
+        """Drop the operations from a number on, and the values known since then."""
+        del self.operations[at:]
+        self.hashes.clear()
+        self.copies.clear()
+        self.copies.update(copies)
 
     def _statement(self, stmt: ir.Stmt) -> None:
         match stmt:
@@ -156,8 +162,11 @@ class Run:
                 self._copy_fields(target, e, stmt.span)
             case ir.Assign(target=target, value=e):
                 value = self.value(e)
-                hashed = self.block is not None and _hashable(value)
-                self._store(target, _by_hash(value, stmt) if hashed else value, stmt.span)
+                if self.block is not None and _hashable(value):
+                    self._store(target, _by_hash(value, stmt), stmt.span)
+                    self._remember(self._leaves(target), value)
+                else:
+                    self._store(target, value, stmt.span)
             case ir.SetValid(target=target):
                 self._add([p for p in self._leaves(target) if p.of_header], Value(), stmt.span)
             case ir.Push(target=target) | ir.Pop(target=target):
@@ -194,6 +203,8 @@ class Run:
                 return self.value(base)
             case ir.SliceOf(base=ir.Var() as base) if base in self.values:
                 return self.values[base]
+            case ir.SliceOf(base=ir.FieldOf() | ir.Var() as base) if self._is_copy(base):
+                return self.value(base)
             case ir.Cast(operand=x):
                 return self.value(x)
             case ir.FieldOf() | ir.Var() if (copy := self._copy(e)) is not None:
@@ -260,29 +271,25 @@ class Run:
             return  # a place that stands for itself
         self._add(places, value, span)
         self._forget(places)
-        plain = value.steps == 0 and (self.in_action or not value.uses)
-        passes = plain or (
-            self.called is None and not value.uses and not self._reads_own(value, places)
-        )
-        if (
-            not value.impossible
-            and passes
-            and len(places) == 1
-            and places[0].bits == places[0].width
-        ):
+        self._remember(places, value)
+
+    def _remember(self, places: Sequence[Place], value: Value) -> None:
+        """Note what a field was set to, if later statements see the value in its place."""
+        if value.impossible or len(places) != 1 or places[0].bits != places[0].width:
+            return
+        if self.in_action:
+            if value.steps == 0 or not (value.uses or _reads_any(value, places)):
+                self.copies[places[0].field] = value
+        elif self.called is not None or any(u.instance.kind == "hash" for u in value.uses):
+            if value.steps == 0:
+                self.hashes[places[0].field] = value
+        elif not value.uses and not _reads_any(value, places):
             self.copies[places[0].field] = value
 
     def _forget(self, places: Sequence[Place]) -> None:
         """Forget what was set from places that now change, and what these were set to."""
-        for place in places:
-            self.copies.pop(place.field, None)
-        computed = [(f, v) for f, v in self.copies.items() if v.steps]
-        for name, value in computed:
-            if self._reads_own(value, places):
-                del self.copies[name]
-
-    def _reads_own(self, value: Value, places: Sequence[Place]) -> bool:
-        return any(p.overlaps(q) for p in value.places for q in places)
+        forget(self.copies, places, computed_only=self.in_action)
+        forget(self.hashes, places, computed_only=True)
 
     def _copy_fields(self, target: ir.LValue, e: ir.LValue, span: Span) -> None:
         """Copy a struct or header, but for the fields that stand for themselves."""
@@ -295,7 +302,16 @@ class Run:
     def _copy(self, e: ir.LValue) -> Value | None:
         """Return the value that a statement before has copied to a field."""
         places = self._leaves(e)
-        return self.copies.get(places[0].field) if len(places) == 1 else None
+        if len(places) != 1:
+            return None
+        name = places[0].field
+        outside = self.copies if self.called is None else {}
+        return self.hashes.get(name) or outside.get(name)
+
+    def _is_copy(self, e: ir.LValue) -> bool:
+        """Return whether a field was set to another, or to a hash, without an operation."""
+        copy = self._copy(e)
+        return copy is not None and not copy.steps
 
     def _add(self, writes: list[Place], value: Value, span: Span) -> None:
         number = len(self.operations)
@@ -410,6 +426,21 @@ class Run:
                 self._add(writes, found, stmt.span)
         else:
             self._add(writes, found, stmt.span)
+
+
+def forget(
+    copies: dict[object, Value], places: Sequence[Place], computed_only: bool = False
+) -> None:
+    """Remove what is known of places that change, and values from them (computed ones only)."""
+    for place in places:
+        copies.pop(place.field, None)
+    for name, value in list(copies.items()):
+        if (value.steps or not computed_only) and _reads_any(value, places):
+            del copies[name]
+
+
+def _reads_any(value: Value, places: Sequence[Place]) -> bool:
+    return any(p.overlaps(q) for p in value.places for q in places)
 
 
 def _hashable(value: Value) -> bool:
