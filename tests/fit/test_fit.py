@@ -284,6 +284,32 @@ def test_a_condition_does_not_ask_for_what_a_block_computes() -> None:
     assert "the condition asks for md.a, computed in a statement before it" in overrun.what
 
 
+def test_a_condition_reads_what_a_field_is_a_copy_of() -> None:
+    body = "md.a = hdr.ip.id; if (hdr.ip.isValid()) { if (md.a == 7) { hdr.ip.tos = 1; } }"
+    assert report("", body).pipelines[0].stages == 1
+
+
+def test_a_hash_that_another_action_uses_is_in_a_stage_before_it() -> None:
+    declarations = """Register<bit<32>, bit<8>>(256) r;
+        Hash<bit<8>>(HashAlgorithm_t.CRC8) hash;
+        RegisterAction<bit<32>, bit<8>, bit<32>>(r) add = {
+            void apply(inout bit<32> value, out bit<32> now) { value = value + 1; now = value; } };
+        bit<8> index; bit<32> count;
+        action access() { count = add.execute(index); }"""
+    hashed = "index = hash.get({ hdr.ip.src });"
+    use = "hdr.words.w0 = min(count, hdr.words.w1);"
+    one = report(declarations, f"{hashed} hdr.words.w0 = add.execute(index);").pipelines[0]
+    three = report(declarations, f"{hashed} access(); {use}").pipelines[0]
+    assert (one.stages, three.stages) == (1, 3)
+
+
+def test_a_table_is_in_no_stage_before_the_one_that_its_pragma_asks_for() -> None:
+    entries = "@stage(5)" + table("one", "hdr.ip.dst", "act")
+    found = report("action act() { hdr.ip.tos = 1; }" + entries, "one.apply();").pipelines[0]
+    (one,) = [t for t in found.tables if t.name.endswith("one")]
+    assert found.placement.first_stage_of(one) == 5
+
+
 def test_a_sweep_is_one_access_without_conditions() -> None:
     declarations = """Register<bit<32>, bit<8>>(256) r;
         RegisterAction<bit<32>, bit<8>, bit<32>>(r) age = {

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from gradplane.fit.conditions import compared
 from gradplane.fit.copies import copies_in
-from gradplane.fit.operations import Operation, Run, Use, Value, count_reads, forget
+from gradplane.fit.operations import Operation, Run, Use, Value, across_actions, count_reads, forget
 from gradplane.fit.partitions import Partitions, finder, index_variable, partitions_of
 from gradplane.fit.places import Place, leaves, reads
 from gradplane.switch.ir import nodes as ir
@@ -294,6 +294,7 @@ class _Walk:
             self.program.called_actions,
             self.program.in_hash,
             copies=self.known,
+            across=across_actions(stmts, self.program.called_actions),
         )
         group: list[Operation] = []
         for stmt in stmts:

@@ -7,7 +7,7 @@ value's source is read where the variable is.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gradplane.fit.overruns import Impossible
@@ -119,7 +119,8 @@ class Run:
     is read. in_hash: as in ir.Program; block: the one that is read. values, copies: of the
     variables that take no container, and of fields that were set, since the chip's compiler puts
     what they were set to into later statements; hashes: of fields that this action of the chip sets
-    to a hash, or by a called action to anything, which only its own statements read so.
+    to a hash, or by a called action to anything, which only its own statements read so. across:
+    variables that several actions use, so that what an extern gives them is kept in a container.
     """
 
     everywhere: Counter[ir.Var]
@@ -135,6 +136,7 @@ class Run:
     values: dict[ir.Var, Value] = field(default_factory=dict)
     copies: dict[object, Value] = field(default_factory=dict)
     hashes: dict[object, Value] = field(default_factory=dict)
+    across: Collection[ir.Var] = ()
 
     def take(self, stmts: Iterable[ir.Stmt]) -> None:
         """Read statements. An `if` inside is taken as both of its ways, computed by condition."""
@@ -257,14 +259,10 @@ class Run:
         return bool(places) and all(p.var in self.params for p in places)
 
     def _store(self, target: ir.LValue, value: Value, span: Span) -> None:
-        inline = isinstance(target, ir.Var) and self.everywhere[target] == self.inside[target]
-        if inline and isinstance(target, ir.Var) and (value.steps == 0 or value.impossible):
-            self.values[target] = value
-            return
-        if inline and isinstance(target, ir.Var) and self.inside[target] == 1 and not value.uses:
-            self.values[target] = value
-            return
         if isinstance(target, ir.Var):
+            if self._is_inline(target, value):
+                self.values[target] = value
+                return
             self.values.pop(target, None)
         places = self._leaves(target)
         if list(value.places) == places and not value.steps:
@@ -272,6 +270,13 @@ class Run:
         self._add(places, value, span)
         self._forget(places)
         self._remember(places, value)
+
+    def _is_inline(self, target: ir.Var, value: Value) -> bool:
+        """Return whether a value is read where its variable is, which takes no container then."""
+        if self.everywhere[target] != self.inside[target] or (value.uses and target in self.across):
+            return False
+        once = self.inside[target] == 1 and not value.uses
+        return value.steps == 0 or value.impossible is not None or once
 
     def _remember(self, places: Sequence[Place], value: Value) -> None:
         """Note what a field was set to, if later statements see the value in its place."""
@@ -496,6 +501,20 @@ def count_reads(stmts: Sequence[ir.Stmt]) -> Counter[ir.Var]:
         for e in read_by(stmt):
             found.update(place.var for place in reads(e))
     return found
+
+
+def across_actions(
+    stmts: Sequence[ir.Stmt], called_actions: Mapping[Span, Span]
+) -> frozenset[ir.Var]:
+    """Return the variables that statements of different actions (or of none) use."""
+    users: dict[ir.Var, set[Span | None]] = {}
+    for stmt in nested(stmts):
+        own = called_actions.get(stmt.span)
+        targets = [stmt.target] if isinstance(stmt, ir.Assign) else []
+        for e in (*read_by(stmt), *targets):
+            for place in (*reads(e), *leaves(e)):
+                users.setdefault(place.var, set()).add(own)
+    return frozenset(var for var, actions in users.items() if len(actions) > 1)
 
 
 def _count(block: ir.Block, var: ir.Var) -> int:

@@ -83,6 +83,11 @@ class _Group:
     def order(self) -> int:
         return self.tables[0].order
 
+    @property
+    def earliest(self) -> int:
+        """The stage that the pragma `stage` of a table asks for."""
+        return max(map(_asked_stage, self.tables))
+
 
 def place(
     tables: Sequence[LogicalTable], edges: Sequence[Dependency], chip: ChipResources
@@ -189,8 +194,16 @@ def _tails(groups: Iterable[_Group]) -> None:
         group.tail = done[group]
 
 
+def _asked_stage(table: LogicalTable) -> int:
+    pragmas = table.table.annotations if table.table is not None else ()
+    asked = [a.values[0] for a in pragmas if a.name == "stage" and a.values]
+    return min((stage for stage in asked if isinstance(stage, int)), default=0)
+
+
 def _ready(group: _Group, stage: int) -> bool:
-    return all(g.stage >= 0 and g.stage + d <= stage for g, d in group.before)
+    return group.earliest <= stage and all(
+        g.stage >= 0 and g.stage + d <= stage for g, d in group.before
+    )
 
 
 def _put(group: _Group, stage: Stage, placement: Placement, waiting: set[_Group]) -> bool:
