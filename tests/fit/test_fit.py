@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from fragments import PROGRAMS, report, table
 from typer.testing import CliRunner
 
 from gradplane.cli.p4_commands import commands
@@ -15,38 +16,6 @@ from gradplane.fit.placement import used
 from gradplane.fit.report_text import report_json, report_text
 from gradplane.switch.compiler import compile_program
 from gradplane.switch.source import CompileError
-
-PROGRAMS = Path(__file__).parent / "programs"
-CONTROL = """#define METADATA bit<16> a; bit<16> b; bit<32> s; bit<32> t;
-#include "frame.p4"
-control Ingress(INGRESS_ARGS) {{
-    action set_a(bit<16> v) {{ md.a = v; }}
-    action set_b(bit<16> v) {{ md.b = v; }}
-    action use_a() {{ hdr.ip.id = md.a; }}
-    action write_ports() {{ hdr.ports.src = 7; }}
-    {declarations}
-    apply {{
-        {body}
-    }}
-}}
-#include "frame_end.p4"
-"""
-TABLE = (
-    "table {name} {{ key = {{ {key} : exact; }} actions = {{ {action}; NoAction; }}"
-    " const default_action = NoAction(); size = 512; }}"
-)
-
-
-def table(name: str, key: str, action: str) -> str:
-    return TABLE.format(name=name, key=key, action=action)
-
-
-def report(declarations: str, body: str, chip: str = "tofino", before: str = "") -> FitReport:
-    text = before + CONTROL.format(declarations=declarations, body=body)
-    number = str(list(CHIPS).index(chip) + 1)
-    path = PROGRAMS / "generated.p4"
-    compiled = compile_program(path, defines={"__TARGET_TOFINO__": number}, text=text)
-    return fit(compiled, CHIPS[chip], "generated.p4")
 
 
 def kinds(found: FitReport) -> dict[tuple[str, str], str]:
@@ -310,6 +279,40 @@ def test_a_table_is_in_no_stage_before_the_one_that_its_pragma_asks_for() -> Non
     assert found.placement.first_stage_of(one) == 5
 
 
+@pytest.mark.parametrize(
+    "sum_",
+    ["hdr.ip.length + 20 - 6", "hdr.ip.length * 8", "hdr.ip.length / 2", "hdr.ip.length % 4"],
+)
+def test_constants_are_added_up_and_powers_of_two_shift_and_mask(sum_: str) -> None:
+    assert report("", f"hdr.ip.id = {sum_};").fits
+
+
+def test_a_minimum_is_not_put_into_later_statements() -> None:
+    body = "md.s = min(hdr.words.w0, hdr.words.w1); md.s = min(md.s, hdr.words.w2);"
+    found = report("", f"{body} hdr.words.w3 = md.s;").pipelines[0]
+    assert found.fits, found.overruns
+    assert found.stages == 3
+
+
+def test_a_conditional_checksum_is_a_table_after_what_decides_about_it() -> None:
+    fields = "{ hdr.udp.src, hdr.udp.dst, hdr.ip.src, hdr.ip.dst }"
+    updates = " ".join(
+        f"if (md.a == {n}) {{ hdr.{header}.checksum = {header}_sum.update({fields}); }}"
+        for n, header in enumerate(("ip", "udp"))
+    )
+    text = f"""#define METADATA bit<1> a;
+    #define INGRESS_DEPARSER_LOCALS Checksum() ip_sum; Checksum() udp_sum;
+    #define INGRESS_DEPARSER_FIRST {updates}
+    #include "stack.p4"
+    control Ingress(INGRESS_ARGS) {{ apply {{ md.a = hdr.udp.src[0:0]; }} }}
+    #include "stack_end.p4"
+    """
+    path = PROGRAMS / "generated.p4"
+    found = fit(compile_program(path, text=text), CHIPS["tofino"]).pipelines[0]
+    assert [t.name.split()[0] for t in found.tables] == ["md.a", "checksum", "checksum"]
+    assert [found.placement.stage_of(t) for t in found.tables] == [0, 1, 2]
+
+
 def test_a_sweep_is_one_access_without_conditions() -> None:
     declarations = """Register<bit<32>, bit<8>>(256) r;
         RegisterAction<bit<32>, bit<8>, bit<32>>(r) age = {
@@ -319,8 +322,11 @@ def test_a_sweep_is_one_access_without_conditions() -> None:
     assert [u.instance.name for t in found.pipelines[0].tables for u in t.uses] == ["Ingress.r"]
 
 
-def of_labels(declared: str, first: str, states: str, body: str) -> PipelineFit:
-    """Return the report on a program with labels of 32 bits; the first is in state `first`."""
+def of_labels(
+    declared: str, first: str, states: str, body: str = "", egress: str = "transition accept;"
+) -> PipelineFit:
+    """Return the report on a program with labels of 32 bits; the first is in state `first`, and
+    egress parses them by what follows its metadata."""
     text = f"""#include <core.p4>
     #include <tna.p4>
     header label_t {{ bit<23> label; bit<1> bottom; bit<8> ttl; }}
@@ -341,7 +347,8 @@ def of_labels(declared: str, first: str, states: str, body: str) -> PipelineFit:
             in ingress_intrinsic_metadata_for_deparser_t dprsr) {{ apply {{ p.emit(hdr); }} }}
     parser EP(packet_in p, out headers_t hdr, out metadata_t md,
             out egress_intrinsic_metadata_t eg) {{
-        state start {{ p.extract(eg); transition accept; }}
+        state start {{ p.extract(eg); {egress} }}
+        {states if first in egress else ""}
     }}
     control E(inout headers_t hdr, inout metadata_t md, in egress_intrinsic_metadata_t eg,
             in egress_intrinsic_metadata_from_parser_t prsr,
@@ -379,6 +386,27 @@ def test_a_stack_takes_what_as_many_headers_do() -> None:
     assert stack.phv.passive_bits == headers.phv.passive_bits
     parsers = stack.parsers[0], headers.parsers[0]
     assert [(p.states, p.rows) for p in parsers] == [(4, 7), (4, 7)]
+
+
+@pytest.mark.parametrize(("size", "fits"), [(33, True), (34, False)])
+def test_the_egress_parser_passes_by_160_bytes(size: int, fits: bool) -> None:
+    """27 of them are the chip's own metadata."""
+    found = of_labels(
+        f"label_t[{size}] l;",
+        "labels",
+        "state labels { p.extract(hdr.l.next);"
+        " transition select(hdr.l.last.bottom) { 1 : accept; default : labels; } }",
+        egress="transition labels;",
+    )
+    (depth,) = [p.depth for p in found.parsers if p.gress == "egress"]
+    assert depth == 27 + 4 * size
+    overruns = [o for o in found.overruns if o.resource == "parser"]
+    assert bool(overruns) != fits
+    for overrun in overruns:
+        assert overrun.what.endswith(
+            "up to 163 bytes, Tofino 1's through 160; state labels is beyond them"
+        )
+        assert overrun.span.line == 22
 
 
 def test_recirculation_and_resubmission_are_found() -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from gradplane.fit.action_rules import broken_rules
+from gradplane.fit.checksum_conditions import checksum_tables
 from gradplane.fit.chip_resources import CHIPS, STAGE, ChipResources
 from gradplane.fit.container_sizes import without_common_size
 from gradplane.fit.containers import PhvDemand, phv_demand
@@ -114,7 +116,9 @@ def _pipeline(package: ir.Package, program: ir.Program, chip: ChipResources) -> 
             continue
         control = package.control(gress)
         own = logical_tables(control, gress, program)
-        own = without_unread(own, control, package.control(f"{gress}_deparser"))
+        deparser = package.control(f"{gress}_deparser")
+        own = without_unread(own, control, deparser)
+        own += checksum_tables(control, deparser, gress, len(own))
         found = dependencies(own)
         by_gress[gress] = own
         tables += own
@@ -254,3 +258,15 @@ def _parser_overruns(parsers: Sequence[ParserDemand], chip: ChipResources) -> It
             what += f" {chip.title} has {chip.parser_rows}; state {worst.name} takes {worst.rows}"
             way_out = "merge states that differ by constants, or distinguish packets by a table"
             yield Overrun("parser", what, worst.span, way_out)
+        if parser.gress == "egress" and 0 < chip.egress_bytes < parser.depth:
+            ends = accumulate(part.passed for part in parser.longest)
+            state = next(
+                part
+                for part, end in zip(parser.longest, ends, strict=True)
+                if end > chip.egress_bytes
+            )
+            what = f"the egress parser goes through up to {parser.depth} bytes, {chip.title}'s"
+            what += f" through {chip.egress_bytes}; state {state.name} is beyond them"
+            way_out = "parse less in egress: accept before headers that it does not need, and take"
+            way_out += " from ingress, in a header of its own, what that has parsed"
+            yield Overrun("parser", what, state.span, way_out)

@@ -104,7 +104,8 @@ class ChipResources:
     vector, bits of one to how many (the kinds that can be matched and computed). passive: those
     that only carry values from the parser to the deparser (tagalong; on Tofino 2 mocha and dark
     ones). parser_rows: of TCAM, in each direction. extractors: bits to how many a state can fill.
-    shift: bytes that a parser state can pass by. most_in_one: of the containers, those that ingress
+    shift: bytes that a parser state can pass by. egress_bytes: of a packet that the egress parser
+    can pass by, 0 if there is no bound. most_in_one: of the containers, those that ingress
     or egress alone can have.
     """
 
@@ -117,16 +118,17 @@ class ChipResources:
     parser_rows: int
     extractors: Mapping[int, int]
     shift: int
+    egress_bytes: int
     most_in_one: Mapping[int, int]
 
 
 CHIPS: Mapping[str, ChipResources] = {
     "tofino": ChipResources(
         "tofino", "Tofino 1", "tf1", 12, {8: 64, 16: 96, 32: 64}, {8: 32, 16: 48, 32: 32},
-        256, {8: 4, 16: 4, 32: 4}, 32, {8: 48, 16: 80, 32: 48},
+        256, {8: 4, 16: 4, 32: 4}, 32, 160, {8: 48, 16: 80, 32: 48},
     ),
     "tofino2": ChipResources(
         "tofino2", "Tofino 2", "tf2", 20, {8: 48, 16: 72, 32: 48}, {8: 32, 16: 48, 32: 32},
-        256, {16: 20}, 32, {8: 48, 16: 72, 32: 48},
+        256, {16: 20}, 32, 0, {8: 48, 16: 72, 32: 48},
     ),
 }  # fmt: skip

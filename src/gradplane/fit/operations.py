@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from gradplane.fit import register_accesses
 from gradplane.fit.overruns import Impossible
 from gradplane.fit.places import Place, leaves, reads
 from gradplane.switch.ir import nodes as ir
@@ -71,8 +72,9 @@ class Use:
 class Value:
     """The value of an expression: places read, operations on the way, externs used.
 
-    constant: an operand is a number that does not stand in the ALU's instruction. ages: after how
-    many of the run's operations a place was read, where it was read."""
+    constant: an operand is a number that does not stand in the ALU's instruction. called: a
+    function gives it (min, max), which the chip's compiler does not put into later statements.
+    ages: after how many of the run's operations a place was read, where it was read."""
 
     places: tuple[Place, ...] = ()
     steps: int = 0
@@ -81,6 +83,7 @@ class Value:
     carries: bool = False
     impossible: Impossible | None = None
     constant: bool = False
+    called: bool = False
     ages: dict[Place, int] = field(default_factory=dict)
 
 
@@ -209,6 +212,9 @@ class Run:
                 return self.value(base)
             case ir.Cast(operand=x):
                 return self.value(x)
+            case ir.Binary(op="+" | "-", left=ir.Binary(op="+" | "-") as first, right=ir.Const()):
+                if isinstance(first.right, ir.Const):
+                    return self.value(first)  # the compiler adds the numbers up
             case ir.FieldOf() | ir.Var() if (copy := self._copy(e)) is not None:
                 return copy
             case ir.LValue() | ir.IsValid():
@@ -223,6 +229,7 @@ class Run:
             any(part.carries for part in parts),
             next((part.impossible for part in parts if part.impossible), None),
             any(part.constant for part in parts),
+            any(part.called for part in parts),
             {place: age for part in parts for place, age in part.ages.items()},
         )
         self._operator(e, found)
@@ -239,7 +246,8 @@ class Run:
                 found.steps += 1
                 found.carries = found.carries or op in ARITHMETIC
                 shifted = op in ("<<", ">>") and not isinstance(right, ir.Const)
-                if op in ("*", "/", "%"):
+                powers = (left, right) if op == "*" else (right,)
+                if op in ("*", "/", "%") and not any(map(_is_power_of_two, powers)):
                     found.impossible = _product(op)
                 elif shifted:
                     found.impossible = SHIFT
@@ -260,6 +268,9 @@ class Run:
 
     def _store(self, target: ir.LValue, value: Value, span: Span) -> None:
         if isinstance(target, ir.Var):
+            if not self.everywhere[target] and _accesses(value):
+                self._add([], value, span)  # nothing reads what the access gives
+                return
             if self._is_inline(target, value):
                 self.values[target] = value
                 return
@@ -280,7 +291,9 @@ class Run:
 
     def _remember(self, places: Sequence[Place], value: Value) -> None:
         """Note what a field was set to, if later statements see the value in its place."""
-        if value.impossible or len(places) != 1 or places[0].bits != places[0].width:
+        if value.impossible or value.called:
+            return
+        if len(places) != 1 or places[0].bits != places[0].width:
             return
         if self.in_action:
             if value.steps == 0 or not (value.uses or _reads_any(value, places)):
@@ -377,21 +390,28 @@ class Run:
                 if stmt is last and first.args and e is first.args[0]:
                     continue
                 for place in reads(e):
-                    if place.var in self.values and place.var not in own:
-                        data += self.values[place.var].places
-                    elif place.var not in own:
-                        data.append(self.resolve(place))
+                    if place.var not in own:
+                        data += self._sources(place)
         index = first.args[0] if first.args else None
         data = [p for p in dict.fromkeys(data) if p.var not in self.params]
         if index is not None:
             known = set(self._reads(index))
             data = [p for p in data if p not in known]
         found = self._use(register, index, data, 32, block.span)
+        found.impossible = register_accesses.problem(block, action)
         outside = [v for v in own if self.everywhere[v] > _count(block, v)]
         for var in outside:
             self.values[var] = found
         if not outside:
             self._add([], found, block.span)
+
+    def _sources(self, place: Place) -> tuple[Place, ...]:
+        """Return the places that are read for a place: those that it is a copy of."""
+        if place.var in self.values:
+            return self.values[place.var].places
+        place = self.resolve(place)
+        copy = self.copies.get(place.field) if self.called is None else None
+        return (place,) if copy is None or copy.steps or copy.uses else copy.places
 
     def _call(self, stmt: ir.CallExtern) -> None:
         instance = stmt.instance
@@ -407,6 +427,7 @@ class Run:
                 tuple(use for part in parts for use in part.uses),
                 2,
                 True,
+                called=True,
             )
             if stmt.name == "invalidate":
                 for a in ins:
@@ -444,6 +465,10 @@ def forget(
             del copies[name]
 
 
+def _accesses(value: Value) -> bool:
+    return any(use.instance.kind != "hash" for use in value.uses)
+
+
 def _reads_any(value: Value, places: Sequence[Place]) -> bool:
     return any(p.overlaps(q) for p in value.places for q in places)
 
@@ -466,6 +491,11 @@ def _by_hash(value: Value, stmt: ir.Assign) -> Value:
 def _product(op: str) -> Impossible:
     way_out = "look the result up in a table, add shifted numbers in several actions, or use the"
     return Impossible(f"an ALU does not compute {op}", f"{way_out} MathUnit of a register action")
+
+
+def _is_power_of_two(e: ir.Expr) -> bool:
+    """Return whether an operand makes a shift or a mask of a product, quotient or remainder."""
+    return isinstance(e, ir.Const) and int(e.value) > 0 and int(e.value).bit_count() == 1
 
 
 def _large(e: ir.Expr) -> bool:

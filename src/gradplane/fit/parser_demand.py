@@ -7,7 +7,8 @@ the header that they fill, so a loop that fills a stack is unrolled.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from math import ceil
 
 from gradplane.fit.chip_resources import PARSER_KEY_BITS, ChipResources
@@ -19,21 +20,24 @@ from gradplane.switch.source import Span
 
 @dataclass(frozen=True, slots=True)
 class ParserState:
-    """A state of a program: the chip's states and rows for it."""
+    """A state of a program: the chip's states and rows for it, and the bytes that it passes by."""
 
     name: str
     span: Span
     states: int
     rows: int
+    passed: int
 
 
 @dataclass(frozen=True, slots=True)
 class ParserDemand:
-    """A parser's states, as the chip needs them."""
+    """A parser's states, as the chip needs them. longest: the way through those that pass by the
+    most bytes."""
 
     gress: str
     span: Span
     parts: tuple[ParserState, ...]
+    longest: tuple[ParserState, ...]
 
     @property
     def states(self) -> int:
@@ -43,11 +47,44 @@ class ParserDemand:
     def rows(self) -> int:
         return sum(part.rows for part in self.parts)
 
+    @property
+    def depth(self) -> int:
+        """The bytes that the longest way passes by."""
+        return _bytes(self.longest)
+
 
 def parser_demand(parser: ir.Parser, gress: str, chip: ChipResources) -> ParserDemand:
     """Return what a parser takes of the chip's."""
-    parts = tuple(_state(state, chip, _rounds(parser, state)) for state in parser.states.values())
-    return ParserDemand(gress, parser.span, parts)
+    parts = {
+        name: _state(state, chip, _rounds(parser, state)) for name, state in parser.states.items()
+    }
+    longest = _Ways(parser, parts).longest("start")
+    return ParserDemand(gress, parser.span, tuple(parts.values()), longest)
+
+
+@dataclass
+class _Ways:
+    """The ways through a parser, each loop once: its states count all of its rounds."""
+
+    parser: ir.Parser
+    parts: Mapping[str, ParserState]
+    known: dict[str, tuple[ParserState, ...]] = field(default_factory=dict)
+
+    def longest(self, name: str) -> tuple[ParserState, ...]:
+        """Return the way from a state on that passes by the most bytes."""
+        if name not in self.known:
+            self.known[name] = ()  # for a way that comes back
+            ways = [
+                self.longest(case.next)
+                for case in self.parser.states[name].cases
+                if case.next in self.parts
+            ]
+            self.known[name] = (self.parts[name], *max(ways, key=_bytes, default=()))
+        return self.known[name]
+
+
+def _bytes(way: Iterable[ParserState]) -> int:
+    return sum(part.passed for part in way)
 
 
 def _rounds(parser: ir.Parser, state: ir.State) -> int:
@@ -99,7 +136,9 @@ def _state(state: ir.State, chip: ChipResources, rounds: int) -> ParserState:
     more = max(0, ceil(key / PARSER_KEY_BITS) - 1)
     rows = sum(_rows(case) for case in state.cases)
     all_rows = steps - 1 + max(1, rows) * (1 + more)
-    return ParserState(state.name, state.span, rounds * (steps + more), rounds * all_rows)
+    return ParserState(
+        state.name, state.span, rounds * (steps + more), rounds * all_rows, rounds * (passed // 8)
+    )
 
 
 def _rows(case: ir.SelectCase) -> int:

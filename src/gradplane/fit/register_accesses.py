@@ -1,0 +1,59 @@
+"""What the chip's compiler refuses of an access to a register, beside the rules of its ALU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from gradplane.fit.overruns import Impossible
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.printer import expression_text
+from gradplane.switch.ir.types import Type, bit_width
+
+
+def problem(block: ir.Block, action: ir.ExternInstance) -> Impossible | None:
+    """Return why the compiler refuses an access (a block with one), None if it does not."""
+    register = action.accessed
+    if register is not None and not _same_size(register.type_args, action.type_args):
+        return Impossible(
+            f"{action.name} has cells of {action.type_args[0]}, its register {register.name} of"
+            f" {register.type_args[0]}",
+            "give both the same type",
+        )
+    seen: dict[str, list[object]] = {}
+    for place, condition in _sets(block.body[2:-1], None):
+        before = seen.setdefault(place, [])
+        if before and (condition is None or None in before or condition in before):
+            return Impossible(
+                f"{action.name} may set {place} twice in one access",
+                "set it once in each way through the body (if, else)",
+            )
+        before.append(condition)
+    return None
+
+
+def _same_size(register: Sequence[Type], action: Sequence[Type]) -> bool:
+    """Return whether an action's cells are the register's, or as many of them as more bits of an
+    index choose among."""
+    if len(register) < 2 or len(action) < 2:
+        return True
+    cells, indices = ([bit_width(types[n]) or 0 for types in (register, action)] for n in (0, 1))
+    few, many = sorted(cells)
+    return few == many or few << abs(indices[0] - indices[1]) == many
+
+
+def _sets(body: Sequence[ir.Stmt], condition: object) -> Iterator[tuple[str, object]]:
+    """Yield what statements set and under which condition. To set to 0 first is no operation."""
+    for stmt in body:
+        match stmt:
+            case ir.Assign(target=target, value=value):
+                zero = isinstance(value, ir.Zero) or (
+                    isinstance(value, ir.Const) and not value.value
+                )
+                if condition is not None or not zero:
+                    yield expression_text(target), condition
+            case ir.If(cond=cond, then=then, other=other):
+                text = f"{condition} && {expression_text(cond)}"
+                yield from _sets(then, text)
+                yield from _sets(other, f"!{text}")
+            case ir.Block(body=inner):
+                yield from _sets(inner, condition)
