@@ -20,6 +20,7 @@ from gradplane.fit.parser_demand import ParserDemand, parser_demand
 from gradplane.fit.placement import Placement, place, used
 from gradplane.fit.recirculation import PassAgain, passes_again
 from gradplane.fit.unread import without_unread
+from gradplane.fit.zeros import needless_zeros
 from gradplane.switch.arch.device_facts import device_facts
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.source import Span, refuse
@@ -115,7 +116,8 @@ def _pipeline(package: ir.Package, program: ir.Program, chip: ChipResources) -> 
         if not isinstance(package.args.get(gress), ir.Control):
             continue
         control = package.control(gress)
-        own = logical_tables(control, gress, program)
+        without = needless_zeros(control, package.parser(f"{gress}_parser"))
+        own = logical_tables(control, gress, program, without)
         deparser = package.control(f"{gress}_deparser")
         own = without_unread(own, control, deparser)
         own += checksum_tables(control, deparser, gress, len(own))

@@ -1,21 +1,31 @@
 """The tables that the chip's compiler makes for conditions on a deparser's checksums.
 
-A deparser updates a checksum if a bit of the packet header vector says so. A table at the end of
-the control sets the bit from the condition's fields and the header's validity; those of several
-checksums set bits of one container, so they are in stages after each other.
+A deparser updates a checksum where a bit of the packet header vector says so. Unless that is the
+validity of the checksum's own header, a table sets the bit from the condition's fields, after all
+others of the control; and a table before it copies the fields that the checksum takes twice.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from gradplane.fit.logical_tables import ACTION, LogicalTable, TableAction
 from gradplane.fit.operations import Operation, Value
-from gradplane.fit.places import Place, leaves, reads
+from gradplane.fit.places import VALID, Place, leaves, reads
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits
 from gradplane.switch.source import Span
+
+
+@dataclass(frozen=True, slots=True)
+class _Update:
+    """A checksum that is updated on a condition: what this reads, and the fields added up twice."""
+
+    span: Span
+    condition: list[Place]
+    twice: list[Place]
 
 
 def checksum_tables(
@@ -23,33 +33,45 @@ def checksum_tables(
 ) -> list[LogicalTable]:
     """Return the tables for the conditional checksums of a deparser; after: how many tables the
     control has."""
-    flags = ir.Var(Bits(1, False), f"{gress} checksum flags", -1)
-    vars_ = {str(p.var.type): p.var for p in control.params}
-    (flag,) = leaves(flags)
+    own = {str(p.var.type): p.var for p in control.params}
+    updates = list(_updates(deparser.body, ()))
+    copies = [u for u in updates if u.twice]
     tables = []
-    for name, span, read in _conditions(deparser.body, ()):
-        key = tuple(dict.fromkeys(_in_control(place, vars_) for place in read))
-        action = TableAction(name, (), [Operation([flag], Value(sources=1), span)], span)
-        order = after + len(tables)
-        tables.append(LogicalTable(ACTION, name, span, gress, order, key=key, actions=[action]))
+    for n, update in enumerate([*copies, *updates]):
+        copied = n < len(copies)
+        name = f"{'copies for' if copied else 'condition of'} checksum (line {update.span.line})"
+        read = [_in_control(p, own) for p in (update.twice if copied else update.condition)]
+        (bit,) = leaves(ir.Var(Bits(1, False), name, -1))
+        value = Value(tuple(read) if copied else (), sources=1)
+        action = TableAction(name, (), [Operation([bit], value, update.span)], update.span)
+        tables.append(
+            LogicalTable(
+                ACTION, name, update.span, gress, after + n, key=() if copied else tuple(read),
+                actions=[action], at_end=not copied,
+            )
+        )  # fmt: skip
     return tables
 
 
-def _conditions(
-    body: Sequence[ir.Stmt], conditions: tuple[ir.Expr, ...]
-) -> Iterator[tuple[str, Span, list[Place]]]:
-    """Yield a name, the place in the source and what is read, for each conditional checksum."""
+def _updates(body: Sequence[ir.Stmt], conditions: tuple[ir.Expr, ...]) -> Iterator[_Update]:
+    sums: dict[ir.Var, ir.CallExtern] = {}
     for stmt in body:
         match stmt:
             case ir.If(cond=cond, then=then, other=other):
                 for way in (then, other):
-                    yield from _conditions(way, (*conditions, cond))
-            case ir.CallExtern(instance=ir.ExternInstance(kind="checksum"), name="update"):
-                read = [place for cond in conditions for place in reads(cond)]
-                if not all(place.of_header for place in read):
-                    yield f"checksum (line {stmt.span.line})", stmt.span, read
+                    yield from _updates(way, (*conditions, cond))
+            case ir.CallExtern(
+                instance=ir.ExternInstance(kind="checksum"), result=ir.Var() as sum_
+            ):
+                sums[sum_] = stmt
+            case ir.Assign(target=target, value=ir.Var() as sum_) if sum_ in sums:
+                condition = list(dict.fromkeys(p for cond in conditions for p in reads(cond)))
+                header = {(p.var, (*p.path[:-1], VALID)) for p in leaves(target)}
+                if {p.field for p in condition} - header:
+                    taken = Counter(p for e in sums[sum_].args for p in reads(e))
+                    yield _Update(stmt.span, condition, [p for p, n in taken.items() if n > 1])
 
 
-def _in_control(place: Place, vars_: Mapping[str, ir.Var]) -> Place:
+def _in_control(place: Place, own: Mapping[str, ir.Var]) -> Place:
     """Return a deparser's place as the control's: the parameter of the same type."""
-    return replace(place, var=vars_.get(str(place.var.type), place.var))
+    return replace(place, var=own.get(str(place.var.type), place.var))

@@ -1,7 +1,8 @@
 """The dependencies between logical tables: how many stages the later one must be behind.
 
 The kinds are those of the RMT paper, section 4: match and action dependencies need a later stage;
-a successor, and a table that overwrites what another reads, may be in the same stage.
+a successor, and a table that overwrites what another reads, may be in the same stage. A table at
+the end of a control is behind the others.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ from dataclasses import dataclass
 from gradplane.fit.logical_tables import LogicalTable
 from gradplane.fit.places import Place
 
-MATCH, ACTION, ANTI, SUCCESSOR = "match", "action", "anti", "successor"
-LATER = (MATCH, ACTION)
+MATCH, ACTION, ANTI, SUCCESSOR, END = "match", "action", "anti", "successor", "end"
+LATER = (MATCH, ACTION, END)
 
 
 @dataclass(frozen=True, slots=True)
 class Dependency:
-    """`after` depends on `before`. place: the field that it is about; None for a successor."""
+    """`after` depends on `before`. place: the field that it is about; None for a successor
+    and at the end."""
 
     kind: str
     before: LogicalTable
@@ -48,6 +50,9 @@ def dependencies(tables: Sequence[LogicalTable]) -> list[Dependency]:
             place = _common(written[i], read[j]) or _common(written[i], written[j])
             if place is not None:
                 found.append(Dependency(ACTION, before, after, place))
+                continue
+            if after.at_end and not before.arms:
+                found.append(Dependency(END, before, after, None))
                 continue
             if before in after.deciders:
                 found.append(Dependency(SUCCESSOR, before, after, None))

@@ -33,6 +33,18 @@ def header_bytes(place: Place) -> int | None:
     return sum(f.width for f in _flat(header, (), 0)) // 8
 
 
+def bytes_of(place: Place) -> Iterator[tuple[object, ...]]:
+    """Yield the bytes of headers that a place lies in, if other fields may be in them."""
+    header, path = _header_of(place)
+    if header is None or place.of_header or _has(header.annotations, "flexible"):
+        return
+    own = next((f for f in _flat(header, (), 0) if f.path == path), None)
+    if own is not None and not own.padding:
+        before = place.path[: len(place.path) - len(path)]
+        for byte in own.bytes_of(place.high, place.low):
+            yield place.var, before, byte
+
+
 def neighbours(place: Place) -> list[str]:
     """Return the names of the other fields in the bytes of a header's field, without padding.
 

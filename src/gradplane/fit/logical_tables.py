@@ -6,12 +6,21 @@ independent, and use one extern, share an action.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from gradplane.fit.conditions import compared
 from gradplane.fit.copies import copies_in
-from gradplane.fit.operations import Operation, Run, Use, Value, across_actions, count_reads, forget
+from gradplane.fit.operations import (
+    Operation,
+    Run,
+    Use,
+    Value,
+    across_actions,
+    count_reads,
+    forget,
+    indices,
+)
 from gradplane.fit.partitions import Partitions, finder, index_variable, partitions_of
 from gradplane.fit.places import Place, leaves, reads
 from gradplane.switch.ir import nodes as ir
@@ -48,7 +57,8 @@ class LogicalTable:
     arms: the branches that it is in. deciders: tables whose outcome decides whether it runs.
     shares: a gateway that needs no logical table of its own, since a table that it decides about
     has one. decided: it only acts, and a gateway of its own runs it. problem: why the chip cannot
-    decide so. partitions: how a ternary table in SRAM is divided.
+    decide so. partitions: how a ternary table in SRAM is divided. at_end: it comes after all others
+    of its control that are in no branch.
     """
 
     kind: str
@@ -67,6 +77,7 @@ class LogicalTable:
     decided: bool = False
     problem: str = ""
     partitions: Partitions | None = None
+    at_end: bool = False
 
     @property
     def operations(self) -> list[Operation]:
@@ -92,16 +103,23 @@ class LogicalTable:
         return any(other_arms.get(branch, arm) != arm for branch, arm in self.arms)
 
 
-def logical_tables(control: ir.Control, gress: str, program: ir.Program) -> list[LogicalTable]:
-    """Return the logical tables of a program's control in the order of the source."""
-    walk = _Walk(control, gress, program)
+def logical_tables(
+    control: ir.Control, gress: str, program: ir.Program, without: Collection[int] = ()
+) -> list[LogicalTable]:
+    """Return the logical tables of a program's control in the order of the source.
+
+    without: the identities of statements that the chip's compiler drops."""
+    walk = _Walk(control, gress, program, without)
     walk.body(control.body, (), ())
     return walk.tables
 
 
 class _Walk:
-    def __init__(self, control: ir.Control, gress: str, program: ir.Program) -> None:
+    def __init__(
+        self, control: ir.Control, gress: str, program: ir.Program, without: Collection[int]
+    ) -> None:
         self.gress = gress
+        self.without = without
         self.program = program
         self.tables: list[LogicalTable] = []
         self.resolve = copies_in(control).resolve
@@ -131,7 +149,7 @@ class _Walk:
                 self._plain(run, arms, deciders)
                 run = []
                 arms, deciders = self._flow(stmt, arms, deciders)
-            elif not isinstance(stmt, ir.Leave | ir.Exit):
+            elif not isinstance(stmt, ir.Leave | ir.Exit) and id(stmt) not in self.without:
                 run.append(stmt)
         self._plain(run, arms, deciders)
 
@@ -295,6 +313,7 @@ class _Walk:
             self.program.in_hash,
             copies=self.known,
             across=across_actions(stmts, self.program.called_actions),
+            indices=indices(stmts),
         )
         group: list[Operation] = []
         for stmt in stmts:
@@ -343,7 +362,8 @@ def _in_all(known: Sequence[dict[object, Value]]) -> dict[object, Value]:
 def _separate(operation: Operation, group: Sequence[Operation]) -> bool:
     """Return whether an operation is in another action than those before it."""
     if operation.at_once_with or group[-1].at_once_with:
-        return operation.at_once_with != group[-1].at_once_with
+        again = any(o.span == operation.span and o.writes == operation.writes for o in group)
+        return again or operation.at_once_with != group[-1].at_once_with
     return _depends(operation, group) or _both_use(operation, group)
 
 

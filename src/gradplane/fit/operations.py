@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from gradplane.fit import register_accesses
+from gradplane.fit.header_bytes import header_bytes
 from gradplane.fit.overruns import Impossible
 from gradplane.fit.places import Place, leaves, reads
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.statement_walk import nested
-from gradplane.switch.ir.types import Fields, bit_width
+from gradplane.switch.ir.types import Bits, Fields, bit_width
 from gradplane.switch.ir.verify_expressions import operands
 from gradplane.switch.source import Span
 
@@ -124,6 +126,7 @@ class Run:
     what they were set to into later statements; hashes: of fields that this action of the chip sets
     to a hash, or by a called action to anything, which only its own statements read so. across:
     variables that several actions use, so that what an extern gives them is kept in a container.
+    indices: variables that hand an index on to an access.
     """
 
     everywhere: Counter[ir.Var]
@@ -140,6 +143,7 @@ class Run:
     copies: dict[object, Value] = field(default_factory=dict)
     hashes: dict[object, Value] = field(default_factory=dict)
     across: Collection[ir.Var] = ()
+    indices: Collection[ir.Var] = ()
 
     def take(self, stmts: Iterable[ir.Stmt]) -> None:
         """Read statements. An `if` inside is taken as both of its ways, computed by condition."""
@@ -170,6 +174,8 @@ class Run:
                 if self.block is not None and _hashable(value):
                     self._store(target, _by_hash(value, stmt), stmt.span)
                     self._remember(self._leaves(target), value)
+                elif self._is_in_pieces(target, e, value):
+                    self._set_pieces(target, e, stmt.span)
                 else:
                     self._store(target, value, stmt.span)
             case ir.SetValid(target=target):
@@ -220,18 +226,7 @@ class Run:
             case ir.LValue() | ir.IsValid():
                 places = tuple(self._reads(e))
                 return Value(places, sources=1, ages=dict.fromkeys(places, len(self.operations)))
-        parts = [self.value(part) for part in operands(e)]
-        found = Value(
-            tuple(p for part in parts for p in part.places),
-            max((part.steps for part in parts), default=0),
-            tuple(use for part in parts for use in part.uses),
-            sum(part.sources for part in parts),
-            any(part.carries for part in parts),
-            next((part.impossible for part in parts if part.impossible), None),
-            any(part.constant for part in parts),
-            any(part.called for part in parts),
-            {place: age for part in parts for place, age in part.ages.items()},
-        )
+        found = _all_of([self.value(part) for part in operands(e)])
         self._operator(e, found)
         return found
 
@@ -288,6 +283,44 @@ class Run:
             return False
         once = self.inside[target] == 1 and not value.uses
         return value.steps == 0 or value.impossible is not None or once
+
+    def _is_in_pieces(self, target: ir.LValue, e: ir.Expr, value: Value) -> bool:
+        """Return whether a statement sets a field in pieces, to what the compiler does not put into
+        later statements: to fields put together, a wider one, or bits of a hash. What an action
+        does so happens at once."""
+        if self.in_action or self.called is not None or target in self.indices:
+            return False
+        hashed = any(use.instance.kind == "hash" for use in value.uses) and not value.steps
+        return len(list(_pieces(e))) > 1 or (hashed and not isinstance(e, ir.Var))
+
+    def _set_pieces(self, target: ir.LValue, e: ir.Expr, span: Span) -> None:
+        """Set a field to pieces: those of whole bytes at once, others in a stage each. The zeros in
+        front of metadata are there already."""
+        places = self._leaves(target)
+        pieces = list(_pieces(e))
+        if len(pieces) == 1:
+            self._add(places, self.value(e), span)
+        else:
+            widths = (bit_width(piece.type) or 0 for piece in reversed(pieces))
+            whole = all((places[0].low + end) % 8 == 0 for end in accumulate(widths, initial=0))
+            there = header_bytes(places[0]) is None
+            values = [
+                self._kept(piece, span)
+                for piece in pieces
+                if not (there and isinstance(piece, ir.Zero))
+            ]
+            for value in [_all_of(values)] if whole else values:
+                self._add(places, value, span)
+        self._forget(places)
+
+    def _kept(self, piece: ir.Expr, span: Span) -> Value:
+        """Return a piece's value; what an extern gives is kept in a variable before."""
+        value = self.value(piece)
+        if not value.uses:
+            return value
+        places = tuple(leaves(ir.Var(piece.type, "piece", -1)))
+        self._add(list(places), value, span)
+        return Value(places, sources=1)
 
     def _remember(self, places: Sequence[Place], value: Value) -> None:
         """Note what a field was set to, if later statements see the value in its place."""
@@ -463,6 +496,43 @@ def forget(
     for name, value in list(copies.items()):
         if (value.steps or not computed_only) and _reads_any(value, places):
             del copies[name]
+
+
+def _all_of(parts: Sequence[Value]) -> Value:
+    """Return the value of an operator's operands together."""
+    return Value(
+        tuple(p for part in parts for p in part.places),
+        max((part.steps for part in parts), default=0),
+        tuple(use for part in parts for use in part.uses),
+        sum(part.sources for part in parts),
+        any(part.carries for part in parts),
+        next((part.impossible for part in parts if part.impossible), None),
+        any(part.constant for part in parts),
+        any(part.called for part in parts),
+        {place: age for part in parts for place, age in part.ages.items()},
+    )
+
+
+def _pieces(e: ir.Expr) -> Iterator[ir.Expr]:
+    """Yield what is put together with `++` or by a cast to a wider type, leading bits first."""
+    match e:
+        case ir.Binary(op="++", left=left, right=right):
+            yield from _pieces(left)
+            yield from _pieces(right)
+        case ir.Cast(type=Bits(width=wide, signed=False), operand=x) if (
+            isinstance(x.type, Bits) and not x.type.signed and x.type.width < wide
+        ):
+            yield ir.Zero(Bits(wide - x.type.width, False))
+            yield from _pieces(x)
+        case _:
+            yield e
+
+
+def indices(stmts: Sequence[ir.Stmt]) -> frozenset[ir.Var]:
+    """Return the variables that hand an index on to an access to a register."""
+    reads_ = (s.body[0] for s in nested(stmts) if isinstance(s, ir.Block) and s.access is not None)
+    args = (read.args[0] for read in reads_ if isinstance(read, ir.CallExtern) and read.args)
+    return frozenset(arg for arg in args if isinstance(arg, ir.Var))
 
 
 def _accesses(value: Value) -> bool:

@@ -6,12 +6,13 @@ without one is split over stages where its memory does not fit into one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from gradplane.fit.chip_resources import STAGE, ChipResources
 from gradplane.fit.dependencies import Dependency
 from gradplane.fit.logical_tables import LogicalTable
+from gradplane.fit.shared_bytes import shared_bytes
 from gradplane.fit.table_resources import (
     Demand,
     demand,
@@ -92,7 +93,21 @@ class _Group:
 def place(
     tables: Sequence[LogicalTable], edges: Sequence[Dependency], chip: ChipResources
 ) -> Placement:
-    """Return a placement of tables, in as many stages as they take."""
+    """Return a placement of tables, in as many stages as they take.
+
+    Fields that share bytes are in the way of few stages; where these are too many, the chip's
+    compiler takes the fields apart."""
+    placement = _place(tables, edges, shared_bytes(tables))
+    if len(placement.stages) > chip.stages:
+        return _place(tables, edges, {})
+    return placement
+
+
+def _place(
+    tables: Sequence[LogicalTable],
+    edges: Sequence[Dependency],
+    sets: Mapping[LogicalTable, Set[Hashable]],
+) -> Placement:
     groups, cycles = _groups(tables, edges)
     _tails(groups)
     waiting = set(groups)
@@ -103,6 +118,7 @@ def place(
         while True:
             ready = [g for g in waiting if _ready(g, stage.number)]
             ready.sort(key=lambda g: (-g.tail, g.order))
+            ready = [g for g in ready if not _meets(g, stage, sets)]
             if not any(_put(group, stage, placement, waiting) for group in ready):
                 break
     return placement
@@ -203,6 +219,17 @@ def _asked_stage(table: LogicalTable) -> int:
 def _ready(group: _Group, stage: int) -> bool:
     return group.earliest <= stage and all(
         g.stage >= 0 and g.stage + d <= stage for g, d in group.before
+    )
+
+
+def _meets(group: _Group, stage: Stage, sets: Mapping[LogicalTable, Set[Hashable]]) -> bool:
+    """Return whether a table of a group and one in a stage set bits of one byte."""
+    none: Set[Hashable] = frozenset()
+    return any(
+        sets.get(table, none) & sets.get(part.table, none) and not table.excludes(part.table)
+        for table in group.tables
+        for part in stage.parts
+        if part.table is not table
     )
 
 
