@@ -60,6 +60,31 @@ def test_an_action_sets_all_pieces_at_once() -> None:
     assert report(action, "act();").pipelines[0].stages == 1
 
 
+NAMED = [
+    ("bool x = hdr.ip.id == 3; if (x) { hdr.ip.ttl = 1; } if (x && hdr.ip.tos == 1)"
+     " { hdr.ip.src = 7; }", ""),
+    ("bool x = hdr.ip.id == 3 && hdr.ip.tos == 2; if (hdr.ip.isValid()) { if (x)"
+     " { hdr.ip.ttl = 1; } } if (!x) { hdr.ip.protocol = 7; }", ""),
+    ("if (hdr.ip.id % 1024 == 3) { hdr.ip.ttl = 1; }", ""),
+    ("bool x = hdr.ip.id == 3; hdr.ip.id = 9; if (x) { hdr.ip.ttl = 1; }",
+     "the condition asks for x"),
+    ("bool x; if (hdr.ip.tos == 1) { x = hdr.ip.id == 3; } if (x) { hdr.ip.ttl = 1; }",
+     "the condition asks for x"),
+    ("act(); if (y) { hdr.ip.ttl = 1; }", "an ALU does not compare"),
+    ("bit<1> x = (bit<1>)(hdr.ip.id == 3); if (x == 1) { hdr.ip.ttl = 1; }",
+     "an ALU does not compare"),
+    ("if (hdr.ip.id / 16 == 3) { hdr.ip.ttl = 1; }", "a condition compares, and does not compute"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "problem"), NAMED)
+def test_a_variable_may_stand_for_a_condition(body: str, problem: str) -> None:
+    """The compiler took those without a problem, and refused the others."""
+    found = report("bool y; action act() { y = hdr.ip.id == 3; }", body).pipelines[0]
+    assert found.fits == (not problem)
+    assert not problem or found.overruns[0].what.startswith(problem)
+
+
 @pytest.mark.parametrize(("bits", "stages"), [(1, 4), (4, 3), (8, 2)])
 def test_fields_of_less_than_a_byte_share_one_that_a_table_sets(bits: int, stages: int) -> None:
     """Three registers set a field each, and a condition reads them."""

@@ -110,8 +110,15 @@ def _computes(e: ir.Expr) -> bool:
             return _computes(x)
         case ir.Binary(op="&", left=left, right=ir.Const()):
             return _computes(left)
+        case ir.Binary(op="%", left=left, right=ir.Const() as bound) if is_power_of_two(bound):
+            return _computes(left)
         case ir.Binary(op="++", left=left, right=right):
             return _computes(left) or _computes(right)
         case ir.LValue() | ir.IsValid() | ir.Const() | ir.Zero():
             return False
     return True
+
+
+def is_power_of_two(e: ir.Expr) -> bool:
+    """Return whether an operand makes a shift or a mask of a product, quotient or remainder."""
+    return isinstance(e, ir.Const) and int(e.value) > 0 and int(e.value).bit_count() == 1

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from gradplane.fit.conditions import compared
 from gradplane.fit.copies import copies_in
+from gradplane.fit.named_conditions import named_conditions
 from gradplane.fit.operations import (
     Operation,
     Run,
@@ -134,6 +135,8 @@ class _Walk:
             self.everywhere.update(count_reads(action.body))
         self._outcomes: dict[ir.Var, LogicalTable] = {}
         self._branches = 0
+        self.named = named_conditions(control, program.called_actions)
+        self.asked: dict[ir.Var, tuple[ir.Expr, int]] = {}  # conditions with names, and when set
         self.known: dict[object, Value] = {}  # what fields were set to, which the compiler puts in
 
     def body(
@@ -149,6 +152,10 @@ class _Walk:
                 self._plain(run, arms, deciders)
                 run = []
                 arms, deciders = self._flow(stmt, arms, deciders)
+            elif isinstance(stmt, ir.Assign) and stmt.target in self.named:
+                self._plain(run, arms, deciders)
+                run = []
+                self.asked[stmt.target] = stmt.value, len(self.tables)
             elif not isinstance(stmt, ir.Leave | ir.Exit) and id(stmt) not in self.without:
                 run.append(stmt)
         self._plain(run, arms, deciders)
@@ -174,11 +181,12 @@ class _Walk:
             inside = deciders if decider is None else (*deciders, decider)
             at = len(self.tables)
             before, ends = self.known, []
+            asked = self.asked
             for n, body in enumerate(bodies):
-                self.known = dict(before)
+                self.known, self.asked = dict(before), dict(asked)
                 self.body(body, (*arms, (branch, n)), inside)
                 ends += [] if _leaves(body) else [self.known]
-            self.known = _in_all(ends)
+            self.known, self.asked = _in_all(ends), asked
             if decider is not None and decider.kind == GATEWAY:
                 first = self.tables[at : at + 1]
                 decider.shares = bool(first) and first[0].kind != GATEWAY
@@ -198,20 +206,22 @@ class _Walk:
         rows: int = 1,
     ) -> LogicalTable | None:
         """Return the table that decides: the one whose outcome is asked for, or a gateway."""
-        asked_for = [self.resolve(place) for e in exprs for place in reads(e)]
+        exprs, problem = self._with_named(exprs)
+        read = [place for e in exprs for place in reads(e) if place.var not in self.named]
+        asked_for = [self.resolve(place) for place in read]
         found = [p for place in asked_for for p in self._source(place)]
         outcomes = {p.var for p in found} & self._outcomes.keys()
         key = tuple(dict.fromkeys(p for p in found if p.var not in self._outcomes))
         if outcomes and not key:
             return self._outcomes[next(iter(outcomes))]
-        if not key:
+        if not key and not problem:
             return None
-        asked = compared(exprs, self._outcomes)
+        asked = compared(exprs, (*self._outcomes, *self.named))
         gateway = LogicalTable(
             GATEWAY, f"condition in line {span.line}", span, self.gress, len(self.tables),
             key=key, ranges=tuple(asked.ordered), rows=rows, arms=arms, deciders=deciders,
         )  # fmt: skip
-        gateway.problem = asked.problem
+        gateway.problem = asked.problem or problem
         again = next((p for p in asked_for if self._is_computed(p)), None)
         if again is not None and not gateway.problem:
             gateway.problem = (
@@ -220,6 +230,19 @@ class _Walk:
             )
         self.tables.append(gateway)
         return gateway
+
+    def _with_named(self, exprs: Sequence[ir.Expr]) -> tuple[list[ir.Expr], str]:
+        """Return conditions with those that they ask for by a name, and why one cannot be decided
+        here."""
+        found, problem = list(exprs), ""
+        for e in found:
+            for var in {place.var for place in reads(e)} & self.named:
+                value, at = self.asked.get(var, (None, 0))
+                changed = {place.field for table in self.tables[at:] for place in table.writes}
+                found += [] if value is None else [value]
+                if value is None or not changed.isdisjoint(p.field for p in reads(value)):
+                    problem = f"the condition asks for {var.name}, set to what is not the same here"
+        return found, problem
 
     def _apply(
         self, stmt: ir.ApplyTable, arms: tuple[Arm, ...], deciders: tuple[LogicalTable, ...]

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 
 from gradplane.fit import register_accesses
+from gradplane.fit.conditions import is_power_of_two
 from gradplane.fit.header_bytes import header_bytes
 from gradplane.fit.overruns import Impossible
 from gradplane.fit.places import Place, leaves, reads
@@ -242,7 +243,7 @@ class Run:
                 found.carries = found.carries or op in ARITHMETIC
                 shifted = op in ("<<", ">>") and not isinstance(right, ir.Const)
                 powers = (left, right) if op == "*" else (right,)
-                if op in ("*", "/", "%") and not any(map(_is_power_of_two, powers)):
+                if op in ("*", "/", "%") and not any(map(is_power_of_two, powers)):
                     found.impossible = _product(op)
                 elif shifted:
                     found.impossible = SHIFT
@@ -563,11 +564,6 @@ def _product(op: str) -> Impossible:
     return Impossible(f"an ALU does not compute {op}", f"{way_out} MathUnit of a register action")
 
 
-def _is_power_of_two(e: ir.Expr) -> bool:
-    """Return whether an operand makes a shift or a mask of a product, quotient or remainder."""
-    return isinstance(e, ir.Const) and int(e.value) > 0 and int(e.value).bit_count() == 1
-
-
 def _large(e: ir.Expr) -> bool:
     """Return whether a constant does not fit into an instruction, and comes as action data."""
     return isinstance(e, ir.Const) and not LEAST_IN_CODE <= int(e.value) <= MOST_IN_CODE
@@ -608,12 +604,13 @@ def across_actions(
 ) -> frozenset[ir.Var]:
     """Return the variables that statements of different actions (or of none) use."""
     users: dict[ir.Var, set[Span | None]] = {}
-    for stmt in nested(stmts):
+    for stmt in stmts:
         own = called_actions.get(stmt.span)
-        targets = [stmt.target] if isinstance(stmt, ir.Assign) else []
-        for e in (*read_by(stmt), *targets):
-            for place in (*reads(e), *leaves(e)):
-                users.setdefault(place.var, set()).add(own)
+        for inner in nested([stmt]):
+            targets = [inner.target] if isinstance(inner, ir.Assign) else []
+            for e in (*read_by(inner), *targets):
+                for place in (*reads(e), *leaves(e)):
+                    users.setdefault(place.var, set()).add(own)
     return frozenset(var for var, actions in users.items() if len(actions) > 1)
 
 

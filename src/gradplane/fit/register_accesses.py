@@ -8,6 +8,7 @@ from gradplane.fit.overruns import Impossible
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.printer import expression_text
 from gradplane.switch.ir.types import Type, bit_width
+from gradplane.switch.source import Span
 
 
 def problem(block: ir.Block, action: ir.ExternInstance) -> Impossible | None:
@@ -20,11 +21,11 @@ def problem(block: ir.Block, action: ir.ExternInstance) -> Impossible | None:
             "give both the same type",
         )
     seen: dict[str, list[object]] = {}
-    for place, condition in _sets(block.body[2:-1], None):
+    for place, span, condition in _sets(block.body[2:-1], None):
         before = seen.setdefault(place, [])
         if before and (condition is None or None in before or condition in before):
             return Impossible(
-                f"{action.name} may set {place} twice in one access",
+                f"{action.name} may set {place} twice in one access, again in line {span.line}",
                 "set it once in each way through the body (if, else)",
             )
         before.append(condition)
@@ -41,8 +42,9 @@ def _same_size(register: Sequence[Type], action: Sequence[Type]) -> bool:
     return few == many or few << abs(indices[0] - indices[1]) == many
 
 
-def _sets(body: Sequence[ir.Stmt], condition: object) -> Iterator[tuple[str, object]]:
-    """Yield what statements set and under which condition. To set to 0 first is no operation."""
+def _sets(body: Sequence[ir.Stmt], condition: object) -> Iterator[tuple[str, Span, object]]:
+    """Yield what statements set, where, and under which condition. To set to 0 first is no
+    operation."""
     for stmt in body:
         match stmt:
             case ir.Assign(target=target, value=value):
@@ -50,7 +52,7 @@ def _sets(body: Sequence[ir.Stmt], condition: object) -> Iterator[tuple[str, obj
                     isinstance(value, ir.Const) and not value.value
                 )
                 if condition is not None or not zero:
-                    yield expression_text(target), condition
+                    yield expression_text(target), stmt.span, condition
             case ir.If(cond=cond, then=then, other=other):
                 text = f"{condition} && {expression_text(cond)}"
                 yield from _sets(then, text)

@@ -50,7 +50,7 @@ def _pipeline(
             yield from _wrap(f"longest chain, {gress}: {chain_text(chain)}", "  ")
     for overrun in found.overruns:
         yield ""
-        hint = "way out: " + overrun.way_out
+        hint = "\n    ".join(textwrap.wrap("way out: " + overrun.way_out, WIDTH - 4))
         yield Diagnostic(overrun.span, overrun.what, hint=hint).render(dict(lines))
 
 

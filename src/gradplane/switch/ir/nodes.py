@@ -761,8 +761,9 @@ class TypeInfo:
 @dataclass(slots=True, eq=False)
 class Program:
     """A whole program. `prepared`: the steps of its preparation that were done and that cannot be
-    done twice. `called_actions`: the statements of actions that are called directly, by their
-    places, with the place of the action: they are inlined here, and a chip does them at once.
+    done twice. `called_actions`: the statements of actions that are called directly (and the
+    calls in them), by their places, with the place of the action: they are inlined here, and a chip
+    does them at once.
     `in_hash`: the statements of @in_hash blocks, which Tofino's hashes compute, with the block.
     `direct_actions`: the actions that controls call, for their names, which P4Info lists as p4c's
     does; they have no bodies and no parameters."""

@@ -368,5 +368,5 @@ class CallLowering(ExternLowering):
 
 
 def _statements(body: ast.Block) -> Iterator[Span]:
-    """Yield the places of the statements of a body, also of those in blocks."""
-    return (node.span for node in walk(body) if isinstance(node, ast.Stmt))
+    """Yield the places of the statements of a body, also of those in blocks, and of their calls."""
+    return (node.span for node in walk(body) if isinstance(node, ast.Stmt | ast.Call))
