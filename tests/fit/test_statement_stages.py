@@ -49,6 +49,15 @@ def test_what_a_statement_puts_together_is_set_in_pieces(body: str, stages: int)
     assert report(REGISTERS, body).pipelines[0].stages == stages
 
 
+@pytest.mark.parametrize(
+    ("then", "other", "fits"), [("a", "b", True), ("b", "a", True), ("a", "s", False)]
+)
+def test_a_choice_between_what_is_compared_is_a_minimum(then: str, other: str, fits: bool) -> None:
+    choice = f"md.a = md.a <= md.b ? md.{then} : (bit<16>)md.{other};"
+    found = report("", f"md.b = hdr.ip.id; md.a = hdr.ip.length; {choice} hdr.ip.id = md.a;")
+    assert found.fits == fits
+
+
 def test_an_action_is_done_as_often_as_it_is_called() -> None:
     action = "action step() { md.a = md.a + hdr.ip.id; }"
     found = report(action, "step(); step(); step(); hdr.ip.id = md.a;").pipelines[0]

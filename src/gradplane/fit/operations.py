@@ -17,6 +17,7 @@ from gradplane.fit.header_bytes import header_bytes
 from gradplane.fit.overruns import Impossible
 from gradplane.fit.places import Place, leaves, reads
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.printer import expression_text
 from gradplane.switch.ir.statement_walk import nested
 from gradplane.switch.ir.types import Bits, Fields, bit_width
 from gradplane.switch.ir.verify_expressions import operands
@@ -227,6 +228,10 @@ class Run:
             case ir.LValue() | ir.IsValid():
                 places = tuple(self._reads(e))
                 return Value(places, sources=1, ages=dict.fromkeys(places, len(self.operations)))
+        if isinstance(e, ir.Mux) and _is_extreme(e):
+            found = _all_of([self.value(e.then), self.value(e.other)])
+            found.steps += 1
+            return found
         found = _all_of([self.value(part) for part in operands(e)])
         self._operator(e, found)
         return found
@@ -562,6 +567,14 @@ def _by_hash(value: Value, stmt: ir.Assign) -> Value:
 def _product(op: str) -> Impossible:
     way_out = "look the result up in a table, add shifted numbers in several actions, or use the"
     return Impossible(f"an ALU does not compute {op}", f"{way_out} MathUnit of a register action")
+
+
+def _is_extreme(e: ir.Mux) -> bool:
+    """Return whether a choice is a minimum or maximum: the one of two that is less, or not."""
+    if not isinstance(e.cond, ir.Binary) or e.cond.op not in ("<", "<=", ">", ">="):
+        return False
+    compared = {expression_text(e.cond.left), expression_text(e.cond.right)}
+    return compared == {expression_text(e.then), expression_text(e.other)}
 
 
 def _large(e: ir.Expr) -> bool:
