@@ -129,6 +129,44 @@ def test_fields_are_in_bytes_of_their_own_where_stages_are_scarce(steps: int, st
     assert found.pipelines[0].stages == stages
 
 
+def test_tables_that_set_parts_of_a_byte_are_in_different_stages() -> None:
+    """Four registers of which each sets the next bit of a field."""
+    registers = "".join(
+        f"""Register<bit<32>, bit<16>>(1024) r{n};
+        RegisterAction<bit<32>, bit<16>, bit<1>>(r{n}) a{n} = {{
+            void apply(inout bit<32> v, out bit<1> now) {{
+                if (v > 0) {{ v = 5; now = 1; }} }} }};"""
+        for n in range(4)
+    )
+    accesses = "".join(f"md.a[{n}:{n}] = a{n}.execute(hdr.ip.src[31:16]);" for n in range(4))
+    assert report(registers, f"{accesses} hdr.ip.id = md.a;").pipelines[0].stages == 5
+
+
+GIVEN = [
+    ("bit<32> x = a0.execute(hdr.ip.tos); bit<32> y = a1.execute(hdr.ip.ttl);"
+     " hdr.words.w0 = min(x, y);", 2),
+    ("hdr.words.w0 = a0.execute(hdr.ip.tos) + hdr.words.w1;", 1),
+    ("bit<32> x = a0.execute(hdr.ip.tos); hdr.words.w0 = x + hdr.words.w1;", 2),
+    ("hdr.words.w0 = a0.execute(hdr.ip.tos) + 1;", 2),
+    ("hdr.words.w0 = h1.get({hdr.ip.src}) + 1;", 2),
+    ("bit<32> x = h1.get({hdr.ip.src}); hdr.words.w0 = x ^ hdr.words.w1;", 1),
+    ("hdr.words.w0 = random.get() & hdr.ip.src;", 1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "stages"), GIVEN)
+def test_what_hashes_and_accesses_give_is_an_operand(body: str, stages: int) -> None:
+    registers = "".join(
+        f"""Register<bit<32>, bit<8>>(256) r{n};
+        RegisterAction<bit<32>, bit<8>, bit<32>>(r{n}) a{n} = {{
+            void apply(inout bit<32> v, out bit<32> now) {{ v = v + 1; now = v; }} }};"""
+        for n in range(2)
+    )
+    declarations = f"{REGISTERS} {registers} Random<bit<32>>() random;"
+    found = report(declarations, body).pipelines[0]
+    assert (found.stages, found.fits) == (stages, True), found.overruns
+
+
 def test_zero_is_set_where_something_else_was_before() -> None:
     access = "md.a = hdr.ip.id; if (hdr.ip.tos == 1) { md.a = 0; } hdr.ip.id = md.a;"
     plain = "md.a = 0; if (hdr.ip.tos == 1) { md.a = hdr.ip.length; } hdr.ip.id = md.a;"

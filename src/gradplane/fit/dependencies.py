@@ -54,7 +54,7 @@ def dependencies(tables: Sequence[LogicalTable]) -> list[Dependency]:
             if after.at_end and not before.arms:
                 found.append(Dependency(END, before, after, None))
                 continue
-            if before in after.deciders:
+            if after.at_end or before in after.deciders:
                 found.append(Dependency(SUCCESSOR, before, after, None))
                 continue
             place = _common(matched[i], written[j]) or _common(read[i], written[j])

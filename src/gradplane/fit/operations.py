@@ -21,7 +21,7 @@ from gradplane.switch.ir.printer import expression_text
 from gradplane.switch.ir.statement_walk import nested
 from gradplane.switch.ir.types import Bits, Fields, bit_width
 from gradplane.switch.ir.verify_expressions import operands
-from gradplane.switch.source import Span
+from gradplane.switch.source import NOWHERE, Span
 
 FREE = ("++",)
 """Operators that the way to an ALU makes, without an operation of it."""
@@ -76,9 +76,9 @@ class Use:
 class Value:
     """The value of an expression: places read, operations on the way, externs used.
 
-    constant: an operand is a number that does not stand in the ALU's instruction. called: a
-    function gives it (min, max), which the chip's compiler does not put into later statements.
-    ages: after how many of the run's operations a place was read, where it was read."""
+    constant: an operand is a number that does not stand in the ALU's instruction. called: it comes
+    from a function (min, max) or an extern, which the chip's compiler does not put into later
+    statements. ages: after how many of the run's operations a place was read, where it was read."""
 
     places: tuple[Place, ...] = ()
     steps: int = 0
@@ -123,12 +123,12 @@ class Run:
     everywhere: how often each variable is read in the whole control; inside: in these statements.
     resolve: gives the place that a place stands for. in_action: the statements are an action's, so
     what an extern gives can be taken twice. called_actions: as in ir.Program; called: the one that
-    is read. in_hash: as in ir.Program; block: the one that is read. values, copies: of the
-    variables that take no container, and of fields that were set, since the chip's compiler puts
-    what they were set to into later statements; hashes: of fields that this action of the chip sets
-    to a hash, or by a called action to anything, which only its own statements read so. across:
-    variables that several actions use, so that what an extern gives them is kept in a container.
-    indices: variables that hand an index on to an access.
+    is read. in_hash: as in ir.Program; block: the one that is read. place: of the statement.
+    values, copies: of the variables that take no container, and of fields that were set, since the
+    chip's compiler puts what they were set to into later statements; hashes: of fields that this
+    action of the chip sets to a hash, or by a called action to anything, which only its own
+    statements read so. across: variables that several actions use, so that what an extern gives
+    them is kept in a container. indices: variables that hand an index on to an access.
     """
 
     everywhere: Counter[ir.Var]
@@ -140,6 +140,7 @@ class Run:
     in_hash: Mapping[Span, Span] = field(default_factory=dict)
     called: Span | None = None
     block: Span | None = None
+    place: Span = NOWHERE
     operations: list[Operation] = field(default_factory=list)
     values: dict[ir.Var, Value] = field(default_factory=dict)
     copies: dict[object, Value] = field(default_factory=dict)
@@ -166,6 +167,7 @@ class Run:
         self.copies.update(copies)
 
     def _statement(self, stmt: ir.Stmt) -> None:
+        self.place = stmt.span
         match stmt:
             case ir.Assign(target=ir.Var(), value=ir.Zero()):
                 pass  # an out parameter that has no value yet
@@ -229,12 +231,31 @@ class Run:
                 places = tuple(self._reads(e))
                 return Value(places, sources=1, ages=dict.fromkeys(places, len(self.operations)))
         if isinstance(e, ir.Mux) and _is_extreme(e):
-            found = _all_of([self.value(e.then), self.value(e.other)])
+            found = _all_of(self._operands([e.then, e.other]))
             found.steps += 1
             return found
-        found = _all_of([self.value(part) for part in operands(e)])
+        found = _all_of(self._operands(list(operands(e))))
         self._operator(e, found)
         return found
+
+    def _operands(self, exprs: Sequence[ir.Expr]) -> list[Value]:
+        """Return the values of operands. In a statement, one that a hash or an access gives goes
+        with a field into an operation, unless a statement before has accessed it; others are put
+        into variables first."""
+        values = [self.value(e) for e in exprs]
+        if self.in_action or self.called is not None:
+            return values
+        given = [n for n, value in enumerate(values) if _is_given(value)]
+        field_ = any(value.places for n, value in enumerate(values) if n not in given)
+        for n in given:
+            use = values[n].uses[-1]
+            before = use.instance.kind != "hash" and not _within(use.span, self.place)
+            if before or n != given[-1] or not field_:
+                field_ = True
+                values[n] = self._kept(exprs[n], use.span)
+                if isinstance(name := exprs[n], ir.Var):
+                    self.values[name] = values[n]
+        return values
 
     def _operator(self, e: ir.Expr, found: Value) -> None:
         """Add what an operator takes to the value of its operands."""
@@ -287,7 +308,7 @@ class Run:
         """Return whether a value is read where its variable is, which takes no container then."""
         if self.everywhere[target] != self.inside[target] or (value.uses and target in self.across):
             return False
-        once = self.inside[target] == 1 and not value.uses
+        once = self.inside[target] == 1 and not value.uses and not value.called
         return value.steps == 0 or value.impossible is not None or once
 
     def _is_in_pieces(self, target: ir.LValue, e: ir.Expr, value: Value) -> bool:
@@ -326,7 +347,7 @@ class Run:
             return value
         places = tuple(leaves(ir.Var(piece.type, "piece", -1)))
         self._add(list(places), value, span)
-        return Value(places, sources=1)
+        return Value(places, sources=1, called=True)
 
     def _remember(self, places: Sequence[Place], value: Value) -> None:
         """Note what a field was set to, if later statements see the value in its place."""
@@ -459,7 +480,7 @@ class Run:
         writes = [p for out in outs for p in self._leaves(out)]
         bits = (bit_width(stmt.result.type) or 32) if stmt.result is not None else 0
         if instance is None:
-            parts = [self.value(a) for a in ins]
+            parts = self._operands(ins)
             found = Value(
                 tuple(p for part in parts for p in part.places),
                 1 + max((part.steps for part in parts), default=0),
@@ -539,6 +560,16 @@ def indices(stmts: Sequence[ir.Stmt]) -> frozenset[ir.Var]:
     reads_ = (s.body[0] for s in nested(stmts) if isinstance(s, ir.Block) and s.access is not None)
     args = (read.args[0] for read in reads_ if isinstance(read, ir.CallExtern) and read.args)
     return frozenset(arg for arg in args if isinstance(arg, ir.Var))
+
+
+def _is_given(value: Value) -> bool:
+    """Return whether a value is what a hash or an access gives, as it is."""
+    return value.steps == 0 and any(use.instance.kind != "random" for use in value.uses)
+
+
+def _within(inner: Span, outer: Span) -> bool:
+    """Return whether a place begins in a statement, on its first line."""
+    return (inner.file, inner.line) == (outer.file, outer.line) and inner.column >= outer.column
 
 
 def _accesses(value: Value) -> bool:

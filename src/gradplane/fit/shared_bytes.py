@@ -1,8 +1,8 @@
 """The bytes of containers that several fields share: an ALU writes one in a stage.
 
-The chip's compiler puts metadata of fewer than eight bits together, and keeps a header's byte in
-one container. Tables that set bits of one byte are in different stages, unless no packet comes
-through both.
+The chip's compiler puts metadata of fewer than eight bits together, and keeps a byte of a header or
+of a larger field in one container. Tables that set bits of one byte are in different stages, unless
+no packet comes through both.
 """
 
 from __future__ import annotations
@@ -31,6 +31,9 @@ def _bytes(table: LogicalTable, packed: Mapping[object, int]) -> Iterator[Hashab
     for place in table.writes:
         if place.field in packed:
             yield table.gress, packed[place.field]
+        elif place.bits < place.width and header_bytes(place) is None:
+            for byte in {place.low // _BYTE, place.high // _BYTE}:
+                yield place.field, byte
         else:
             yield from bytes_of(place)
 
