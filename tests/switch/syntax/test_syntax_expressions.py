@@ -119,6 +119,7 @@ def test_casts(expr, text, read):
         ("f(1, x = 2, _, y = _, ...)", "f(1, x = 2, _, y = _, ...)"),
         ("f<bit<8>>(x)", "f<bit<8>>(x)"),
         ("p.lookahead<bit<16>>()", "p.lookahead<bit<16>>()"),
+        ("m.emit<>(s)", "m.emit(s)"),
         ("p.lookahead<tuple<bit<8>, bit<(8)>>>()[0]", "p.lookahead<tuple<bit<8>, bit<8>>>()[0]"),
         ("f<_>(x)", "f<_>(x)"),
         ("f<T, _, void>(x)", "f<T, _, void>(x)"),

@@ -141,7 +141,7 @@ class ExpressionParser(TypeParser):
 
     def _type_follows(self) -> bool:
         after = self.peek(1)
-        return after.kind == "_" or self.starts_type(after, self.peek(2))
+        return after.kind in ("_", ">") or self.starts_type(after, self.peek(2))
 
     def _call_types(self) -> list[ast.TypeRef]:
         types = self.type_arguments()
