@@ -222,7 +222,7 @@ def test_a_host_that_cannot_reduce():
             Reducer(planned)
         adaptive = ("adt", {"policy": "awp"})
         weights = replace(hosts[0], job=replace(hosts[0].job, pull_codec=adaptive))
-        with pytest.raises(ConfigError, match="^host h1: its server answers with weights, for"):
+        with pytest.raises(ConfigError, match="^host h1: its server makes the steps of the job"):
             Reducer(weights)
         server = HostConfig.from_json(replace(hosts[0], worker=None).to_json())
         with pytest.raises(ConfigError, match="^host h1 has no worker of job 1$"):

@@ -158,8 +158,9 @@ class Aggregation(ABC):
         job = placed.job
         if job.pull is not None and self.no_pull is not None:
             yield "pull", f'{self.no_pull}: pull is for aggregation = "ps"'
-        if job.pull_feedback and self.no_pull is not None:
-            yield "pull_feedback", f'{self.no_pull}: pull_feedback is for aggregation = "ps"'
+        for key in ("pull_feedback", "pull_deltas"):
+            if getattr(job, key) and self.no_pull is not None:
+                yield key, f'{self.no_pull}: {key} is for aggregation = "ps"'
         if job.marked and not self.marks:
             yield (
                 "marked",

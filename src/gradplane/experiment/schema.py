@@ -115,6 +115,7 @@ class Job(Section):
     push: NamedCodec = NamedModel(name="thc")
     pull: Annotated[NamedModel | None, BeforeValidator(_by_tensor)] = None
     pull_feedback: bool = False
+    pull_deltas: bool = False
     local_steps: int = Field(default=1, ge=1)
     aggregation: Annotated[str, AfterValidator(_scheme)] = "switch"
     plan: str | None = None

@@ -26,6 +26,8 @@ def pull_codec(named: NamedModel, job: Job) -> Named:
         raise ConfigError(f'policy with codec {named.name}: a policy is for "adt"')
     if job.pull_feedback:
         raise ConfigError("pull_feedback with a policy: what is left of weights is not fed back")
+    if job.pull_deltas:
+        raise ConfigError("pull_deltas with a policy: a policy is for weights, not for changes")
     return "adt", _adaptive(named.args["policy"], named.args, job)
 
 

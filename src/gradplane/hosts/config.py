@@ -76,11 +76,17 @@ class JobConfig:
     weight_decay: float = 0.0  # times the parameters, added to the mean gradient
     device: dict[str, Any] | None = None  # of a worker: see training/device.py
     pull_feedback: bool = False  # the server keeps the error of its answers for the next ones
+    pull_deltas: bool = False  # the server answers with the change of its weights
 
     @property
     def pulls_weights(self) -> bool:
         """Whether the server answers with weights, whose precision a policy chooses."""
         return "policy" in self.pull_codec[1]
+
+    @property
+    def served_steps(self) -> bool:
+        """Whether the server holds the weights and makes the optimizer's steps."""
+        return self.pulls_weights or self.pull_deltas
 
     @property
     def window(self) -> int:

@@ -326,10 +326,10 @@ def _reducer_of(config: HostConfig) -> type[WorkerReducer]:
     """Return how the host's role reduces vectors."""
     if config.worker is None:
         raise ConfigError(f"host {config.name} has no worker of job {config.job.number}")
-    if config.job.pulls_weights:
+    if config.job.served_steps:
         raise ConfigError(
-            f"host {config.name}: its server answers with weights, for the job's own training: a"
-            " program of your own needs a `pull` without a policy"
+            f"host {config.name}: its server makes the steps of the job's own training: a program"
+            " of your own needs a `pull` without a policy, and pull_deltas = false"
         )
     role = load("role", config.role)
     if not (isinstance(role, type) and issubclass(role, ReducingRole)):

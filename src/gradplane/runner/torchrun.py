@@ -108,10 +108,10 @@ def _check(deployment: Deployment, script: Path | None) -> None:
             " one [[job]]"
         )
     config = deployment.jobs[0].config
-    if config.pulls_weights:
+    if config.served_steps:
         raise ExperimentError(
-            "a job whose server answers with weights is for `gradplane run`: a script makes its own"
-            " steps: use a pull without a policy"
+            "a job whose server makes the steps is for `gradplane run`: a script makes its own:"
+            " use a pull without a policy, and pull_deltas = false"
         )
     if config.plan is not None or config.absences:
         what = "a plan" if config.plan is not None else "workers that crash or join late"

@@ -1,7 +1,8 @@
 """The designs that 3LC's evaluation compares (section 4.2), trained through a parameter server.
 
-Workers push gradients and pull the mean; the server compresses it once for all of them. Designs
-that accumulate errors do so at the workers and at the server.
+Workers push gradients; the server makes the step, and workers pull the change of its weights, which
+it compresses once for all of them. Designs that accumulate errors do so at the workers and at the
+server.
 """
 
 import tempfile
@@ -43,6 +44,7 @@ class Design:
             "pull": by_tensor,
             "error_feedback": self.feedback,
             "pull_feedback": self.feedback,
+            "pull_deltas": True,
             "local_steps": self.local_steps,
         }
 

@@ -3,10 +3,10 @@
 If the codec has a statistic, workers send it first and get the maximum back; then they send their
 encoded vectors, the server decodes each and adds them as float32 in worker order, and answers all
 workers with the mean, encoded by the pull codec; or it holds the weights, makes the step itself and
-answers with them, at a precision that a policy chooses. Statistics and vectors are complete at the
-quorum; later workers are ignored and get the same answers. Messages travel by a Stream: SendMessage
-out, receive() in. In a marked job the network may compress the vectors on their way to the server;
-the answers are never marked.
+answers with them, at a precision that a policy chooses, or with their change. Statistics and
+vectors are complete at the quorum; later workers are ignored and get the same answers. Messages
+travel by a Stream: SendMessage out, receive() in. In a marked job the network may compress the
+vectors on their way to the server; the answers are never marked.
 """
 
 from collections import defaultdict
@@ -33,12 +33,13 @@ from gradplane.hosts.protocols.results import (
 
 
 class Weights(Protocol):
-    """The weights of a server that answers with them, and the optimizer's step."""
+    """The weights of a server that holds them, and the optimizer's step."""
 
     parameters: Floats
 
     def step(self, mean: Floats) -> Floats:
-        """Apply a mean gradient, float32[n]; return the parameters after it."""
+        """Apply a mean gradient, float32[n]; return what to answer: the parameters after it, or
+        their change."""
 
 
 @dataclass
@@ -170,11 +171,11 @@ class PsServer:
 
     Actions: SendMessage; SetTimer and Record (parts) where the job's codec_ns or reduce_ns is not
     0. Gets messages of SERVER_KINDS. Holds at most a quorum of vectors a ticket, besides those
-    being decoded. `weights` holds a job's weights if the server answers with them.
+    being decoded. `weights` holds a job's weights if the server makes its steps.
     """
 
     def __init__(self, job: JobConfig, weights: Weights | None = None) -> None:
-        assert job.pulls_weights == (weights is not None), "a server needs the weights it sends"
+        assert job.served_steps == (weights is not None), "a server steps with weights"
         self._job, self._weights = job, weights
         self._push, self._pull = push_codec(job), pull_codec(job)
         self._peers = [job.stream_address(w) for w in range(job.workers)]
@@ -277,7 +278,7 @@ class PsServer:
     def _first_state(self, n: int) -> Any:
         """Return the pull codec's state; a policy has seen the weights that workers begin with."""
         state = self._pull.start(n)
-        if self._weights is not None:
+        if self._weights is not None and self._job.pulls_weights:
             _, state = self._pull.encode(self._weights.parameters, state=state)
         return state
 

@@ -24,7 +24,7 @@ def descend(job: JobConfig, parameters: Floats, velocity: Floats, mean: Floats) 
 
 
 class ServedWeights:
-    """The weights of a job whose server holds them; workers compute with what it sends."""
+    """The weights of a job whose server holds them, and answers with them or with their change."""
 
     def __init__(self, job: JobConfig) -> None:
         data = datasets.build(job.data, job.data_args, job.seed)
@@ -33,11 +33,12 @@ class ServedWeights:
         self._velocity = np.zeros_like(self.parameters)
 
     def step(self, mean: Floats) -> Floats:
-        """Apply a mean gradient, float32[n]; return the parameters after it."""
-        self.parameters = descend(self._job, self.parameters, self._velocity, mean)
-        return self.parameters
+        """Apply a mean gradient, float32[n]; return the parameters after it, or their change."""
+        before = self.parameters
+        self.parameters = descend(self._job, before, self._velocity, mean)
+        return self.parameters - before if self._job.pull_deltas else self.parameters
 
 
 def served(job: JobConfig) -> ServedWeights | None:
     """Return the weights of the job's server; None if it answers with mean gradients."""
-    return ServedWeights(job) if job.pulls_weights else None
+    return ServedWeights(job) if job.served_steps else None

@@ -7,11 +7,11 @@ A worker that crashes ends with Crash; its next life begins with the Join of a l
 all workers of that round take part in.
 
 SGD with momentum (sgd.py), at each worker unless the job's server holds the weights: then the
-server answers with them, and the worker computes with what it got. With a device the gradient is
-computed with the weights as they arrived there (device.py). The mean gradient is the estimate that
-this worker got from the network, so in lossy mode workers drift apart until they synchronise. A
-synchronisation replaces the parameters; each worker keeps its momentum and error feedback. A worker
-that joins takes another's parameters and momentum.
+server answers with them, or with their change, which the worker adds to its own. With a device the
+gradient is computed with the weights as they arrived there (device.py). The mean gradient is the
+estimate that this worker got from the network, so in lossy mode workers drift apart until they
+synchronise. A synchronisation replaces the parameters; each worker keeps its momentum and error
+feedback. A worker that joins takes another's parameters and momentum.
 """
 
 from collections.abc import Generator
@@ -229,11 +229,13 @@ class _Learner:
         return fields | ({"device": times} if times else {})
 
     def update(self, reduced: Reduced) -> None:
-        """Take the result of a round: a mean gradient, or the weights after it."""
+        """Take the result of a round: a mean gradient, the weights after it, or their change."""
         if self.job.pulls_weights:
             codec = adaptive(self.job.pull_codec[1])
             nbytes = codec.encoded_size(reduced.precision)
             self.parameters, self._pulled = reduced.mean, (nbytes, reduced.precision)
+        elif self.job.pull_deltas:
+            self.parameters = self.parameters + reduced.mean
         else:
             self.parameters = descend(self.job, self.parameters, self.velocity, reduced.mean)
         self.rounds += 1
