@@ -484,7 +484,7 @@ SHIPPED = Path(__file__).parents[2] / "p4"
     ("name", "defines", "chip", "stages", "fits"),
     [
         ("thc_tna.p4", {"CODES_A_LOOKUP": "2"}, "tofino2", 19, True),
-        ("tos_compress_tna.p4", {}, "tofino2", 19, True),
+        ("tos_compress_tna.p4", {}, "tofino2", 20, True),
     ],
 )
 def test_the_shipped_programs(name, defines, chip, stages, fits) -> None:

@@ -391,8 +391,8 @@ TAKE_WORDS, TAKE_BURSTS, GIVE_BURSTS, GIVE_WORDS, GIVE_BACK = range(1, 6)
 
 def between_passes(mode: int, serial: int, left: int = 1) -> bytes:
     """Return a packet of 16 values that has been through some passes; FABRIC[0] is its port."""
-    flags = 1 << 15 | FABRIC[0]  # first
-    carried = struct.pack(CARRIED, mode << 4, 0, flags, HOSTS[0], 0, 16, left, 0, 0,
+    first = 1 << 6
+    carried = struct.pack(CARRIED, mode << 4, first, FABRIC[0], HOSTS[0], 0, 16, left, 0, 0,
                           0, serial)  # fmt: skip
     frame = Datagram(b"").frame()
     return carried + frame + struct.pack(">HBB", 16, 10, 0) + bytes(64)

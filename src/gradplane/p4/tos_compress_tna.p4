@@ -9,7 +9,8 @@
 //   values of bursts 0 ... n  -->  taking 0, 1, ... n  -->  giving n, ... 1, 0  -->  the other form
 //
 // A packet to be compressed is measured while its words are taken; they are kept, too, and if it
-// would not get shorter, it is given them again. Whether a compressed packet is sound is known at its last tags.
+// would not get shorter, it is given them again. Whether a compressed packet is sound is known at
+// its last tags.
 //
 // Several packets may be between their passes. Each has a row of the registers, by its serial
 // number; if as many as there are rows begin before it is done, it is lost, and counted.
@@ -88,11 +89,11 @@ const bit<16> STREAM_PORT = 18257;
 header carried_t {
     mode_t   mode;
     reason_t reason;
-    @padding bit<7> unused; // odd is computed: an ALU writes its whole byte
     bit<1>   odd;           // bytes of bursts before those to take, or to give
     bit<1>   first;         // this pass is the first one that takes, or that gives
     bit<1>   flooded;
-    @padding bit<5> unused2;
+    @padding bit<5> unused;
+    @padding bit<7> unused2;
     bit<9>   port;          // where the packet will leave
     @padding bit<7> unused3;
     bit<9>   ingress_port;
@@ -167,13 +168,18 @@ struct metadata_t {
     bit<16>  marks23;
     bit<16>  marks45;
     bit<16>  marks67;
-    bit<1>   odd;
-    bit<1>   start;             // the burst begins at an odd byte
+    bit<1>   odd;               // of each half, an odd number of bytes
+    bit<1>   odd4;
+    bit<1>   start;             // each half begins at an odd byte
+    bit<1>   start4;
 
     // of the checksum
     bit<16>  sum;
-    bit<16>  length;
-    bit<32>  shim;
+    bit<16>  length;            // of UDP, which counts twice, in two containers
+    bit<16>  length2;
+    bit<16>  shim_count;
+    bit<8>   shim_bound;
+    bit<8>   shim_flags;
     bit<16>  tags;
 
     EACH_VALUE(VALUE_METADATA)
@@ -323,15 +329,7 @@ parser TosIngressParser(packet_in packet, out headers_t hdr, out metadata_t meta
         packet.advance(8); \
         transition next; \
     } \
-    state whole##n { \
-        meta.value##n.first = packet.lookahead<bit<8>>(); \
-        packet.advance(8); \
-        meta.value##n.second = packet.lookahead<bit<8>>(); \
-        packet.advance(8); \
-        meta.value##n.rest = packet.lookahead<bit<16>>(); \
-        packet.advance(16); \
-        transition next; \
-    }
+    state whole##n { WORD(n) transition next; }
     VECTOR(0, vector1)
     VECTOR(1, vector2)
     VECTOR(2, vector3)
@@ -508,8 +506,8 @@ control TosIngress(inout headers_t hdr, inout metadata_t meta,
         size = 32;
     }
 
-    // One byte is left when as many as there are have been taken. An ALU adds an action's parameter,
-    // but cannot subtract it, so before is negative.
+    // One byte is left when as many as there are have been taken. An ALU adds an action's
+    // parameter, but cannot subtract it, so before is negative.
     action restore(bit<16> before) {
         hdr.carried.mode = TAKE_BURSTS;
         hdr.carried.left = hdr.udp.length + before;
@@ -635,19 +633,22 @@ control TosIngress(inout headers_t hdr, inout metadata_t meta,
         begin_taking();
         meta.sum = hdr.udp.checksum;
         meta.length = hdr.udp.length;
+        meta.length2 = hdr.udp.length;
     }
     action begin_bursts() {
         begin_words();
-        meta.shim = hdr.shim.count ++ hdr.shim.bound ++ hdr.shim.flags;
+        meta.shim_count = hdr.shim.count;
+        meta.shim_bound = hdr.shim.bound;
+        meta.shim_flags = hdr.shim.flags;
     }
     action take_more() {
         begin_taking();
         meta.sum = ~hdr.carried.sum;
     }
     // The sum so far is taken away: its complement is added.
-    action begin_giving_bursts() {
+    action begin_giving_bursts(bit<1> odd) {
         meta.sum = hdr.carried.sum;
-        hdr.carried.odd = hdr.carried.left[0:0];
+        hdr.carried.odd = odd;
         hdr.carried.length = hdr.udp.length - hdr.carried.left;
     }
     action begin_giving_back() {
@@ -685,7 +686,8 @@ control TosIngress(inout headers_t hdr, inout metadata_t meta,
             (TAKE_BURSTS, _, _, 0, _, _) : lose();
             (TAKE_BURSTS, _, _, _, _, _) : refuse();
             (GIVE_BURSTS, 1, 0, _, 0, _) : begin_giving_back();
-            (GIVE_BURSTS, 1, _, _, 0, _) : begin_giving_bursts();
+            (GIVE_BURSTS, 1, 0 &&& 1, _, 0, _) : begin_giving_bursts(0);
+            (GIVE_BURSTS, 1, 1 &&& 1, _, 0, _) : begin_giving_bursts(1);
             (GIVE_BURSTS, 0, _, _, 0, _) : give_more();
             (GIVE_BURSTS, _, _, _, _, _) : lose();
             (GIVE_WORDS, 1, 1, _, 0, _) : begin_giving_words();
@@ -794,22 +796,40 @@ control TosIngress(inout headers_t hdr, inout metadata_t meta,
     action take_tags() { meta.tags = meta.found_tags; }
 
     // Taken bursts follow those before, given ones precede those behind.
-    action find_start() {
-        meta.start = hdr.carried.odd;
-        hdr.carried.odd = hdr.carried.odd ^ meta.odd;
+    action set_start(bit<1> start, bit<1> start4, bit<1> odd) {
+        meta.start = start;
+        meta.start4 = start4;
+        hdr.carried.odd = odd;
     }
-    action find_start_before() {
-        meta.start = hdr.carried.odd ^ meta.odd;
-        hdr.carried.odd = hdr.carried.odd ^ meta.odd;
+
+#define START(odd, first, second) \
+    (TAKE_BURSTS, odd, first, second) : set_start(odd, odd ^ first, odd ^ first ^ second); \
+    (GIVE_BURSTS, odd, first, second) : \
+        set_start(odd ^ first ^ second, odd ^ second, odd ^ first ^ second);
+    @hidden table starts {
+        key = {
+            hdr.carried.mode : exact;
+            hdr.carried.odd : exact;
+            meta.odd : exact;
+            meta.odd4 : exact;
+        }
+        actions = { set_start; @defaultonly NoAction; }
+        const default_action = NoAction();
+        const entries = {
+            START(1w0, 1w0, 1w0) START(1w0, 1w0, 1w1) START(1w0, 1w1, 1w0) START(1w0, 1w1, 1w1)
+            START(1w1, 1w0, 1w0) START(1w1, 1w0, 1w1) START(1w1, 1w1, 1w0) START(1w1, 1w1, 1w1)
+        }
+        size = 16;
     }
 
     // A vector at an odd byte counts in the checksum with its bytes in the other places.
     action rotate_tags() { meta.tags = meta.tags[7:0] ++ meta.tags[15:8]; }
-#define ROTATE(n) \
+#define ROTATE(n, start) \
     action rotate##n() { \
         bit<8> first = meta.value##n.first; \
         meta.value##n.first = meta.value##n.second; \
         meta.value##n.second = first; \
+        meta.value##n.wire = meta.value##n.wire[7:0] ++ meta.value##n.wire[31:8]; \
         meta.value##n.rest = meta.value##n.rest[7:0] ++ meta.value##n.rest[15:8]; \
     } \
     @hidden table odd##n { \
@@ -819,7 +839,8 @@ control TosIngress(inout headers_t hdr, inout metadata_t meta,
         const entries = { (0, 1) : rotate##n(); (1, 0) : rotate##n(); } \
         size = 2; \
     }
-    EACH_VALUE(ROTATE)
+    ROTATE(0, start) ROTATE(1, start) ROTATE(2, start) ROTATE(3, start)
+    ROTATE(4, start4) ROTATE(5, start4) ROTATE(6, start4) ROTATE(7, start4)
 
     // -- what becomes of the packet --------------------------------------------------------------
 
@@ -836,13 +857,23 @@ control TosIngress(inout headers_t hdr, inout metadata_t meta,
         hdr.carried.first = 0;
         hdr.carried.burst = hdr.carried.burst - 1;
     }
+    action set_lengths(bit<16> of_udp, bit<16> of_ipv4) {
+        meta.length = hdr.carried.length + of_udp;
+        meta.length2 = hdr.carried.length + of_udp;
+        hdr.udp.length = hdr.carried.length + of_udp;
+        hdr.ipv4.total_length = hdr.carried.length + of_ipv4;
+    }
     action shorten() {
         hdr.carried.mode = SHORTENED;
+        set_lengths(0, IPV4_BYTES);
         hdr.ipv4.tos[7:2] = COMPRESSED;
-        meta.shim = hdr.shim.count ++ hdr.shim.bound ++ hdr.shim.flags;
+        meta.shim_count = hdr.shim.count;
+        meta.shim_bound = hdr.shim.bound;
+        meta.shim_flags = hdr.shim.flags;
     }
-    action restored() {
+    action restored(bit<16> of_udp, bit<16> of_ipv4) {
         hdr.carried.mode = RESTORED;
+        set_lengths(of_udp, of_ipv4);
         hdr.ipv4.tos[7:2] = MARKED;
         hdr.shim.setInvalid();
     }
@@ -853,32 +884,30 @@ control TosIngress(inout headers_t hdr, inout metadata_t meta,
     }
 
     @hidden table ends {
-        key = { hdr.carried.mode : exact; meta.last : exact; }
+        key = {
+            hdr.carried.mode : exact;
+            meta.last : exact;
+            hdr.message.isValid() : ternary;
+        }
         actions = {
             take_next; turn; give_next; shorten; restored; given_back; @defaultonly NoAction;
         }
         const default_action = NoAction();
         const entries = {
-            (TAKE_WORDS, 0) : take_next();
-            (TAKE_WORDS, 1) : turn(GIVE_BURSTS);
-            (TAKE_BURSTS, 0) : take_next();
-            (TAKE_BURSTS, 1) : turn(GIVE_WORDS);
-            (GIVE_BURSTS, 0) : give_next();
-            (GIVE_BURSTS, 1) : shorten();
-            (GIVE_WORDS, 0) : give_next();
-            (GIVE_WORDS, 1) : restored();
-            (GIVE_BACK, 0) : give_next();
-            (GIVE_BACK, 1) : given_back();
+            (TAKE_WORDS, 0, _) : take_next();
+            (TAKE_WORDS, 1, _) : turn(GIVE_BURSTS);
+            (TAKE_BURSTS, 0, _) : take_next();
+            (TAKE_BURSTS, 1, _) : turn(GIVE_WORDS);
+            (GIVE_BURSTS, 0, _) : give_next();
+            (GIVE_BURSTS, 1, _) : shorten();
+            (GIVE_WORDS, 0, _) : give_next();
+            (GIVE_WORDS, 1, false) : restored(UDP_BYTES, IPV4_BYTES + UDP_BYTES);
+            (GIVE_WORDS, 1, true) :
+                restored(UDP_BYTES + MESSAGE_BYTES, IPV4_BYTES + UDP_BYTES + MESSAGE_BYTES);
+            (GIVE_BACK, 0, _) : give_next();
+            (GIVE_BACK, 1, _) : given_back();
         }
         size = 16;
-    }
-
-    action add_headers(bit<16> bytes) { hdr.carried.length = hdr.carried.length + bytes; }
-
-    action set_lengths() {
-        meta.length = hdr.carried.length;
-        hdr.udp.length = hdr.carried.length;
-        hdr.ipv4.total_length = hdr.carried.length + IPV4_BYTES;
     }
 
     action recirculate() { for_tm.ucast_egress_port = RECIRCULATION_PORT; }
@@ -960,14 +989,13 @@ control TosIngress(inout headers_t hdr, inout metadata_t meta,
             begins.apply();
 
             old_bursts.apply();
-#define CELLS_APPLY(n) cells##n.apply(meta.value##n, hdr.carried.mode, meta.cell);
+#define CELLS_APPLY(n) \
+            cells##n.apply(meta.value##n, hdr.carried.mode, meta.found_tags TAG_OF(n), meta.cell);
             EACH_VALUE(CELLS_APPLY)
-            if (hdr.carried.mode == GIVE_WORDS) {
 #define DECOMPRESSION_APPLY(n) \
-                decompression##n.apply(meta.value##n, meta.found_tags TAG_OF(n), \
-                    hdr.shim.bound, hdr.shim.flags[0:0]);
-                EACH_VALUE(DECOMPRESSION_APPLY)
-            }
+            decompression##n.apply(meta.value##n, hdr.carried.mode, meta.found_tags TAG_OF(n), \
+                hdr.shim.bound);
+            EACH_VALUE(DECOMPRESSION_APPLY)
 
             add_pairs();
             add_fours();
@@ -975,7 +1003,7 @@ control TosIngress(inout headers_t hdr, inout metadata_t meta,
             new_bursts.apply();
 #define VALUE_APPLY(n) \
             value##n.apply(hdr.value##n, meta.value##n, meta.found_tags TAG_OF(n), \
-                hdr.carried.mode);
+                hdr.carried.mode, hdr.shim.flags[0:0]);
             EACH_VALUE(VALUE_APPLY)
             add_tags();
             if (meta.taking == 1) { use_up(); }
@@ -986,22 +1014,12 @@ control TosIngress(inout headers_t hdr, inout metadata_t meta,
                 take_tags();
             }
             first_half.apply(meta.value0, meta.value1, meta.value2, meta.value3, meta.odd);
-            second_half.apply(meta.value4, meta.value5, meta.value6, meta.value7, meta.odd);
-            if (hdr.carried.mode == TAKE_BURSTS || hdr.carried.mode == GIVE_BURSTS) {
-                if (meta.taking == 1) { find_start(); } else { find_start_before(); }
-                if (meta.start == 1) { rotate_tags(); }
+            second_half.apply(meta.value4, meta.value5, meta.value6, meta.value7, meta.odd4);
+            starts.apply();
+            if (meta.start == 1) { rotate_tags(); }
 #define ROTATE_APPLY(n) odd##n.apply();
-                EACH_VALUE(ROTATE_APPLY)
-            }
+            EACH_VALUE(ROTATE_APPLY)
             ends.apply();
-            if (hdr.carried.mode == RESTORED) {
-                if (hdr.message.isValid()) {
-                    add_headers(UDP_BYTES + MESSAGE_BYTES);
-                } else {
-                    add_headers(UDP_BYTES);
-                }
-            }
-            if (hdr.carried.mode == RESTORED || hdr.carried.mode == SHORTENED) { set_lengths(); }
         }
         if (hdr.carried.mode == MALFORMED) { malformed.count(0); }
         if (hdr.carried.mode == OVERTAKEN) { overtaken.count(0); }
@@ -1017,7 +1035,8 @@ control TosIngressDeparser(packet_out packet, inout headers_t hdr, in metadata_t
         hdr.carried.sum = sum.update({
 #define BYTES_OF(n) \
             , meta.value##n.wire, meta.value##n.first, meta.value##n.second, meta.value##n.rest
-            meta.sum, meta.length, meta.length, meta.shim, meta.tags EACH_VALUE(BYTES_OF)
+            meta.sum, meta.length, meta.length2, meta.shim_count, meta.shim_bound, meta.shim_flags,
+            meta.tags EACH_VALUE(BYTES_OF)
         });
         packet.emit(hdr);
     }

@@ -8,6 +8,9 @@
 //   taking bursts:  the vector's bytes                  |  register: the vector
 //   giving words:                                       |  -> magnitude, normalised -> word
 //
+// A vector of four bytes is its word and stays one; of others, the register has the two bytes that
+// there may be in its lower half, since more than 51 bits do not reach a register's ALU.
+//
 // What the chip cannot shift by a number of the packet, a table's action shifts by a constant. Nor
 // does an ALU move bits between containers of different sizes: words are in containers of 32 bits,
 // a vector's bytes in smaller ones, and the registers' ALUs, which read and write any size, are the
@@ -18,7 +21,7 @@
 
 #define EACH_VALUE(F) F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7)
 
-// The bytes that a pass gives for a value: the whole, or the first, the first two, or all the parts.
+// The bytes that a pass gives for a value: the whole, or the first, the first two, or all parts.
 header whole_t { bit<32> bits; }
 header half_t { bit<16> bits; }
 header byte_t { bit<8> bits; }
@@ -33,16 +36,17 @@ struct vectors_t {
 struct value_t {
     bit<1>  present;    // not behind the last value
     bit<32> wire;       // the word as it is in the packet
-    bit<32> word;
+    bit<32> word;       // then its fraction, or its magnitude
     bit<32> vector;     // in the highest bits, zeros below
     bit<8>  first;      // the vector's bytes, zeros behind its end; then what the checksum adds up
     bit<8>  second;
     bit<16> rest;
-    bit<4>  lead;       // 1 + the zeros before the highest magnitude bit; 0: there is no such bit
+    bit<4>  lead;       // 1 + a fourth of the zeros before the highest magnitude bit, or 0 without
+                        // such a bit; + 8 if the vector is negative
     bit<2>  tag;
-    bit<3>  places;     // that the magnitude is shifted by
+    bit<3>  places;     // that the magnitude is shifted by; of words that are given, % 4
     bit<1>  one;        // its vector has one byte
-    bit<1>  odd;        // an odd number of such vectors precedes it in the burst
+    bit<1>  odd;        // an odd number of such vectors precedes it in its half of the burst
     bit<16> mark;       // its tag, in place
     bit<16> size;       // bytes of its vector
 }
@@ -51,15 +55,12 @@ struct bytes_t { bit<8> first; bit<8> second; }
 
 #define TAG_OF(n) [2 * n + 1:2 * n]
 
-// From a word that is taken to its vector. `one`: a tag of 1 at the value's place in a vector of tags.
+// From a word that is taken to its vector. `one`: a tag of 1 at the value's place in a vector of
+// tags.
 control Compression(inout value_t value, in bit<8> bound, in bit<1> little_endian)(bit<16> one) {
-    action start_word() {
-        value.word = value.wire;
-        value.vector = 0x40000000;      // the hidden bit of the magnitude to come
-    }
+    action start_word() { value.word = value.wire; }
     action start_reversed() {
         value.word = value.wire[7:0] ++ value.wire[15:8] ++ value.wire[23:16] ++ value.wire[31:24];
-        value.vector = 0x40000000;
     }
 
     @hidden table start {
@@ -70,24 +71,39 @@ control Compression(inout value_t value, in bit<8> bound, in bit<1> little_endia
         size = 2;
     }
 
-    action classify(bit<2> tag, bit<3> places, bit<16> size, bit<16> mark) {
+    action put_nothing() { value.word = 0; }
+    action put_word() {
+        value.tag = 3;
+        value.size = 4;
+        value.mark = 3 * one;
+        value.vector = value.word;
+        value.word = 0;
+    }
+    // `head`: the sign and the magnitude's hidden bit. The fraction stays in the word.
+    action put_head(bit<2> tag, bit<3> places, bit<16> size, bit<16> mark, bit<32> head) {
         value.tag = tag;
         value.places = places;
         value.size = size;
         value.mark = mark;
+        value.vector = head;
+        value.word = value.word & 0x007FFFFF;
     }
 
-#define WORD_CLASS(bound, exponent) (bound, exponent) : classify(3, 0, 4, 3 * one);
-#define HALF_CLASS(bound, exponent) (bound, exponent) : classify(2, 126 - exponent, 2, 2 * one);
-#define BYTE_CLASS(bound, exponent, top) (bound, exponent) : classify(1, top - exponent, 1, one);
+#define CLASS(bound, exponent, tag, places, size) \
+    (bound, 9w0x000 + exponent) : \
+        put_head(tag, places, size, tag * one, 32w0x40000000 >> places); \
+    (bound, 9w0x100 + exponent) : \
+        put_head(tag, places, size, tag * one, 32w0x80000000 + (32w0x40000000 >> places));
+#define HALF_CLASS(bound, exponent) CLASS(bound, exponent, 2, 126 - exponent, 2)
+#define BYTE_CLASS(bound, exponent, top) CLASS(bound, exponent, 1, top - exponent, 1)
 
     @hidden table classes {
-        key = { bound : ternary; value.word[30:23] : ternary @name("exponent"); }
-        actions = { classify; }
-        const default_action = classify(0, 0, 0, 0);
+        key = { bound : ternary; value.word[31:23] : ternary @name("sign_exponent"); }
+        actions = { put_nothing; put_word; put_head; }
+        const default_action = put_nothing();
         const entries = {
-            WORD_CLASS(_, 0x80 &&& 0x80)
-            WORD_CLASS(_, 127)
+            (_, 0x80 &&& 0x80) : put_word();
+            (_, 0x7F &&& 0xFF) : put_word();
             HALF_CLASS(_, 126) HALF_CLASS(_, 125) HALF_CLASS(_, 124)
             HALF_CLASS(8, 123) HALF_CLASS(10, 123) HALF_CLASS(10, 122)
             BYTE_CLASS(6, 123, 123) BYTE_CLASS(6, 122, 123) BYTE_CLASS(6, 121, 123)
@@ -96,41 +112,33 @@ control Compression(inout value_t value, in bit<8> bound, in bit<1> little_endia
             BYTE_CLASS(10, 121, 121) BYTE_CLASS(10, 120, 121) BYTE_CLASS(10, 119, 121)
             BYTE_CLASS(10, 118, 121) BYTE_CLASS(10, 117, 121)
         }
-        size = 32;
+        size = 64;
     }
 
-    action put_fraction() { value.vector[29:7] = value.word[22:0]; }
+#define SHIFT(n) action shift##n() { value.word = value.word << (7 - n); }
+    SHIFT(0) SHIFT(1) SHIFT(2) SHIFT(3) SHIFT(4)
 
-    action put_word() { value.vector = value.word; }
-    action put_nothing() { value.vector = 0; }
-    action right1() { value.vector = value.vector >> 1; }
-    action right2() { value.vector = value.vector >> 2; }
-    action right3() { value.vector = value.vector >> 3; }
-    action right4() { value.vector = value.vector >> 4; }
-
-    @hidden table truncate {
-        key = { value.tag : ternary; value.places : ternary; }
-        actions = { put_word; put_nothing; right1; right2; right3; right4; @defaultonly NoAction; }
+    @hidden table fractions {
+        key = { value.places : exact; }
+        actions = { shift0; shift1; shift2; shift3; shift4; @defaultonly NoAction; }
         const default_action = NoAction();
         const entries = {
-            (3, _) : put_word();
-            (0, _) : put_nothing();
-            (_, 1) : right1();
-            (_, 2) : right2();
-            (_, 3) : right3();
-            (_, 4) : right4();
+            0 : shift0();
+            1 : shift1();
+            2 : shift2();
+            3 : shift3();
+            4 : shift4();
         }
         size = 8;
     }
 
-    action sign_vector() { value.vector[31:31] = value.word[31:31]; }
+    action put_fraction() { value.vector = value.vector | value.word; }
 
     apply {
         start.apply();
         classes.apply();
+        fractions.apply();
         put_fraction();
-        truncate.apply();
-        if (value.tag != 0) { sign_vector(); }
     }
 }
 
@@ -157,7 +165,7 @@ control Measurement(inout value_t value, in bit<2> tag) {
 }
 
 // The registers between the passes that take and those that give.
-control Cells(inout value_t value, in mode_t mode, in cell_t cell) {
+control Cells(inout value_t value, in mode_t mode, in bit<2> tag, in cell_t cell) {
     Register<bit<32>, cell_t>(CELLS) words;
     Register<bytes_t, cell_t>(CELLS) heads;
     Register<bit<16>, cell_t>(CELLS) tails;
@@ -166,7 +174,7 @@ control Cells(inout value_t value, in mode_t mode, in cell_t cell) {
         void apply(inout bit<32> word) { word = value.wire; }
     };
     RegisterAction<bit<32>, cell_t, bit<32>>(words) store_bytes = {
-        void apply(inout bit<32> word) { word = value.first ++ value.second ++ value.rest; }
+        void apply(inout bit<32> word) { word = (bit<32>) (value.first ++ value.second); }
     };
     RegisterAction<bit<32>, cell_t, bit<32>>(words) load = {
         void apply(inout bit<32> word, out bit<32> result) { result = word; }
@@ -195,16 +203,17 @@ control Cells(inout value_t value, in mode_t mode, in cell_t cell) {
     action find_word() { value.word = load.execute(cell); }
 
     @hidden table wholes {
-        key = { mode : exact; }
+        key = { mode : exact; tag : ternary; }
         actions = { keep_word; keep_bytes; find_word; @defaultonly NoAction; }
         const default_action = NoAction();
         const entries = {
-            TAKE_WORDS : keep_word();
-            TAKE_BURSTS : keep_bytes();
-            GIVE_WORDS : find_word();
-            GIVE_BACK : find_word();
+            (TAKE_WORDS, _) : keep_word();
+            (TAKE_BURSTS, 3) : keep_word();
+            (TAKE_BURSTS, _) : keep_bytes();
+            (GIVE_WORDS, _) : find_word();
+            (GIVE_BACK, _) : find_word();
         }
-        size = 4;
+        size = 8;
     }
 
     action keep_head() { store_head.execute(cell); }
@@ -242,43 +251,62 @@ control Cells(inout value_t value, in mode_t mode, in cell_t cell) {
     }
 }
 
-// From a vector that was taken to its word.
-control Decompression(inout value_t value, in bit<2> tag, in bit<8> bound,
-                      in bit<1> little_endian) {
-    action split_sign() {
-        value.vector = value.word;
-        value.word = value.word & 0x7FFFFFFF;
-    }
+// From a vector that was taken, in the lower half of `word`, to its word.
+control Decompression(inout value_t value, in mode_t mode, in bit<2> tag, in bit<8> bound) {
+    // The highest magnitude bit moves to where the hidden bit of a float32 is, in two steps: the
+    // chip has room for 64 actions a stage.
+#define LEAD(quarter, shift) \
+    action lead##quarter(bit<4> lead) { value.word = value.word << shift; value.lead = lead; }
+    LEAD(0, 9) LEAD(1, 13) LEAD(2, 17) LEAD(3, 21)
+    action only_sign() { value.lead = 8; }
 
-    // The highest magnitude bit moves to where the hidden bit of a float32 is.
-#define LEAD_RIGHT(n) action lead##n() { value.word = value.word >> (7 - n); value.lead = n + 1; }
-#define LEAD_LEFT(n) action lead##n() { value.word = value.word << (n - 7); value.lead = n + 1; }
-    LEAD_RIGHT(0) LEAD_RIGHT(1) LEAD_RIGHT(2) LEAD_RIGHT(3) LEAD_RIGHT(4) LEAD_RIGHT(5)
-    LEAD_RIGHT(6) LEAD_LEFT(7) LEAD_LEFT(8) LEAD_LEFT(9) LEAD_LEFT(10) LEAD_LEFT(11)
-    LEAD_LEFT(12) LEAD_LEFT(13) LEAD_LEFT(14)
-
-#define LEADING(n) (_, (15w0x4000 >> n) &&& (15w0x7FFF << (14 - n))) : lead##n();
+#define LEADING(n, quarter) \
+    (GIVE_WORDS, _, 16w0x4000 >> n &&& 16w0xFFFF << (14 - n)) : lead##quarter(quarter + 1); \
+    (GIVE_WORDS, _, 16w0x8000 + (16w0x4000 >> n) &&& 16w0xFFFF << (14 - n)) : \
+        lead##quarter(quarter + 9);
     @hidden table normalise {
-        key = { tag : ternary; value.word[30:16] : ternary @name("magnitude"); }
-        actions = {
-            lead0; lead1; lead2; lead3; lead4; lead5; lead6; lead7; lead8; lead9; lead10; lead11;
-            lead12; lead13; lead14; NoAction;
+        key = {
+            mode : ternary;
+            tag : ternary;
+            value.word[15:0] : ternary @name("vector");
         }
+        actions = { lead0; lead1; lead2; lead3; only_sign; NoAction; }
         const default_action = NoAction();
         const entries = {
-            (3, _) : NoAction();
-            LEADING(0) LEADING(1) LEADING(2) LEADING(3) LEADING(4) LEADING(5) LEADING(6) LEADING(7)
-            LEADING(8) LEADING(9) LEADING(10) LEADING(11) LEADING(12) LEADING(13) LEADING(14)
+            (_, 3, _) : NoAction();
+            LEADING(0, 0) LEADING(1, 0) LEADING(2, 0) LEADING(3, 0)
+            LEADING(4, 1) LEADING(5, 1) LEADING(6, 1) LEADING(7, 1)
+            LEADING(8, 2) LEADING(9, 2) LEADING(10, 2) LEADING(11, 2)
+            LEADING(12, 3) LEADING(13, 3) LEADING(14, 3)
+            (GIVE_WORDS, _, 0x8000) : only_sign();
         }
-        size = 16;
+        size = 64;
     }
 
-    // The exponent, less what the hidden bit adds to it, and the sign.
+#define LEFT(n) action left##n() { value.word = value.word << n; value.places = n; }
+    LEFT(1) LEFT(2) LEFT(3)
+
+    @hidden table align {
+        key = { value.lead : ternary; value.word[23:20] : ternary @name("top"); }
+        actions = { left1; left2; left3; NoAction; }
+        const default_action = NoAction();
+        const entries = {
+            (0, _) : NoAction();
+            (_, 4 &&& 12) : left1();
+            (_, 2 &&& 14) : left2();
+            (_, 1) : left3();
+        }
+        size = 4;
+    }
+
+    // The exponent, less what the hidden bit adds to it, and the sign, less what it adds where it
+    // was moved to.
     action add_exponent(bit<32> exponent) { value.word = value.word + exponent; }
 
 #define EXPONENT(tag, bound, top, n) \
-    (tag, bound, n + 1, 0) : add_exponent(32w1 * (top - 1 - n) << 23); \
-    (tag, bound, n + 1, 1) : add_exponent((32w1 << 31) + (32w1 * (top - 1 - n) << 23));
+    (tag, bound, n / 4 + 1, n % 4) : add_exponent(32w1 * (top - 1 - n) << 23); \
+    (tag, bound, n / 4 + 9, n % 4) : \
+        add_exponent(32w0x80000000 + (32w1 * (top - 1 - n) << 23) - (32w0x1000000 << n));
 #define EXPONENTS(tag, bound, top) \
     EXPONENT(tag, bound, top, 0) EXPONENT(tag, bound, top, 1) EXPONENT(tag, bound, top, 2) \
     EXPONENT(tag, bound, top, 3) EXPONENT(tag, bound, top, 4) EXPONENT(tag, bound, top, 5) \
@@ -288,7 +316,7 @@ control Decompression(inout value_t value, in bit<2> tag, in bit<8> bound,
             tag : exact;
             bound : ternary;
             value.lead : exact;
-            value.vector[31:31] : exact @name("sign");
+            value.places : exact;
         }
         actions = { add_exponent; @defaultonly NoAction; }
         const default_action = NoAction();
@@ -300,26 +328,22 @@ control Decompression(inout value_t value, in bit<2> tag, in bit<8> bound,
             EXPONENT(2, _, 126, 7) EXPONENT(2, _, 126, 8) EXPONENT(2, _, 126, 9)
             EXPONENT(2, _, 126, 10) EXPONENT(2, _, 126, 11) EXPONENT(2, _, 126, 12)
             EXPONENT(2, _, 126, 13) EXPONENT(2, _, 126, 14)
-            (1, _, 0, 1) : add_exponent(32w1 << 31);
-            (2, _, 0, 1) : add_exponent(32w1 << 31);
+            (1, _, 8, 0) : add_exponent(0x80000000 - 0x8000);
+            (2, _, 8, 0) : add_exponent(0x80000000 - 0x8000);
         }
         size = 128;
     }
 
-    action reverse() {
-        value.word = value.word[7:0] ++ value.word[15:8] ++ value.word[23:16] ++ value.word[31:24];
-    }
-
     apply {
-        if (tag != 3) { split_sign(); }
         normalise.apply();
+        align.apply();
         exponents.apply();
-        if (little_endian == 1) { reverse(); }
     }
 }
 
-// What a pass gives for a value. `tag`: of a burst that is given.
-control Value(inout vectors_t hdr, inout value_t value, in bit<2> tag, in mode_t mode) {
+// What a pass gives for a value. `tag`: of a burst that is given; 0 behind the last value.
+control Value(inout vectors_t hdr, inout value_t value, in bit<2> tag, in mode_t mode,
+              in bit<1> little_endian) {
     // Values of each class.
     Counter<bit<32>, bit<2>>(4, CounterType_t.PACKETS) tags;
 
@@ -328,7 +352,15 @@ control Value(inout vectors_t hdr, inout value_t value, in bit<2> tag, in mode_t
         hdr.whole.bits = value.word;
         value.wire = value.word;
     }
+    action give_reversed() {
+        hdr.whole.setValid();
+        hdr.whole.bits =
+            value.word[7:0] ++ value.word[15:8] ++ value.word[23:16] ++ value.word[31:24];
+        value.wire =
+            value.word[7:0] ++ value.word[15:8] ++ value.word[23:16] ++ value.word[31:24];
+    }
     action give_whole() {
+        tags.count(tag);
         hdr.first.setValid();
         hdr.first.bits = value.first;
         hdr.second.setValid();
@@ -337,6 +369,7 @@ control Value(inout vectors_t hdr, inout value_t value, in bit<2> tag, in mode_t
         hdr.rest.bits = value.rest;
     }
     action give_half() {
+        tags.count(tag);
         hdr.first.setValid();
         hdr.first.bits = value.first;
         hdr.second.setValid();
@@ -344,6 +377,7 @@ control Value(inout vectors_t hdr, inout value_t value, in bit<2> tag, in mode_t
         value.rest = 0;
     }
     action give_byte() {
+        tags.count(tag);
         hdr.first.setValid();
         hdr.first.bits = value.first;
         value.one = 1;
@@ -355,56 +389,62 @@ control Value(inout vectors_t hdr, inout value_t value, in bit<2> tag, in mode_t
         value.second = 0;
         value.rest = 0;
     }
+    action give_zero() {
+        tags.count(tag);
+        give_nothing();
+    }
 
     @hidden table give {
-        key = { mode : exact; value.present : ternary; tag : ternary; }
+        key = {
+            mode : exact;
+            value.present : ternary;
+            tag : ternary;
+            little_endian : ternary;
+        }
         actions = {
-            give_word; give_whole; give_half; give_byte; give_nothing; @defaultonly NoAction;
+            give_word; give_reversed; give_whole; give_half; give_byte; give_zero; give_nothing;
+            @defaultonly NoAction;
         }
         const default_action = NoAction();
         const entries = {
-            (GIVE_BURSTS, _, 3) : give_whole();
-            (GIVE_BURSTS, _, 2) : give_half();
-            (GIVE_BURSTS, _, 1) : give_byte();
-            (GIVE_BURSTS, _, 0) : give_nothing();
-            (GIVE_WORDS, 1, _) : give_word();
-            (GIVE_BACK, 1, _) : give_word();
+            (GIVE_BURSTS, _, 3, _) : give_whole();
+            (GIVE_BURSTS, _, 2, _) : give_half();
+            (GIVE_BURSTS, _, 1, _) : give_byte();
+            (GIVE_BURSTS, 1, 0, _) : give_zero();
+            (GIVE_BURSTS, 0, 0, _) : give_nothing();
+            (GIVE_WORDS, 1, _, 0) : give_word();
+            (GIVE_WORDS, 1, _, 1) : give_reversed();
+            (GIVE_BACK, 1, _, _) : give_word();
         }
         size = 8;
     }
 
-    apply {
-        if (mode == GIVE_BURSTS && value.present == 1) { tags.count(tag); }
-        give.apply();
-    }
+    apply { give.apply(); }
 }
 
-// The parity of the vectors of one byte before each value of a burst, counted from the first.
+// The parity of the vectors of one byte before each value of half a burst, and of all four.
 control Parities(inout value_t a, inout value_t b, inout value_t c, inout value_t d,
-                 inout bit<1> odd) {
+                 out bit<1> odd) {
     action set(bit<1> of_b, bit<1> of_c, bit<1> of_d, bit<1> end) {
-        a.odd = odd;
         b.odd = of_b;
         c.odd = of_c;
         d.odd = of_d;
         odd = end;
     }
 
-#define PARITY5(s, a, b, c, d) \
-    (s, a, b, c, d) : set(s ^ a, s ^ a ^ b, s ^ a ^ b ^ c, s ^ a ^ b ^ c ^ d);
-#define PARITY4(s, a, b, c) PARITY5(s, a, b, c, 1w0) PARITY5(s, a, b, c, 1w1)
-#define PARITY3(s, a, b) PARITY4(s, a, b, 1w0) PARITY4(s, a, b, 1w1)
-#define PARITY2(s, a) PARITY3(s, a, 1w0) PARITY3(s, a, 1w1)
-#define PARITY1(s) PARITY2(s, 1w0) PARITY2(s, 1w1)
+#define PARITY4(a, b, c, d) (a, b, c, d) : set(a, a ^ b, a ^ b ^ c, a ^ b ^ c ^ d);
+#define PARITY3(a, b, c) PARITY4(a, b, c, 1w0) PARITY4(a, b, c, 1w1)
+#define PARITY2(a, b) PARITY3(a, b, 1w0) PARITY3(a, b, 1w1)
+#define PARITY1(a) PARITY2(a, 1w0) PARITY2(a, 1w1)
     @hidden table parities {
-        key = { odd : exact; a.one : exact; b.one : exact; c.one : exact; d.one : exact; }
+        key = { a.one : exact; b.one : exact; c.one : exact; d.one : exact; }
         actions = { set; }
         const default_action = set(0, 0, 0, 0);
         const entries = {
             PARITY1(1w0)
             PARITY1(1w1)
         }
-        size = 32;
+        size = 16;
     }
 
     apply { parities.apply(); }
