@@ -7,6 +7,7 @@ switch's (egress_queues); other settings are kept without effect. A packet count
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -139,7 +140,7 @@ class TrafficManager:
         self._settings[place] = values
 
 
-class TrafficTable(ControlTable):
+class TrafficTable(ControlTable, ABC):
     """A table of ports, or of queues by group: an entry of each is there from the start.
 
     A read is of the first pipe that it is for, a write of all of them.
@@ -150,9 +151,9 @@ class TrafficTable(ControlTable):
         self.manager = manager
         self._of_ports = schema.keys[0].name == _PORT
 
+    @abstractmethod
     def shown(self, place: Place) -> Data:
         """Return the entry of a place."""
-        raise NotImplementedError
 
     def find(self, scope: Scope, key: Key) -> tuple[Key, Data]:
         return key, self.shown(next(iter(self.places(scope, key))))
