@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import cast
 
 from gradplane.switch.arch.device_facts import DeviceFacts
 from gradplane.switch.bfruntime import fixed_schema
 from gradplane.switch.bfruntime.packet_generator import PacketGenerator
-from gradplane.switch.bfruntime.schema import Schema
+from gradplane.switch.bfruntime.schema import Schema, TableSchema
 from gradplane.switch.bfruntime.tables.control_table import ControlTable
 from gradplane.switch.bfruntime.tables.device_configuration import DeviceTable
 from gradplane.switch.bfruntime.tables.mirror_sessions import MirrorTable
@@ -85,8 +85,10 @@ class FixedTables:
         second = facts.family != "tf1"
         text = fixed_schema.TRAFFIC_MANAGER_TF2 if second else fixed_schema.TRAFFIC_MANAGER_TF1
         manager = TrafficManager(self._state.links.queues, facts)
-        kinds = {"TmPortCfg": PlacesTable, "TmQueueMap": PlacesTable,
-                 "TmCounterEgPort": CountsTable, "TmCounterQueue": CountsTable}  # fmt: skip
+        kinds: dict[str, Callable[[TableSchema, TrafficManager], ControlTable]] = {
+            "TmPortCfg": PlacesTable, "TmQueueMap": PlacesTable,
+            "TmCounterEgPort": CountsTable, "TmCounterQueue": CountsTable,
+        }  # fmt: skip
         for schema in fixed_schema.parse_tables(text):
             yield kinds.get(schema.kind, LimitsTable)(schema, manager)
 
