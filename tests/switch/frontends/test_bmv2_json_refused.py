@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from bmv2_documents import Json, assign, document, field, hexstr, op, primitive, read
+from finsy.proto import p4i
 
 from gradplane.experiment import p4_programs
 from gradplane.switch.frontends.bmv2 import read_program
@@ -107,6 +108,7 @@ def test_line_and_column() -> None:
     ("text", "message"),
     [
         ("{", "program.json:1:1: error: this is not valid JSON: "),
+        ('{"parsers":' + "[" * 10**5, "program.json:1:1: error: this is not valid JSON: maximum"),
         ("[]", "program.json:1:1: error: the document: this is not BMv2's JSON: it has none of"),
         ('{"x": 1}', "program.json:1:1: error: the document: this is not BMv2's JSON: it has none"),
     ],
@@ -132,6 +134,31 @@ def test_a_section_of_another_kind_is_refused_or_read(section: str, value: Any) 
         read(document(FIELDS, [], **{section: value}))
     except CompileError as error:
         assert error.diagnostics[0].message
+
+
+@pytest.mark.parametrize("width", [-1, 1 << 17])
+def test_a_width_in_p4info_that_no_type_has(width: int) -> None:
+    info = p4i.P4Info()
+    info.registers.add()
+    info.registers.add().type_spec.bitstring.bit.bitwidth = width
+    with pytest.raises(CompileError) as caught:
+        read_program(json.dumps(document(FIELDS, [])), "program.json", info)
+    (diagnostic,) = caught.value.diagnostics
+    place = "the document: P4Info.registers[1].type_spec.bitstring.bit.bitwidth"
+    assert diagnostic.message == f"{place} is {width}: expected a width of 0 to 65536 bits"
+
+
+def test_registers_that_are_wider_in_p4info() -> None:
+    info = p4i.P4Info()
+    register = info.registers.add()
+    register.preamble.name = "r"
+    register.type_spec.bitstring.bit.bitwidth = 16
+    array = {"name": "r", "id": 0, "size": 1, "bitwidth": 8}
+    with pytest.raises(CompileError) as caught:
+        read_program(json.dumps(document(FIELDS, [], register_arrays=[array])), "p.json", info)
+    (diagnostic,) = caught.value.diagnostics
+    place = "register_arrays[0].bitwidth"
+    assert diagnostic.message == f"{place}: cells of 8 bits have 16 bits in the P4Info"
 
 
 STF = Path(__file__).parents[1] / "stf"

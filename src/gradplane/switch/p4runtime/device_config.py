@@ -103,7 +103,7 @@ def parse_device_config(data: bytes, p4info: bytes | None = None) -> Source:
         return Source(text)
     try:
         config = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RpcError(
             "INVALID_ARGUMENT", f"the device config is not valid JSON: {error}; {_TAKEN}"
         ) from error

@@ -91,7 +91,7 @@ def load_state(new: Pipeline, text: str) -> None:
         hashes = {name: Crc(**crc) for name, crc in state.pop("hashes", {}).items()}
         whole = ParseDict(state, p4r.WriteRequest())
         others = {int(pipe): ParseDict(one, p4r.WriteRequest()) for pipe, one in pipes.items()}
-    except (ParseError, ValueError, AttributeError, TypeError) as error:
+    except (ParseError, ValueError, AttributeError, TypeError, RecursionError) as error:
         raise RpcError("INVALID_ARGUMENT", f"this is no saved state: {error}") from error
     try:
         found = {pipe: one.updates for pipe, one in others.items()}

@@ -60,7 +60,7 @@ def read_program(text: str, file: str, p4info: p4i.P4Info | None = None) -> ir.P
     """
     try:
         document = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise refuse(Span(file, 1, 1, 2), f"this is not valid JSON: {error}") from error
     root = Item(document, file, text=text)
     if not is_bmv2_json(document):

@@ -5,12 +5,13 @@ Ids become `@id(n)` annotations, so that the program describes itself as the P4I
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from finsy.proto import p4i, p4t
+from google.protobuf.message import Message
 
-from gradplane.switch.frontends.bmv2.items import Item
+from gradplane.switch.frontends.bmv2.items import MAX_WIDTH, Item
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import (
     BOOL,
@@ -47,6 +48,7 @@ _KINDS = {
     p4i.MatchField.OPTIONAL: "optional",
 }
 _OTHER_SECTIONS = ("pkg_info", "type_info", "externs")  # v1model has no externs of that kind
+_WIDTHS = ("bitwidth", "max_bitwidth", "sdn_bitwidth")  # fields of P4Info
 _GENERATED = "tbl_"  # what p4c calls a table that it made of an action's call
 
 
@@ -290,6 +292,25 @@ class ControlPlane:
             notes = (Annotation("controller_header", (name,)), _id(listed.preamble.id))
             found.append(Header(name, fields, notes))
         return found
+
+
+def impossible_widths(message: Message, place: str) -> Iterator[str]:
+    """Yield the widths in a P4Info that no type can have: "P4Info.value_sets[0]...bitwidth is -1".
+
+    place: of the message.
+    """
+    for descriptor, value in message.ListFields():
+        here = f"{place}.{descriptor.name}"
+        if descriptor.name in _WIDTHS and not 0 <= value <= MAX_WIDTH:
+            yield f"{here} is {value}"
+        if descriptor.message_type is None:
+            continue
+        if isinstance(value, Message):
+            yield from impossible_widths(value, here)
+            continue
+        is_map = isinstance(value, Mapping)
+        for key, inner in value.items() if is_map else enumerate(value):
+            yield from impossible_widths(inner, f"{here}[{key}]")
 
 
 def _number(name: str, value: int) -> Annotation:

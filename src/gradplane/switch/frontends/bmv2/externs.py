@@ -9,7 +9,7 @@ from gradplane.switch.frontends.bmv2.expressions import constant
 from gradplane.switch.frontends.bmv2.items import Item, span_of
 from gradplane.switch.frontends.bmv2.layout import VALID, Layout, Scope
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import Bits, Field, Struct, Type
+from gradplane.switch.ir.types import Bits, Field, Struct, Type, bit_width
 
 SELECTOR_BITS = 64  # of a selector's hash: BMv2 takes all of them
 
@@ -61,6 +61,9 @@ class Externs:
         """Return the type of a register's cells; only P4Info says whether they are signed."""
         cell = Bits(entry["bitwidth"].width)
         declared = self._control_plane.cell_types(entry["name"].text)
+        if declared and bit_width(declared[0]) not in (None, cell.width):
+            text = f"cells of {cell.width} bits have {bit_width(declared[0])} bits in the P4Info"
+            raise entry["bitwidth"].refuse(text)
         signed = Bits(cell.width, True)
         return signed if signed in declared[:1] else cell
 

@@ -38,6 +38,7 @@ def read_p4info(path: Path) -> p4i.P4Info:
     except (
         OSError,
         ValueError,
+        RecursionError,
         DecodeError,
         json_format.ParseError,
         text_format.ParseError,

@@ -7,9 +7,13 @@ from collections.abc import Iterable
 from finsy.proto import p4i
 
 from gradplane.switch.frontends.bmv2.checksums import checksum_control
-from gradplane.switch.frontends.bmv2.control_plane import HIDDEN, ControlPlane
+from gradplane.switch.frontends.bmv2.control_plane import (
+    HIDDEN,
+    ControlPlane,
+    impossible_widths,
+)
 from gradplane.switch.frontends.bmv2.externs import Externs
-from gradplane.switch.frontends.bmv2.items import Item, span_of
+from gradplane.switch.frontends.bmv2.items import MAX_WIDTH, Item, span_of
 from gradplane.switch.frontends.bmv2.layout import Layout, Scope
 from gradplane.switch.frontends.bmv2.parsers import ParserReader
 from gradplane.switch.frontends.bmv2.pipelines import PipelineReader
@@ -36,6 +40,8 @@ class Reader:
     def __init__(self, root: Item, p4info: p4i.P4Info | None) -> None:
         self._root = root
         _check_version(root)
+        for place in () if p4info is None else impossible_widths(p4info, "P4Info"):
+            raise root.refuse(f"{place}: expected a width of 0 to {MAX_WIDTH} bits")
         self._plane = ControlPlane(p4info)
         self._layout = Layout(root)
         self._externs = Externs(root, self._layout, self._plane)
