@@ -382,6 +382,41 @@ def test_p4c_itself(name: str, tmp_path: Path) -> None:
     assert (done.returncode == 0) == taken, done.stderr
 
 
+CHECKSUM = """control Sum(inout H hdr, inout M m) {{
+    apply {{ update_checksum(true, {{ {data}, hdr.g.a }}, hdr.g.b, HashAlgorithm.csum16); }}
+}}"""
+
+
+def with_checksum(data: str) -> str:
+    """Return a program whose checksum is of this data."""
+    text = TEMPLATE.format(top=CHECKSUM.format(data=data), states="", transition="accept;",
+                           locals="", body="")  # fmt: skip
+    return text.replace("bit<8> b;", "bit<16> b;").replace("E(), V(), D()", "E(), Sum(), D()")
+
+
+@pytest.mark.parametrize(
+    ("data", "refused"),
+    [
+        ("hdr.h.a", False),
+        ("8w3", False),
+        ("8w3 + 4", False),
+        ("hdr.h.b[15:8]", True),
+        ("hdr.h.a + 1", True),
+        ("(bit<8>) hdr.h.b", True),
+        ("~hdr.h.a", True),
+    ],
+)
+def test_what_a_checksum_is_of(data: str, refused: bool, tmp_path: Path) -> None:
+    text = with_checksum(data)
+    found = [w.message for w in compile_source("case.p4", text=text).warnings if w.kind == "p4c"]
+    assert found == ["p4c computes nothing in the data of update_checksum"] * refused
+    if shutil.which("p4c-bm2-ss") is not None:
+        (tmp_path / "case.p4").write_text(text)
+        words = ["p4c-bm2-ss", "--arch", "v1model", "--Wdisable", "-o", "case.json", "case.p4"]
+        done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
+        assert (done.returncode != 0) == refused, done.stderr
+
+
 @pytest.mark.parametrize(
     ("body", "top", "expected"),
     [

@@ -35,6 +35,13 @@ _OLD = {
     "clone3": "clone_preserving_field_list",
 }
 _CLONES = ("clone", "clone_preserving_field_list")
+_CHECKSUMS = (
+    "update_checksum",
+    "update_checksum_with_payload",
+    "verify_checksum",
+    "verify_checksum_with_payload",
+)
+_COMPUTED = (ast.Binary, ast.Unary, ast.Slice, ast.Cast, ast.Ternary)
 _PACKETS = ("packet_in", "packet_out")
 _REGISTERS = ("register", "Register")
 _SHIFT_BITS, _FARTHEST = 8, 256  # the widest shift amount; the largest constant one
@@ -111,6 +118,17 @@ def _extern(call: ast.Call, info: CallInfo) -> Iterator[Found]:
         yield call, "p4c wants a list or struct as the data of hash", "write {...}"
     elif info.name == "digest" and any(isinstance(t, Header) for t in info.type_args):
         yield call, "p4c for BMv2 sends structs in digests, not headers", ""
+
+
+@V1MODEL.at_calls
+def _checksum_data(call: ast.Call, info: CallInfo) -> Iterator[Found]:
+    if info.kind != "extern" or info.name not in _CHECKSUMS:
+        return
+    data = info.args[1]
+    for element in data.elements if isinstance(data, ast.ListExpr) else ():
+        if isinstance(element, _COMPUTED) and element.const is None:
+            text = f"p4c computes nothing in the data of {info.name}"
+            yield element, text, "compute it before, in a field of metadata"
 
 
 @V1MODEL.at_calls
