@@ -207,18 +207,22 @@ class V1Externs:
         return call
 
     def _log(self, code: Primitives, s: ir.CallExtern) -> None:
-        """A struct or header among the values is logged as p4c has it: (name:value,...)."""
-        text, values = _text(s.args[0]), list[Json]()
+        """A struct or header among the values is logged as p4c has it: (name:value,...).
+
+        BMv2 ends at a {} without a value and at a value without a {}, and does not see one at the
+        beginning of the text.
+        """
+        head, *rest = map(_escaped, _text(s.args[0]).split("{}"))
+        filled, values = list[str](), list[Json]()
         if len(s.args) > 1:
             data = s.args[1]
             parts = [e for _, e in self._parts(code, data)] if _is_whole(data) else [data]
             filled = [self._logged(code, part, values) for part in parts]
-            head, *rest = text.split("{}")
-            left = filled[len(rest) :]  # BMv2 ends at a value without a {}
-            filled += ["{}"] * (len(rest) - len(filled))
-            text = head + "".join(value + then for value, then in zip(filled, rest, strict=False))
-            text = " ".join([text, *left])
-        form = {"type": "string", "value": text}
+        left = filled[len(rest) :]
+        filled += [_escaped("{}")] * (len(rest) - len(filled))
+        text = head + "".join(value + then for value, then in zip(filled, rest, strict=False))
+        text = " ".join([text, *left])
+        form = {"type": "string", "value": f" {text}" if text.startswith("{") else text}
         code.add("log_msg", form, {"type": "parameters_vector", "value": values})
 
     def _logged(self, code: Primitives, e: ir.Expr, values: list[Json]) -> str:
@@ -280,6 +284,11 @@ def _is_whole(e: ir.Expr) -> bool:
 def _reference(kind: str, s: ir.CallExtern) -> Json:
     assert s.instance is not None, s
     return {"type": kind, "value": s.instance.name}
+
+
+def _escaped(text: str) -> str:
+    """Return a text of log_msg in which BMv2 takes no brace for that of a value."""
+    return text.replace("{", "\\{").replace("}", "\\}")
 
 
 def _text(e: ir.Expr) -> str:
