@@ -49,7 +49,7 @@ def test_workers_have_the_same_weights_and_the_run_replays(tmp_path: Path) -> No
 
 
 def test_coarse_codes_of_changes_train_faster_than_those_of_gradients(tmp_path: Path) -> None:
-    """What momentum adds to a gradient is not sent, and its error not fed back."""
+    """A coarse code of a gradient has no part of the momentum, so its error does not cover that."""
     coarse = {"name": "threelc", "s": 1.9}
     keys = {"push": coarse, "pull": coarse, "pull_feedback": True, "epochs": 10}
     run(experiment(**keys), tmp_path / "changes", net="sim")

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from gradplane.fit.chip_resources import IMMEDIATE_BITS
 from gradplane.fit.header_bytes import neighbours
 from gradplane.fit.logical_tables import GATEWAY, LogicalTable, TableAction
-from gradplane.fit.operations import Operation
 from gradplane.fit.overruns import Overrun
 from gradplane.fit.places import Place
+from gradplane.fit.values import Operation
 
 _MOST_BITS = 64
 """The widest sum: two containers with a carry between them."""

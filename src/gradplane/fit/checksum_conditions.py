@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gradplane.fit.logical_tables import ACTION, LogicalTable, TableAction
-from gradplane.fit.operations import Operation, Value
 from gradplane.fit.places import VALID, Place, leaves, reads
+from gradplane.fit.values import Operation, Value
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits
 from gradplane.switch.source import Span

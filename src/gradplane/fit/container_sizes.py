@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterator, Sequence
 
 from gradplane.fit.header_bytes import header_bytes
 from gradplane.fit.logical_tables import LogicalTable
-from gradplane.fit.operations import Operation
 from gradplane.fit.overruns import Overrun
 from gradplane.fit.places import Place
+from gradplane.fit.values import Operation
 
 _SIZES = (8, 16, 32)
 

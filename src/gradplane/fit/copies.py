@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from gradplane.fit.operations import read_by
 from gradplane.fit.places import Place, leaves, reads
+from gradplane.fit.variable_reads import read_by
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.statement_walk import children
 

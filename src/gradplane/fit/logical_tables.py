@@ -12,18 +12,11 @@ from dataclasses import dataclass, field
 from gradplane.fit.conditions import compared
 from gradplane.fit.copies import copies_in
 from gradplane.fit.named_conditions import named_conditions
-from gradplane.fit.operations import (
-    Operation,
-    Run,
-    Use,
-    Value,
-    across_actions,
-    count_reads,
-    forget,
-    indices,
-)
+from gradplane.fit.operations import Run
 from gradplane.fit.partitions import Partitions, finder, index_variable, partitions_of
 from gradplane.fit.places import Place, leaves, reads
+from gradplane.fit.values import Operation, Use, Value, forget
+from gradplane.fit.variable_reads import across_actions, count_reads, indices
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.statement_walk import nested
 from gradplane.switch.ir.types import bit_width

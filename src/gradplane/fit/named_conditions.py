@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container
 
-from gradplane.fit.operations import read_by
 from gradplane.fit.places import leaves, reads
+from gradplane.fit.variable_reads import read_by
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.statement_walk import nested, statements
 from gradplane.switch.source import Span

@@ -16,6 +16,19 @@ from gradplane.fit.conditions import is_power_of_two
 from gradplane.fit.header_bytes import header_bytes
 from gradplane.fit.overruns import Impossible
 from gradplane.fit.places import Place, leaves, reads
+from gradplane.fit.values import (
+    Operation,
+    Use,
+    Value,
+    accesses,
+    all_of,
+    by_hash,
+    forget,
+    hashable,
+    is_given,
+    reads_any,
+)
+from gradplane.fit.variable_reads import count_reads, read_by
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.printer import expression_text
 from gradplane.switch.ir.statement_walk import nested
@@ -51,69 +64,6 @@ CHOICE = Impossible(
 USER_EXTERN = Impossible(
     "the chip has no user-defined externs", "compute it in tables and actions, or at a host"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Use:
-    """The use of an extern instance.
-
-    index: "constant", "data" (of the action), "field" or "direct"; inputs: the places that its
-    index or its data come from. bits: of its result (a hash) or of its index.
-    """
-
-    instance: ir.ExternInstance
-    index: str
-    index_bits: int
-    inputs: tuple[Place, ...]
-    hashed: bool
-    result_bits: int
-    span: Span
-    index_inputs: tuple[Place, ...] = ()
-    hashes: tuple[ir.ExternInstance, ...] = ()
-
-
-@dataclass(slots=True)
-class Value:
-    """The value of an expression: places read, operations on the way, externs used.
-
-    constant: an operand is a number that does not stand in the ALU's instruction. called: it comes
-    from a function (min, max) or an extern, which the chip's compiler does not put into later
-    statements. ages: after how many of the run's operations a place was read, where it was read."""
-
-    places: tuple[Place, ...] = ()
-    steps: int = 0
-    uses: tuple[Use, ...] = ()
-    sources: int = 0
-    carries: bool = False
-    impossible: Impossible | None = None
-    constant: bool = False
-    called: bool = False
-    ages: dict[Place, int] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class Operation:
-    """An operation: places written and read, externs used, how many operations it takes.
-
-    called: the action that is called directly and that it is part of; block: the @in_hash block.
-    number: of the operations of its run before it."""
-
-    writes: list[Place]
-    value: Value
-    span: Span
-    carries: bool = False
-    called: Span | None = None
-    number: int = 0
-    block: Span | None = None
-
-    @property
-    def at_once_with(self) -> Span | None:
-        """The action or block whose statements are one action of the chip, None of others."""
-        return self.called or self.block
-
-    @property
-    def reads(self) -> tuple[Place, ...]:
-        return self.value.places
 
 
 @dataclass(slots=True)
@@ -175,8 +125,8 @@ class Run:
                 self._copy_fields(target, e, stmt.span)
             case ir.Assign(target=target, value=e):
                 value = self.value(e)
-                if self.block is not None and _hashable(value):
-                    self._store(target, _by_hash(value, stmt), stmt.span)
+                if self.block is not None and hashable(value):
+                    self._store(target, by_hash(value, stmt), stmt.span)
                     self._remember(self._leaves(target), value)
                 elif self._is_in_pieces(target, e, value):
                     self._set_pieces(target, e, stmt.span)
@@ -231,10 +181,10 @@ class Run:
                 places = tuple(self._reads(e))
                 return Value(places, sources=1, ages=dict.fromkeys(places, len(self.operations)))
         if isinstance(e, ir.Mux) and _is_extreme(e):
-            found = _all_of(self._operands([e.then, e.other]))
+            found = all_of(self._operands([e.then, e.other]))
             found.steps += 1
             return found
-        found = _all_of(self._operands(list(operands(e))))
+        found = all_of(self._operands(list(operands(e))))
         self._operator(e, found)
         return found
 
@@ -245,7 +195,7 @@ class Run:
         values = [self.value(e) for e in exprs]
         if self.in_action or self.called is not None:
             return values
-        given = [n for n, value in enumerate(values) if _is_given(value)]
+        given = [n for n, value in enumerate(values) if is_given(value)]
         field_ = any(value.places for n, value in enumerate(values) if n not in given)
         for n in given:
             use = values[n].uses[-1]
@@ -290,7 +240,7 @@ class Run:
 
     def _store(self, target: ir.LValue, value: Value, span: Span) -> None:
         if isinstance(target, ir.Var):
-            if not self.everywhere[target] and _accesses(value):
+            if not self.everywhere[target] and accesses(value):
                 self._add([], value, span)  # nothing reads what the access gives
                 return
             if self._is_inline(target, value):
@@ -336,7 +286,7 @@ class Run:
                 for piece in pieces
                 if not (there and isinstance(piece, ir.Zero))
             ]
-            for value in [_all_of(values)] if whole else values:
+            for value in [all_of(values)] if whole else values:
                 self._add(places, value, span)
         self._forget(places)
 
@@ -356,12 +306,12 @@ class Run:
         if len(places) != 1 or places[0].bits != places[0].width:
             return
         if self.in_action:
-            if value.steps == 0 or not (value.uses or _reads_any(value, places)):
+            if value.steps == 0 or not (value.uses or reads_any(value, places)):
                 self.copies[places[0].field] = value
         elif self.called is not None or any(u.instance.kind == "hash" for u in value.uses):
             if value.steps == 0:
                 self.hashes[places[0].field] = value
-        elif not value.uses and not _reads_any(value, places):
+        elif not value.uses and not reads_any(value, places):
             self.copies[places[0].field] = value
 
     def _forget(self, places: Sequence[Place]) -> None:
@@ -514,32 +464,6 @@ class Run:
             self._add(writes, found, stmt.span)
 
 
-def forget(
-    copies: dict[object, Value], places: Sequence[Place], computed_only: bool = False
-) -> None:
-    """Remove what is known of places that change, and values from them (computed ones only)."""
-    for place in places:
-        copies.pop(place.field, None)
-    for name, value in list(copies.items()):
-        if (value.steps or not computed_only) and _reads_any(value, places):
-            del copies[name]
-
-
-def _all_of(parts: Sequence[Value]) -> Value:
-    """Return the value of an operator's operands together."""
-    return Value(
-        tuple(p for part in parts for p in part.places),
-        max((part.steps for part in parts), default=0),
-        tuple(use for part in parts for use in part.uses),
-        sum(part.sources for part in parts),
-        any(part.carries for part in parts),
-        next((part.impossible for part in parts if part.impossible), None),
-        any(part.constant for part in parts),
-        any(part.called for part in parts),
-        {place: age for part in parts for place, age in part.ages.items()},
-    )
-
-
 def _pieces(e: ir.Expr) -> Iterator[ir.Expr]:
     """Yield what is put together with `++` or by a cast to a wider type, leading bits first."""
     match e:
@@ -555,44 +479,9 @@ def _pieces(e: ir.Expr) -> Iterator[ir.Expr]:
             yield e
 
 
-def indices(stmts: Sequence[ir.Stmt]) -> frozenset[ir.Var]:
-    """Return the variables that hand an index on to an access to a register."""
-    reads_ = (s.body[0] for s in nested(stmts) if isinstance(s, ir.Block) and s.access is not None)
-    args = (read.args[0] for read in reads_ if isinstance(read, ir.CallExtern) and read.args)
-    return frozenset(arg for arg in args if isinstance(arg, ir.Var))
-
-
-def _is_given(value: Value) -> bool:
-    """Return whether a value is what a hash or an access gives, as it is."""
-    return value.steps == 0 and any(use.instance.kind != "random" for use in value.uses)
-
-
 def _within(inner: Span, outer: Span) -> bool:
     """Return whether a place begins in a statement, on its first line."""
     return (inner.file, inner.line) == (outer.file, outer.line) and inner.column >= outer.column
-
-
-def _accesses(value: Value) -> bool:
-    return any(use.instance.kind != "hash" for use in value.uses)
-
-
-def _reads_any(value: Value, places: Sequence[Place]) -> bool:
-    return any(p.overlaps(q) for p in value.places for q in places)
-
-
-def _hashable(value: Value) -> bool:
-    """Return whether a hash can compute a value: exclusive ors, masks and parts of fields."""
-    return bool(value.places) and not (value.carries or value.uses or value.impossible)
-
-
-def _by_hash(value: Value, stmt: ir.Assign) -> Value:
-    """Return the value that a hash of an @in_hash block gives."""
-    bits = bit_width(stmt.target.type) or 1
-    hash_ = ir.ExternInstance(
-        "Hash", "in_hash", [stmt.target.type], [], span=stmt.span, kind="hash"
-    )
-    use = Use(hash_, "field", 0, tuple(dict.fromkeys(value.places)), True, bits, stmt.span)
-    return Value(value.places, 0, (use,), 1)
 
 
 def _product(op: str) -> Impossible:
@@ -611,51 +500,6 @@ def _is_extreme(e: ir.Mux) -> bool:
 def _large(e: ir.Expr) -> bool:
     """Return whether a constant does not fit into an instruction, and comes as action data."""
     return isinstance(e, ir.Const) and not LEAST_IN_CODE <= int(e.value) <= MOST_IN_CODE
-
-
-def read_by(stmt: ir.Stmt) -> Iterator[ir.Expr]:
-    """Yield the expressions that a statement itself reads."""
-    match stmt:
-        case ir.Assign(target=target, value=value):
-            yield value
-            if isinstance(target, ir.ElementOf):
-                yield target.index
-        case ir.If(cond=cond):
-            yield cond
-        case ir.SwitchStmt(subject=subject):
-            yield subject
-        case ir.CallExtern(args=args, directions=directions):
-            yield from (a for a, d in zip(args, directions, strict=True) if d != "out")
-        case ir.CallUserExtern(args=given):
-            yield from (a.value for a in given if isinstance(a.value, ir.Expr))
-        case ir.ApplyTable(table=table):
-            yield from (key.expr for key in table.keys)
-        case ir.Emit(value=value):
-            yield value
-
-
-def count_reads(stmts: Sequence[ir.Stmt]) -> Counter[ir.Var]:
-    """Return how often statements, and those inside them, read each variable without fields."""
-    found: Counter[ir.Var] = Counter()
-    for stmt in nested(stmts):
-        for e in read_by(stmt):
-            found.update(place.var for place in reads(e))
-    return found
-
-
-def across_actions(
-    stmts: Sequence[ir.Stmt], called_actions: Mapping[Span, Span]
-) -> frozenset[ir.Var]:
-    """Return the variables that statements of different actions (or of none) use."""
-    users: dict[ir.Var, set[Span | None]] = {}
-    for stmt in stmts:
-        own = called_actions.get(stmt.span)
-        for inner in nested([stmt]):
-            targets = [inner.target] if isinstance(inner, ir.Assign) else []
-            for e in (*read_by(inner), *targets):
-                for place in (*reads(e), *leaves(e)):
-                    users.setdefault(place.var, set()).add(own)
-    return frozenset(var for var, actions in users.items() if len(actions) > 1)
 
 
 def _count(block: ir.Block, var: ir.Var) -> int:

@@ -1,4 +1,4 @@
-"""What the chip's compiler refuses of an access to a register, beside the rules of its ALU."""
+"""The accesses to a register that the chip's compiler refuses, beyond the rules of its ALU."""
 
 from __future__ import annotations
 

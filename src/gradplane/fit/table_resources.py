@@ -28,9 +28,9 @@ from gradplane.fit.chip_resources import (
     WAYS,
 )
 from gradplane.fit.logical_tables import ACTION, GATEWAY, LogicalTable
-from gradplane.fit.operations import Use
 from gradplane.fit.partitions import Partitions, entry_key_bits
 from gradplane.fit.places import Place, byte_count
+from gradplane.fit.values import Use
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import bit_width
 

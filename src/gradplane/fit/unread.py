@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gradplane.fit.logical_tables import GATEWAY, MATCH, LogicalTable
-from gradplane.fit.operations import Operation, read_by
 from gradplane.fit.places import Place, reads
+from gradplane.fit.values import Operation
+from gradplane.fit.variable_reads import read_by
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.statement_walk import statements
 
