@@ -14,6 +14,7 @@ from finsy.proto import p4i
 
 from gradplane.experiment import p4_programs
 from gradplane.switch.frontends.bmv2 import read_program
+from gradplane.switch.p4runtime.p4info import build_p4info
 from gradplane.switch.source import CompileError, InternalCompilerError
 
 FIELDS = [["a", 8, False]]
@@ -208,3 +209,47 @@ def test_a_program_that_contradicts_itself() -> None:
     with pytest.raises(CompileError) as said:
         read_program(json.dumps(found), "router.json")
     assert not isinstance(said.value, InternalCompilerError)
+
+
+@pytest.mark.parametrize(
+    ("member", "value", "message"),
+    [
+        ("max_size", 1 << 64, f"expected a size of 0 to {2**31 - 1}, found {1 << 64}"),
+        ("max_size", -1, f"expected a size of 0 to {2**31 - 1}, found -1"),
+        ("prefix_length", -1, "expected a length of 0 to 32 bits, found -1"),
+        ("prefix_length", 33, "expected a length of 0 to 32 bits, found 33"),
+    ],
+)
+def test_a_number_that_no_table_has(member: str, value: int, message: str) -> None:
+    path = Path(__file__).parents[1] / "stf" / "exercises" / "router.p4"
+    found = json.loads(p4_programs.compiled_for("bmv2", p4_programs.compiled(path)))
+    table = next(
+        t
+        for p in found["pipelines"]
+        for t in p["tables"]
+        if [k["match_type"] for k in t["key"]] == ["lpm"]
+    )
+    entry = {
+        "match_key": [{"match_type": "lpm", "key": "0x0a000000", "prefix_length": 8}],
+        "action_entry": {"action_id": table["action_ids"][-1], "action_data": []},
+        "priority": 1,
+    }
+    table["entries"] = [entry]
+    (entry["match_key"][0] if member == "prefix_length" else table)[member] = value
+    with pytest.raises(CompileError) as said:
+        read_program(json.dumps(found), "router.json")
+    (diagnostic,) = said.value.diagnostics
+    assert diagnostic.message.endswith(f"{member}: {message}")
+
+
+def test_an_index_of_a_type_that_p4info_does_not_describe() -> None:
+    info = p4i.P4Info()
+    register = info.registers.add()
+    register.preamble.name, register.preamble.id = "r", 369098753
+    register.type_spec.bitstring.bit.bitwidth = 8
+    register.index_type_name.name = "port_t"
+    array = {"name": "r", "id": 0, "size": 1, "bitwidth": 8}
+    text = json.dumps(document(FIELDS, [], register_arrays=[array]))
+    program = read_program(text, "program.json", info)
+    (register,) = build_p4info(program).registers
+    assert not register.HasField("index_type_name")

@@ -8,6 +8,7 @@ from gradplane.switch.check.checker_types import ANY, ExternType
 from gradplane.switch.check.expression_text import article
 from gradplane.switch.check.scope import Scope
 from gradplane.switch.check.statements import always_returns, storable
+from gradplane.switch.check.table_declarations import MAX_SIZE
 from gradplane.switch.ir.types import (
     BOOL,
     ERROR,
@@ -118,8 +119,9 @@ class DeclarationChecker:
             )
         self.c.exprs.check(decl.size)
         size = self.c.constant_int(decl.size, "a value set's size", checked=True)
-        if size is not None and size < 0:
-            self.c.error(decl.size, f"a value set's size cannot be negative: {size}")
+        if size is not None and not 0 <= size <= MAX_SIZE:
+            what = f"a value set's size must be 0 to {MAX_SIZE}, not {size}"
+            self.c.error(decl.size, what)
 
     def _constant(self, decl: ast.ConstDecl) -> None:
         decl.type = self.c.types.value_type(decl.ref)

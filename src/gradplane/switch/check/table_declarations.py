@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 
 MAX_PRIORITY = (1 << 31) - 1  # an int32 in P4Runtime
+MAX_SIZE = (1 << 31) - 1  # of a table or value set: what P4Info and BMv2's JSON can hold
 
 
 @dataclass(slots=True)
@@ -339,8 +340,8 @@ class TableChecker:
         if isinstance(e.type, Bits | Integer) and self.c.compile_time(e) and e.const is None:
             return
         size = self.c.constant_int(e, "a table's size", checked=True)
-        if size is not None and size < 0:
-            self.c.error(e, f"a table's size cannot be negative: {size}")
+        if size is not None and not 0 <= size <= MAX_SIZE:
+            self.c.error(e, f"a table's size must be 0 to {MAX_SIZE}, not {size}")
 
 
 def _split(

@@ -10,7 +10,7 @@ from gradplane._suggestions import did_you_mean
 from gradplane.switch.check.arguments import CallInfo
 from gradplane.switch.check.checker_types import ExternType
 from gradplane.switch.check.key_names import given_name, key_name
-from gradplane.switch.check.table_declarations import MAX_PRIORITY, ActionUse
+from gradplane.switch.check.table_declarations import MAX_PRIORITY, MAX_SIZE, ActionUse
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Annotation, Annotations, Fields, Tuple, Type
 from gradplane.switch.ir.verify import MATCH_KINDS
@@ -245,8 +245,8 @@ class TableLowering:
         match p.name:
             case "size":
                 size = self._number(p.value)
-                if size < 0:
-                    what = f"a table's size cannot be negative: {size}"
+                if not 0 <= size <= MAX_SIZE:
+                    what = f"a table's size must be 0 to {MAX_SIZE}, not {size}"
                     self.p.reporter.error(p.value.span, what)
                 elif size:
                     table.size = int(size)

@@ -209,7 +209,8 @@ class ControlPlane:
         if cell is None:
             return []
         index = found.index_type_name.name
-        return [cell] if not index else [cell, NewType(index, Bits(32))]
+        declared = self._info is not None and index in self._info.type_info.new_types
+        return [cell, NewType(index, Bits(32))] if declared else [cell]
 
     def is_tuple_digest(self, name: str) -> bool:
         """Return whether a learn list has the name that p4c gives one of a tuple.

@@ -117,7 +117,7 @@ class Externs:
     def add_profiles(self, pipeline: Item) -> None:
         """Add the action profiles of a pipeline."""
         for entry in pipeline.elements("action_profiles"):
-            size: ir.Argument = entry["max_size"].number
+            size: ir.Argument = entry["max_size"].size
             selector = entry.get("selector")
             name = entry["name"].text
             if selector is None:

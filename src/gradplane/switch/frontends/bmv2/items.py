@@ -9,6 +9,7 @@ from typing import Any
 from gradplane.switch.source import CompileError, Diagnostic, Span
 
 MAX_WIDTH = 1 << 16  # as in programs that are compiled from source
+MAX_SIZE = (1 << 31) - 1
 _DECODER = json.JSONDecoder()
 
 
@@ -110,6 +111,13 @@ class Item:
         """The value, a number of bits that a type can have."""
         if not 0 <= self.number <= MAX_WIDTH:
             raise self.refuse(f"expected a width of 0 to {MAX_WIDTH} bits, found {self.number}")
+        return self.number
+
+    @property
+    def size(self) -> int:
+        """The value, a number of entries that a table or value set can have."""
+        if not 0 <= self.number <= MAX_SIZE:
+            raise self.refuse(f"expected a size of 0 to {MAX_SIZE}, found {self.number}")
         return self.number
 
     @property

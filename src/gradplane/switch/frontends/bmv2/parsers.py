@@ -151,7 +151,7 @@ class ParserReader:
             self._made[name] = ir.ValueSet(
                 name,
                 plane.value_set_fields(name, types),
-                plane.value_set_size(name) if size is None else size.number,
+                plane.value_set_size(name) if size is None else size.size,
                 plane.annotations("value_sets", name),
                 span_of(item),
             )

@@ -148,7 +148,7 @@ class Tables:
 
     def _size(self, item: Item) -> int:
         found = item.get("max_size")
-        return 1024 if found is None else found.number
+        return 1024 if found is None else found.size
 
     def _key(self, table: str, at: int, item: Item) -> ir.Key:
         kind, target = item["match_type"].text, item["target"]
@@ -273,6 +273,9 @@ def _match(item: Item, key: ir.Key) -> ir.Match:
             return ir.MatchValue(value("key"))
         case "lpm":
             length = item["prefix_length"].number
+            if not 0 <= length <= width:
+                what = f"expected a length of 0 to {width} bits, found {length}"
+                raise item["prefix_length"].refuse(what)
             mask = ((1 << width) - 1) ^ ((1 << width) - 1 >> length)
             return _masked(value("key"), mask)
         case "ternary":
