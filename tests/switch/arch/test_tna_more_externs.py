@@ -55,6 +55,17 @@ def test_a_selector_hashes_by_a_polynomial_which_may_be_replaced(engine: str) ->
 
 
 @ENGINES
+def test_entries_in_the_source_give_a_selectors_fields_no_values(engine: str) -> None:
+    entries = "const entries = { (1, _) : send(3); (2, 7) : send(4); }"
+    made = switch(
+        engine=engine,
+        ingress_locals=SELECTOR.replace("h.a.y : selector; }", f"}} {entries}"),
+        ingress="balanced.apply();",
+    )
+    assert [made.process(0, packet(kind, 9))[0][0] for kind in (1, 2)] == [3, 4]
+
+
+@ENGINES
 def test_hashes_and_random_numbers_may_have_more_than_64_bits(engine: str) -> None:
     made = switch(
         engine=engine,

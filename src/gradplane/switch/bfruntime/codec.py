@@ -25,8 +25,8 @@ Match = tuple[Any, ...] | None
 Key = dict[str, Match]
 
 _MATCHES = {
-    "Exact": "exact", "ATCAM": "exact", "DLEFT_HASH": "exact", "Ternary": "ternary", "LPM": "lpm",
-    "Range": "range", "Optional": "optional",
+    "Exact": "exact", "ATCAM": "exact", "Ternary": "ternary", "LPM": "lpm", "Range": "range",
+    "Optional": "optional",
 }  # fmt: skip
 """The field of a message that each kind of match is in."""
 

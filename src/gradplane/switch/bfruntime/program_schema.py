@@ -68,7 +68,7 @@ MATCHES = {
     p4i.MatchField.RANGE: "Range",
     p4i.MatchField.OPTIONAL: "Optional",
 }
-OTHER_MATCHES = {"atcam_partition_index": "ATCAM", "dleft_hash": "DLEFT_HASH"}
+OTHER_MATCHES = {"atcam_partition_index": "ATCAM"}
 SCOPES = {
     p4i.ActionRef.TABLE_AND_DEFAULT: "TableAndDefault",
     p4i.ActionRef.TABLE_ONLY: "TableOnly",

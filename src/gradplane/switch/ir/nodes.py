@@ -628,6 +628,12 @@ class InstanceKind:
 REGISTER_ACTION = "register_action"
 """The kind of instances whose abstract method is inlined as an access to a register."""
 
+LEARN_ACTIONS = "LearnAction"
+"""How the types of register actions begin whose method takes the digest of a table's keys."""
+
+TABLE_DIGEST = "$digest"
+"""The function that computes that digest. No program can have one of this name."""
+
 HIDDEN_REGISTER = "HiddenRegister"
 """The type of registers of one cell that no program declares, and P4Info does not list."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gradplane.switch.check.checker_types import substitute
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import Type
+from gradplane.switch.ir.types import Bits, Type
 from gradplane.switch.lower.instance_scope import Env
 from gradplane.switch.lower.type_erasure import erase
 from gradplane.switch.source import NOWHERE, Span
@@ -36,6 +36,7 @@ class Frame:
         self._exiting: ir.Var | None = None
         self._exit_bodies: list[list[ir.Stmt]] = []  # bodies of the actions that may set `_exiting`
         self._acting = False  # whether inside an action
+        self._table_digest: ir.Var | None = None
         self._span = NOWHERE
 
     # -- helpers -------------------------------------------------------------------------------
@@ -94,6 +95,12 @@ class Frame:
         var = self.variable(name, e.type)
         self.emit(ir.Assign(var, e))
         return var
+
+    def table_digest(self) -> ir.Var:
+        """Return the variable with the digest of the table applied last (table_digests.py)."""
+        if self._table_digest is None:
+            self._table_digest = self.variable("digest", Bits(64))
+        return self._table_digest
 
     def type_of(self, e: ast.Expr) -> Type:
         assert e.type is not None, e

@@ -187,7 +187,10 @@ class RegisterActionCall:
         cell = body.variable("cell", cell_type)
         body.emit(ir.CallExtern(register, "read", [*place], ["in"] * len(place), cell), self.e.span)
         body.p.accessed[self.instance] = place
-        value, *results = self._run(method, cell)
+        value, *others = self._run(method, cell)
+        results = [
+            v for p, v in zip(method.decl.params[1:], others, strict=True) if p.direction == "out"
+        ]
         whole = register_cells.packed(value)
         if bit_width(value.type) != bit_width(cell_type):
             whole = build.cast(Bits(bit_width(cell_type) or 1), whole)
@@ -198,7 +201,7 @@ class RegisterActionCall:
 
     def _run(self, method: AbstractMethod, cell: ir.Var | None) -> list[ir.Var]:
         """Emit a method; return the variables of its parameters. The first one begins with the
-        cell's value, the others with 0."""
+        cell's value, those that it reads with the digest and true, the others with 0."""
         body = self.body
         env = method.env.inner()
         variables: list[ir.Var] = []
@@ -206,12 +209,11 @@ class RegisterActionCall:
             var = body.variable(param.name, erase(substitute(formal, env.types)))
             env.bind(param, var)
             variables.append(var)
+        given = self._inputs(method, variables)
+        if cell is not None:
+            given[0] = register_cells.unpacked(variables[0].type, self._sized(cell, variables[0]))
         for at, var in enumerate(variables):
-            if at == 0 and cell is not None:
-                value = register_cells.unpacked(var.type, self._sized(cell, var))
-                body.emit(ir.Assign(var, value))
-            else:
-                body.emit(ir.Assign(var, ir.Zero(var.type)))
+            body.emit(ir.Assign(var, given.get(at, ir.Zero(var.type))))
         assert method.decl.body is not None
         lowered: list[ir.Stmt] = []
         with body.scope(env), body.into(lowered), body.returns(None):
@@ -219,6 +221,23 @@ class RegisterActionCall:
         self._fill_in_predicates(lowered, variables[0])
         body.out += lowered
         return variables
+
+    def _inputs(self, method: AbstractMethod, variables: list[ir.Var]) -> dict[int, ir.Expr]:
+        """Return what a learn action gets, by the parameter's position: the digest, and whether it
+        may learn, which the only way of a register always may."""
+        at = [i for i, param in enumerate(method.decl.params) if param.direction == "in"]
+        if len(at) != 2 or not self.instance.type.startswith(ir.LEARN_ACTIONS):
+            return {}
+        digest, learn = at
+        wanted = variables[digest].type
+        if not isinstance(wanted, Bits) or wanted.signed:
+            what = f"{self.instance.name}: a digest is bit<W>, not {wanted}"
+            self.body.p.unsupported(method.decl.span, what)
+            return {}
+        return {
+            digest: build.cast(wanted, self.body.table_digest()),
+            learn: ir.Const(BOOL, True),
+        }
 
     def _fill_in_predicates(self, lowered: list[ir.Stmt], value: ir.Var) -> None:
         """Compute before a body what its calls of `predicate` without conditions give: an ALU

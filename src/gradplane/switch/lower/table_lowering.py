@@ -15,6 +15,8 @@ from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Annotation, Annotations, Fields, Tuple, Type
 from gradplane.switch.ir.verify import MATCH_KINDS
 from gradplane.switch.lower.instance_scope import ActionInstance, Env, control_plane_name
+from gradplane.switch.lower.table_digests import MATCH_KIND as DIGEST_KEYS
+from gradplane.switch.lower.table_digests import emit_digest
 from gradplane.switch.lower.type_erasure import erase, type_name
 from gradplane.switch.syntax import ast
 
@@ -29,7 +31,7 @@ PROPERTIES = (
     "support_timeout",
 )  # fmt: skip
 DEFAULT_SIZE = 1024
-EXACT_ALIASES = {"atcam_partition_index": "exact", "dleft_hash": "exact"}
+EXACT_ALIASES = {"atcam_partition_index": "exact"}
 """Match kinds of TNA, and their meaning."""
 
 IMPLEMENTATION = ("implementation", "psa_implementation")
@@ -58,12 +60,15 @@ class TableLowering:
             setup: list[ir.Stmt] = []
             with self.body.into(setup):
                 values = self.body.exprs(*(k.expr for k in self.decl.key))
-            keys = [self._key(k, v) for k, v in zip(self.decl.key, values, strict=True)]
+                pairs = list(zip(self.decl.key, values, strict=True))
+                if hashed := [v for k, v in pairs if self._is_hashed(k)]:
+                    emit_digest(self.body, hashed, self.decl.span)
+            keys = [self._key(k, v) for k, v in pairs if not self._is_hashed(k)]
             for ref in self.decl.actions:
                 self._add_action(ref)
             default = self._default()
             empty_group = self._for_empty_group()
-            entries = [self._entry(e, keys) for e in self.decl.entries]
+            entries = [self._entry(e) for e in self.decl.entries]
             self._fill_priorities(entries)
         table = ir.Table(
             name=self.name,
@@ -96,6 +101,15 @@ class TableLowering:
             self.p.unsupported(key.span, what, f"known: {', '.join(sorted(MATCH_KINDS))}")
         kind = EXACT_ALIASES.get(key.match_kind, key.match_kind)
         return ir.Key(name, value, kind, annotations, type_name(key.expr.type))
+
+    def _is_hashed(self, key: ast.KeyElement) -> bool:
+        """Return whether a key goes into the table's digest only."""
+        known = self.p.natives is not None and ("", ir.TABLE_DIGEST) in self.p.natives
+        return known and key.match_kind == DIGEST_KEYS
+
+    def _is_looked_up(self, key: ast.KeyElement) -> bool:
+        """Return whether entries have a value for a key."""
+        return key.match_kind != "selector" and not self._is_hashed(key)
 
     # -- actions -------------------------------------------------------------------------------
 
@@ -171,16 +185,21 @@ class TableLowering:
 
     # -- entries -------------------------------------------------------------------------------
 
-    def _entry(self, entry: ast.TableEntry, keys: list[ir.Key]) -> ir.Entry:
-        keyset = entry.keyset
+    def _entry(self, entry: ast.TableEntry) -> ir.Entry:
+        keyset, keys = entry.keyset, self.decl.key
         parts = keyset.elements if isinstance(keyset, ast.TupleKey) else [keyset]
         if isinstance(keyset, ast.DefaultKey):
             parts = [keyset] * len(keys)
         elif isinstance(keyset, ast.ListExpr) and len(keys) != 1:
             parts = keyset.elements
         priority = entry.priority.const if entry.priority is not None else None
+        matched = [p for k, p in zip(keys, parts, strict=True) if self._is_looked_up(k)]
+        if not matched:
+            kinds = ", ".join(sorted({key.match_kind for key in keys}))
+            what = f"table {self.name} has entries, and no key but of match kind {kinds}"
+            self.p.reporter.error(entry.span, what, "entries need a key that is looked up")
         return ir.Entry(
-            [match_of(self.body, p) for p in parts],
+            [match_of(self.body, p) for p in matched],
             self._call(entry.action),
             priority,
             self.decl.const_entries or entry.const,

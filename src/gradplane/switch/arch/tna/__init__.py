@@ -7,7 +7,12 @@ definitions in p4lang/p4c. `chips.py` has what differs between the two chips.
 from __future__ import annotations
 
 from gradplane.switch.arch.architecture import Architecture, Implementation
-from gradplane.switch.ir.nodes import HIDDEN_REGISTER, REGISTER_ACTION, InstanceKind
+from gradplane.switch.ir.nodes import (
+    HIDDEN_REGISTER,
+    LEARN_ACTIONS,
+    REGISTER_ACTION,
+    InstanceKind,
+)
 
 
 def _load() -> Implementation:
@@ -28,7 +33,7 @@ def _load() -> Implementation:
 _COLOURS = {"red": "red", "yellow": "yellow", "green": "green"}
 _REGISTER_ACTIONS = tuple(
     f"{name}{count}"
-    for name in ("RegisterAction", "DirectRegisterAction", "MinMaxAction")
+    for name in ("RegisterAction", "DirectRegisterAction", "MinMaxAction", LEARN_ACTIONS)
     for count in ("", 2, 3, 4)
 )
 

@@ -11,6 +11,7 @@ from gradplane.switch.arch.extern_table import Extern, Externs
 from gradplane.switch.arch.externs import arrays, checksums, messages
 from gradplane.switch.arch.tna.filters import DIRECT_LPF, DIRECT_WRED, LPF, WRED
 from gradplane.switch.arch.tna.hashes import GET_HASH
+from gradplane.switch.arch.tna.learn_actions import TABLE_DIGEST
 from gradplane.switch.arch.tna.mirroring import MIRROR, RESUBMIT
 from gradplane.switch.arch.tna.parser_choices import MOST, parser_name
 from gradplane.switch.interp.extern_call import Call
@@ -138,6 +139,7 @@ EXTERNS: Externs = {
     ("DirectLpf", "execute"): DIRECT_LPF,
     ("DirectWred", "execute"): DIRECT_WRED,
     ("Random", "get"): RANDOM,
+    ("", ir.TABLE_DIGEST): TABLE_DIGEST,
     ("Hash", "get"): GET_HASH,
     ("Checksum", "add"): checksums.ADD.within(*_PARSERS),
     ("Checksum", "subtract"): checksums.SUBTRACT.within(*_PARSERS),

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from gradplane.switch.arch.load_checks import direct_calls, extern_calls, full_name
 from gradplane.switch.arch.tna.chips import chip_of
 from gradplane.switch.arch.tna.desugaring import desugar
+from gradplane.switch.arch.tna.learn_actions import learn_actions
 from gradplane.switch.arch.tna.lone_registers import lone_registers
 from gradplane.switch.arch.tna.parser_choices import MOST, name_parsers, parser_name
 from gradplane.switch.arch.tna.register_access import one_access
@@ -84,4 +85,4 @@ def direct_resources(program: ir.Program) -> Iterable[Diagnostic]:
     return direct_calls(program, _DIRECT)
 
 
-RULES = (direct_resources, headers, results, cells, bodies, one_access)
+RULES = (direct_resources, headers, results, cells, bodies, one_access, learn_actions)

@@ -101,7 +101,33 @@ extern NAME<T, I, TYPES> { \
     STATEFUL_HELPERS_U \
 }
 
+// Like RegisterAction; an action of a table with dleft_hash keys calls it. digest is a hash of these
+// keys, learn says whether no other way of the register has it or has room before this one.
+extern LearnAction<T, I, D, U> {
+    LearnAction(Register<T, I> reg);
+    U execute(in I index, @optional out U rv2, @optional out U rv3, @optional out U rv4);
+    @synchronous(execute)
+    abstract void apply(inout T value, in D digest, in bool learn, @optional out U rv1,
+                        @optional out U rv2, @optional out U rv3, @optional out U rv4);
+    STATEFUL_HELPERS
+}
+
+#define LEARN_ACTION_OF(NAME, TYPES, OUTS, RESULTS) \
+extern NAME<T, I, D, TYPES> { \
+    NAME(Register<T, I> reg); \
+    U1 execute(in I index, OUTS); \
+    @synchronous(execute) \
+    abstract void apply(inout T value, in D digest, in bool learn, RESULTS); \
+    STATEFUL_HELPERS_U \
+}
+
 #define AND ,
+LEARN_ACTION_OF(LearnAction2, U1 AND U2, out U2 rv2, out U1 rv1 AND out U2 rv2)
+LEARN_ACTION_OF(LearnAction3, U1 AND U2 AND U3, out U2 rv2 AND out U3 rv3,
+                out U1 rv1 AND out U2 rv2 AND out U3 rv3)
+LEARN_ACTION_OF(LearnAction4, U1 AND U2 AND U3 AND U4,
+                out U2 rv2 AND out U3 rv3 AND out U4 rv4,
+                out U1 rv1 AND out U2 rv2 AND out U3 rv3 AND out U4 rv4)
 REGISTER_ACTION_OF(RegisterAction2, U1 AND U2, out U2 rv2, out U1 rv1 AND out U2 rv2)
 REGISTER_ACTION_OF(RegisterAction3, U1 AND U2 AND U3, out U2 rv2 AND out U3 rv3,
                    out U1 rv1 AND out U2 rv2 AND out U3 rv3)
