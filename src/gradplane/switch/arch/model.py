@@ -174,6 +174,7 @@ class Pass(ABC, Generic[D]):
     def depart(self, port: int, priority: int, departure: D) -> None:
         """Pass a packet on to egress, by way of the port's queue if it has one."""
         queues = self.state.links.queues
+        priority = queues.serving(port, priority)
         if queues.lacks(port, priority):
             self.drop(NO_QUEUE)
         elif not queues.holds(port):

@@ -82,7 +82,9 @@ def _match(table: TableSchema, f: KeyField, given: Any) -> Match:
         raise invalid(table, f"{where} takes {wanted}, not {found or 'nothing'}")
     part = getattr(given, wanted)
     if f.type.name == "string":
-        return (part.value.decode("utf-8", "replace"),)
+        text = part.value.decode("utf-8", "replace")
+        _check_choice(table, where, f.type, text)
+        return (text,)
 
     def number(data: bytes) -> int:
         return read_number(table, where, f.type, data)
@@ -163,7 +165,7 @@ def read_data(table: TableSchema, message: Any) -> Data:
             values[f.name] = value
     for f in action.data if action is not None else ():
         if f.mandatory:
-            values.setdefault(f.name, 0)
+            values.setdefault(f.name, [] if f.repeated else 0)
     return Data(action, values)
 
 
@@ -216,13 +218,18 @@ def _value(table: TableSchema, f: DataField, given: Any) -> Any:
             for item in items:
                 if item >> f.type.bits:
                     raise invalid(table, f"{where}: {item} does not fit {f.type.bits} bits")
+        for item in items:
+            _check_choice(table, where, f.type, item)
         return items
     if wanted == "stream":
         return read_number(table, where, f.type, value)
-    if f.type.choices and value not in f.type.choices:
-        choices = ", ".join(f.type.choices)
-        raise invalid(table, f"{where}: {value!r} is not one of {choices}")
+    _check_choice(table, where, f.type, value)
     return value
+
+
+def _check_choice(table: TableSchema, where: str, t: FieldType, value: Any) -> None:
+    if t.choices and value not in t.choices:
+        raise invalid(table, f"{where}: {value!r} is not one of {', '.join(t.choices)}")
 
 
 def _contained(

@@ -1,13 +1,19 @@
 """The tables that every program has: ports, the packet replication engine, mirror sessions, ...
 
 A table's lines: "table NAME KIND ID SIZE", then keys and data fields: number, name, type. A type
-with * is repeated, with ! mandatory, with - read-only; choices follow a colon. An action's fields
-come after its line. Names, numbers and types are those of the chip's driver.
+with * is repeated, with ! mandatory, with - read-only, with ^ only to be cleared, with @ a port;
+a first value follows =, choices follow a colon. An action's fields come after its line. Names,
+numbers and types are those of the chip's driver.
 """
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+from typing import Any
+
 from gradplane.switch.bfruntime.schema import (
+    CLEAR_ONLY,
     ActionSpec,
     DataField,
     FieldType,
@@ -29,21 +35,21 @@ table $pre.node PreNode 4278321154 16777216
 key 1 $MULTICAST_NODE_ID uint32
 data 1 $MULTICAST_RID uint16!
 data 2 $MULTICAST_LAG_ID uint8*!
-data 3 $DEV_PORT uint32*!
+data 3 $DEV_PORT uint32*!@
 table $pre.ecmp PreEcmp 4278321155 16777216
 key 1 $MULTICAST_ECMP_ID uint32
 data 1 $MULTICAST_NODE_ID uint32*!
 table $pre.lag PreLag 4278321156 255
 key 1 $MULTICAST_LAG_ID uint8
-data 1 $DEV_PORT uint32*
+data 1 $DEV_PORT uint32*@
 data 2 $MULTICAST_LAG_REMOTE_MSB_COUNT uint32
 data 3 $MULTICAST_LAG_REMOTE_LSB_COUNT uint32
 table $pre.prune PrePrune 4278321157 288
 key 1 $MULTICAST_L2_XID uint16
-data 1 $DEV_PORT uint32*!
+data 1 $DEV_PORT uint32*!@
 table $pre.port PrePort 4278321158 288
-key 1 $DEV_PORT uint32
-data 1 $MULTICAST_BACKUP_PORT uint32
+key 1 $DEV_PORT uint32@
+data 1 $MULTICAST_BACKUP_PORT uint32@
 data 2 $MULTICAST_FORWARD_STATE bool
 data 3 $MULTICAST_CLEAR_FAST_FAILOVER bool
 data 4 $COPY_TO_CPU_PORT_ENABLE bool
@@ -105,25 +111,26 @@ data 5 $session_coal_mode bool
 action 2 $normal
 """
 
-_SPEEDS = "NONE 1G 10G 25G 40G 40G_NB 40G_NON_BREAKABLE 50G 100G 200G 400G"
+SPEEDS = "NONE 1G 10G 25G 40G 40G_NB 40G_NON_BREAKABLE 50G 100G 200G 400G"
 _FECS = "NONE FIRECODE REED_SOLOMON FC RS"
 _LOOPBACKS = "NONE MAC_NEAR MAC_FAR PCS_NEAR SERDES_NEAR SERDES_FAR PIPE"
 
 
-def _choices(prefix: str, names: str) -> str:
+def choices(prefix: str, names: str) -> str:
+    """Return the type of a string that is one of some names."""
     return "string:" + ",".join(prefix + name for name in names.split())
 
 
 PORTS = f"""
 table $PORT PortConfigure 4278255617 256
 attribute port_status_notif_cb
-key 1 $DEV_PORT uint32
-data 1 $SPEED {_choices("BF_SPEED_", _SPEEDS)}
-data 2 $FEC {_choices("BF_FEC_TYP_", _FECS)}
+key 1 $DEV_PORT uint32@
+data 1 $SPEED {choices("BF_SPEED_", SPEEDS)}
+data 2 $FEC {choices("BF_FEC_TYP_", _FECS)}
 data 3 $N_LANES uint32
 data 4 $PORT_ENABLE bool
 data 5 $AUTO_NEGOTIATION string:PM_AN_DEFAULT,PM_AN_FORCE_ENABLE,PM_AN_FORCE_DISABLE
-data 6 $LOOPBACK_MODE {_choices("BF_LPBK_", _LOOPBACKS)}
+data 6 $LOOPBACK_MODE {choices("BF_LPBK_", _LOOPBACKS)}
 data 7 $TX_MTU uint32
 data 8 $RX_MTU uint32
 data 9 $TX_PFC_EN_MAP uint32
@@ -154,13 +161,13 @@ data 33 $PLL_OVRCLK float
 table $PORT_HDL_INFO PortHdlInfo 4278255619 256
 key 1 $CONN_ID uint32
 key 2 $CHNL_ID uint32
-data 1 $DEV_PORT uint32-
+data 1 $DEV_PORT uint32-@
 table $PORT_FP_IDX_INFO PortFpIdxInfo 4278255620 256
 key 1 $FP_IDX uint32
-data 1 $DEV_PORT uint32-
+data 1 $DEV_PORT uint32-@
 table $PORT_STR_INFO PortStrInfo 4278255621 256
 key 1 $PORT_NAME string
-data 1 $DEV_PORT uint32-
+data 1 $DEV_PORT uint32-@
 """
 
 _LENGTHS = """
@@ -199,7 +206,7 @@ STATISTICS = (
 PORT_STATISTICS = "\n".join((
     "table $PORT_STAT PortStat 4278255618 256",
     "attribute poll_intvl_ms",
-    "key 1 $DEV_PORT uint32",
+    "key 1 $DEV_PORT uint32@",
     *(f"data {i} ${name} uint64" for i, name in enumerate(STATISTICS, 1)),
 ))  # fmt: skip
 
@@ -226,7 +233,7 @@ data 16 selector_member_order bool
 
 _GENERATOR = """
 table {0}.pktgen.port_cfg PktgenPortCfg 4278386689 256
-key 1 dev_port uint32
+key 1 dev_port uint32@
 data 1 recirculation_enable bool
 data 2 pktgen_enable bool
 data 3 pattern_matching_enable bool
@@ -236,7 +243,7 @@ key 1 app_id uint32
 data 12 app_enable bool
 data 13 pkt_len {2}
 data 14 pkt_buffer_offset {2}
-data 15 pipe_local_source_port uint32
+data 15 pipe_local_source_port uint32@
 data 16 increment_source_port bool
 data 17 batch_count_cfg {2}
 data 18 packets_per_batch_cfg {2}
@@ -293,139 +300,63 @@ data 11 max_pfc_events bytes10
 )  # fmt: skip
 
 
-_SHAPING = """
-data 1 unit string:PPS,BPS
-data 2 provisioning string:UPPER,LOWER,MIN_ERROR
-"""
-
-_TRAFFIC_MANAGER = """
-table {0}.tm.port.cfg TmPortCfg 4278517776 288
-key 1 dev_port uint32
-data 1 pg_id uint8-
-data 2 pg_port_nr uint8-
-data 3 port_queues_count uint8-
-data 4 ingress_qid_map uint8*-
-data 5 egress_qid_queues uint8*-
-data 6 copy_to_cpu bool-
-data 7 mirror_drop_destination bool-
-data 8 mirror_drop_pg_queue uint8-
-data 9 pkt_extraction_credits uint32-
-table {0}.tm.port.sched_cfg TmPortSchedCfg 4278517782 288
-key 1 dev_port uint32
-data 1 max_rate_enable bool
-{2}
-table {0}.tm.port.sched_shaping TmPortSchedShaping 4278517783 288
-key 1 dev_port uint32
-{4}
-data 3 max_rate uint32
-data 4 max_burst_size uint32
-table {0}.tm.queue.map TmQueueMap 4278517794 {1}
-key 1 pg_id uint8
-key 2 pg_queue uint8
-data 1 dev_port uint32-
-data 2 queue_nr uint8-
-data 3 ingress_qid_max uint8-
-data 4 ingress_qid_count uint8-
-data 5 ingress_qid_list uint8*-
-table {0}.tm.queue.buffer TmQueueBuffer 4278517796 {1}
-key 1 pg_id uint8
-key 2 pg_queue uint8
-data 1 guaranteed_cells uint32
-data 2 hysteresis_cells uint32
-data 3 tail_drop_enable bool
-action 1 shared_pool
-data 4 pool_id string:EG_APP_POOL_0,EG_APP_POOL_1,EG_APP_POOL_2,EG_APP_POOL_3
-data 5 pool_max_cells uint32
-data 6 dynamic_baf string:1.5%,3%,6%,11%,20%,33%,50%,66%,80%,DISABLE
-action 2 buffer_only
-table {0}.tm.queue.sched_cfg TmQueueSchedCfg 4278517797 {1}
-key 1 pg_id uint8
-key 2 pg_queue uint8
-data 2 min_rate_enable bool
-data 1 min_priority string:LOW,0,1,2,3,4,5,6,7,HIGH
-data 5 max_rate_enable bool
-data 4 max_priority string:LOW,0,1,2,3,4,5,6,7,HIGH
-data 3 dwrr_weight uint16
-{3}
-table {0}.tm.queue.sched_shaping TmQueueSchedShaping 4278517798 {1}
-key 1 pg_id uint8
-key 2 pg_queue uint8
-{4}
-data 3 min_rate uint32
-data 4 min_burst_size uint32
-data 5 max_rate uint32
-data 6 max_burst_size uint32
-table {0}.tm.counter.eg_port TmCounterEgPort 4278517826 288
-key 1 dev_port uint32
-data 1 drop_count_packets uint64
-data 2 usage_cells uint64-
-data 3 watermark_cells uint64
-table {0}.tm.counter.queue TmCounterQueue 4278517827 {1}
-key 1 pg_id uint8
-key 2 pg_queue uint8
-data 1 drop_count_packets uint64
-data 2 usage_cells uint64-
-data 3 watermark_cells uint64
-"""
-
-TRAFFIC_MANAGER_TF1 = _TRAFFIC_MANAGER.format(
-    "tf1", 2304,
-    f"data 2 scheduling_speed {_choices('BF_SPEED_', _SPEEDS.removesuffix(' 200G 400G'))}",
-    "data 6 scheduling_enable bool", _SHAPING,
-)  # fmt: skip
-
-TRAFFIC_MANAGER_TF2 = _TRAFFIC_MANAGER.format(
-    "tf2", 4608,
-    f"""
-data 2 l1_nodes_count uint8-
-data 3 l1_nodes uint8*-
-data 4 scheduling_speed {_choices("BF_SPEED_", _SPEEDS)}
-""",
-    """
-data 6 advanced_flow_control string:CREDIT,XOFF
-data 7 scheduling_enable bool
-data 8 scheduling_speed string-:BF_SPEED_NONE,BF_SPEED_50G,BF_SPEED_100G,BF_SPEED_200G,BF_SPEED_400G
-data 9 pg_l1_node uint8
-""",
-    _SHAPING,
-)  # fmt: skip
+_PORT = ("$bfrt_port_type_class", "dev_port")
 
 
 def parse_tables(text: str) -> list[TableSchema]:
     """Return the tables that a text describes."""
-    tables: list[TableSchema] = []
-    for block in text.split("table ")[1:]:
-        lines = [line.split() for line in block.splitlines() if line.strip()]
-        name, kind, number, size = lines[0]
-        keys: list[KeyField] = []
-        actions: list[tuple[str, str]] = []
-        data: dict[str, list[DataField]] = {"": []}
-        attributes: list[str] = []
-        for what, *rest in lines[1:]:
-            action = actions[-1][1] if actions else ""
-            if what == "key":
-                field = _data_field(*rest)
-                keys.append(KeyField(field.id, field.name, "Exact", field.type, mandatory=True))
-            elif what == "data":
-                data[action].append(_data_field(*rest))
-            elif what == "action":
-                actions.append((rest[0], rest[1]))
-                data[rest[1]] = []
-            else:
-                attributes.append(rest[0])
-        specs = tuple(ActionSpec(int(id), action, tuple(data[action])) for id, action in actions)
-        tables.append(TableSchema(
-            name, int(number), kind, int(size), tuple(keys), tuple(data[""]), specs,
-            attributes=tuple(attributes),
-        ))  # fmt: skip
-    return tables
+    return [_table(block) for block in text.split("table ")[1:]]
 
 
-def _data_field(number: str, name: str, kind: str) -> DataField:
-    kind, _, choices = kind.partition(":")
-    plain = kind.rstrip("*!-")
-    width = 0
-    if plain.startswith("bytes"):
-        plain, width = "bytes", int(plain.removeprefix("bytes"))
-    t = FieldType(plain, width, choices=tuple(choices.split(",")) if choices else ())
-    return DataField(int(number), name, t, "!" in kind, "-" in kind, "*" in kind)
+def _table(block: str) -> TableSchema:
+    lines = [line.split() for line in block.splitlines() if line.strip()]
+    name, kind, number, size = lines[0]
+    keys: list[KeyField] = []
+    actions: list[tuple[str, str]] = []
+    data: dict[str, list[DataField]] = {"": []}
+    attributes: list[str] = []
+    for what, *rest in lines[1:]:
+        action = actions[-1][1] if actions else ""
+        if what == "key":
+            f = _data_field(*rest)
+            keys.append(KeyField(f.id, f.name, "Exact", f.type, True, f.annotations))
+        elif what == "data":
+            data[action].append(_data_field(*rest))
+        elif what == "action":
+            actions.append((rest[0], rest[1]))
+            data[rest[1]] = []
+        else:
+            attributes.append(rest[0])
+    specs = tuple(ActionSpec(int(id), action, tuple(data[action])) for id, action in actions)
+    return TableSchema(
+        name, int(number), kind, int(size), tuple(keys), tuple(data[""]), specs,
+        attributes=tuple(attributes),
+    )  # fmt: skip
+
+
+def _data_field(number: str, name: str, text: str) -> DataField:
+    """Make a field of "uint32*=1,2", "string-=A:A,B", ..."""
+    text, _, allowed = text.partition(":")
+    first = _FIRST.search(text)
+    marks = text.replace(first[0], "") if first is not None else text
+    kind, width = marks.rstrip("*!-^@"), 0
+    if kind.startswith("bytes"):
+        kind, width = "bytes", int(kind.removeprefix("bytes"))
+    t = FieldType(kind, width, choices=tuple(allowed.split(",")) if allowed else ())
+    annotations = tuple(a for mark, a in (("@", _PORT), ("^", CLEAR_ONLY)) if mark in marks)
+    field = DataField(int(number), name, t, "!" in marks, "-" in marks, "*" in marks, annotations)
+    return replace(field, first=_first(field, first and first[1]))
+
+
+_FIRST = re.compile(r"=([^-@^]+)")
+
+
+def _first(field: DataField, text: str | None) -> Any:
+    """Return the value of a setting that was never made."""
+    if field.repeated:
+        return []
+    if field.type.name == "bool":
+        return text == "true"
+    if field.type.name == "string":
+        return text or (field.type.choices or ("",))[0]
+    return int(text or 0)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import cast
 
 from gradplane.switch.arch.device_facts import DeviceFacts
-from gradplane.switch.bfruntime import fixed_schema
+from gradplane.switch.bfruntime import fixed_schema, traffic_schema
 from gradplane.switch.bfruntime.packet_generator import PacketGenerator
 from gradplane.switch.bfruntime.schema import Schema, TableSchema
 from gradplane.switch.bfruntime.tables.control_table import ControlTable
@@ -17,12 +17,18 @@ from gradplane.switch.bfruntime.tables.packet_generation import (
     GeneratorPortTable,
     PacketBufferTable,
 )
+from gradplane.switch.bfruntime.tables.port_groups import PortGroupTable
 from gradplane.switch.bfruntime.tables.ports import (
     Interfaces,
     PortPlaceTable,
     Ports,
     PortStatisticsTable,
     PortTable,
+)
+from gradplane.switch.bfruntime.tables.priority_groups import (
+    PriorityGroupCounts,
+    PriorityGroups,
+    PriorityGroupTable,
 )
 from gradplane.switch.bfruntime.tables.replication import CHECKS, Engine, ReplicationTable
 from gradplane.switch.bfruntime.tables.traffic_manager import (
@@ -31,7 +37,17 @@ from gradplane.switch.bfruntime.tables.traffic_manager import (
     PlacesTable,
     TrafficManager,
 )
+from gradplane.switch.bfruntime.tables.traffic_settings import KeptTable
 from gradplane.switch.p4runtime.pipeline import Pipeline
+
+_ACTING: dict[str, Callable[[TableSchema, TrafficManager], ControlTable]] = {
+    "TmPortCfg": PlacesTable, "TmQueueMap": PlacesTable,
+    "TmCounterEgPort": CountsTable, "TmCounterQueue": CountsTable,
+    "TmPortSchedCfg": LimitsTable, "TmPortSchedShaping": LimitsTable,
+    "TmQueueCfg": LimitsTable, "TmQueueColor": LimitsTable, "TmQueueBuffer": LimitsTable,
+    "TmQueueSchedCfg": LimitsTable, "TmQueueSchedShaping": LimitsTable,
+}  # fmt: skip
+"""The traffic manager's tables of the switch's own queues, by kind."""
 
 
 class FixedTables:
@@ -83,14 +99,19 @@ class FixedTables:
 
     def _traffic_tables(self, facts: DeviceFacts) -> Iterator[ControlTable]:
         second = facts.family != "tf1"
-        text = fixed_schema.TRAFFIC_MANAGER_TF2 if second else fixed_schema.TRAFFIC_MANAGER_TF1
-        manager = TrafficManager(self._state.links.queues, facts)
-        kinds: dict[str, Callable[[TableSchema, TrafficManager], ControlTable]] = {
-            "TmPortCfg": PlacesTable, "TmQueueMap": PlacesTable,
-            "TmCounterEgPort": CountsTable, "TmCounterQueue": CountsTable,
-        }  # fmt: skip
+        text = traffic_schema.TRAFFIC_MANAGER_TF2 if second else traffic_schema.TRAFFIC_MANAGER_TF1
+        manager, groups = TrafficManager(self._state.links.queues, facts), PriorityGroups(facts)
         for schema in fixed_schema.parse_tables(text):
-            yield kinds.get(schema.kind, LimitsTable)(schema, manager)
+            if schema.kind in _ACTING:
+                yield _ACTING[schema.kind](schema, manager)
+            elif schema.kind == "TmPortGroup":
+                yield PortGroupTable(schema, manager.groups)
+            elif schema.kind == "TmPpgCfg":
+                yield PriorityGroupTable(schema, groups)
+            elif schema.kind == "TmCounterPpg":
+                yield PriorityGroupCounts(schema, groups)
+            else:
+                yield KeptTable(schema, manager, groups)
 
     def _watch_returned(self, wanted: bool) -> None:
         self._state.links.recirculation[0] = wanted

@@ -11,6 +11,8 @@ Json = dict[str, Any]
 
 REGISTER_DATA = ("$bfrt_field_class", "register_data")
 """The annotation of a register's values, of which there is one for each pipe."""
+CLEAR_ONLY = ("clear_only", "true")
+"""The annotation of a count that can only be set to 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,8 @@ class KeyField:
 class DataField:
     """A data field. repeated: it has a list of values. container: the fields of each item.
 
-    choice: the field of which it is an alternative ("oneof"); one of the two is given.
+    choice: the field of which it is an alternative ("oneof"); one of the two is given. first: the
+    value before any is written, of tables whose entries always exist.
     """
 
     id: int
@@ -106,6 +109,7 @@ class DataField:
     annotations: Annotations = ()
     container: tuple[DataField, ...] = ()
     choice: str = ""
+    first: Any = None
 
     @property
     def a_value_a_pipe(self) -> bool:

@@ -350,6 +350,7 @@ class Engine:
         self._point("loopback", state.links.loopback)
         self._point("recirculation", state.links.recirculation)
         self._point("port queues", state.links.queues.flags)
+        self._point("port classes", state.links.queues.classes)
         for hash in state.hashes.values():
             self._point(hash_word(hash.name), hash.memory)
             self._point(span_word(hash.name), hash.span_memory)

@@ -11,7 +11,7 @@ from gradplane.switch.jit.entry_points import WAITING, WAITING_HEAD, EntryPoints
 from gradplane.switch.jit.headers import clear_rest, copy_bits
 from gradplane.switch.jit.llvm_text import Function, Operand
 from gradplane.switch.jit.packet_context import Context
-from gradplane.switch.runtime.egress_queues import QUEUES
+from gradplane.switch.runtime.egress_queues import CLASSES, QUEUES
 from gradplane.switch.runtime.packet_passes import (
     CLONE_LIMIT,
     CLONED_TOO_OFTEN,
@@ -120,7 +120,12 @@ class Traffic(EntryPoints):
         f = self.module.function("hold", "i1", params, attributes="noinline ")
         with f.when(f.compare("uge", "i64", "%port", QUEUES)):
             f.ret("false")
-        with f.when(f.compare("uge", "i64", "%priority", f.word("priority queues", "i64"))):
+        priority = f.variable("i64", "%priority")
+        with f.when(f.compare("ult", "i64", "%priority", CLASSES)):
+            row = f.add(f.word("port classes"), f.binary("mul", "i64", "%port", CLASSES))
+            priority.set(f.resize(f.load("i8", f.add(row, "%priority"), 1), 8, 64))
+        queue = priority.get()
+        with f.when(f.compare("uge", "i64", queue, f.word("priority queues", "i64"))):
             self.count_drop(f, "no queue")
             f.ret("true")
         flag = f.load("i64", f.item(f.word("port queues"), "i64", "%port"), 8)
@@ -130,7 +135,7 @@ class Traffic(EntryPoints):
         whole = f.binary("add", "i64", "%size", fixed + 15)
         whole = f.binary("and", "i64", whole, -16)
         head = native_vectors.reserve(f, "waiting", whole)
-        values = {"whole": whole, "port": "%port", "priority": "%priority", "size": "%size"}
+        values = {"whole": whole, "port": "%port", "priority": queue, "size": "%size"}
         for name, value in values.items():
             f.store("i64", value, f.add(head, WAITING[name]), 8)
         f.copy(f.add(head, WAITING_HEAD), "%record", self.record_size)

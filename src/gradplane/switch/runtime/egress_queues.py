@@ -27,6 +27,8 @@ DEFAULT_DEPTH = 64
 """Packets that a queue holds, as in simple_switch."""
 PRIORITIES = 8
 """Queues of a port at most: `standard_metadata.priority` has three bits."""
+CLASSES = 256
+"""Priorities that a packet can have; `EgressQueues.classes` gives each a queue."""
 NO_QUEUE = "the port has no queue of the packet's priority"
 
 _SECOND = 10**9
@@ -144,7 +146,9 @@ class EgressQueues:
     priorities: queues of each port; a packet whose priority is beyond them is dropped. None: one
     queue, whatever the priority. Raises SwitchError for a number outside 1 to 8.
 
-    `flags[port]` is nonzero while packets to that port go through queues; native code reads it.
+    `classes[port, priority]` is the queue of a port's packets with that priority: of the same
+    number, unless it is changed. `flags[port]` is nonzero while packets to that port go through
+    queues. Native code reads both.
     `engaged`: some port's do, or priorities are checked.
     """
 
@@ -154,6 +158,9 @@ class EgressQueues:
             raise SwitchError(what)
         self.priorities = priorities
         self.flags: npt.NDArray[np.int64] = np.zeros(QUEUES, dtype=np.int64)
+        self.classes: npt.NDArray[np.uint8] = np.tile(
+            np.arange(CLASSES, dtype=np.uint8), (QUEUES, 1)
+        )
         self.engaged = priorities is not None
         self.waiting = 0  # packets in all queues
         self._rate, self._depth = 0, DEFAULT_DEPTH  # of ports that were not named
@@ -241,8 +248,13 @@ class EgressQueues:
 
     # -- packets ---------------------------------------------------------------------------------
 
+    def serving(self, port: int, priority: int) -> int:
+        """Return the number of the queue that packets with a priority wait in."""
+        in_reach = port < QUEUES and priority < CLASSES
+        return int(self.classes[port, priority]) if in_reach else priority
+
     def lacks(self, port: int, priority: int) -> bool:
-        """Return whether a port has no queue for a priority: such packets are dropped."""
+        """Return whether a port has no queue of a number: its packets are dropped."""
         return self.priorities is not None and priority >= self.priorities and port < QUEUES
 
     def holds(self, port: int) -> bool:
