@@ -24,7 +24,7 @@ from gradplane.switch.jit.hash_algorithms import (
 from gradplane.switch.jit.llvm_text import Function, Operand
 from gradplane.switch.jit.statements import Statements
 from gradplane.switch.jit.table_apply import Observe, Tables
-from gradplane.switch.jit.table_layout import DIRECT, WORDS, Shape
+from gradplane.switch.jit.table_layout import CELLS, DIRECT, WORDS, Shape
 from gradplane.switch.jit.user_extern_calls import Buffer, call_user_extern
 from gradplane.switch.jit.value_layout import scalar_width
 from gradplane.switch.jit.valuesets import value_set_word
@@ -193,7 +193,10 @@ def pipe_words(program: ir.Program, shapes: Iterable[Shape]) -> list[str]:
             names.append(filter_word(name))
     for value_set in program.value_sets:
         names += [value_set_word(value_set.name, part) for part in ("members", "count")]
-    return [*names, *(shape.word(part) for shape in shapes for part in WORDS)]
+    for shape in shapes:
+        own = WORDS if shape.entry.register is None else (*WORDS, CELLS)
+        names += [shape.word(part) for part in own]
+    return names
 
 
 def counter_word(name: str, part: str) -> str:

@@ -47,6 +47,8 @@ MULTIPLIER = 0x9E37_79B9_7F4A_7C15
 MASK64 = (1 << 64) - 1
 
 WORDS = ("default", "records", "index", "mask", "order", "count", "guard", "row", "choices")
+CELLS = "cells"
+"""The word, of a table with a direct register, that has the addresses of the register's cells."""
 GUARD_BITS = 16  # of an lpm field
 GUARD_BYTES = 40  # of a ternary key: IPv6 addresses, ports and protocol
 FEW = 4  # groups that are all tried

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits
+from gradplane.switch.jit.cell_lists import CellList, cell_memory
 from gradplane.switch.jit.entry_records import make_records
 from gradplane.switch.jit.native_memory import Memory, SetWord
 from gradplane.switch.jit.selector_choices import Choices
@@ -31,20 +32,27 @@ class TableMirror:
         self._default = Memory(shape.word("default"), set_word, max(shape.entry.size, 16))
         self._masks = [_masks(a.action) for a in table.table.actions]
         self._records = make_records(shape, set_word, direct)
+        self._cells = None if shape.entry.register is None else CellList(shape, set_word)
         self._choices = None if shape.choice is None else self._make_choices(shape.choice, set_word)
         self.default_set()
+        if self._cells is not None and table.default_register is not None:
+            self._cells.add(table.default_register)
         for entry in table.entries():
             self.inserted(entry)
         table.watchers.append(self)
 
     def inserted(self, entry: Entry) -> None:
         self._records.insert(entry, self._part(entry))
+        if self._cells is not None and entry.register is not None:
+            self._cells.add(entry.register)
 
     def modified(self, entry: Entry) -> None:
         self._records.modify(entry, self._part(entry))
 
     def deleted(self, entry: Entry) -> None:
         self._records.delete(entry)
+        if self._cells is not None and entry.register is not None:
+            self._cells.remove(entry.register)
         if self._choices is not None:
             self._choices.drop(entry)
 
@@ -98,7 +106,7 @@ class TableMirror:
         if part.register is not None:
             cell = table.default_register if entry is None else entry.register
             assert cell is not None, table.table.name
-            found.append(memoryview(cell.memory).cast("B"))  # type: ignore[arg-type]
+            found.append(cell_memory(cell))
         if part.filter is not None:
             filter = table.default_filter if entry is None else entry.filter
             assert filter is not None, table.table.name

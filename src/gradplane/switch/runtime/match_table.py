@@ -8,7 +8,7 @@ from typing import Protocol
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.runtime.action_lists import ActionList
-from gradplane.switch.runtime.arrays import direct_cell
+from gradplane.switch.runtime.arrays import Register, direct_cell
 from gradplane.switch.runtime.control_errors import TableError
 from gradplane.switch.runtime.entries import (
     ActionData,
@@ -162,12 +162,17 @@ class MatchTable:
         self.clear_counters()
         for meter in [self.default_meter, *(entry.meter for entry in self.entries())]:
             meter.configure(None)
-        for cell in [self.default_register, *(entry.register for entry in self.entries())]:
-            if cell is not None:
-                cell.clear()
+        for cell in self.register_cells():
+            cell.clear()
         for filter in [self.default_filter, *(entry.filter for entry in self.entries())]:
             if filter is not None:
                 filter.clear()
+
+    def register_cells(self) -> Iterator[Register]:
+        """Iterate over the cells of the direct register: that of misses, then each entry's."""
+        for cell in [self.default_register, *(entry.register for entry in self.entries())]:
+            if cell is not None:
+                yield cell
 
     def clear_counters(self) -> None:
         """Set the direct counters of all entries and of the misses to 0."""

@@ -112,10 +112,11 @@ def _write(call: Call) -> Run:
 
 def _write_native(call: NativeCall) -> None:
     inside, index = call.index(0, call.instance.number("size"))
-    _put_cell(call, call.code.value(call.args[1]), _cell(call, inside, index), _region(call))
+    put_cell(call, call.code.value(call.args[1]), _cell(call, inside, index), _region(call))
 
 
-def _put_cell(call: NativeCall, value: Operand, cell: Operand, region: str) -> None:
+def put_cell(call: NativeCall, value: Operand, cell: Operand, region: str) -> None:
+    """Write a register's cell at an address; region: as in Function.load."""
     t = call.instance.type_args[0]
     width = scalar_width(t)
     if is_signed(t) and width <= 64:  # NumPy's cells are sign-extended
@@ -145,43 +146,11 @@ def _clear(call: Call) -> Run:
 def _clear_native(call: NativeCall) -> None:
     value, region = call.code.value(call.args[0]), _region(call)
     with call.f.count(call.instance.number("size")) as index:
-        _put_cell(call, value, _cell(call, "true", index), region)
+        put_cell(call, value, _cell(call, "true", index), region)
 
 
 REGISTER_CLEAR = Extern(_clear, _clear_native, needs_packet=False)
 """Set all cells to argument 0."""
-
-
-def _read_direct_cell(call: Call) -> Run:
-    name, store = call.instance.name, call.out(None)
-    return lambda env: store(env, env[0].direct[name].cells[0])
-
-
-def _read_direct_cell_native(call: NativeCall) -> None:
-    t = call.instance.type_args[0]
-    if call.stmt.result is not None:
-        call.give(call.code.load(t, found_cells(call)), scalar_width(t))
-
-
-DIRECT_REGISTER_READ = Extern(_read_direct_cell, _read_direct_cell_native)
-"""Return the cell of the direct register that the table found (direct_resources.ON_CALL)."""
-
-
-def _write_direct_cell(call: Call) -> Run:
-    name, value = call.instance.name, call.arg(0)
-
-    def run(env: Env) -> None:
-        env[0].direct[name].cells[0] = value(env)
-
-    return run
-
-
-def _write_direct_cell_native(call: NativeCall) -> None:
-    _put_cell(call, call.code.value(call.args[0]), found_cells(call), "")
-
-
-DIRECT_REGISTER_WRITE = Extern(_write_direct_cell, _write_direct_cell_native)
-"""Set the cell of the direct register that the table found to argument 0."""
 
 
 # -- counters -----------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ program is compiled (lower/register_actions.py), and others replaced by statemen
 from __future__ import annotations
 
 from gradplane.switch.arch.extern_table import Extern, Externs
-from gradplane.switch.arch.externs import arrays, checksums, messages
+from gradplane.switch.arch.externs import arrays, checksums, direct_registers, messages
 from gradplane.switch.arch.tna.filters import DIRECT_LPF, DIRECT_WRED, LPF, WRED
 from gradplane.switch.arch.tna.hashes import GET_HASH
 from gradplane.switch.arch.tna.learn_actions import TABLE_DIGEST
@@ -121,8 +121,9 @@ EXTERNS: Externs = {
     ("Register", "read"): arrays.register_read(index=0),
     ("Register", "write"): arrays.REGISTER_WRITE,
     ("Register", "clear"): arrays.REGISTER_CLEAR,
-    ("DirectRegister", "read"): arrays.DIRECT_REGISTER_READ,
-    ("DirectRegister", "write"): arrays.DIRECT_REGISTER_WRITE,
+    ("DirectRegister", "read"): direct_registers.READ,
+    ("DirectRegister", "write"): direct_registers.WRITE,
+    ("DirectRegister", "clear"): direct_registers.CLEAR,
     ("RegisterParam", "read"): arrays.register_read(index=0),
     (ir.HIDDEN_REGISTER, "read"): arrays.register_read(index=0),
     (ir.HIDDEN_REGISTER, "write"): arrays.REGISTER_WRITE,

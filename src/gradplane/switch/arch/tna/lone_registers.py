@@ -28,7 +28,7 @@ def lone_registers(program: ir.Program) -> Iterable[Diagnostic]:
         instance.declared_type_args = [*instance.declared_type_args, _INDEX]
         instance.args, instance.roles = [1, *instance.args], _ROLES
     for call in _calls(stmt for _, block in blocks(program.package) for stmt in statements(block)):
-        if call.instance in alone:
+        if call.instance in alone and call.name != "clear":
             call.args.insert(0, build.number(_INDEX, 0))
             call.directions.insert(0, "in")
     return []
