@@ -181,7 +181,7 @@ class Client:
             out.bool_val = value
         elif kind == "float":
             out.float_val = value
-        elif kind == "string":
+        elif kind in ("string", "enum"):
             out.str_val = value
         else:
             out.stream = number(value, width_of(f["type"]))

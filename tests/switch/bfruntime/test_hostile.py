@@ -66,13 +66,16 @@ def value(draw: st.DrawFn, field: Any, out: Any) -> None:
         out.stream = draw(BYTES)
     elif field.repeated and field.type.name == "bool":
         out.bool_arr_val.val.extend(draw(st.lists(st.booleans(), max_size=3)))
+    elif field.repeated and field.type.name == "string":
+        choices = st.sampled_from([*field.type.choices, "other"])
+        out.str_arr_val.val.extend(draw(st.lists(choices, min_size=3, max_size=4)))
     elif field.repeated:
         out.int_arr_val.val.extend(draw(st.lists(SMALL, max_size=3)))
     elif field.type.name == "bool":
         out.bool_val = draw(st.booleans())
     elif field.type.name == "float":
         out.float_val = draw(st.floats(width=32))
-    elif field.type.name == "string":
+    elif field.type.name in ("string", "enum"):
         out.str_val = draw(st.sampled_from([*field.type.choices, "", "other"]))
     else:
         size = draw(st.sampled_from([1, field.type.size]))
@@ -84,7 +87,7 @@ def snapshot(service: BfRuntimeService) -> dict[str, Any]:
     found = {}
     everything = bf.message("ReadRequest")
     for table in service.program.requests.tables.values():
-        if table.schema.kind == "PortStat":
+        if table.schema.kind in ("PortStat", "SnapshotPhv"):  # the other one is always refused
             continue
         pipe = 0 if table.schema.kind == "SnapshotData" else 0xFFFF  # a capture is one pipe's
         request = everything(target={"pipe_id": pipe})

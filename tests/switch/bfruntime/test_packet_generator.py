@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import grpc
 import pytest
 from bfrt_client import Client
 from bfrt_served import Served
@@ -207,3 +208,71 @@ def test_packets_of_the_switch_trigger_applications(
                 break
             time.sleep(0.02)
     assert sent == [(2, b"\x01" + middle + b"\0\0" + prefix + b"\0\0")]
+
+
+def port_down(now: int = 0, **values: int) -> dict[str, int | bool]:
+    return {**VALUES, "batch_count_cfg": 0, "packets_per_batch_cfg": 0, **values}
+
+
+def ports_of(made: PacketGenerator, now: int = 10**9) -> list[int]:
+    """Return the ports that generated packets tell of."""
+    return [int.from_bytes(packet[1:4], "big") for _, packet in made.packets(now)]
+
+
+def test_links_that_go_down_together_each_make_packets() -> None:
+    made = PacketGenerator(7, wide=True, ports={0: {"pktgen_enable": True}})
+    made.configure(0, 2, PORT_DOWN, port_down(), now=0)
+    for port in (3, 9, 137):  # the last one is another pipe's
+        made.link_down(port, now=5)
+    assert ports_of(made) == [3, 9]
+
+
+def test_a_mask_leaves_ports_out() -> None:
+    made = PacketGenerator(7, wide=True, ports={0: {"pktgen_enable": True}})
+    made.masks[0, 1] = 1 << 64 + 3 | 1 << 56 + 1  # ports 3 and 9: the first byte has ports 0 to 7
+    made.configure(0, 2, PORT_DOWN, port_down(port_mask_sel=1), now=0)
+    for port in (3, 4, 9, 10):
+        made.link_down(port, now=5)
+    assert ports_of(made) == [3, 9]
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected"),
+    [("REPLAY_NONE", []), ("REPLAY_ALL", [3, 9]), ("REPLAY_MISSED", [9])],
+)
+def test_links_that_are_down_already(mode: str, expected: list[int]) -> None:
+    down = {3}
+    made = PacketGenerator(7, True, lambda: frozenset(down), ports={0: {"pktgen_enable": True}})
+    made.configure(0, 2, PORT_DOWN, port_down(), now=0)
+    made.link_down(3, now=5)
+    assert ports_of(made) == [3]
+    made.replays[0] = mode
+    made.configure(0, 2, PORT_DOWN, port_down(app_enable=False), now=6)
+    down.add(9)
+    made.link_down(9, now=7)
+    made.configure(0, 2, PORT_DOWN, port_down(), now=8)
+    assert ports_of(made) == expected
+
+
+def test_masks_and_replays_of_each_pipe(tmp_path: Path) -> None:
+    program = tmp_path / "asking.p4"
+    program.write_text(RECIRCULATING.format(**ASK))
+    device = make_device(SwitchOptions(program=program, engine="interpreter"))
+    with BfRuntimeServer(device, "127.0.0.1:0") as server, Client(server.address) as client:
+        entry = client.entry("pktgen.port_mask", {"port_mask_sel": 1}, mask=5)
+        client.write(("MODIFY", entry), target={"pipe_id": 1})
+        found = [client.read("pktgen.port_mask", pipe=p) for p in (0, 1)]
+        everything = (1 << 72) - 1
+        assert [[row["mask"] for row in rows] for rows in found] == [
+            [everything, everything], [everything, 5],
+        ]  # fmt: skip
+        client.write(("DELETE", client.entry("pktgen.port_mask", None)))
+        assert client.read("pktgen.port_mask", {"port_mask_sel": 1}, pipe=1)[0]["mask"] > 5
+        client.set_default("pktgen.port_down_replay", replay_mode="REPLAY_ALL")
+        assert client.default("pktgen.port_down_replay") == {"replay_mode": "REPLAY_ALL"}
+        for wrong in (
+            client.entry("pktgen.port_mask", {"port_mask_sel": 2}, mask=5),
+            client.entry("pktgen.app_cfg", {"app_id": 1}, PORT_DOWN, port_mask_sel=2),
+        ):
+            with pytest.raises(grpc.RpcError, match="port_mask_sel.* is not within 0 to 1"):
+                client.write(("MODIFY", wrong))

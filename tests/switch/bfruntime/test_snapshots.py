@@ -202,3 +202,35 @@ def test_debug_counters_count_hits_or_misses(staged: Served) -> None:
         for dst in (0xAA, 0xAA, 0xBB):
             device.process(1, frame(dst))
         assert counted() == expected
+
+
+def test_debug_counters_by_stage(staged: Served) -> None:
+    device, client = staged
+    spot = {"stage": 1, "log_tbl": 0}  # of the second table, which depends on the first
+    client.write(("MODIFY", client.entry("log_tbl_counter", spot, type="TBL_HIT")))
+    (named,) = client.read("tbl_dbg_counter", {"tbl_name": "pipe.Ingress.second"})
+    assert named["type"] == "TBL_HIT"
+    device.process(1, frame(0xAA))
+    (shown,) = client.read("log_tbl_counter", spot)
+    assert (shown["type"], shown["value"]) == ("TBL_HIT", 1)
+    client.write(("DELETE", client.entry("log_tbl_counter", None)))
+    (shown,) = client.read("log_tbl_counter", spot)
+    assert (shown["type"], shown["value"]) == ("TBL_HIT", 0)
+    assert len(client.read("log_tbl_counter")) == 12 * 16
+    entry = client.entry("log_tbl_counter", {"stage": 1, "log_tbl": 15}, type="TBL_HIT")
+    assert refused(client, "MODIFY", entry) == (
+        "table tf1.log_tbl_counter: no table is there: see pipe.snapshot.ingress_data"
+    )
+    entry = client.entry("log_tbl_counter", {"stage": 12}, type="TBL_HIT")
+    assert refused(client, "MODIFY", entry) == (
+        "table tf1.log_tbl_counter: stages are 0 to 11, with tables 0 to 15"
+    )
+
+
+def test_containers_are_refused_with_the_way_out(staged: Served) -> None:
+    with pytest.raises(grpc.RpcError) as caught:
+        staged[1].read("snapshot.phv", {"stage": 0})
+    assert caught.value.details() == (
+        "table tf1.snapshot.phv (SnapshotPhv): fields are in no containers here: "
+        "pipe.snapshot.ingress_data and .egress_data have them by name"
+    )

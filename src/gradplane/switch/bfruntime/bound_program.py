@@ -14,6 +14,7 @@ from gradplane.switch.bfruntime.tables.match_table import MatchActionTable
 from gradplane.switch.bfruntime.tables.profiles import SelectorTable
 from gradplane.switch.bfruntime.tables.program_tables import program_tables
 from gradplane.switch.bfruntime.tables.scoped import ScopedTable
+from gradplane.switch.bfruntime.tables.warm_init import Restart
 from gradplane.switch.p4runtime.pipeline import Pipeline
 
 
@@ -53,12 +54,18 @@ def program_name(pipeline: Pipeline) -> str:
     return Path(pipeline.catalog.program.package.span.file).stem
 
 
-def bind(pipeline: Pipeline, device: object = None, place: Placement | None = None) -> BoundProgram:
+def bind(
+    pipeline: Pipeline,
+    device: object = None,
+    place: Placement | None = None,
+    restart: Restart | None = None,
+) -> BoundProgram:
     """Make the tables of a pipeline. `device`: the ports of the switch, None if unknown. place: of
-    its tables in stages."""
+    its tables in stages. restart: starts the program anew."""
     schema = ProgramSchema(pipeline.catalog)
-    own = program_tables(schema, pipeline.state, _snapshots(schema, pipeline, place))
-    fixed = FixedTables(schema.facts, pipeline, device)
+    snapshots = _snapshots(schema, pipeline, place)
+    own = program_tables(schema, pipeline.state, snapshots)
+    fixed = FixedTables(schema.facts, pipeline, device, restart, snapshots)
     pipes = schema.facts.pipes if schema.facts is not None else 1
     requests = Requests({**own, **fixed.tables}, schema.schema.learn_filters, pipes)
     first = [table.first for table in own.values() if isinstance(table, ScopedTable)]

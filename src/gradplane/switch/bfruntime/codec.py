@@ -248,7 +248,7 @@ def form(f: DataField) -> str:
     """Return the field of a DataField message that holds values of a data field."""
     if f.container:
         return "container_arr_val"
-    kind = {"bool": "bool", "float": "float", "string": "str"}.get(f.type.name, "")
+    kind = {"bool": "bool", "float": "float", "string": "str", "enum": "str"}.get(f.type.name, "")
     if f.repeated:
         return f"{kind or 'int'}_arr_val"
     return f"{kind}_val" if kind else "stream"

@@ -1,9 +1,9 @@
 """The tables that every program has: ports, the packet replication engine, mirror sessions, ...
 
 A table's lines: "table NAME KIND ID SIZE", then keys and data fields: number, name, type. A type
-with * is repeated, with ! mandatory, with - read-only, with ^ only to be cleared, with @ a port;
-a first value follows =, choices follow a colon. An action's fields come after its line. Names,
-numbers and types are those of the chip's driver.
+with * is repeated, with ! mandatory, with - read-only, with ^ only to be cleared, with @ a port,
+a key's with ? may be left out; a first value follows =, choices follow a colon. An action's
+fields come after its line. Names, numbers and types are those of the chip's driver.
 """
 
 from __future__ import annotations
@@ -228,18 +228,24 @@ data 13 lrt_dr_timeout_usec uint32
 data 14 flow_learn_timeout_usec uint32
 data 15 inactive_node_delete bool
 data 16 selector_member_order bool
+table {0}.dev.warm_init WarmInit 4278583298 1
+data 1 error bool-
+data 2 init_mode string:INIT_COLD,WARM_INIT_FAST_RECFG,WARM_INIT_HITLESS
+data 3 upgrade_agents bool
+action 1 begin
+action 2 completed
 """
 
 
 _GENERATOR = """
 table {0}.pktgen.port_cfg PktgenPortCfg 4278386689 256
-key 1 dev_port uint32@
+key 1 dev_port uint32@?
 data 1 recirculation_enable bool
 data 2 pktgen_enable bool
 data 3 pattern_matching_enable bool
 data 4 clear_port_down_enable bool
 table {0}.pktgen.app_cfg PktgenAppCfg 4278386690 {1}
-key 1 app_id uint32
+key 1 app_id uint32?
 data 12 app_enable bool
 data 13 pkt_len {2}
 data 14 pkt_buffer_offset {2}
@@ -262,9 +268,10 @@ data 1 timer_nanosec uint32
 action 3 trigger_port_down
 {4}
 table {0}.pktgen.pkt_buffer PktgenPktBufferCfg 4278386691 1024
-key 1 pkt_buffer_offset uint32
-key 2 pkt_buffer_size uint32
+key 1 pkt_buffer_offset uint32?
+key 2 pkt_buffer_size uint32?
 data 1 buffer bytes8*
+{5}
 """
 
 GENERATOR_TF1 = _GENERATOR.format(
@@ -274,6 +281,7 @@ action 4 trigger_recirc_pattern
 data 4 pattern_value uint32
 data 5 pattern_mask uint32
 """,
+    "",
 )  # fmt: skip
 
 GENERATOR_TF2 = _GENERATOR.format(
@@ -297,8 +305,29 @@ data 9 timer_enable bool
 data 10 timer bytes16
 data 11 max_pfc_events bytes10
 """,
+    """
+table tf2.pktgen.port_mask PktgenPortMaskCfg 4278386692 2
+key 1 port_mask_sel uint32?
+data 1 mask bytes72
+table tf2.pktgen.port_down_replay PktgenPortDownReplyCfg 4278386693 1
+data 1 replay_mode enum:REPLAY_NONE,REPLAY_ALL,REPLAY_MISSED
+""",
 )  # fmt: skip
 
+
+def _debug(chip: str, counters: int, stages: int, containers: int) -> str:
+    return f"""
+table {chip}.log_tbl_counter LogDbgCnt 4278648836 {counters}
+key 1 stage uint32?
+key 2 log_tbl uint32?
+data 1 type string:DISABLED,TBL_MISS,TBL_HIT,GW_TBL_MISS,GW_TBL_HIT,GW_TBL_INHIBIT,UNUSED
+data 2 value uint64
+table {chip}.snapshot.phv SnapshotPhv 4278648833 {stages}
+key 0 stage uint32
+""" + "".join(f"data {i} phv{i} uint32-\n" for i in range(containers))
+
+
+DEBUG_TF1, DEBUG_TF2 = _debug("tf1", 192, 12, 224), _debug("tf2", 1280, 20, 280)
 
 _PORT = ("$bfrt_port_type_class", "dev_port")
 
@@ -319,7 +348,7 @@ def _table(block: str) -> TableSchema:
         action = actions[-1][1] if actions else ""
         if what == "key":
             f = _data_field(*rest)
-            keys.append(KeyField(f.id, f.name, "Exact", f.type, True, f.annotations))
+            keys.append(KeyField(f.id, f.name, "Exact", f.type, "?" not in rest[2], f.annotations))
         elif what == "data":
             data[action].append(_data_field(*rest))
         elif what == "action":
@@ -339,7 +368,7 @@ def _data_field(number: str, name: str, text: str) -> DataField:
     text, _, allowed = text.partition(":")
     first = _FIRST.search(text)
     marks = text.replace(first[0], "") if first is not None else text
-    kind, width = marks.rstrip("*!-^@"), 0
+    kind, width = marks.rstrip("*!-^@?"), 0
     if kind.startswith("bytes"):
         kind, width = "bytes", int(kind.removeprefix("bytes"))
     t = FieldType(kind, width, choices=tuple(allowed.split(",")) if allowed else ())
@@ -357,6 +386,6 @@ def _first(field: DataField, text: str | None) -> Any:
         return []
     if field.type.name == "bool":
         return text == "true"
-    if field.type.name == "string":
+    if field.type.name in ("string", "enum"):
         return text or (field.type.choices or ("",))[0]
     return int(text or 0)

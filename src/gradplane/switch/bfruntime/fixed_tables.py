@@ -9,13 +9,17 @@ from gradplane.switch.arch.device_facts import DeviceFacts
 from gradplane.switch.bfruntime import fixed_schema, traffic_schema
 from gradplane.switch.bfruntime.packet_generator import PacketGenerator
 from gradplane.switch.bfruntime.schema import Schema, TableSchema
+from gradplane.switch.bfruntime.snapshots import Snapshots
 from gradplane.switch.bfruntime.tables.control_table import ControlTable
+from gradplane.switch.bfruntime.tables.debug_counters import ContainerTable, StageCounterTable
 from gradplane.switch.bfruntime.tables.device_configuration import DeviceTable
 from gradplane.switch.bfruntime.tables.mirror_sessions import MirrorTable
 from gradplane.switch.bfruntime.tables.packet_generation import (
     ApplicationTable,
     GeneratorPortTable,
     PacketBufferTable,
+    PortMaskTable,
+    ReplayTable,
 )
 from gradplane.switch.bfruntime.tables.port_groups import PortGroupTable
 from gradplane.switch.bfruntime.tables.ports import (
@@ -38,6 +42,7 @@ from gradplane.switch.bfruntime.tables.traffic_manager import (
     TrafficManager,
 )
 from gradplane.switch.bfruntime.tables.traffic_settings import KeptTable
+from gradplane.switch.bfruntime.tables.warm_init import Restart, WarmInitTable
 from gradplane.switch.p4runtime.pipeline import Pipeline
 
 _ACTING: dict[str, Callable[[TableSchema, TrafficManager], ControlTable]] = {
@@ -52,12 +57,20 @@ _ACTING: dict[str, Callable[[TableSchema, TrafficManager], ControlTable]] = {
 
 class FixedTables:
     """The tables by id, and their schema. generator: of packets, None if the chip has none.
-    interfaces: those of the ports, None if unknown."""
+    interfaces: those of the ports, None if unknown. restart: starts the program anew.
+    snapshots: with the debug counters of the program's tables."""
 
     def __init__(
-        self, facts: DeviceFacts | None, pipeline: Pipeline, interfaces: object = None
+        self,
+        facts: DeviceFacts | None,
+        pipeline: Pipeline,
+        interfaces: object = None,
+        restart: Restart | None = None,
+        snapshots: Snapshots | None = None,
     ) -> None:
+        self._snapshots = snapshots
         self._facts = facts
+        self._restart = restart
         self._state = pipeline.state
         architecture = pipeline.switch.architecture
         self._ports_there = facts.ports if facts is not None else architecture.ports
@@ -84,18 +97,32 @@ class FixedTables:
         yield from self._port_tables()
         if self._facts is not None:
             text = fixed_schema.DEVICE.format(self._facts.family)
-            (schema,) = fixed_schema.parse_tables(text)
-            yield DeviceTable(schema, self._facts)
+            device, warm = fixed_schema.parse_tables(text)
+            yield DeviceTable(device, self._facts)
+            if self._restart is not None:
+                yield WarmInitTable(warm, self._restart)
             text = fixed_schema.GENERATOR_TF2 if second else fixed_schema.GENERATOR_TF1
-            ports, applications, buffers = fixed_schema.parse_tables(text)
-            self.generator = PacketGenerator(self._facts.pipe_bits, second)
+            ports, applications, buffers, *others = fixed_schema.parse_tables(text)
+            links = self._state.links
+            self.generator = PacketGenerator(self._facts.pipe_bits, second, lambda: links.down)
             yield GeneratorPortTable(ports, self.generator, self._state.links)
             yield ApplicationTable(
                 applications, self.generator, self._state.clock, self._watch_returned
             )
             self._watch_returned(False)
             yield PacketBufferTable(buffers, self.generator)
+            for schema, kind in zip(others, (PortMaskTable, ReplayTable), strict=False):
+                yield kind(schema, self.generator)
             yield from self._traffic_tables(self._facts)
+            yield from self._debug_tables(self._facts)
+
+    def _debug_tables(self, facts: DeviceFacts) -> Iterator[ControlTable]:
+        if self._snapshots is None:
+            return
+        text = fixed_schema.DEBUG_TF1 if facts.family == "tf1" else fixed_schema.DEBUG_TF2
+        counters, containers = fixed_schema.parse_tables(text)
+        yield StageCounterTable(counters, self._snapshots)
+        yield ContainerTable(containers)
 
     def _traffic_tables(self, facts: DeviceFacts) -> Iterator[ControlTable]:
         second = facts.family != "tf1"

@@ -10,7 +10,7 @@ asked for there, and bytes of the packet buffer.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +25,9 @@ Generated = tuple[int, bytes]
 ONE_SHOT, PERIODIC = "trigger_timer_one_shot", "trigger_timer_periodic"
 PORT_DOWN = "trigger_port_down"
 RETURNED, DEPARSER = "trigger_recirc_pattern", "trigger_dprsr"
+REPLAY_NONE, REPLAY_ALL = "REPLAY_NONE", "REPLAY_ALL"
+MASKS, MASKED_PORTS = 2, 72
+"""Masks of a pipe's ports whose links trigger applications, on Tofino 2, and the ports in each."""
 TRIGGERS = (ONE_SHOT, PERIODIC, PORT_DOWN, RETURNED, DEPARSER)
 
 
@@ -34,7 +37,8 @@ class Application:
 
     due: when the next trigger or packet is, None for none. batch, packet: which is next. middle:
     the header's bytes in place of the batch's number. prefix: the bytes after it. span: the
-    place and size of the buffer's bytes, None: the table's.
+    place and size of the buffer's bytes, None: the table's. waiting: of the links that went down
+    while it made packets, what is in place of the batch's number.
     """
 
     pipe: int
@@ -48,6 +52,7 @@ class Application:
     middle: bytes | None = None
     prefix: bytes = b""
     span: tuple[int, int] | None = None
+    waiting: list[bytes] = field(default_factory=list)
 
     @property
     def enabled(self) -> bool:
@@ -68,13 +73,22 @@ class Application:
 @dataclass(slots=True)
 class PacketGenerator:
     """The generators of a chip. pipe_bits: of a port's number below the pipe's. wide: whether
-    application numbers have four bits (Tofino 2), not three."""
+    application numbers have four bits (Tofino 2), not three. down: gives the ports without a link.
+
+    masks: for each pipe and number of a mask, the ports whose links trigger applications, the first
+    eight in the first byte; all, if none is set. replays: each pipe's way with links that are down
+    already as an application is enabled.
+    """
 
     pipe_bits: int
     wide: bool
+    down: Callable[[], frozenset[int]] = frozenset
+    masks: dict[tuple[int, int], int] = field(default_factory=dict)
+    replays: dict[int, str] = field(default_factory=dict)
     applications: dict[tuple[int, int], Application] = field(default_factory=dict)
     buffers: dict[int, bytearray] = field(default_factory=dict)
     ports: dict[int, dict[str, Any]] = field(default_factory=dict)
+    _told: set[int] = field(default_factory=set)  # ports that triggered since they went down
     _jitter: random.Random = field(default_factory=lambda: random.Random(0))
 
     def buffer(self, pipe: int) -> bytearray:
@@ -87,20 +101,52 @@ class PacketGenerator:
         old = self.applications.get((pipe, number))
         new = Application(pipe, number, trigger, values)
         self.applications[pipe, number] = new
-        if not new.enabled or trigger not in (ONE_SHOT, PERIODIC):
+        if not new.enabled or trigger not in (ONE_SHOT, PERIODIC, PORT_DOWN):
             return
         if old is not None and old.enabled and old.trigger == trigger:
             new.due, new.batch, new.packet = old.due, old.batch, old.packet
-            new.started = old.started
+            new.started, new.middle, new.waiting = old.started, old.middle, old.waiting
+            return
+        if trigger == PORT_DOWN:
+            self._replay(new, now)
             return
         new.due = now + new.number_of("timer_nanosec")
 
     def link_down(self, port: int, now: int) -> None:
         """Trigger the applications of a port's pipe that wait for a link to go down."""
+        self._told &= self.down()
         for application in self.applications.values():
-            there = application.pipe == port >> self.pipe_bits
-            if application.enabled and application.trigger == PORT_DOWN and there:
-                application.start(now, (port & 0x1FF).to_bytes(2, "big"))
+            if application.enabled and application.trigger == PORT_DOWN:
+                self._tell(application, port, now)
+
+    def _replay(self, application: Application, now: int) -> None:
+        """Trigger an application that was just enabled for links that went down before."""
+        mode = self.replays.get(application.pipe, REPLAY_NONE)
+        if mode == REPLAY_NONE:
+            return
+        down = self.down()
+        self._told &= down
+        for port in sorted(down if mode == REPLAY_ALL else down - self._told):
+            self._tell(application, port, now)
+
+    def _tell(self, application: Application, port: int, now: int) -> None:
+        """Trigger an application for a port of its pipe, unless its mask leaves the port out."""
+        pipe, local = divmod(port, 1 << self.pipe_bits)
+        mask = self.mask(pipe, application.number_of("port_mask_sel"))
+        byte, bit = divmod(local, 8)
+        wanted = local < MASKED_PORTS and mask >> (MASKED_PORTS - 8 - 8 * byte + bit) & 1
+        if pipe != application.pipe or not wanted:
+            return
+        self._told.add(port)
+        middle = (port & 0x1FF).to_bytes(2, "big")
+        if application.due is None:
+            application.start(now, middle)
+        else:
+            application.waiting.append(middle)
+
+    def mask(self, pipe: int, number: int) -> int:
+        """Return the ports of a pipe whose links trigger the applications with a mask."""
+        return self.masks.get((pipe, number), (1 << MASKED_PORTS) - 1)
 
     @property
     def watches_returned(self) -> bool:
@@ -188,9 +234,11 @@ class PacketGenerator:
             a.due += self._gap(a, "ibg")
         else:
             a.packet = a.batch = 0
-            a.due = None
+            ended, a.due = a.due, None
             if a.trigger == PERIODIC:
                 a.due = a.started + max(a.number_of("timer_nanosec"), 1)
+            elif a.waiting:
+                a.start(ended, a.waiting.pop(0))
 
     def _gap(self, a: Application, name: str) -> int:
         jitter = a.number_of(f"{name}_jitter")

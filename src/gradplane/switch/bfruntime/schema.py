@@ -19,8 +19,8 @@ CLEAR_ONLY = ("clear_only", "true")
 class FieldType:
     """The type of a key's or a data field's values.
 
-    name: "bytes" (with its width in bits), "uint8" to "uint64", "int32", "bool", "float", "string".
-    choices: the only strings allowed.
+    name: "bytes" (with its width in bits), "uint8" to "uint64", "int32", "bool", "float", "string",
+    "enum". choices: the only strings allowed.
     """
 
     name: str

@@ -21,6 +21,7 @@ from gradplane.switch.bfruntime.codec import ALL_PIPES, show_key, show_value
 from gradplane.switch.bfruntime.packet_generator import PacketGenerator
 from gradplane.switch.bfruntime.snapshots import Placement
 from gradplane.switch.bfruntime.tables.match_table import NOTIFY
+from gradplane.switch.bfruntime.tables.warm_init import Restart
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.pipeline import Pipeline
 from gradplane.switch.p4runtime.status_errors import BatchError, RpcError, code_number
@@ -73,6 +74,10 @@ class BfRuntimeService:
         self._digests: list[Digest] = []
         self._changes: list[Any] = []  # of selectors, to be reported
         self._lists = 0
+        self._restart = Restart(
+            self._begin_anew, self._run_saved, self._forget_saved,
+            lambda: self.program.name, lambda: self.program.schema.facts,
+        )  # fmt: skip
 
     # -- the program ----------------------------------------------------------------------------
 
@@ -81,7 +86,7 @@ class BfRuntimeService:
         """The program under control. Raises RpcError while there is none."""
         pipeline = self.device.target
         if self._program is None or self._program.pipeline is not pipeline:
-            self._program = bind(pipeline, self._ports, self._place)
+            self._program = bind(pipeline, self._ports, self._place, self._restart)
             self._watch = _Watch(down=pipeline.state.links.down)
             for selector in self._program.selectors:
                 selector.changed = self._member_changed
@@ -177,14 +182,15 @@ class BfRuntimeService:
             self._bind(request)
             return response, []
         if request.action == actions.RECONCILE_AND_WARM_INIT_END:
-            raise RpcError("UNIMPLEMENTED", "RECONCILE_AND_WARM_INIT_END is not supported")
+            raise RpcError(
+                "UNIMPLEMENTED",
+                "RECONCILE_AND_WARM_INIT_END is not supported, as by the chip's driver: write the"
+                " entries after VERIFY_AND_WARM_INIT_BEGIN, then WARM_INIT_END",
+            )
         if request.action == actions.WARM_INIT_END:
             if request.config:
                 raise RpcError("INVALID_ARGUMENT", "WARM_INIT_END takes no config")
-            saved = self.device.saved
-            if saved is None:
-                raise RpcError("INVALID_ARGUMENT", "there was no WARM_INIT_BEGIN")
-            self.device.commit(saved)
+            self._run_saved()
             return self._announce(response, 1)
         pipeline = self._prepared(request)
         if request.action == actions.VERIFY:
@@ -196,6 +202,20 @@ class BfRuntimeService:
         started = self._announce(response, 0)[1]
         response, finished = self._announce(response, 1)
         return response, started + finished
+
+    def _begin_anew(self) -> None:
+        """Make the running program ready to start anew; it is the one that is written then."""
+        info = self.program.pipeline.catalog.p4info
+        self.device.saved = self.device.prepare(p4r.ForwardingPipelineConfig(p4info=info))
+
+    def _forget_saved(self) -> None:
+        self.device.saved = None
+
+    def _run_saved(self) -> None:
+        saved = self.device.saved
+        if saved is None:
+            raise RpcError("INVALID_ARGUMENT", "there was no WARM_INIT_BEGIN")
+        self.device.commit(saved)
 
     def _bind(self, request: Any) -> None:
         client = self._clients.get(request.client_id)

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from gradplane.switch.bfruntime.codec import Data, Key
 from gradplane.switch.bfruntime.packet_generator import (
     BUFFER,
+    MASKS,
+    REPLAY_NONE,
     TRIGGERS,
     Application,
     PacketGenerator,
 )
 from gradplane.switch.bfruntime.schema import TableSchema
-from gradplane.switch.bfruntime.tables.control_table import ControlTable, Flags, Scope, Undo
+from gradplane.switch.bfruntime.tables.control_table import (
+    ControlTable,
+    Flags,
+    Scope,
+    SettingsTable,
+    Undo,
+)
 from gradplane.switch.runtime.egress_queues import QUEUES
 from gradplane.switch.runtime.links import Links
 
@@ -49,6 +57,8 @@ class ApplicationTable(ControlTable):
                 raise self.invalid("an application needs an action, its trigger")
             if trigger not in TRIGGERS:
                 raise self.refused(f"applications with the action {trigger}")
+            if data.values.get("port_mask_sel", 0) >= MASKS:
+                raise self.invalid(f"port_mask_sel is not within 0 to {MASKS - 1}")
             values = {**(former.values if former else {}), **data.values}
             if values.get("pkt_buffer_offset", 0) + values.get("pkt_len", 0) > BUFFER:
                 raise self.invalid(f"the packet ends beyond the buffer's {BUFFER} bytes")
@@ -224,3 +234,78 @@ class PacketBufferTable(ControlTable):
         if start + size > BUFFER:
             raise self.invalid(f"{start} + {size} is beyond the buffer's {BUFFER} bytes")
         return start, start + size
+
+
+class PortMaskTable(ControlTable):
+    """The ports whose links trigger applications with a mask: on Tofino 2, two masks a pipe."""
+
+    def __init__(self, schema: TableSchema, generator: PacketGenerator) -> None:
+        super().__init__(schema)
+        self.generator = generator
+
+    def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> Undo:
+        number = self._number(key)
+        if "mask" not in data.values:
+            raise self.invalid("data field mask is missing")
+        return self._set({(pipe, number): data.values["mask"] for pipe in scope.pipes})
+
+    def clear(self, scope: Scope) -> Undo:
+        """Let all ports trigger applications."""
+        return self._set({(pipe, i): None for pipe in scope.pipes for i in range(MASKS)})
+
+    def find(self, scope: Scope, key: Key) -> tuple[Key, Data]:
+        mask = self.generator.mask(scope.pipes[0], self._number(key))
+        return key, Data(None, {"mask": mask})
+
+    def entries(self, scope: Scope) -> Iterator[tuple[Key, Data]]:
+        for i in range(MASKS):
+            yield self.find(scope, {"port_mask_sel": (i,)})
+
+    def usage(self, scope: Scope) -> int:
+        return MASKS
+
+    def _number(self, key: Key) -> int:
+        number = self.number(key, "port_mask_sel")
+        if number >= MASKS:
+            raise self.invalid(f"port_mask_sel {number} is not within 0 to {MASKS - 1}")
+        return number
+
+    def _set(self, masks: Mapping[tuple[int, int], int | None]) -> Undo:
+        there = self.generator.masks
+        old = {place: there.get(place) for place in masks}
+        _put(there, masks)
+        return lambda: _put(there, old)
+
+
+class ReplayTable(SettingsTable):
+    """Whether links that are down already trigger an application as it is enabled."""
+
+    def __init__(self, schema: TableSchema, generator: PacketGenerator) -> None:
+        super().__init__(schema)
+        self.generator = generator
+
+    def set_default(self, scope: Scope, data: Data) -> Undo:
+        mode = data.values.get("replay_mode", REPLAY_NONE)
+        return self._set(dict.fromkeys(scope.pipes, mode))
+
+    def reset_default(self, scope: Scope) -> Undo:
+        return self._set(dict.fromkeys(scope.pipes))
+
+    def default(self, scope: Scope) -> Data:
+        mode = self.generator.replays.get(scope.pipes[0], REPLAY_NONE)
+        return Data(None, {"replay_mode": mode})
+
+    def _set(self, modes: Mapping[int, str | None]) -> Undo:
+        there = self.generator.replays
+        old = {pipe: there.get(pipe) for pipe in modes}
+        _put(there, modes)
+        return lambda: _put(there, old)
+
+
+def _put(there: dict[Any, Any], values: Mapping[Any, Any]) -> None:
+    """Set values; None takes one away."""
+    for place, value in values.items():
+        if value is None:
+            there.pop(place, None)
+        else:
+            there[place] = value

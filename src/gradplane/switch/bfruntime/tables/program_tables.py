@@ -19,6 +19,7 @@ from gradplane.switch.bfruntime.tables.arrays import (
     sum_of_counts,
 )
 from gradplane.switch.bfruntime.tables.control_table import ControlTable
+from gradplane.switch.bfruntime.tables.debug_counters import DebugCounterTable
 from gradplane.switch.bfruntime.tables.filter_fields import FIELDS
 from gradplane.switch.bfruntime.tables.filters import FilterTable
 from gradplane.switch.bfruntime.tables.hash_algorithms import HashAlgorithmTable, HashComputeTable
@@ -28,7 +29,6 @@ from gradplane.switch.bfruntime.tables.port_metadata import PortMetadataTable
 from gradplane.switch.bfruntime.tables.profiles import MemberTable, ProbeTable, SelectorTable
 from gradplane.switch.bfruntime.tables.scoped import ScopedTable
 from gradplane.switch.bfruntime.tables.snapshots import (
-    DebugCounterTable,
     SnapshotConfigTable,
     SnapshotDataTable,
     SnapshotLivenessTable,

@@ -1,5 +1,4 @@
-"""The tables of snapshots (configuration, trigger, what was captured, where fields can be used) and
-of debug counters.
+"""The tables of snapshots: configuration, trigger, what was captured, where fields can be used.
 
 A snapshot is one of a range of stages, in one pipe or in all; ranges of one pipe do not overlap.
 The trigger's table knows it by its first stage.
@@ -14,13 +13,9 @@ from gradplane.switch.bfruntime.codec import Data, Key
 from gradplane.switch.bfruntime.schema import TableSchema
 from gradplane.switch.bfruntime.snapshot_schema import MASK, TRIGGER
 from gradplane.switch.bfruntime.snapshots import (
-    DISABLED,
-    HIT,
-    MISS,
     Capture,
     Snapshot,
     Snapshots,
-    TableCount,
 )
 from gradplane.switch.bfruntime.tables.control_table import ControlTable, Flags, Scope, Undo
 from gradplane.switch.bfruntime.tables.match_table import FIRST_HANDLE
@@ -314,68 +309,6 @@ class SnapshotLivenessTable(_SnapshotTable):
 
     def usage(self, scope: Scope) -> int:
         return 0
-
-
-class DebugCounterTable(ControlTable):
-    """Counters of tables' hits or misses; one that is DISABLED, as all are at first, does not
-    count."""
-
-    def __init__(self, schema: TableSchema, snapshots: Snapshots, named: Named) -> None:
-        super().__init__(schema)
-        self.snapshots = snapshots
-        self._counts = {named(name): count for name, count in snapshots.counts.items()}
-
-    def add(self, scope: Scope, key: Key, data: Data) -> Undo:
-        count = self._found(key)
-        kind = data.values.get("type", count.type)
-        if kind not in (HIT, MISS, DISABLED):
-            raise self.refused(f"{kind}: conditions are not counted; use {HIT}, {MISS}, {DISABLED}")
-        old = count.type, count.value
-        count.type, count.value = kind, data.values.get("value", 0 if kind != old[0] else old[1])
-        self.snapshots.changed()
-
-        def undo() -> None:
-            count.type, count.value = old
-            self.snapshots.changed()
-
-        return undo
-
-    def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> Undo:
-        return self.add(scope, key, data)
-
-    def reset(self, scope: Scope, key: Key) -> Undo:
-        return self.add(scope, key, Data(None, {"value": 0}))
-
-    def clear(self, scope: Scope) -> Undo:
-        steps = [self.reset(scope, {"tbl_name": (name,)}) for name in self._counts]
-
-        def undo() -> None:
-            for step in steps:
-                step()
-
-        return undo
-
-    def delete(self, scope: Scope, key: Key) -> Undo:
-        return self.add(scope, key, Data(None, {"type": DISABLED, "value": 0}))
-
-    def find(self, scope: Scope, key: Key) -> tuple[Key, Data]:
-        count = self._found(key)
-        return key, Data(None, {"type": count.type, "value": count.value})
-
-    def entries(self, scope: Scope) -> Iterator[tuple[Key, Data]]:
-        for name in self._counts:
-            yield self.find(scope, {"tbl_name": (name,)})
-
-    def usage(self, scope: Scope) -> int:
-        return sum(count.type != DISABLED for count in self._counts.values())
-
-    def _found(self, key: Key) -> TableCount:
-        match = key["tbl_name"]
-        name = "" if match is None else str(match[0])
-        ends = [full for full in self._counts if full == name or full.endswith(f".{name}")]
-        if len(ends) != 1:
-            raise self.missing(f"there is no table {name!r}; tables: {', '.join(self._counts)}")
-        return self._counts[ends[0]]
 
 
 def _table(name: str, handle: int = 0, hit: bool = False, executed: bool = False) -> dict[str, Any]:

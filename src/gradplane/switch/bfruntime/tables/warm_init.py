@@ -1,0 +1,97 @@
+"""The table that starts the program anew: "begin" makes it ready, "completed" lets it run.
+
+Between the two, what is written and read is the new one's. To start another program, clients use
+SetForwardingPipelineConfig.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gradplane.switch.arch.device_facts import DeviceFacts
+from gradplane.switch.bfruntime.codec import Data
+from gradplane.switch.bfruntime.schema import DataField, FieldType, TableSchema
+from gradplane.switch.bfruntime.tables.control_table import Scope, SettingsTable, Undo, nothing
+from gradplane.switch.p4runtime.status_errors import RpcError
+
+_TEXT = FieldType("string")
+_PIPELINE = (
+    DataField(7, "runtime_context_file", _TEXT),
+    DataField(8, "binary_path", _TEXT),
+    DataField(9, "pipeline_name", _TEXT),
+    DataField(10, "pipe_scope", FieldType("uint32"), repeated=True),
+)
+_PROGRAM = (
+    DataField(5, "p4_name", _TEXT),
+    DataField(6, "p4_pipelines", _TEXT, repeated=True, container=_PIPELINE),
+    DataField(11, "bfrt_json_file", _TEXT),
+)
+PROGRAMS = DataField(4, "p4_programs", _TEXT, repeated=True, container=_PROGRAM)
+
+
+@dataclass(slots=True)
+class Restart:
+    """Starts the running program anew. begin, end: do so; they raise RpcError. undo: forgets what
+    began; what ended cannot be undone. error: whether that
+    failed the last time. mode: the last one asked for; all are the same here."""
+
+    begin: Callable[[], None]
+    end: Callable[[], None]
+    undo: Callable[[], None]
+    program: Callable[[], str]
+    facts: Callable[[], DeviceFacts | None]
+    error: bool = False
+    mode: str = "INIT_COLD"
+
+
+class WarmInitTable(SettingsTable):
+    """Its default entry is what runs; an action changes that."""
+
+    def __init__(self, schema: TableSchema, restart: Restart) -> None:
+        super().__init__(replace(schema, data=(*schema.data, PROGRAMS)))
+        self.restart = restart
+
+    def set_default(self, scope: Scope, data: Data) -> Undo:
+        if data.action is None:
+            raise self.invalid("an action is missing: begin or completed")
+        restart = self.restart
+        if data.action.name == "begin":
+            self._check(data.values.get("p4_programs", []))
+        try:
+            (restart.begin if data.action.name == "begin" else restart.end)()
+        except RpcError:
+            restart.error = True
+            raise
+        restart.error = False
+        restart.mode = data.values.get("init_mode", restart.mode)
+        return restart.undo if data.action.name == "begin" else nothing
+
+    def reset_default(self, scope: Scope) -> Undo:
+        raise self.refused("it cannot be reset: set it with an action, begin or completed")
+
+    def default(self, scope: Scope) -> Data:
+        restart, facts = self.restart, self.restart.facts()
+        found = enumerate(facts.pipelines if facts is not None else ())
+        pipelines = [
+            {"runtime_context_file": "", "binary_path": "", "pipeline_name": pipeline.name,
+             "pipe_scope": list(range(i, facts.pipes, len(facts.pipelines))) if facts else []}
+            for i, pipeline in found
+        ]  # fmt: skip
+        program = {
+            "p4_name": restart.program(), "p4_pipelines": pipelines, "bfrt_json_file": "",
+        }  # fmt: skip
+        return Data(self.schema.action_named("completed"), {
+            "error": restart.error, "init_mode": restart.mode, "upgrade_agents": False,
+            "p4_programs": [program],
+        })  # fmt: skip
+
+    def _check(self, programs: list[dict[str, Any]]) -> None:
+        there = self.restart.program()
+        names = [program.get("p4_name", "") for program in programs]
+        if names != [there]:
+            raise self.invalid(
+                f"p4_programs names {', '.join(names) or 'nothing'}, and the switch runs {there}:"
+                " name it, or load another with SetForwardingPipelineConfig"
+            )
