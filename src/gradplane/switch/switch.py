@@ -25,7 +25,7 @@ from gradplane.switch.naming import resolve
 from gradplane.switch.packet_tracing import PacketWatcher, Tracing, UnfinishedTraces
 from gradplane.switch.program_cache import load_program
 from gradplane.switch.queue_departures import QueueDepartures
-from gradplane.switch.runtime.arrays import Counter, Register
+from gradplane.switch.runtime.arrays import Counter, Homes, Register, one_pipe
 from gradplane.switch.runtime.control_errors import SwitchError
 from gradplane.switch.runtime.control_messages import Fault, Message, PacketIn
 from gradplane.switch.runtime.egress_queues import EgressQueues
@@ -79,7 +79,8 @@ class Switch:
     messages; PSA has a fixed CPU port and ignores this. drop_port: the port that v1model's
     mark_to_drop sets. links: the state of the ports' links, to share it. externs: the
     implementations of user-defined externs: functions and classes by name, a module, or a Python
-    file. Raises CompileError if the program is not accepted, SwitchError for other arguments.
+    file. pipe_scopes: the pipes that run each pipeline of a chip's program, by the pipelines'
+    names. Raises CompileError if the program is not accepted, SwitchError for other arguments.
 
     `lock` is held for each packet and each change; hold it to do several as one. `state` holds the
     program's tables, registers and so on (gradplane.switch.runtime).
@@ -100,14 +101,16 @@ class Switch:
         drop_port: int = DROP_PORT,
         links: Links | None = None,
         externs: Implementations | str | Path | None = None,
+        pipe_scopes: Mapping[str, Sequence[int]] | None = None,
     ) -> None:
         if engine not in ENGINES:
             raise SwitchError(f"there is no engine {engine!r}; engines: {', '.join(ENGINES)}")
         if not isinstance(program, ir.Program):
             program = load_program(program, include_dirs, defines, text)
-        self.program = program
         self.architecture = architecture(arch, program)
         self.architecture.check(program)
+        program = self.architecture.placed(program, pipe_scopes or {})
+        self.program = program
         fixed = self.architecture.cpu_port
         self.cpu_port = cpu_port if fixed is None else fixed
         most = self.architecture.ports - 1
@@ -116,9 +119,11 @@ class Switch:
             raise SwitchError(f"drop port {drop_port}: expected 0 to {most} and not the CPU port")
         chip = self.architecture.implementation.device(program)
         pipes, metadata = 1, (0, 0)
+        homes: Homes = one_pipe
         if chip is not None:
             pipes, metadata = chip.pipes, (chip.ports, chip.port_metadata_bytes)
-        self.state = State(program, seed, clock, drop_port, links, pipes, metadata)
+            homes = chip.pipes_of
+        self.state = State(program, seed, clock, drop_port, links, pipes, metadata, homes)
         self.state.cpu_port = self.cpu_port
         self.state.clone_sessions.update(self.architecture.clone_sessions)
         if isinstance(externs, str | Path):
@@ -474,9 +479,8 @@ class Switch:
         scopes = self.state.scopes
         known = dict.fromkeys(chain.from_iterable(scopes.pipes[0].of(kind) for kind in KINDS))
         with self.lock:
-            if groups is None:
-                groups = [[pipe] for pipe in range(len(scopes.pipes))]
-            scopes.set(resolve("table or extern", name, known), groups)
+            whole = resolve("table or extern", name, known)
+            scopes.set(whole, scopes.apart(whole) if groups is None else groups)
 
     def _pipe(self, number: int) -> Resources:
         pipes = self.state.scopes.pipes

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradplane.switch.internal_errors import internal_errors_reported
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.runtime.control_errors import SwitchError
 from gradplane.switch.runtime.replicas import GROUPS, CloneSession
 from gradplane.switch.source import CompileError, Diagnostic, source_lines
 
@@ -31,6 +32,9 @@ Rule = Callable[[ir.Program], Iterable[Diagnostic]]
 Natives = Mapping[tuple[str, str], ir.InstanceKind | None]
 """The externs there are: ("", function), (type, method), and (type, "") with its kind."""
 
+PipeScopes = Mapping[str, Sequence[int]]
+"""The pipes that run each pipeline of a program, by the pipelines' names."""
+
 
 @dataclass(frozen=True)
 class Implementation:
@@ -43,7 +47,8 @@ class Implementation:
     in this order. rules: what is refused then, besides externs that are missing or misplaced.
     sees_queues: whether a program's metadata give away how long packets wait for egress. replaced:
     externs without implementations, since preparation replaces their calls. device: returns what a
-    control protocol can configure in the chip; None where the architecture is not a chip's.
+    control protocol can configure in the chip; None where the architecture is not a chip's. place:
+    returns a program whose pipelines run in given pipes; raises SwitchError.
     """
 
     externs: Externs
@@ -56,6 +61,7 @@ class Implementation:
     sees_queues: Callable[[ir.Program], bool] = lambda program: False
     replaced: Iterable[tuple[str, str]] = ()
     device: Callable[[ir.Program], DeviceFacts | None] = lambda program: None
+    place: Callable[[ir.Program, PipeScopes], ir.Program] | None = None
 
 
 @dataclass(frozen=True)
@@ -111,6 +117,15 @@ class Architecture:
         made = self.implementation
         functions: Natives = dict.fromkeys([*made.externs, *made.replaced])
         return {**functions, **{(name, ""): kind for name, kind in self.instances.items()}}
+
+    def placed(self, program: ir.Program, scopes: PipeScopes) -> ir.Program:
+        """Return a program whose pipelines run in these pipes; none: where they run now. Raises
+        SwitchError."""
+        if not scopes:
+            return program
+        if self.implementation.place is None:
+            raise SwitchError(f"pipe scopes: a switch of {self.name} has no pipes")
+        return self.implementation.place(program, scopes)
 
     def check(self, program: ir.Program) -> None:
         """Prepare a program in place; raises CompileError for what it may not use."""

@@ -12,8 +12,8 @@ from gradplane.switch.ir.types import Fields
 
 @dataclass(frozen=True, slots=True)
 class PipelineFacts:
-    """A pipeline: its instance's name, its ingress parser's, the metadata of its ports, and its
-    controls, "ingress" and "egress".
+    """A pipeline: its instance's name, its ingress parser's, the metadata of its ports, its
+    controls, "ingress" and "egress", and the pipes that run it.
 
     port_key: the parser's parameter with the intrinsic metadata. port_metadata: their type, None if
     the program does not read them.
@@ -24,15 +24,16 @@ class PipelineFacts:
     port_key: str
     port_metadata: Fields | None
     controls: Mapping[str, ir.Control]
+    pipes: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceFacts:
     """A chip that a program runs on.
 
-    family: the prefix of its fixed tables ("tf1"). sku: its name. pipes: how many; `pipelines` are
-    theirs in turn. ports: port numbers are below this many in all pipes together. recirculation:
-    the ports of each pipe that lead back to it, by their numbers in the pipe.
+    family: the prefix of its fixed tables ("tf1"). sku: its name. pipes: how many. ports: port
+    numbers are below this many in all pipes together. recirculation: the ports of each pipe that
+    lead back to it, by their numbers in the pipe.
     """
 
     family: str
@@ -45,6 +46,18 @@ class DeviceFacts:
     recirculation: Sequence[int]
     port_metadata_bytes: int
     pipelines: tuple[PipelineFacts, ...]
+
+    def pipeline_of(self, pipe: int) -> PipelineFacts:
+        """Return the pipeline that a pipe runs."""
+        return next(pipeline for pipeline in self.pipelines if pipe in pipeline.pipes)
+
+    def pipes_of(self, name: str) -> tuple[int, ...]:
+        """Return the pipes in which packets reach a table or extern: those of its pipeline, whose
+        name comes first in its own where there are several."""
+        for pipeline in self.pipelines if len(self.pipelines) > 1 else ():
+            if name.startswith(f"{pipeline.name}."):
+                return pipeline.pipes
+        return tuple(range(self.pipes))
 
 
 def device_facts(program: ir.Program) -> DeviceFacts | None:

@@ -162,13 +162,11 @@ class BfRuntimeService:
         response = bf.GetForwardingPipelineConfigResponse()
         config = response.config.add(p4_name=program.name, bfruntime_info=program.json())
         facts = program.schema.facts
-        for i, pipeline in enumerate(facts.pipelines if facts is not None else ()):
-            assert facts is not None
-            pipes = range(i, facts.pipes, len(facts.pipelines))
+        for pipeline in facts.pipelines if facts is not None else ():
             config.profiles.add(
                 profile_name=pipeline.name,
                 binary=program.pipeline.config.p4_device_config,
-                pipe_scope=list(pipes),
+                pipe_scope=pipeline.pipes,
             )
         response.non_p4_config.bfruntime_info = program.fixed_json()
         return response
@@ -239,8 +237,16 @@ class BfRuntimeService:
     def _prepared(self, request: Any) -> Pipeline:
         """Compile what a client pushes: a program of ours, or the running one anew."""
         if len(request.config) != 1:
-            raise RpcError("INVALID_ARGUMENT", "give exactly one config: one program runs")
+            raise RpcError(
+                "INVALID_ARGUMENT",
+                f"{len(request.config)} configs given: the device runs one program. Pipes may run"
+                " different pipelines of one: put Switch(pipeA, pipeB) at the end of its source,"
+                " and give each pipeline a profile with its pipe_scope",
+            )
         config = request.config[0]
+        scopes = {p.profile_name: list(p.pipe_scope) for p in config.profiles if p.pipe_scope}
+        if len(config.profiles) < 2:  # a single pipeline is for all pipes
+            scopes = {}
         pushed = next((p.binary for p in config.profiles if p.binary), b"")
         running = self.program
         if not pushed:
@@ -251,14 +257,15 @@ class BfRuntimeService:
                     f" p4 config` makes, or name the running program ({running.name})",
                 )
             return self.device.prepare(
-                p4r.ForwardingPipelineConfig(p4info=running.pipeline.catalog.p4info)
+                p4r.ForwardingPipelineConfig(p4info=running.pipeline.catalog.p4info), scopes
             )
         if not pushed.lstrip().startswith(b"{"):
             _check_same(config, running)
             return self.device.prepare(
-                p4r.ForwardingPipelineConfig(p4info=running.pipeline.catalog.p4info)
+                p4r.ForwardingPipelineConfig(p4info=running.pipeline.catalog.p4info), scopes
             )
-        pipeline = self.device.prepare(p4r.ForwardingPipelineConfig(p4_device_config=pushed))
+        pushed_config = p4r.ForwardingPipelineConfig(p4_device_config=pushed)
+        pipeline = self.device.prepare(pushed_config, scopes)
         if config.p4_name not in ("", program_name(pipeline)):
             raise _no_program(config.p4_name, program_name(pipeline))
         return pipeline

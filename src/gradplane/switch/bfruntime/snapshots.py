@@ -63,7 +63,7 @@ class Snapshot:
     value and its mask. captures: by pipe. due: when the timer ends, None if it is not running."""
 
     gress: str
-    pipes: range
+    pipes: tuple[int, ...]
     every: bool
     start: int
     end: int
@@ -127,7 +127,7 @@ class _Way:
 class Snapshots:
     """The snapshots and debug counters of a running program: a probe and watcher of its packets.
 
-    pipelines: by number, which is a pipe's modulo theirs. tables: of each pipeline and gress, in
+    tables: of each pipeline and gress, in
     their order. place: the placement; by default the tables' order. watch: called with whether
     packets must be watched from now on.
     """
@@ -176,7 +176,7 @@ class Snapshots:
 
     def pipeline(self, pipe: int) -> str:
         """Return the name of a pipe's pipeline."""
-        return self.facts.pipelines[pipe % len(self.facts.pipelines)].name
+        return self.facts.pipeline_of(pipe).name
 
     def pipes(self, pipeline: str) -> Sequence[int]:
         """Return the pipes that run a pipeline."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, TextIO
 
+from gradplane.switch.arch.registry import architecture
 from gradplane.switch.daemon.bmv2_log import Bmv2Log
 from gradplane.switch.daemon.command_service import CommandService
 from gradplane.switch.daemon.garbage_collection import short_collections, visit_all
@@ -163,7 +164,10 @@ def make_device(
 
     device = Device(compiled, start, options.device_id)
     if options.program is not None:
-        device.load(_program(options, options.program))
+        program = _program(options, options.program)
+        if options.pipe_scopes:
+            program = architecture(None, program).placed(program, options.pipe_scopes)
+        device.load(program)
         _restore(device, options.restore_state)
     return device
 

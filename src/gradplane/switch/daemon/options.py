@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import argparse
 import ipaddress
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
@@ -59,7 +60,8 @@ class SwitchOptions:
     queue_rate: packets a second that leave each queue, None for no limit; queue_depth: packets that
     wait in one, None for the default. bfrt_address: of the BFRuntime server, None for none.
     thrift_port: a second port for `gradplane cli`, on loopback
-    and without TLS. notes: a line for each ignored option, and on unprotected connections.
+    and without TLS. pipe_scopes: the pipes that run each pipeline of the program. notes: a line for
+    each ignored option, and on unprotected connections.
     """
 
     program: Path | None = None
@@ -87,6 +89,7 @@ class SwitchOptions:
     grpc_address: str = DEFAULT_ADDRESS
     bfrt_address: str | None = None
     tls: ServerTls | None = None
+    pipe_scopes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
 
@@ -102,6 +105,8 @@ def parse_options(arguments: Sequence[str]) -> SwitchOptions:
     state = parsed.restore_state
     if state is not None and program is None:
         raise OptionError("--restore-state: state needs a program; give FILE.p4")
+    if parsed.pipe_scope and program is None:
+        raise OptionError("--pipe-scope: the pipelines are a program's; give FILE.p4")
     for option, files in (("--commands", parsed.commands), ("--restore-state", [state])):
         for file in files:
             if file is not None and not file.is_file():
@@ -151,6 +156,7 @@ def parse_options(arguments: Sequence[str]) -> SwitchOptions:
         grpc_address=parsed.grpc_server_addr,
         bfrt_address=parsed.bfrt_addr,
         tls=tls,
+        pipe_scopes=_pipe_scopes(parsed.pipe_scope),
         notes=tuple(notes),
     )
 
@@ -200,6 +206,8 @@ def _parser() -> argparse.ArgumentParser:
         help="a second port for gradplane cli; no Thrift")  # fmt: skip
     add("--bfrt-addr", nargs="?", const=BFRT_ADDRESS, metavar="HOST:PORT",
         help=f"serve BFRuntime, at {BFRT_ADDRESS} or this address")  # fmt: skip
+    add("--pipe-scope", action="append", default=[], metavar="NAME=PIPE,PIPE",
+        help="the pipes that run a pipeline of a TNA program")  # fmt: skip
     add("--no-p4", action="store_true", help="start without a program")
     add("--device-id", type=int, default=0, metavar="N", help="the P4Runtime device id")
     target = parser.add_argument_group("target options (after --)")
@@ -242,6 +250,18 @@ def _interface(text: str) -> tuple[int, str]:
     if not (at and name and number.isdecimal()):
         raise OptionError(f"-i {text}: expected PORT@INTERFACE, for example 1@veth0")
     return int(number), name
+
+
+def _pipe_scopes(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
+    found: dict[str, tuple[int, ...]] = {}
+    for text in texts:
+        name, _, pipes = text.partition("=")
+        if not (name and re.fullmatch("[0-9]{1,3}(,[0-9]{1,3})*", pipes)):
+            raise OptionError(f"--pipe-scope {text}: expected NAME=PIPES, for example pipeA=0,1")
+        if name in found:
+            raise OptionError(f"--pipe-scope {text}: {name} is given twice")
+        found[name] = tuple(map(int, pipes.split(",")))
+    return found
 
 
 def _tls(parsed: argparse.Namespace) -> ServerTls | None:

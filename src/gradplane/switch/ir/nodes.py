@@ -772,7 +772,9 @@ class Program:
     does them at once.
     `in_hash`: the statements of @in_hash blocks, which Tofino's hashes compute, with the block.
     `direct_actions`: the actions that controls call, for their names, which P4Info lists as p4c's
-    does; they have no bodies and no parameters."""
+    does; they have no bodies and no parameters.
+    `pipe_scopes`: the pipes of a chip that run each of several pipelines, by the pipelines' names;
+    empty: as the chip has them by default."""
 
     package: Package
     errors: list[str]  # error code -> name; NoError is 0 but in programs read from BMv2's JSON
@@ -791,3 +793,4 @@ class Program:
     called_actions: dict[Span, Span] = field(default_factory=dict)
     in_hash: dict[Span, Span] = field(default_factory=dict)
     direct_actions: list[Action] = field(default_factory=list)
+    pipe_scopes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)

@@ -10,6 +10,8 @@ from threading import RLock
 
 from finsy.proto import p4r
 
+from gradplane.switch.arch.architecture import PipeScopes
+from gradplane.switch.arch.registry import of_package
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.p4runtime.catalog import Catalog
 from gradplane.switch.p4runtime.device_config import Source, parse_device_config
@@ -116,8 +118,11 @@ class Device:
         """Run a program that was not pushed but given on the command line, for example."""
         self.commit(self._pipeline(program, p4r.ForwardingPipelineConfig()))
 
-    def prepare(self, config: p4r.ForwardingPipelineConfig) -> Pipeline:
-        """Make a pipeline of a pushed config.
+    def prepare(
+        self, config: p4r.ForwardingPipelineConfig, pipe_scopes: PipeScopes | None = None
+    ) -> Pipeline:
+        """Make a pipeline of a pushed config. pipe_scopes: the pipes that run each pipeline of a
+        chip's program; None: where they are by default, or run now.
 
         Raises RpcError INVALID_ARGUMENT where that is not possible.
         """
@@ -128,7 +133,7 @@ class Device:
             )
         program = self._program(config)
         try:
-            return self._pipeline(program, config)
+            return self._pipeline(_placed(program, pipe_scopes or {}), config)
         except CompileError as error:  # raised by its architecture or P4Info
             source = parse_device_config(config.p4_device_config)
             raise _refused(error, source) from error
@@ -197,6 +202,16 @@ class Device:
         if not kept.p4info.ListFields():
             kept.p4info.CopyFrom(catalog.p4info)
         return Pipeline(catalog, switch, kept)
+
+
+def _placed(program: ir.Program, scopes: PipeScopes) -> ir.Program:
+    found = of_package(program.package.package_type)
+    if found is None:
+        return program
+    try:
+        return found.placed(program, scopes)
+    except SwitchError as error:
+        raise RpcError("INVALID_ARGUMENT", str(error)) from error
 
 
 def _check_agreement(config: p4r.ForwardingPipelineConfig, catalog: Catalog) -> None:

@@ -203,10 +203,11 @@ def _updates_of_pipe(whole: Pipeline, pipe: int) -> Iterator[p4r.Update]:
     p, scopes = _in_pipe(whole, pipe), whole.state.scopes
 
     def own(names: Mapping[int, Any]) -> list[int]:
-        """Return the ids of what this pipe has and no pipe before it."""
+        """Return the ids of what this pipe has and no pipe before it: the first group's is saved
+        with the switch's."""
         return [
             number for number, known in names.items()
-            if any(pipes[0] == pipe for pipes in scopes.groups(known.name))
+            if any(pipes[0] == pipe for pipes in scopes.groups(known.name)[1:])
         ]  # fmt: skip
 
     catalog = p.catalog

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, MutableSequence, Sequence
+from collections.abc import Callable, Iterable, MutableSequence, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast, overload
 
@@ -267,6 +267,15 @@ class PipeCells(MutableSequence[int]):
         raise TypeError("a register's cells stay")
 
 
+Homes = Callable[[str], tuple[int, ...]]
+"""Returns the pipes in which packets reach a table or extern of a name."""
+
+
+def one_pipe(name: str) -> tuple[int, ...]:
+    """Return the only pipe of a switch without several."""
+    return (0,)
+
+
 @dataclass(slots=True)
 class Registers:
     """All registers of a program: `by_name` for the control plane, `pipes` those of each pipe.
@@ -282,8 +291,11 @@ class Registers:
     current: CurrentPipe
 
 
-def make_registers(instances: Iterable[ir.ExternInstance], pipes: int = 1) -> Registers:
-    """Make the registers of a program; with several pipes, each has cells of its own."""
+def make_registers(
+    instances: Iterable[ir.ExternInstance], pipes: int = 1, homes: Homes = one_pipe
+) -> Registers:
+    """Make the registers of a program; with several pipes, each has cells of its own. The control
+    plane reads those of the first of a register's `homes`."""
     known = {i.name: i for i in instances if i.kind == "register"}
     places, size = register_places(known.values())
     memory, current = block(size * pipes + LINE), CurrentPipe()
@@ -299,7 +311,8 @@ def make_registers(instances: Iterable[ir.ExternInstance], pipes: int = 1) -> Re
     whole, found = {}, {}
     for name, instance in known.items():
         copies = [registers[name] for registers in own]
-        whole[name] = _register(instance, memory, places[name], copies)
+        first = memory[size * homes(name)[0] :]
+        whole[name] = _register(instance, first, places[name], copies)
         found[name] = PipeCells(copies, current)
     return Registers(memory, whole, own, {**found}, current)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.runtime.arrays import Counter, Register
+from gradplane.switch.runtime.arrays import Counter, Homes, Register, one_pipe
 from gradplane.switch.runtime.control_errors import TableError
 from gradplane.switch.runtime.filters import Filter
 from gradplane.switch.runtime.links import Links
@@ -77,12 +77,14 @@ def make_resources(
 class PipeScopes:
     """The resources of each pipe.
 
-    make: returns new ones, as at the program's start. `pipes`: those of each pipe. `changed`:
-    called after each change, so that engines follow.
+    make: returns new ones, as at the program's start. homes: the pipes in which packets reach a
+    resource, by its name; it is theirs only. `pipes`: the resources of each pipe. `changed`: called
+    after each change, so that engines follow.
     """
 
-    def __init__(self, make: Callable[[], Resources], pipes: int) -> None:
+    def __init__(self, make: Callable[[], Resources], pipes: int, homes: Homes = one_pipe) -> None:
         self._make = make
+        self.homes = homes
         first = make()
         self.pipes = [first, *(_shared(first) for _ in range(pipes - 1))]
         self._groups: dict[str, Groups] = {}
@@ -93,10 +95,13 @@ class PipeScopes:
         """Whether some pipe has a resource of its own."""
         return bool(self._groups)
 
-    @property
-    def all_pipes(self) -> Groups:
-        """The scope of what all pipes share."""
-        return (tuple(range(len(self.pipes))),)
+    def together(self, name: str) -> Groups:
+        """Return the scope of a resource that all its pipes share."""
+        return (self.homes(name),)
+
+    def apart(self, name: str) -> Groups:
+        """Return the scope of a resource of which each pipe has one of its own."""
+        return tuple((pipe,) for pipe in self.homes(name))
 
     @property
     def own(self) -> Mapping[str, Groups]:
@@ -109,7 +114,7 @@ class PipeScopes:
 
     def groups(self, name: str) -> Groups:
         """Return the groups of pipes that share a resource, by their lowest pipe."""
-        return self._groups.get(name, self.all_pipes)
+        return self._groups.get(name) or self.together(name)
 
     def every(self, kind: str) -> Iterator[Any]:
         """Iterate over the objects of one of KINDS in all pipes, each once."""
@@ -125,15 +130,18 @@ class PipeScopes:
         INVALID_ARGUMENT unless each pipe is in one group.
         """
         wanted = tuple(sorted(tuple(sorted(set(group))) for group in groups))
-        if sorted(pipe for group in wanted for pipe in group) != list(range(len(self.pipes))):
-            what = f"each of the pipes 0 to {len(self.pipes) - 1} must be in one scope"
+        home = self.homes(name)
+        if sorted(pipe for group in wanted for pipe in group) != list(home):
+            whole = home == tuple(range(len(self.pipes)))
+            own = f"0 to {len(self.pipes) - 1}" if whole else ", ".join(map(str, home))
+            what = f"each of the pipes {own} must be in one scope"
             raise TableError("INVALID_ARGUMENT", f"{name}: {what}, not {wanted}")
         together = self._together(name)
         self._check_empty(together)
         if wanted == self.groups(name):
             return
         for group in wanted:
-            made = self.pipes[0] if 0 in group else self._make()
+            made = self.pipes[home[0]] if home[0] in group else self._make()
             for kind, names in together.items():
                 for each in names:
                     if kind == "tables":
@@ -142,7 +150,7 @@ class PipeScopes:
                         self.pipes[pipe].of(kind)[each] = made.of(kind)[each]
         for names in together.values():
             for each in names:
-                if wanted == self.all_pipes:
+                if wanted == (home,):
                     self._groups.pop(each, None)
                 else:
                     self._groups[each] = wanted

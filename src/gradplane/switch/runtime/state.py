@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.runtime.arrays import Register, make_registers
+from gradplane.switch.runtime.arrays import Homes, Register, make_registers, one_pipe
 from gradplane.switch.runtime.byte_adjustments import make_adjustments
 from gradplane.switch.runtime.control_messages import IdleNotice, Message
 from gradplane.switch.runtime.counting_dict import WatchedDict
@@ -57,6 +57,7 @@ class State:
         links: Links | None = None,
         pipes: int = 1,
         port_metadata: tuple[int, int] = (0, 0),
+        homes: Homes = one_pipe,
     ) -> None:
         self.program = program
         self.clock = clock
@@ -68,7 +69,7 @@ class State:
         by_kind: dict[str, list[ir.ExternInstance]] = {}
         for instance in program.externs:
             by_kind.setdefault(instance.kind, []).append(instance)
-        made = make_registers(by_kind.get("register", []), pipes)
+        made = make_registers(by_kind.get("register", []), pipes, homes)
         self.register_memory, self.registers = made.memory, made.by_name
         self.register_cells, self.current_pipe = made.cells, made.current
         self._pipe_registers = made.pipes
@@ -76,7 +77,7 @@ class State:
         self.pruned = np.zeros((EXCLUSIONS, port_metadata[0]), dtype=np.uint8)
         self.global_rid: int | None = None
         self.scopes = PipeScopes(
-            partial(make_resources, program, self.links, clock, self.registers), pipes
+            partial(make_resources, program, self.links, clock, self.registers), pipes, homes
         )
         first = self.scopes.pipes[0]
         self.tables, self.profiles = first.tables, first.profiles

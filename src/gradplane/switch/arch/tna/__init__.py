@@ -22,11 +22,12 @@ def _load() -> Implementation:
     from gradplane.switch.arch.tna.externs import EXTERNS
     from gradplane.switch.arch.tna.loading import PLACES, PREPARE, RULES
     from gradplane.switch.arch.tna.native_pipeline import TnaTraffic
+    from gradplane.switch.arch.tna.pipe_scopes import place
     from gradplane.switch.arch.tna.pipeline import TnaModel
 
     return Implementation(
         EXTERNS, ON_CALL, PLACES, TnaModel, TnaTraffic, PREPARE, RULES, replaced=REPLACED,
-        device=device,
+        device=device, place=place,
     )  # fmt: skip
 
 

@@ -8,21 +8,25 @@ from gradplane.switch.arch.device_facts import DeviceFacts, PipelineFacts
 from gradplane.switch.arch.tna.chips import LOCAL_PORTS, PIPE_BITS, Chip, chip_of
 from gradplane.switch.arch.tna.layouts import pipelines
 from gradplane.switch.arch.tna.parser_choices import parser_names
+from gradplane.switch.arch.tna.pipe_scopes import pipeline_numbers
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Fields
 
 
 def device(program: ir.Program) -> DeviceFacts:
     """Return the facts of the chip that a TNA program is for."""
-    chip = chip_of(program)
+    chip, numbers = chip_of(program), pipeline_numbers(program)
     return DeviceFacts(
         chip.family, chip.sku, chip.pipes, chip.stages, chip.pipes * LOCAL_PORTS, PIPE_BITS,
         chip.cpu_port, chip.recirculation, chip.port_metadata,
-        tuple(_pipeline(package, chip) for package in pipelines(program)),
+        tuple(
+            _pipeline(package, chip, tuple(pipe for pipe, at in enumerate(numbers) if at == number))
+            for number, package in enumerate(pipelines(program))
+        ),
     )  # fmt: skip
 
 
-def _pipeline(package: ir.Package, chip: Chip) -> PipelineFacts:
+def _pipeline(package: ir.Package, chip: Chip, pipes: tuple[int, ...]) -> PipelineFacts:
     parser = package.parser("ingress_parser")
     own = [p.var.name for p in parser.params
            if isinstance(p.var.type, Fields)
@@ -32,7 +36,8 @@ def _pipeline(package: ir.Package, chip: Chip) -> PipelineFacts:
     parsers = (package.parser(name) for name in parser_names(package, "ingress_parser"))
     types = (port_metadata_type(parser, chip) for parser in parsers)
     controls = {gress: package.control(gress) for gress in ("ingress", "egress")}
-    return PipelineFacts(package.name, parser_name, key, next(filter(None, types), None), controls)
+    metadata = next(filter(None, types), None)
+    return PipelineFacts(package.name, parser_name, key, metadata, controls, pipes)
 
 
 def port_metadata_type(parser: ir.Parser, chip: Chip) -> Fields | None:

@@ -32,9 +32,9 @@ def is_set(destination: str) -> str:
 
 
 def pipelines(program: ir.Program) -> list[ir.Package]:
-    """Return the pipelines of the pipes, in order; a single one is for all pipes."""
+    """Return the different pipelines of a program, in order; a single one is for all pipes."""
     found = [program.package.args.get(f"pipe{i}") for i in range(4)]
-    return [package for package in found if isinstance(package, ir.Package)]
+    return list(dict.fromkeys(p for p in found if isinstance(p, ir.Package)))
 
 
 def layout(pipeline: ir.Package, names: tuple[str, ...]) -> Layout:

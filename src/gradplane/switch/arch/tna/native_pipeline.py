@@ -35,6 +35,7 @@ from gradplane.switch.arch.tna.mirroring import (
 )
 from gradplane.switch.arch.tna.parser_choices import parsers_of_ports
 from gradplane.switch.arch.tna.parser_errors import flags_of, reads_errors
+from gradplane.switch.arch.tna.pipe_scopes import pipeline_numbers
 from gradplane.switch.arch.tna.pipeline import DROPPED, NO_DESTINATION, NOT_PARSED
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Header, bit_width
@@ -132,9 +133,9 @@ class TnaTraffic(Traffic):
         if len(self.pipes) == 1:
             f.call("void", f"pipe0.{name}.pass", *args)
             return
-        number = f.binary("urem", "i64", number, len(self.pipes))
         end, labels = f.label(), [f.label() for _ in self.pipes]
-        f.choose("i64", number, end, list(enumerate(labels)))
+        numbers = pipeline_numbers(self.program)
+        f.choose("i64", pipe, end, [(i, labels[number]) for i, number in enumerate(numbers)])
         for i, label in enumerate(labels):
             f.at(label)
             f.call("void", f"pipe{i}.{name}.pass", *args)

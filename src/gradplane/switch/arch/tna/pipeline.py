@@ -42,6 +42,7 @@ from gradplane.switch.arch.tna.layouts import (
 )
 from gradplane.switch.arch.tna.parser_choices import parsers_of_ports
 from gradplane.switch.arch.tna.parser_errors import flags_of, reads_errors
+from gradplane.switch.arch.tna.pipe_scopes import pipeline_numbers
 from gradplane.switch.interp.packet import Layout as FieldLayout
 from gradplane.switch.interp.statements import Statements
 from gradplane.switch.interp.trace_events import Copied, Rejected, TraceEvent
@@ -118,11 +119,13 @@ class TnaModel(Model[list[_Pipe]]):
         packages, state = pipelines(self.program), self.state
         if any("ghost" in package.args for package in packages):
             state.queue_changed = self._queue_changed
+        numbers = pipeline_numbers(self.program)
         if not state.scopes.differ:
-            return [self._pipe(kind, package, state) for package in packages]
+            made = [self._pipe(kind, package, state) for package in packages]
+            return [made[number] for number in numbers]
         return [
-            self._pipe(kind, packages[pipe % len(packages)], PipeState(state, pipe))
-            for pipe in range(self.chip.pipes)
+            self._pipe(kind, packages[number], PipeState(state, pipe))
+            for pipe, number in enumerate(numbers)
         ]
 
     def _pipe(self, kind: Callable[..., Statements], package: ir.Package, state: State) -> _Pipe:
@@ -169,8 +172,8 @@ class _Pass(Pass[_Departure]):
 
     def pipe(self, port: int) -> _Pipe:
         """Return the pipeline of a port's pipe, which runs from now on."""
-        self.state.current_pipe.number = (port >> PIPE_BITS) % self.chip.pipes
-        return self.pipes[(port >> PIPE_BITS) % len(self.pipes)]
+        number = self.state.current_pipe.number = (port >> PIPE_BITS) % self.chip.pipes
+        return self.pipes[number]
 
     def now(self) -> int:
         return self.state.nanoseconds() & TIME_MASK

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gradplane.switch.bfruntime.codec import Data, Key
@@ -147,17 +147,17 @@ class MeterTable(ArrayTable):
 
 
 class RegisterTable(ArrayTable):
-    """A register; `pipes`: its cells in each pipe, the same ones where pipes share them."""
+    """A register; `pipes`: its cells in each pipe in which packets reach it."""
 
     def __init__(
-        self, schema: TableSchema, register: ir.ExternInstance, pipes: Sequence[Register]
+        self, schema: TableSchema, register: ir.ExternInstance, pipes: Mapping[int, Register]
     ) -> None:
         super().__init__(schema)
         self.pipes = pipes
         self._fields = CellFields(schema, register)
 
     def write(self, scope: Scope, index: int, data: Data) -> Undo:
-        former = [(self.pipes[pipe], self.pipes[pipe].read(index)) for pipe in scope.pipes]
+        former = [(cells, cells.read(index)) for cells in _of(self, scope)]
         for at, (register, old) in enumerate(former):
             value = self._fields.value(data.values, at, old)
             if value is not None:
@@ -170,11 +170,11 @@ class RegisterTable(ArrayTable):
         return undo
 
     def read(self, scope: Scope, index: int) -> Data:
-        cells = [self.pipes[pipe].read(index) for pipe in scope.pipes]
+        cells = [cells.read(index) for cells in _of(self, scope)]
         return Data(None, dict(self._fields.fields(cells)))
 
     def initialise(self, scope: Scope, index: int) -> Undo:
-        former = [(self.pipes[pipe], self.pipes[pipe].read(index)) for pipe in scope.pipes]
+        former = [(cells, cells.read(index)) for cells in _of(self, scope)]
         for register, _ in former:
             register.write(index, register.initial)
 
@@ -188,12 +188,12 @@ class RegisterTable(ArrayTable):
 class RegisterParamTable(ControlTable):
     """A register's parameter: a number that register actions read, as the default entry."""
 
-    def __init__(self, schema: TableSchema, pipes: Sequence[Register]) -> None:
+    def __init__(self, schema: TableSchema, pipes: Mapping[int, Register]) -> None:
         super().__init__(schema)
         self.pipes = pipes
 
     def set_default(self, scope: Scope, data: Data) -> Undo:
-        former = [(self.pipes[pipe], self.pipes[pipe].read(0)) for pipe in scope.pipes]
+        former = [(cells, cells.read(0)) for cells in _of(self, scope)]
         for register, _ in former:
             value = data.values["value"]
             if register.type.signed and value >> (register.width - 1):
@@ -207,7 +207,15 @@ class RegisterParamTable(ControlTable):
         return undo
 
     def reset_default(self, scope: Scope) -> Undo:
-        return self.set_default(scope, Data(None, {"value": self.pipes[0].initial}))
+        return self.set_default(scope, Data(None, {"value": _of(self, scope)[0].initial}))
 
     def default(self, scope: Scope) -> Data | None:
-        return Data(None, {"value": self.pipes[scope.pipes[0]].read(0)})
+        return Data(None, {"value": _of(self, scope)[0].read(0)})
+
+
+def _of(table: RegisterTable | RegisterParamTable, scope: Scope) -> list[Register]:
+    """Return a register's cells in the pipes of a request. Raises RpcError if it is in none."""
+    found = [table.pipes[pipe] for pipe in scope.pipes if pipe in table.pipes]
+    if not found:
+        raise table.other_pipeline(scope.pipes[0], table.pipes)
+    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -126,6 +126,11 @@ class ControlTable:
 
     def invalid(self, what: str) -> RpcError:
         return invalid(self.schema, what)
+
+    def other_pipeline(self, pipe: int, own: Iterable[int]) -> RpcError:
+        """Return the refusal of a request for a pipe that runs another pipeline."""
+        there = ", ".join(map(str, own))
+        return self.invalid(f"pipe {pipe} runs another pipeline; use pipe {there}")
 
     def missing(self, what: str) -> RpcError:
         return RpcError("NOT_FOUND", f"table {self.schema.name}: {what}")

@@ -21,7 +21,7 @@ class PortMetadataTable(ControlTable):
         self._key = schema.keys[0].name
         self._state = state
         self._size = facts.port_metadata_bytes
-        pipes = range(number, facts.pipes, len(facts.pipelines))
+        pipes = facts.pipelines[number].pipes
         self._ports = [port for port in range(facts.ports) if port >> facts.pipe_bits in pipes]
         self._places = _places(facts.pipelines[number], schema, 8 * self._size)
         self._set: set[int] = set()

@@ -159,10 +159,11 @@ class _Builder:
                 yield ScopedTable(known, scopes, instance.name, make, _first)
 
     def _registers(self) -> Iterator[ControlTable]:
-        catalog, state = self.catalog, self.state
+        catalog, state, facts = self.catalog, self.state, self.program.facts
         for number, extern in catalog.registers.items():
             instance, cells = self.program.instances[extern.name], state.pipe_registers(extern.name)
-            pipes = [cells[pipe % len(cells)] for pipe in range(self.pipes)]
+            homes = range(self.pipes) if facts is None else facts.pipes_of(extern.name)
+            pipes = {pipe: cells[pipe % len(cells)] for pipe in homes}
             if instance.type == "RegisterParam":
                 yield RegisterParamTable(
                     self.known[table_id(TableId.REGISTER_PARAM, number)], pipes

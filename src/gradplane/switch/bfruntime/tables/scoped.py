@@ -43,9 +43,9 @@ class ScopedTable(ControlTable):
         self._name = name
         self._make = make
         self._merge = merge
-        self.first = make(scopes.pipes[0])
+        self._groups: Groups = scopes.together(name)
+        self.first = make(scopes.pipes[self._groups[0][0]])
         self._made = [self.first]
-        self._groups: Groups = scopes.all_pipes
 
     # -- the pipes of a request -----------------------------------------------------------------
 
@@ -61,10 +61,14 @@ class ScopedTable(ControlTable):
         return self._made
 
     def _of(self, scope: Scope) -> list[ControlTable]:
-        """Return the tables of the pipes that a request is for."""
+        """Return the tables of the pipes that a request is for. Raises RpcError if there are none:
+        the pipe runs another pipeline."""
         parts = self.parts()
         pairs = zip(parts, self._groups, strict=True)
-        return [part for part, pipes in pairs if not set(pipes).isdisjoint(scope.pipes)]
+        found = [part for part, pipes in pairs if not set(pipes).isdisjoint(scope.pipes)]
+        if not found:
+            raise self.other_pipeline(scope.pipes[0], self._scopes.homes(self._name))
+        return found
 
     def of(self, scope: Scope, write: bool = False) -> ControlTable:
         """Return the table of a request that is for one group of pipes. Raises RpcError."""
@@ -165,9 +169,9 @@ class ScopedTable(ControlTable):
             return
         groups, shown = self._scopes.groups(self._name), message.entry_scope
         shown.gress_scope.predef = shown.prsr_scope.predef = 0
-        if groups == self._scopes.all_pipes:
+        if groups == self._scopes.together(self._name):
             shown.pipe_scope.predef = 0
-        elif groups == self._single:
+        elif groups == self._scopes.apart(self._name):
             shown.pipe_scope.predef = 1
         else:
             shown.pipe_scope.user_defined = sum(
@@ -188,10 +192,6 @@ class ScopedTable(ControlTable):
 
         return undo
 
-    @property
-    def _single(self) -> Groups:
-        return tuple((pipe,) for pipe in range(len(self._scopes.pipes)))
-
     def _set_scope(self, given: Any) -> Undo:
         old = self._scopes.groups(self._name)
         if given.WhichOneof("scope") == "user_defined":
@@ -200,8 +200,10 @@ class ScopedTable(ControlTable):
             wanted = tuple(
                 tuple(p for p in pipes if bitmap >> p & 1) for bitmap in bitmaps if bitmap
             )
+        elif given.predef:
+            wanted = self._scopes.apart(self._name)
         else:
-            wanted = self._single if given.predef else self._scopes.all_pipes
+            wanted = self._scopes.together(self._name)
         if wanted == old:
             return nothing
         self._scopes.set(self._name, wanted)

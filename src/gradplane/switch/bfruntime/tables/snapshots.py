@@ -45,15 +45,14 @@ class _SnapshotTable(ControlTable):
         found = [s for s in self.snapshots.known if s.every == scope.all and s.pipes == pipes]
         return sorted(found, key=lambda s: s.start)
 
-    def pipes(self, scope: Scope) -> range:
+    def pipes(self, scope: Scope) -> tuple[int, ...]:
         """Return the pipes of a request that run the pipeline. Raises RpcError if none does."""
         own = self.snapshots.pipes(self.pipeline)
         if scope.all:
-            return range(own[0], self.snapshots.facts.pipes, len(self.snapshots.facts.pipelines))
+            return tuple(own)
         if scope.pipes[0] not in own:
-            there = ", ".join(map(str, own))
-            raise self.invalid(f"pipe {scope.pipes[0]} runs another pipeline; use pipe {there}")
-        return scope.pipes
+            raise self.other_pipeline(scope.pipes[0], own)
+        return tuple(scope.pipes)
 
     def usage(self, scope: Scope) -> int:
         return sum(1 for _ in self.entries(scope))
