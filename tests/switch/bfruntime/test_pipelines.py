@@ -139,6 +139,37 @@ def test_profiles_that_cannot_be_are_refused(
     assert profiles(client) == {"pipeA": [0, 2], "pipeB": [1, 3]}
 
 
+def warm_init(client: Client, scopes: dict[str, list[int]]) -> Any:
+    """Make the default entry that starts the program anew with these scopes."""
+    entry = client.entry("dev.warm_init", None, "begin")
+    entry.is_default_entry = True
+    program = entry.data.fields.add(field_id=4).container_arr_val.container.add()
+    program.val.add(field_id=5, str_val=client.name)
+    listed = program.val.add(field_id=6).container_arr_val
+    for name, pipes in scopes.items():
+        pipeline = listed.container.add()
+        pipeline.val.add(field_id=9, str_val=name)
+        pipeline.val.add(field_id=10).int_arr_val.val.extend(pipes)
+    return entry
+
+
+def test_the_device_table_chooses_the_pipes_of_pipelines(running: Served) -> None:
+    device, client = running
+    wrong = warm_init(client, {"pipeA": [0, 1], "pipeB": [1, 2]})
+    message = "each of the pipes 0 to 3 must be given once, not 0, 1, 1, 2"
+    assert message in refused(lambda: client.write(("MODIFY", wrong)))
+    scopes = {"pipeA": [1, 2], "pipeB": [0, 3]}
+    client.write(("MODIFY", warm_init(client, scopes)))
+    client.write(("INSERT", tag(client, 7)))
+    completed = client.entry("dev.warm_init", None, "completed")
+    completed.is_default_entry = True
+    client.write(("MODIFY", completed))
+    assert profiles(client) == scopes
+    assert [bool(device.process(pipe << 7, TAGGED)) for pipe in range(4)] == [
+        pipe in scopes["pipeB"] for pipe in range(4)
+    ]
+
+
 def test_two_programs_are_refused_with_the_way_out(running: Served) -> None:
     _, client = running
     kind = bf.SetForwardingPipelineConfigRequest.VERIFY

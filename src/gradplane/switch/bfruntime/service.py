@@ -16,6 +16,7 @@ from typing import Any
 from finsy.proto import p4r
 
 from gradplane import _bfruntime as bf
+from gradplane.switch.arch.architecture import PipeScopes
 from gradplane.switch.bfruntime.bound_program import BoundProgram, bind, program_name
 from gradplane.switch.bfruntime.codec import ALL_PIPES, show_key, show_value
 from gradplane.switch.bfruntime.packet_generator import PacketGenerator
@@ -201,10 +202,12 @@ class BfRuntimeService:
         response, finished = self._announce(response, 1)
         return response, started + finished
 
-    def _begin_anew(self) -> None:
-        """Make the running program ready to start anew; it is the one that is written then."""
+    def _begin_anew(self, scopes: PipeScopes) -> None:
+        """Make the running program ready to start anew, with its pipelines in these pipes; it is
+        the one that is written then."""
         info = self.program.pipeline.catalog.p4info
-        self.device.saved = self.device.prepare(p4r.ForwardingPipelineConfig(p4info=info))
+        several = scopes if len(scopes) > 1 else {}  # a single pipeline is for all pipes
+        self.device.saved = self.device.prepare(p4r.ForwardingPipelineConfig(p4info=info), several)
 
     def _forget_saved(self) -> None:
         self.device.saved = None
@@ -245,7 +248,7 @@ class BfRuntimeService:
             )
         config = request.config[0]
         scopes = {p.profile_name: list(p.pipe_scope) for p in config.profiles if p.pipe_scope}
-        if len(config.profiles) < 2:  # a single pipeline is for all pipes
+        if len(config.profiles) < 2:  # as for `_begin_anew`
             scopes = {}
         pushed = next((p.binary for p in config.profiles if p.binary), b"")
         running = self.program

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from gradplane.switch.arch.architecture import PipeScopes
 from gradplane.switch.arch.device_facts import DeviceFacts
 from gradplane.switch.bfruntime.codec import Data
 from gradplane.switch.bfruntime.schema import DataField, FieldType, TableSchema
@@ -33,11 +34,12 @@ PROGRAMS = DataField(4, "p4_programs", _TEXT, repeated=True, container=_PROGRAM)
 
 @dataclass(slots=True)
 class Restart:
-    """Starts the running program anew. begin, end: do so; they raise RpcError. undo: forgets what
-    began; what ended cannot be undone. error: whether that
-    failed the last time. mode: the last one asked for; all are the same here."""
+    """Starts the running program anew. begin, end: do so; they raise RpcError; begin takes the
+    pipes of each of several pipelines. undo: forgets what began; what ended cannot be undone.
+    error: whether that failed the last time. mode: the last one asked for; all are the same
+    here."""
 
-    begin: Callable[[], None]
+    begin: Callable[[PipeScopes], None]
     end: Callable[[], None]
     undo: Callable[[], None]
     program: Callable[[], str]
@@ -56,28 +58,31 @@ class WarmInitTable(SettingsTable):
     def set_default(self, scope: Scope, data: Data) -> Undo:
         if data.action is None:
             raise self.invalid("an action is missing: begin or completed")
-        restart = self.restart
-        if data.action.name == "begin":
-            self._check(data.values.get("p4_programs", []))
+        restart, begins = self.restart, data.action.name == "begin"
+        programs = data.values.get("p4_programs", [])
+        if begins:
+            self._check(programs)
         try:
-            (restart.begin if data.action.name == "begin" else restart.end)()
+            if begins:
+                restart.begin(_scopes(programs[0]))
+            else:
+                restart.end()
         except RpcError:
             restart.error = True
             raise
         restart.error = False
         restart.mode = data.values.get("init_mode", restart.mode)
-        return restart.undo if data.action.name == "begin" else nothing
+        return restart.undo if begins else nothing
 
     def reset_default(self, scope: Scope) -> Undo:
         raise self.refused("it cannot be reset: set it with an action, begin or completed")
 
     def default(self, scope: Scope) -> Data:
         restart, facts = self.restart, self.restart.facts()
-        found = enumerate(facts.pipelines if facts is not None else ())
         pipelines = [
             {"runtime_context_file": "", "binary_path": "", "pipeline_name": pipeline.name,
-             "pipe_scope": list(range(i, facts.pipes, len(facts.pipelines))) if facts else []}
-            for i, pipeline in found
+             "pipe_scope": list(pipeline.pipes)}
+            for pipeline in (facts.pipelines if facts is not None else ())
         ]  # fmt: skip
         program = {
             "p4_name": restart.program(), "p4_pipelines": pipelines, "bfrt_json_file": "",
@@ -95,3 +100,9 @@ class WarmInitTable(SettingsTable):
                 f"p4_programs names {', '.join(names) or 'nothing'}, and the switch runs {there}:"
                 " name it, or load another with SetForwardingPipelineConfig"
             )
+
+
+def _scopes(program: dict[str, Any]) -> PipeScopes:
+    """Return the pipes of a program's pipelines, by name, as far as they are given."""
+    pipelines = program.get("p4_pipelines", [])
+    return {p.get("pipeline_name", ""): p["pipe_scope"] for p in pipelines if p.get("pipe_scope")}
