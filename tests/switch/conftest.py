@@ -14,8 +14,8 @@ from gradplane.switch.source import Diagnostic
 LOWER, RUN_STEP = compiler.lower, architecture.run_step
 
 
-def lower(checked: Any, reporter: Any, natives: Any, library: bool = False) -> ir.Program:
-    program = LOWER(checked, reporter, natives, library)
+def lower(checked: Any, reporter: Any, natives: Any, *rest: Any) -> ir.Program:
+    program = LOWER(checked, reporter, natives, *rest)
     if natives is not None:  # others may hold what no architecture here knows
         verify(program)
     return program

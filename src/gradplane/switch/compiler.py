@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gradplane.switch.arch.registry import natives_of
+from gradplane.switch.arch.registry import of_packages
 from gradplane.switch.check.checker import check
 from gradplane.switch.check.p4c_tables import warn_tables
 from gradplane.switch.garbage_pause import collections_paused
@@ -53,8 +53,12 @@ def compile_source(
         tree, reporter = parse_file(path, include_dirs, defines, text)
     with internal_errors_reported(place, reporter):
         checked = check(tree, reporter)
-        natives = natives_of(package_types(tree))
-        program = lower(checked, reporter, natives, library)
+        architecture = of_packages(package_types(tree))
+        if architecture is None:
+            program = lower(checked, reporter, None, library)
+        else:
+            natives, size = architecture.natives, architecture.table_size
+            program = lower(checked, reporter, natives, library, size)
         warn_tables(program, reporter, checked)
     return Compiled(program, reporter)
 

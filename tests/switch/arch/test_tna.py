@@ -383,3 +383,16 @@ def test_each_pipe_has_its_pipeline(engine: str) -> None:
     assert sw.process(259, packet()) == [(130, packet(y=130))]  # as the first pipe
     assert sw.state.counters["first.egress.seen"].read(0) == (1, 8)
     assert sw.state.counters["second.egress.seen"].read(0) == (2, 16)
+
+
+def test_sizes_of_tables() -> None:
+    """Where a program gives no size, a table has the 512 entries that the chip's compiler gives
+    it; 0 stands for P4Runtime's 1024."""
+    table = "table {} {{ key = {{ h.a.x: exact; }} actions = {{ NoAction; }} {} }}"
+    sizes = {"none": "", "zero": "size = 0;", "some": "size = 77;"}
+    sw = switch(
+        ingress_locals=" ".join(table.format(name, size) for name, size in sizes.items()),
+        ingress=" ".join(f"{name}.apply();" for name in sizes),
+    )
+    found = {t.name.rpartition(".")[2]: t.size for t in sw.program.tables}
+    assert found == {"none": 512, "zero": 1024, "some": 77}

@@ -76,9 +76,9 @@ class Architecture:
     in P4Info and in the switch's state, and the roles of the constructor's arguments. load: returns
     the implementation; it imports the modules that an architecture's record alone does not need.
     ports, sessions, groups: how many ports, clone sessions and multicast groups can exist; their
-    numbers are below it. cpu_port: the port to the control plane, None if the user chooses it.
-    drops_by_port: programs drop packets by sending them to a port, which the user chooses.
-    clone_sessions: those that exist from the start.
+    numbers are below it. table_size: of tables whose source gives none. cpu_port: the port to the
+    control plane, None if the user chooses it. drops_by_port: programs drop packets by sending them
+    to a port, which the user chooses. clone_sessions: those that exist from the start.
     """
 
     name: str
@@ -92,6 +92,7 @@ class Architecture:
     drops_by_port: bool = False
     clone_sessions: Mapping[int, CloneSession] = field(default_factory=dict)
     pkginfo: tuple[str, ...] = ()
+    table_size: int = 1024
     parameters: tuple[str, ...] = ()
     other_packages: tuple[str, ...] = ()
 

@@ -8,7 +8,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from gradplane.switch import arch
-from gradplane.switch.arch.architecture import Architecture, Natives
+from gradplane.switch.arch.architecture import Architecture
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.runtime.control_errors import SwitchError
 from gradplane.switch.source import refuse
@@ -62,11 +62,9 @@ def why_not(program: ir.Program) -> str:
     return f"the program's main is a {package.name}; supported packages: {known}"
 
 
-def natives_of(packages: Iterable[ir.PackageType]) -> Natives | None:
-    """Return the externs of the architecture for one of these types of packages; None if there is
-    none for any."""
-    found = next(filter(None, map(of_package, packages)), None)
-    return None if found is None else found.natives
+def of_packages(packages: Iterable[ir.PackageType]) -> Architecture | None:
+    """Return the architecture for one of these types of packages; None if there is none for any."""
+    return next(filter(None, map(of_package, packages)), None)
 
 
 def of_package(package: ir.PackageType) -> Architecture | None:

@@ -393,7 +393,7 @@ class ProgramSchema:
             "DynHashCompute", 1,
             tuple(KeyField(i, f.name, "Exact", bits(f.width)) for i, f in enumerate(keys, 1)),
             (DataField(FieldId.HASH_VALUE, HASH_VALUE, bits(width), read_only=True),),
-            depends_on=(table_id(TableId.HASH_ALGORITHM, at + 1),),
+            depends_on=(table_id(TableId.HASH_CONFIGURE, at + 1),),
         )  # fmt: skip
 
     def _value_set_keys(self, listed: p4i.ValueSet) -> Iterator[KeyField]:

@@ -559,7 +559,7 @@ class Table:
     const_default: bool
     entries: list[Entry]
     const_entries: bool  # the control plane may not change the entries
-    size: int  # most entries; 1024 where the source says nothing, or 0
+    size: int  # most entries
     implementation: ExternInstance | None = None  # action profile or selector
     counter: ExternInstance | None = None  # direct
     meter: ExternInstance | None = None  # direct

@@ -26,7 +26,7 @@ from gradplane.switch.lower.instance_scope import (
 )
 from gradplane.switch.lower.register_cells import packed_constant, packed_type
 from gradplane.switch.lower.statements import Body
-from gradplane.switch.lower.table_lowering import TableLowering, value_set
+from gradplane.switch.lower.table_lowering import DEFAULT_SIZE, TableLowering, value_set
 from gradplane.switch.lower.type_erasure import erase, erase_keeping_names, extern_type
 from gradplane.switch.source import Reporter, Span
 from gradplane.switch.syntax import ast
@@ -44,13 +44,18 @@ class Instances:
     """The shared state of the lowering of a program: the top environment and the IR's lists."""
 
     def __init__(
-        self, checked: Checked, reporter: Reporter, natives: Natives | None = None
+        self,
+        checked: Checked,
+        reporter: Reporter,
+        natives: Natives | None = None,
+        table_size: int = DEFAULT_SIZE,
     ) -> None:
         self.checker = checked.checker
         self.errors = _in_order(checked.errors)
         self.program = checked.program
         self.reporter = reporter
         self.natives = natives
+        self.table_size = table_size
         self.top = Env(None)
         self.tables: list[ir.Table] = []
         self.actions: list[ir.Action] = []

@@ -33,6 +33,7 @@ from gradplane.switch.lower.instance_scope import (
 from gradplane.switch.lower.instances import Instances, Natives
 from gradplane.switch.lower.parsers import ParserLowering
 from gradplane.switch.lower.statements import Body
+from gradplane.switch.lower.table_lowering import DEFAULT_SIZE
 from gradplane.switch.lower.type_erasure import (
     erase,
     erase_keeping_names,
@@ -276,15 +277,19 @@ def _package_type(name: str, decl: ast.Decl) -> ir.PackageType:
 
 
 def lower(
-    checked: Checked, reporter: Reporter, natives: Natives | None, library: bool = False
+    checked: Checked,
+    reporter: Reporter,
+    natives: Natives | None,
+    library: bool = False,
+    table_size: int = DEFAULT_SIZE,
 ) -> ir.Program:
     """Lower a checked program; raises CompileError for errors that only show here.
 
     natives: the externs of its architecture; None for an architecture that this package does not
     implement, whose match kinds and table properties are unknown. library: accept a program without
-    a main.
+    a main. table_size: of tables whose source gives none.
     """
-    program = Lowering(checked, reporter, natives).run(library)
+    program = Lowering(checked, reporter, natives, table_size).run(library)
     if program is not None:
         check_numbers(program, reporter)
     reporter.stop_on_errors()

@@ -30,7 +30,7 @@ PROPERTIES = (
     "psa_empty_group_action", "psa_idle_timeout", "psa_implementation", "registers", "size",
     "support_timeout",
 )  # fmt: skip
-DEFAULT_SIZE = 1024
+DEFAULT_SIZE = 1024  # P4Runtime's
 EXACT_ALIASES = {"atcam_partition_index": "exact"}
 """Match kinds of TNA, and their meaning."""
 
@@ -79,7 +79,7 @@ class TableLowering:
             const_default=self.decl.const_default,
             entries=entries,
             const_entries=self.decl.const_entries,
-            size=DEFAULT_SIZE,
+            size=self.p.table_size,
             empty_group=empty_group,
             annotations=self.annotations,
             span=self.decl.span,
@@ -267,8 +267,8 @@ class TableLowering:
                 if not 0 <= size <= MAX_SIZE:
                     what = f"a table's size must be 0 to {MAX_SIZE}, not {size}"
                     self.p.reporter.error(p.value.span, what)
-                elif size:
-                    table.size = int(size)
+                else:
+                    table.size = int(size) or DEFAULT_SIZE
             case "largest_priority_wins":
                 table.largest_priority_wins = p.value.const
             case "support_timeout" | "idle_timeout" | "psa_idle_timeout":

@@ -87,5 +87,6 @@ ARCHITECTURE = Architecture(
     load=_load,
     ports=512,
     sessions=1 << 10,
+    table_size=512,
     pkginfo=("TNA", "T2NA"),
 )
