@@ -7,9 +7,17 @@
 #define __TARGET_TOFINO__ 1
 #endif
 
+#if __TARGET_TOFINO__ == 1
+#define PACKAGE_INFO @pkginfo(arch="TNA", version="2.0.1")
+#elif __TARGET_TOFINO__ == 2
+#define PACKAGE_INFO @pkginfo(arch="T2NA", version="1.0.1")
+#else
+#error "__TARGET_TOFINO__ is 1 for Tofino 1 or 2 for Tofino 2: there are no other chips here"
+#endif
+
 #include "tofino_blocks.p4"
 
-@pkginfo(arch="TNA", version="2.0.1")
+PACKAGE_INFO
 @noWarn("unused")
 package Switch<IH0, IM0, EH0, EM0, IH1, IM1, EH1, EM1, IH2, IM2, EH2, EM2, IH3, IM3, EH3, EM3>(
     Pipeline<IH0, IM0, EH0, EM0> pipe0,
@@ -69,7 +77,7 @@ package MultiParserPipeline<IH, IM, EH, EM>(
     EgressT<EH, EM> egress,
     EgressDeparserT<EH, EM> egress_deparser);
 
-@pkginfo(arch="TNA", version="2.0.1")
+PACKAGE_INFO
 @noWarn("unused")
 package MultiParserSwitch<IH0, IM0, EH0, EM0, IH1, IM1, EH1, EM1, IH2, IM2, EH2, EM2, IH3, IM3,
                           EH3, EM3>(
@@ -77,5 +85,7 @@ package MultiParserSwitch<IH0, IM0, EH0, EM0, IH1, IM1, EH1, EM1, IH2, IM2, EH2,
     @optional MultiParserPipeline<IH1, IM1, EH1, EM1> pipe1,
     @optional MultiParserPipeline<IH2, IM2, EH2, EM2> pipe2,
     @optional MultiParserPipeline<IH3, IM3, EH3, EM3> pipe3);
+
+#undef PACKAGE_INFO
 
 #endif
