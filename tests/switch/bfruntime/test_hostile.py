@@ -20,9 +20,14 @@ from gradplane.switch.p4runtime.status_errors import RpcError
 Service = tuple[BfRuntimeService, list[Any]]
 
 
-@pytest.fixture(scope="module")
-def served() -> Iterator[Service]:
-    service = BfRuntimeService(make_device(SwitchOptions(program=PROGRAM, engine="interpreter")))
+@pytest.fixture(scope="module", params=["tna.p4", "t2na.p4"])
+def served(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Service]:
+    """The service of a Tofino 1 and of a Tofino 2."""
+    program = tmp_path_factory.mktemp("hostile") / "program.p4"
+    program.write_text(PROGRAM.read_text().replace("<tna.p4>", f"<{request.param}>"))
+    service = BfRuntimeService(make_device(SwitchOptions(program=program, engine="interpreter")))
     yield service, [table.schema for table in service.program.requests.tables.values()]
 
 
@@ -96,7 +101,7 @@ def snapshot(service: BfRuntimeService) -> dict[str, Any]:
     return found
 
 
-@settings(max_examples=150)
+@settings(max_examples=50)
 @given(data=st.data())
 def test_random_updates(served: Service, data: st.DataObject) -> None:
     service, schemas = served
@@ -118,7 +123,7 @@ def test_random_updates(served: Service, data: st.DataObject) -> None:
         service.write(request, {})
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_random_reads(served: Service, data: st.DataObject) -> None:
     service, schemas = served

@@ -138,3 +138,20 @@ def test_wrong_deals_are_refused(queued: Served) -> None:
         client.read("tm.port.group", {"pg_id": 18})
     with pytest.raises(grpc.RpcError, match="an action is missing: map, seq, even, crop"):
         client.write(("MODIFY", client.entry("tm.port.group", GROUP)))
+
+
+def test_what_was_dealt_outlasts_the_program(queued: Served) -> None:
+    device, client = queued
+    change(client, "map", port_queue_count=[4, 2, 4, 4], ingress_qid_map_1=[1, 0] * 16)
+    (before,) = client.read("tm.port.group", GROUP)
+    entry = client.entry("dev.warm_init", None, "begin")
+    entry.is_default_entry = True
+    program = entry.data.fields.add(field_id=4).container_arr_val.container.add()
+    program.val.add(field_id=5, str_val="queued")
+    client.write(("MODIFY", entry))
+    entry = client.entry("dev.warm_init", None, "completed")
+    entry.is_default_entry = True
+    client.write(("MODIFY", entry))
+    assert client.read("tm.port.group", GROUP) == [before]
+    client.set_default("macs", "Ingress.send", port=9)
+    assert queues_of(device, [0]) == [1]

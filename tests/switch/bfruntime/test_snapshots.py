@@ -204,6 +204,16 @@ def test_debug_counters_count_hits_or_misses(staged: Served) -> None:
         assert counted() == expected
 
 
+def test_captures_are_counted_over_all_pipes(staged: Served) -> None:
+    _, client = staged
+    query = bf.Entity()
+    query.table_usage.table_id = client.table("snapshot.ingress_data")["id"]
+    arm(client)
+    (found,) = client.read_entities(query)
+    (first,) = client.read_entities(query, pipe=0)
+    assert (found.table_usage.usage, first.table_usage.usage) == (12, 3)
+
+
 def test_debug_counters_by_stage(staged: Served) -> None:
     device, client = staged
     spot = {"stage": 1, "log_tbl": 0}  # of the second table, which depends on the first

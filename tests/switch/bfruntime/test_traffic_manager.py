@@ -146,10 +146,6 @@ def test_what_is_not_there_is_refused(interpreted: Served) -> None:
     assert refused(client, "tm.port.sched_shaping", {"dev_port": 100}, max_rate=1) == (
         "table tf1.tm.port.sched_shaping: the traffic manager has no port 100"
     )
-    assert refused(client, "tm.port.sched_shaping", {"dev_port": 9}, unit="PPS") == (
-        "table tf1.tm.port.sched_shaping (TmPortSchedShaping): a port's rate in packets; set BPS, "
-        "or the rate of its queues"
-    )
     assert refused(client, "tm.counter.queue", QUEUE, drop_count_packets=1) == (
         "table tf1.tm.counter.queue: counters can only be set to 0"
     )
@@ -164,3 +160,25 @@ def test_tofino_2_has_larger_groups() -> None:
     assert not first.keys() - second.keys()
     assert [t["tm.queue.map"].size for t in (first, second)] == [2304, 4608]
     assert all(first[name].id == second[name].id for name in first)
+
+
+def test_a_port_has_a_rate_in_packets(served: Served) -> None:
+    device, client = served
+    client.set_default("macs", "Ingress.send", port=9)
+    modify(client, "tm.port.sched_shaping", {"dev_port": 9}, unit="PPS", max_rate=1000)
+    modify(client, "tm.port.sched_cfg", {"dev_port": 9}, max_rate_enable=True)
+    queues = device.target.state.links.queues
+    assert (queues.packet_rate(9), queues.bit_rate(9)) == (1000, 0)
+    (shaping,) = client.read("tm.port.sched_shaping", {"dev_port": 9})
+    assert (shaping["unit"], shaping["max_rate"]) == ("PPS", 1000)
+    for _ in range(3):
+        device.process(1, FRAME)
+    now = device.target.state.clock()
+    gone = []
+    while (due := queues.next_departure()) is not None:
+        gone.append(due - now)
+        (item,) = queues.due(due)
+        queues.sent(9, len(FRAME), due)
+    assert gone[1] - gone[0] == gone[2] - gone[1] == 1_000_000
+    client.write(("DELETE", client.entry("tm.port.sched_cfg", None)))
+    assert queues.packet_rate(9) == 0

@@ -82,15 +82,23 @@ class QueueStatus:
 
 @dataclass(slots=True)
 class _Link:
-    """A link: its rate in bit/s, 0 for one that sends at once, and when it has sent all."""
+    """A link: its rate in bit/s or packets/s, 0 for one that sends at once, and when it has sent
+    all."""
 
     rate: int = 0
+    packets: int = 0
     free: int = _NEVER_SENT
+
+    @property
+    def paces(self) -> bool:
+        return bool(self.rate or self.packets)
 
     def send(self, size: int, now: int) -> None:
         """Be busy with a packet of `size` bytes."""
         if self.rate:
             self.free = max(now, self.free) + -(-size * 8 * _SECOND // self.rate)
+        elif self.packets:
+            self.free = max(now, self.free) + _SECOND // self.packets
 
 
 @dataclass(slots=True)
@@ -127,12 +135,12 @@ class _Port:
     @property
     def held(self) -> bool:
         """Whether packets to the port go through its queues, if only to keep their order."""
-        return bool(self.link.rate) or any(q.limits or q.waiting for q in self.queues)
+        return self.link.paces or any(q.limits or q.waiting for q in self.queues)
 
     @property
     def paced(self) -> bool:
         """Whether a link paces the port or one of its queues."""
-        return bool(self.link.rate) or any(q.link.rate for q in self.queues)
+        return self.link.paces or any(q.link.rate for q in self.queues)
 
     def next(self) -> int | None:
         """Return when the next packet may leave, None while none waits."""
@@ -147,7 +155,8 @@ class EgressQueues:
     queue, whatever the priority. Raises SwitchError for a number outside 1 to 8.
 
     `classes[port, priority]` is the queue of a port's packets with that priority: of the same
-    number, unless it is changed. `flags[port]` is nonzero while packets to that port go through
+    number, unless it is changed. `dealt[port]`: how many queues a control protocol gave a port, for
+    its reports. `flags[port]` is nonzero while packets to that port go through
     queues. Native code reads both.
     `engaged`: some port's do, or priorities are checked.
     """
@@ -161,6 +170,7 @@ class EgressQueues:
         self.classes: npt.NDArray[np.uint8] = np.tile(
             np.arange(CLASSES, dtype=np.uint8), (QUEUES, 1)
         )
+        self.dealt: dict[int, int] = {}
         self.engaged = priorities is not None
         self.waiting = 0  # packets in all queues
         self._rate, self._depth = 0, DEFAULT_DEPTH  # of ports that were not named
@@ -206,9 +216,19 @@ class EgressQueues:
         _check("rate", rate, "bits a second", MOST_BITS)
         (first, *_) = self._chosen(port, priority)
         link = self._ports[port].link if priority is None else first.link
-        link.rate = rate
+        link.rate, link.packets = rate, 0
         if not rate:
             link.free = _NEVER_SENT
+        self._settled()
+
+    def shape_packets(self, port: int, rate: int) -> None:
+        """Let so many packets a second leave a port, in place of a rate in bits; 0: no limit.
+
+        Raises SwitchError.
+        """
+        _check("rate", rate, "packets a second")
+        self.shape(port, 0)
+        self._ports[port].link.packets = rate
         self._settled()
 
     def _chosen(self, port: int | None, priority: int | None) -> Iterator[_Queue]:
@@ -364,6 +384,11 @@ class EgressQueues:
         """Return the bits a second that may leave a port, 0 for no limit."""
         known = self._ports.get(port)
         return known.link.rate if known is not None else 0
+
+    def packet_rate(self, port: int) -> int:
+        """Return the packets a second that may leave a port, 0 for no limit."""
+        known = self._ports.get(port)
+        return known.link.packets if known is not None else 0
 
     def restart_counts(self, port: int, priority: int, dropped: int = 0, most: int = 0) -> None:
         """Let a queue count drops, and the most packets that waited at once, from now on."""

@@ -43,7 +43,6 @@ class PortGroups:
         self.pipe_bits = facts.pipe_bits
         self.count = LOCAL_PORTS // self.ports
         self.switch_queues = queues
-        self._deals: dict[_Group, _Deal] = {}
 
     @property
     def most(self) -> int:
@@ -81,22 +80,30 @@ class PortGroups:
         return self.deal(pipe, group).maps[within]
 
     def deal(self, pipe: int, group: int) -> _Deal:
-        found = self._deals.get((pipe, group))
+        found = self._dealt(pipe, group)
         if found is not None:
             return found
         counts = (self.most,) * self.ports
         return _Deal(counts, tuple(round_robin(count, self.queues) for count in counts))
 
+    def _dealt(self, pipe: int, group: int) -> _Deal | None:
+        """Return what the table dealt out, which outlasts the program."""
+        queues, ports = self.switch_queues, [self.port(pipe, group, i) for i in range(self.ports)]
+        if ports[0] not in queues.dealt:
+            return None
+        maps = (tuple(queues.classes[port, : self.queues].tolist()) for port in ports)
+        return _Deal(tuple(queues.dealt[port] for port in ports), tuple(maps))
+
     def _firsts(self, pipe: int, group: int) -> list[int]:
         """Return the number of each port's first queue."""
-        if (pipe, group) not in self._deals:
+        found = self._dealt(pipe, group)
+        if found is None:
             return [i * (self.queues // self.ports) for i in range(self.ports)]
-        counts = self._deals[pipe, group].counts
-        return [sum(counts[:i]) for i in range(self.ports)]
+        return [sum(found.counts[:i]) for i in range(self.ports)]
 
     def set(self, group: _Group, deal: _Deal | None) -> Undo:
         """Deal out the queues of a group; None: as at the start."""
-        old = self._deals.get(group)
+        old = self._dealt(*group)
         self._apply(group, deal)
         return lambda: self._apply(group, old)
 
@@ -105,12 +112,11 @@ class PortGroups:
             port = self.port(*group, within)
             row = self.switch_queues.classes[port]
             row[:] = np.arange(len(row))
-            if deal is not None:
+            if deal is None:
+                self.switch_queues.dealt.pop(port, None)
+            else:
                 row[: self.queues] = deal.maps[within]
-        if deal is None:
-            self._deals.pop(group, None)
-        else:
-            self._deals[group] = deal
+                self.switch_queues.dealt[port] = deal.counts[within]
 
 
 def round_robin(count: int, qids: int) -> tuple[int, ...]:

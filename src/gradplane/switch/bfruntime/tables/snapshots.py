@@ -254,6 +254,11 @@ class SnapshotDataTable(_SnapshotTable):
                 for stage in range(s.start, s.end + 1):
                     yield {"stage": (stage,)}, self._shown(s, s.captures.get(pipe), stage)
 
+    def usage(self, scope: Scope) -> int:
+        own = self.snapshots.pipes(self.pipeline)
+        ones = (Scope(range(pipe, pipe + 1), False) for pipe in scope.pipes if pipe in own)
+        return sum(1 for one in ones for _ in self.entries(one))
+
     def _shown(self, s: Snapshot, capture: Capture | None, stage: int) -> Data:
         way = capture or Capture(None)
         stages = self.snapshots.stages

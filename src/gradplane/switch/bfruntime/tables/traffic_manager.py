@@ -93,7 +93,7 @@ class TrafficManager:
     def settings(self, place: Place) -> Mapping[str, Any]:
         """Return what was set of a place, with the limits that hold now."""
         if place.priority is None:
-            packets, bits = 0, self.queues.bit_rate(place.port)
+            packets, bits = self.queues.packet_rate(place.port), self.queues.bit_rate(place.port)
         else:
             status = self.queues.queue(place.port, place.priority)
             packets, bits = status.rate, status.bit_rate
@@ -139,7 +139,10 @@ class TrafficManager:
         rate = values.get("max_rate", 0) if values.get("max_rate_enable") else 0
         packets = rate if values.get("unit") == "PPS" else 0
         self.queues.shape(place.port, 0 if packets else rate * _KILO, place.priority)
-        if place.priority is not None:
+        if place.priority is None:
+            if packets:
+                self.queues.shape_packets(place.port, packets)
+        else:
             self.queues.set_rate(packets, place.port, place.priority)
             depth = values.get("guaranteed_cells", DEFAULT_DEPTH) + values.get("pool_max_cells", 0)
             depth = min(depth, NO_TAIL_DROP) if values.get("tail_drop_enable", True) else None
@@ -277,8 +280,6 @@ class LimitsTable(TrafficTable):
         return {"pg_l1_node": within, "mirror_drop_destination": mirrored}
 
     def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> Undo:
-        if self._of_ports and data.values.get("unit") == "PPS":
-            raise self.refused("a port's rate in packets; set BPS, or the rate of its queues")
         values = dict(data.values)
         if data.action is not None:
             values["action"] = data.action.name
