@@ -243,3 +243,28 @@ def test_a_selector_action_needs_a_register() -> None:
             ingress_locals=STATES.replace("FAIR, states,", "FAIR,"),
             ingress=f"leave_out.execute(1); {SEND}",
         )
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("rv = this.execute(0);", "RegisterAction.execute in the body of a register action"),
+        ("rv = other.execute(0);", "RegisterAction.execute in the body of a register action"),
+        ("rv = beside.read(0);", "register action ingress.add accesses a second register"),
+        ("beside.write(0, value); rv = 0;", "ingress.add accesses a second register"),
+    ],
+)
+def test_a_body_accesses_no_other_register(body: str, message: str) -> None:
+    with pytest.raises(CompileError, match=message):
+        switch(
+            ingress_locals=f"""
+                Register<bit<8>, bit<8>>(4) cells;
+                Register<bit<8>, bit<8>>(4) beside;
+                RegisterAction<bit<8>, bit<8>, bit<8>>(beside) other = {{
+                    void apply(inout bit<8> value, out bit<8> rv) {{ rv = value; }}
+                }};
+                RegisterAction<bit<8>, bit<8>, bit<8>>(cells) add = {{
+                    void apply(inout bit<8> value, out bit<8> rv) {{ {body} }}
+                }};""",
+            ingress=f"h.a.x = add.execute(0); {SEND}",
+        )

@@ -68,6 +68,7 @@ class Instances:
         self.direct_of: dict[ir.ExternInstance, str] = {}  # direct counter or meter: its table
         self.methods: dict[tuple[ir.ExternInstance, str], AbstractMethod] = {}  # to be inlined
         self.accessed: dict[ir.ExternInstance, list[ir.Expr]] = {}  # a register action's cell
+        self.accessing = False  # whether inside the body of a register action
         self._ids = itertools.count()
         self._sites = apply_sites(checked.checker.all_nodes())
         self._direct: dict[tuple[Env, CallInfo], BlockInstance] = {}

@@ -49,6 +49,10 @@ class RegisterActionCall:
     def lower(self) -> ir.Expr | None:
         """Emit the call; return its value if it has one."""
         name = self.info.name
+        if self.body.p.accessing and name in ("execute", ir.SWEEP, *OWN_INDEX):
+            what = f"{self.instance.type}.{name} in the body of a register action"
+            self.body.p.unsupported(self.e.span, what, "an access is one register's only")
+            return self._nothing()
         if name == "execute" or name in OWN_INDEX:
             return self._execute()
         if name == ir.SWEEP:
@@ -216,8 +220,10 @@ class RegisterActionCall:
             body.emit(ir.Assign(var, given.get(at, ir.Zero(var.type))))
         assert method.decl.body is not None
         lowered: list[ir.Stmt] = []
+        body.p.accessing = True
         with body.scope(env), body.into(lowered), body.returns(None):
             body.stmts(method.decl.body.body)
+        body.p.accessing = False
         self._fill_in_predicates(lowered, variables[0])
         body.out += lowered
         return variables

@@ -49,6 +49,10 @@ def cells(program: ir.Program) -> Iterable[Diagnostic]:
             yield Diagnostic(instance.span, what, hint=hint)
 
 
+def _is_register(instance: ir.ExternInstance | None) -> bool:
+    return instance is not None and instance.type in REGISTERS
+
+
 def _width(t: Type) -> int:
     if isinstance(t, Bool):
         return 1
@@ -93,6 +97,10 @@ class _Body:
         taken: set[str] = set()
         computed: dict[str, set[str]] = {}
         for stmt in self.stmts:
+            if isinstance(stmt, ir.CallExtern) and _is_register(stmt.instance):
+                what = f"register action {self.name} accesses a second register"
+                yield self._problem(stmt, what, "access it before, in the control")
+                return
             for e in _expressions(stmt):
                 yield from self._operators(e, stmt.span)
                 compared |= set(_compared(e))
