@@ -124,6 +124,7 @@ class Switch:
             pipes, metadata = chip.pipes, (chip.ports, chip.port_metadata_bytes)
             homes = chip.pipes_of
         self.state = State(program, seed, clock, drop_port, links, pipes, metadata, homes)
+        self.state.links.queues.go_round(chip is not None)
         self.state.cpu_port = self.cpu_port
         self.state.clone_sessions.update(self.architecture.clone_sessions)
         if isinstance(externs, str | Path):

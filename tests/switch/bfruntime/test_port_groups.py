@@ -73,13 +73,13 @@ def test_packets_wait_in_the_queue_that_the_map_names(queued: Served) -> None:
     assert queues_of(device, [5]) == [0]
 
 
-def test_a_queue_beyond_those_of_the_switch_drops_until_a_map_is_set(queued: Served) -> None:
+def test_qids_go_round_the_queues_until_a_map_is_set(queued: Served) -> None:
     device, client = queued
-    assert queues_of(device, [3, 6]) == [3, None]
-    change(client, "seq")
-    assert queues_of(device, [6]) == [2]
+    assert queues_of(device, [3, 6]) == [3, 2]
+    change(client, "even")
+    assert queues_of(device, [6, 31]) == [0, 3]
     client.write(("DELETE", client.entry("tm.port.group", None)))
-    assert queues_of(device, [6]) == [None]
+    assert queues_of(device, [5]) == [1]
 
 
 def test_the_actions_fill_the_maps(queued: Served) -> None:

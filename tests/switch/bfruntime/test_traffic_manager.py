@@ -165,12 +165,12 @@ def test_tofino_2_has_larger_groups() -> None:
 def test_a_port_has_a_rate_in_packets(served: Served) -> None:
     device, client = served
     client.set_default("macs", "Ingress.send", port=9)
-    modify(client, "tm.port.sched_shaping", {"dev_port": 9}, unit="PPS", max_rate=1000)
+    modify(client, "tm.port.sched_shaping", {"dev_port": 9}, unit="PPS", max_rate=2)
     modify(client, "tm.port.sched_cfg", {"dev_port": 9}, max_rate_enable=True)
     queues = device.target.state.links.queues
-    assert (queues.packet_rate(9), queues.bit_rate(9)) == (1000, 0)
+    assert (queues.packet_rate(9), queues.bit_rate(9)) == (2, 0)
     (shaping,) = client.read("tm.port.sched_shaping", {"dev_port": 9})
-    assert (shaping["unit"], shaping["max_rate"]) == ("PPS", 1000)
+    assert (shaping["unit"], shaping["max_rate"]) == ("PPS", 2)
     for _ in range(3):
         device.process(1, FRAME)
     now = device.target.state.clock()
@@ -179,6 +179,6 @@ def test_a_port_has_a_rate_in_packets(served: Served) -> None:
         gone.append(due - now)
         (item,) = queues.due(due)
         queues.sent(9, len(FRAME), due)
-    assert gone[1] - gone[0] == gone[2] - gone[1] == 1_000_000
+    assert gone[1] - gone[0] == gone[2] - gone[1] == 500_000_000
     client.write(("DELETE", client.entry("tm.port.sched_cfg", None)))
     assert queues.packet_rate(9) == 0

@@ -154,8 +154,8 @@ class EgressQueues:
     priorities: queues of each port; a packet whose priority is beyond them is dropped. None: one
     queue, whatever the priority. Raises SwitchError for a number outside 1 to 8.
 
-    `classes[port, priority]` is the queue of a port's packets with that priority: of the same
-    number, unless it is changed. `dealt[port]`: how many queues a control protocol gave a port, for
+    `classes[port, priority]` is the queue of a port's packets with that priority; see `go_round`.
+    `dealt[port]`: how many queues a control protocol gave a port, for
     its reports. `flags[port]` is nonzero while packets to that port go through
     queues. Native code reads both.
     `engaged`: some port's do, or priorities are checked.
@@ -171,6 +171,7 @@ class EgressQueues:
             np.arange(CLASSES, dtype=np.uint8), (QUEUES, 1)
         )
         self.dealt: dict[int, int] = {}
+        self._round = False
         self.engaged = priorities is not None
         self.waiting = 0  # packets in all queues
         self._rate, self._depth = 0, DEFAULT_DEPTH  # of ports that were not named
@@ -267,6 +268,20 @@ class EgressQueues:
         self.engaged = self.priorities is not None or bool(self.flags.any())
 
     # -- packets ---------------------------------------------------------------------------------
+
+    def go_round(self, wanted: bool) -> None:
+        """Let priorities beyond a port's queues begin with the first one again, as on a Tofino, or
+        have no queue. Ports with queues that a control protocol dealt out are left as they are."""
+        self._round = wanted
+        for port in range(QUEUES):
+            if port not in self.dealt:
+                self.deal_evenly(port)
+
+    def deal_evenly(self, port: int) -> None:
+        """Forget the queues that a control protocol gave a port."""
+        self.dealt.pop(port, None)
+        count = self.priorities if self._round and self.priorities else CLASSES
+        self.classes[port] = np.arange(CLASSES) % count
 
     def serving(self, port: int, priority: int) -> int:
         """Return the number of the queue that packets with a priority wait in."""

@@ -10,8 +10,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from gradplane.switch.arch.device_facts import DeviceFacts
 from gradplane.switch.bfruntime.codec import Data, Key
 from gradplane.switch.bfruntime.schema import TableSchema
@@ -110,12 +108,9 @@ class PortGroups:
     def _apply(self, group: _Group, deal: _Deal | None) -> None:
         for within in range(self.ports):
             port = self.port(*group, within)
-            row = self.switch_queues.classes[port]
-            row[:] = np.arange(len(row))
-            if deal is None:
-                self.switch_queues.dealt.pop(port, None)
-            else:
-                row[: self.queues] = deal.maps[within]
+            self.switch_queues.deal_evenly(port)
+            if deal is not None:
+                self.switch_queues.classes[port, : self.queues] = deal.maps[within]
                 self.switch_queues.dealt[port] = deal.counts[within]
 
 
