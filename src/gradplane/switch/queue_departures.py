@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from gradplane.switch.arch.model import Model
 from gradplane.switch.interp.trace_events import TraceEvent
-from gradplane.switch.runtime.egress_queues import QueueTimes, Waiting
 from gradplane.switch.runtime.packet_passes import Arrival, PassResult
+from gradplane.switch.runtime.port_queues import QueueTimes, Waiting
 from gradplane.switch.runtime.state import State
 
 if TYPE_CHECKING:

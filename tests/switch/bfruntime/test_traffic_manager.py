@@ -182,3 +182,19 @@ def test_a_port_has_a_rate_in_packets(served: Served) -> None:
     assert gone[1] - gone[0] == gone[2] - gone[1] == 500_000_000
     client.write(("DELETE", client.entry("tm.port.sched_cfg", None)))
     assert queues.packet_rate(9) == 0
+
+
+def test_a_queue_that_is_not_scheduled_keeps_its_packets(served: Served) -> None:
+    device, client = served
+    queues = device.target.state.links.queues
+    client.set_default("macs", "Ingress.send", port=9)
+    modify(client, "tm.queue.sched_cfg", QUEUE, scheduling_enable=False)
+    assert device.process(1, FRAME) == []
+    assert (queues.next_departure(), queues.queue(9, 0).waiting) == (None, 1)
+    (config,) = client.read("tm.queue.sched_cfg", QUEUE)
+    assert config["scheduling_enable"] is False
+    modify(client, "tm.queue.sched_cfg", QUEUE, scheduling_enable=True)
+    assert device.process(1, FRAME) == []  # behind the one that waits
+    rows, data = device.poll()
+    assert (rows[:, 0].tolist(), bytes(data)) == ([9, 9], FRAME * 2)
+    assert device.process(1, FRAME) == [(9, FRAME)]

@@ -17,7 +17,7 @@ from gradplane.switch.interp.traced_statements import TracedStatements
 from gradplane.switch.interp.user_externs import Implementations, UserExterns
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.runtime.control_messages import Digest, Fault
-from gradplane.switch.runtime.egress_queues import NO_QUEUE, QueueTimes, Waiting
+from gradplane.switch.runtime.egress_queues import NO_QUEUE
 from gradplane.switch.runtime.packet_passes import (
     CLONE_LIMIT,
     CLONED_TOO_OFTEN,
@@ -28,6 +28,7 @@ from gradplane.switch.runtime.packet_passes import (
     PassResult,
     no_such_group,
 )
+from gradplane.switch.runtime.port_queues import QueueTimes, Waiting
 from gradplane.switch.runtime.replicas import CloneSession, Replica
 from gradplane.switch.runtime.state import State
 

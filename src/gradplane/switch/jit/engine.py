@@ -45,7 +45,6 @@ from gradplane.switch.jit.user_extern_calls import WORD, Callback
 from gradplane.switch.jit.value_layout import Layouts
 from gradplane.switch.jit.value_transfer import Read, reader
 from gradplane.switch.runtime.control_messages import Digest, Fault, PacketIn, ReturnedPacket
-from gradplane.switch.runtime.egress_queues import QueueTimes, Waiting
 from gradplane.switch.runtime.packet_buffers import Bytes, Ints, Sent, outputs, pack
 from gradplane.switch.runtime.packet_passes import (
     PASSES_A_PACKET,
@@ -56,6 +55,7 @@ from gradplane.switch.runtime.packet_passes import (
     PassResult,
 )
 from gradplane.switch.runtime.pipe_scopes import Resources
+from gradplane.switch.runtime.port_queues import QueueTimes, Waiting
 from gradplane.switch.runtime.shared_memory import LINE, block
 from gradplane.switch.runtime.state import State
 

@@ -11,15 +11,20 @@ pace a port or a queue, too: then a packet leaves when the link has sent the one
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from gradplane.switch.runtime.control_errors import SwitchError
+from gradplane.switch.runtime.port_queues import (
+    NEVER_SENT,
+    PortQueue,
+    PortQueues,
+    QueueStatus,
+    Waiting,
+)
 
 QUEUES = 512
 """Ports that can have queues: 0 to 511."""
@@ -31,121 +36,8 @@ CLASSES = 256
 """Priorities that a packet can have; `EgressQueues.classes` gives each a queue."""
 NO_QUEUE = "the port has no queue of the packet's priority"
 
-_SECOND = 10**9
 MOST_PACKETS = 1 << 32
 MOST_BITS = 1 << 42
-_NEVER_SENT = -(1 << 62)
-
-
-@dataclass(slots=True)
-class Waiting:
-    """A packet in a queue. `owner`: what runs its egress; `departure`: the packet, in the owner's
-    form; `events`: its trace's. Times in ns; depths: the packets in its queue as it came and as it
-    left, itself not counted."""
-
-    owner: Any
-    departure: Any
-    events: list[Any] | None
-    port: int
-    priority: int
-    order: int
-    enqueued: int
-    leaves: int
-    enqueue_depth: int
-    dequeue_depth: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class QueueTimes:
-    """The metadata of a packet that leaves a queue, times in microseconds of the switch."""
-
-    enq_timestamp: int
-    enq_qdepth: int
-    deq_timedelta: int
-    deq_qdepth: int
-
-
-@dataclass(slots=True)
-class QueueStatus:
-    """One queue, for reports. Rates: packets and bits a second, 0 for no limit. most: packets that
-    waited at once."""
-
-    port: int
-    priority: int
-    rate: int
-    depth: int
-    waiting: int
-    dropped: int
-    bit_rate: int
-    most: int
-
-
-@dataclass(slots=True)
-class _Link:
-    """A link: its rate in bit/s or packets/s, 0 for one that sends at once, and when it has sent
-    all."""
-
-    rate: int = 0
-    packets: int = 0
-    free: int = _NEVER_SENT
-
-    @property
-    def paces(self) -> bool:
-        return bool(self.rate or self.packets)
-
-    def send(self, size: int, now: int) -> None:
-        """Be busy with a packet of `size` bytes."""
-        if self.rate:
-            self.free = max(now, self.free) + -(-size * 8 * _SECOND // self.rate)
-        elif self.packets:
-            self.free = max(now, self.free) + _SECOND // self.packets
-
-
-@dataclass(slots=True)
-class _Queue:
-    rate: int
-    depth: int
-    last: int = _NEVER_SENT  # when the last packet that came may leave
-    dropped: int = 0
-    most: int = 0  # packets that waited at once
-    waiting: deque[Waiting] = field(default_factory=deque)
-    link: _Link = field(default_factory=_Link)
-
-    @property
-    def interval(self) -> int:
-        """Nanoseconds between packets."""
-        return _SECOND // self.rate if self.rate else 0
-
-    @property
-    def limits(self) -> bool:
-        """Whether packets may have to wait, or are dropped."""
-        return bool(self.rate or self.link.rate or not self.depth)
-
-    def next(self) -> int:
-        """Return when the packet that waits longest may leave."""
-        return max(self.waiting[0].leaves, self.link.free)
-
-
-@dataclass(slots=True)
-class _Port:
-    queues: list[_Queue]
-    link: _Link = field(default_factory=_Link)
-    served: _Queue | None = None  # the last one that a packet left while a link paced it
-
-    @property
-    def held(self) -> bool:
-        """Whether packets to the port go through its queues, if only to keep their order."""
-        return self.link.paces or any(q.limits or q.waiting for q in self.queues)
-
-    @property
-    def paced(self) -> bool:
-        """Whether a link paces the port or one of its queues."""
-        return self.link.paces or any(q.link.rate for q in self.queues)
-
-    def next(self) -> int | None:
-        """Return when the next packet may leave, None while none waits."""
-        heads = [queue.next() for queue in self.queues if queue.waiting]
-        return max(min(heads), self.link.free) if heads else None
 
 
 class EgressQueues:
@@ -175,7 +67,7 @@ class EgressQueues:
         self.engaged = priorities is not None
         self.waiting = 0  # packets in all queues
         self._rate, self._depth = 0, DEFAULT_DEPTH  # of ports that were not named
-        self._ports: dict[int, _Port] = {}
+        self._ports: dict[int, PortQueues] = {}
         self._order = 0
 
     # -- settings --------------------------------------------------------------------------------
@@ -219,7 +111,7 @@ class EgressQueues:
         link = self._ports[port].link if priority is None else first.link
         link.rate, link.packets = rate, 0
         if not rate:
-            link.free = _NEVER_SENT
+            link.free = NEVER_SENT
         self._settled()
 
     def shape_packets(self, port: int, rate: int) -> None:
@@ -232,7 +124,13 @@ class EgressQueues:
         self._ports[port].link.packets = rate
         self._settled()
 
-    def _chosen(self, port: int | None, priority: int | None) -> Iterator[_Queue]:
+    def stop(self, port: int, priority: int, stopped: bool) -> None:
+        """Let no packets leave a queue, or let them leave again. Raises SwitchError."""
+        for queue in self._chosen(port, priority):
+            queue.stopped = stopped
+        self._settled()
+
+    def _chosen(self, port: int | None, priority: int | None) -> Iterator[PortQueue]:
         if port is None:
             for known in self._ports.values():
                 yield from known.queues
@@ -254,10 +152,12 @@ class EgressQueues:
             " (--priority-queues N)"
         )
 
-    def _port(self, number: int) -> _Port:
+    def _port(self, number: int) -> PortQueues:
         if number not in self._ports:
             count = self.priorities or 1
-            self._ports[number] = _Port([_Queue(self._rate, self._depth) for _ in range(count)])
+            self._ports[number] = PortQueues(
+                [PortQueue(self._rate, self._depth) for _ in range(count)]
+            )
         return self._ports[number]
 
     def _settled(self) -> None:
@@ -331,7 +231,8 @@ class EgressQueues:
         """Return when a packet may leave next, in ns of the clock; None while none waits."""
         if not self.waiting:
             return None
-        return min(at for port in self._ports.values() if (at := port.next()) is not None)
+        found = (at for port in self._ports.values() if (at := port.next()) is not None)
+        return min(found, default=None)
 
     def due(self, now: int) -> list[Waiting]:
         """Take out packets that may leave by `now`, in the order of their leaving.
@@ -347,12 +248,12 @@ class EgressQueues:
         return sorted(found, key=lambda item: (-item.priority, item.leaves, item.order))
 
     @staticmethod
-    def _taken(port: _Port, now: int) -> Iterator[Waiting]:
+    def _taken(port: PortQueues, now: int) -> Iterator[Waiting]:
         if port.link.free > now:
             return
         paced = port.paced
         for queue in reversed(port.queues):
-            while queue.waiting and queue.next() <= now:
+            while queue.ready and queue.next() <= now:
                 item = queue.waiting.popleft()
                 item.dequeue_depth = len(queue.waiting)
                 yield item
@@ -392,7 +293,7 @@ class EgressQueues:
             raise self._missing(port, priority)
         known = self._ports.get(port)
         if known is None:
-            return self._status(port, priority, _Queue(self._rate, self._depth))
+            return self._status(port, priority, PortQueue(self._rate, self._depth))
         return self._status(port, priority, known.queues[priority])
 
     def bit_rate(self, port: int) -> int:
@@ -412,7 +313,7 @@ class EgressQueues:
             queue.dropped, queue.most = dropped, max(most, len(queue.waiting))
 
     @staticmethod
-    def _status(port: int, priority: int, q: _Queue) -> QueueStatus:
+    def _status(port: int, priority: int, q: PortQueue) -> QueueStatus:
         return QueueStatus(
             port, priority, q.rate, q.depth, len(q.waiting), q.dropped, q.link.rate, q.most
         )

@@ -49,8 +49,9 @@ from gradplane.switch.interp.trace_events import Copied, Rejected, TraceEvent
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Header
 from gradplane.switch.runtime.control_messages import HEAD_BYTES, ReturnedPacket
-from gradplane.switch.runtime.egress_queues import QUEUES, QueueTimes
+from gradplane.switch.runtime.egress_queues import QUEUES
 from gradplane.switch.runtime.packet_passes import Arrival
+from gradplane.switch.runtime.port_queues import QueueTimes
 from gradplane.switch.runtime.replicas import Replica
 from gradplane.switch.runtime.state import PipeState, State
 

@@ -21,8 +21,9 @@ from gradplane.switch.arch.v1model.packet import COPYING, PIPELINE, InstanceType
 from gradplane.switch.interp.statements import Statements
 from gradplane.switch.interp.trace_events import Copied, Rejected, TraceEvent
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.runtime.egress_queues import QUEUES, QueueTimes
+from gradplane.switch.runtime.egress_queues import QUEUES
 from gradplane.switch.runtime.packet_passes import Arrival
+from gradplane.switch.runtime.port_queues import QueueTimes
 from gradplane.switch.runtime.replicas import Replica
 
 _METADATA = ("meta", "standard")  # the values of which replicas keep fields

@@ -22,7 +22,8 @@ from gradplane.switch.bfruntime.tables.control_table import (
     Undo,
 )
 from gradplane.switch.bfruntime.tables.port_groups import LOCAL_PORTS, PortGroups
-from gradplane.switch.runtime.egress_queues import DEFAULT_DEPTH, EgressQueues, QueueStatus
+from gradplane.switch.runtime.egress_queues import DEFAULT_DEPTH, EgressQueues
+from gradplane.switch.runtime.port_queues import QueueStatus
 
 NODES = 32
 """Scheduling nodes of a group of ports, on Tofino 2."""
@@ -143,6 +144,7 @@ class TrafficManager:
             if packets:
                 self.queues.shape_packets(place.port, packets)
         else:
+            self.queues.stop(place.port, place.priority, not values.get("scheduling_enable", True))
             self.queues.set_rate(packets, place.port, place.priority)
             depth = values.get("guaranteed_cells", DEFAULT_DEPTH) + values.get("pool_max_cells", 0)
             depth = min(depth, NO_TAIL_DROP) if values.get("tail_drop_enable", True) else None
