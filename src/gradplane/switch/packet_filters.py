@@ -24,7 +24,7 @@ from gradplane.switch.lower.statements import Body
 from gradplane.switch.match_values import number
 from gradplane.switch.runtime.control_errors import SwitchError
 from gradplane.switch.runtime.packet_passes import Arrival
-from gradplane.switch.source import Reporter, Span
+from gradplane.switch.source import CompileError, Reporter, Span
 from gradplane.switch.syntax import ast
 from gradplane.switch.syntax.lexer import tokenize
 from gradplane.switch.syntax.parser_declarations import DeclarationParser
@@ -46,26 +46,47 @@ class PacketFilter:
     """A predicate on packets: an expression on the parser's results, without the controls.
 
     Raises CompileError for text that is not a P4 expression of type bool on the parser's
-    parameters. Log messages of the program's parser are written once more for each check.
+    parameters; of several pipelines' parsers, one must have them, and packets of the others do not
+    satisfy it. Log messages of the program's parser are written once more for each check.
     """
 
     def __init__(self, model: Model[Any], text: str) -> None:
         self._model = model
-        params = model.parser.params
-        condition = compile_filter(text, params, model.program.errors)
+        self._conditions: dict[int, _Condition] = {}
+        refused: list[CompileError] = []
+        for at, parser in enumerate(model.parsers):
+            try:
+                self._conditions[at] = _Condition(parser, text, model.program.errors)
+            except CompileError as error:
+                refused.append(error)
+        if not self._conditions:
+            raise refused[0]
+
+    def __call__(self, port: int, packet: bytes) -> bool:
+        condition = self._conditions.get(self._model.pipeline_of(port))
+        if condition is None:
+            return False
+        try:
+            return condition.holds(self._model.parsed(Arrival(port, packet)))
+        except (Abort, Reject):  # a failed assertion in the parser, or last/next of an empty stack
+            return False
+
+
+class _Condition:
+    """A filter on the parameters of one parser."""
+
+    def __init__(self, parser: ir.Parser, text: str, errors: Sequence[str]) -> None:
+        condition = compile_filter(text, parser.params, errors)
         frame = Frame()
-        self._slots = [frame.slot(p.var) for p in params]
+        self._slots = [frame.slot(p.var) for p in parser.params]
         self._holds = Expressions(frame, {}).load(condition)
         self._env = frame.new()
 
-    def __call__(self, port: int, packet: bytes) -> bool:
-        try:
-            values = self._model.parsed(Arrival(port, packet))
-            for slot, value in zip(self._slots, values, strict=True):
-                self._env[slot] = value
-            return bool(self._holds(self._env))
-        except (Abort, Reject):  # a failed assertion in the parser, or last/next of an empty stack
-            return False
+    def holds(self, values: Sequence[Any]) -> bool:
+        """Return whether the parser's results satisfy the filter."""
+        for slot, value in zip(self._slots, values, strict=True):
+            self._env[slot] = value
+        return bool(self._holds(self._env))
 
 
 def compile_filter(text: str, params: Sequence[ir.Param], errors: Sequence[str]) -> ir.Expr:

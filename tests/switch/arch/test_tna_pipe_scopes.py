@@ -10,6 +10,7 @@ import pytest
 from gradplane.switch import Switch, SwitchError
 from gradplane.switch.arch.device_facts import device_facts
 from gradplane.switch.runtime.control_errors import TableError
+from gradplane.switch.source import CompileError
 
 ENGINES = pytest.mark.parametrize("engine", ["interpreter", "jit"])
 PROGRAM = Path(__file__).parents[1] / "bfruntime" / "pipelines.p4"
@@ -112,3 +113,22 @@ def test_a_pipeline_given_twice_is_one() -> None:
     text = PROGRAM.read_text().replace("Switch(pipeA, pipeB)", "Switch(pipeA, pipeA)")
     made = Switch("twice.p4", text=text, engine="interpreter")
     assert pipes(made) == {"pipeA": (0, 1, 2, 3)}
+
+
+@ENGINES
+def test_a_filter_is_for_the_pipelines_that_have_its_headers(engine: str) -> None:
+    made = switch(engine)
+
+    def chosen(where: str) -> list[tuple[int, int]]:
+        tracing = made.tracing(where=where)
+        for port in (1, 1 << 7 | 1):
+            for first in (1, 0xBB):
+                made.process(port, bytes([first, 2, 3, 4, 5, 6]))
+        tracing.close()
+        return [(trace.port, trace.packet[0]) for trace in tracing]
+
+    assert chosen("hdr.number.kind == 0xbb") == [(1, 0xBB)]
+    assert chosen("hdr.tag.tag == 0xbb && md.more == 0") == [(129, 0xBB)]
+    assert chosen("intrinsic.ingress_port == 129") == [(129, 1), (129, 0xBB)]
+    with pytest.raises(CompileError, match="numbers_t has no field other"):
+        chosen("hdr.other.kind == 1")

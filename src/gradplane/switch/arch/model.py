@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -104,6 +104,15 @@ class Model(ABC, Generic[P]):
     @abstractmethod
     def parser(self) -> ir.Parser:
         """The parser of packets that arrive."""
+
+    @property
+    def parsers(self) -> Sequence[ir.Parser]:
+        """The parsers of packets that arrive, one for each pipeline."""
+        return (self.parser,)
+
+    def pipeline_of(self, port: int) -> int:
+        """Return the number of the pipeline that parses what arrives at a port."""
+        return 0
 
     @abstractmethod
     def parsed(self, arrival: Arrival) -> list[Any]:

@@ -14,7 +14,7 @@ externs that its scopes give it (runtime/pipe_scopes.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -146,14 +146,22 @@ class TnaModel(Model[list[_Pipe]]):
 
     @property
     def parser(self) -> ir.Parser:
-        return pipelines(self.program)[0].parser("ingress_parser")
+        return self.parsers[0]
+
+    @property
+    def parsers(self) -> Sequence[ir.Parser]:
+        return [package.parser("ingress_parser") for package in pipelines(self.program)]
+
+    def pipeline_of(self, port: int) -> int:
+        return pipeline_numbers(self.program)[(port >> PIPE_BITS) % self.chip.pipes]
 
     def parsed(self, arrival: Arrival) -> list[Any]:
         work = _Pass(self, self._plain, None)
         blocks = work.pipe(arrival.port).ingress
         values = blocks.start()
         blocks.run("ingress_parser", work.arrived(arrival), values)
-        names = layout(pipelines(self.program)[0], INGRESS).blocks["ingress_parser"]
+        package = pipelines(self.program)[self.pipeline_of(arrival.port)]
+        names = layout(package, INGRESS).blocks["ingress_parser"]
         return [values[name] for name in names]
 
 
