@@ -8,19 +8,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
 from finsy.proto import p4i
 
 from gradplane.switch.arch.device_facts import DeviceFacts, PipelineFacts, device_facts
-from gradplane.switch.bfruntime.hashed_fields import (
-    HashedField,
-    called_hashes,
-    configured_fields,
-    hashed_fields,
-)
+from gradplane.switch.bfruntime.hash_schema import hash_tables
+from gradplane.switch.bfruntime.hashed_fields import called_hashes
 from gradplane.switch.bfruntime.identifiers import FieldId, TableId, table_id
 from gradplane.switch.bfruntime.schema import (
     REGISTER_DATA,
@@ -35,13 +31,6 @@ from gradplane.switch.bfruntime.schema import (
     bits,
 )
 from gradplane.switch.bfruntime.snapshot_schema import snapshot_tables
-from gradplane.switch.bfruntime.tables.hash_algorithms import (
-    HASH_VALUE,
-    NAMED,
-    PRE_DEFINED,
-    PROGRAM,
-    USER_DEFINED,
-)
 from gradplane.switch.internal_errors import internal_errors_reported
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import (
@@ -167,11 +156,9 @@ class ProgramSchema:
             named = (e for e in self.catalog.program.externs if e.kind == kind)
             for at, instance in enumerate(named):
                 yield self._filter(instance, at)
-        for at, instance in enumerate(called_hashes(self.catalog.program)):
-            yield self._hash_algorithm(instance, at)
-            if fields := hashed_fields(self.catalog.program, instance):
-                yield self._hash_configuration(instance, at, fields)
-                yield self._hash_computation(instance, at, fields)
+        for at, instance in enumerate(called_hashes(self.catalog.program), 1):
+            name = self.table_name(instance.name)
+            yield from hash_tables(self.catalog.program, instance, name, at)
         for listed in self.info.value_sets:
             yield TableSchema(
                 self.table_name(listed.preamble.name), listed.preamble.id, "ParserValueSet",
@@ -347,55 +334,6 @@ class ProgramSchema:
             LPF_FIELDS if of_lpf else WRED_FIELDS, attributes=("EntryScope",),
         )  # fmt: skip
 
-    def _hash_algorithm(self, instance: ir.ExternInstance, at: int) -> TableSchema:
-        name, number = FieldType("string", choices=(PROGRAM, *NAMED)), U64
-        off = FieldType("bool", default=False)
-        return TableSchema(
-            self.table_name(f"{instance.name}.algorithm"), table_id(TableId.HASH_ALGORITHM, at + 1),
-            "DynHashAlgorithm", 1, (), (
-                DataField(FieldId.HASH_ALGORITHM_ROTATE, "rotate", FieldType("uint32", default=0)),
-                DataField(FieldId.HASH_ALGORITHM_SEED, "seed", FieldType("uint32", default=0)),
-                DataField(FieldId.HASH_ALGORITHM_MSB, "msb", off),
-                DataField(FieldId.HASH_ALGORITHM_EXTEND, "extend", off),
-            ), (
-                ActionSpec(FieldId.HASH_ALGORITHM_PRE_DEFINED, PRE_DEFINED,
-                           (DataField(1, "algorithm_name", name),)),
-                ActionSpec(FieldId.HASH_ALGORITHM_USER_DEFINED, USER_DEFINED, (
-                    DataField(1, "reverse", off),
-                    DataField(2, "polynomial", number, mandatory=True),
-                    DataField(3, "init", FieldType("uint64", default=0)),
-                    DataField(4, "final_xor", FieldType("uint64", default=0)),
-                    DataField(5, "hash_bit_width", number),
-                )),
-            ),
-        )  # fmt: skip
-
-    def _hash_configuration(
-        self, instance: ir.ExternInstance, at: int, fields: Sequence[HashedField]
-    ) -> TableSchema:
-        data = (
-            DataField(i, f.name, U64, repeated=True, container=_span_fields(f.width),
-                      annotations=(("bfrt_p4_constant", ""),) if f.value is not None else ())
-            for i, f in enumerate(configured_fields(fields), 1)
-        )  # fmt: skip
-        return TableSchema(
-            self.table_name(f"{instance.name}.configure"), table_id(TableId.HASH_CONFIGURE, at + 1),
-            "DynHashConfigure", 1, (), tuple(data),
-        )  # fmt: skip
-
-    def _hash_computation(
-        self, instance: ir.ExternInstance, at: int, fields: Sequence[HashedField]
-    ) -> TableSchema:
-        keys = (f for f in fields if f.value is None)
-        width = bit_width(instance.type_args[0]) or 0
-        return TableSchema(
-            self.table_name(f"{instance.name}.compute"), table_id(TableId.HASH_COMPUTE, at + 1),
-            "DynHashCompute", 1,
-            tuple(KeyField(i, f.name, "Exact", bits(f.width)) for i, f in enumerate(keys, 1)),
-            (DataField(FieldId.HASH_VALUE, HASH_VALUE, bits(width), read_only=True),),
-            depends_on=(table_id(TableId.HASH_CONFIGURE, at + 1),),
-        )  # fmt: skip
-
     def _value_set_keys(self, listed: p4i.ValueSet) -> Iterator[KeyField]:
         for f in listed.match:
             yield KeyField(f.id, f.name or "f1", "Ternary", bits(f.bitwidth))
@@ -439,16 +377,6 @@ class ProgramSchema:
 def filter_id(kind: str, at: int) -> int:
     """Return the id of the table of a program's filter, by its place among those of its kind."""
     return table_id(TableId.LPF if kind == "lpf" else TableId.WRED, at)
-
-
-def _span_fields(width: int) -> tuple[DataField, ...]:
-    """Return the fields that choose a part of a hashed field of so many bits, and its place."""
-    zero, whole = (FieldType("uint64", default=n) for n in (0, width))
-    return (
-        DataField(FieldId.HASH_CONFIGURE_START_BIT, "start_bit", zero),
-        DataField(FieldId.HASH_CONFIGURE_LENGTH, "length", whole),
-        DataField(FieldId.HASH_CONFIGURE_ORDER, "order", U64, mandatory=True),
-    )
 
 
 def index(field: FieldId) -> KeyField:
