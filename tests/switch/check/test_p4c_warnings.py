@@ -131,7 +131,7 @@ REFUSED = {
     "entry of one": (
         "t.apply();",
         {
-            "locals": "table t { key = { m.x : ternary; m.f : exact; } actions = { NoAction; }"
+            "locals": "table t { key = { m.x : ternary; m.f : ternary; } actions = { NoAction; }"
             " const entries = { _ : NoAction; } }"
         },
         "p4c needs a keyset of 2 values here",

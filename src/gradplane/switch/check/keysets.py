@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _SPECIAL = (ast.Mask, ast.Range, ast.DefaultKey)
 _FORMS = {
     "exact": (),
+    "atcam_partition_index": (),
     "lpm": (ast.Mask, ast.DefaultKey),
     "ternary": (ast.Mask, ast.DefaultKey),
     "range": (ast.Range, ast.DefaultKey),
@@ -38,7 +39,10 @@ class KeysetChecker:
 
     def entry(self, keyset: ast.Expr, types: Sequence[Type], kinds: Sequence[str]) -> None:
         """Check the keyset of a table entry: constants, in the forms its match kinds allow."""
-        if isinstance(keyset, ast.DefaultKey) and len(types) != 1:
+        if isinstance(keyset, ast.DefaultKey) and len(types) != 1:  # for all keys
+            exact = next((kind for kind in kinds if _FORMS.get(kind) == ()), None)
+            if exact is not None:
+                self._fits_kind(keyset, exact)
             return
         for i, (element, t) in enumerate(self._elements(keyset, types)):
             self._element(element, t)
