@@ -177,7 +177,10 @@ class Pair:
         tables = [t for t in self.jit.state.tables.values() if t.profile and t.profile.name == name]
         if not tables:
             return
-        actions = [self._action(tables[0]) for _ in range(6)]
+        allowed = tables[0].actions.for_entries
+        if not allowed:
+            return
+        actions = [self._action(tables[0], allowed) for _ in range(6)]
         groups = [
             [Weighted(self.rng.randrange(1, 7), self.rng.randrange(1, 4)) for _ in range(n)]
             for n in (0, 1, 3)
@@ -199,8 +202,10 @@ class Pair:
             choices.append(OneShot(((self._action(table), 2, b""), (self._action(table), 1, b""))))
         return self.rng.choice(choices)
 
-    def _action(self, table: MatchTable) -> ActionData:
-        index = self.rng.randrange(len(table.table.actions))
+    def _action(self, table: MatchTable, allowed: Sequence[str] = ()) -> ActionData:
+        """Return one of the table's actions, of those allowed if there are any."""
+        names = [a.action.name for a in table.table.actions]
+        index = names.index(self.rng.choice(allowed or names))
         params = table.table.actions[index].action.params
         return ActionData(index, tuple(self._argument(p) for p in params))
 
