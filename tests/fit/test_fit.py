@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from fragments import PROGRAMS, report, table
+from fragments import CONTROL, PROGRAMS, report, table
 from typer.testing import CliRunner
 
 from gradplane.cli.p4_commands import commands
@@ -464,8 +464,23 @@ def test_a_condition_is_its_line_on_the_page() -> None:
     found = report("", "if (hdr.words.w2 < 4096) { hdr.ip.tos = 1; }")
     (condition,) = [t for t in found.pipelines[0].tables if t.name.startswith("condition in ")]
     text = page(found)
-    assert f">line {condition.span.line}</span>" in text
+    label = condition.name.removeprefix("condition in ")
+    assert label.startswith(f"line {condition.span.line} ") and f">{label}</span>" in text
     assert f'title="{condition.name}, ingress, ' in text
+
+
+def test_lines_of_included_files_are_named_with_their_file(tmp_path: Path) -> None:
+    text = (PROGRAMS / "frame_end.p4").read_text().removesuffix("Switch(pipe) main;\n")
+    (tmp_path / "end.p4").write_text(text)
+    condition = "if (hdr.words.w2 < 4096) { hdr.ip.tos = 1; }"
+    text = CONTROL.format(declarations="", body=condition).replace("frame_end", "end")
+    (tmp_path / "body.p4").write_text(text)
+    (tmp_path / "main.p4").write_text('#include "body.p4"\nSwitch(pipe) main;\n')
+    found = fit(compile_program(tmp_path / "main.p4", [PROGRAMS]), CHIPS["tofino"], "main.p4")
+    line = f"line {text[: text.index(condition)].count(chr(10)) + 1} of body.p4"
+    names = [t.name for t in found.pipelines[0].tables]
+    assert names == [f"condition in {line}", f"hdr.ip.tos ({line})"]
+    assert f">{line}</span>" in page(found)
 
 
 def test_programs_for_another_chip_or_architecture_are_refused() -> None:

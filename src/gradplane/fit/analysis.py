@@ -32,10 +32,12 @@ GRESSES = ("ingress", "egress")
 class PipelineFit:
     """The resources of a chip that one pipeline of a program takes.
 
+    file: the program's.
     chains: of dependencies, the longest of each control. fields: with their live ranges.
     """
 
     name: str
+    file: str
     chip: ChipResources
     tables: tuple[LogicalTable, ...]
     edges: tuple[Dependency, ...]
@@ -120,7 +122,7 @@ def _pipeline(package: ir.Package, program: ir.Program, chip: ChipResources) -> 
         own = logical_tables(control, gress, program, without)
         deparser = package.control(f"{gress}_deparser")
         own = without_unread(own, control, deparser)
-        own += checksum_tables(control, deparser, gress, len(own))
+        own += checksum_tables(control, deparser, gress, len(own), program.package.span.file)
         found = dependencies(own)
         by_gress[gress] = own
         tables += own
@@ -142,8 +144,8 @@ def _pipeline(package: ir.Package, program: ir.Program, chip: ChipResources) -> 
     ]
     fields = tuple((gress, field) for gress, own in live.items() for field in own)
     return PipelineFit(
-        package.name, chip, tuple(tables), tuple(edges), tuple(chains), placement, parsers, phv,
-        fields, tuple(passes_again(package, facts)), tuple(overruns),
+        package.name, program.package.span.file, chip, tuple(tables), tuple(edges), tuple(chains),
+        placement, parsers, phv, fields, tuple(passes_again(package, facts)), tuple(overruns),
     )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from gradplane.fit.line_names import line_name
 from gradplane.fit.logical_tables import ACTION, LogicalTable, TableAction
 from gradplane.fit.places import VALID, Place, leaves, reads
 from gradplane.fit.values import Operation, Value
@@ -29,17 +30,18 @@ class _Update:
 
 
 def checksum_tables(
-    control: ir.Control, deparser: ir.Control, gress: str, after: int
+    control: ir.Control, deparser: ir.Control, gress: str, after: int, file: str
 ) -> list[LogicalTable]:
     """Return the tables for the conditional checksums of a deparser; after: how many tables the
-    control has."""
+    control has; file: the program's."""
     own = {str(p.var.type): p.var for p in control.params}
     updates = list(_updates(deparser.body, ()))
     copies = [u for u in updates if u.twice]
     tables = []
     for n, update in enumerate([*copies, *updates]):
         copied = n < len(copies)
-        name = f"{'copies for' if copied else 'condition of'} checksum (line {update.span.line})"
+        what = "copies for" if copied else "condition of"
+        name = f"{what} checksum ({line_name(update.span, file)})"
         read = [_in_control(p, own) for p in (update.twice if copied else update.condition)]
         (bit,) = leaves(ir.Var(Bits(1, False), name, -1))
         value = Value(tuple(read) if copied else (), sources=1)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from gradplane.fit.conditions import compared
 from gradplane.fit.copies import copies_in
+from gradplane.fit.line_names import line_name
 from gradplane.fit.named_conditions import named_conditions
 from gradplane.fit.operations import Run
 from gradplane.fit.partitions import Partitions, finder, index_variable, partitions_of
@@ -210,8 +211,9 @@ class _Walk:
         if not key and not problem:
             return None
         asked = compared(exprs, (*self._outcomes, *self.named))
+        name = f"condition in {line_name(span, self.program.package.span.file)}"
         gateway = LogicalTable(
-            GATEWAY, f"condition in line {span.line}", span, self.gress, len(self.tables),
+            GATEWAY, name, span, self.gress, len(self.tables),
             key=key, ranges=tuple(asked.ordered), rows=rows, arms=arms, deciders=deciders,
         )  # fmt: skip
         gateway.problem = asked.problem or problem
@@ -354,7 +356,7 @@ class _Walk:
         self, group: list[Operation], arms: tuple[Arm, ...], deciders: tuple[LogicalTable, ...]
     ) -> None:
         span = group[0].span
-        name = f"{_purpose(group)} (line {span.line})"
+        name = f"{_purpose(group)} ({line_name(span, self.program.package.span.file)})"
         action = TableAction(name, (), group, span)
         self.tables.append(
             LogicalTable(

@@ -112,6 +112,6 @@ def _labels(tables: Iterable[LogicalTable]) -> dict[LogicalTable, str]:
 
 
 def _ends(name: str) -> list[str]:
-    """Return the ends of a dotted name, the shortest first."""
-    parts = name.split(".")
+    """Return the ends of a dotted name, the shortest first; a condition's has none."""
+    parts = [name] if " " in name else name.split(".")
     return [".".join(parts[-n:]) for n in range(1, len(parts) + 1)]

@@ -9,6 +9,7 @@ from typing import Any
 from gradplane.fit.analysis import GRESSES, FitReport, PipelineFit
 from gradplane.fit.chip_resources import STAGE, ChipResources
 from gradplane.fit.dependencies import Dependency
+from gradplane.fit.line_names import line_name
 from gradplane.fit.parser_demand import ParserDemand
 from gradplane.fit.placement import Stage, used
 from gradplane.switch.source import Diagnostic, Span
@@ -101,10 +102,10 @@ def passes_text(found: PipelineFit) -> str:
     """Return how packets come to pass the pipeline again, and where."""
     if not found.again:
         return "passes: one, as far as constant ports say"
-    kinds: dict[str, list[str]] = {}
+    kinds: dict[str, dict[str, None]] = {}
     for again in found.again:
-        kinds.setdefault(again.kind, []).append(str(again.span.line))
-    texts = [f"{kind} in line {', '.join(lines)}" for kind, lines in kinds.items()]
+        kinds.setdefault(again.kind, {})[line_name(again.span, found.file)] = None
+    texts = [f"{kind} in {', '.join(lines)}" for kind, lines in kinds.items()]
     return f"passes: more than one, by {'; by '.join(texts)}"
 
 

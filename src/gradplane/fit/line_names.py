@@ -1,0 +1,13 @@
+"""The names of source lines in the report."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+from gradplane.switch.source import Span
+
+
+def line_name(span: Span, file: str) -> str:
+    """Return the line of a place; with its file's name, unless that is the program's own file."""
+    line = f"line {span.line}"
+    return line if span.file == file else f"{line} of {PurePath(span.file).name}"
