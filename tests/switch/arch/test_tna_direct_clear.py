@@ -173,3 +173,21 @@ def test_clear_is_called_in_an_action_of_the_registers_table() -> None:
             include="t2na.p4", ingress_locals=COUNTED.replace("KIND", "exact"),
             ingress="flows.apply(); seen.clear(0);",
         )  # fmt: skip
+
+
+@ENGINES
+@pytest.mark.parametrize("cell", ["bit<16>", "bit<128>", "int<8>"])
+def test_pipes_that_share_entries_have_cells_of_their_own(engine: str, cell: str) -> None:
+    made = counted(
+        engine,
+        **{"Register<bit<16>>": f"Register<{cell}>", "Action<bit<16>,": f"Action<{cell},",
+           "inout bit<16>": f"inout {cell}", "rv = value;": "rv = (bit<16>)value[7:0];",
+           "clear((bit<16>)h.a.y)": f"clear(({cell})h.a.y)"},
+    )  # fmt: skip
+    made.table("flows").add({"h.a.x": 7}, "count")
+    made.table("flows").add({"h.a.x": WIPE}, "wipe")
+    assert [count(made, 7, pipe) for pipe in (0, 1, 3, 1, 1, 0)] == [4, 4, 4, 5, 6, 5]
+    assert [count(made, 9, pipe) for pipe in (2, 3, 2)] == [4, 4, 5]  # misses
+    clear(made, 40, pipe=1)
+    assert [count(made, 7, pipe) for pipe in (0, 1, 2, 3)] == [6, 41, 4, 5]
+    assert [count(made, 9, pipe) for pipe in (1, 2)] == [41, 6]

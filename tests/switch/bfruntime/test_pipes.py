@@ -12,9 +12,9 @@ import tnaprograms
 from bfrt_client import Client
 from bfrt_served import Served
 
-from gradplane.switch.bfruntime.codec import Key
+from gradplane.switch.bfruntime.codec import Data, Key
 from gradplane.switch.bfruntime.program_schema import ProgramSchema
-from gradplane.switch.bfruntime.tables.control_table import Scope
+from gradplane.switch.bfruntime.tables.control_table import Flags, Scope
 from gradplane.switch.bfruntime.tables.program_tables import program_tables
 from gradplane.switch.p4runtime.catalog import Catalog
 from gradplane.switch.p4runtime.status_errors import RpcError
@@ -213,3 +213,49 @@ def _error(call: Any) -> str:
     with pytest.raises(grpc.RpcError) as caught:
         call()
     return str(caught.value)
+
+
+def test_a_direct_register_has_a_value_for_each_pipe() -> None:
+    """Of an entry that all pipes share; a request may name one of them, to read."""
+    sw = tnaprograms.switch(
+        ingress_locals="""
+            DirectRegister<bit<16>>(3) seen;
+            DirectRegisterAction<bit<16>, bit<16>>(seen) more = {
+                void apply(inout bit<16> value) { value = value + 1; }
+            };
+            action count() { more.execute(); }
+            table flows {
+                key = { h.a.x : exact; }
+                actions = { count; }
+                registers = seen;
+            }""",
+        ingress="tm.ucast_egress_port = 1; flows.apply();",
+    )
+    tables = program_tables(ProgramSchema(Catalog(sw.program)), sw.state)
+    (flows,) = (t for t in tables.values() if t.schema.name.endswith("ingress.flows"))
+    everywhere, key = Scope(range(4), True), {"h.a.x": (7,)}
+    (action,) = (a for a in flows.schema.actions if a.name.endswith("count"))
+    (name,) = (f.name for f in flows.schema.data if f.name.endswith("seen.f1"))
+
+    def values(scope: Scope) -> list[int]:
+        found: list[int] = flows.find(scope, key)[1].values[name]
+        return found
+
+    flows.add(everywhere, key, Data(action, {}))
+    assert values(everywhere) == [3, 3, 3, 3]
+    for pipe in (1, 3, 3):
+        sw.process(pipe << 7, tnaprograms.packet(0, 7))
+    assert values(everywhere) == [3, 4, 3, 5]
+    assert values(Scope(range(3, 4), False)) == [5]
+    undo = flows.modify(everywhere, key, Data(None, {name: [10, 20, 30, 40]}), Flags())
+    assert values(everywhere) == [10, 20, 30, 40]
+    undo()
+    assert values(everywhere) == [3, 4, 3, 5]
+    flows.modify(everywhere, key, Data(None, {name: [9]}), Flags())
+    assert values(everywhere) == [9, 9, 9, 9]
+    with pytest.raises(RpcError, match="2 values, but pipe 2 needs one"):
+        flows.modify(everywhere, key, Data(None, {name: [1, 2]}), Flags())
+    assert values(everywhere) == [9, 9, 9, 9]
+    with pytest.raises(RpcError, match="2 values, but pipe 2 needs one"):
+        flows.add(everywhere, {"h.a.x": (8,)}, Data(action, {name: [1, 2]}))
+    assert flows.usage(everywhere) == 1

@@ -174,6 +174,7 @@ class NativeCall:
 
 ALL_REGISTERS = "registers of all pipes"  # the state word with the address of the first pipe's
 REGISTERS = "registers"  # the state word with the address of their memory
+PIPE = "pipe"  # the state word with the number of the pipe that runs a packet
 
 
 ALL_PIPES = "words of all pipes"  # the address of a copy of the pipes' words for each; 0: none

@@ -317,9 +317,9 @@ def make_registers(
     return Registers(memory, whole, own, {**found}, current)
 
 
-def direct_cell(instance: ir.ExternInstance) -> Register:
-    """Return the one cell that an entry has of its table's direct register."""
-    return Register(instance.name, 1, instance.type_args[0], instance.number("initial", 0))
+def direct_cells(instance: ir.ExternInstance, pipes: int) -> Register:
+    """Return the cells that an entry has of its table's direct register: one for each pipe."""
+    return Register(instance.name, pipes, instance.type_args[0], instance.number("initial", 0))
 
 
 def _register(

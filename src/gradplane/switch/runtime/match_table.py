@@ -8,7 +8,7 @@ from typing import Protocol
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.runtime.action_lists import ActionList
-from gradplane.switch.runtime.arrays import Register, direct_cell
+from gradplane.switch.runtime.arrays import Register, direct_cells
 from gradplane.switch.runtime.control_errors import TableError
 from gradplane.switch.runtime.entries import (
     ActionData,
@@ -56,8 +56,10 @@ class MatchTable:
         table: ir.Table,
         profile: ActionProfile | None = None,
         clock: Callable[[], int] = lambda: 0,
+        pipes: int = 1,
     ) -> None:
         self.table = table
+        self._pipes = pipes
         self.profile = profile
         self.actions = ActionList(f"table {table.name}", table.actions)
         numbers = () if profile is None else profile.attach(self)
@@ -67,7 +69,8 @@ class MatchTable:
         self.with_priority = any(f.kind in WITH_PRIORITY for f in self.fields)
         self.default_counter = Count()
         self.default_meter = MeterCell()
-        self.default_register = None if table.register is None else direct_cell(table.register)
+        register = table.register
+        self.default_register = None if register is None else direct_cells(register, pipes)
         self.default_filter = None if table.filter is None else Filter(table.filter.name, 1)
         self._entries: dict[Identity, Entry] = {}
         self._handles = Handles()
@@ -169,7 +172,7 @@ class MatchTable:
                 filter.clear()
 
     def register_cells(self) -> Iterator[Register]:
-        """Iterate over the cells of the direct register: that of misses, then each entry's."""
+        """Iterate over the cells of the direct register: those of misses, then each entry's."""
         for cell in [self.default_register, *(entry.register for entry in self.entries())]:
             if cell is not None:
                 yield cell
@@ -250,7 +253,7 @@ class MatchTable:
     def restore(self, entry: Entry) -> None:
         """Put back an entry that was deleted, with its place among equals and its last hit."""
         if self.table.register is not None and entry.register is None:
-            entry.register = direct_cell(self.table.register)
+            entry.register = direct_cells(self.table.register, self._pipes)
         if self.table.filter is not None and entry.filter is None:
             entry.filter = Filter(self.table.filter.name, 1)
         self._entries[self._identity(entry.matches, entry.priority)] = entry

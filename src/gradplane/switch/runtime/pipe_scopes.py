@@ -44,9 +44,14 @@ class Resources:
 
 
 def make_resources(
-    program: ir.Program, links: Links, clock: Callable[[], int], registers: Mapping[str, Register]
+    program: ir.Program,
+    links: Links,
+    clock: Callable[[], int],
+    registers: Mapping[str, Register],
+    pipes: int,
 ) -> Resources:
-    """Make a program's tables and externs as they are at the start."""
+    """Make a program's tables and externs as they are at the start. pipes: how many share them, or
+    have some of their own."""
     made = Resources({}, {}, {}, {}, {}, {})
     for instance in program.externs:
         name = instance.name
@@ -70,7 +75,7 @@ def make_resources(
         made.value_sets[value_set.name] = ParserValueSet(value_set)
     for table in program.tables:
         profile = made.profiles[table.implementation.name] if table.implementation else None
-        made.tables[table.name] = MatchTable(table, profile, clock)
+        made.tables[table.name] = MatchTable(table, profile, clock, pipes)
     return made
 
 

@@ -77,7 +77,7 @@ class State:
         self.pruned = np.zeros((EXCLUSIONS, port_metadata[0]), dtype=np.uint8)
         self.global_rid: int | None = None
         self.scopes = PipeScopes(
-            partial(make_resources, program, self.links, clock, self.registers), pipes, homes
+            partial(make_resources, program, self.links, clock, self.registers, pipes), pipes, homes
         )
         first = self.scopes.pipes[0]
         self.tables, self.profiles = first.tables, first.profiles

@@ -45,6 +45,7 @@ from gradplane.switch.jit.expressions import Expressions, Unit
 from gradplane.switch.jit.externs import (
     ALL_PIPES,
     ALL_REGISTERS,
+    PIPE,
     REGISTERS,
     RUNNING_PIPE,
     Externs,
@@ -127,6 +128,7 @@ class TnaTraffic(Traffic):
         number = f.binary("lshr", "i64", port, PIPE_BITS)
         pipe = f.binary("urem", "i64", number, self.chip.pipes)
         self._enter(f, pipe)
+        f.store("i64", pipe, f.word_address(PIPE), 8)
         if self.externs.pipes_have_registers:
             place = f.binary("mul", "i64", pipe, self.externs.register_bytes)
             f.store("ptr", f.add(f.word(ALL_REGISTERS), place), f.word_address(REGISTERS), 8)

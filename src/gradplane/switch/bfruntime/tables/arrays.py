@@ -158,10 +158,9 @@ class RegisterTable(ArrayTable):
 
     def write(self, scope: Scope, index: int, data: Data) -> Undo:
         former = [(cells, cells.read(index)) for cells in _of(self, scope)]
-        for at, (register, old) in enumerate(former):
-            value = self._fields.value(data.values, at, old)
-            if value is not None:
-                register.write(index, value)
+        values = self._fields.changed(data.values, [old for _, old in former])
+        for (register, _), value in zip(former, values, strict=True):
+            register.write(index, value)
 
         def undo() -> None:
             for register, old in former:

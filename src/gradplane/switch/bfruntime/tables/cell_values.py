@@ -27,13 +27,16 @@ class CellFields:
         self._total = whole
         self._signed = isinstance(t, Bits) and t.signed
 
-    def value(self, values: Mapping[str, Any], pipe: int, former: int) -> int | None:
-        """Return the cell's value for one of the pipes that data are for; None if none is given.
+    def changed(self, values: Mapping[str, Any], former: Sequence[int]) -> list[int]:
+        """Return the cell's new value in each of the pipes that data are for, from its former ones.
 
         One value is for all pipes. A field that is not given keeps its value. Raises RpcError.
         """
         if not any(f.name in values for f in self._fields):
-            return None
+            return list(former)
+        return [self._value(values, pipe, old) for pipe, old in enumerate(former)]
+
+    def _value(self, values: Mapping[str, Any], pipe: int, former: int) -> int:
         found = former & ((1 << self._total) - 1)
         for f, shift, width in zip(self._fields, self._shifts, self._widths, strict=True):
             given = values.get(f.name)

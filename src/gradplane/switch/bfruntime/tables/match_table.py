@@ -5,8 +5,9 @@ A smaller $MATCH_PRIORITY wins, as on the chip; in the switch's state the larger
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from gradplane.switch.bfruntime.codec import Data, Key
@@ -73,8 +74,8 @@ class IdleMode:
 
 class MatchActionTable(ControlTable):
     """A table of the program. action_numbers: the position of each action, by its id. masks: those
-    of its keys that have one, by the field's name, in each pipe. adjustment: of the bytes that its
-    meter measures."""
+    of its keys that have one, by the field's name, in each pipe. pipes: returns those that share
+    the table. adjustment: of the bytes that its meter measures."""
 
     def __init__(
         self,
@@ -82,6 +83,7 @@ class MatchActionTable(ControlTable):
         table: MatchTable,
         action_numbers: Mapping[int, int],
         masks: Mapping[str, Sequence[Register]],
+        pipes: Callable[[], Sequence[int]],
         adjustment: ByteAdjustment | None = None,
     ) -> None:
         super().__init__(schema)
@@ -91,6 +93,7 @@ class MatchActionTable(ControlTable):
                        if id in schema.action_by_id}  # fmt: skip
         self.idle = IdleMode()
         self._masks = KeyMasks(schema, masks)
+        self._pipes = pipes
         self._adjustment = adjustment
         self._seen: dict[int, int] = {}  # by handle: the last hit before UpdateHitState
         self._states: dict[int, str] = {}
@@ -150,7 +153,11 @@ class MatchActionTable(ControlTable):
         self._set_parts(entry.counter, entry.meter, data)
         config = self._filter_config(None, data)
         self.table.insert(entry)
-        self._set_register(entry.register, data)
+        try:
+            self._set_register(entry.register, data)
+        except RpcError:
+            self.table.delete(entry)
+            raise
         if config is not None and entry.filter is not None:
             entry.filter.write(0, config, self.table.clock())
         self._note_state(entry, data)
@@ -201,11 +208,11 @@ class MatchActionTable(ControlTable):
 
     def find(self, scope: Scope, key: Key) -> tuple[Key, Data]:
         found = self._found(key)
-        return self.key(found), self.data(found)
+        return self.key(found), self.data(found, scope)
 
     def entries(self, scope: Scope) -> Iterator[tuple[Key, Data]]:
         for entry in self.table.entries():
-            yield self.key(entry), self.data(entry)
+            yield self.key(entry), self.data(entry, scope)
 
     def usage(self, scope: Scope) -> int:
         return len(self.table)
@@ -216,11 +223,11 @@ class MatchActionTable(ControlTable):
     def key_of(self, scope: Scope, handle: int) -> Key:
         return self.key(self.table.by_handle(handle - FIRST_HANDLE))
 
-    def data(self, entry: Entry) -> Data:
-        """Return the data of an entry."""
+    def data(self, entry: Entry, scope: Scope) -> Data:
+        """Return the data of an entry, in a request's pipes."""
         data = self._shown(entry.action)
         self._show_parts(data, entry.counter, entry.meter)
-        self._show_cells(data, entry.register, entry.filter)
+        self._show_cells(data, scope, entry.register, entry.filter)
         if self.table.table.support_timeout:
             data.values[TTL] = entry.idle_timeout_ns // MILLISECOND
             data.values[HIT_STATE] = self._state(entry)
@@ -261,7 +268,7 @@ class MatchActionTable(ControlTable):
             return None
         table, data = self.table, self._shown(self.table.default)
         self._show_parts(data, table.default_counter, table.default_meter)
-        self._show_cells(data, table.default_register, table.default_filter)
+        self._show_cells(data, scope, table.default_register, table.default_filter)
         return data
 
     # -- operations and attributes --------------------------------------------------------------
@@ -398,12 +405,15 @@ class MatchActionTable(ControlTable):
     def _set_register(self, cell: Register | None, data: Data) -> Undo:
         if cell is None or self._cells is None:
             return nothing
-        old = cell.read(0)
-        value = self._cells.value(data.values, 0, old)
-        if value is None:
-            return nothing
-        cell.write(0, value)
-        return lambda: cell.write(0, old)
+        pipes = self._pipes()
+        former = [cell.read(pipe) for pipe in pipes]
+
+        def put(values: list[int]) -> None:
+            for pipe, value in zip(pipes, values, strict=True):
+                cell.write(pipe, value)
+
+        put(self._cells.changed(data.values, former))
+        return partial(put, former)
 
     def _filter_config(self, old: FilterConfig | None, data: Data) -> FilterConfig | None:
         fields = self._filter_fields
@@ -424,9 +434,12 @@ class MatchActionTable(ControlTable):
         if self.table.table.meter is not None:
             data.values.update(meter_values(self.schema, meter.config))
 
-    def _show_cells(self, data: Data, cell: Register | None, filter: Filter | None) -> None:
+    def _show_cells(
+        self, data: Data, scope: Scope, cell: Register | None, filter: Filter | None
+    ) -> None:
         if cell is not None and self._cells is not None:
-            data.values.update(self._cells.fields([cell.read(0)]))
+            pipes = [pipe for pipe in self._pipes() if pipe in scope.pipes]
+            data.values.update(self._cells.fields([cell.read(pipe) for pipe in pipes]))
         if filter is not None and self._filter_fields is not None:
             data.values.update(self._filter_fields.values(filter.read(0)))
 

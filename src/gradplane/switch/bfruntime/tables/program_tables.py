@@ -40,7 +40,7 @@ from gradplane.switch.ir.types import bit_width
 from gradplane.switch.p4runtime.catalog import ListedActions
 from gradplane.switch.runtime.arrays import Register
 from gradplane.switch.runtime.byte_adjustments import ByteAdjustment
-from gradplane.switch.runtime.pipe_scopes import Resources
+from gradplane.switch.runtime.pipe_scopes import PipeScopes, Resources
 from gradplane.switch.runtime.state import State
 
 
@@ -121,8 +121,9 @@ class _Builder:
             meter = info.table.meter
             adjustment = None if meter is None else self.state.byte_adjustments[meter.name]
             make = partial(
-                _match_table, known, info.name, _numbers(info.actions), masks, adjustment
-            )
+                _match_table, known, info.name, _numbers(info.actions), masks, adjustment,
+                self.state.scopes,
+            )  # fmt: skip
             yield ScopedTable(known, self.state.scopes, info.name, make)
 
     def _profiles(self) -> Iterator[ControlTable]:
@@ -174,9 +175,14 @@ class _Builder:
 
 def _match_table(
     known: TableSchema, name: str, actions: dict[int, int], masks: dict[str, list[Register]],
-    adjustment: ByteAdjustment | None, own: Resources,
+    adjustment: ByteAdjustment | None, scopes: PipeScopes, own: Resources,
 ) -> ControlTable:  # fmt: skip
-    return MatchActionTable(known, own.tables[name], actions, masks, adjustment)
+    table = own.tables[name]
+
+    def pipes() -> list[int]:
+        return [p for p in scopes.homes(name) if scopes.pipes[p].tables[name] is table]
+
+    return MatchActionTable(known, table, actions, masks, pipes, adjustment)
 
 
 def _members(
