@@ -433,6 +433,13 @@ def test_recirculation_and_resubmission_are_found() -> None:
     assert [a.kind for a in found.again] == ["recirculation"]
 
 
+@pytest.mark.parametrize(("before", "size"), [("", 2**31 - 1), ("@stage(99) ", 512)])
+def test_what_no_chip_has_room_for_is_said(before: str, size: int) -> None:
+    declared = before + table("one", "hdr.ip.dst", "set_a").replace("512", str(size))
+    found = report(declared, "one.apply(); hdr.ip.id = md.a;").pipelines[0]
+    assert [o.what[:24] for o in found.overruns] == ["96 stages are needed, To"]
+
+
 def test_a_large_table_is_split_and_no_stage_is_overfull() -> None:
     found = fit(compile_program(PROGRAMS / "exact_1m.p4"), CHIPS["tofino"]).pipelines[0]
     parts = [p for s in found.placement.stages for p in s.parts if p.table.name == "Ingress.mac"]

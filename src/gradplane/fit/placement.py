@@ -27,6 +27,7 @@ from gradplane.switch.source import Span
 
 MEMORY = ("sram", "tcam")
 MOST_STAGES = 96
+MOST_ENTRIES = 1 << 20  # more than any stage has room for
 """Where the placement gives up: far more than any chip has."""
 
 
@@ -213,7 +214,8 @@ def _tails(groups: Iterable[_Group]) -> None:
 def _asked_stage(table: LogicalTable) -> int:
     pragmas = table.table.annotations if table.table is not None else ()
     asked = [a.values[0] for a in pragmas if a.name == "stage" and a.values]
-    return min((stage for stage in asked if isinstance(stage, int)), default=0)
+    stage = min((stage for stage in asked if isinstance(stage, int)), default=0)
+    return min(stage, MOST_STAGES - 1)
 
 
 def _ready(group: _Group, stage: int) -> bool:
@@ -238,7 +240,7 @@ def _put(group: _Group, stage: Stage, placement: Placement, waiting: set[_Group]
     was placed."""
     if group.left and any(part.table is group.tables[0] for part in stage.parts):
         return False
-    entries = group.left or None
+    entries = min(group.left, MOST_ENTRIES) or None
     parts = _parts(group, stage.number, entries)
     need = _memory(group, parts)
     if not stage.taken.with_(need).lacking():
@@ -295,8 +297,8 @@ def _memory(group: _Group, parts: Sequence[Part]) -> Demand:
 def _fitting(group: _Group, stage: Stage) -> int:
     """Return how many of a table's entries the rest of a stage has room for."""
     table = group.tables[0]
-    low, high = 0, group.left
-    step = step_of(table, group.left)
+    low, high = 0, min(group.left, MOST_ENTRIES)
+    step = step_of(table, high)
     low_units, high_units = 0, high // step
     while low_units < high_units:
         middle = (low_units + high_units + 1) // 2
