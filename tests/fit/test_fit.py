@@ -179,6 +179,16 @@ def test_a_register_that_is_too_large_is_named_where_it_is_declared() -> None:
     assert sram.span.line == map_ram.span.line == 8
 
 
+def test_a_register_whose_result_replaces_its_index() -> None:
+    """The access is no copy of a field to itself."""
+    declarations = """Register<bit<32>, bit<16>>(256) sums;
+        RegisterAction<bit<32>, bit<16>, bit<16>>(sums) add = {
+            void apply(inout bit<32> v, out bit<16> r) { v = v + 1; r = v[15:0]; }
+        };"""
+    found = report(declarations, "hdr.ip.id = add.execute(hdr.ip.id);")
+    assert used(found.pipelines[0].placement.stages)["meter_alus"] == 1
+
+
 def test_a_chain_names_its_fields_and_the_line_beyond_the_last_stage() -> None:
     found = compile_program(PROGRAMS / "chain13.p4")
     overrun = fit(found, CHIPS["tofino"]).pipelines[0].overruns[0]

@@ -248,7 +248,7 @@ class Run:
                 return
             self.values.pop(target, None)
         places = self._leaves(target)
-        if list(value.places) == places and not value.steps:
+        if list(value.places) == places and not value.steps and not value.uses:
             return  # a place that stands for itself
         self._add(places, value, span)
         self._forget(places)
