@@ -215,7 +215,7 @@ def port_down(now: int = 0, **values: int) -> dict[str, int | bool]:
 
 
 def ports_of(made: PacketGenerator, now: int = 10**9) -> list[int]:
-    """Return the ports that generated packets tell of."""
+    """Return the ports in the headers of generated packets."""
     return [int.from_bytes(packet[1:4], "big") for _, packet in made.packets(now)]
 
 

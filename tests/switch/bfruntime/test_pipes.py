@@ -216,7 +216,7 @@ def _error(call: Any) -> str:
 
 
 def test_a_direct_register_has_a_value_for_each_pipe() -> None:
-    """Of an entry that all pipes share; a request may name one of them, to read."""
+    """All pipes share the entry. A request to read may name one of them."""
     sw = tnaprograms.switch(
         ingress_locals="""
             DirectRegister<bit<16>>(3) seen;

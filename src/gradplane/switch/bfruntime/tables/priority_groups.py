@@ -61,7 +61,8 @@ class PriorityGroups:
 
 
 class PriorityGroupTable(ControlTable):
-    """The table of priority groups. An action tells a port's group from the mirror port's."""
+    """The table of priority groups. The action says whether a group is a port's or the mirror
+    port's."""
 
     def __init__(self, schema: TableSchema, groups: PriorityGroups) -> None:
         super().__init__(schema)

@@ -312,7 +312,7 @@ _CHECKS: Mapping[str, Callable[[KeptTable, Spot, Values], None]] = {
     "TmPipeMulticastFifo": _fifos_fit, "TmPortFlowcontrol": _classes_fit,
     "TmPipeCfg": _drop_mirror_fits, "TmL1NodeSchedCfg": _node_fits,
 }  # fmt: skip
-"""What values must fulfil. They raise RpcError."""
+"""By the kind of table: the check of an entry's new values, which raises RpcError."""
 _TELLS: Mapping[str, Callable[[KeptTable, Spot, Values], None]] = {
     "TmPipeCfg": _tell_drop_mirror, "TmL1NodeSchedCfg": _tell_node,
 }  # fmt: skip
