@@ -19,11 +19,12 @@ from gradplane.fit.overruns import Overrun
 from gradplane.fit.parser_demand import ParserDemand, parser_demand
 from gradplane.fit.placement import Placement, place, used
 from gradplane.fit.recirculation import PassAgain, passes_again
+from gradplane.fit.stage_pragmas import asked_stages, wrong_stages
 from gradplane.fit.unread import without_unread
 from gradplane.fit.zeros import needless_zeros
 from gradplane.switch.arch.device_facts import device_facts
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.source import Span, refuse
+from gradplane.switch.source import Diagnostic, Span, refuse
 
 GRESSES = ("ingress", "egress")
 
@@ -33,7 +34,8 @@ class PipelineFit:
     """The resources of a chip that one pipeline of a program takes.
 
     file: the program's.
-    chains: of dependencies, the longest of each control. fields: with their live ranges.
+    chains: of dependencies, the longest of each control. fields: with their live ranges. warnings:
+    wishes of the program that the placement does not follow.
     """
 
     name: str
@@ -48,6 +50,7 @@ class PipelineFit:
     fields: tuple[tuple[str, Carried], ...]
     again: tuple[PassAgain, ...]
     overruns: tuple[Overrun, ...]
+    warnings: tuple[Diagnostic, ...] = ()
 
     @property
     def stages(self) -> int:
@@ -136,6 +139,7 @@ def _pipeline(package: ir.Package, program: ir.Program, chip: ChipResources) -> 
     facts = device_facts(program)
     assert facts is not None
     overruns = [
+        *wrong_stages(tables, chip),
         *broken_rules(tables),
         *(o for own in by_gress.values() for o in without_common_size(own)),
         *_placement_overruns(placement, chains, chip),
@@ -146,6 +150,7 @@ def _pipeline(package: ir.Package, program: ir.Program, chip: ChipResources) -> 
     return PipelineFit(
         package.name, program.package.span.file, chip, tuple(tables), tuple(edges), tuple(chains),
         placement, parsers, phv, fields, tuple(passes_again(package, facts)), tuple(overruns),
+        tuple(_later_than_asked(placement, tables, chip)),
     )  # fmt: skip
 
 
@@ -164,6 +169,17 @@ def _fields(
     live.deparser(package.control(f"{gress}_deparser"))
     live.outputs()
     return list(live.fields.values())
+
+
+def _later_than_asked(
+    placement: Placement, tables: Sequence[LogicalTable], chip: ChipResources
+) -> Iterator[Diagnostic]:
+    for table in tables:
+        first = placement.first_stage_of(table)
+        asked = asked_stages(table.table, chip)
+        if asked and first >= 0 and all(one.stage != first for one in asked):
+            what = f"@stage asks for stage {asked[0].stage}, {table.name} can be in stage {first}"
+            yield Diagnostic(asked[0].span, what + " at the earliest", "warning")
 
 
 # -- overruns ------------------------------------------------------------------------------------

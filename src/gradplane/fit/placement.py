@@ -13,6 +13,7 @@ from gradplane.fit.chip_resources import STAGE, ChipResources
 from gradplane.fit.dependencies import Dependency
 from gradplane.fit.logical_tables import LogicalTable
 from gradplane.fit.shared_bytes import shared_bytes
+from gradplane.fit.stage_pragmas import AskedStage, asked_stages
 from gradplane.fit.table_resources import (
     Demand,
     demand,
@@ -78,6 +79,7 @@ class _Group:
     memory: list[ir.ExternInstance]
     before: list[tuple[_Group, int]] = field(default_factory=list)
     tail: int = 0
+    asked: list[list[AskedStage]] = field(default_factory=list)  # of each table
     left: int = 0  # entries not yet placed, of a table that can be split
     stage: int = -1
 
@@ -85,10 +87,10 @@ class _Group:
     def order(self) -> int:
         return self.tables[0].order
 
-    @property
-    def earliest(self) -> int:
-        """The stage that the pragma `stage` of a table asks for."""
-        return max(map(_asked_stage, self.tables))
+    def asked_from(self, stage: int) -> list[AskedStage]:
+        """Return, for each table that asks for stages, the first of them from `stage` on."""
+        later = ([a for a in asked if a.stage >= stage] for asked in self.asked)
+        return [found[0] for found in later if found]
 
 
 def place(
@@ -98,19 +100,22 @@ def place(
 
     Fields that share bytes are in the way of few stages; where these are too many, the chip's
     compiler takes the fields apart."""
-    placement = _place(tables, edges, shared_bytes(tables))
+    placement = _place(tables, edges, chip, shared_bytes(tables))
     if len(placement.stages) > chip.stages:
-        return _place(tables, edges, {})
+        return _place(tables, edges, chip, {})
     return placement
 
 
 def _place(
     tables: Sequence[LogicalTable],
     edges: Sequence[Dependency],
+    chip: ChipResources,
     sets: Mapping[LogicalTable, Set[Hashable]],
 ) -> Placement:
     groups, cycles = _groups(tables, edges)
     _tails(groups)
+    for group in groups:
+        group.asked = [asked_stages(t.table, chip) for t in group.tables]
     waiting = set(groups)
     placement = Placement([], [], cycles)
     while waiting and len(placement.stages) < MOST_STAGES:
@@ -211,15 +216,8 @@ def _tails(groups: Iterable[_Group]) -> None:
         group.tail = done[group]
 
 
-def _asked_stage(table: LogicalTable) -> int:
-    pragmas = table.table.annotations if table.table is not None else ()
-    asked = [a.values[0] for a in pragmas if a.name == "stage" and a.values]
-    stage = min((stage for stage in asked if isinstance(stage, int)), default=0)
-    return min(stage, MOST_STAGES - 1)
-
-
 def _ready(group: _Group, stage: int) -> bool:
-    return group.earliest <= stage and all(
+    return all(asked.stage == stage for asked in group.asked_from(stage)) and all(
         g.stage >= 0 and g.stage + d <= stage for g, d in group.before
     )
 
@@ -240,17 +238,18 @@ def _put(group: _Group, stage: Stage, placement: Placement, waiting: set[_Group]
     was placed."""
     if group.left and any(part.table is group.tables[0] for part in stage.parts):
         return False
-    entries = min(group.left, MOST_ENTRIES) or None
-    parts = _parts(group, stage.number, entries)
+    entries = _wanted(group, stage.number)
+    parts = _parts(group, stage.number, entries or None)
     need = _memory(group, parts)
     if not stage.taken.with_(need).lacking():
         _take(stage, parts, need)
-        group.stage = stage.number
-        group.left = 0
-        waiting.discard(group)
+        group.left -= entries
+        if not group.left:
+            group.stage = stage.number
+            waiting.discard(group)
         return True
     if group.left:
-        fitting = _fitting(group, stage)
+        fitting = _fitting(group, stage, entries)
         if fitting:
             parts = _parts(group, stage.number, fitting)
             _take(stage, parts, _memory(group, parts))
@@ -266,6 +265,13 @@ def _put(group: _Group, stage: Stage, placement: Placement, waiting: set[_Group]
         waiting.discard(group)
         return True
     return False
+
+
+def _wanted(group: _Group, stage: int) -> int:
+    """Return how many entries of a table that can be split shall be in a stage, 0 for other
+    tables: as many as its pragma asks for, or all that are left."""
+    asked = [a.entries for a in group.asked_from(stage) if a.entries]
+    return min([group.left, MOST_ENTRIES, *asked])
 
 
 def _take(stage: Stage, parts: list[Part], need: Demand) -> None:
@@ -294,10 +300,9 @@ def _memory(group: _Group, parts: Sequence[Part]) -> Demand:
     return total
 
 
-def _fitting(group: _Group, stage: Stage) -> int:
-    """Return how many of a table's entries the rest of a stage has room for."""
+def _fitting(group: _Group, stage: Stage, high: int) -> int:
+    """Return how many of a table's entries, `high` at most, the rest of a stage has room for."""
     table = group.tables[0]
-    low, high = 0, min(group.left, MOST_ENTRIES)
     step = step_of(table, high)
     low_units, high_units = 0, high // step
     while low_units < high_units:

@@ -49,6 +49,9 @@ def _pipeline(
     for gress, chain in _chains(found):
         if chain:
             yield from _wrap(f"longest chain, {gress}: {chain_text(chain)}", "  ")
+    for warning in found.warnings:
+        yield ""
+        yield warning.render(dict(lines))
     for overrun in found.overruns:
         yield ""
         hint = "\n    ".join(textwrap.wrap("way out: " + overrun.way_out, WIDTH - 4))
@@ -174,6 +177,7 @@ def _pipeline_json(found: PipelineFit) -> dict[str, Any]:
             {"resource": o.resource, "what": o.what, "way_out": o.way_out, **_place(o.span)}
             for o in found.overruns
         ],
+        "warnings": [{"what": w.message, **_place(w.span)} for w in found.warnings],
     }
 
 

@@ -45,7 +45,7 @@ class AnnotationChecker:
         value = self._structured_value if known else literal
         values = tuple(v for v in map(value, a.exprs or []) if v is not None)
         pairs = tuple((k, v) for k, e in (a.pairs or {}).items() if (v := value(e)) is not None)
-        return Annotation(a.name, values, pairs, a.body, a.structured)
+        return Annotation(a.name, values, pairs, a.body, a.structured, a.span)
 
     def _structured_value(self, e: ast.Expr) -> Value | None:
         t = self.c.exprs.check(e) if e.type is None else e.type

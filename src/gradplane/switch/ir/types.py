@@ -11,12 +11,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from gradplane.switch.source import Span
+
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
     """`@name(values)`: constants and strings in `values`, the text as written in `body`.
 
-    `structured`: written `@name[values]`, or `@name[key = value]` with `pairs`.
+    `structured`: written `@name[values]`, or `@name[key = value]` with `pairs`. `span`: its place
+    in the source, if it has one.
     """
 
     name: str
@@ -24,6 +27,7 @@ class Annotation:
     pairs: tuple[tuple[str, int | bool | str], ...] = ()
     body: str = ""
     structured: bool = False
+    span: Span | None = field(default=None, compare=False, repr=False)
 
 
 Annotations = tuple[Annotation, ...]
