@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import gradplane
+from gradplane._shipped_programs import SHIPPED
 from gradplane.cli import main
 from gradplane.records.run_data import RunData
 from gradplane.records.summary import Summary
@@ -207,6 +208,23 @@ def test_p4_check_and_info(command: Command, tmp_path: Path) -> None:
     status, output, _ = command("p4", "config", program, "-D", "SLOTS=16")
     assert status == 0
     assert "table routes" in json.loads(output)["source"]
+
+
+def test_p4_commands_find_shipped_programs_by_name_and_own_files_first(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shipped = SHIPPED / "thc.p4"
+    assert command("p4", "check", "thc.p4") == (0, f"{shipped}: ok\n", "")
+    status, output, _ = command("p4", "fit", "tos_compress_tna.p4", "--json")
+    assert status == 0
+    assert json.loads(output)["program"] == str(SHIPPED / "tos_compress_tna.p4")
+    status, output, _ = command("trace", "thc.p4", "--packet", PACKET)
+    assert (status, "ThcIngress.port_in" in output) == (0, True)
+    Path("thc.p4").write_text("const int x = y;")
+    status, _, errors = command("p4", "check", "thc.p4")
+    assert (status, errors.partition("\n")[0]) == (1, 'thc.p4:1:15: error: y is not declared')
+    assert command("p4", "check", "./none.p4")[0] == 1
 
 
 def test_p4_ir_prints_a_line_a_statement(command: Command, tmp_path: Path) -> None:

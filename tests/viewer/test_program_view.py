@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gradplane.experiment.p4_programs import SHIPPED, compiled
+from gradplane._shipped_programs import SHIPPED
+from gradplane.experiment.p4_programs import compiled
 from gradplane.viewer.graph_drawing import DrawingError, svg
 from gradplane.viewer.program_graphs import graphs
 from gradplane.viewer.program_page import page

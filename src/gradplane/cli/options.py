@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from gradplane import _shipped_programs
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -30,7 +32,16 @@ Defines = Annotated[list[str], typer.Option("-D", metavar="NAME[=VALUE]", help="
 Externs = Annotated[
     Path | None, typer.Option(metavar="FILE.py", help="Implements user-defined externs")
 ]
-Program = Annotated[Path, typer.Argument(metavar="FILE.p4", show_default=False)]
+
+
+def _found(program: Path | None) -> Path | None:
+    return None if program is None else _shipped_programs.find(program)
+
+
+Program = Annotated[Path, typer.Argument(metavar="FILE.p4", show_default=False, callback=_found)]
+AnyProgram = Annotated[
+    Path | None, typer.Argument(metavar="FILE.p4", show_default=False, callback=_found)
+]
 Cacert = Annotated[
     Path | None, typer.Option(metavar="PEM", help="TLS: the authority of the switch's certificate")
 ]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gradplane.cli.options import (
+    AnyProgram,
     Cacert,
     Cert,
     Defines,
@@ -267,7 +268,7 @@ def config(
 
 @commands.command()
 def trace(
-    program: Annotated[Path | None, typer.Argument(metavar="FILE.p4", show_default=False)] = None,
+    program: AnyProgram = None,
     packet: Annotated[
         str | None, typer.Option(metavar="HEX", help="The packet, from Ethernet on")
     ] = None,

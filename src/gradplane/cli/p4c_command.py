@@ -17,6 +17,7 @@ from typing import NoReturn
 from google.protobuf import json_format
 
 from gradplane import __version__
+from gradplane._shipped_programs import include_dirs
 from gradplane.experiment import p4_programs as programs
 from gradplane.switch.compiler import Compiled
 from gradplane.switch.p4runtime.device_config import device_config
@@ -192,7 +193,7 @@ def _report_warnings(compiled: Compiled, options: P4cOptions) -> bool:
 
 
 def _preprocessed(options: P4cOptions) -> str:
-    folders = (*options.include_dirs, *programs.include_dirs(options.program))
+    folders = (*options.include_dirs, *include_dirs(options.program))
     config = json.loads(device_config(options.program, folders, options.defines))
     return str(config["source"])
 

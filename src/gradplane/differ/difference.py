@@ -9,6 +9,7 @@ from typing import Any
 
 from finsy.proto import p4r
 
+from gradplane._shipped_programs import include_dirs
 from gradplane.controller import targets
 from gradplane.controller.targets.bmv2 import Bmv2
 from gradplane.differ.bmv2_switch import Bmv2Switch, DiffError
@@ -115,7 +116,7 @@ class _Loadable:
 
     @property
     def include_dirs(self) -> Sequence[Path]:
-        return (*self.folders, *p4_programs.include_dirs(self.path))
+        return (*self.folders, *include_dirs(self.path))
 
     def p4info(self, switch: str = "") -> bytes:
         return p4_programs.p4info(self.compiled.program, switch).encode()

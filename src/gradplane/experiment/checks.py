@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from gradplane import aggregations
+from gradplane._shipped_programs import shipped
 from gradplane.aggregations.aggregation import PlacedJob
 from gradplane.controller.plan import quorum_problem
 from gradplane.controller.targets import Target
@@ -251,4 +252,4 @@ def _is_another(program: str, needed: str) -> bool:
     """Return whether a program is a shipped one and not the needed one.
 
     A user's program is only known once it is compiled."""
-    return program in p4_programs.shipped() and p4_programs.original(program) != needed
+    return program in shipped() and p4_programs.original(program) != needed

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from gradplane import _shipped_programs
 from gradplane.experiment import p4_programs, shipped
 from gradplane.experiment.compute_times import with_trace
 from gradplane.experiment.deploying import DeploymentError, deploy, resolve
@@ -62,7 +63,7 @@ def _with_program(
 ) -> Experiment:
     """Return the experiment with its program: a shipped one by name, a user's by its whole path."""
     folder = Path() if isinstance(source, Experiment) else Path(document.name).parent
-    if experiment.switch.program in p4_programs.shipped():
+    if experiment.switch.program in _shipped_programs.shipped():
         return experiment
     try:
         program = p4_programs.find(experiment.switch.program, folder)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from gradplane._shipped_programs import SHIPPED, include_dirs, shipped
 from gradplane.experiment.document import ExperimentError
 from gradplane.switch import backends
 from gradplane.switch.arch.registry import architecture
@@ -17,9 +18,6 @@ from gradplane.switch.p4runtime.p4info import build_p4info, p4info_text
 from gradplane.switch.program_cache import load_program
 from gradplane.switch.source import CompileError, refuse
 from gradplane.switch.switch import Switch
-
-SHIPPED = Path(__file__).parent.parent / "p4"
-INCLUDE = SHIPPED / "include"
 
 
 @dataclass(frozen=True)
@@ -105,18 +103,6 @@ def version(program: str, suffix: str) -> str:
 def original(program: str) -> str:
     """Return the name of the shipped program that a version for a target stands for."""
     return program.replace("_tna.p4", ".p4")
-
-
-def shipped() -> list[str]:
-    """Return the names of the shipped programs."""
-    return sorted(path.name for path in SHIPPED.glob("*.p4"))
-
-
-def include_dirs(program: Path) -> tuple[Path, ...]:
-    """Return where a program's includes are looked for: beside it, then among the shipped ones.
-
-    A copy of a shipped program therefore finds its "include/headers.p4"."""
-    return tuple(dict.fromkeys((program.parent, SHIPPED, INCLUDE)))
 
 
 def compiled(

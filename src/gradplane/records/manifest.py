@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from gradplane.experiment import p4_programs
+from gradplane._shipped_programs import shipped
 from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.document import dumps
 from gradplane.experiment.schema import Experiment
@@ -65,7 +65,7 @@ def planned_jobs(deployment: Deployment) -> tuple[PlannedJob, ...]:
 
 def program_digest(deployment: Deployment) -> str | None:
     """Return the SHA-256 of a user's P4 program with its includes; None for a shipped one."""
-    if deployment.experiment.switch.program in p4_programs.shipped():
+    if deployment.experiment.switch.program in shipped():
         return None
     return hashlib.sha256(deployment.program.packed_source()).hexdigest()
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from gradplane._shipped_programs import SHIPPED
+from gradplane.switch.daemon.live_switch import make_device
 from gradplane.switch.daemon.options import OptionError, SwitchOptions, parse_options
 from gradplane.switch.p4runtime.server import ServerTls
 
@@ -44,6 +46,23 @@ def test_what_simple_switch_grpc_scripts_say() -> None:
             " connections are not encrypted; see --grpc-server-ssl",
         ),
     )
+
+
+def test_a_shipped_program_by_its_name_unless_there_is_such_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert parse_options(["thc.p4"]).program == SHIPPED / "thc.p4"
+    assert parse_options(["other/thc.p4"]).program == Path("other/thc.p4")
+    Path("thc.p4").touch()
+    assert parse_options(["thc.p4"]).program == Path("thc.p4")
+
+
+def test_a_copy_of_a_shipped_program_finds_its_includes(tmp_path: Path) -> None:
+    copy = tmp_path / "mine.p4"
+    copy.write_text((SHIPPED / "thc.p4").read_text())
+    device = make_device(parse_options([str(copy)]))
+    assert device.pipeline is not None
 
 
 def test_packets_are_not_traced_above_level_debug() -> None:

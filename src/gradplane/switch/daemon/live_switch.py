@@ -12,6 +12,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, TextIO
 
+from gradplane._shipped_programs import include_dirs
 from gradplane.switch.arch.registry import architecture
 from gradplane.switch.daemon.bmv2_log import Bmv2Log
 from gradplane.switch.daemon.command_service import CommandService
@@ -175,7 +176,8 @@ def make_device(
 def _program(options: SwitchOptions, file: Path) -> ir.Program:
     """Load P4 source, BMv2's JSON, or a device config that `gradplane p4 config` made."""
     if file.suffix != ".json":
-        return load_program(file, options.include_dirs, options.defines)
+        folders = (*options.include_dirs, *include_dirs(file))
+        return load_program(file, folders, options.defines)
     try:
         source = parse_device_config(file.read_bytes())
     except RpcError as error:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
+from gradplane import _shipped_programs
 from gradplane.switch.p4runtime.server import DEFAULT_ADDRESS, ServerTls
 from gradplane.switch.runtime.egress_queues import MOST_PACKETS, PRIORITIES
 
@@ -100,6 +101,8 @@ def parse_options(arguments: Sequence[str]) -> SwitchOptions:
     program, pcap = parsed.program, parsed.pcap
     if program is None and pcap is not None and pcap.suffix in (".p4", ".json"):
         program, pcap = pcap, Path()  # --pcap without a folder, before the program
+    if program is not None:
+        program = _shipped_programs.find(program)
     if parsed.commands and program is None:
         raise OptionError("--commands: commands need a program; give FILE.p4")
     state = parsed.restore_state
@@ -175,7 +178,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("program", nargs="?", type=Path, metavar="FILE.p4",
-        help="the program; without it, wait for a pushed one")  # fmt: skip
+        help="the program, or a shipped one's name; without it, wait for a pushed one")  # fmt: skip
     add("-i", "--interface", action="append", default=[], metavar="PORT@INTERFACE",
         help="open an interface as a port")  # fmt: skip
     add("-I", "--include", action="append", default=[], type=Path, metavar="DIR",
