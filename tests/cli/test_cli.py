@@ -223,7 +223,7 @@ def test_p4_commands_find_shipped_programs_by_name_and_own_files_first(
     assert (status, "ThcIngress.port_in" in output) == (0, True)
     Path("thc.p4").write_text("const int x = y;")
     status, _, errors = command("p4", "check", "thc.p4")
-    assert (status, errors.partition("\n")[0]) == (1, 'thc.p4:1:15: error: y is not declared')
+    assert (status, errors.partition("\n")[0]) == (1, "thc.p4:1:15: error: y is not declared")
     assert command("p4", "check", "./none.p4")[0] == 1
 
 
