@@ -52,7 +52,9 @@ class RunningSwitch(Protocol):
 class Pipeline:
     """One pushed or loaded program. `config` is the answer to GetForwardingPipelineConfig.
 
-    The other fields hold what reads must give back as it was written and the switch does not need.
+    `whole`: reads and writes are the switch's own, to save or restore all state; then ids of
+    members, groups and sessions may be 0, which commands choose and controllers cannot. The other
+    fields hold what reads must give back as it was written and the switch does not need.
     """
 
     catalog: Catalog
@@ -63,6 +65,7 @@ class Pipeline:
     sessions: dict[int, p4r.CloneSessionEntry] = field(default_factory=dict)
     digests: dict[int, p4r.DigestEntry.Config] = field(default_factory=dict)
     selector_use: dict[int, int] = field(default_factory=dict)  # an upper bound, by profile id
+    whole: bool = False
 
     @property
     def state(self) -> State:

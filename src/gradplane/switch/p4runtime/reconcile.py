@@ -72,7 +72,7 @@ def saved_state(p: Pipeline) -> str:
     `hashes`: the CRCs, by name, in place of the program's algorithms.
     Tokens in meters' buckets and times are not in it.
     """
-    state = _plain(_updates(p))
+    state = {"updates": [], **_plain(_updates(p))}
     pipes = {str(pipe): _plain(found) for pipe, found in pipe_updates(p).items()}
     if p.state.scopes.differ:
         state["scopes"] = p.state.scopes.own
@@ -87,6 +87,8 @@ def load_state(new: Pipeline, text: str) -> None:
     """Write saved state into the fresh `new`. Raises RpcError INVALID_ARGUMENT."""
     try:
         state = json.loads(text)
+        if not isinstance(state, dict) or "updates" not in state:
+            raise ValueError('expected a JSON object with "updates", as serialize_state writes it')
         scopes, pipes = state.pop("scopes", {}), state.pop("pipes", {})
         hashes = {name: Crc(**crc) for name, crc in state.pop("hashes", {}).items()}
         whole = ParseDict(state, p4r.WriteRequest())
@@ -115,7 +117,8 @@ def _restore(
     scopes: Mapping[str, Groups],
     pipes: Mapping[int, Sequence[p4r.Update]],
 ) -> None:
-    """Apply updates in place of the source's entries in `tables`; raise RpcError for the first.
+    """Apply updates in place of the source's entries in `tables`; raise RpcError for the first that
+    fails.
 
     scopes: the groups of pipes that share something, by name. pipes: the updates of other pipes.
     """
@@ -127,6 +130,7 @@ def _restore(
     for table in there.every("tables"):
         if table.table.name in tables and not table.table.const_entries:
             table.clear()
+    new = replace(new, whole=True)
     try:
         write(new, updates)
         for pipe, found in pipes.items():
@@ -250,6 +254,7 @@ def _updates(old: Pipeline) -> Iterator[p4r.Update]:
 
     Objects in their initial state need none.
     """
+    old = replace(old, whole=True)
     for entity in _entities(old, _INSERTED):
         if not (entity.HasField("table_entry") and entity.table_entry.is_const):
             yield p4r.Update(type=p4r.Update.INSERT, entity=entity)

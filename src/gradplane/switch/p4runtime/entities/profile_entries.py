@@ -17,7 +17,7 @@ from gradplane.switch.runtime.profiles import ActionProfile, Weighted
 def write_member(p: Pipeline, kind: int, message: p4r.ActionProfileMember) -> Undo:
     extern, profile = _profile(p, message.action_profile_id)
     number = message.member_id
-    if number == 0:
+    if number == 0 and not p.whole:
         raise _error(extern, "member id 0 stands for all members, it cannot be written")
     former = profile.members.get(number)
     if kind == p4r.Update.DELETE:
@@ -40,7 +40,7 @@ def write_member(p: Pipeline, kind: int, message: p4r.ActionProfileMember) -> Un
 def write_group(p: Pipeline, kind: int, message: p4r.ActionProfileGroup) -> Undo:
     extern, profile = _profile(p, message.action_profile_id)
     number = message.group_id
-    if number == 0:
+    if number == 0 and not p.whole:
         raise _error(extern, "group id 0 stands for all groups, it cannot be written")
     former = profile.groups.get(number)
     if kind == p4r.Update.DELETE:

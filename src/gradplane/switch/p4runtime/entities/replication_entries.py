@@ -41,7 +41,7 @@ def read_replication(
                 entry = _show_group(p, number)
                 yield p4r.PacketReplicationEngineEntry(multicast_group_entry=entry)
         case "clone_session_entry":
-            for number in _chosen(p.state.clone_sessions, query.clone_session_entry.session_id):
+            for number in _chosen(_sessions(p), query.clone_session_entry.session_id):
                 session = _show_session(p, number)
                 yield p4r.PacketReplicationEngineEntry(clone_session_entry=session)
         case _:
@@ -53,12 +53,12 @@ def read_replication(
 
 def _write_group(p: Pipeline, kind: int, message: p4r.MulticastGroupEntry) -> Undo:
     number = message.multicast_group_id
-    what, most = f"multicast group {number}", p.switch.architecture.groups - 1
+    what, ids = f"multicast group {number}", range(1, p.switch.architecture.groups)
 
     def read() -> list[Replica]:
         return _read_replicas(p, what, message.replicas)
 
-    undo = _write(kind, what, number, most, (p.state.multicast, read), (p.groups, message))
+    undo = _write(kind, what, number, ids, (p.state.multicast, read), (p.groups, message))
     p.state.nodes.group_changed(number)
 
     def undo_all() -> None:
@@ -72,18 +72,19 @@ def _write(
     kind: int,
     what: str,
     number: int,
-    most: int,
+    ids: range,
     state: tuple[dict[int, _Kept], Callable[[], _Kept]],
     written: tuple[dict[int, _Message], _Message],
 ) -> Undo:
     """Insert, modify or delete a group or session: in the switch's state, with a function that
     reads it from the message, and among the messages as they were written."""
     (there, read), (messages, message) = state, written
-    if not 0 < number <= most:
+    if number not in ids:
         group_too_high = number and isinstance(message, p4r.MulticastGroupEntry)
         code = "OUT_OF_RANGE" if group_too_high else "INVALID_ARGUMENT"  # as in PI
-        raise RpcError(code, f"{what}: its id is not within 1 to {most}")
-    _check_presence(kind, what, number in there)
+        raise RpcError(code, f"{what}: its id is not within 1 to {ids[-1]}")
+    if number:  # session 0 may be one that the architecture has
+        _check_presence(kind, what, number in there)
     former, former_message = there.get(number), messages.get(number)
     if kind == p4r.Update.DELETE:
         del there[number]
@@ -114,12 +115,22 @@ def _show_group(p: Pipeline, number: int) -> p4r.MulticastGroupEntry:
 
 def _write_session(p: Pipeline, kind: int, message: p4r.CloneSessionEntry) -> Undo:
     number = message.session_id
-    what, most = f"clone session {number}", p.switch.architecture.sessions - 1
+    what = f"clone session {number}"
+    ids = range(0 if p.whole else 1, p.switch.architecture.sessions)
 
     def read() -> CloneSession:
         return _read_session(p, what, message)
 
-    return _write(kind, what, number, most, (p.state.clone_sessions, read), (p.sessions, message))
+    return _write(kind, what, number, ids, (p.state.clone_sessions, read), (p.sessions, message))
+
+
+def _sessions(p: Pipeline) -> Iterator[int]:
+    """Yield the sessions' numbers: session 0, which no controller can write, only for the switch
+    itself, and only if commands changed it from what the architecture has."""
+    given = p.switch.architecture.clone_sessions
+    for number, session in p.state.clone_sessions.items():
+        if number or (p.whole and session != given.get(0)):
+            yield number
 
 
 def _read_session(p: Pipeline, what: str, message: p4r.CloneSessionEntry) -> CloneSession:
@@ -209,8 +220,8 @@ def _check_presence(kind: int, what: str, present: bool) -> None:
 
 
 def _chosen(there: Iterable[int], number: int) -> list[int]:
-    """Return `number` if it exists, or all numbers for 0, without PSA's own session 0."""
-    return [n for n in there if n and number in (0, n)]
+    """Return `number` if it exists, or all numbers for 0."""
+    return [n for n in there if number in (0, n)]
 
 
 def _copy(message: _Message) -> _Message:
