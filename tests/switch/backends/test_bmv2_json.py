@@ -110,6 +110,19 @@ def test_run_time_indices_into_stacks_of_unions_are_refused(tmp_path: Path) -> N
     assert (diagnostic.span.file, diagnostic.span.line) == (str(program), 15)
 
 
+@pytest.mark.parametrize(("last", "aside"), [("bit<4> b", ""), ("varbit<8> b", ", varbit aside")])
+def test_headers_of_odd_bits_are_refused(last: str, aside: str, tmp_path: Path) -> None:
+    """An assertion of BMv2 ends it when it loads them."""
+    program = tmp_path / "odd.p4"
+    header = f"header o_t {{ bit<7> a; {last}; }} struct H {{ o_t o; "
+    program.write_text(UNIONS.replace("struct H { ", header))
+    with pytest.raises(CompileError) as error:
+        compiled(program)
+    bits = 7 if aside else 11
+    message = error.value.diagnostics[0].message
+    assert message == f"BMv2 needs headers of whole bytes; header o_t has {bits} bits{aside}"
+
+
 def test_equal_jumps_in_an_action_are_told_apart() -> None:
     """Both of its returns leave the action at one place."""
     found = compiled(STF.parent / "check" / "accepted" / "tables.p4")

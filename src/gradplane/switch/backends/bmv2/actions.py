@@ -21,6 +21,7 @@ from gradplane.switch.backends.bmv2.storage import (
     UnionAt,
 )
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.aliasing import variables
 from gradplane.switch.ir.types import Bits, Bool, Fields, Header, Stack, Struct, Union, Varbit
 from gradplane.switch.source import Span, refuse
 
@@ -152,8 +153,7 @@ class Primitives:
             case ir.SetValid():
                 self._set_valid(s)
             case ir.Push() | ir.Pop():
-                name = "push" if isinstance(s, ir.Push) else "pop"
-                self.add(name, self.code.stack(s.target), number(s.count))
+                self._shift(s)
             case ir.If():
                 self._if(self.code.number(s.cond), lambda: self.body(s.then), s.other)
             case ir.SwitchStmt():
@@ -207,6 +207,18 @@ class Primitives:
         self.body(s.default)
         self._set(after)
 
+    def _shift(self, s: ir.Push | ir.Pop) -> None:
+        """Append a push or pop. BMv2 leaves the unions valid that should become invalid."""
+        name = "push" if isinstance(s, ir.Push) else "pop"
+        self.add(name, self.code.stack(s.target), number(s.count))
+        place = self.code.place(s.target)
+        if isinstance(place, StackAt) and isinstance(place.type.element, Union):
+            size = place.type.size
+            moved = min(s.count, size)
+            first = 0 if name == "push" else size - moved
+            for index in range(first, first + moved):
+                self._clear(place.element(index))
+
     def _set_valid(self, s: ir.SetValid) -> None:
         name = "add_header" if s.valid else "remove_header"
         self._guarded(s.target, lambda: self.add(name, self._operand(s.target)))
@@ -257,14 +269,7 @@ class Primitives:
         if isinstance(target, ir.SliceOf):
             self._assign_slice(target, value)
             return
-        guard = self.code.guard(value) if isinstance(value, ir.LValue) else None
         source = self.code.parameter(value)
-        if guard is not None:
-            inner = source["value"] if source["type"] == "expression" else source
-            source = number(0)
-            if guard != truth(False):
-                chosen = op("?", inner, number(0), cond=guard)
-                source = {"type": "expression", "value": chosen}
         destination = self.code.field(target)
         if destination["type"] == "expression":
             destination = {"type": "expression", "value": destination}
@@ -327,9 +332,8 @@ class Primitives:
     ) -> None:
         """Assign member by member, through temporaries where a member is read again."""
         assert isinstance(target.type, Fields), target
-        root, parts = _root(target), list(value.fields)
-        needed = {index for index, part in enumerate(parts) if _reads(part, root)}
-        for index in sorted(needed):
+        changed, parts = variables(target), list(value.fields)
+        for index in [at for at, part in enumerate(parts) if changed & variables(part)]:
             copy = ir.Var(parts[index].type, "copy", -1)
             self.assign(copy, parts[index])
             parts[index] = copy
@@ -345,15 +349,18 @@ class Primitives:
             return
         source = self.code.place(value)
         if isinstance(place, UnionAt) and isinstance(source, UnionAt):
-            kind, name = "header_union", "assign_union"
+            # With assign_union BMv2 copies 0 for fields that nothing else computes with.
+            for index in range(len(place.type.fields)):
+                pair = (place.member(index), source.member(index))
+                self.add("assign_header", *({"type": "header", "value": m.name} for m in pair))
         elif isinstance(place, StackAt) and isinstance(source, StackAt):
             unions = isinstance(place.type.element, Union)
             kind = "header_union_stack" if unions else "header_stack"
             name = "assign_union_stack" if unions else "assign_header_stack"
+            pair_of_stacks = (place, source)
+            self.add(name, *({"type": kind, "value": stack.name} for stack in pair_of_stacks))
         else:
             raise refuse(self._place(), f"BMv2 cannot assign a {t} by a run-time index")
-        destination = {"type": kind, "value": place.name}
-        self.add(name, destination, {"type": kind, "value": source.name})
 
     def _clear(self, place: Any) -> None:
         if isinstance(place, HeaderAt):
@@ -365,34 +372,8 @@ class Primitives:
             kind = "header_union_stack" if isinstance(place.type.element, Union) else "header_stack"
             stack = {"type": kind, "value": place.name}
             self.add("pop", stack, number(place.type.size))
-
-
-def _root(e: ir.Expr) -> ir.Expr:
-    while isinstance(e, ir.FieldOf | ir.ElementOf | ir.SliceOf | ir.LastOf | ir.NextOf):
-        e = e.base
-    return e
-
-
-def _reads(e: ir.Expr, root: ir.Expr) -> bool:
-    """Return whether an expression reads a part of the variable `root`."""
-    match e:
-        case ir.Var():
-            return e is root
-        case (
-            ir.FieldOf() | ir.LastOf() | ir.NextOf() | ir.SliceOf() | ir.LastIndex() | ir.IsValid()
-        ):
-            return _reads(e.base, root)
-        case ir.ElementOf():
-            return _reads(e.base, root) or _reads(e.index, root)
-        case ir.Unary() | ir.Cast():
-            return _reads(e.operand, root)
-        case ir.Binary():
-            return _reads(e.left, root) or _reads(e.right, root)
-        case ir.Mux():
-            return any(_reads(part, root) for part in (e.cond, e.then, e.other))
-        case ir.Make():
-            return any(_reads(part, root) for part in e.fields)
-    return False
+            for index in range(place.type.size) if kind == "header_union_stack" else ():
+                self._clear(place.element(index))
 
 
 __all__ = ["ExternCalls", "Primitives", "both", "source_info"]

@@ -128,6 +128,7 @@ class Pipeline:
         self.profiles: dict[ir.ExternInstance, list[ir.Table]] = {}
         self._ends: dict[ir.Block, str | None] = {}
         self._returns: dict[ir.Table, _Return] = {}
+        self._key_fields: dict[ir.Key, FieldAt] = {}
         self._control = control
         applied = (s.table for s in nested(control.body) if isinstance(s, ir.ApplyTable))
         self._sites = Counter(applied)
@@ -342,10 +343,17 @@ class Pipeline:
                 header = code.code.place(key.expr.base)
                 target = [header.name, "$valid$"] if isinstance(header, HeaderAt) else None
             if target is None:
-                target = code.temporary(key.expr, "key").reference
+                target = self._computed_key(key, code).reference
             kind = "ternary" if key.match_kind == "optional" else key.match_kind
             keys.append({"match_type": kind, "name": key.name, "target": target, "mask": None})
         return keys, code
+
+    def _computed_key(self, key: ir.Key, code: Primitives) -> FieldAt:
+        """Compute a key in its field, the same one wherever the table is applied."""
+        if key not in self._key_fields:
+            self._key_fields[key] = self._storage.temporary(key.expr.type, "key")
+        code.set_field(self._key_fields[key], code.code.parameter(key.expr))
+        return self._key_fields[key]
 
     def _table(self, table: ir.Table, keys: list[Json], next_nodes: Json) -> Json:
         kinds = {key["match_type"] for key in keys}

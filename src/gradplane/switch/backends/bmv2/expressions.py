@@ -8,6 +8,7 @@ in a field a boolean is one bit.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from gradplane.switch.backends.bmv2.storage import (
@@ -101,7 +102,8 @@ class Expressions:
                 shifted = op(">>", inner, number(e.lo)) if e.lo else inner
                 return masked(shifted, e.hi - e.lo + 1)
             case ir.LValue():
-                return _typed(self.field(e), e.type)
+                beyond = truth(False) if isinstance(e.type, Bool) else number(0)
+                return _where(self.guard(e), lambda: _typed(self.field(e), e.type), beyond)
         raise refuse(self.span, f"BMv2 has no expression {type(e).__name__}")
 
     def number(self, e: ir.Expr) -> Json:
@@ -204,11 +206,8 @@ class Expressions:
             return op("d2b", None, valid)
         if isinstance(place, UnionAt) or isinstance(base.type, Union):
             return op("valid_union", None, self.header(base))
-        guard = self.guard(base)
-        if guard == truth(False):
-            return guard
-        valid = op("valid", None, self.header(base))
-        return valid if guard is None else both(guard, valid)
+        found = lambda: op("valid", None, self.header(base))  # noqa: E731
+        return _where(self.guard(base), found, truth(False))
 
     def stack(self, base: ir.Expr) -> Json:
         """Return a stack as an expression."""
@@ -286,6 +285,14 @@ class Expressions:
         else:
             fits = source.width <= target.width and not source.signed
         return inner if fits else _cut(inner, target)
+
+
+def _where(guard: Json | None, value: Callable[[], Json], other: Json) -> Json:
+    """Return a value under a guard, and another one elsewhere. Of BMv2's operators only `?` leaves
+    an operand out."""
+    if guard is None:
+        return value()
+    return other if guard == truth(False) else op("?", value(), other, cond=guard)
 
 
 def _offset(e: ir.FieldOf) -> tuple[int, ir.Expr]:

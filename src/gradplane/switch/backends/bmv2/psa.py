@@ -45,7 +45,7 @@ def to_json(program: ir.Program) -> Json:
 
 class _PsaProgram(Sections):
     def __init__(self, program: ir.Program) -> None:
-        storage = Storage()
+        storage = Storage(program.package.span)
         self._externs = PsaExterns(storage)
         super().__init__(program, storage, self._externs)
         self._actions = Actions(storage, self._externs)

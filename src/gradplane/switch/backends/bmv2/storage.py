@@ -23,6 +23,7 @@ from gradplane.switch.ir.types import (
     Union,
     Varbit,
 )
+from gradplane.switch.source import Span, refuse
 
 Json = dict[str, Any]
 SCALARS = "scalars"
@@ -143,7 +144,8 @@ class _Metadata:
 class Storage:
     """The places of all variables, and the JSON sections that declare them."""
 
-    def __init__(self) -> None:
+    def __init__(self, span: Span) -> None:
+        self._span = span  # of the program, which errors refer to
         self._places: dict[ir.Var, Place] = {}
         self._types: dict[Fields, str] = {}
         self._headers: list[Json] = []
@@ -224,6 +226,10 @@ class Storage:
                 longest += scalar_width(kind)
                 fields.append([name, "*" if variable else scalar_width(kind), False])
             kind_json: Json = {"name": str(t), "id": len(self._header_types), "fields": fields}
+            fixed = sum(width for _, width, _ in fields if width != "*")
+            if fixed % 8:
+                text = f"BMv2 needs headers of whole bytes; header {t} has {fixed} bits"
+                raise refuse(self._span, text + (", varbit aside" if longest > fixed else ""))
             if any(width == "*" for _, width, _ in fields):
                 kind_json["max_length"] = (longest + 7) // 8
             self._header_types.append(kind_json)
