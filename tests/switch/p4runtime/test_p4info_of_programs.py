@@ -7,6 +7,7 @@ from finsy.proto import p4i
 
 from gradplane.switch import CompileError, Switch
 from gradplane.switch.compiler import compile_source
+from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.p4info import build_p4info
 
 TEXT = """
@@ -234,3 +235,15 @@ def test_a_called_actions_name_makes_anothers_alias_longer() -> None:
     )
     aliases = {a.preamble.name: a.preamble.alias for a in info.actions}
     assert aliases == {"NoAction": "NoAction", "I.c.a": "c.a", "I.a": "I.a"}
+
+
+def test_a_called_action_of_a_table_that_is_never_applied_has_no_data() -> None:
+    """P4Info lists the call and not the table, as p4c's does; a device loads the program."""
+    table = "table t { actions = { put; } default_action = put(1); }"
+    local = f"action put(bit<8> v) {{ hdr.h.a = v; }} {table}"
+    program = compile_source("case.p4", text=text(locals=local, body="put(2);")).program
+    device = Device(lambda _: program, Switch)
+    device.load(program)
+    assert device.pipeline is not None
+    (action,) = device.pipeline.catalog.p4info.actions
+    assert (action.preamble.name, list(action.params)) == ("I.put", [])

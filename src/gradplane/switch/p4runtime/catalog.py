@@ -18,6 +18,7 @@ from gradplane.switch.p4runtime.p4info import (
     build_p4info,
     control_plane_types,
     is_hidden,
+    listed_actions,
 )
 from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.p4runtime.typespec import flat_fields
@@ -256,7 +257,7 @@ def _value(number: int, name: str, t: Type, wire: int) -> Value:
 
 
 def _actions(program: ir.Program, info: p4i.P4Info) -> dict[int, ActionInfo]:
-    sources = {a.name: a for a in (*program.direct_actions, *program.actions)}
+    sources = {action.name: action for action in listed_actions(program)}
     out = {}
     for listed in info.actions:
         params = [

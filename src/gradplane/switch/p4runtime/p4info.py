@@ -104,6 +104,13 @@ def wire_width(t: Type, type_name: str, types: dict[str, ir.TypeInfo]) -> int:
 _Placed = TypeVar("_Placed", ir.Table, ir.Action, ir.ExternInstance, ir.ValueSet)
 
 
+def listed_actions(program: ir.Program) -> list[ir.Action]:
+    """Return the actions of P4Info: those of applied tables, and others that controls call."""
+    used = {ref.action.name for table in _applied(program) for ref in table.actions}
+    called = [action for action in program.direct_actions if action.name not in used]
+    return [action for action in program.actions if action.name in used] + called
+
+
 class _Builder:
     """Builds one P4Info: first collects all names, for ids and aliases, then describes each object.
 
@@ -123,9 +130,7 @@ class _Builder:
             if e.user_extern is None and e not in masks and e.type != ir.HIDDEN_REGISTER
         ]  # P4Info has no kind for user-defined ones
         self.tables = _applied(program)
-        used = {ref.action.name for table in self.tables for ref in table.actions}
-        self.actions = [action for action in program.actions if action.name in used]
-        self.actions += [a for a in program.direct_actions if a.name not in used]
+        self.actions = listed_actions(program)
 
     def build(self) -> p4i.P4Info:
         self._collect()
