@@ -116,8 +116,36 @@ def test_groups_of_nodes(served: Served) -> None:
         client.add("$pre.prune", {"$MULTICAST_L2_XID": 300}, DEV_PORT=[1])
     client.write(("MODIFY", client.entry("$pre.node", {"$MULTICAST_NODE_ID": 1}, MULTICAST_RID=0)))
     assert [port for port, _ in device.process(9, frame())] == [2, 4]
+    client.write(("DELETE", client.entry("$pre.prune", {"$MULTICAST_L2_XID": 0})))
+    assert [port for port, _ in device.process(9, frame())] == [1, 2, 4]
     client.write(("DELETE", client.entry("$pre.mgid", {"$MGID": 7})))
     assert device.process(9, frame()) == []
+
+
+def test_rows_of_arrays_exist_without_being_added(served: Served) -> None:
+    device, client = served
+    client.write(("MODIFY", client.entry("$pre.prune", {"$MULTICAST_L2_XID": 287}, DEV_PORT=[2])))
+    client.add("$pre.prune", {"$MULTICAST_L2_XID": 287}, DEV_PORT=[2, 3])  # once more
+    for number, ports in ((287, [2, 3]), (286, [])):
+        (row,) = client.read("$pre.prune", {"$MULTICAST_L2_XID": number})
+        assert row["$DEV_PORT"] == ports
+    assert len(list(client.read("$pre.prune"))) == 288
+    client.write(("MODIFY", client.entry("$pre.lag", {"$MULTICAST_LAG_ID": 4}, DEV_PORT=[6])))
+    client.add("$pre.node", {"$MULTICAST_NODE_ID": 1}, MULTICAST_RID=1, MULTICAST_LAG_ID=[4],
+               DEV_PORT=[5])  # fmt: skip
+    client.add("$pre.mgid", {"$MGID": 7}, MULTICAST_NODE_ID=[1],
+               MULTICAST_NODE_L1_XID_VALID=[False], MULTICAST_NODE_L1_XID=[0])  # fmt: skip
+    client.set_default("macs", "Ingress.flood", group=7)
+    assert [port for port, _ in device.process(9, frame())] == [5, 6]
+    client.write(("DELETE", client.entry("$pre.lag", {"$MULTICAST_LAG_ID": 4})))
+    client.write(("DELETE", client.entry("$pre.lag", {"$MULTICAST_LAG_ID": 4})))
+    assert [port for port, _ in device.process(9, frame())] == [5]
+    backup = client.entry("$pre.port", {"$DEV_PORT": 128}, MULTICAST_BACKUP_PORT=1)
+    client.write(("MODIFY", backup))
+    numbers = [row["$DEV_PORT"] for row in client.read("$pre.port")]
+    assert (len(numbers), numbers[71:73], numbers[-1]) == (288, [71, 128], 455)
+    with pytest.raises(grpc.RpcError, match="DEV_PORT 72 is not within 0 to 455"):
+        client.add("$pre.port", {"$DEV_PORT": 72}, MULTICAST_BACKUP_PORT=1)
 
 
 def test_group_0_has_members_as_any(served: Served) -> None:
@@ -169,6 +197,9 @@ def test_value_sets_and_digests(served: Served) -> None:
     digest = client.next_message("digest")
     learned = digest.data[0]
     assert [f.stream for f in learned.fields] == [SRC.to_bytes(6, "big"), b"\0\1"]
+    assert digest.target.pipe_id == 0
+    assert device.process(2 << 7 | 3, frame(kind=5)) == [(1, frame(kind=5))]
+    assert client.next_message("digest").target.pipe_id == 2
     client.write(("DELETE", client.entry("known", None)))
     assert device.process(1, frame()) == [(1, frame())]
 

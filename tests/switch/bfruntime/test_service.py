@@ -188,6 +188,25 @@ def test_idle_entries_are_reported_once(interpreted: Served) -> None:
     assert text == "table pipe.Ingress.macs: $ENTRY_TTL 9999 is not within 1 to 1000 ms"
 
 
+def test_the_time_that_an_idle_entry_has_left(interpreted: Served) -> None:
+    device, client = interpreted
+    mode = dict(min_ttl=1, max_ttl=5000, ttl_query_interval=1000)
+    client.write(("INSERT", client.attribute("macs", "idle_table", enable=True,
+                                             idle_table_mode=1, **mode)))  # fmt: skip
+    client.add("macs", {"h.ethernet.dst": DST}, "Ingress.send", port=1, ENTRY_TTL=2500)
+    assert device.pipeline is not None
+    (entry,) = device.pipeline.state.tables["Ingress.macs"].entries()
+    for seconds_ago, left in ((0, 2500), (1.5, 1500), (2.1, 500), (2.6, 0), (7, 0)):
+        entry.last_hit_ns = device.pipeline.state.clock() - int(seconds_ago * 1e9)
+        (shown,) = client.read("macs")
+        assert shown["$ENTRY_TTL"] == left
+        assert "$ENTRY_HIT_STATE" not in shown
+    client.write(("INSERT", client.attribute("macs", "idle_table", enable=True,
+                                             idle_table_mode=0, **mode)))  # fmt: skip
+    (shown,) = client.read("macs")
+    assert "$ENTRY_TTL" not in shown and shown["$ENTRY_HIT_STATE"] == "ENTRY_IDLE"
+
+
 def test_changes_of_links_are_reported(interpreted: Served) -> None:
     device, client = interpreted
     client.write(("INSERT", client.attribute("$PORT", "port_status_notify", enable=True)))

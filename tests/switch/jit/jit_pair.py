@@ -280,7 +280,7 @@ def _entry(entry: Entry) -> Any:
 
 def _message(message: Message) -> Any:
     if isinstance(message, Digest):
-        return message.name, plain(message.type, message.data)
+        return message.name, plain(message.type, message.data), message.pipe
     return message
 
 

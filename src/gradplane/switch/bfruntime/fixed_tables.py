@@ -35,6 +35,7 @@ from gradplane.switch.bfruntime.tables.priority_groups import (
     PriorityGroupTable,
 )
 from gradplane.switch.bfruntime.tables.replication import CHECKS, Engine, ReplicationTable
+from gradplane.switch.bfruntime.tables.standing_rows import STANDING, StandingTable
 from gradplane.switch.bfruntime.tables.traffic_manager import (
     CountsTable,
     LimitsTable,
@@ -88,7 +89,8 @@ class FixedTables:
     def _made(self) -> Iterator[ControlTable]:
         engine = Engine(self._state, self._ports_there)
         for schema in fixed_schema.parse_tables(fixed_schema.PRE):
-            yield ReplicationTable(schema, engine, CHECKS[schema.name])
+            made = StandingTable if schema.name in STANDING else ReplicationTable
+            yield made(schema, engine, CHECKS[schema.name])
         second = self._facts is not None and self._facts.family != "tf1"
         mirror = fixed_schema.MIRROR_TF2 if second else fixed_schema.MIRROR_TF1
         (schema,) = fixed_schema.parse_tables(mirror)

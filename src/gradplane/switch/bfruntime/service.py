@@ -21,7 +21,7 @@ from gradplane.switch.bfruntime.bound_program import BoundProgram, bind, program
 from gradplane.switch.bfruntime.codec import ALL_PIPES, show_key, show_value
 from gradplane.switch.bfruntime.packet_generator import PacketGenerator
 from gradplane.switch.bfruntime.snapshots import Placement
-from gradplane.switch.bfruntime.tables.match_table import NOTIFY
+from gradplane.switch.bfruntime.tables.idle_times import NOTIFY
 from gradplane.switch.bfruntime.tables.warm_init import Restart
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.pipeline import Pipeline
@@ -385,7 +385,7 @@ class BfRuntimeService:
 
     def _digest_lists(self, program: BoundProgram) -> list[Delivery]:
         waiting, self._digests = self._digests, []
-        lists: dict[int, Any] = {}
+        lists: dict[tuple[int, int | None], Any] = {}  # by filter and pipe
         for digest in waiting:
             extern = program.pipeline.catalog.digest_of(digest.name, digest.type)
             found = extern and next(
@@ -393,12 +393,14 @@ class BfRuntimeService:
             )
             if not found:
                 continue
-            if found.id not in lists:
+            place = found.id, digest.pipe
+            if place not in lists:
                 self._lists += 1
-                response = lists[found.id] = bf.StreamMessageResponse()
+                response = lists[place] = bf.StreamMessageResponse()
                 response.digest.digest_id, response.digest.list_id = found.id, self._lists
-                response.digest.target.pipe_id = ALL_PIPES
-            data = lists[found.id].digest.data.add()
+                pipe = ALL_PIPES if digest.pipe is None else digest.pipe
+                response.digest.target.pipe_id = pipe
+            data = lists[place].digest.data.add()
             values = digest.data if isinstance(digest.data, list) else [digest.data]
             for f, value in zip(found.fields, values, strict=True):
                 show_value(f, value, data.fields.add())
@@ -412,7 +414,7 @@ class BfRuntimeService:
         table = program.match_tables.get(notice.table)
         pipe = _pipe_of(program, notice)
         place = (notice.table, pipe, notice.entry.handle)
-        if table is None or not table.idle.enabled or table.idle.mode != NOTIFY:
+        if table is None or not table.idle.mode.enabled or table.idle.mode.mode != NOTIFY:
             return []
         out = self._active_again(program)
         if place in self._watch.idle and self._watch.idle[place][0] is notice.entry:

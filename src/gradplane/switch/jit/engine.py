@@ -257,14 +257,17 @@ class Engine:
         return reader(self._layouts, site.type) if site.type is not None else lambda data: None
 
     def _reports(self, messages: bytes) -> Iterator[Report]:
-        at = 0
+        at, pipe = 0, None
         while at < len(messages):
             site, cause, size = np.frombuffer(messages, np.int64, 3, at).tolist()
             data = messages[at + 24 : at + 24 + size]
-            yield cause, partial(self._report, site, data)
+            if self._sites[site][0].kind == "pipe":
+                pipe = int.from_bytes(data, "little")
+            else:
+                yield cause, partial(self._report, site, data, pipe)
             at += 24 + size
 
-    def _report(self, number: int, data: bytes) -> None:
+    def _report(self, number: int, data: bytes, pipe: int | None) -> None:
         site, read = self._sites[number]
         match site.kind:
             case "fault":
@@ -278,7 +281,7 @@ class Engine:
                 self._fault(TOO_MANY_PASSES, left, f"{left} packets dropped: {TOO_MANY_PASSES}")
             case "digest":
                 assert site.type is not None
-                self.state.report(Digest(site.text, site.type, read(data)))
+                self.state.report(Digest(site.text, site.type, read(data), pipe))
             case "returned":
                 port = int.from_bytes(data[:8], "little")
                 self.state.report(ReturnedPacket(port, bytes(data[8:])))

@@ -43,7 +43,8 @@ from gradplane.switch.runtime.profiles import ActionProfile
 @dataclass(frozen=True, slots=True)
 class Site:
     """A place in the program that sends a message: kind "fault", "user extern" (a fault in one),
-    "storm", "digest", "returned" (a packet that came back) or "log"."""
+    "storm", "pipe" (that of the digests behind it), "digest", "returned" (a packet that came back)
+    or "log"."""
 
     kind: str
     text: str

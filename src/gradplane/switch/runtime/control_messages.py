@@ -24,12 +24,13 @@ class Digest:
     """Data that the program sent: v1model's digest(receiver, data), PSA's Digest.pack(data).
 
     `name`: of the data's struct type, or of the instance. `data`: numbers, lists for structs;
-    `type` says which.
+    `type` says which. `pipe`: that of the packet, None where the architecture has none.
     """
 
     name: str
     type: Type
     data: Any
+    pipe: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -335,6 +335,14 @@ class _NativePipe:
 
     # -- ingress --------------------------------------------------------------------------------
 
+    def _send_digests(self, f: Function) -> None:
+        """Send the digests of a packet that came by %port, behind its pipe."""
+        with f.when(f.compare("ne", "i64", native_vectors.length(f, "digests"), 0)):
+            pipe = f.alloca(8)
+            f.store("i64", f.binary("lshr", "i64", "%port", PIPE_BITS), pipe, 8)
+            post(f, "messages", self.traffic.externs.site(Site("pipe", "")), pipe, 8)
+        self.traffic.send_digests(f)
+
     def _ingress(self) -> None:
         traffic, side = self.traffic, self.ingress
         f = traffic.module.function(
@@ -353,7 +361,7 @@ class _NativePipe:
         target = f.add(native_vectors.reserve(f, "between", room), traffic.front)
         size = side.deparse(f, c, target, end)
         native_vectors.extend(f, "between", f.binary("add", "i64", size, traffic.front))
-        traffic.send_digests(f)
+        self._send_digests(f)
         control = side.get(f, c, "deparser", "drop_ctl")
         self._mirror_ingress(f, c, control, size)
         self._resubmit(f, c, control, end)

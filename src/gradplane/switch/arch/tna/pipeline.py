@@ -15,7 +15,7 @@ externs that its scopes give it (runtime/pipe_scopes.py).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -222,7 +222,7 @@ class _Pass(Pass[_Departure]):
         self.enter("ingress deparser")
         blocks.run("ingress_deparser", packet, values)
         for digest in packet.digests:
-            self.state.report(digest)
+            self.state.report(replace(digest, pipe=arrival.port >> PIPE_BITS))
         self.after_ingress(arrival, packet, blocks, values)
 
     def arrived(self, arrival: Arrival) -> TnaPacket:

@@ -21,6 +21,7 @@ from gradplane.switch.bfruntime.tables.control_table import (
     nothing,
 )
 from gradplane.switch.bfruntime.tables.filter_fields import FIELDS
+from gradplane.switch.bfruntime.tables.idle_times import MILLISECOND, TTL, IdleMode, IdleTimes
 from gradplane.switch.bfruntime.tables.key_masks import KeyMasks
 from gradplane.switch.bfruntime.tables.meter_adjustments import (
     ATTRIBUTE,
@@ -51,25 +52,9 @@ LAST_PRIORITY = (1 << 31) - 2
 
 PACKETS, BYTES = "$COUNTER_SPEC_PKTS", "$COUNTER_SPEC_BYTES"
 MEMBER, GROUP = "$ACTION_MEMBER_ID", "$SELECTOR_GROUP_ID"
-TTL, HIT_STATE = "$ENTRY_TTL", "$ENTRY_HIT_STATE"
-MILLISECOND = 10**6  # ns
 
 FIRST_HANDLE = 1
 """The handle of a table's first entry; 0 is no entry's."""
-
-POLL, NOTIFY = 0, 1
-"""The modes of idle timeouts: the hit state is read, or notifications are sent."""
-
-
-class IdleMode:
-    """A table's attribute IdleTimeout; times in ms."""
-
-    def __init__(self) -> None:
-        self.enabled = False
-        self.mode = NOTIFY
-        self.query_interval = 5000
-        self.most = 3600000
-        self.least = 1000
 
 
 class MatchActionTable(ControlTable):
@@ -91,12 +76,10 @@ class MatchActionTable(ControlTable):
         self._numbers = action_numbers
         self._specs = {number: schema.action_by_id[id] for id, number in action_numbers.items()
                        if id in schema.action_by_id}  # fmt: skip
-        self.idle = IdleMode()
+        self.idle = IdleTimes(table)
         self._masks = KeyMasks(schema, masks)
         self._pipes = pipes
         self._adjustment = adjustment
-        self._seen: dict[int, int] = {}  # by handle: the last hit before UpdateHitState
-        self._states: dict[int, str] = {}
         register = table.table.register
         self._cells = None if register is None else CellFields(schema, register)
         filter = table.table.filter
@@ -160,7 +143,8 @@ class MatchActionTable(ControlTable):
             raise
         if config is not None and entry.filter is not None:
             entry.filter.write(0, config, self.table.clock())
-        self._note_state(entry, data)
+        if self.table.table.support_timeout:
+            self.idle.note(entry, data)
         return lambda: self.table.delete(entry)
 
     def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> Undo:
@@ -178,9 +162,10 @@ class MatchActionTable(ControlTable):
         )
         if flags.reset_stats and changed is not None and not {PACKETS, BYTES} & data.values.keys():
             undo_parts = _both(undo_parts, _set_counter(found.counter, 0, 0))
-        if flags.reset_ttl and self.table.table.support_timeout:
-            found.last_hit_ns = self.table.clock()
-        self._note_state(found, data)
+        if self.table.table.support_timeout:
+            if flags.reset_ttl:
+                found.last_hit_ns = self.table.clock()
+            self.idle.note(found, data)
 
         def undo() -> None:
             self.table.modify(old)
@@ -192,8 +177,7 @@ class MatchActionTable(ControlTable):
     def delete(self, scope: Scope, key: Key) -> Undo:
         found = self._found(key)
         self.table.delete(found)
-        self._seen.pop(found.handle, None)
-        self._states.pop(found.handle, None)
+        self.idle.forget(found)
         return lambda: self.table.restore(found)
 
     def clear(self, scope: Scope) -> Undo:
@@ -229,8 +213,7 @@ class MatchActionTable(ControlTable):
         self._show_parts(data, entry.counter, entry.meter)
         self._show_cells(data, scope, entry.register, entry.filter)
         if self.table.table.support_timeout:
-            data.values[TTL] = entry.idle_timeout_ns // MILLISECOND
-            data.values[HIT_STATE] = self._state(entry)
+            self.idle.show(data, entry)
         return data
 
     # -- the default entry ----------------------------------------------------------------------
@@ -275,22 +258,15 @@ class MatchActionTable(ControlTable):
 
     def follow(self, other: ControlTable) -> None:
         assert isinstance(other, MatchActionTable), other
-        self.idle = other.idle
+        self.idle.mode = other.idle.mode
 
     def operate(self, name: str) -> None:
         if name == "UpdateHitState":
-            for entry in self.table.entries():
-                hit = entry.last_hit_ns
-                active = hit > self._seen.get(entry.handle, 0)
-                self._states[entry.handle] = "ENTRY_ACTIVE" if active else "ENTRY_IDLE"
-                self._seen[entry.handle] = hit
+            self.idle.update_states()
 
     def attribute(self, name: str, message: Any) -> None:
         if name == "idle_table" and "IdleTimeout" in self.schema.attributes:
-            idle = message.idle_table
-            idle.enable, idle.idle_table_mode = self.idle.enabled, self.idle.mode
-            idle.ttl_query_interval = self.idle.query_interval
-            idle.max_ttl, idle.min_ttl = self.idle.most, self.idle.least
+            self.idle.mode.show(message.idle_table)
         elif name == "dyn_key_mask":
             self._masks.show(message.dyn_key_mask)
         elif name == ATTRIBUTE and "MeterByteCountAdjust" in self.schema.attributes:
@@ -301,14 +277,11 @@ class MatchActionTable(ControlTable):
 
     def set_attribute(self, name: str, message: Any) -> Undo:
         if name == "idle_table" and "IdleTimeout" in self.schema.attributes:
-            given, old = message.idle_table, self.idle
-            self.idle = idle = IdleMode()
-            idle.enabled, idle.mode = given.enable, given.idle_table_mode
-            idle.query_interval = given.ttl_query_interval or idle.query_interval
-            idle.most, idle.least = given.max_ttl or idle.most, given.min_ttl
+            old = self.idle.mode
+            self.idle.mode = IdleMode.of(message.idle_table)
 
             def undo() -> None:
-                self.idle = old
+                self.idle.mode = old
 
             return undo
         if name == "dyn_key_mask":
@@ -366,24 +339,9 @@ class MatchActionTable(ControlTable):
 
     def _timeout(self, data: Data) -> int:
         ttl: int = data.values.get(TTL, 0)
-        if ttl and self.idle.enabled and not self.idle.least <= ttl <= self.idle.most:
-            what = f"{TTL} {ttl} is not within {self.idle.least} to {self.idle.most} ms"
-            raise self.invalid(what)
+        if wrong := self.idle.mode.excess(ttl):
+            raise self.invalid(wrong)
         return ttl * MILLISECOND
-
-    def _state(self, entry: Entry) -> str:
-        if self.idle.mode == POLL and self.idle.enabled:
-            return self._states.get(entry.handle, "ENTRY_IDLE")
-        idle_for = self.table.clock() - entry.last_hit_ns
-        expired = entry.idle_timeout_ns and idle_for >= entry.idle_timeout_ns
-        return "ENTRY_IDLE" if expired else "ENTRY_ACTIVE"
-
-    def _note_state(self, entry: Entry, data: Data) -> None:
-        if self.table.table.support_timeout:
-            self._seen[entry.handle] = entry.last_hit_ns
-            self._states[entry.handle] = data.values.get(HIT_STATE, "ENTRY_IDLE")
-            if data.values.get(HIT_STATE) == "ENTRY_ACTIVE":
-                entry.last_hit_ns = self.table.clock()
 
     # -- direct counter, meter, register and filter ----------------------------------------------
 

@@ -25,9 +25,6 @@ from gradplane.switch.runtime.state import State
 
 Entries = dict[int, dict[str, Any]]
 
-_LIMITED = ("$pre.lag", "$pre.prune")
-"""The tables whose size limits the numbers of their keys, too."""
-
 
 @dataclass(slots=True)
 class Engine:
@@ -219,11 +216,7 @@ class ReplicationTable(ControlTable):
     # -- parts ----------------------------------------------------------------------------------
 
     def _number(self, key: Key) -> int:
-        field = self.schema.keys[0].name
-        number = self.number(key, field)
-        if self.schema.name in _LIMITED and number >= self.schema.size:
-            raise self.invalid(f"{field} {number} is not within 0 to {self.schema.size - 1}")
-        return number
+        return self.number(key, self.schema.keys[0].name)
 
     def _entry(self, number: int) -> dict[str, Any]:
         if number not in self._entries:
