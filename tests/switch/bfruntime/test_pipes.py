@@ -117,7 +117,7 @@ def test_the_algorithm_of_a_hash_changes(served: Served) -> None:
         (entry,) = client.read("digest.compute", {"h.ethernet.dst": 0x313233343536})
         return int(entry["hash_value"])
 
-    assert client.default("digest.algorithm")["algorithm_name"] == "PROGRAM"
+    assert client.default("digest.algorithm")["algorithm_name"] == "XOR"
     assert found() == computed() == 0x3132 ^ 0x3334 ^ 0x3536
     algorithm("pre_defined", algorithm_name="CRC_32")
     assert found() == computed() == binascii.crc32(b"123456") & 0xFFFF
@@ -131,8 +131,14 @@ def test_the_algorithm_of_a_hash_changes(served: Served) -> None:
     assert reply in _error(
         lambda: algorithm("user_defined", polynomial=1, hash_bit_width=16, final_xor=1 << 16)
     )
-    algorithm("pre_defined", algorithm_name="PROGRAM")
+    algorithm("pre_defined", algorithm_name="CRC_16", seed=7)
+    assert client.default("digest.algorithm")["init"] == 7
+    algorithm("pre_defined", algorithm_name="XOR")
     assert found() == 0x3132 ^ 0x3334 ^ 0x3536
+    other = "IDENTITY is not the program's algorithm: use XOR, or the name of a CRC"
+    assert other in _error(lambda: algorithm("pre_defined", algorithm_name="IDENTITY"))
+    reply = "XOR takes no seed: use XOR, or the name of a CRC"
+    assert reply in _error(lambda: algorithm("pre_defined", algorithm_name="XOR", seed=1))
 
 
 @pytest.mark.parametrize("engine", ["interpreter", "jit"])
@@ -175,7 +181,7 @@ def test_saved_state_has_the_algorithms_of_hashes(served: Served) -> None:
     client.write(("MODIFY", client.entry("digest.algorithm", None, "user_defined", **crc)))
     text = device.save_state()
     client.write(("MODIFY", client.entry("digest.algorithm", None, "pre_defined",
-                                         algorithm_name="PROGRAM")))  # fmt: skip
+                                         algorithm_name="XOR")))  # fmt: skip
     device.load_state(text)
     ((_, found),) = device.process(0, frame(0x313233343536, 0xEEEE))
     assert int.from_bytes(found[12:14], "big") == binascii.crc_hqx(b"123456", 0x1D0F)

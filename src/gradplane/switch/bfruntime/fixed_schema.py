@@ -1,27 +1,13 @@
 """The tables that every program has: ports, the packet replication engine, mirror sessions, ...
 
-A table's lines: "table NAME KIND ID SIZE", then keys and data fields: number, name, type. A type
-with * is repeated, with ! mandatory, with - read-only, with ^ only to be cleared, with @ a port,
-a key's with ? may be left out; a first value follows =, choices follow a colon. An action's
-fields come after its line. Names, numbers and types are those of the chip's driver.
+Names, numbers, types and defaults are those of the chip's driver, in `table_notation`.
 """
 
 from __future__ import annotations
 
-import re
-from dataclasses import replace
-from typing import Any
+from gradplane.switch.bfruntime.table_notation import choices
 
-from gradplane.switch.bfruntime.schema import (
-    CLEAR_ONLY,
-    ActionSpec,
-    DataField,
-    FieldType,
-    KeyField,
-    TableSchema,
-)
-
-PRE = """
+_PRE = """
 table $pre.mgid PreMgid 4278321153 65536
 attribute pre_device_config
 key 1 $MGID uint16
@@ -39,11 +25,11 @@ data 3 $DEV_PORT uint32*!@
 table $pre.ecmp PreEcmp 4278321155 16777216
 key 1 $MULTICAST_ECMP_ID uint32
 data 1 $MULTICAST_NODE_ID uint32*!
-table $pre.lag PreLag 4278321156 255
+table $pre.lag PreLag 4278321156 {lags}
 key 1 $MULTICAST_LAG_ID uint8
 data 1 $DEV_PORT uint32*@
-data 2 $MULTICAST_LAG_REMOTE_MSB_COUNT uint32
-data 3 $MULTICAST_LAG_REMOTE_LSB_COUNT uint32
+data 2 $MULTICAST_LAG_REMOTE_MSB_COUNT uint32~0
+data 3 $MULTICAST_LAG_REMOTE_LSB_COUNT uint32~0
 table $pre.prune PrePrune 4278321157 288
 key 1 $MULTICAST_L2_XID uint16
 data 1 $DEV_PORT uint32*!@
@@ -54,6 +40,8 @@ data 2 $MULTICAST_FORWARD_STATE bool
 data 3 $MULTICAST_CLEAR_FAST_FAILOVER bool
 data 4 $COPY_TO_CPU_PORT_ENABLE bool
 """
+
+PRE_TF1, PRE_TF2 = _PRE.format(lags=255), _PRE.format(lags=256)
 
 _SESSION = """
 data {} $direction string:INGRESS,EGRESS,BOTH
@@ -113,62 +101,67 @@ action 2 $normal
 
 SPEEDS = "NONE 1G 10G 25G 40G 40G_NB 40G_NON_BREAKABLE 50G 100G 200G 400G"
 _FECS = "NONE FIRECODE REED_SOLOMON FC RS"
-_LOOPBACKS = "NONE MAC_NEAR MAC_FAR PCS_NEAR SERDES_NEAR SERDES_FAR PIPE"
+_LOOPBACKS = "NONE MAC_NEAR MAC_FAR PCS_NEAR SERDES_NEAR SERDES_FAR"
 
-
-def choices(prefix: str, names: str) -> str:
-    """Return the type of a string that is one of some names."""
-    return "string:" + ",".join(prefix + name for name in names.split())
-
-
-PORTS = f"""
+_PORTS = """
 table $PORT PortConfigure 4278255617 256
 attribute port_status_notif_cb
 key 1 $DEV_PORT uint32@
-data 1 $SPEED {choices("BF_SPEED_", SPEEDS)}
-data 2 $FEC {choices("BF_FEC_TYP_", _FECS)}
-data 3 $N_LANES uint32
-data 4 $PORT_ENABLE bool
-data 5 $AUTO_NEGOTIATION string:PM_AN_DEFAULT,PM_AN_FORCE_ENABLE,PM_AN_FORCE_DISABLE
-data 6 $LOOPBACK_MODE {choices("BF_LPBK_", _LOOPBACKS)}
-data 7 $TX_MTU uint32
-data 8 $RX_MTU uint32
-data 9 $TX_PFC_EN_MAP uint32
-data 10 $RX_PFC_EN_MAP uint32
-data 11 $TX_PAUSE_FRAME_EN bool
-data 12 $RX_PAUSE_FRAME_EN bool
-data 13 $CUT_THROUGH_EN bool
+data 1 $SPEED {speeds}
+data 2 $FEC {fecs}
+data 3 $N_LANES uint32~1
+data 4 $PORT_ENABLE bool#~false
+data 5 $AUTO_NEGOTIATION string#:PM_AN_DEFAULT,PM_AN_FORCE_ENABLE,PM_AN_FORCE_DISABLE
+data 6 $LOOPBACK_MODE {loopbacks}
+data 7 $TX_MTU uint32~10240
+data 8 $RX_MTU uint32~10240
+data 9 $TX_PFC_EN_MAP uint32~0
+data 10 $RX_PFC_EN_MAP uint32~0
+data 11 $TX_PAUSE_FRAME_EN bool~false
+data 12 $RX_PAUSE_FRAME_EN bool~false
+data 13 $CUT_THROUGH_EN bool~false
 data 14 $PORT_DIR string:PM_PORT_DIR_DEFAULT,PM_PORT_DIR_TX_ONLY,PM_PORT_DIR_RX_ONLY
 data 15 $MEDIA_TYPE string-:BF_MEDIA_TYPE_COPPER,BF_MEDIA_TYPE_OPTICAL,BF_MEDIA_TYPE_UNKNOWN
-data 16 $SDS_TX_ATTN uint32
-data 17 $SDS_TX_PRE int32
-data 18 $SDS_TX_PRE2 int32
-data 19 $SDS_TX_POST int32
-data 20 $SDS_TX_POST2 int32
+data 16 $SDS_TX_ATTN uint32~0
+data 17 $SDS_TX_PRE int32~0
+data 18 $SDS_TX_PRE2 int32~0
+data 19 $SDS_TX_POST int32~0
+data 20 $SDS_TX_POST2 int32~0
 data 21 $IS_VALID bool-
 data 22 $IS_INTERNAL bool-
-data 23 $CONN_ID uint32-
-data 24 $CHNL_ID uint32-
-data 25 $PORT_UP bool-
-data 26 $PORT_NAME string-
+data 23 $CONN_ID uint32-#@port_hdl_conn_id
+data 24 $CHNL_ID uint32-#@port_hdl_chnl_id
+data 25 $PORT_UP bool-#
+data 26 $PORT_NAME string-#@port_name
 data 27 $RX_PRSR_PRI_THRESH uint32
 data 28 $TIMESTAMP_1588_DELTA_TX uint16
-data 29 $TIMESTAMP_1588_DELTA_RX uint16
+{delta_rx}
 data 30 $TIMESTAMP_1588_VALID bool-
 data 31 $TIMESTAMP_1588_VALUE uint64-
 data 32 $TIMESTAMP_1588_ID uint32-
-data 33 $PLL_OVRCLK float
+data 33 $PLL_OVRCLK float~0
 table $PORT_HDL_INFO PortHdlInfo 4278255619 256
-key 1 $CONN_ID uint32
-key 2 $CHNL_ID uint32
+key 1 $CONN_ID uint32@port_hdl_conn_id~0
+key 2 $CHNL_ID uint32@port_hdl_chnl_id~0
 data 1 $DEV_PORT uint32-@
 table $PORT_FP_IDX_INFO PortFpIdxInfo 4278255620 256
-key 1 $FP_IDX uint32
+key 1 $FP_IDX uint32@fp_port~0
 data 1 $DEV_PORT uint32-@
 table $PORT_STR_INFO PortStrInfo 4278255621 256
-key 1 $PORT_NAME string
+key 1 $PORT_NAME string@port_name
 data 1 $DEV_PORT uint32-@
 """
+
+
+def _ports(loopbacks: str, delta_rx: str) -> str:
+    return _PORTS.format(
+        speeds=choices("BF_SPEED_", SPEEDS, "#"), fecs=choices("BF_FEC_TYP_", _FECS, "#"),
+        loopbacks=choices("BF_LPBK_", loopbacks, "#"), delta_rx=delta_rx,
+    )  # fmt: skip
+
+
+PORTS_TF1 = _ports(_LOOPBACKS, "data 29 $TIMESTAMP_1588_DELTA_RX uint16")
+PORTS_TF2 = _ports(f"{_LOOPBACKS} PIPE", "")
 
 _LENGTHS = """
 lt_64 eq_64 65_127 128_255 256_511 512_1023 1024_1518 1519_2047 2048_4095 4096_8191 8192_9215 9216
@@ -203,16 +196,20 @@ STATISTICS = (
 )
 """The counters of a port, in the order of their numbers, without the $ of their names."""
 
+_SHOWN = (
+    "FramesReceivedOK", "FramesReceivedAll", "FrameswithanyError", "FramesTransmittedwithError",
+)  # fmt: skip
+
 PORT_STATISTICS = "\n".join((
     "table $PORT_STAT PortStat 4278255618 256",
     "attribute poll_intvl_ms",
     "key 1 $DEV_PORT uint32@",
-    *(f"data {i} ${name} uint64" for i, name in enumerate(STATISTICS, 1)),
+    *(f"data {i} ${name} uint64{'#' * (name in _SHOWN)}~0" for i, name in enumerate(STATISTICS, 1)),
 ))  # fmt: skip
 
-DEVICE = """
+_DEVICE = """
 table {0}.dev.device_configuration DevConfigure 4278583297 1
-data 1 sku string-
+data 1 sku string-~UNKNOWN:{1}
 data 2 num_pipes uint32-
 data 3 num_stages uint32-
 data 4 num_max_ports uint32-
@@ -223,23 +220,33 @@ data 8 internal_port_list uint32*-
 data 9 external_port_list uint32*-
 data 10 recirc_port_list uint32*-
 data 11 intr_based_link_monitoring bool-
-data 12 flow_learn_intr_mode bool
-data 13 lrt_dr_timeout_usec uint32
-data 14 flow_learn_timeout_usec uint32
-data 15 inactive_node_delete bool
-data 16 selector_member_order bool
+data 12 flow_learn_intr_mode bool~false
+data 13 lrt_dr_timeout_usec uint32~0
+data 14 flow_learn_timeout_usec uint32~500
+data 15 inactive_node_delete bool~false
+data 16 selector_member_order bool~false
 table {0}.dev.warm_init WarmInit 4278583298 1
-data 1 error bool-
-data 2 init_mode string:INIT_COLD,WARM_INIT_FAST_RECFG,WARM_INIT_HITLESS
-data 3 upgrade_agents bool
+data 1 error bool-~false
+data 2 init_mode string~INIT_COLD:INIT_COLD,WARM_INIT_FAST_RECFG,WARM_INIT_HITLESS
+data 3 upgrade_agents bool~false
 action 1 begin
 action 2 completed
 """
 
+_SKUS_TF1 = "064Q 032Q 032D 032D-020 032D-018 032D-012"
+_SKUS_TF2 = "128Q 128QM 080T 080TM 064Q 064D"
+
+
+def _device(chip: str, prefix: str, skus: str) -> str:
+    return _DEVICE.format(chip, ",".join(["UNKNOWN", *(prefix + sku for sku in skus.split())]))
+
+
+DEVICE_TF1 = _device("tf1", "BFN-T10-", _SKUS_TF1)
+DEVICE_TF2 = _device("tf2", "BFN-T20-", _SKUS_TF2)
 
 _GENERATOR = """
 table {0}.pktgen.port_cfg PktgenPortCfg 4278386689 256
-key 1 dev_port uint32@?
+key 1 dev_port uint32?@
 data 1 recirculation_enable bool
 data 2 pktgen_enable bool
 data 3 pattern_matching_enable bool
@@ -318,74 +325,13 @@ data 1 replay_mode enum:REPLAY_NONE,REPLAY_ALL,REPLAY_MISSED
 def _debug(chip: str, counters: int, stages: int, containers: int) -> str:
     return f"""
 table {chip}.log_tbl_counter LogDbgCnt 4278648836 {counters}
-key 1 stage uint32?
-key 2 log_tbl uint32?
-data 1 type string:DISABLED,TBL_MISS,TBL_HIT,GW_TBL_MISS,GW_TBL_HIT,GW_TBL_INHIBIT,UNUSED
-data 2 value uint64
+key 1 stage uint32?~0
+key 2 log_tbl uint32?~0
+data 1 type string~TBL_HIT:DISABLED,TBL_MISS,TBL_HIT,GW_TBL_MISS,GW_TBL_HIT,GW_TBL_INHIBIT,UNUSED
+data 2 value uint64~0
 table {chip}.snapshot.phv SnapshotPhv 4278648833 {stages}
 key 0 stage uint32
 """ + "".join(f"data {i} phv{i} uint32-\n" for i in range(containers))
 
 
 DEBUG_TF1, DEBUG_TF2 = _debug("tf1", 192, 12, 224), _debug("tf2", 1280, 20, 280)
-
-_PORT = ("$bfrt_port_type_class", "dev_port")
-
-
-def parse_tables(text: str) -> list[TableSchema]:
-    """Return the tables that a text describes."""
-    return [_table(block) for block in text.split("table ")[1:]]
-
-
-def _table(block: str) -> TableSchema:
-    lines = [line.split() for line in block.splitlines() if line.strip()]
-    name, kind, number, size = lines[0]
-    keys: list[KeyField] = []
-    actions: list[tuple[str, str]] = []
-    data: dict[str, list[DataField]] = {"": []}
-    attributes: list[str] = []
-    for what, *rest in lines[1:]:
-        action = actions[-1][1] if actions else ""
-        if what == "key":
-            f = _data_field(*rest)
-            keys.append(KeyField(f.id, f.name, "Exact", f.type, "?" not in rest[2], f.annotations))
-        elif what == "data":
-            data[action].append(_data_field(*rest))
-        elif what == "action":
-            actions.append((rest[0], rest[1]))
-            data[rest[1]] = []
-        else:
-            attributes.append(rest[0])
-    specs = tuple(ActionSpec(int(id), action, tuple(data[action])) for id, action in actions)
-    return TableSchema(
-        name, int(number), kind, int(size), tuple(keys), tuple(data[""]), specs,
-        attributes=tuple(attributes),
-    )  # fmt: skip
-
-
-def _data_field(number: str, name: str, text: str) -> DataField:
-    """Make a field of "uint32*=1,2", "string-=A:A,B", ..."""
-    text, _, allowed = text.partition(":")
-    first = _FIRST.search(text)
-    marks = text.replace(first[0], "") if first is not None else text
-    kind, width = marks.rstrip("*!-^@?"), 0
-    if kind.startswith("bytes"):
-        kind, width = "bytes", int(kind.removeprefix("bytes"))
-    t = FieldType(kind, width, choices=tuple(allowed.split(",")) if allowed else ())
-    annotations = tuple(a for mark, a in (("@", _PORT), ("^", CLEAR_ONLY)) if mark in marks)
-    field = DataField(int(number), name, t, "!" in marks, "-" in marks, "*" in marks, annotations)
-    return replace(field, first=_first(field, first and first[1]))
-
-
-_FIRST = re.compile(r"=([^-@^]+)")
-
-
-def _first(field: DataField, text: str | None) -> Any:
-    """Return the value of a setting that was never made."""
-    if field.repeated:
-        return []
-    if field.type.name == "bool":
-        return text == "true"
-    if field.type.name in ("string", "enum"):
-        return text or (field.type.choices or ("",))[0]
-    return int(text or 0)

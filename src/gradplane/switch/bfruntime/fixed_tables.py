@@ -10,6 +10,7 @@ from gradplane.switch.bfruntime import fixed_schema, traffic_schema
 from gradplane.switch.bfruntime.packet_generator import PacketGenerator
 from gradplane.switch.bfruntime.schema import Schema, TableSchema
 from gradplane.switch.bfruntime.snapshots import Snapshots
+from gradplane.switch.bfruntime.table_notation import parse_tables
 from gradplane.switch.bfruntime.tables.control_table import ControlTable
 from gradplane.switch.bfruntime.tables.debug_counters import ContainerTable, StageCounterTable
 from gradplane.switch.bfruntime.tables.device_configuration import DeviceTable
@@ -88,23 +89,24 @@ class FixedTables:
 
     def _made(self) -> Iterator[ControlTable]:
         engine = Engine(self._state, self._ports_there)
-        for schema in fixed_schema.parse_tables(fixed_schema.PRE):
+        second = self._facts is not None and self._facts.family != "tf1"
+        replication = fixed_schema.PRE_TF2 if second else fixed_schema.PRE_TF1
+        for schema in parse_tables(replication):
             made = StandingTable if schema.name in STANDING else ReplicationTable
             yield made(schema, engine, CHECKS[schema.name])
-        second = self._facts is not None and self._facts.family != "tf1"
         mirror = fixed_schema.MIRROR_TF2 if second else fixed_schema.MIRROR_TF1
-        (schema,) = fixed_schema.parse_tables(mirror)
+        (schema,) = parse_tables(mirror)
         assert self._cpu_port is not None
         yield MirrorTable(schema, self._state, self._ports_there, self._cpu_port)
-        yield from self._port_tables()
+        yield from self._port_tables(second)
         if self._facts is not None:
-            text = fixed_schema.DEVICE.format(self._facts.family)
-            device, warm = fixed_schema.parse_tables(text)
+            text = fixed_schema.DEVICE_TF2 if second else fixed_schema.DEVICE_TF1
+            device, warm = parse_tables(text)
             yield DeviceTable(device, self._facts)
             if self._restart is not None:
                 yield WarmInitTable(warm, self._restart)
             text = fixed_schema.GENERATOR_TF2 if second else fixed_schema.GENERATOR_TF1
-            ports, applications, buffers, *others = fixed_schema.parse_tables(text)
+            ports, applications, buffers, *others = parse_tables(text)
             links = self._state.links
             self.generator = PacketGenerator(self._facts.pipe_bits, second, lambda: links.down)
             yield GeneratorPortTable(ports, self.generator, self._state.links)
@@ -122,7 +124,7 @@ class FixedTables:
         if self._snapshots is None:
             return
         text = fixed_schema.DEBUG_TF1 if facts.family == "tf1" else fixed_schema.DEBUG_TF2
-        counters, containers = fixed_schema.parse_tables(text)
+        counters, containers = parse_tables(text)
         yield StageCounterTable(counters, self._snapshots)
         yield ContainerTable(containers)
 
@@ -130,7 +132,7 @@ class FixedTables:
         second = facts.family != "tf1"
         text = traffic_schema.TRAFFIC_MANAGER_TF2 if second else traffic_schema.TRAFFIC_MANAGER_TF1
         manager, groups = TrafficManager(self._state.links.queues, facts), PriorityGroups(facts)
-        for schema in fixed_schema.parse_tables(text):
+        for schema in parse_tables(text):
             if schema.kind in _ACTING:
                 yield _ACTING[schema.kind](schema, manager)
             elif schema.kind == "TmPortGroup":
@@ -145,10 +147,11 @@ class FixedTables:
     def _watch_returned(self, wanted: bool) -> None:
         self._state.links.recirculation[0] = wanted
 
-    def _port_tables(self) -> Iterator[ControlTable]:
-        first, *others = fixed_schema.parse_tables(fixed_schema.PORTS)
+    def _port_tables(self, second: bool) -> Iterator[ControlTable]:
+        text = fixed_schema.PORTS_TF2 if second else fixed_schema.PORTS_TF1
+        first, *others = parse_tables(text)
         yield PortTable(first, self._place)
-        (statistics,) = fixed_schema.parse_tables(fixed_schema.PORT_STATISTICS)
+        (statistics,) = parse_tables(fixed_schema.PORT_STATISTICS)
         yield PortStatisticsTable(statistics, self._place)
         for schema in others:
             yield PortPlaceTable(schema, self._place)

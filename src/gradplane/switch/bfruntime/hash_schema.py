@@ -20,9 +20,9 @@ from gradplane.switch.bfruntime.schema import (
 )
 from gradplane.switch.bfruntime.tables.hash_algorithms import (
     HASH_VALUE,
-    NAMED,
+    NAMES,
     PRE_DEFINED,
-    PROGRAM,
+    RANDOM,
     USER_DEFINED,
 )
 from gradplane.switch.ir import nodes as ir
@@ -35,14 +35,16 @@ def hash_tables(
     program: ir.Program, instance: ir.ExternInstance, name: str, number: int
 ) -> Iterator[TableSchema]:
     """Yield the tables of a hash. name: their names' first part. number: the hash's, from 1."""
-    yield _algorithm(name, number)
-    if fields := hashed_fields(program, instance):
+    fields = hashed_fields(program, instance)
+    configured = (table_id(TableId.HASH_CONFIGURE, number),) if fields else ()
+    yield _algorithm(name, number, configured)
+    if fields:
         yield _configuration(name, number, fields)
         yield _computation(name, number, fields, bit_width(instance.type_args[0]) or 0)
 
 
-def _algorithm(name: str, number: int) -> TableSchema:
-    algorithm = FieldType("string", choices=(PROGRAM, *NAMED))
+def _algorithm(name: str, number: int, depends_on: tuple[int, ...]) -> TableSchema:
+    algorithm = FieldType("string", default=RANDOM, choices=NAMES)
     return TableSchema(
         f"{name}.algorithm", table_id(TableId.HASH_ALGORITHM, number), "DynHashAlgorithm", 1, (), (
             DataField(FieldId.HASH_ALGORITHM_ROTATE, "rotate", FieldType("uint32", default=0)),
@@ -59,7 +61,7 @@ def _algorithm(name: str, number: int) -> TableSchema:
                 DataField(4, "final_xor", FieldType("uint64", default=0)),
                 DataField(5, "hash_bit_width", _NUMBER),
             )),
-        ),
+        ), depends_on=depends_on,
     )  # fmt: skip
 
 
@@ -91,5 +93,5 @@ def _computation(name: str, number: int, fields: Sequence[HashedField], width: i
         f"{name}.compute", table_id(TableId.HASH_COMPUTE, number), "DynHashCompute", 1,
         tuple(KeyField(i, f.name, "Exact", bits(f.width)) for i, f in enumerate(keys, 1)),
         (DataField(FieldId.HASH_VALUE, HASH_VALUE, bits(width), read_only=True),),
-        depends_on=(table_id(TableId.HASH_CONFIGURE, number),),
+        depends_on=(table_id(TableId.HASH_CONFIGURE, number),), read_only=True,
     )  # fmt: skip

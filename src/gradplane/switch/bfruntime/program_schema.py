@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -18,10 +18,16 @@ from gradplane.switch.arch.device_facts import DeviceFacts, PipelineFacts, devic
 from gradplane.switch.bfruntime.hash_schema import hash_tables
 from gradplane.switch.bfruntime.hashed_fields import called_hashes
 from gradplane.switch.bfruntime.identifiers import FieldId, TableId, table_id
+from gradplane.switch.bfruntime.profile_schema import profile_tables
+from gradplane.switch.bfruntime.register_schema import (
+    PARAMETER,
+    cells,
+    parameter_table,
+    register_table,
+    users_of_parameters,
+)
 from gradplane.switch.bfruntime.schema import (
-    REGISTER_DATA,
     ActionSpec,
-    Annotations,
     DataField,
     FieldType,
     KeyField,
@@ -30,25 +36,22 @@ from gradplane.switch.bfruntime.schema import (
     TableSchema,
     bits,
 )
+from gradplane.switch.bfruntime.schema_fields import (
+    LPF_FIELDS,
+    U32,
+    WRED_FIELDS,
+    annotations_of,
+    counter_fields,
+    field_type,
+    index,
+    meter_fields,
+    singleton,
+)
 from gradplane.switch.bfruntime.snapshot_schema import snapshot_tables
 from gradplane.switch.internal_errors import internal_errors_reported
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import (
-    Bits,
-    Bool,
-    Fields,
-    NewType,
-    SerEnum,
-    Type,
-    bit_width,
-)
+from gradplane.switch.ir.types import Bits, Fields
 from gradplane.switch.p4runtime.catalog import Catalog
-from gradplane.switch.p4runtime.p4info import control_plane_types
-
-U32, U64 = FieldType("uint32"), FieldType("uint64")
-BOOL, FLOAT = FieldType("bool"), FieldType("float")
-UNLIMITED = (1 << 64) - 1
-"""The default of a meter's rates: every packet is green."""
 
 MATCHES = {
     p4i.MatchField.EXACT: "Exact",
@@ -63,6 +66,10 @@ SCOPES = {
     p4i.ActionRef.TABLE_ONLY: "TableOnly",
     p4i.ActionRef.DEFAULT_ONLY: "DefaultOnly",
 }
+_MASK = re.compile(r"&\s*(0x[0-9a-fA-F]+)")
+"""The mask in the name of a key."""
+_ONE_BIT = "@idletime_precision(1)"
+"""The annotation of tables whose entries are polled: they have no time of their own."""
 MATCH_ACTION = "MatchAction_Direct"
 INDIRECT = "MatchAction_Indirect"
 SELECTED = "MatchAction_Indirect_Selector"
@@ -72,33 +79,6 @@ def bfrt_json(program: ir.Program) -> str:
     """Return bf-rt.json of a program, whose architecture has accepted it."""
     with internal_errors_reported(program.package.span):
         return json.dumps(ProgramSchema(Catalog(program)).schema.json(), indent=2) + "\n"
-
-
-def singleton(id: int, name: str, type: FieldType, mandatory: bool = False) -> DataField:
-    return DataField(id, f"${name}", type, mandatory)
-
-
-LPF_FIELDS = (
-    singleton(
-        FieldId.LPF_SPEC_TYPE,
-        "LPF_SPEC_TYPE",
-        FieldType("string", choices=("RATE", "SAMPLE")),
-        True,
-    ),
-    singleton(
-        FieldId.LPF_SPEC_GAIN_TIME_CONSTANT_NS, "LPF_SPEC_GAIN_TIME_CONSTANT_NS", FLOAT, True
-    ),
-    singleton(
-        FieldId.LPF_SPEC_DECAY_TIME_CONSTANT_NS, "LPF_SPEC_DECAY_TIME_CONSTANT_NS", FLOAT, True
-    ),
-    singleton(FieldId.LPF_SPEC_OUT_SCALE_DOWN_FACTOR, "LPF_SPEC_OUT_SCALE_DOWN_FACTOR", U32, True),
-)
-WRED_FIELDS = (
-    singleton(FieldId.WRED_SPEC_TIME_CONSTANT_NS, "WRED_SPEC_TIME_CONSTANT_NS", FLOAT, True),
-    singleton(FieldId.WRED_SPEC_MIN_THRESH_CELLS, "WRED_SPEC_MIN_THRESH_CELLS", U32, True),
-    singleton(FieldId.WRED_SPEC_MAX_THRESH_CELLS, "WRED_SPEC_MAX_THRESH_CELLS", U32, True),
-    singleton(FieldId.WRED_SPEC_MAX_PROBABILITY, "WRED_SPEC_MAX_PROBABILITY", FLOAT, True),
-)
 
 
 class ProgramSchema:
@@ -135,23 +115,24 @@ class ProgramSchema:
         for table in self.info.tables:
             yield self._match_table(table)
         for profile in self.info.action_profiles:
-            yield from self._profile(profile)
+            instance = self.instances[profile.preamble.name]
+            yield from profile_tables(profile, instance, self._offered(profile), self.table_name)
         for counter in self.info.counters:
             yield TableSchema(
                 self.table_name(counter.preamble.name), counter.preamble.id, "Counter",
                 counter.size, (index(FieldId.COUNTER_INDEX),), counter_fields(counter.spec),
-                operations=("Sync",), attributes=("EntryScope",),
+                operations=("Sync",), unlisted=("EntryScope",),
                 annotations=annotations_of(counter.preamble),
             )  # fmt: skip
         for meter in self.info.meters:
             yield TableSchema(
                 self.table_name(meter.preamble.name), meter.preamble.id, "Meter", meter.size,
                 (index(FieldId.METER_INDEX),), meter_fields(meter.spec),
-                attributes=("MeterByteCountAdjust", "EntryScope"),
-                annotations=annotations_of(meter.preamble),
+                attributes=("MeterByteCountAdjust",), unlisted=("EntryScope",),
             )  # fmt: skip
+        users = users_of_parameters(self.catalog.program)
         for register in self.info.registers:
-            yield self._register(register)
+            yield self._register(register, users)
         for kind in ("lpf", "wred"):
             named = (e for e in self.catalog.program.externs if e.kind == kind)
             for at, instance in enumerate(named):
@@ -180,6 +161,8 @@ class ProgramSchema:
         elif profile.with_selector:
             kind, choice = SELECTED, "target"
             depends_on.append(table_id(TableId.ACTION_SELECTOR, profile.preamble.id))
+            if profile.table_ids[0] == table.preamble.id:
+                depends_on.append(table_id(TableId.ACTION_PROFILE, profile.preamble.id))
             for field in (FieldId.ACTION_MEMBER_ID, FieldId.SELECTOR_GROUP_ID):
                 data.append(DataField(field, f"${field.name}", U32, mandatory=True, choice=choice))
         else:
@@ -197,7 +180,7 @@ class ProgramSchema:
         if source.register is not None:
             operations.append("SyncRegisters")
             last = max((f.id for a in actions for f in a.data), default=0)
-            data += self._cells(source.register, last + 1)
+            data += cells(source.register, self.own_name(source.register.name), last + 1)
         if source.filter is not None:
             fields = LPF_FIELDS if source.filter.kind == "direct_lpf" else WRED_FIELDS
             data += (replace(f, mandatory=False) for f in fields)
@@ -211,7 +194,9 @@ class ProgramSchema:
             attributes.append("IdleTimeout")
             states = FieldType("string", choices=("ENTRY_IDLE", "ENTRY_ACTIVE"))
             data.append(singleton(FieldId.ENTRY_HIT_STATE, "ENTRY_HIT_STATE", states))
-            data.append(singleton(FieldId.ENTRY_TTL, "ENTRY_TTL", FieldType("uint32", default=0)))
+            if _ONE_BIT not in table.preamble.annotations:
+                never = FieldType("uint32", default=0)
+                data.append(singleton(FieldId.ENTRY_TTL, "ENTRY_TTL", never))
         keys = [self._key(f) for f in table.match_fields]
         if any(f.match in ("Ternary", "Range", "Optional") for f in keys):
             keys.append(KeyField(FieldId.MATCH_PRIORITY, "$MATCH_PRIORITY", "Exact", U32))
@@ -229,7 +214,10 @@ class ProgramSchema:
         name = re.sub(r"\[(\d+)\]", r"$\1", self.own_name(f.name))
         if name.endswith(".$valid$"):
             name = name[:-1]
-        return KeyField(f.id, name, kind, bits(f.bitwidth), annotations=own)
+        t = bits(f.bitwidth)
+        if kind == "Exact" and name == f.name and (mask := _MASK.search(name)):
+            t = replace(t, mask=mask[1])
+        return KeyField(f.id, name, kind, t, annotations=own)
 
     def actions(self, table: p4i.Table) -> Iterator[ActionSpec]:
         known = {a.preamble.id: a for a in self.info.actions}
@@ -248,82 +236,29 @@ class ProgramSchema:
                 SCOPES[reference.scope], annotations_of(reference),
             )  # fmt: skip
 
-    def _profile(self, profile: p4i.ActionProfile) -> Iterator[TableSchema]:
-        tables = {t.preamble.id: t for t in self.info.tables}
-        users = [tables[number] for number in profile.table_ids if number in tables]
-        specs: dict[int, ActionSpec] = {}
-        for user in users:
-            specs.update((a.id, a) for a in self.actions(user) if a.scope != "DefaultOnly")
-        name = profile.preamble.name
-        number = table_id(TableId.ACTION_PROFILE, profile.preamble.id)
-        members, groups = self.profile_names(name) if profile.with_selector else (name, "")
-        member_key = KeyField(FieldId.ACTION_MEMBER_ID, "$ACTION_MEMBER_ID", "Exact", U32, True)
-        yield TableSchema(
-            self.table_name(members), number, "Action", profile.size, (member_key,), (),
-            tuple(specs.values()), attributes=("EntryScope",),
-            annotations=annotations_of(profile.preamble),
-        )  # fmt: skip
-        if not profile.with_selector:
-            return
-        selector = table_id(TableId.ACTION_SELECTOR, profile.preamble.id)
-        yield TableSchema(
-            self.table_name(groups), selector, "Selector", self._groups(name, profile.size),
-            (KeyField(FieldId.SELECTOR_GROUP_ID, "$SELECTOR_GROUP_ID", "Exact", U32, True),),
-            selector_fields(profile.max_group_size), depends_on=(number,),
-            attributes=("EntryScope",), annotations=annotations_of(profile.preamble),
-        )  # fmt: skip
-        yield TableSchema(
-            self.table_name(groups) + "_get_member",
-            table_id(TableId.SELECTOR_GET_MEMBER, profile.preamble.id), "SelectorGetMember", 1,
-            (KeyField(FieldId.SELECTOR_GROUP, "$SELECTOR_GROUP_ID", "Exact", U64, True),
-             KeyField(FieldId.HASH_VALUE, "hash_value", "Exact", U64, True)),
-            (DataField(FieldId.SELECTOR_MEMBER_ID, "$ACTION_MEMBER_ID", U64),),
-            depends_on=(selector,),
-        )  # fmt: skip
+    def _offered(self, profile: p4i.ActionProfile) -> Iterator[ActionSpec]:
+        """Yield the actions of the tables that use a profile."""
+        for table in self.info.tables:
+            if table.preamble.id in profile.table_ids:
+                yield from self.actions(table)
 
-    def profile_names(self, selector: str) -> tuple[str, str]:
-        """Return the names of a selector's members and groups.
+    def _register(self, register: p4i.Register, users: Mapping[str, str]) -> TableSchema:
+        """Return the table of a register or a parameter. users: the registers of parameters."""
+        known = register.preamble.name
+        instance, name = self.instances[known], self.table_name(known)
+        if instance.type != PARAMETER:
+            return register_table(register, instance, name, self.own_name(known))
+        return parameter_table(register, instance, name, self._id_of_register(users.get(known)))
 
-        Members are those of the ActionProfile that it is made with; without one, they have the
-        selector's name, and the groups' ends in _sel.
-        """
-        for argument in self.instances[selector].args:
-            if isinstance(argument, ir.ExternInstance) and argument.kind == "action_profile":
-                return argument.name, selector
-        return selector, f"{selector}_sel"
-
-    def _groups(self, selector: str, members: int) -> int:
-        """Return how many groups a selector has: its constructor's last argument or its size."""
-        first, *rest = self.instances[selector].args
-        if not isinstance(first, ir.ExternInstance) or not isinstance(rest[-1], int):
-            return members
-        return rest[-1]
-
-    def _register(self, register: p4i.Register) -> TableSchema:
-        instance = self.instances[register.preamble.name]
-        name, number = self.table_name(register.preamble.name), register.preamble.id
-        about = annotations_of(register.preamble)
-        if instance.type == "RegisterParam":
-            width = bit_width(instance.type_args[0]) or 0
-            value = DataField(1, "value", bits(width, instance.number("initial", 0)), True)
-            number = table_id(TableId.REGISTER_PARAM, number)
-            return TableSchema(name, number, "RegisterParam", 1, (), (value,), annotations=about)
-        return TableSchema(
-            name, number, "Register", register.size, (index(FieldId.REGISTER_INDEX),),
-            tuple(self._cells(instance, 1)), operations=("Sync",), annotations=about,
-        )  # fmt: skip
-
-    def _cells(self, register: ir.ExternInstance, first: int) -> Iterator[DataField]:
-        cell = register.cell or control_plane_types(register)[0]
-        name = self.own_name(register.name)
-        parts = (
-            [(f.name, f.type) for f in cell.fields] if isinstance(cell, Fields) else [("f1", cell)]
-        )
-        for at, (part, t) in enumerate(parts):
-            yield DataField(
-                first + at, f"{name}.{part}", field_type(t), mandatory=True,
-                annotations=(REGISTER_DATA,),
-            )  # fmt: skip
+    def _id_of_register(self, name: str | None) -> int | None:
+        """Return the id of a register's table, or of the one whose entries have it."""
+        for register in self.info.registers:
+            if register.preamble.name == name:
+                return int(register.preamble.id)
+        for number, found in self.catalog.tables.items():
+            if found.table.register is not None and found.table.register.name == name:
+                return number
+        return None
 
     def _filter(self, instance: ir.ExternInstance, at: int) -> TableSchema:
         of_lpf = instance.kind == "lpf"
@@ -331,7 +266,7 @@ class ProgramSchema:
             self.table_name(instance.name), filter_id(instance.kind, at),
             "Lpf" if of_lpf else "Wred", instance.number("size"),
             (index(FieldId.LPF_INDEX if of_lpf else FieldId.WRED_INDEX),),
-            LPF_FIELDS if of_lpf else WRED_FIELDS, attributes=("EntryScope",),
+            LPF_FIELDS if of_lpf else WRED_FIELDS, unlisted=("EntryScope",),
         )  # fmt: skip
 
     def _value_set_keys(self, listed: p4i.ValueSet) -> Iterator[KeyField]:
@@ -377,61 +312,6 @@ class ProgramSchema:
 def filter_id(kind: str, at: int) -> int:
     """Return the id of the table of a program's filter, by its place among those of its kind."""
     return table_id(TableId.LPF if kind == "lpf" else TableId.WRED, at)
-
-
-def index(field: FieldId) -> KeyField:
-    """Return the key of an array."""
-    return KeyField(field, f"${field.name}", "Exact", U32, mandatory=True)
-
-
-def counter_fields(spec: p4i.CounterSpec) -> tuple[DataField, ...]:
-    """Return the fields of a counter: bytes, packets or both."""
-    zero, found = FieldType("uint64", default=0), []
-    if spec.unit != p4i.CounterSpec.PACKETS:
-        found.append(singleton(FieldId.COUNTER_SPEC_BYTES, "COUNTER_SPEC_BYTES", zero))
-    if spec.unit != p4i.CounterSpec.BYTES:
-        found.append(singleton(FieldId.COUNTER_SPEC_PKTS, "COUNTER_SPEC_PKTS", zero))
-    return tuple(found)
-
-
-def meter_fields(spec: p4i.MeterSpec) -> tuple[DataField, ...]:
-    """Return the fields of a meter: rates in kbit/s and bursts in kbit, or packets."""
-    rate, burst = ("PPS", "PKTS") if spec.unit == p4i.MeterSpec.PACKETS else ("KBPS", "KBITS")
-    names = [f"METER_SPEC_{x}_{u}" for x, u in
-             (("CIR", rate), ("PIR", rate), ("CBS", burst), ("PBS", burst))]  # fmt: skip
-    t = FieldType("uint64", default=UNLIMITED)
-    return tuple(singleton(FieldId[name], name, t) for name in names)
-
-
-def selector_fields(most: int) -> tuple[DataField, ...]:
-    """Return the fields of a selector's group; most: members of a group."""
-    return (
-        DataField(FieldId.ACTION_MEMBER_ID, "$ACTION_MEMBER_ID", U32, repeated=True),
-        DataField(FieldId.SELECTOR_MEMBER_STATUS, "$ACTION_MEMBER_STATUS", BOOL, repeated=True),
-        singleton(
-            FieldId.SELECTOR_MAX_GROUP_SIZE, "MAX_GROUP_SIZE", FieldType("uint32", default=most)
-        ),
-        singleton(FieldId.ADT_OFFSET, "ADT_OFFSET", U32),
-    )
-
-
-def field_type(t: Type) -> FieldType:
-    """Return the type of a register's or digest's value."""
-    match t:
-        case Bool():
-            return FieldType("bool")
-        case NewType(underlying=inner) | SerEnum(underlying=inner):
-            return field_type(inner)
-    return bits(bit_width(t) or 0)
-
-
-def annotations_of(message: object) -> Annotations:
-    """Return the annotations of a P4Info object: name and value."""
-    found = []
-    for text in getattr(message, "annotations", ()):
-        name, _, rest = text.partition("(")
-        found.append((name, rest.removesuffix(")")))
-    return tuple(found)
 
 
 def _spec(listed: Iterable[Any], name: str) -> Any:

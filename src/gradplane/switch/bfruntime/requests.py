@@ -148,8 +148,9 @@ class Requests:
         if name is None:
             raise table.invalid("the attribute is missing")
         for_selector = table.schema.kind == "Selector" and name == "selector_update_notify"
-        if ATTRIBUTES[name] not in table.schema.attributes and not for_selector:
-            known = ", ".join(table.schema.attributes) or "none"
+        attributes = (*table.schema.attributes, *table.schema.unlisted)
+        if ATTRIBUTES[name] not in attributes and not for_selector:
+            known = ", ".join(attributes) or "none"
             raise table.refused(f"it has no attribute {ATTRIBUTES[name]}; attributes: {known}")
         return table, name
 

@@ -20,13 +20,14 @@ class FieldType:
     """The type of a key's or a data field's values.
 
     name: "bytes" (with its width in bits), "uint8" to "uint64", "int32", "bool", "float", "string",
-    "enum". choices: the only strings allowed.
+    "enum". choices: the only strings allowed. mask: that of a key of which only some bits count.
     """
 
     name: str
     width: int = 0
     default: int | bool | str | float | None = None
     choices: tuple[str, ...] = ()
+    mask: str = ""
 
     @property
     def bits(self) -> int:
@@ -50,6 +51,8 @@ class FieldType:
             out["choices"] = list(self.choices)
         if self.default is not None:
             out["default_value"] = self.default
+        if self.mask:
+            out["mask"] = self.mask
         return out
 
 
@@ -151,7 +154,8 @@ def data_json(fields: Iterable[DataField]) -> list[Json]:
 
 @dataclass(frozen=True, slots=True)
 class ActionSpec:
-    """An action of a table; scope: "TableAndDefault", "TableOnly" or "DefaultOnly"."""
+    """An action of a table; scope: "TableAndDefault", "TableOnly" or "DefaultOnly"; "" for an
+    action of a table that has no scopes: one of the device."""
 
     id: int
     name: str
@@ -163,7 +167,7 @@ class ActionSpec:
         return {
             "id": self.id,
             "name": self.name,
-            "action_scope": self.scope,
+            **({"action_scope": self.scope} if self.scope else {}),
             "annotations": _annotations(self.annotations),
             "data": [f.action_json() for f in self.data],
         }
@@ -171,7 +175,8 @@ class ActionSpec:
 
 @dataclass(frozen=True)
 class TableSchema:
-    """A table as clients see it."""
+    """A table as clients see it. unlisted: attributes that it has beyond those of bf-rt.json, where
+    the chip's compiler does not list them."""
 
     name: str
     id: int
@@ -185,6 +190,8 @@ class TableSchema:
     depends_on: tuple[int, ...] = ()
     annotations: Annotations = ()
     const_default: bool | None = None  # None: the table has no default action
+    unlisted: tuple[str, ...] = ()
+    read_only: bool = False
 
     @cached_property
     def key_by_id(self) -> Mapping[int, KeyField]:
@@ -219,6 +226,8 @@ class TableSchema:
         out["data"] = data_json(self.data)
         out["supported_operations"] = list(self.operations)
         out["attributes"] = list(self.attributes)
+        if self.read_only:
+            out["read_only"] = True
         return out
 
 

@@ -13,7 +13,8 @@ import grpc
 from finsy.proto import rpc_status
 
 from gradplane import _bfruntime as bf
-from gradplane.switch.bfruntime.service import BfRuntimeService, Delivery, error_message
+from gradplane.switch.bfruntime.clients import Delivery
+from gradplane.switch.bfruntime.service import BfRuntimeService, error_message
 from gradplane.switch.bfruntime.snapshots import Placement
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.grpc_methods import RpcMethod, end_rpc, service_handler

@@ -1,8 +1,9 @@
-"""The traffic manager's tables, in the notation of fixed_schema. First values are the driver's."""
+"""The traffic manager's tables, in table_notation. First values are the driver's."""
 
 from __future__ import annotations
 
-from gradplane.switch.bfruntime.fixed_schema import SPEEDS, choices
+from gradplane.switch.bfruntime.fixed_schema import SPEEDS
+from gradplane.switch.bfruntime.table_notation import choices
 
 _IN = "IG_APP_POOL_0,IG_APP_POOL_1,IG_APP_POOL_2,IG_APP_POOL_3"
 _OUT = _IN.replace("IG", "EG")
@@ -220,8 +221,8 @@ data 5 skid_pool_usage_cells uint64-
 data 6 watermark_cells uint64^
 table {chip}.tm.cfg TmCfg 4278517889 1
 data 1 timestamp_shift_bits uint8
-data 2 cell_size_bytes uint32={cell}-
-data 3 total_cells uint32={cells}-
+data 2 cell_size_bytes uint32-={cell}
+data 3 total_cells uint32-={cells}
 {ingress_limit}
 table {chip}.tm.pipe.multicast_fifo TmPipeMulticastFifo 4278517841 1
 data 1 icos_mask uint8*

@@ -31,9 +31,10 @@ COUNT, BITS, FIRST = 0, 1, 2
 
 
 class DynamicHash:
-    """A hash of the program, whose algorithm is not random: `crc` is the CRC in place of the
-    program's algorithm, None without. `spans`: the bits that it takes of the program's, each with
-    its start and length, the first bit on top; None: all, in order.
+    """A hash of the program, whose algorithm is not random. `algorithm`: the program's, the CRC of
+    its polynomial or the name in the source. `crc`: the CRC in place of it, None without. `spans`:
+    the bits that it takes of the program's, each with its start and length, the first bit on top;
+    None: all, in order.
 
     Compiled code reads `memory` (uint64): the rows of the 256 bytes, and single words; and
     `span_memory` (int64)."""
@@ -41,7 +42,9 @@ class DynamicHash:
     def __init__(self, instance: ir.ExternInstance) -> None:
         self.name = instance.name
         self.crc: Crc | None = None
-        self._own = polynomial_of(instance) or HASHES.get(instance.word("algorithm"), no_hash)
+        self.algorithm = polynomial_of(instance) or instance.word("algorithm")
+        own = self.algorithm
+        self._own = HASHES.get(own, no_hash) if isinstance(own, str) else own
         self.memory = np.zeros(WORDS, dtype=np.uint64)
         self.spans: Spans | None = None
         self.span_memory = np.zeros(FIRST + 2 * SPANS, dtype=np.int64)

@@ -82,4 +82,4 @@ def _reversed(value: int, width: int) -> int:
 
 
 CRC8 = Crc(8, 0x07)
-CRC64 = Crc(64, 0x1B, reflected=True)
+CRC64 = Crc(64, 0x42F0E1EBA9EA3693)

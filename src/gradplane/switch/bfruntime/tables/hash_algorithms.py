@@ -14,8 +14,7 @@ from gradplane.switch.runtime.fixed_crcs import Crc
 from gradplane.switch.runtime.hashes import pack_bits
 
 PRE_DEFINED, USER_DEFINED = "pre_defined", "user_defined"
-PROGRAM = "PROGRAM"
-"""The name of the algorithm that the program gives the hash."""
+RANDOM, IDENTITY, XOR = "RANDOM", "IDENTITY", "XOR"
 
 HASH_VALUE = "hash_value"
 
@@ -64,6 +63,13 @@ NAMED = {
     "CRC_64_JONES": Crc(64, 0xAD93D23594C935A9, _FULL64, reflected=True),
 }
 """The parameters of CRCs, by their names in the chip's driver."""
+NAMES = (IDENTITY, RANDOM, XOR, *NAMED)
+
+_OF_PROGRAM = {
+    "identity": IDENTITY, "random": RANDOM, "xor8": XOR, "xor16": XOR, "xor32": XOR,
+    "crc8": "CRC_8", "crc16": "CRC_16", "crc32": "CRC_32", "crc64": "CRC_64",
+}  # fmt: skip
+"""The names of the algorithms of programs."""
 
 
 class HashAlgorithmTable(SettingsTable):
@@ -73,6 +79,7 @@ class HashAlgorithmTable(SettingsTable):
         super().__init__(schema)
         self.hash = hash
         self._width = width
+        self._own = _name_of(hash.algorithm)
         self._chosen = ""  # the name of the last algorithm that was chosen by name
 
     def set_default(self, scope: Scope, data: Data) -> Undo:
@@ -84,14 +91,17 @@ class HashAlgorithmTable(SettingsTable):
             raise self.refused("its result cannot be rotated")
         if data.action.name != PRE_DEFINED:
             return self._set(self._given(data), "")
-        return self._set(self._named(data), data.values.get("algorithm_name", PROGRAM))
+        name = data.values.get("algorithm_name", self._own)
+        return self._set(self._named(name, data.values.get("seed", 0)), name)
 
     def reset_default(self, scope: Scope) -> Undo:
-        return self._set(None, PROGRAM)
+        return self._set(None, self._own)
 
     def default(self, scope: Scope) -> Data | None:
-        crc = self.hash.crc
-        name = PROGRAM if crc is None else self._chosen
+        crc, name = self.hash.crc, self._chosen
+        if crc is None:
+            own = self.hash.algorithm
+            crc, name = own if isinstance(own, Crc) else None, self._own
         common = {"rotate": 0, "seed": 0, "msb": False, "extend": False}
         if crc is None or crc == NAMED.get(name):
             action = self.schema.action_named(PRE_DEFINED)
@@ -102,14 +112,24 @@ class HashAlgorithmTable(SettingsTable):
             "hash_bit_width": crc.width,
         })  # fmt: skip
 
-    def _named(self, data: Data) -> Crc | None:
-        name = data.values.get("algorithm_name", PROGRAM)
-        crc = NAMED.get(name)
-        seed = data.values.get("seed", 0)
-        if crc is None or not seed:
+    def _named(self, name: str, seed: int) -> Crc | None:
+        """Return the CRC of a name, None for the program's own algorithm."""
+        crc, own = NAMED.get(name), self.hash.algorithm
+        if name == self._own:
+            if not seed:
+                return None
+            crc = own if isinstance(own, Crc) else crc
+        elif crc is None:
+            raise self.refused(f"{name} is not the program's algorithm: use {self._known()}")
+        if crc is None:
+            raise self.refused(f"{name} takes no seed: use {self._known()}")
+        if not seed:
             return crc
         return Crc(crc.width, crc.polynomial, self._fitting("seed", seed, crc.width), crc.final,
                    crc.reflected)  # fmt: skip
+
+    def _known(self) -> str:
+        return f"{self._own}, or the name of a CRC" if self._own else "the name of a CRC"
 
     def _given(self, data: Data) -> Crc:
         values = data.values
@@ -139,6 +159,13 @@ class HashAlgorithmTable(SettingsTable):
             self._chosen = old_name
 
         return undo
+
+
+def _name_of(algorithm: Crc | str) -> str:
+    """Return the name of a program's algorithm, "" for a CRC that has none."""
+    if isinstance(algorithm, str):
+        return _OF_PROGRAM.get(algorithm, algorithm.upper())
+    return next((name for name, crc in NAMED.items() if crc == algorithm), "")
 
 
 class HashComputeTable(ControlTable):

@@ -59,10 +59,12 @@ class IdleMode:
 
 
 class IdleTimes:
-    """What a client sees and sets of the idle times of a table's entries."""
+    """What a client sees and sets of the idle times of a table's entries. timed: whether an entry
+    has a time of its own; if not, its hit state can only be polled."""
 
-    def __init__(self, table: MatchTable) -> None:
+    def __init__(self, table: MatchTable, timed: bool) -> None:
         self._table = table
+        self._timed = timed
         self.mode = IdleMode()
         self._seen: dict[int, int] = {}  # by handle: the last hit before UpdateHitState
         self._states: dict[int, str] = {}
@@ -70,7 +72,7 @@ class IdleTimes:
     def show(self, data: Data, entry: Entry) -> None:
         """Add an entry's time that is left, or, in the mode to poll, its hit state; both while the
         attribute is not enabled."""
-        if not self.mode.enabled or self.mode.mode == NOTIFY:
+        if self._timed and (not self.mode.enabled or self.mode.mode == NOTIFY):
             data.values[TTL] = self.mode.left(entry, self._table.clock())
         if not self.mode.enabled or self.mode.mode == POLL:
             data.values[HIT_STATE] = self._state(entry)

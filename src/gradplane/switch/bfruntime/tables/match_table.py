@@ -76,7 +76,7 @@ class MatchActionTable(ControlTable):
         self._numbers = action_numbers
         self._specs = {number: schema.action_by_id[id] for id, number in action_numbers.items()
                        if id in schema.action_by_id}  # fmt: skip
-        self.idle = IdleTimes(table)
+        self.idle = IdleTimes(table, any(f.name == TTL for f in schema.data))
         self._masks = KeyMasks(schema, masks)
         self._pipes = pipes
         self._adjustment = adjustment

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from gradplane.switch.bfruntime.codec import invalid
-from gradplane.switch.bfruntime.program_schema import UNLIMITED
 from gradplane.switch.bfruntime.schema import TableSchema
+from gradplane.switch.bfruntime.schema_fields import UNLIMITED
 from gradplane.switch.runtime.meters import MeterConfig
 
 _KBIT = 125  # bytes
