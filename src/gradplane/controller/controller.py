@@ -32,7 +32,8 @@ class Controller:
     """A session with one switch. Methods raise RequestError where the switch refuses.
 
     device_id: None for the target's default. target: a name of `targets.names()`, or one of its
-    objects. credentials: for TLS; None for a plain connection.
+    objects. credentials: for TLS; None for a plain connection. Raises ControllerError where these
+    have a certificate without its key, or a key without its certificate.
     """
 
     def __init__(
@@ -42,6 +43,8 @@ class Controller:
         target: str | Target = "embedded",
         credentials: Credentials | None = None,
     ) -> None:
+        if credentials is not None and (not credentials.cert) != (not credentials.private_key):
+            raise ControllerError("credentials: cert and private_key: give both or none")
         chosen = targets.get(target) if isinstance(target, str) else target
         number = chosen.device_id if device_id is None else device_id
         kind = BfRuntimeConnection if chosen.protocol == "bfruntime" else Connection

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gradplane.controller import Controller, Credentials
-from gradplane.controller.controller_errors import RequestError
+from gradplane.controller.controller_errors import ControllerError, RequestError
 from gradplane.switch.commands import NoPorts
 from gradplane.switch.daemon.clients import ClientTls, CommandClient, Refused
 from gradplane.switch.daemon.command_service import CommandService
@@ -122,6 +122,15 @@ def test_clients_certificates_are_checked(guarded: str, pki: Path) -> None:
         counters(guarded, replace(own, cert=pki / "stranger.pem", private_key=pki / "stranger.key"))
     with pytest.raises(Refused, match="no switch answers"):
         entries(guarded, ClientTls(pki / "ca.pem"))
+
+
+def test_a_certificate_without_its_key_is_refused(pki: Path) -> None:
+    """gRPC would end the process."""
+    for cert, key in ((pki / "client.pem", None), (None, pki / "client.key")):
+        half = Credentials(cacert=pki / "ca.pem", cert=cert, private_key=key)
+        with pytest.raises(ControllerError) as caught:
+            Controller("127.0.0.1:1", credentials=half)
+        assert str(caught.value) == "credentials: cert and private_key: give both or none"
 
 
 def test_files_that_are_no_certificates(plain: ServerTls, pki: Path) -> None:

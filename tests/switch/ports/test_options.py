@@ -108,6 +108,10 @@ def test_our_own_options(tmp_path: Path) -> None:
          "--cpu-port 9: expected 1 to 511 and not the drop port, 9"),
         ("--drop-port 512", "--drop-port 512: expected 0 to 511"),
         ("--thrift-port 99999", "--thrift-port 99999: not within 1 to 65535"),
+        (
+            "-- --grpc-server-addr 127.0.0.1:99999",
+            "--grpc-server-addr 127.0.0.1:99999: ports are 0 to 65535",
+        ),
         ("--commands a.txt", "--commands: commands need a program; give FILE.p4"),
         ("p.p4 --commands no.txt", "--commands no.txt: there is no such file"),
         ("--use-files 1", "--use-files: packets are not read from files; see gradplane stf, or"

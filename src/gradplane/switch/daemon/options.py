@@ -128,6 +128,9 @@ def parse_options(arguments: Sequence[str]) -> SwitchOptions:
     tls = _tls(parsed)
     addresses = (("--grpc-server-addr", parsed.grpc_server_addr), ("--bfrt-addr", parsed.bfrt_addr))
     for option, address in addresses:
+        port = (address or "").rpartition(":")[2]
+        if port.isdecimal() and int(port) > 65535:  # gRPC would take another port
+            raise OptionError(f"{option} {address}: ports are 0 to 65535")
         if tls is None and address is not None and not _is_loopback(address):
             notes.append(
                 f"{option} {address}: other machines may control the switch, and connections are"
