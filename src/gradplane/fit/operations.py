@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 
 from gradplane.fit import register_accesses
-from gradplane.fit.conditions import is_power_of_two
+from gradplane.fit.alu_operators import CONDITION, apply_operator, is_extreme
 from gradplane.fit.header_bytes import header_bytes
 from gradplane.fit.overruns import Impossible
 from gradplane.fit.places import Place, leaves, reads
@@ -30,37 +30,11 @@ from gradplane.fit.values import (
 )
 from gradplane.fit.variable_reads import count_reads, read_by
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.printer import expression_text
 from gradplane.switch.ir.statement_walk import nested
 from gradplane.switch.ir.types import Bits, Fields, bit_width
 from gradplane.switch.ir.verify_expressions import operands
 from gradplane.switch.source import NOWHERE, Span
 
-FREE = ("++",)
-"""Operators that the way to an ALU makes, without an operation of it."""
-ARITHMETIC = ("+", "-", "|+|", "|-|")
-LEAST_IN_CODE, MOST_IN_CODE = -8, 7
-"""The constants that an ALU's instruction holds."""
-_COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
-CONDITION = Impossible(
-    "an action has conditions on its own data only",
-    "put the condition into the control, with an action for each way",
-)
-SHIFT = Impossible(
-    "an ALU shifts by constants only", "use a table with an action for each number of places"
-)
-COMPARISON = Impossible(
-    "an ALU does not compare",
-    "make it a condition in the control, or a table, that sets the result to a constant",
-)
-SUBTRAHEND = Impossible(
-    "an ALU does not subtract what comes with an action",
-    "let the control plane (or the constant entries) give the negative number, and add it",
-)
-CHOICE = Impossible(
-    "an ALU does not choose by a condition",
-    "make the choice a condition in the control, or a table",
-)
 USER_EXTERN = Impossible(
     "the chip has no user-defined externs", "compute it in tables and actions, or at a host"
 )
@@ -180,12 +154,12 @@ class Run:
             case ir.LValue() | ir.IsValid():
                 places = tuple(self._reads(e))
                 return Value(places, sources=1, ages=dict.fromkeys(places, len(self.operations)))
-        if isinstance(e, ir.Mux) and _is_extreme(e):
+        if isinstance(e, ir.Mux) and is_extreme(e):
             found = all_of(self._operands([e.then, e.other]))
             found.steps += 1
             return found
         found = all_of(self._operands(list(operands(e))))
-        self._operator(e, found)
+        apply_operator(e, found, self._is_data)
         return found
 
     def _operands(self, exprs: Sequence[ir.Expr]) -> list[Value]:
@@ -206,32 +180,6 @@ class Run:
                 if isinstance(name := exprs[n], ir.Var):
                     self.values[name] = values[n]
         return values
-
-    def _operator(self, e: ir.Expr, found: Value) -> None:
-        """Add what an operator takes to the value of its operands."""
-        match e:
-            case ir.Binary(op=op, left=left, right=right):
-                shift = op in ("<<", ">>")
-                found.constant |= not shift and (_large(left) or _large(right))
-                if op in FREE or (isinstance(left, ir.Const) and isinstance(right, ir.Const)):
-                    return
-                found.steps += 1
-                found.carries = found.carries or op in ARITHMETIC
-                shifted = op in ("<<", ">>") and not isinstance(right, ir.Const)
-                powers = (left, right) if op == "*" else (right,)
-                if op in ("*", "/", "%") and not any(map(is_power_of_two, powers)):
-                    found.impossible = _product(op)
-                elif shifted:
-                    found.impossible = SHIFT
-                elif op in _COMPARISONS:
-                    found.impossible = COMPARISON
-                elif op in ("-", "|-|") and self._is_data(right):
-                    found.impossible = SUBTRAHEND
-            case ir.Unary():
-                found.steps += 1
-            case ir.Mux():
-                found.steps += 1
-                found.impossible = CHOICE
 
     def _is_data(self, e: ir.Expr) -> bool:
         """Return whether an expression has only parameters of the action."""
@@ -482,24 +430,6 @@ def _pieces(e: ir.Expr) -> Iterator[ir.Expr]:
 def _within(inner: Span, outer: Span) -> bool:
     """Return whether a place begins in a statement, on its first line."""
     return (inner.file, inner.line) == (outer.file, outer.line) and inner.column >= outer.column
-
-
-def _product(op: str) -> Impossible:
-    way_out = "look the result up in a table, add shifted numbers in several actions, or use the"
-    return Impossible(f"an ALU does not compute {op}", f"{way_out} MathUnit of a register action")
-
-
-def _is_extreme(e: ir.Mux) -> bool:
-    """Return whether a choice is a minimum or maximum: the one of two that is less, or not."""
-    if not isinstance(e.cond, ir.Binary) or e.cond.op not in ("<", "<=", ">", ">="):
-        return False
-    compared = {expression_text(e.cond.left), expression_text(e.cond.right)}
-    return compared == {expression_text(e.then), expression_text(e.other)}
-
-
-def _large(e: ir.Expr) -> bool:
-    """Return whether a constant does not fit into an instruction, and comes as action data."""
-    return isinstance(e, ir.Const) and not LEAST_IN_CODE <= int(e.value) <= MOST_IN_CODE
 
 
 def _count(block: ir.Block, var: ir.Var) -> int:

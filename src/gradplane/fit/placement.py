@@ -13,23 +13,18 @@ from gradplane.fit.chip_resources import STAGE, ChipResources
 from gradplane.fit.dependencies import Dependency
 from gradplane.fit.logical_tables import LogicalTable
 from gradplane.fit.shared_bytes import shared_bytes
+from gradplane.fit.shared_memory import shared, shared_memory
+from gradplane.fit.stage_demand import Demand
 from gradplane.fit.stage_pragmas import AskedStage, asked_stages
-from gradplane.fit.table_resources import (
-    Demand,
-    demand,
-    shared,
-    shared_memory,
-    size_of,
-    splittable,
-    step_of,
-)
+from gradplane.fit.table_formats import size_of, step_of
+from gradplane.fit.table_resources import demand, splittable
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.source import Span
 
-MEMORY = ("sram", "tcam")
 MOST_STAGES = 96
-MOST_ENTRIES = 1 << 20  # more than any stage has room for
 """Where the placement gives up: far more than any chip has."""
+MOST_ENTRIES = 1 << 20
+"""More than any stage has room for."""
 
 
 @dataclass(slots=True)

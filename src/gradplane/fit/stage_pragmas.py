@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from gradplane.fit.chip_resources import ChipResources
 from gradplane.fit.logical_tables import LogicalTable
 from gradplane.fit.overruns import Overrun
-from gradplane.fit.table_resources import size_of
+from gradplane.fit.table_formats import size_of
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Annotation
 from gradplane.switch.source import NOWHERE, Span

@@ -1,117 +1,37 @@
-"""The resources of a stage that a logical table takes: memories, ALUs, hashes, crossbars.
-
-The formats follow section 4 of the RMT paper: an exact table is a cuckoo hash of four ways over
-SRAM rows that hold several entries; a ternary table is blocks of TCAM beside SRAM for what to do.
-"""
+"""The resources of a stage that a logical table takes: memories, ALUs, hashes, crossbars."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from math import ceil, log2
 
 from gradplane.fit.chip_resources import (
     GATEWAY_BYTES,
     GATEWAY_ROWS,
-    GROUPS_PER_RAM,
-    HASH_DIST_BITS,
     HASH_INDEX_BITS,
     HASH_SELECT_BITS,
     IMMEDIATE_BITS,
-    OVERHEAD_BITS,
     PARTITION_COLUMNS,
-    RAM_BITS,
     RAM_ROWS,
-    STAGE,
     TCAM_ROWS,
     WAYS,
 )
 from gradplane.fit.logical_tables import ACTION, GATEWAY, LogicalTable
-from gradplane.fit.partitions import Partitions, entry_key_bits
-from gradplane.fit.places import Place, byte_count
-from gradplane.fit.values import Use
-from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import bit_width
-
-TERNARY = ("ternary", "lpm", "range", "optional")
-ALU_KINDS = ("register", "direct_register", "meter", "direct_meter", "lpf", "wred")
-COUNTERS = ("counter", "direct_counter")
-UNITS_OF_GROUP = 3
-"""The hash distribution units that one hash group feeds."""
-_VERSION_BITS = 4
-_USUALLY_WIDE = 4
-"""The most blocks beside each other, unless one entry needs more."""
-_POOL_MEMBERS = 120
-_TIMEOUTS_OF_ROW = {1: 8, 2: 4, 3: 2, 6: 1}
-"""The idle timeouts in a row of map RAM, by their precision (pragma idletime_precision)."""
-_USUAL_PRECISION = 3
-
-
-@dataclass(slots=True)
-class Demand:
-    """The amounts of each resource taken of a stage, the places on both crossbars, and hashes.
-
-    hashes: the bits of each, by what it is of. Tables that need the same bytes or the same hash
-    share them."""
-
-    amounts: Counter[str] = field(default_factory=Counter)
-    exact: set[Place] = field(default_factory=set)
-    ternary: set[Place] = field(default_factory=set)
-    hashes: dict[object, int] = field(default_factory=dict)
-
-    def add(self, other: Demand) -> None:
-        self.amounts.update(other.amounts)
-        self.exact |= other.exact
-        self.ternary |= other.ternary
-        self.hashes.update(other.hashes)
-
-    def with_(self, other: Demand) -> Demand:
-        """Return the sum of two demands."""
-        both = Demand(Counter(self.amounts), set(self.exact), set(self.ternary), dict(self.hashes))
-        both.add(other)
-        return both
-
-    def totals(self) -> dict[str, int]:
-        """Return the amount of each resource."""
-        found = {name: self.amounts[name] for name in STAGE}
-        found["exact_bytes"] += byte_count(self.exact)
-        found["ternary_bytes"] += byte_count(self.ternary)
-        found["hash_units"] += sum(ceil(bits / HASH_DIST_BITS) for bits in self.hashes.values())
-        found["hash_bits"] += sum(self.hashes.values())
-        found["hash_groups"] += ceil(found["hash_units"] / UNITS_OF_GROUP)
-        return found
-
-    def lacking(self) -> list[str]:
-        """Return the resources of which it is more than a stage has."""
-        return [name for name, n in self.totals().items() if n > STAGE[name].amount]
-
-
-@dataclass(frozen=True, slots=True)
-class ExactFormat:
-    """The layout of an exact table in SRAM.
-
-    per_row: entries in a row of `wide` blocks. ways: the blocks of each way. immediate: the most
-    bits of action data beside the key.
-    """
-
-    per_row: int
-    wide: int
-    ways: tuple[int, ...]
-    immediate: int
-
-    @property
-    def blocks(self) -> int:
-        return sum(self.ways) * self.wide
-
-    @property
-    def entries(self) -> int:
-        return sum(self.ways) * self.per_row * RAM_ROWS
-
-
-def size_of(table: ir.Table) -> int:
-    """Return the entries that a table is for: those of the source if no other can be added."""
-    return len(table.entries) if table.const_entries and table.entries else table.size
+from gradplane.fit.partitions import Partitions
+from gradplane.fit.places import byte_count
+from gradplane.fit.stage_demand import Demand
+from gradplane.fit.table_formats import (
+    action_blocks,
+    beside,
+    data_bits,
+    exact_format,
+    idle_blocks,
+    is_ternary,
+    partition_format,
+    range_rows,
+    ternary_key_bytes,
+    ternary_width,
+)
 
 
 def splittable(table: LogicalTable) -> bool:
@@ -136,31 +56,11 @@ def demand(table: LogicalTable, entries: int) -> Demand:
         _ternary(table, entries, found)
     else:
         _exact(table, entries, found)
-    data = _data_bits(table)
+    data = data_bits(table)
     found.amounts["instructions"] += sum(bool(a.operations) for a in table.actions)
     found.amounts["action_bytes"] += ceil(data / 8) + _constant_bytes(table)
     _hashes(table, found)
     return found
-
-
-def is_ternary(table: ir.Table | None) -> bool:
-    """Return whether some part of a table's key needs TCAM."""
-    if table is None or any(_algorithmic(a) for a in table.annotations):
-        return False
-    return any(key.match_kind in TERNARY for key in table.keys)
-
-
-def _algorithmic(annotation: object) -> bool:
-    return getattr(annotation, "name", "") in ("atcam_partition_index", "alpm")
-
-
-def step_of(table: LogicalTable, entries: int) -> int:
-    """Return how many entries a part of a table in a stage is a multiple of."""
-    if table.partitions is not None:
-        return table.partitions.count * _partition_format(table)[1]
-    if is_ternary(table.table):
-        return TCAM_ROWS
-    return exact_format(table, entries).per_row * RAM_ROWS
 
 
 def _gateway(table: LogicalTable) -> Demand:
@@ -177,143 +77,43 @@ def _gateway(table: LogicalTable) -> Demand:
     return found
 
 
-def key_bits(table: LogicalTable) -> int:
-    """Return the bits of a table's key, without a selector's."""
-    assert table.table is not None
-    return sum(bit_width(k.expr.type) or 0 for k in table.table.keys if k.match_kind != "selector")
-
-
 def _exact(table: LogicalTable, entries: int, found: Demand) -> None:
     form = exact_format(table, entries)
     found.exact |= set(table.key)
-    found.amounts["sram"] += form.blocks + _action_blocks(table, form.entries, form.immediate)
-    found.amounts["map_ram"] += _idle_blocks(table, form.entries)
+    found.amounts["sram"] += form.blocks + action_blocks(table, form.entries, form.immediate)
+    found.amounts["map_ram"] += idle_blocks(table, form.entries)
     ways = min(len(form.ways), WAYS)
     bits = HASH_INDEX_BITS * ways + sum(ceil(log2(way)) for way in form.ways[:WAYS])
     found.amounts["hash_bits"] += bits
     found.amounts["hash_groups"] += 1
 
 
-def exact_format(table: LogicalTable, entries: int) -> ExactFormat:
-    """Return the format with the fewest blocks for so many entries, action data included."""
-    made = [f for bits in (IMMEDIATE_BITS, 0) for f in _formats(table, entries, bits)]
-    assert made, table.name
-    return min(made, key=lambda f: f.blocks + _action_blocks(table, f.entries, f.immediate))
-
-
-def _formats(table: LogicalTable, entries: int, immediate: int) -> Iterator[ExactFormat]:
-    """Yield the formats with up to so many bits of action data beside the key."""
-    bits = key_bits(table)
-    overhead = _overhead(table, immediate)
-    entry = max(0, bits - HASH_INDEX_BITS) + _VERSION_BITS + overhead
-    usual = max(_USUALLY_WIDE, ceil(entry / RAM_BITS))
-    for wide in range(1, usual + 1):
-        for per_row in range(1, GROUPS_PER_RAM * wide + 1):
-            too_wide = per_row * entry > RAM_BITS * wide
-            if too_wide or per_row * overhead > OVERHEAD_BITS * wide:
-                break
-            yield ExactFormat(per_row, wide, _ways(bits, entries, per_row), immediate)
-
-
-def _ways(bits: int, entries: int, per_row: int) -> tuple[int, ...]:
-    """Return the blocks of each way: one way of few bits if the key is a row's number, else
-    four."""
-    depth = max(1, ceil(entries / (per_row * RAM_ROWS)))
-    more = bits - HASH_INDEX_BITS
-    if more <= 0 and depth == 1:
-        return (1,)
-    depth = max(depth, WAYS)
-    if 0 <= more <= 8:
-        direct = 1 << ceil(log2(ceil((1 << more) / per_row)))
-        if direct <= depth:
-            return (direct,)
-    if depth < 2 * WAYS:
-        return tuple(1 + (n < depth - WAYS) for n in range(WAYS))
-    largest = max(1, (1 << int(log2(min(depth, 64)))) // 4)
-    ways: list[int] = []
-    while depth > 0:
-        while largest > depth:
-            largest //= 2
-        ways.append(largest)
-        depth -= largest
-    return tuple(ways)
-
-
 def _partitioned(table: LogicalTable, partitions: Partitions, entries: int, found: Demand) -> None:
     """Add what a ternary table in SRAM takes: the blocks of a partition are in few rows, and
     those of a row are a logical table of their own."""
-    wide, per_row = _partition_format(table)
+    wide, per_row = partition_format(table)
     columns = ceil(ceil(entries / partitions.count) / per_row)
     depth = ceil(partitions.count / RAM_ROWS)
     found.exact |= set(table.key)
     found.amounts["tables"] += ceil(columns / PARTITION_COLUMNS) - 1
     found.amounts["sram"] += columns * wide * depth
-    found.amounts["sram"] += _action_blocks(table, entries, IMMEDIATE_BITS)
-    found.amounts["map_ram"] += _idle_blocks(table, entries)
+    found.amounts["sram"] += action_blocks(table, entries, IMMEDIATE_BITS)
+    found.amounts["map_ram"] += idle_blocks(table, entries)
     found.amounts["hash_bits"] += HASH_INDEX_BITS + ceil(log2(depth))
     found.amounts["hash_groups"] += 1
-
-
-def _partition_format(table: LogicalTable) -> tuple[int, int]:
-    """Return the blocks beside each other for a row of a partition, and the entries of a row."""
-    assert table.table is not None
-    entry = entry_key_bits(table.table) + _VERSION_BITS + _overhead(table, IMMEDIATE_BITS)
-    wide = max(1, ceil(entry / RAM_BITS))
-    return wide, max(1, min(GROUPS_PER_RAM, RAM_BITS * wide // entry))
 
 
 def _ternary(table: LogicalTable, entries: int, found: Demand) -> None:
     assert table.table is not None
     key = ternary_key_bytes(table)
     wide = ternary_width(key)
-    depth = ceil(entries * _range_rows(table.table) / TCAM_ROWS)
+    depth = ceil(entries * range_rows(table.table) / TCAM_ROWS)
     found.amounts["tcam"] += depth * wide
     found.amounts["ternary_tables"] += 1
     found.ternary |= set(table.key)
     rows = depth * TCAM_ROWS
-    found.amounts["sram"] += min(_beside(table, rows, bits) for bits in (IMMEDIATE_BITS, 0))
-    found.amounts["map_ram"] += _idle_blocks(table, rows)
-
-
-def _range_rows(table: ir.Table) -> float:
-    """Return the rows that an entry takes on average, if one in four has real ranges: as many as
-    the chip's compiler reserves."""
-    widths = [bit_width(k.expr.type) or 0 for k in table.keys if k.match_kind == "range"]
-    return 1 + sum(min(8, 2 * ceil(width / 4)) for width in widths) / 4
-
-
-def _beside(table: LogicalTable, rows: int, immediate: int) -> int:
-    """Return the blocks of SRAM for what TCAM's rows mean."""
-    overhead = _overhead(table, immediate)
-    data = _action_blocks(table, rows, immediate)
-    if not overhead:
-        return data
-    per_row = RAM_BITS >> max(3, ceil(log2(overhead)))
-    return data + ceil(rows / (RAM_ROWS * per_row))
-
-
-def ternary_key_bytes(table: LogicalTable) -> int:
-    """Return the bytes that a key takes in TCAM: four bits of a range take one."""
-    assert table.table is not None
-    total = 0
-    for key in table.table.keys:
-        width = bit_width(key.expr.type) or 0
-        if key.match_kind != "selector":
-            total += ceil(width / (4 if key.match_kind == "range" else 8))
-    return total
-
-
-def ternary_width(key_bytes: int) -> int:
-    """Return the blocks beside each other for a key: two have eleven bytes, one has six."""
-    pairs, rest = divmod(key_bytes, 11)
-    if rest == 0 and pairs:
-        return 2 * pairs
-    return 2 * pairs + (2 if rest > 6 else 1)
-
-
-def _data_bits(table: LogicalTable) -> int:
-    """Return the bits of the largest action's data, each parameter in whole bytes."""
-    return max((sum(8 * ceil(width / 8) for width in a.data) for a in table.actions), default=0)
+    found.amounts["sram"] += min(beside(table, rows, bits) for bits in (IMMEDIATE_BITS, 0))
+    found.amounts["map_ram"] += idle_blocks(table, rows)
 
 
 def _constant_bytes(table: LogicalTable) -> int:
@@ -331,64 +131,6 @@ def _container_bytes(bits: int) -> int:
     return 1 if bits <= 8 else 2 if bits <= 16 else 4 * ceil(bits / 32)
 
 
-def _pointer_bits(table: LogicalTable) -> int:
-    """Return the bits of the indices that an entry has for what it uses."""
-    wide = [use.index_bits for use in table.uses if use.index == "data"]
-    return sum(wide)
-
-
-def _overhead(table: LogicalTable, immediate: int) -> int:
-    """Return the bits of an entry beside its key: which action, up to so many bits of its data,
-    and where the rest is."""
-    assert table.table is not None
-    actions = len(table.actions)
-    choice = ceil(log2(actions)) if actions > 1 else 0
-    if table.table.implementation is not None:  # where the member or the group is
-        return choice + _member_bits(table.table.implementation)
-    bits = max((sum(a.data) for a in table.actions), default=0)
-    return choice + min(bits, immediate) + _pointer_bits(table)
-
-
-def _member_bits(profile: ir.ExternInstance) -> int:
-    return max(1, ceil(log2(max(2, profile.number("size", 1024))))) + 6
-
-
-def _action_blocks(table: LogicalTable, entries: int, immediate: int) -> int:
-    """Return the blocks of SRAM for action data that does not fit beside the key."""
-    assert table.table is not None
-    bits = _data_bits(table)
-    profile = table.table.implementation
-    if profile is not None:
-        return memory_blocks(profile.number("size", 1024), max(8, bits))
-    exact = max((sum(a.data) for a in table.actions), default=0)
-    if exact <= immediate:
-        return 0
-    return memory_blocks(entries, bits - immediate)
-
-
-def memory_blocks(cells: int, bits: int) -> int:
-    """Return the blocks of SRAM for cells, each of a power of two of bits."""
-    width = 1 << ceil(log2(max(bits, 1)))
-    if width > RAM_BITS:
-        return ceil(cells / RAM_ROWS) * ceil(bits / RAM_BITS)
-    return ceil(cells / (RAM_ROWS * (RAM_BITS // width)))
-
-
-def _idle_blocks(table: LogicalTable, entries: int) -> int:
-    """Return the blocks of map RAM for the idle timeouts of a table's entries, if it has them."""
-    assert table.table is not None
-    if not table.table.support_timeout:
-        return 0
-    given = [a.values[0] for a in table.table.annotations
-             if a.name == "idletime_precision" and a.values]  # fmt: skip
-    precision = given[0] if given and given[0] in _TIMEOUTS_OF_ROW else _USUAL_PRECISION
-    assert isinstance(precision, int)
-    return ceil(entries / (RAM_ROWS * _TIMEOUTS_OF_ROW[precision]))
-
-
-# -- hashes and what tables share ---------------------------------------------------------------
-
-
 def _hashes(table: LogicalTable, found: Demand) -> None:
     """Add the hashes that actions compute, and the indices and numbers that come by a hash."""
     for use in table.uses:
@@ -403,58 +145,3 @@ def _hashes(table: LogicalTable, found: Demand) -> None:
             found.exact |= set(use.inputs)
             if use.index == "field":
                 found.hashes[use.index_inputs, use.hashes] = max(1, use.index_bits)
-
-
-def shared_memory(instance: ir.ExternInstance, entries: int) -> Demand:
-    """Return what a register, counter, meter or selector takes of a stage.
-
-    entries: of its table, if it is direct. Memory that is read and written in one clock takes one
-    block more.
-    """
-    found = Demand()
-    kind = instance.kind
-    cells = entries if kind.startswith("direct") else instance.number("size", 1)
-    if kind in ("register", "direct_register"):
-        if instance.type == "RegisterParam":
-            return found
-        width = bit_width(instance.type_args[0]) or 8
-        blocks = memory_blocks(cells, max(width, 1)) + 1
-        found.amounts.update(meter_alus=1, sram=blocks, map_ram=blocks)
-    elif kind in ALU_KINDS:
-        blocks = ceil(cells / RAM_ROWS) + 1
-        found.amounts.update(meter_alus=1, sram=blocks, map_ram=blocks)
-    elif kind in COUNTERS:
-        blocks = memory_blocks(cells, _counter_bits(instance)) + 1
-        found.amounts.update(stats_alus=1, sram=blocks, map_ram=blocks)
-    elif kind == "action_selector":
-        most = instance.number("most", _POOL_MEMBERS)
-        rows = ceil(most / _POOL_MEMBERS)
-        blocks = ceil(max(1, _groups(instance)) * rows / RAM_ROWS) + 1
-        found.amounts.update(meter_alus=1, sram=blocks, map_ram=blocks, hash_groups=1)
-    return found
-
-
-def _groups(selector: ir.ExternInstance) -> int:
-    numbers = [a for a in selector.args if isinstance(a, int) and not isinstance(a, bool)]
-    return numbers[-1] if numbers else 1
-
-
-def _counter_bits(instance: ir.ExternInstance) -> int:
-    """Return the bits of a counter's cell: of packets and bytes together, at least 64."""
-    width = (bit_width(instance.type_args[0]) if instance.type_args else None) or 32
-    if "and" in instance.word("unit"):
-        return 64 if width <= 36 else 128
-    return 32 if width <= 32 else 64
-
-
-def shared(tables: Sequence[LogicalTable]) -> dict[ir.ExternInstance, list[Use]]:
-    """Return the instances with state that tables use, and each use."""
-    found: dict[ir.ExternInstance, list[Use]] = {}
-    for table in tables:
-        for use in table.uses:
-            if use.instance.kind in (*ALU_KINDS, *COUNTERS):
-                found.setdefault(use.instance, []).append(use)
-        profile = table.table.implementation if table.table is not None else None
-        if profile is not None and profile.kind == "action_selector":
-            found.setdefault(profile, [])
-    return found

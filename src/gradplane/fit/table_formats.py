@@ -1,0 +1,236 @@
+"""The layout of tables in the memories of a stage, and the blocks that they take.
+
+The formats follow section 4 of the RMT paper: an exact table is a cuckoo hash of four ways over
+SRAM rows that hold several entries; a ternary table is blocks of TCAM beside SRAM for what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import ceil, log2
+
+from gradplane.fit.chip_resources import (
+    GROUPS_PER_RAM,
+    HASH_INDEX_BITS,
+    IMMEDIATE_BITS,
+    OVERHEAD_BITS,
+    RAM_BITS,
+    RAM_ROWS,
+    TCAM_ROWS,
+    WAYS,
+)
+from gradplane.fit.logical_tables import LogicalTable
+from gradplane.fit.partitions import entry_key_bits
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.types import bit_width
+
+TERNARY = ("ternary", "lpm", "range", "optional")
+_VERSION_BITS = 4
+_USUALLY_WIDE = 4
+"""The most blocks beside each other, unless one entry needs more."""
+_TIMEOUTS_OF_ROW = {1: 8, 2: 4, 3: 2, 6: 1}
+"""The idle timeouts in a row of map RAM, by their precision (pragma idletime_precision)."""
+_USUAL_PRECISION = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ExactFormat:
+    """The layout of an exact table in SRAM.
+
+    per_row: entries in a row of `wide` blocks. ways: the blocks of each way. immediate: the most
+    bits of action data beside the key.
+    """
+
+    per_row: int
+    wide: int
+    ways: tuple[int, ...]
+    immediate: int
+
+    @property
+    def blocks(self) -> int:
+        return sum(self.ways) * self.wide
+
+    @property
+    def entries(self) -> int:
+        return sum(self.ways) * self.per_row * RAM_ROWS
+
+
+def size_of(table: ir.Table) -> int:
+    """Return the entries that a table is for: those of the source if no other can be added."""
+    return len(table.entries) if table.const_entries and table.entries else table.size
+
+
+def is_ternary(table: ir.Table | None) -> bool:
+    """Return whether some part of a table's key needs TCAM."""
+    if table is None or any(_algorithmic(a) for a in table.annotations):
+        return False
+    return any(key.match_kind in TERNARY for key in table.keys)
+
+
+def _algorithmic(annotation: object) -> bool:
+    return getattr(annotation, "name", "") in ("atcam_partition_index", "alpm")
+
+
+def step_of(table: LogicalTable, entries: int) -> int:
+    """Return how many entries a part of a table in a stage is a multiple of."""
+    if table.partitions is not None:
+        return table.partitions.count * partition_format(table)[1]
+    if is_ternary(table.table):
+        return TCAM_ROWS
+    return exact_format(table, entries).per_row * RAM_ROWS
+
+
+def key_bits(table: LogicalTable) -> int:
+    """Return the bits of a table's key, without a selector's."""
+    assert table.table is not None
+    return sum(bit_width(k.expr.type) or 0 for k in table.table.keys if k.match_kind != "selector")
+
+
+def exact_format(table: LogicalTable, entries: int) -> ExactFormat:
+    """Return the format with the fewest blocks for so many entries, action data included."""
+    made = [f for bits in (IMMEDIATE_BITS, 0) for f in _formats(table, entries, bits)]
+    assert made, table.name
+    return min(made, key=lambda f: f.blocks + action_blocks(table, f.entries, f.immediate))
+
+
+def _formats(table: LogicalTable, entries: int, immediate: int) -> Iterator[ExactFormat]:
+    """Yield the formats with up to so many bits of action data beside the key."""
+    bits = key_bits(table)
+    overhead = overhead_bits(table, immediate)
+    entry = max(0, bits - HASH_INDEX_BITS) + _VERSION_BITS + overhead
+    usual = max(_USUALLY_WIDE, ceil(entry / RAM_BITS))
+    for wide in range(1, usual + 1):
+        for per_row in range(1, GROUPS_PER_RAM * wide + 1):
+            too_wide = per_row * entry > RAM_BITS * wide
+            if too_wide or per_row * overhead > OVERHEAD_BITS * wide:
+                break
+            yield ExactFormat(per_row, wide, _ways(bits, entries, per_row), immediate)
+
+
+def _ways(bits: int, entries: int, per_row: int) -> tuple[int, ...]:
+    """Return the blocks of each way: one way of few bits if the key is a row's number, else
+    four."""
+    depth = max(1, ceil(entries / (per_row * RAM_ROWS)))
+    more = bits - HASH_INDEX_BITS
+    if more <= 0 and depth == 1:
+        return (1,)
+    depth = max(depth, WAYS)
+    if 0 <= more <= 8:
+        direct = 1 << ceil(log2(ceil((1 << more) / per_row)))
+        if direct <= depth:
+            return (direct,)
+    if depth < 2 * WAYS:
+        return tuple(1 + (n < depth - WAYS) for n in range(WAYS))
+    largest = max(1, (1 << int(log2(min(depth, 64)))) // 4)
+    ways: list[int] = []
+    while depth > 0:
+        while largest > depth:
+            largest //= 2
+        ways.append(largest)
+        depth -= largest
+    return tuple(ways)
+
+
+def partition_format(table: LogicalTable) -> tuple[int, int]:
+    """Return the blocks beside each other for a row of a partition, and the entries of a row."""
+    assert table.table is not None
+    entry = entry_key_bits(table.table) + _VERSION_BITS + overhead_bits(table, IMMEDIATE_BITS)
+    wide = max(1, ceil(entry / RAM_BITS))
+    return wide, max(1, min(GROUPS_PER_RAM, RAM_BITS * wide // entry))
+
+
+def range_rows(table: ir.Table) -> float:
+    """Return the rows that an entry takes on average, if one in four has real ranges: as many as
+    the chip's compiler reserves."""
+    widths = [bit_width(k.expr.type) or 0 for k in table.keys if k.match_kind == "range"]
+    return 1 + sum(min(8, 2 * ceil(width / 4)) for width in widths) / 4
+
+
+def beside(table: LogicalTable, rows: int, immediate: int) -> int:
+    """Return the blocks of SRAM for what TCAM's rows mean."""
+    overhead = overhead_bits(table, immediate)
+    data = action_blocks(table, rows, immediate)
+    if not overhead:
+        return data
+    per_row = RAM_BITS >> max(3, ceil(log2(overhead)))
+    return data + ceil(rows / (RAM_ROWS * per_row))
+
+
+def ternary_key_bytes(table: LogicalTable) -> int:
+    """Return the bytes that a key takes in TCAM: four bits of a range take one."""
+    assert table.table is not None
+    total = 0
+    for key in table.table.keys:
+        width = bit_width(key.expr.type) or 0
+        if key.match_kind != "selector":
+            total += ceil(width / (4 if key.match_kind == "range" else 8))
+    return total
+
+
+def ternary_width(key_bytes: int) -> int:
+    """Return the blocks beside each other for a key: two have eleven bytes, one has six."""
+    pairs, rest = divmod(key_bytes, 11)
+    if rest == 0 and pairs:
+        return 2 * pairs
+    return 2 * pairs + (2 if rest > 6 else 1)
+
+
+def data_bits(table: LogicalTable) -> int:
+    """Return the bits of the largest action's data, each parameter in whole bytes."""
+    return max((sum(8 * ceil(width / 8) for width in a.data) for a in table.actions), default=0)
+
+
+def _pointer_bits(table: LogicalTable) -> int:
+    """Return the bits of the indices that an entry has for what it uses."""
+    wide = [use.index_bits for use in table.uses if use.index == "data"]
+    return sum(wide)
+
+
+def overhead_bits(table: LogicalTable, immediate: int) -> int:
+    """Return the bits of an entry beside its key: which action, up to so many bits of its data,
+    and where the rest is."""
+    assert table.table is not None
+    actions = len(table.actions)
+    choice = ceil(log2(actions)) if actions > 1 else 0
+    if table.table.implementation is not None:  # where the member or the group is
+        return choice + _member_bits(table.table.implementation)
+    bits = max((sum(a.data) for a in table.actions), default=0)
+    return choice + min(bits, immediate) + _pointer_bits(table)
+
+
+def _member_bits(profile: ir.ExternInstance) -> int:
+    return max(1, ceil(log2(max(2, profile.number("size", 1024))))) + 6
+
+
+def action_blocks(table: LogicalTable, entries: int, immediate: int) -> int:
+    """Return the blocks of SRAM for action data that does not fit beside the key."""
+    assert table.table is not None
+    bits = data_bits(table)
+    profile = table.table.implementation
+    if profile is not None:
+        return memory_blocks(profile.number("size", 1024), max(8, bits))
+    exact = max((sum(a.data) for a in table.actions), default=0)
+    if exact <= immediate:
+        return 0
+    return memory_blocks(entries, bits - immediate)
+
+
+def memory_blocks(cells: int, bits: int) -> int:
+    """Return the blocks of SRAM for cells, each of a power of two of bits."""
+    width = 1 << ceil(log2(max(bits, 1)))
+    if width > RAM_BITS:
+        return ceil(cells / RAM_ROWS) * ceil(bits / RAM_BITS)
+    return ceil(cells / (RAM_ROWS * (RAM_BITS // width)))
+
+
+def idle_blocks(table: LogicalTable, entries: int) -> int:
+    """Return the blocks of map RAM for the idle timeouts of a table's entries, if it has them."""
+    assert table.table is not None
+    if not table.table.support_timeout:
+        return 0
+    given = [a.values[0] for a in table.table.annotations
+             if a.name == "idletime_precision" and a.values]  # fmt: skip
+    precision = given[0] if given and given[0] in _TIMEOUTS_OF_ROW else _USUAL_PRECISION
+    assert isinstance(precision, int)
+    return ceil(entries / (RAM_ROWS * _TIMEOUTS_OF_ROW[precision]))
