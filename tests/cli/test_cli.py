@@ -66,7 +66,7 @@ def test_run_prints_a_table_and_the_reports_path(
     assert (status, errors) == (0, "")
     lines = output.splitlines()
     assert lines[0] == "run: starting"
-    assert lines[1].startswith("run: round 1 loss ") and lines[1].endswith(" drops 0")
+    assert lines[1].startswith("run: round 1 loss ") and lines[1].endswith(" losses injected 0")
     assert lines[-1] == f"report: {out}/report.html"
     rows = [line.split("  ")[0].strip() for line in lines]
     assert "bytes up a round (+ headers)" in rows and "losses injected" in rows

@@ -109,11 +109,11 @@ class Lines:
         self._console.print(f"{self._title}{which}: {line}", soft_wrap=True, highlight=False)
 
 
-def facts(tally: JobTally, drops: int) -> str:
-    """Return round, loss, accuracy, packets and drops in words."""
+def facts(tally: JobTally, losses: int) -> str:
+    """Return round, loss, accuracy, packets and injected losses in words."""
     accuracy = f"{tally.test_accuracy:.2%}" if tally.test_accuracy is not None else "-"
     packets = tally.traffic["packets_up"] + tally.traffic["packets_down"]
     return (
         f"round {tally.rounds} loss {tally.loss:.3f} acc {accuracy}"
-        f" packets {packets:,} drops {drops:,}"
+        f" packets {packets:,} losses injected {losses:,}"
     )

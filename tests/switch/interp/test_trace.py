@@ -101,7 +101,7 @@ def test_every_event_has_a_place_and_json() -> None:
     assert places["table"].startswith("test.p4:") and places["enter"] is None
     assert read["events"][6] | {"span": ""} == {
         "kind": "table", "table": "I.t", "keys": {"h.a.y": 0x12, "h.a.z": 9}, "hit": False,
-        "entry": None, "action": "I.drop", "params": {}, "span": "",
+        "entry": None, "action": "I.drop", "params": {}, "handle": None, "span": "",
     }  # fmt: skip
 
 

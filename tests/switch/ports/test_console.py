@@ -65,7 +65,7 @@ T Applying table 'MyIngress.ipv4_lpm'
 D Looking up key:
 * hdr.ipv4.dst        : 0a000105
 
-D Table 'MyIngress.ipv4_lpm': hit with entry hdr.ipv4.dst 0xa000100/24
+D Table 'MyIngress.ipv4_lpm': hit with handle 0
 D Action entry is MyIngress.ipv4_forward - 1,2,
 T Action MyIngress.ipv4_forward
 T {ROUTER}(87) Primitive hdr.ethernet.src = 0x20000000099
@@ -88,3 +88,10 @@ def test_level_debug_leaves_out_what_bmv2_traces(capsys: pytest.CaptureFixture[s
     log = capsys.readouterr().err
     assert "[D]" in log and "[T]" not in log
     assert "Dropping packet at the end of ingress (egress_spec is 511)\n" in log
+
+
+def test_parser_errors_have_bmv2s_level(capsys: pytest.CaptureFixture[str]) -> None:
+    device = make_device(parse_options([str(ROUTER), "--log-console", "--log-format", "bmv2"]))
+    device.process(1, PACKET[:20])
+    (line,) = [text for text in capsys.readouterr().err.splitlines() if "PacketTooShort" in text]
+    assert re.fullmatch(r".* \[bmv2\] \[E\] .* Exception while parsing: PacketTooShort", line)

@@ -2,8 +2,9 @@
 
     [10:57:40.482] [bmv2] [D] [thread 8210] [7.0] [cxt 0] Processing packet received on port 1
 
-That is: time, level (T: trace, D: debug, I: log_msg), thread, packet, context and message. A line
-of that switch about its own parts (buffers, node names) has no counterpart here.
+That is: time, level (T: trace, D: debug, I: log_msg, E: parser errors), thread, packet, context and
+message. Primitives show values in place of expressions. Lines of that switch on conditions, keys of
+`select`, checksums, the deparser and its own parts (buffers, node names) have no counterpart here.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ class Bmv2Log:
             case Extracted(header=header):
                 yield "D", f"Extracting header '{header.partition('.')[2] or header}'"
             case Rejected(error=error):
-                yield "D", f"Exception while parsing: {error}"
+                yield "E", f"Exception while parsing: {error}"
             case Applied():
                 yield from self._applied(event)
             case Assigned(target=target, value=value):
@@ -108,7 +109,7 @@ class Bmv2Log:
             for name, value in event.keys.items()
         )
         yield "D", f"Looking up key:\n{key}"
-        found = f"hit with entry {event.entry}" if event.hit else "miss"
+        found = f"hit with handle {event.handle}" if event.hit else "miss"
         yield "D", f"Table '{event.table}': {found}"
         params = "".join(f"{value:x}," for value in event.params.values())
         yield "D", f"Action entry is {event.action} - {params}"

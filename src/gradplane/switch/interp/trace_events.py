@@ -80,7 +80,8 @@ class Rejected(TraceEvent):
 
 @dataclass(frozen=True, slots=True)
 class Applied(TraceEvent):
-    """A table was applied. `entry`: the matches of the entry that hit, as text."""
+    """A table was applied. `entry`: the matches of the entry that hit, as text; `handle`: the
+    number by which commands know it."""
 
     kind = "table"
     table: str
@@ -89,6 +90,7 @@ class Applied(TraceEvent):
     entry: str | None
     action: str
     params: dict[str, int]
+    handle: int | None = None
 
     def text(self) -> str:
         keys = _fields(self.keys)

@@ -57,6 +57,7 @@ class TracedStatements(Statements):
                 None if entry is None else table.describe(entry),
                 action.name,
                 params,
+                None if entry is None else entry.handle,
                 span=s.span,
             )
             env[0].events.append(event)
