@@ -216,6 +216,20 @@ def test_line_markers_within_strings_change_the_place_only():
     assert not reporter.diagnostics
 
 
+def test_lines_within_strings_may_begin_with_a_hash():
+    """As for C's preprocessor, only directives that it knows are directives there."""
+    text = 'x("\n# heading\n#ifdef X\n#\n#endif\n  # last") y\n#unknown\n'
+    pieces, reporter = preprocess("t.p4", text=text)
+    tokens = tokenize(pieces, reporter)
+    assert [t.value.split("\n") for t in tokens if t.kind == "text"] == [
+        ["", "# heading", "", "  # last"]
+    ]
+    assert [str(t.span) for t in tokens if t.text == "y"] == ["t.p4:6:12"]
+    [unknown] = reporter.diagnostics
+    assert unknown.message == 'the unknown directive "#unknown" is ignored'
+    assert unknown.span.line == 7
+
+
 def test_line_directives_move_the_places():
     text = 'a\n# 12 "o.p4" 2\nb\n#line 5\nc\n#line 7 "p.p4"\n\nd'
     assert [place for _, place, _ in places(text)] == [

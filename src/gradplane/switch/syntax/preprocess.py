@@ -137,8 +137,11 @@ class Preprocessor:
         self._macros.enter(file.name)
         outer, self._conditions = self._conditions, []
         text = self._without_comments(text)
+        in_strings = _lines_in_strings(text)
         position, line = 0, 1
         for match in _DIRECTIVE.finditer(text):
+            if match.start() in in_strings and not _is_directive(match.group()):
+                continue
             self._text(text[position : match.start()], line)
             line += text.count("\n", position, match.start())
             self._directive(match.group(), line)
@@ -400,3 +403,20 @@ def _is_file(path: Path) -> bool:
         return path.is_file()
     except (OSError, ValueError):  # an impossible name: too long, or with a NUL in it
         return False
+
+
+def _lines_in_strings(text: str) -> set[int]:
+    """Return where lines begin that are within a string."""
+    if '"' not in text:
+        return set()
+    return {
+        string.start() + newline.end()
+        for string in _COMMENT.finditer(text)
+        if string.group()[0] == '"'
+        for newline in re.finditer("\n", string.group())
+    }
+
+
+def _is_directive(line: str) -> bool:
+    (keyword,) = re.findall(r"#\s*(\w*)", line)[:1]
+    return keyword in _CONDITIONAL or keyword in _PLAIN or keyword.isdigit()
