@@ -96,11 +96,13 @@ def test_what_commands_number_from_0_is_saved(tmp_path: Path) -> None:
     first.pipeline.switch.run_commands(
         """
         act_prof_create_member ways forward 2
+        table_indirect_add routes 0x0801 => 0
         act_prof_create_group ways
         act_prof_add_member_to_group ways 0 0
         table_indirect_add routes 0x0800 => 0
         table_indirect_add_with_group routes 0x0806 => 0
         mirroring_add 0 3
+        table_delete routes 0
         """
     )
     file.write_text(first.save_state())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -74,3 +75,18 @@ def test_handles_are_the_lowest_places_and_never_the_same_again(
             handles.remove(entry)
             assert handles.get(entry.handle) is None
     assert all(handles.get(entry.handle) is entry for entry in there)
+    numbers = [entry.handle for entry in there]
+    again, copies = Handles(), [Entry((), ActionData(0)) for _ in there]
+    again.renumber(copies, numbers)
+    assert all(again.get(handle) is copy for handle, copy in zip(numbers, copies, strict=True))
+    one, other = Entry((), ActionData(0)), Entry((), ActionData(0))
+    handles.add(one)
+    again.add(other)
+    assert one.handle & 0xFFFFFF == other.handle & 0xFFFFFF
+
+
+@pytest.mark.parametrize("handles", [[1, 1], [1], [1, 2, 3], [1, -1], [0, 1 << 40]])
+def test_handles_that_entries_cannot_have(handles: list[int]) -> None:
+    entries = [Entry((), ActionData(0)) for _ in range(2)]
+    with pytest.raises(ValueError, match="2 entries cannot have the handles"):
+        Handles().renumber(entries, handles)

@@ -58,6 +58,7 @@ def carry_over(old: Pipeline, new: Pipeline) -> None:
         scopes = old.state.scopes.own
         _restore(new, list(_updates(old)), set(old.state.tables), scopes, pipes)
         _set_hashes(new, _replaced_hashes(old))
+        _set_handles(new, _handles(old))
     except (RpcError, TableError) as error:
         what = f"the new program has no place for state of the old one: {error.message}"
         raise RpcError("INVALID_ARGUMENT", what) from error
@@ -69,7 +70,8 @@ def saved_state(p: Pipeline) -> str:
 
     That is all that a controller can write: a WriteRequest and, where pipes of a chip differ from
     the first one, `scopes`, the groups of pipes by name, and `pipes`, a WriteRequest for each;
-    `hashes`: the CRCs, by name, in place of the program's algorithms.
+    `hashes`: the CRCs, by name, in place of the program's algorithms; `handles`: those of each
+    table's entries.
     Tokens in meters' buckets and times are not in it.
     """
     state = {"updates": [], **_plain(_updates(p))}
@@ -80,6 +82,7 @@ def saved_state(p: Pipeline) -> str:
         state["pipes"] = pipes
     if hashes := _replaced_hashes(p):
         state["hashes"] = {name: asdict(crc) for name, crc in hashes.items()}
+    state["handles"] = _handles(p)
     return json.dumps(state, indent=2)
 
 
@@ -91,6 +94,7 @@ def load_state(new: Pipeline, text: str) -> None:
             raise ValueError('expected a JSON object with "updates", as serialize_state writes it')
         scopes, pipes = state.pop("scopes", {}), state.pop("pipes", {})
         hashes = {name: Crc(**crc) for name, crc in state.pop("hashes", {}).items()}
+        handles = {name: tuple(found) for name, found in state.pop("handles", {}).items()}
         whole = ParseDict(state, p4r.WriteRequest())
         others = {int(pipe): ParseDict(one, p4r.WriteRequest()) for pipe, one in pipes.items()}
     except (ParseError, ValueError, AttributeError, TypeError, RecursionError) as error:
@@ -99,6 +103,7 @@ def load_state(new: Pipeline, text: str) -> None:
         found = {pipe: one.updates for pipe, one in others.items()}
         _restore(new, whole.updates, set(new.state.tables), scopes, found)
         _set_hashes(new, hashes)
+        _set_handles(new, handles)
     except (RpcError, TableError) as error:
         what = f"the program has no place for the saved state: {error.message}"
         raise RpcError("INVALID_ARGUMENT", what) from error
@@ -152,6 +157,26 @@ def _set_hashes(new: Pipeline, hashes: Mapping[str, Crc]) -> None:
         if name not in new.state.hashes:
             raise RpcError("NOT_FOUND", f"there is no hash {name}")
         new.state.hashes[name].set(crc)
+
+
+def _handles(p: Pipeline) -> dict[str, list[int]]:
+    """Return the handles of each table's entries, in their order."""
+    return {
+        name: [entry.handle for entry in table.entries()]
+        for name, table in p.state.tables.items()
+        if len(table)
+    }
+
+
+def _set_handles(new: Pipeline, handles: Mapping[str, Sequence[int]]) -> None:
+    """Set handles, but for tables to which another program gives entries of its own."""
+    for name, numbers in handles.items():
+        table = new.state.tables.get(name)
+        if table is not None and len(table) == len(numbers):
+            try:
+                table.renumber(numbers)
+            except (ValueError, TypeError) as error:
+                raise RpcError("INVALID_ARGUMENT", f"table {name}: {error}") from error
 
 
 def _keep_meters_and_times(old: Pipeline, new: Pipeline) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -34,6 +35,18 @@ class Handles:
         place = entry.handle & ((1 << _PLACE_BITS) - 1)
         self._versions[place] = (self._versions.get(place, 0) + 1) % _VERSIONS
         heapq.heappush(self._free, place)
+
+    def renumber(self, entries: Sequence[Entry], handles: Sequence[int]) -> None:
+        """Give all entries these handles. Raises ValueError unless each has one of its own."""
+        places = {handle & ((1 << _PLACE_BITS) - 1): handle >> _PLACE_BITS for handle in handles}
+        in_range = all(0 <= version < _VERSIONS for version in places.values())
+        if not len(entries) == len(handles) == len(places) or not in_range:
+            raise ValueError(f"{len(entries)} entries cannot have the handles {list(handles)}")
+        for entry, handle in zip(entries, handles, strict=True):
+            entry.handle = handle
+        self._entries = dict(zip(handles, entries, strict=True))
+        self._free = [place for place in range(max(places, default=0)) if place not in places]
+        self._versions = places
 
     def get(self, handle: int) -> Entry | None:
         return self._entries.get(handle)

@@ -115,6 +115,10 @@ class MatchTable:
             raise self._error("NOT_FOUND", what)
         return entry
 
+    def renumber(self, handles: Sequence[int]) -> None:
+        """Give the entries these handles, in the order of `entries`; raises ValueError."""
+        self._handles.renumber(list(self.entries()), handles)
+
     def insert(self, entry: Entry) -> None:
         """Add an entry (the table keeps the object)."""
         self._changeable()
