@@ -154,10 +154,11 @@ class ArgumentChecker:
         unknown = [v.name for v in signature.type_params if v not in inference.bound]
         if not unknown:
             return True
-        literals = [a for a in args if a is not None and isinstance(a.type, _UNTYPED)]
-        for a in literals:
-            settle(self.c, a)
-        if not literals:
+        before = len(self.c.reporter.errors)
+        for a in args:
+            if a is not None and isinstance(a.type, _UNTYPED):
+                settle(self.c, a)
+        if len(self.c.reporter.errors) == before:
             self.c.error(
                 e,
                 f"type {unknown[0]} of {signature.name} cannot be inferred",

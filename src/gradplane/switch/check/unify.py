@@ -45,7 +45,9 @@ class Inference:
             return self._bind(formal, actual)
         if isinstance(actual, TypeVar) and actual in self.variables:
             return self._bind(actual, formal)
-        if isinstance(actual, AnyType | Integer | ListLiteral | StructLiteral | DefaultLiteral):
+        if isinstance(actual, ListLiteral | StructLiteral):
+            return self._literal(formal, actual)
+        if isinstance(actual, AnyType | Integer | DefaultLiteral):
             return True
         match formal, actual:
             case Stack(element=f, size=n), Stack(element=a, size=m):
@@ -61,6 +63,21 @@ class Inference:
             case BlockType(), BlockType():
                 return formal.kind == actual.kind and self._params(formal.params, actual.params)
         return formal == actual or isinstance(formal, AnyType)
+
+    def _literal(self, formal: Type, actual: ListLiteral | StructLiteral) -> bool:
+        """Match the members that both have; what is left over the caller reports."""
+        members: Iterable[Type] = ()
+        if isinstance(formal, Fields):
+            members = (f.type for f in formal.fields)
+        elif isinstance(formal, Tuple):
+            members = formal.elements
+        if isinstance(actual, ListLiteral):
+            pairs = list(zip(members, actual.elements, strict=False))
+        else:
+            given = dict(actual.fields)
+            fields = formal.fields if isinstance(formal, Fields) else ()
+            pairs = [(f.type, given[f.name]) for f in fields if f.name in given]
+        return all(self.unify(f, a) for f, a in pairs)
 
     def same(self, formal: Signature, actual: Signature) -> bool:
         """Return whether a function has the required parameters and result."""
