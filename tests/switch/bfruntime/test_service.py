@@ -188,6 +188,25 @@ def test_idle_entries_are_reported_once(interpreted: Served) -> None:
     assert text == "table pipe.Ingress.macs: $ENTRY_TTL 9999 is not within 1 to 1000 ms"
 
 
+def test_an_entry_is_not_read_as_one_of_another_action(interpreted: Served) -> None:
+    _, client = interpreted
+    client.add("macs", {"h.ethernet.dst": DST}, "Ingress.send", port=1)
+    query = client.entry("macs", {"h.ethernet.dst": DST}, "Ingress.send")
+    assert len(list(client.read_entities(bf.Entity(table_entry=query)))) == 1
+    query = client.entry("macs", {"h.ethernet.dst": DST}, "Ingress.flood")
+    with pytest.raises(grpc.RpcError) as caught:
+        list(client.read_entities(bf.Entity(table_entry=query)))
+    assert caught.value.details().endswith(
+        "table pipe.Ingress.macs: the entry has the action Ingress.send, not Ingress.flood"
+    )
+    query.ClearField("key")  # all entries with the action
+    assert not [
+        found
+        for found in client.read_entities(bf.Entity(table_entry=query))
+        if not found.table_entry.is_default_entry
+    ]
+
+
 def test_the_time_that_an_idle_entry_has_left(interpreted: Served) -> None:
     device, client = interpreted
     mode = dict(min_ttl=1, max_ttl=5000, ttl_query_interval=1000)

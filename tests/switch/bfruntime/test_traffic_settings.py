@@ -187,6 +187,18 @@ def test_where_drops_are_mirrored_is_shown_by_ports_and_queues(client: Client) -
     )
 
 
+def test_packets_are_deflected_to_where_drops_are_mirrored(interpreted: Served) -> None:
+    device, client = interpreted
+    chosen = dict(mirror_drop_pg_id=2, mirror_drop_pg_queue=8)
+    modify(client, "tm.pipe.cfg", None, pipe=1, **chosen)
+    assert device.pipeline is not None
+    places = device.pipeline.state.links.queues.deflections
+    assert {port >> 7 for port in places} == {1}
+    assert set(places.values()) == {(137, 0)}
+    client.write(("DELETE", default_of(client, "tm.pipe.cfg")))
+    assert not places
+
+
 def test_pools_and_pipes_count_what_queues_do(served: Served) -> None:
     device, client = served
     queue = {"pg_id": 2, "pg_queue": 8}

@@ -192,13 +192,18 @@ class Pass(ABC, Generic[D]):
         else:
             now = self.state.clock()
             item = queues.put(port, priority, now, self.model, departure, self.events)
+            item = item or self.deflect(port, now, departure)
             if item is None:
                 self.drop(queues.full(port, priority))
                 return
             self.result.waiting += 1
-            self.state.queue_changed(port, item.priority, item.enqueue_depth + 1)
+            self.state.queue_changed(item.port, item.priority, item.enqueue_depth + 1)
             if self.events is not None:
-                self.events.append(Queued(port, item.priority, item.enqueue_depth))
+                self.events.append(Queued(item.port, item.priority, item.enqueue_depth))
+
+    def deflect(self, port: int, now: int, departure: D) -> Waiting | None:
+        """Put a packet that found its queue full into another, where the architecture can."""
+        return None
 
     # -- replicas -------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from gradplane.switch.bfruntime.codec import (
     target_pipes,
     wanted_fields,
 )
+from gradplane.switch.bfruntime.program_schema import MATCH_ACTION
 from gradplane.switch.bfruntime.schema import LearnFilter
 from gradplane.switch.bfruntime.tables.control_table import (
     ControlTable,
@@ -206,7 +207,9 @@ class Requests:
             return out
 
         if key is not None and not query.is_default_entry:
-            yield shown(*table.find(scope, key))
+            found, data = table.find(scope, key)
+            _check_action(table, query, data)
+            yield shown(found, data)
             return
         if not query.is_default_entry and table.schema.keys:
             for known, data in table.entries(scope):
@@ -214,6 +217,8 @@ class Requests:
                     yield shown(known, data)
         default = table.default(scope)
         if default is not None:
+            if query.is_default_entry:
+                _check_action(table, query, default)
             yield shown(None, default, bool(table.schema.keys) or query.is_default_entry)
         elif query.is_default_entry:
             raise table.refused("it has no default entry")
@@ -305,6 +310,15 @@ def _has_action(query: Any, data: Data) -> bool:
     return not query.data.action_id or (
         data.action is not None and data.action.id == query.data.action_id
     )
+
+
+def _check_action(table: ControlTable, query: Any, data: Data) -> None:
+    """Refuse to read an entry of a match-action table as one of another action, as the driver
+    does."""
+    if table.schema.kind == MATCH_ACTION and not _has_action(query, data):
+        (wanted,) = (a.name for a in table.schema.actions if a.id == query.data.action_id)
+        has = "no action" if data.action is None else f"the action {data.action.name}"
+        raise table.invalid(f"the entry has {has}, not {wanted}")
 
 
 def _named(kind: str, name: str, known: Mapping[str, Any]) -> Any:

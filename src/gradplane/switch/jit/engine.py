@@ -15,7 +15,7 @@ import numpy as np
 from gradplane.switch.interp.trace_events import log_message
 from gradplane.switch.interp.user_externs import UserExterns
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.jit.entry_points import NODE, NODE_META, WAITING, Pipeline
+from gradplane.switch.jit.entry_points import DEFLECTED, NODE, NODE_META, WAITING, Pipeline
 from gradplane.switch.jit.expressions import Unit
 from gradplane.switch.jit.externs import (
     ALL_PIPES,
@@ -61,6 +61,7 @@ from gradplane.switch.runtime.state import State
 
 _HEAD = struct.Struct("=qqq")  # of a packet that waits: whole, port, priority
 _TIMES = struct.Struct("=qqqq")
+_WORD = struct.Struct("=q")
 _UNLIMITED = 1 << 62
 
 Report = tuple[int, Callable[[], None]]  # cause, the function that reports it
@@ -230,12 +231,23 @@ class Engine:
         while at < len(records):
             whole, port, priority = _HEAD.unpack_from(records, at)
             record = records[at : at + whole]
-            item = queues.put(port, priority, now, self, record)
+            item = queues.put(port, priority, now, self, record) or self._deflect(port, record)
             if item is None:
                 self.state.drops[queues.full(port, priority)] += 1
             else:
-                self.state.queue_changed(port, item.priority, item.enqueue_depth + 1)
+                self.state.queue_changed(item.port, item.priority, item.enqueue_depth + 1)
             at += whole
+
+    def _deflect(self, port: int, record: bytes) -> Waiting | None:
+        """Put a packet that found its queue full into the port's other one, if it asks for it."""
+        to, places = self.state.links.queues.deflections.get(port), self._pipeline.deflection
+        if to is None or not places or _WORD.unpack_from(record, places["deflect"]) != (1,):
+            return None
+        moved = bytearray(record)
+        _HEAD.pack_into(moved, 0, len(moved), *to)
+        for name, value in (("port", to[0]), ("queue", to[1]), ("deflect", DEFLECTED)):
+            _WORD.pack_into(moved, places[name], value)
+        return self.state.links.queues.put_deflected(*to, self._now, self, bytes(moved))
 
     def _again(self) -> list[Arrival]:
         nodes, size = self._emptied("again"), self._pipeline.node_size

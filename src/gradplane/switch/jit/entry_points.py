@@ -32,6 +32,7 @@ WAITING = {"whole": 0, "port": 8, "priority": 16, "size": 24, "enq_timestamp": 3
 """The head of a packet that waits. `whole`: bytes of the record, `size`: of the packet. The last
 four are set when it leaves."""
 WAITING_HEAD = 64
+DEFLECTED = 2
 ARRIVE = [("ptr", "%data"), ("i64", "%size"), ("i64", "%port"), ("i64", "%kind"),
           ("ptr", "%meta"), ("i64", "%passes")]  # fmt: skip
 
@@ -39,14 +40,16 @@ ARRIVE = [("ptr", "%data"), ("i64", "%size"), ("i64", "%port"), ("i64", "%kind")
 @dataclass(frozen=True, slots=True)
 class Pipeline:
     """The facts about the code that the engine needs: sizes of a node and of its metadata, the
-    packets' memory (state word -> bytes), reasons of drops by the state words that count them, and
-    the positions of the words that each pipe may have of its own."""
+    packets' memory (state word -> bytes), reasons of drops by the state words that count them, the
+    positions of the words that each pipe may have of its own, and where a packet that waits says
+    that it is to be deflected from a full queue (EntryPoints.deflection)."""
 
     node_size: int
     meta_size: int
     memory: Mapping[str, int]
     drops: Mapping[str, str]
     pipe_words: range
+    deflection: Mapping[str, int]
 
 
 class EntryPoints(ABC):
@@ -54,6 +57,10 @@ class EntryPoints(ABC):
 
     meta_size: int  # bytes of metadata that a packet keeps for a further pass
     drops: Mapping[str, str]  # places that count drops, and the reasons
+    deflection: Mapping[str, int] = {}
+    """In the record of a packet that waits, the places of "port", "queue" and "deflect": 1 for a
+    packet that goes to another queue if its own is full, DEFLECTED for one that has. Empty where
+    the architecture deflects none."""
 
     def __init__(self, unit: Unit, program: ir.Program, externs: Externs, passes: int) -> None:
         self.unit = unit
@@ -74,7 +81,9 @@ class EntryPoints(ABC):
         self._once()
         self._release()
         drops = {f"drops: {where}": reason for where, reason in self.all_drops().items()}
-        return Pipeline(self.node_size, self.meta_size, self.memory(), drops, self.pipe_words)
+        return Pipeline(
+            self.node_size, self.meta_size, self.memory(), drops, self.pipe_words, self.deflection
+        )
 
     @abstractmethod
     def blocks(self) -> None:

@@ -51,6 +51,8 @@ class EgressQueues:
     its reports. `flags[port]` is nonzero while packets to that port go through
     queues. Native code reads both.
     `engaged`: some port's do, or priorities are checked.
+    `deflections[port]`: the port and the queue that take a packet which finds its queue full and
+    asks to be deflected.
     """
 
     def __init__(self, priorities: int | None = None) -> None:
@@ -63,6 +65,7 @@ class EgressQueues:
             np.arange(CLASSES, dtype=np.uint8), (QUEUES, 1)
         )
         self.dealt: dict[int, int] = {}
+        self.deflections: dict[int, tuple[int, int]] = {}
         self._round = False
         self.engaged = priorities is not None
         self.waiting = 0  # packets in all queues
@@ -220,6 +223,23 @@ class EgressQueues:
         queue.waiting.append(item)
         queue.most = max(queue.most, len(queue.waiting))
         self.waiting += 1
+        return item
+
+    def put_deflected(
+        self,
+        port: int,
+        priority: int,
+        now: int,
+        owner: Any,
+        departure: Any,
+        events: list[Any] | None = None,
+    ) -> Waiting | None:
+        """Put a packet that was deflected into a queue, also of a port that has no rate, which it
+        leaves at the next `due`. Returns None if there is no such queue or if it is full."""
+        if self.lacks(port, priority):
+            return None
+        item = self.put(port, priority, now, owner, departure, events)
+        self._settled()
         return item
 
     def full(self, port: int, priority: int) -> str:

@@ -40,7 +40,13 @@ from gradplane.switch.arch.tna.pipeline import DROPPED, NO_DESTINATION, NOT_PARS
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Header, bit_width
 from gradplane.switch.jit import native_vectors
-from gradplane.switch.jit.entry_points import ARRIVE, NODE_META, WAITING
+from gradplane.switch.jit.entry_points import (
+    ARRIVE,
+    DEFLECTED,
+    NODE_META,
+    WAITING,
+    WAITING_HEAD,
+)
 from gradplane.switch.jit.expressions import Expressions, Unit
 from gradplane.switch.jit.externs import (
     ALL_PIPES,
@@ -66,7 +72,7 @@ from gradplane.switch.runtime.egress_queues import QUEUES
 # waited: whether the packet was in a queue of the switch's own, which gives the times after it.
 DEPARTURE = {"at": 0, "size": 8, "port": 16, "rid": 24, "first": 32, "queue": 40, "service": 48,
              "passes": 56, "waited": 64, "enq_timestamp": 72, "enq_qdepth": 80,
-             "deq_timedelta": 88, "deq_qdepth": 96}  # fmt: skip
+             "deq_timedelta": 88, "deq_qdepth": 96, "deflect": 104}  # fmt: skip
 _TIMES = ("enq_timestamp", "enq_qdepth", "deq_timedelta", "deq_qdepth")
 _NOTES = ("length", MIRROR_SESSION, MIRROR_SIZE, RESUBMIT_SIZE)
 _HEADER_MEMORY = 256
@@ -83,6 +89,7 @@ class TnaTraffic(Traffic):
         "nowhere": NO_DESTINATION,
     }
     record_size = 112
+    deflection = {name: WAITING_HEAD + DEPARTURE[name] for name in ("port", "queue", "deflect")}
 
     def __init__(self, unit: Unit, program: ir.Program, externs: Externs, passes: int) -> None:
         super().__init__(unit, program, externs, passes)
@@ -185,8 +192,8 @@ class TnaTraffic(Traffic):
 
     def _replicate(self) -> None:
         """Write void replicate(i64 port, i64 rid, i64 first, i64 queue, i64 service, i64 bypass,
-        i64 size, i64 passes): one copy of the packet at the start of `between`."""
-        names = ("port", "rid", "first", "queue", "service", "bypass", "size", "passes")
+        i64 deflect, i64 size, i64 passes): one copy of the packet at the start of `between`."""
+        names = ("port", "rid", "first", "queue", "service", "bypass", "deflect", "size", "passes")
         f = self.module.function("replicate", "void", [("i64", f"%{n}") for n in names])
         with f.when(f.compare("ne", "i64", "%bypass", 0)):
             data = f.add(native_vectors.data(f, "between"), self.front)
@@ -197,7 +204,8 @@ class TnaTraffic(Traffic):
             self.send(f, "%port", "%size")
             f.ret()
         self.push(f, at=0, size="%size", port="%port", rid="%rid", first="%first",
-                  queue="%queue", service="%service", passes="%passes")  # fmt: skip
+                  queue="%queue", service="%service", passes="%passes",
+                  deflect="%deflect")  # fmt: skip
         f.ret()
 
     def recirculates(self, f: Function, port: Operand) -> Operand:
@@ -249,7 +257,7 @@ class TnaTraffic(Traffic):
         with f.count(count) as i:
             port, instance = self.replica(f, f.binary("add", "i64", first, i))
             self.push(f, at=at, size=size, port=port, rid=instance, first=0, queue=service,
-                      service=service, passes=passes)  # fmt: skip
+                      service=service, passes=passes, deflect=0)  # fmt: skip
         f.ret()
 
     def front_header(
@@ -490,7 +498,8 @@ class _NativePipe:
         self, f: Function, c: Operand, port: Operand, rid: Operand | int, first: Operand | int,
         size: Operand,
     ) -> None:  # fmt: skip
-        asked = [self._tm(f, c, name) for name in ("qid", "ingress_cos", "bypass_egress")]
+        names = ("qid", "ingress_cos", "bypass_egress", "deflect_on_drop")
+        asked = [self._tm(f, c, name) for name in names]
         args = (port, rid, first, *asked, size, "%passes")
         f.call("void", "replicate", *(("i64", arg) for arg in args))
 
@@ -533,6 +542,7 @@ class _NativePipe:
         at = f.binary("shl", "i64", f.binary("and", "i64", "%port", QUEUES - 1), 3)
         queued = f.load("i64", f.add(f.word("queued"), at), 8)
         now = f.word("microseconds", "i64")
+        deflected = f.resize(f.compare("eq", "i64", "%deflect", DEFLECTED), 1, 64)
         waited = f.compare("ne", "i64", "%waited", 0)
         times = dict(zip(_TIMES, (now, queued, "0", queued), strict=True))
         enq_time, enq_depth, delta, deq_depth = (
@@ -543,7 +553,8 @@ class _NativePipe:
             enq_qdepth=enq_depth, enq_tstamp=f.binary("mul", "i64", enq_time, 1000),
             deq_qdepth=deq_depth, deq_timedelta=f.binary("mul", "i64", delta, 1000),
             egress_rid="%rid", egress_rid_first="%first", egress_qid="%queue",
-            egress_cos="%service", pkt_length=f.binary("add", "i64", "%size", FCS),
+            egress_cos="%service", deflection_flag=deflected,
+            pkt_length=f.binary("add", "i64", "%size", FCS),
         )  # fmt: skip
 
 

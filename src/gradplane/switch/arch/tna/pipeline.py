@@ -51,7 +51,7 @@ from gradplane.switch.ir.types import Header
 from gradplane.switch.runtime.control_messages import HEAD_BYTES, ReturnedPacket
 from gradplane.switch.runtime.egress_queues import QUEUES
 from gradplane.switch.runtime.packet_passes import Arrival
-from gradplane.switch.runtime.port_queues import QueueTimes
+from gradplane.switch.runtime.port_queues import QueueTimes, Waiting
 from gradplane.switch.runtime.replicas import Replica
 from gradplane.switch.runtime.state import PipeState, State
 
@@ -77,7 +77,8 @@ class TnaPacket(SwitchPacket):
 
 @dataclass(slots=True)
 class _Departure:
-    """A packet queued for egress. first: of its multicast group's replicas."""
+    """A packet queued for egress. first: of its multicast group's replicas. deflect: it goes to
+    another queue if its own is full; deflected: it has."""
 
     packet: bytes
     replica: Replica
@@ -86,6 +87,8 @@ class _Departure:
     first: bool
     passes: int
     bypass: bool = False
+    deflect: bool = False
+    deflected: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,6 +270,7 @@ class _Pass(Pass[_Departure]):
                 first,
                 passes,
                 bool(blocks.get(values, "tm", "bypass_egress")),
+                bool(blocks.get(values, "tm", "deflect_on_drop")),
             )
             if departure.bypass:
                 self.leave(replica.port, data, passes)
@@ -276,6 +280,18 @@ class _Pass(Pass[_Departure]):
             self.drop(f"ingress: {DROPPED}")
         elif not copies and not self.groups_asked(blocks, values):
             self.drop(NO_DESTINATION)
+
+    def deflect(self, port: int, now: int, departure: _Departure) -> Waiting | None:
+        queues = self.state.links.queues
+        if not departure.deflect or port not in queues.deflections:
+            return None
+        to, queue = queues.deflections[port]
+        self.note(Copied, f"deflected to queue {queue} of port {to}")
+        moved = replace(
+            departure, replica=replace(departure.replica, port=to), queue=queue, deflect=False,
+            deflected=True,
+        )  # fmt: skip
+        return queues.put_deflected(to, queue, now, self.model, moved, self.events)
 
     def groups_asked(self, blocks: Blocks, values: Values) -> list[int]:
         """Return the multicast groups that a packet goes to. 0, which programs also write for no
@@ -371,6 +387,7 @@ class _Pass(Pass[_Departure]):
             egress_rid_first=int(departure.first),
             egress_qid=departure.queue,
             egress_cos=departure.service,
+            deflection_flag=int(departure.deflected),
             pkt_length=len(departure.packet) + FCS,
         )
 

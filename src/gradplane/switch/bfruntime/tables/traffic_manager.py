@@ -43,9 +43,9 @@ class Place:
 class TrafficManager:
     """The queues of the chip, and the settings that were made.
 
-    drop_mirror: the queue that each pipe's dropped packets are to be mirrored to, as its group and
-    its number there. nodes: the port of each scheduling node (pipe, group, node) of Tofino 2, None
-    for a free one. Both are shown, without effect.
+    drop_mirror: the queue that packets which ask for it are deflected to, when theirs is a full one
+    of the pipe, as its group and its number there. nodes: the port of each scheduling node (pipe,
+    group, node) of Tofino 2, None for a free one; they are shown, without effect.
     """
 
     def __init__(self, queues: EgressQueues, facts: DeviceFacts) -> None:
@@ -58,8 +58,13 @@ class TrafficManager:
             for port in range(LOCAL_PORTS)
         ]
         self.drop_mirror: dict[int, tuple[int, int]] = {}
+        queues.deflections.clear()  # those of an earlier program
         self.nodes: dict[tuple[int, int, int], int | None] = {}
         self._settings: dict[Place, dict[str, Any]] = {}
+
+    def ports_of(self, pipe: int) -> list[int]:
+        """Return the numbers of a pipe's ports."""
+        return [port for port in self.ports if port >> self.facts.pipe_bits == pipe]
 
     def node_port(self, pipe: int, group: int, node: int) -> int | None:
         """Return the port of a scheduling node; at first, each port has that of its number."""

@@ -239,9 +239,15 @@ def _drop_mirror_fits(table: KeptTable, spot: Spot, values: Values) -> None:
 
 
 def _tell_drop_mirror(table: KeptTable, spot: Spot, values: Values) -> None:
-    table.manager.drop_mirror[spot[0]] = (
-        values.get("mirror_drop_pg_id", 0), values.get("mirror_drop_pg_queue", 0)
-    )  # fmt: skip
+    manager, pipe = table.manager, spot[0]
+    chosen = values.get("mirror_drop_pg_id"), values.get("mirror_drop_pg_queue")
+    manager.drop_mirror[pipe] = chosen[0] or 0, chosen[1] or 0
+    to = manager.groups.locate(pipe, *manager.drop_mirror[pipe])
+    for port in manager.ports_of(pipe):
+        if None not in chosen and values.get("mirror_drop_enable", True):
+            manager.queues.deflections[port] = to
+        else:
+            manager.queues.deflections.pop(port, None)
 
 
 def _node(table: KeptTable, spot: Spot) -> Values:
