@@ -2,7 +2,7 @@
 
 Statements between tables become an action of their own, with jumps inside; only what decides which
 table comes next is a node of the graph. Nodes are made from the end: each is given the name of the
-node that follows it.
+node that follows it. Names that no declaration gives have a $, as P4 has none in names.
 """
 
 from __future__ import annotations
@@ -180,7 +180,8 @@ class Pipeline:
 
     def _call_of(self, code: Primitives, after: str | None, span: Span | None = None) -> str:
         at = next(self._numbers.calls)
-        name = f"act_{at}" if span is None or not span.line else f"{self._name}_{span.line}_{at}"
+        what = "act" if span is None or not span.line else f"{self._name}_{span.line}"
+        name = f"{what}${at}"
         self._calls.append(
             {
                 "name": f"call_{name}",
@@ -223,7 +224,7 @@ class Pipeline:
 
     def _condition(self, cond: Json, then: str | None, other: str | None, span: Span) -> str:
         at = next(self._numbers.conditions)
-        name = f"node_{at}"
+        name = f"node${at}"
         self._conditions.append(
             {
                 "name": name,

@@ -7,7 +7,7 @@ one, headers as instances, other fields in a metadata header (`scalars` for loca
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -144,7 +144,7 @@ class _Metadata:
 class Storage:
     """The places of all variables, and the JSON sections that declare them."""
 
-    def __init__(self, span: Span) -> None:
+    def __init__(self, span: Span, reserved: Sequence[str] = ()) -> None:
         self._span = span  # of the program, which errors refer to
         self._places: dict[ir.Var, Place] = {}
         self._types: dict[Fields, str] = {}
@@ -154,7 +154,7 @@ class Storage:
         self._union_types: dict[Union, Json] = {}
         self._unions: list[Json] = []
         self._union_stacks: list[Json] = []
-        self._names: set[str] = {SCALARS}
+        self._names: set[str] = {SCALARS, *reserved}  # of header instances
         self._metadata: dict[str, _Metadata] = {SCALARS: _Metadata()}
 
     # -- places ---------------------------------------------------------------------------------

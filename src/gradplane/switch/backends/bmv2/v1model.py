@@ -42,7 +42,7 @@ def to_json(program: ir.Program, digests: Mapping[Type, str]) -> Json:
 class _V1Program(Sections):
     def __init__(self, program: ir.Program, digests: Mapping[Type, str]) -> None:
         package = program.package
-        storage = Storage(package.span)
+        storage = Storage(package.span, (STANDARD, USER))
         self._externs = V1Externs(storage, digests)
         super().__init__(program, storage, self._externs)
         self._actions = Actions(self._storage, self._externs)
