@@ -25,6 +25,7 @@ from gradplane.switch.ir.types import Bits
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.service import P4RuntimeService
 from gradplane.switch.p4runtime.status_errors import BatchError
+from gradplane.switch.runtime.profiles import Weighted
 from gradplane.switch.runtime.replicas import Replica
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -799,6 +800,16 @@ def test_refused_members_and_groups(kind: int, text: str, code: str, message: st
     control = selecting(max_group_size=4)
     control.write(INSERT, MEMBER % (1, 1))
     assert control.refused(kind, text) == (code, message)
+
+
+def test_groups_of_commands_have_the_size_of_the_selectors_groups() -> None:
+    """They are read as they can be written again."""
+    control = selecting(max_group_size=4)
+    control.write(INSERT, MEMBER % (1, 1))
+    control.pipeline.state.profiles["I.sel"].add_group(1, [Weighted(1)])
+    (found,) = control.read("action_profile_group {}")
+    assert found.action_profile_group.max_size == 4
+    control.service.write(request([(MODIFY, found), (DELETE, found), (INSERT, found)]))
 
 
 def test_a_selectors_size_limits_all_groups_together() -> None:

@@ -11,7 +11,7 @@ from gradplane.switch.p4runtime.entities.table_actions import read_action, show_
 from gradplane.switch.p4runtime.pipeline import Pipeline, Undo
 from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.runtime.entries import Entry, GroupRef, MemberRef, OneShot
-from gradplane.switch.runtime.profiles import ActionProfile, Weighted
+from gradplane.switch.runtime.profiles import ActionProfile, Group, Weighted
 
 
 def write_member(p: Pipeline, kind: int, message: p4r.ActionProfileMember) -> Undo:
@@ -59,11 +59,10 @@ def write_group(p: Pipeline, kind: int, message: p4r.ActionProfileGroup) -> Undo
         _check_not_one_shot(p, extern)
         profile.add_group(number, members, message.max_size)
         return lambda: profile.delete_group(number)
-    if former is not None and former.max_size != message.max_size:
+    if former is not None and (size := _max_size(former, shape)) != message.max_size:
         raise _error(
             extern,
-            f"group {number} has max_size {former.max_size}, which cannot be changed to"
-            f" {message.max_size}",
+            f"group {number} has max_size {size}, which cannot be changed to {message.max_size}",
         )
     profile.modify_group(number, members, message.max_size)
     assert former is not None
@@ -84,10 +83,12 @@ def read_members(p: Pipeline, query: p4r.ActionProfileMember) -> Iterator[p4r.Ac
 
 def read_groups(p: Pipeline, query: p4r.ActionProfileGroup) -> Iterator[p4r.ActionProfileGroup]:
     for extern in _chosen(p, query.action_profile_id):
+        shape = _described(p, extern)
         for number, group in p.state.profiles[extern.name].groups.items():
             if query.group_id in (0, number):
+                size = _max_size(group, shape)
                 shown = p4r.ActionProfileGroup(
-                    action_profile_id=extern.id, group_id=number, max_size=group.max_size
+                    action_profile_id=extern.id, group_id=number, max_size=size
                 )
                 for m in group.members:
                     one = shown.members.add(member_id=m.member, weight=m.weight)
@@ -146,6 +147,11 @@ def _check_watched(p: Pipeline, extern: Extern, port: bytes) -> None:
     if port and there is not None and number not in (*there, p.switch.cpu_port):
         known = ", ".join(map(str, sorted(there)))
         raise _error(extern, f"watch_port {number} is no port of the switch; there are: {known}")
+
+
+def _max_size(group: Group, shape: p4i.ActionProfile) -> int:
+    """Return a group's limit. Those that commands made have none of their own."""
+    return group.max_size or shape.max_group_size
 
 
 def _check_max_size(extern: Extern, shape: p4i.ActionProfile, size: int) -> None:
