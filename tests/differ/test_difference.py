@@ -4,9 +4,10 @@ import shutil
 from pathlib import Path
 
 import pytest
+from finsy.proto import p4r
 
 from gradplane.differ import difference
-from gradplane.differ.bmv2_switch import DiffError
+from gradplane.differ.bmv2_switch import Bmv2Switch, DiffError
 from gradplane.differ.inputs import Inputs
 from gradplane.switch.commands.command_registry import CommandError
 from gradplane.switch.interp.trace_events import Applied, Dropped, StateEntered, Trace
@@ -17,6 +18,7 @@ from gradplane.switch.switch import Switch
 PROGRAMS = Path(__file__).parents[1] / "switch" / "stf"
 ROUTER = PROGRAMS / "exercises" / "router.p4"
 TRAFFIC = PROGRAMS.parent / "jit" / "programs" / "traffic.p4"
+SELECTORS = TRAFFIC.parent / "tables.p4"
 real = pytest.mark.skipif(
     shutil.which("simple_switch_grpc") is None, reason="simple_switch_grpc is not on PATH"
 )
@@ -181,3 +183,16 @@ def test_packets_reach_what_lies_behind_conditions_and_other_tables() -> None:
     actions = {event.action for event in events if isinstance(event, Applied) and event.hit}
     assert {"I.first", "I.second"} <= actions
     assert not [event for event in events if isinstance(event, Dropped)]
+
+
+@real
+def test_what_bmv2_refuses_is_left_out_with_what_uses_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    insert = Bmv2Switch.insert
+
+    def refusing(self: Bmv2Switch, entity: p4r.Entity) -> str:
+        return "no" if entity.HasField("action_profile_member") else insert(self, entity)
+
+    monkeypatch.setattr(Bmv2Switch, "insert", refusing)
+    result = difference.diff(SELECTORS, packets=10)
+    assert not result.difference, result.text()
+    assert len(result.refused) > result.refused.count("no") > 0

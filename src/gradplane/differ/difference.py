@@ -162,18 +162,19 @@ def _transfer(
     entities: Sequence[Any], ours: Device, guide: Device, theirs: Bmv2Switch
 ) -> tuple[int, tuple[str, ...]]:
     """Copy entities of our switch; those that BMv2 refuses are removed from ours."""
-    refused, count = [], 0
+    refused, count = list[tuple[Any, str]](), 0
     for entity in entities:
         said = theirs.insert(entity)
         if said:
-            refused.append(said)
-            update = p4r.Update(type=p4r.Update.DELETE, entity=entity)
-            write(ours.target, [update], p4r.WriteRequest.CONTINUE_ON_ERROR)
+            refused.append((entity, said))
         else:
             count += 1
             update = p4r.Update(type=p4r.Update.INSERT, entity=entity)
             write(guide.target, [update], p4r.WriteRequest.CONTINUE_ON_ERROR)
-    return count, tuple(refused)
+    for entity, _ in reversed(refused):  # entries before the groups and members that they use
+        update = p4r.Update(type=p4r.Update.DELETE, entity=entity)
+        write(ours.target, [update], p4r.WriteRequest.CONTINUE_ON_ERROR)
+    return count, tuple(said for _, said in refused)
 
 
 def transferable(device: Device) -> list[Any]:
