@@ -41,6 +41,32 @@ REFUSED = {
         {},
         "p4c for BMv2 takes shift amounts of up to 8 bits, not bit<16>",
     ),
+    "value set of nested structs": (
+        "",
+        {
+            "top": """struct Inner { bit<8> x; } struct Outer { Inner i; bit<8> y; }
+                parser Q(packet_in p, out h_t h) {
+                    value_set<Outer>(4) some;
+                    state start {
+                        p.extract(h);
+                        transition select(h.a, h.b) { some: two; default: accept; }
+                    }
+                    state two { p.extract(h); transition accept; }
+                }""",
+            "states": "state two { Q.apply(p, hdr.g); transition accept; }",
+            "transition": "two;",
+        },
+        "p4c's P4Info has no value sets of nested structs",
+    ),
+    "actions of one name": (
+        "t.apply(); u.apply();",
+        {
+            "locals": """@name(".a") action a() { } @name(".a") action b() { }
+                table t { key = { m.x : exact; } actions = { a; } default_action = a; }
+                table u { key = { m.x : exact; } actions = { b; } default_action = b; }""",
+        },
+        'p4c\'s P4Info has one action of the name ".a"',
+    ),
     "far shift": (
         "bit<300> w = (bit<300>) m.x; w = w << 270; w = w >> 256; m.x = (bit<8>) w;",
         {},

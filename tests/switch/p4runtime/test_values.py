@@ -100,3 +100,9 @@ def test_translated_values_keep_their_number() -> None:
     with pytest.raises(RpcError) as caught:
         text.read(b"eth0", "t")
     assert caught.value.message == "t: b'eth0' cannot be translated, expected decimal digits"
+
+
+def test_a_value_of_no_bits_is_read_as_it_is_shown() -> None:
+    nothing = Value(1, "m.z", 0, 0)
+    assert nothing.show(0) == b"\x00"
+    assert nothing.read(nothing.show(0), "field m.z") == 0

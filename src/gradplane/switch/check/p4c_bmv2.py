@@ -82,6 +82,26 @@ def _is_bits(t: Type) -> bool:
     return isinstance(t, Bits | Enum | SerEnum)
 
 
+@BOTH.at(ast.ValueSetDecl)
+def _members(decl: ast.ValueSetDecl) -> Iterator[Found]:
+    t = decl.ref.type
+    nested = isinstance(t, Struct) and any(isinstance(f.type, Fields | Tuple) for f in t.fields)
+    if nested or isinstance(t, Tuple):
+        text = f"p4c's P4Info has no value sets of {'nested structs' if nested else 'tuples'}"
+        yield decl, text, "use a struct of bit<> fields"
+
+
+@BOTH.at(ast.ControlDecl)
+def _actions_of_one_name(control: ast.ControlDecl) -> Iterator[Found]:
+    named: set[str] = set()
+    for decl in control.locals:
+        for annotation in decl.annotations if isinstance(decl, ast.ActionDecl) else ():
+            if annotation.name == "name":
+                if annotation.body in named:
+                    yield decl, f"p4c's P4Info has one action of the name {annotation.body}", ""
+                named.add(annotation.body)
+
+
 @V1MODEL.at(ast.Binary)
 def _shift(e: ast.Binary) -> Iterator[Found]:
     if e.op not in ("<<", ">>") or e.const is not None:

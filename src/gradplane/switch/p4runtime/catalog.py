@@ -57,7 +57,8 @@ class Value:
 
     def show(self, bits: int) -> bytes:
         """Encode a value, given as its unsigned bits, as the canonical string."""
-        return to_bytes(bits, self.wire) if self.wire else str(bits).encode()
+        text = not self.wire and self.width  # a value of no bits is no text
+        return str(bits).encode() if text else to_bytes(bits, self.wire)
 
 
 def _decimal(data: bytes, where: str) -> int:
