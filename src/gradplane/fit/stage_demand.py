@@ -1,4 +1,4 @@
-"""What of a stage is taken, by one table or by all that are there."""
+"""The resources of a stage that one table takes, or all tables in it."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Clients:
         return self._known.get(number)
 
     def subscribe(self, stream: object, request: Any) -> Delivery:
-        """Add the client of a message, or change what it is told; return the response."""
+        """Subscribe the client of a message, or change its subscription; return the response."""
         response = bf.StreamMessageResponse()
         response.subscribe.CopyFrom(request.subscribe)
         known = self._known.get(request.client_id)

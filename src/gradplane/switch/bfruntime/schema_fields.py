@@ -21,7 +21,7 @@ UNLIMITED = (1 << 64) - 1
 """The default of a meter's rates: every packet is green."""
 
 _NO_OFFSET = 0xDEADBEEF
-"""The default of $ADT_OFFSET, by which clients tell that it was not given."""
+"""The default of $ADT_OFFSET; a client that reads it knows that the field was not set."""
 
 
 def singleton(id: int, name: str, type: FieldType, mandatory: bool = False) -> DataField:
