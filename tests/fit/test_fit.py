@@ -1,19 +1,14 @@
-"""The parts of the estimate: dependencies, overruns with their lines, output."""
+"""The estimate of whole programs and fragments: tables, dependencies, stages, memory."""
 
-import json
 from pathlib import Path
 
 import pytest
 from fragments import CONTROL, PROGRAMS, report, table
-from typer.testing import CliRunner
 
-from gradplane.cli.p4_commands import commands
-from gradplane.fit.analysis import FitReport, PipelineFit, fit
+from gradplane.fit.analysis import FitReport, fit
 from gradplane.fit.chip_resources import CHIPS, STAGE
 from gradplane.fit.dependencies import ACTION, ANTI, MATCH, SUCCESSOR
-from gradplane.fit.page import page
 from gradplane.fit.placement import used
-from gradplane.fit.report_text import report_json, report_text
 from gradplane.switch.compiler import compile_program
 from gradplane.switch.source import CompileError
 
@@ -91,82 +86,6 @@ def test_prefixes_in_sram_are_divided_into_partitions(name: str) -> None:
     assert used(plain.pipelines[0].placement.stages)["tcam"] == 256
 
 
-WHAT_AN_ALU_DOES_NOT = [
-    (
-        "hdr.ip.id = hdr.ip.id * hdr.ip.length;",
-        "does not compute *",
-        "look the result up in a table",
-    ),
-    (
-        "hdr.ip.id = hdr.ip.id << hdr.ip.tos;",
-        "shifts by constants only",
-        "for each number of places",
-    ),
-    (
-        "if (hdr.ip.tos > 3) { hdr.ip.id = 1; }",
-        "on its own data only",
-        "condition into the control",
-    ),
-    ("md.a = hdr.ip.tos > 3 ? 16w1 : 16w2;", "does not choose", "a condition in the control"),
-]
-
-
-@pytest.mark.parametrize(("statement", "what", "way_out"), WHAT_AN_ALU_DOES_NOT)
-def test_what_an_alu_does_not_do_has_its_own_way_out(
-    statement: str, what: str, way_out: str
-) -> None:
-    declarations = f"action act() {{ {statement} }}" + table("one", "hdr.ip.dst", "act")
-    found = report(declarations, "one.apply(); hdr.ip.offset = (bit<13>)md.a;")
-    (overrun,) = found.pipelines[0].overruns
-    assert what in overrun.what and way_out in overrun.way_out
-    assert overrun.span.line == 8
-
-
-@pytest.mark.parametrize(
-    ("minus", "fits"), [("id - n", False), ("id |-| n", False), ("id + n", True)]
-)
-def test_an_alu_does_not_subtract_what_comes_with_an_action(minus: str, fits: bool) -> None:
-    declarations = f"action act(bit<16> n) {{ hdr.ip.id = hdr.ip.{minus}; }}"
-    found = report(declarations + table("one", "hdr.ip.dst", "act"), "one.apply();")
-    assert found.fits == fits
-    for overrun in found.pipelines[0].overruns:
-        assert "subtract what comes with an action" in overrun.what
-        assert "the negative number" in overrun.way_out
-
-
-def test_a_field_that_shares_a_byte_is_set_but_not_computed() -> None:
-    action = "action act(bit<13> n) {{ hdr.ip.offset = {}; }}{}"
-    entries = table("one", "hdr.ip.dst", "act")
-    assert report(action.format("n", entries), "one.apply();").fits
-    found = report(action.format("hdr.ip.offset + 1", entries), "one.apply();")
-    (overrun,) = found.pipelines[0].overruns
-    assert overrun.what.startswith("hdr.ip.offset is computed, which changes the whole byte; flags")
-    assert "in metadata" in overrun.way_out
-
-
-@pytest.mark.parametrize(("flexible", "fits"), [("@flexible", True), ("", False)])
-def test_fields_that_the_compiler_lays_out_share_no_bytes(flexible: str, fits: bool) -> None:
-    fields = f"{flexible} bit<1> w0; {flexible} bit<32> w1; {flexible} bit<7> w2;"
-    body = "hdr.words.w1 = hdr.words.w1 & hdr.ip.src;"
-    found = report("", body, before=f"#define WORDS {fields}\n")
-    assert found.fits == fits, found.pipelines[0].overruns
-
-
-@pytest.mark.parametrize(
-    ("header", "fits"), [("bit<16> w0; bit<16> w1;", True), ("bit<16> w0;", False)]
-)
-def test_an_alu_works_on_containers_of_one_size(header: str, fits: bool) -> None:
-    """A header of two bytes is in no container of 32 bits, a sum of 32 bits only in one."""
-    declarations = """action take() { md.s[15:0] = hdr.words.w0; }
-        action more() { md.s = md.s + hdr.ip.src; }"""
-    declarations += table("one", "hdr.ip.dst", "take") + table("two", "hdr.ip.dst", "more")
-    body = "one.apply(); two.apply(); hdr.ip.dst = md.s;"
-    found = report(declarations, body, before=f"#define WORDS {header}\n")
-    assert found.fits == fits
-    for overrun in found.pipelines[0].overruns:
-        assert "hdr.words.w0 is in one of 16 bits at most, md.s in one of 32" in overrun.what
-
-
 def test_a_register_that_is_too_large_is_named_where_it_is_declared() -> None:
     declarations = """Register<bit<32>, bit<20>>(1 << 20) large;
         RegisterAction<bit<32>, bit<20>, bit<32>>(large) add = {
@@ -196,33 +115,6 @@ def test_a_chain_names_its_fields_and_the_line_beyond_the_last_stage() -> None:
     assert overrun.what.startswith("14 stages are needed, Tofino 1 has 12: 14 tables depend")
     line = (PROGRAMS / "chain13.p4").read_text().splitlines()[overrun.span.line - 1]
     assert "table t12" in line
-
-
-@pytest.mark.parametrize(
-    ("declarations", "body", "problem"),
-    [
-        ("", "hdr.words.w0 = hdr.words.w1 * hdr.words.w2;", "an ALU does not compute *"),
-        ("", "hdr.words.w0 = hdr.words.w1 << hdr.ip.tos;", "an ALU shifts by constants only"),
-        ("", "if (hdr.words.w0 > 1000) { md.a = 1; }", "a condition compares 32 bits by their"),
-        (
-            "",
-            "if (hdr.words.w0 != 0 || hdr.words.w1 != 0) { hdr.ip.id = 1; }",
-            "a condition compares 8 bytes; the chip compares 4 and 12 bits",
-        ),
-        (
-            "action both() { md.s = hdr.words.w0 + 1; hdr.words.w1 = md.s + hdr.words.w2; }"
-            + table("t", "hdr.ip.dst", "both"),
-            "t.apply();",
-            "2 operations after each other for one field; an action makes one",
-        ),
-    ],
-)
-def test_what_the_chip_cannot_do_is_said_at_its_line(
-    declarations: str, body: str, problem: str
-) -> None:
-    overruns = report(declarations, body).pipelines[0].overruns
-    assert any(o.what.startswith(problem) for o in overruns), [o.what for o in overruns]
-    assert all(o.way_out and o.span.line for o in overruns)
 
 
 def test_conditions_that_fit() -> None:
@@ -351,93 +243,6 @@ def test_a_sweep_is_one_access_without_conditions() -> None:
     assert [u.instance.name for t in found.pipelines[0].tables for u in t.uses] == ["Ingress.r"]
 
 
-def of_labels(
-    declared: str, first: str, states: str, body: str = "", egress: str = "transition accept;"
-) -> PipelineFit:
-    """Return the report on a program with labels of 32 bits; the first is in state `first`, and
-    egress parses them by what follows its metadata."""
-    text = f"""#include <core.p4>
-    #include <tna.p4>
-    header label_t {{ bit<23> label; bit<1> bottom; bit<8> ttl; }}
-    struct headers_t {{ {declared} }}
-    struct metadata_t {{ bit<8> none; }}
-    parser IP(packet_in p, out headers_t hdr, out metadata_t md,
-            out ingress_intrinsic_metadata_t ig) {{
-        state start {{ p.extract(ig); p.advance(PORT_METADATA_SIZE); transition {first}; }}
-        {states}
-    }}
-    control I(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_metadata_t ig,
-            in ingress_intrinsic_metadata_from_parser_t prsr,
-            inout ingress_intrinsic_metadata_for_deparser_t dprsr,
-            inout ingress_intrinsic_metadata_for_tm_t tm) {{
-        apply {{ tm.ucast_egress_port = 1; {body} }}
-    }}
-    control ID(packet_out p, inout headers_t hdr, in metadata_t md,
-            in ingress_intrinsic_metadata_for_deparser_t dprsr) {{ apply {{ p.emit(hdr); }} }}
-    parser EP(packet_in p, out headers_t hdr, out metadata_t md,
-            out egress_intrinsic_metadata_t eg) {{
-        state start {{ p.extract(eg); {egress} }}
-        {states if first in egress else ""}
-    }}
-    control E(inout headers_t hdr, inout metadata_t md, in egress_intrinsic_metadata_t eg,
-            in egress_intrinsic_metadata_from_parser_t prsr,
-            inout egress_intrinsic_metadata_for_deparser_t dprsr,
-            inout egress_intrinsic_metadata_for_output_port_t oport) {{ apply {{ }} }}
-    control ED(packet_out p, inout headers_t hdr, in metadata_t md,
-            in egress_intrinsic_metadata_for_deparser_t dprsr) {{ apply {{ p.emit(hdr); }} }}
-    Pipeline(IP(), I(), ID(), EP(), E(), ED()) pipe;
-    Switch(pipe) main;"""
-    path = PROGRAMS / "generated.p4"
-    return fit(compile_program(path, text=text), CHIPS["tofino"]).pipelines[0]
-
-
-def test_a_stack_takes_what_as_many_headers_do() -> None:
-    stack = of_labels(
-        "label_t[3] l;",
-        "labels",
-        "state labels { p.extract(hdr.l.next);"
-        " transition select(hdr.l.last.bottom) { 1 : accept; default : labels; } }",
-        "hdr.l.pop_front(1);",
-    )
-    way_on = "transition select(hdr.l{0}.bottom) {{ 1 : accept; default : {1}; }} }}"
-    states = [
-        f"state s{at} {{ p.extract(hdr.l{at}); " + way_on.format(at, following)
-        for at, following in enumerate(("s1", "s2", "reject"))
-    ]
-    headers = of_labels(
-        "label_t l0; label_t l1; label_t l2;",
-        "s0",
-        " ".join(states),
-        "hdr.l0 = hdr.l1; hdr.l1 = hdr.l2; hdr.l2.setInvalid();",
-    )
-    for size in (8, 16, 32):
-        assert stack.phv.count(size) == headers.phv.count(size)
-    assert stack.phv.passive_bits == headers.phv.passive_bits
-    parsers = stack.parsers[0], headers.parsers[0]
-    assert [(p.states, p.rows) for p in parsers] == [(4, 7), (4, 7)]
-
-
-@pytest.mark.parametrize(("size", "fits"), [(33, True), (34, False)])
-def test_the_egress_parser_passes_by_160_bytes(size: int, fits: bool) -> None:
-    """27 of them are the chip's own metadata."""
-    found = of_labels(
-        f"label_t[{size}] l;",
-        "labels",
-        "state labels { p.extract(hdr.l.next);"
-        " transition select(hdr.l.last.bottom) { 1 : accept; default : labels; } }",
-        egress="transition labels;",
-    )
-    (depth,) = [p.depth for p in found.parsers if p.gress == "egress"]
-    assert depth == 27 + 4 * size
-    overruns = [o for o in found.overruns if o.resource == "parser"]
-    assert bool(overruns) != fits
-    for overrun in overruns:
-        assert overrun.what.endswith(
-            "up to 163 bytes, Tofino 1's through 160; state labels is beyond them"
-        )
-        assert overrun.span.line == 22
-
-
 def test_recirculation_and_resubmission_are_found() -> None:
     found = report("", "tm.ucast_egress_port = 68; hdr.ip.tos = 1;").pipelines[0]
     assert [a.kind for a in found.again] == ["recirculation"]
@@ -455,48 +260,6 @@ def test_a_large_table_is_split_and_no_stage_is_overfull() -> None:
     assert sum(p.entries for p in parts) == 1048576
     for stage in found.placement.stages:
         assert all(n <= STAGE[name].amount for name, n in stage.taken.totals().items())
-
-
-def test_the_text_is_80_columns_wide_but_for_source_lines() -> None:
-    found = fit(compile_program(PROGRAMS / "aggregation_and.p4"), CHIPS["tofino"], "a.p4")
-    assert found.fits
-    text = report_text(found, {})
-    assert all(len(line) <= 80 for line in text.splitlines())
-    assert "a.p4 on Tofino 1: fits. An estimate" in text
-
-
-def test_json_and_page_hold_every_table_of_a_stage() -> None:
-    found = fit(compile_program(PROGRAMS / "aggregation_and.p4"), CHIPS["tofino"], "a.p4")
-    data = json.loads(json.dumps(report_json(found)))
-    pipeline = data["pipelines"][0]
-    assert data["fits"] and pipeline["stages"] == {"needed": found.pipelines[0].stages, "of": 12}
-    names = [t["name"] for stage in pipeline["placement"] for t in stage["tables"]]
-    assert "Ingress.jobs" in names
-    html = page(found)
-    assert html.count('<span class="box') >= len(names)
-
-
-def test_a_condition_is_its_line_on_the_page() -> None:
-    found = report("", "if (hdr.words.w2 < 4096) { hdr.ip.tos = 1; }")
-    (condition,) = [t for t in found.pipelines[0].tables if t.name.startswith("condition in ")]
-    text = page(found)
-    label = condition.name.removeprefix("condition in ")
-    assert label.startswith(f"line {condition.span.line} ") and f">{label}</span>" in text
-    assert f'title="{condition.name}, ingress, ' in text
-
-
-def test_lines_of_included_files_are_named_with_their_file(tmp_path: Path) -> None:
-    text = (PROGRAMS / "frame_end.p4").read_text().removesuffix("Switch(pipe) main;\n")
-    (tmp_path / "end.p4").write_text(text)
-    condition = "if (hdr.words.w2 < 4096) { hdr.ip.tos = 1; }"
-    text = CONTROL.format(declarations="", body=condition).replace("frame_end", "end")
-    (tmp_path / "body.p4").write_text(text)
-    (tmp_path / "main.p4").write_text('#include "body.p4"\nSwitch(pipe) main;\n')
-    found = fit(compile_program(tmp_path / "main.p4", [PROGRAMS]), CHIPS["tofino"], "main.p4")
-    line = f"line {text[: text.index(condition)].count(chr(10)) + 1} of body.p4"
-    names = [t.name for t in found.pipelines[0].tables]
-    assert names == [f"condition in {line}", f"hdr.ip.tos ({line})"]
-    assert f">{line}</span>" in page(found)
 
 
 def test_programs_for_another_chip_or_architecture_are_refused() -> None:
@@ -526,20 +289,6 @@ def test_the_shipped_programs(name, defines, chip, stages, fits) -> None:
     assert (found.pipelines[0].stages, found.fits) == (stages, fits)
 
 
-def test_the_command(tmp_path: Path) -> None:
-    runner = CliRunner()
-    out = tmp_path / "fit.html"
-    arguments = ["p4", "fit", str(PROGRAMS / "chain13.p4"), "--json", "--html", str(out)]
-    result = runner.invoke(commands, arguments)
-    assert result.exit_code == 1
-    assert json.loads(result.stdout)["fits"] is False
-    assert "does not fit" in out.read_text()
-    result = runner.invoke(commands, [*arguments[:3], "--chip", "tofino2"])
-    assert result.exit_code == 0, result.output
-    result = runner.invoke(commands, [*arguments[:3], "--chip", "tofino3"])
-    assert result.exit_code == 2
-
-
 @pytest.mark.parametrize(
     ("precision", "match", "blocks"),
     [
@@ -558,3 +307,56 @@ def test_idle_timeouts_take_map_ram(precision: str, match: str, blocks: int) -> 
         }}"""
     found = report(declarations, "seen.apply();")
     assert used(found.pipelines[0].placement.stages)["map_ram"] == blocks
+
+
+def test_a_ghost_control_shares_the_stages_and_the_registers() -> None:
+    """The ghost of Tofino 2 sets a register that ingress reads: one ALU, in one stage."""
+    ghost = """Register<bit<32>, bit<11>>(2048) lengths;
+    control Ghost(in ghost_intrinsic_metadata_t g) {
+        RegisterAction<bit<32>, bit<11>, bit<32>>(lengths) follow = {
+            void apply(inout bit<32> length) { length = (bit<32>) g.qlength; } };
+        apply { follow.execute(g.qid); }
+    }
+    Pipeline(IngressParser(), Ingress(), IngressDeparser(), EgressParser(), Egress(),
+             EgressDeparser(), Ghost()) pipe;
+    Switch(pipe) main;
+    """
+    reads = """RegisterAction<bit<32>, bit<11>, bit<32>>(lengths) read = {
+        void apply(inout bit<32> held, out bit<32> found) { found = held; } };"""
+    text = CONTROL.format(declarations=reads, body="hdr.ip.src = read.execute(hdr.ip.id[10:0]);")
+    end = (PROGRAMS / "frame_end.p4").read_text()
+    end = end[: end.index("Pipeline(")]
+    register, control = ghost.split("control", 1)
+    text = text.replace("control Ingress", f"{register}control Ingress")
+    text = text.replace('#include "frame_end.p4"', f"{end}control{control}")
+    compiled = compile_program(
+        PROGRAMS / "generated.p4", defines={"__TARGET_TOFINO__": "2"}, text=text
+    )
+    found = fit(compiled, CHIPS["tofino2"]).pipelines[0]
+    assert [t.gress for t in found.tables] == ["ingress", "ghost"]
+    assert used(found.placement.stages)["meter_alus"] == 1 and found.stages == 1
+    assert set(found.chains) == {"ingress", "ghost"}
+
+
+def test_zero_is_set_where_the_parser_looked_ahead() -> None:
+    """What the parser reads without extracting it is no longer zero."""
+    text = CONTROL.format(
+        declarations="", body="if (hdr.ip.tos == 1) { md.a = 0; } hdr.ip.id = md.a;"
+    )
+    end = (PROGRAMS / "frame_end.p4").read_text()
+    names = []
+    for more in ("", "md.a = pkt.lookahead<bit<16>>();"):
+        parsers = end.replace("pkt.extract(ig);", f"pkt.extract(ig); {more}")
+        whole = text.replace('#include "frame_end.p4"', parsers)
+        compiled = compile_program(PROGRAMS / "generated.p4", text=whole)
+        tables = fit(compiled, CHIPS["tofino"]).pipelines[0].tables
+        names.append([place.name for t in tables for place in t.writes])
+    assert ["md.a" in found for found in names] == [False, True]
+
+
+def test_one_pipeline_in_both_places_of_a_switch_is_reported_once() -> None:
+    end = (PROGRAMS / "frame_end.p4").read_text().replace("Switch(pipe)", "Switch(pipe, pipe)")
+    text = CONTROL.format(declarations="", body="hdr.ip.tos = 1;")
+    text = text.replace('#include "frame_end.p4"', end)
+    found = fit(compile_program(PROGRAMS / "generated.p4", text=text), CHIPS["tofino"])
+    assert [p.name for p in found.pipelines] == ["pipe"]

@@ -79,6 +79,8 @@ NAMED = [
      "the condition asks for x"),
     ("bool x; if (hdr.ip.tos == 1) { x = hdr.ip.id == 3; } if (x) { hdr.ip.ttl = 1; }",
      "the condition asks for x"),
+    ("bool x = hdr.ip.id == 3; if (hdr.ip.tos == 1) { x = flag.execute(0); } if (x)"
+     " { hdr.ip.ttl = 1; }", "an ALU does not compare"),
     ("act(); if (y) { hdr.ip.ttl = 1; }", "an ALU does not compare"),
     ("bit<1> x = (bit<1>)(hdr.ip.id == 3); if (x == 1) { hdr.ip.ttl = 1; }",
      "an ALU does not compare"),
@@ -89,7 +91,10 @@ NAMED = [
 @pytest.mark.parametrize(("body", "problem"), NAMED)
 def test_a_variable_may_stand_for_a_condition(body: str, problem: str) -> None:
     """The compiler took those without a problem, and refused the others."""
-    found = report("bool y; action act() { y = hdr.ip.id == 3; }", body).pipelines[0]
+    declarations = """bool y; action act() { y = hdr.ip.id == 3; }
+        Register<bit<8>, bit<8>>(1) flags; RegisterAction<bit<8>, bit<8>, bool>(flags) flag = {
+            void apply(inout bit<8> v, out bool r) { r = v == 1; } };"""
+    found = report(declarations, body).pipelines[0]
     assert found.fits == (not problem)
     assert not problem or found.overruns[0].what.startswith(problem)
 

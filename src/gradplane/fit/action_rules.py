@@ -12,6 +12,7 @@ from gradplane.fit.header_bytes import neighbours
 from gradplane.fit.logical_tables import GATEWAY, LogicalTable, TableAction
 from gradplane.fit.overruns import Overrun
 from gradplane.fit.places import Place
+from gradplane.fit.table_rules import broken_by_table
 from gradplane.fit.values import Operation
 
 _MOST_BITS = 64
@@ -37,7 +38,7 @@ def _condition(table: LogicalTable) -> Iterator[Overrun]:
 
 
 def _actions(table: LogicalTable) -> Iterator[Overrun]:
-    yield from _direct(table)
+    yield from broken_by_table(table)
     for action in table.actions:
         yield from _hashes(action)
         for n, operation in enumerate(action.operations):
@@ -46,22 +47,6 @@ def _actions(table: LogicalTable) -> Iterator[Overrun]:
             in_action = table.table is not None or operation.called is not None
             if in_action and not operation.value.impossible:
                 yield from _order(action, action.operations[:n], operation)
-
-
-def _direct(table: LogicalTable) -> Iterator[Overrun]:
-    """Yield an overrun if a table's entries could have an action without its direct extern."""
-    hits = table.table.actions if table.table is not None else ()
-    by_entries = {
-        a.action.span for a in hits if not any(n.name == "defaultonly" for n in a.annotations)
-    }
-    for instance in {u.instance for u in table.uses if u.instance.kind.startswith("direct")}:
-        for action in table.actions:
-            used = any(u.instance is instance for o in action.operations for u in o.value.uses)
-            if action.span in by_entries and not used:
-                what = f"action {action.name} of {table.name} does not use {instance.name}, which"
-                what += " other actions of its entries use"
-                way_out = "use it in all of the table's actions, or mark this one @defaultonly"
-                yield Overrun("meter_alus", what, table.span, way_out)
 
 
 def _hashes(action: TableAction) -> Iterator[Overrun]:

@@ -2,40 +2,41 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 
 from gradplane.fit.action_rules import broken_rules
+from gradplane.fit.capacity import parser_overruns, phv_overruns, placement_overruns
 from gradplane.fit.checksum_conditions import checksum_tables
-from gradplane.fit.chip_resources import CHIPS, STAGE, ChipResources
+from gradplane.fit.chip_resources import CHIPS, ChipResources
 from gradplane.fit.container_sizes import without_common_size
 from gradplane.fit.containers import PhvDemand, phv_demand
+from gradplane.fit.control_tables import logical_tables
 from gradplane.fit.dependencies import Dependency, dependencies, longest_chain
 from gradplane.fit.live_fields import Carried, LiveFields, coexisting
-from gradplane.fit.logical_tables import LogicalTable, logical_tables
+from gradplane.fit.logical_tables import LogicalTable
 from gradplane.fit.overruns import Overrun
 from gradplane.fit.parser_demand import ParserDemand, parser_demand
-from gradplane.fit.placement import Placement, place, used
+from gradplane.fit.placement import Placement, place
 from gradplane.fit.recirculation import PassAgain, passes_again
 from gradplane.fit.stage_pragmas import asked_stages, wrong_stages
 from gradplane.fit.unread import without_unread
 from gradplane.fit.zeros import needless_zeros
 from gradplane.switch.arch.device_facts import device_facts
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.source import Diagnostic, Span, refuse
+from gradplane.switch.source import Diagnostic, refuse
 
-GRESSES = ("ingress", "egress")
+GRESSES = ("ingress", "egress", "ghost")
+"""The directions of a pipeline that have tables; only some of Tofino 2's have a ghost."""
 
 
 @dataclass(frozen=True, slots=True)
 class PipelineFit:
     """The resources of a chip that one pipeline of a program takes.
 
-    file: the program's.
-    chains: of dependencies, the longest of each control. fields: with their live ranges. warnings:
-    wishes of the program that the placement does not follow.
+    file: the program's own. chains: of dependencies, the longest of each control that has tables,
+    by its direction. fields: with their live ranges. warnings: wishes of the program that the
+    placement does not follow.
     """
 
     name: str
@@ -43,7 +44,7 @@ class PipelineFit:
     chip: ChipResources
     tables: tuple[LogicalTable, ...]
     edges: tuple[Dependency, ...]
-    chains: tuple[tuple[Dependency, ...], ...]
+    chains: Mapping[str, tuple[Dependency, ...]]
     placement: Placement
     parsers: tuple[ParserDemand, ...]
     phv: PhvDemand
@@ -86,8 +87,8 @@ class FitReport:
 def fit(program: ir.Program, chip: ChipResources, name: str = "") -> FitReport:
     """Estimate what a TNA program, as `lower` leaves it, takes of a chip.
 
-    Raises CompileError if the program is not for the chip: for another architecture, or for the
-    other generation."""
+    name: the program's own file; by default the one that has its main. Raises CompileError if the
+    program is not for the chip: for another architecture, or for the other generation."""
     facts = device_facts(program)
     if facts is None:
         what = f"the program's main is a {program.package.type}, which is not {chip.title}'s"
@@ -97,8 +98,11 @@ def fit(program: ir.Program, chip: ChipResources, name: str = "") -> FitReport:
         what = f"the program is written for {other.title}"
         hint = f"use --chip {other.name}, or include {_include(chip)} for {chip.title}"
         raise refuse(program.package.span, what, hint=hint)
-    packages = [a for a in program.package.args.values() if isinstance(a, ir.Package)]
-    return FitReport(name, chip, tuple(_pipeline(p, program, chip) for p in packages))
+    file = name or program.package.span.file
+    packages = {id(a): a for a in program.package.args.values() if isinstance(a, ir.Package)}
+    return FitReport(
+        file, chip, tuple(_pipeline(p, program, file, chip) for p in packages.values())
+    )
 
 
 def chip_for(program: ir.Program) -> ChipResources:
@@ -112,61 +116,73 @@ def _include(chip: ChipResources) -> str:
     return "<tna.p4>" if chip.family == "tf1" else "<t2na.p4>"
 
 
-def _pipeline(package: ir.Package, program: ir.Program, chip: ChipResources) -> PipelineFit:
-    tables: list[LogicalTable] = []
-    edges: list[Dependency] = []
-    chains: list[tuple[Dependency, ...]] = []
-    by_gress: dict[str, list[LogicalTable]] = {}
+@dataclass(frozen=True, slots=True)
+class _Direction:
+    """A direction of a pipeline: its blocks and tables. A ghost has neither parser nor deparser."""
+
+    gress: str
+    control: ir.Control
+    parser: ir.Parser | None
+    deparser: ir.Control | None
+    tables: list[LogicalTable]
+    edges: list[Dependency]
+
+
+def _directions(package: ir.Package, program: ir.Program, file: str) -> Iterator[_Direction]:
     for gress in GRESSES:
-        if not isinstance(package.args.get(gress), ir.Control):
+        control = package.args.get(gress)
+        if not isinstance(control, ir.Control):
             continue
-        control = package.control(gress)
-        without = needless_zeros(control, package.parser(f"{gress}_parser"))
-        own = logical_tables(control, gress, program, without)
-        deparser = package.control(f"{gress}_deparser")
-        own = without_unread(own, control, deparser)
-        own += checksum_tables(control, deparser, gress, len(own), program.package.span.file)
-        found = dependencies(own)
-        by_gress[gress] = own
-        tables += own
-        edges += found
-        chains.append(tuple(longest_chain(own, found)))
-    placement = place(tables, edges, chip)
-    parsers = tuple(_parsers(package, chip))
-    live = {gress: _fields(package, gress, own, placement) for gress, own in by_gress.items()}
-    directions = [(live[g], coexisting(package.parser(f"{g}_parser"))) for g in live]
-    phv = phv_demand(directions, chip)
+        parser, deparser = (package.args.get(f"{gress}_{part}") for part in ("parser", "deparser"))
+        parser = parser if isinstance(parser, ir.Parser) else None
+        deparser = deparser if isinstance(deparser, ir.Control) else None
+        tables = logical_tables(control, gress, program, file, needless_zeros(control, parser))
+        tables = without_unread(tables, control, deparser)
+        if deparser is not None:
+            tables += checksum_tables(control, deparser, gress, len(tables), file)
+        yield _Direction(gress, control, parser, deparser, tables, dependencies(tables))
+
+
+def _pipeline(
+    package: ir.Package, program: ir.Program, file: str, chip: ChipResources
+) -> PipelineFit:
     facts = device_facts(program)
     assert facts is not None
+    directions = list(_directions(package, program, file))
+    tables = [table for d in directions for table in d.tables]
+    edges = [edge for d in directions for edge in d.edges]
+    chains = {d.gress: tuple(longest_chain(d.tables, d.edges)) for d in directions if d.tables}
+    placement = place(tables, edges, chip)
+    parsers = tuple(
+        parser_demand(d.parser, d.gress, chip) for d in directions if d.parser is not None
+    )
+    live = {d.gress: _fields(d, placement) for d in directions}
+    together = [{} if d.parser is None else coexisting(d.parser) for d in directions]
+    phv = phv_demand(list(zip(live.values(), together, strict=True)), chip)
     overruns = [
         *wrong_stages(tables, chip),
         *broken_rules(tables),
-        *(o for own in by_gress.values() for o in without_common_size(own)),
-        *_placement_overruns(placement, chains, chip),
-        *_phv_overruns(phv, tables, package, chip),
-        *_parser_overruns(parsers, chip),
+        *(o for d in directions for o in without_common_size(d.tables)),
+        *placement_overruns(placement, chains.values(), chip),
+        *phv_overruns(phv, tables, package.control("ingress").span),
+        *parser_overruns(parsers, chip),
     ]
     fields = tuple((gress, field) for gress, own in live.items() for field in own)
     return PipelineFit(
-        package.name, program.package.span.file, chip, tuple(tables), tuple(edges), tuple(chains),
-        placement, parsers, phv, fields, tuple(passes_again(package, facts)), tuple(overruns),
+        package.name, file, chip, tuple(tables), tuple(edges), chains, placement, parsers, phv,
+        fields, tuple(passes_again(package, facts)), tuple(overruns),
         tuple(_later_than_asked(placement, tables, chip)),
     )  # fmt: skip
 
 
-def _parsers(package: ir.Package, chip: ChipResources) -> Iterator[ParserDemand]:
-    for gress in GRESSES:
-        if isinstance(package.args.get(f"{gress}_parser"), ir.Parser):
-            yield parser_demand(package.parser(f"{gress}_parser"), gress, chip)
-
-
-def _fields(
-    package: ir.Package, gress: str, tables: Sequence[LogicalTable], placement: Placement
-) -> list[Carried]:
+def _fields(direction: _Direction, placement: Placement) -> list[Carried]:
     live = LiveFields(len(placement.stages))
-    live.parser(package.parser(f"{gress}_parser"))
-    live.control(tables, placement)
-    live.deparser(package.control(f"{gress}_deparser"))
+    if direction.parser is not None:
+        live.parser(direction.parser)
+    live.control(direction.tables, placement)
+    live.made_valid(direction.control)
+    if direction.deparser is not None:
+        live.deparser(direction.deparser)
     live.outputs()
     return list(live.fields.values())
 
@@ -180,113 +196,3 @@ def _later_than_asked(
         if asked and first >= 0 and all(one.stage != first for one in asked):
             what = f"@stage asks for stage {asked[0].stage}, {table.name} can be in stage {first}"
             yield Diagnostic(asked[0].span, what + " at the earliest", "warning")
-
-
-# -- overruns ------------------------------------------------------------------------------------
-
-
-def _placement_overruns(
-    placement: Placement, chains: Sequence[Sequence[Dependency]], chip: ChipResources
-) -> Iterator[Overrun]:
-    for edge in placement.cycles:
-        what = (
-            f"{edge.after.name} and {edge.before.name} ({edge.before.span}) use one register, which"
-            " is in one stage, but one must be after the other"
-        )
-        if edge.place is not None:
-            what += f" ({edge.kind} dependency by {edge.place.name})"
-        way_out = "use the register in one action, with the number to add in a field set before"
-        yield Overrun("stages", what, edge.after.span, way_out)
-    for table, lacking, span in placement.oversized:
-        for name, needed in lacking.items():
-            resource = STAGE[name]
-            what = f"{table.name} needs {needed} {resource.name}, a stage has {resource.amount}"
-            yield Overrun(name, what, span, resource.way_out)
-    if len(placement.stages) > chip.stages:
-        yield _too_many_stages(placement, chains, chip)
-
-
-def _too_many_stages(
-    placement: Placement, chains: Sequence[Sequence[Dependency]], chip: ChipResources
-) -> Overrun:
-    """Return why there are too many stages: a chain of dependencies, or what fills the stages."""
-    took = f"{len(placement.stages)} stages are needed, {chip.title} has {chip.stages}"
-    longest = max(chains, key=len, default=())
-    if len(longest) + 1 > chip.stages:
-        way = [longest[0].before, *(edge.after for edge in longest)]
-        names = " -> ".join(f"{t.name}" for t in (*way[:3], *way[-2:]))
-        what = f"{took}: {len(way)} tables depend on each other ({names})"
-        way_out = "compute things that do not depend on each other in one statement or table, or"
-        way_out += " continue in a second pass (recirculation)"
-        return Overrun("stages", what, way[chip.stages].span, way_out)
-    within = placement.stages[: chip.stages]
-    sums = used(within)
-    name = max(STAGE, key=lambda n: sums[n] / (STAGE[n].amount * chip.stages))
-    taking = _takes_most(placement, name)
-    percent = round(100 * sums[name] / (STAGE[name].amount * chip.stages))
-    more = f" and {len(taking) - 1} more of this line" if len(taking) > 1 else ""
-    what = f"{took}; {STAGE[name].name} are scarcest ({percent} % of all), the most for"
-    what += f" {taking[0].name}{more}"
-    way_out = STAGE[name].way_out
-    if longest:
-        what += f"; the longest chain of dependencies takes {len(longest) + 1}"
-        way_out += "; or make the chain of dependencies shorter"
-    return Overrun("stages", what, taking[0].span, way_out)
-
-
-def _takes_most(placement: Placement, resource: str) -> list[LogicalTable]:
-    """Return the tables of the line that takes most of a resource: a control that is instantiated
-    often has many tables in one line."""
-    taken: Counter[Span] = Counter()
-    tables: dict[Span, dict[LogicalTable, None]] = {}
-    for stage in placement.stages:
-        for part in stage.parts:
-            span = part.table.span
-            taken[span] += part.taken.totals()[resource]
-            tables.setdefault(span, {})[part.table] = None
-    return list(tables[max(taken, key=taken.__getitem__)])
-
-
-def _phv_overruns(
-    phv: PhvDemand, tables: Sequence[LogicalTable], package: ir.Package, chip: ChipResources
-) -> Iterator[Overrun]:
-    if not phv.homeless:
-        return
-    total = sum(piece.size for piece in phv.homeless)
-    first = phv.homeless[0]
-    names = {f.name for piece in phv.homeless for f in piece.fields}
-    span = _first_use(names, tables) or package.control("ingress").span
-    what = f"{total} bits of fields find no container, the first of them {first.name}"
-    if first.fixed:
-        what += f" (of {first.size} bits, since it is added up)"
-    way_out = "carry fewer fields through all stages: compute late, use early, shrink metadata"
-    yield Overrun("phv", what, span, way_out)
-
-
-def _first_use(names: set[str], tables: Sequence[LogicalTable]) -> Span | None:
-    for table in tables:
-        if any(p.name in names for p in (*table.writes, *table.key, *table.reads)):
-            return table.span
-    return None
-
-
-def _parser_overruns(parsers: Sequence[ParserDemand], chip: ChipResources) -> Iterator[Overrun]:
-    for parser in parsers:
-        if parser.rows > chip.parser_rows:
-            worst = max(parser.parts, key=lambda p: p.rows)
-            what = f"the {parser.gress} parser takes {parser.rows} TCAM rows,"
-            what += f" {chip.title} has {chip.parser_rows}; state {worst.name} takes {worst.rows}"
-            way_out = "merge states that differ by constants, or distinguish packets by a table"
-            yield Overrun("parser", what, worst.span, way_out)
-        if parser.gress == "egress" and 0 < chip.egress_bytes < parser.depth:
-            ends = accumulate(part.passed for part in parser.longest)
-            state = next(
-                part
-                for part, end in zip(parser.longest, ends, strict=True)
-                if end > chip.egress_bytes
-            )
-            what = f"the egress parser goes through up to {parser.depth} bytes, {chip.title}'s"
-            what += f" through {chip.egress_bytes}; state {state.name} is beyond them"
-            way_out = "parse less in egress: accept before headers that it does not need, and take"
-            way_out += " from ingress, in a header of its own, what that has parsed"
-            yield Overrun("parser", what, state.span, way_out)

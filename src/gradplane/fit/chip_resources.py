@@ -30,6 +30,8 @@ HASH_SELECT_BITS = 12
 """The bits of a hash group that choose a block."""
 HASH_DIST_BITS = 16
 """The bits that a hash distribution unit carries to an action, a register or a counter."""
+RANGE_NIBBLES = 5
+"""The groups of four bits that a range in a ternary key can have."""
 GATEWAY_RANGE_BITS = 12
 """The bits of a field that a condition can compare with `<`."""
 GATEWAY_BYTES = 4

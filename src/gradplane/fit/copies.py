@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from gradplane.fit.places import Place, leaves, reads
-from gradplane.fit.variable_reads import read_by
+from gradplane.fit.statement_places import read_by, written_by
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.statement_walk import children
 
@@ -128,24 +128,14 @@ class _Walk:
 
     def _event(self, stmt: ir.Stmt) -> _Event:
         read = {place.field for e in read_by(stmt) for place in reads(e)}
-        written: set[_Field] = set()
+        targets = list(written_by(stmt))
+        written = {place.field for place in targets}
         copies: list[tuple[Place, Place]] = []
         match stmt:
             case ir.Assign(target=ir.Var(), value=ir.Zero()):
-                read = set()  # an out parameter that has no value yet
-            case ir.Assign(target=target, value=value):
-                targets = list(leaves(target))
-                written = {p.field for p in targets}
+                read, written = set(), set()  # an out parameter that has no value yet
+            case ir.Assign(value=value):
                 copies = copied(targets, value)
-            case ir.SetValid(target=target) | ir.Push(target=target) | ir.Pop(target=target):
-                written = {p.field for p in leaves(target)}
-            case ir.CallExtern(args=args, directions=directions, result=result):
-                outs = [a for a, d in zip(args, directions, strict=True) if "out" in d]
-                outs += [result] if result is not None else []
-                written = {p.field for out in outs for p in leaves(out)}
-            case ir.ApplyTable(hit=hit, action_run=run):
-                outs = [out for out in (hit, run) if out is not None]
-                written = {p.field for out in outs for p in leaves(out)}
         return _Event(self.order, read, written, copies)
 
 

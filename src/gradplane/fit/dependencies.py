@@ -106,3 +106,8 @@ def longest_chain(tables: Sequence[LogicalTable], edges: Sequence[Dependency]) -
         chain.append(by[last])
         last = by[last].before
     return [edge for edge in reversed(chain) if edge.distance]
+
+
+def tables_of(chain: Sequence[Dependency]) -> list[LogicalTable]:
+    """Return the tables that a chain of dependencies joins."""
+    return [*(edge.before for edge in chain[:1]), *(edge.after for edge in chain)]

@@ -5,17 +5,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from gradplane.fit.logical_tables import LogicalTable
 from gradplane.fit.placement import Placement
-from gradplane.fit.places import VALID, Place, leaves, reads
+from gradplane.fit.places import VALID, Place, reads
+from gradplane.fit.statement_places import read_by, written_by
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.statement_walk import nested, statements
 from gradplane.switch.ir.types import Header
 
 PARSER = -1
+_OUTPUTS = ("_for_tm_", "_for_deparser_", "_for_output_")
+"""The parts of the names of structs that a control sets for the chip."""
 
 
 @dataclass(slots=True)
@@ -23,8 +26,8 @@ class Carried:
     """A field: its bits, and from where to where it is alive.
 
     header: the one it is part of, "" for metadata. offset: its first bit in the header. computed:
-    an ALU, a key or a condition has it; carries: it is added or subtracted. states: the parser
-    states that extract it.
+    an ALU, a key or a condition has it; carries: it is added or subtracted; made: it is of a header
+    that the control makes valid. states: the parser states that extract it.
     """
 
     name: str
@@ -39,31 +42,24 @@ class Carried:
     states: frozenset[str] = frozenset()
 
 
-_Key = tuple[str, tuple[int, ...]]
+_Key = tuple[object, tuple[int, ...]]
 
 
 class LiveFields:
-    """Collects the fields of one direction of a pipeline.
-
-    The parameters of parser, control and deparser have the same storage if they have the same
-    type, so a field is known by the type of its parameter."""
+    """Collects the fields of one direction of a pipeline. end: the number of stages."""
 
     def __init__(self, end: int) -> None:
         self.end = end
         self.fields: dict[_Key, Carried] = {}
-        self._headers: dict[_Key, tuple[str, int]] = {}
 
     def parser(self, parser: ir.Parser) -> None:
         """Add what a parser extracts and sets."""
         for state in parser.states.values():
             for stmt in nested(state.body):
-                match stmt:
-                    case ir.Extract(target=target):
-                        self._extract(target, state.name)
-                    case ir.Assign(target=target) | ir.Lookahead(target=target):
-                        self._set(leaves(target), PARSER)
-                    case ir.CallExtern(result=ir.LValue() as result):
-                        self._set(leaves(result), PARSER)
+                fields = self._set(written_by(stmt), PARSER)
+                if isinstance(stmt, ir.Extract):
+                    for field in fields:
+                        field.states |= {state.name}
 
     def control(self, tables: Sequence[LogicalTable], placement: Placement) -> None:
         """Add what placed tables read and write."""
@@ -79,32 +75,39 @@ class LiveFields:
                     field = self._set([place], first)[0]
                     field.computed = True
                     field.carries |= operation.carries
-                    field.made |= place.of_header
                 if operation.carries:
                     for place in operation.reads:
                         self._field(place).carries |= operation.writes != []
 
+    def made_valid(self, control: ir.Control) -> None:
+        """Mark the fields of headers that a control makes valid: a packet may have those beside any
+        that its parser extracts."""
+        headers = {
+            (owner, path[:-1])
+            for stmt in statements(control)
+            if not (isinstance(stmt, ir.SetValid) and not stmt.valid)
+            for owner, path in (place.storage for place in written_by(stmt) if place.of_header)
+        }
+        for (owner, path), field in self.fields.items():
+            field.made |= any((owner, path[:n]) in headers for n in range(len(path)))
+
     def deparser(self, control: ir.Control) -> None:
         """Add what a deparser emits and reads, and what it gives to the chip."""
         for stmt in statements(control):
-            for e in _deparsed(stmt):
+            for e in read_by(stmt):
                 for place in reads(e):
                     self._read(place, self.end)
 
     def outputs(self) -> None:
         """Let what is set for the traffic manager and the deparser live to the end."""
-        for key, field in self.fields.items():
-            if "_for_tm_" in key[0] or "_for_deparser_" in key[0] or "_for_output_" in key[0]:
+        for (owner, _), field in self.fields.items():
+            if isinstance(owner, str) and any(part in owner for part in _OUTPUTS):
                 field.last = self.end
 
     # -- one field --------------------------------------------------------------------------
 
-    def _key(self, place: Place) -> _Key:
-        owner = str(place.var.type) if place.path else f"{place.var.name}#{place.var.id}"
-        return owner, place.path
-
     def _field(self, place: Place) -> Carried:
-        key = self._key(place)
+        key = place.storage
         if key not in self.fields:
             header, offset = self._place_in_header(place)
             self.fields[key] = Carried(
@@ -149,28 +152,9 @@ class LiveFields:
 
     def _read(self, place: Place, stage: int) -> None:
         """Note that a field is read, if there is one: what nothing sets takes no container."""
-        key = self._key(place)
+        key = place.storage
         if key in self.fields:
             self.fields[key].last = max(self.fields[key].last, stage)
-
-    def _extract(self, target: ir.LValue, state: str) -> None:
-        for place in leaves(target):
-            field = self._field(place)
-            field.first = PARSER
-            field.last = max(field.last, PARSER)
-            field.states |= {state}
-
-
-def _deparsed(stmt: ir.Stmt) -> Iterator[ir.Expr]:
-    match stmt:
-        case ir.Emit(value=value):
-            yield value
-        case ir.CallExtern(args=args):
-            yield from args
-        case ir.If(cond=cond):
-            yield cond
-        case ir.Assign(value=value):
-            yield value
 
 
 def coexisting(parser: ir.Parser) -> dict[str, set[str]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container
 
-from gradplane.fit.places import leaves, reads
-from gradplane.fit.variable_reads import read_by
+from gradplane.fit.places import reads
+from gradplane.fit.statement_places import read_by, written_by
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.statement_walk import nested, statements
 from gradplane.switch.source import Span
@@ -27,8 +27,7 @@ def named_conditions(control: ir.Control, in_actions: Container[Span]) -> set[ir
     everywhere: Counter[ir.Var] = Counter()
     for stmt in statements(control):
         everywhere.update(place.var for e in read_by(stmt) for place in reads(e))
-        if isinstance(stmt, ir.Assign):
-            writes.update(place.var for place in leaves(stmt.target))
+        writes.update(place.var for place in written_by(stmt))
         if isinstance(stmt, ir.If):
             asked.update(place.var for place in reads(stmt.cond))
     for setting in named.values():

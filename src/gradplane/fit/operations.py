@@ -14,8 +14,10 @@ from itertools import accumulate
 from gradplane.fit import register_accesses
 from gradplane.fit.alu_operators import CONDITION, apply_operator, is_extreme
 from gradplane.fit.header_bytes import header_bytes
+from gradplane.fit.known_values import KnownValues
 from gradplane.fit.overruns import Impossible
 from gradplane.fit.places import Place, leaves, reads
+from gradplane.fit.statement_places import count_reads
 from gradplane.fit.values import (
     Operation,
     Use,
@@ -23,14 +25,10 @@ from gradplane.fit.values import (
     accesses,
     all_of,
     by_hash,
-    forget,
     hashable,
     is_given,
-    reads_any,
 )
-from gradplane.fit.variable_reads import count_reads, read_by
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.statement_walk import nested
 from gradplane.switch.ir.types import Bits, Fields, bit_width
 from gradplane.switch.ir.verify_expressions import operands
 from gradplane.switch.source import NOWHERE, Span
@@ -45,21 +43,19 @@ class Run:
     """Reads statements one after another; `operations` has what they do.
 
     everywhere: how often each variable is read in the whole control; inside: in these statements.
-    resolve: gives the place that a place stands for. in_action: the statements are an action's, so
-    what an extern gives can be taken twice. called_actions: as in ir.Program; called: the one that
+    resolve: gives the place that a place stands for. In an action, what an extern gives can be
+    taken twice. called_actions: as in ir.Program; called: the one that
     is read. in_hash: as in ir.Program; block: the one that is read. place: of the statement.
-    values, copies: of the variables that take no container, and of fields that were set, since the
-    chip's compiler puts what they were set to into later statements; hashes: of fields that this
-    action of the chip sets to a hash, or by a called action to anything, which only its own
-    statements read so. across: variables that several actions use, so that what an extern gives
-    them is kept in a container. indices: variables that hand an index on to an access.
+    values: of the variables that take no container; known: of fields that were set. across:
+    variables that several actions use, so that what an extern gives them is kept in a container.
+    indices: variables that hand an index on to an access.
     """
 
     everywhere: Counter[ir.Var]
     inside: Counter[ir.Var]
     params: frozenset[ir.Var]
     resolve: Callable[[Place], Place]
-    in_action: bool = True
+    known: KnownValues
     called_actions: Mapping[Span, Span] = field(default_factory=dict)
     in_hash: Mapping[Span, Span] = field(default_factory=dict)
     called: Span | None = None
@@ -67,10 +63,12 @@ class Run:
     place: Span = NOWHERE
     operations: list[Operation] = field(default_factory=list)
     values: dict[ir.Var, Value] = field(default_factory=dict)
-    copies: dict[object, Value] = field(default_factory=dict)
-    hashes: dict[object, Value] = field(default_factory=dict)
     across: Collection[ir.Var] = ()
     indices: Collection[ir.Var] = ()
+
+    @property
+    def in_action(self) -> bool:
+        return self.known.in_action
 
     def take(self, stmts: Iterable[ir.Stmt]) -> None:
         """Read statements. An `if` inside is taken as both of its ways, computed by condition."""
@@ -78,7 +76,7 @@ class Run:
             if not self.in_action:
                 called = self.called_actions.get(stmt.span)
                 if called != self.called:
-                    self.hashes.clear()
+                    self.known.hashes.clear()
                 self.called = called
             self.block = self.in_hash.get(stmt.span)
             self._statement(stmt)
@@ -86,9 +84,7 @@ class Run:
     def again_from(self, at: int, copies: Mapping[object, Value]) -> None:
         """Drop the operations from a number on, and the values known since then."""
         del self.operations[at:]
-        self.hashes.clear()
-        self.copies.clear()
-        self.copies.update(copies)
+        self.known.restore(copies)
 
     def _statement(self, stmt: ir.Stmt) -> None:
         self.place = stmt.span
@@ -101,7 +97,7 @@ class Run:
                 value = self.value(e)
                 if self.block is not None and hashable(value):
                     self._store(target, by_hash(value, stmt), stmt.span)
-                    self._remember(self._leaves(target), value)
+                    self.known.remember(self._leaves(target), value, self.called is not None)
                 elif self._is_in_pieces(target, e, value):
                     self._set_pieces(target, e, stmt.span)
                 else:
@@ -199,8 +195,8 @@ class Run:
         if list(value.places) == places and not value.steps and not value.uses:
             return  # a place that stands for itself
         self._add(places, value, span)
-        self._forget(places)
-        self._remember(places, value)
+        self.known.forget(places)
+        self.known.remember(places, value, self.called is not None)
 
     def _is_inline(self, target: ir.Var, value: Value) -> bool:
         """Return whether a value is read where its variable is, which takes no container then."""
@@ -236,7 +232,7 @@ class Run:
             ]
             for value in [all_of(values)] if whole else values:
                 self._add(places, value, span)
-        self._forget(places)
+        self.known.forget(places)
 
     def _kept(self, piece: ir.Expr, span: Span) -> Value:
         """Return a piece's value; what an extern gives is kept in a variable before."""
@@ -246,26 +242,6 @@ class Run:
         places = tuple(leaves(ir.Var(piece.type, "piece", -1)))
         self._add(list(places), value, span)
         return Value(places, sources=1, called=True)
-
-    def _remember(self, places: Sequence[Place], value: Value) -> None:
-        """Note what a field was set to, if later statements see the value in its place."""
-        if value.impossible or value.called:
-            return
-        if len(places) != 1 or places[0].bits != places[0].width:
-            return
-        if self.in_action:
-            if value.steps == 0 or not (value.uses or reads_any(value, places)):
-                self.copies[places[0].field] = value
-        elif self.called is not None or any(u.instance.kind == "hash" for u in value.uses):
-            if value.steps == 0:
-                self.hashes[places[0].field] = value
-        elif not value.uses and not reads_any(value, places):
-            self.copies[places[0].field] = value
-
-    def _forget(self, places: Sequence[Place]) -> None:
-        """Forget what was set from places that now change, and what these were set to."""
-        forget(self.copies, places, computed_only=self.in_action)
-        forget(self.hashes, places, computed_only=True)
 
     def _copy_fields(self, target: ir.LValue, e: ir.LValue, span: Span) -> None:
         """Copy a struct or header, but for the fields that stand for themselves."""
@@ -278,11 +254,7 @@ class Run:
     def _copy(self, e: ir.LValue) -> Value | None:
         """Return the value that a statement before has copied to a field."""
         places = self._leaves(e)
-        if len(places) != 1:
-            return None
-        name = places[0].field
-        outside = self.copies if self.called is None else {}
-        return self.hashes.get(name) or outside.get(name)
+        return self.known.get(places[0], self.called is not None) if len(places) == 1 else None
 
     def _is_copy(self, e: ir.LValue) -> bool:
         """Return whether a field was set to another, or to a hash, without an operation."""
@@ -291,9 +263,7 @@ class Run:
 
     def _add(self, writes: list[Place], value: Value, span: Span) -> None:
         number = len(self.operations)
-        self.operations.append(
-            Operation(writes, value, span, value.carries, self.called, number, self.block)
-        )
+        self.operations.append(Operation(writes, value, span, self.called, number, self.block))
 
     def _leaves(self, e: ir.Expr) -> list[Place]:
         return [self.resolve(place) for place in leaves(e)]
@@ -333,31 +303,17 @@ class Run:
         """Read the access of a register action: index, packet's numbers, results."""
         register = action.accessed
         assert register is not None, action.name
-        first, last = block.body[0], block.body[-1]
-        assert isinstance(first, ir.CallExtern), first
-        own: set[ir.Var] = set()
-        for stmt in nested(block.body):
-            match stmt:
-                case ir.Assign(target=target):
-                    own |= {p.var for p in leaves(target)}
-                case ir.CallExtern(result=ir.Var() as result):
-                    own.add(result)
-        data: list[Place] = []
-        for stmt in nested(block.body[1:]):
-            for e in read_by(stmt):
-                if stmt is last and first.args and e is first.args[0]:
-                    continue
-                for place in reads(e):
-                    if place.var not in own:
-                        data += self._sources(place)
-        index = first.args[0] if first.args else None
-        data = [p for p in dict.fromkeys(data) if p.var not in self.params]
+        access = register_accesses.access_of(block)
+        index = access.index
+        data = list(dict.fromkeys(p for place in access.data for p in self._sources(place)))
+        data = [p for p in data if p.var not in self.params]
         if index is not None:
             known = set(self._reads(index))
             data = [p for p in data if p not in known]
         found = self._use(register, index, data, 32, block.span)
         found.impossible = register_accesses.problem(block, action)
-        outside = [v for v in own if self.everywhere[v] > _count(block, v)]
+        inside = count_reads(block.body)
+        outside = [v for v in access.sets if self.everywhere[v] > inside[v]]
         for var in outside:
             self.values[var] = found
         if not outside:
@@ -368,48 +324,45 @@ class Run:
         if place.var in self.values:
             return self.values[place.var].places
         place = self.resolve(place)
-        copy = self.copies.get(place.field) if self.called is None else None
+        copy = self.known.copies.get(place.field) if self.called is None else None
         return (place,) if copy is None or copy.steps or copy.uses else copy.places
 
     def _call(self, stmt: ir.CallExtern) -> None:
-        instance = stmt.instance
-        ins = [a for a, d in zip(stmt.args, stmt.directions, strict=True) if d not in ("out",)]
+        ins = [a for a, d in zip(stmt.args, stmt.directions, strict=True) if d != "out"]
         outs = [a for a, d in zip(stmt.args, stmt.directions, strict=True) if "out" in d]
+        if stmt.instance is None and stmt.name == "invalidate":
+            for a in ins:
+                self._add(self._leaves(a), Value(), stmt.span)
+            return
+        found = self._given(stmt, ins)
         writes = [p for out in outs for p in self._leaves(out)]
-        bits = (bit_width(stmt.result.type) or 32) if stmt.result is not None else 0
-        if instance is None:
-            parts = self._operands(ins)
-            found = Value(
-                tuple(p for part in parts for p in part.places),
-                1 + max((part.steps for part in parts), default=0),
-                tuple(use for part in parts for use in part.uses),
-                2,
-                True,
-                called=True,
-            )
-            if stmt.name == "invalidate":
-                for a in ins:
-                    self._add(self._leaves(a), Value(), stmt.span)
-                return
-        elif instance.kind == "hash":
-            data = [p for a in ins for p in self.value(a).places]
-            use = Use(instance, "field", 0, tuple(dict.fromkeys(data)), True, bits, stmt.span)
-            found = Value(tuple(data), 0, (use,), 1)
-        else:
-            direct = instance.kind.startswith("direct")
-            indexed = instance.kind in ("register", "counter", "meter", "lpf", "wred")
-            index = ins[0] if indexed and not direct and ins else None
-            if instance.kind in ("lpf", "wred") and len(ins) > 1:
-                index = ins[1]
-            rest = [a for a in ins if a is not index]
-            data = [p for a in rest for p in self.value(a).places if p.var not in self.params]
-            found = self._use(instance, index, data, bits, stmt.span)
         if stmt.result is not None:
             self._store(stmt.result, found, stmt.span)
-            if writes:
-                self._add(writes, found, stmt.span)
-        else:
+        if writes or stmt.result is None:
             self._add(writes, found, stmt.span)
+
+    def _given(self, stmt: ir.CallExtern, ins: Sequence[ir.Expr]) -> Value:
+        """Return the value that a function (min, max) or a method of an extern gives."""
+        instance = stmt.instance
+        if instance is None:
+            found = all_of(self._operands(ins))
+            found.steps += 1
+            found.sources = 2
+            found.carries = found.called = True
+            return found
+        bits = (bit_width(stmt.result.type) or 32) if stmt.result is not None else 0
+        if instance.kind == "hash":
+            data = [p for a in ins for p in self.value(a).places]
+            use = Use(instance, "field", 0, tuple(dict.fromkeys(data)), True, bits, stmt.span)
+            return Value(tuple(data), 0, (use,), 1)
+        direct = instance.kind.startswith("direct")
+        indexed = instance.kind in ("register", "counter", "meter", "lpf", "wred")
+        index = ins[0] if indexed and not direct and ins else None
+        if instance.kind in ("lpf", "wred") and len(ins) > 1:
+            index = ins[1]
+        rest = [a for a in ins if a is not index]
+        data = [p for a in rest for p in self.value(a).places if p.var not in self.params]
+        return self._use(instance, index, data, bits, stmt.span)
 
 
 def _pieces(e: ir.Expr) -> Iterator[ir.Expr]:
@@ -430,7 +383,3 @@ def _pieces(e: ir.Expr) -> Iterator[ir.Expr]:
 def _within(inner: Span, outer: Span) -> bool:
     """Return whether a place begins in a statement, on its first line."""
     return (inner.file, inner.line) == (outer.file, outer.line) and inner.column >= outer.column
-
-
-def _count(block: ir.Block, var: ir.Var) -> int:
-    return count_reads(block.body)[var]

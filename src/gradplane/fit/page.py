@@ -36,7 +36,7 @@ def _pipeline(found: PipelineFit) -> dict[str, Any]:
         "phv": phv_text(found),
         "parsers": [parser_text(parser, found.chip) for parser in found.parsers],
         "passes": passes_text(found),
-        "chains": [chain_text(chain) for chain in found.chains if chain],
+        "chains": {gress: chain_text(chain) for gress, chain in found.chains.items() if chain},
         "fields": sorted(
             ((g, f) for g, f in found.fields if f.computed), key=lambda x: (x[0], x[1].first)
         ),

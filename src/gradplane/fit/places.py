@@ -30,6 +30,12 @@ class Place:
         return self.var, self.path
 
     @property
+    def storage(self) -> tuple[object, tuple[int, ...]]:
+        """The whole field, the same in parser, control and deparser, whose parameters of one type
+        are one storage."""
+        return (str(self.var.type) if self.path else self.var), self.path
+
+    @property
     def bits(self) -> int:
         return self.high - self.low + 1
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gradplane.switch.arch.device_facts import DeviceFacts
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.statement_walk import statements
+from gradplane.switch.ir.types import Bits
 from gradplane.switch.source import Span
 
 RESUBMIT, RECIRCULATE = "resubmission", "recirculation"
@@ -53,13 +54,12 @@ def _recirculates(port: int, facts: DeviceFacts) -> bool:
 
 
 def _low_bits(e: ir.Expr, bits: int) -> int | None:
-    """Return the lowest bits of a concatenation that ends with a constant: a port in any pipe."""
-    if isinstance(e, ir.Cast):
-        return _low_bits(e.operand, bits)
-    if isinstance(e, ir.Binary) and e.op == "++":
-        parts: Sequence[ir.Expr] = (e.right,)
-        for part in parts:
-            width = getattr(part.type, "width", 0)
-            if isinstance(part, ir.Const) and width >= bits:
-                return int(part.value)
+    """Return the number that a concatenation ends with: a port of any pipe."""
+    match e:
+        case ir.Cast(operand=x):
+            return _low_bits(x, bits)
+        case ir.Binary(op="++", right=ir.Const(value=int() as port, type=Bits(width=width))) if (
+            width >= bits
+        ):
+            return port
     return None

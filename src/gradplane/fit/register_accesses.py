@@ -1,14 +1,45 @@
-"""The accesses to a register that the chip's compiler refuses, beyond the rules of its ALU."""
+"""The accesses to a register: what they read and set, and those that the chip's compiler refuses,
+beyond the rules of the ALU that runs them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from gradplane.fit.overruns import Impossible
+from gradplane.fit.places import Place, reads
+from gradplane.fit.statement_places import read_by, written_by
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.printer import expression_text
+from gradplane.switch.ir.statement_walk import nested
 from gradplane.switch.ir.types import Type, bit_width
 from gradplane.switch.source import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """An access: the index of the cell (None: the register has no index), the variables that it
+    sets, its results among them, and the places that it reads beside the cell."""
+
+    index: ir.Expr | None
+    sets: frozenset[ir.Var]
+    data: tuple[Place, ...]
+
+
+def access_of(block: ir.Block) -> Access:
+    """Return the access that a block is: the read of a cell first, the write of it last."""
+    first, last = block.body[0], block.body[-1]
+    assert isinstance(first, ir.CallExtern), first
+    index = first.args[0] if first.args else None
+    sets = frozenset(place.var for stmt in nested(block.body) for place in written_by(stmt))
+    read = (
+        place
+        for stmt in nested(block.body[1:])
+        for e in read_by(stmt)
+        if not (stmt is last and e is index)
+        for place in reads(e)
+    )
+    return Access(index, sets, tuple(place for place in read if place.var not in sets))
 
 
 def problem(block: ir.Block, action: ir.ExternInstance) -> Impossible | None:

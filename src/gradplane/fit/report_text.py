@@ -6,9 +6,9 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from gradplane.fit.analysis import GRESSES, FitReport, PipelineFit
+from gradplane.fit.analysis import FitReport, PipelineFit
 from gradplane.fit.chip_resources import STAGE, ChipResources
-from gradplane.fit.dependencies import Dependency
+from gradplane.fit.dependencies import Dependency, tables_of
 from gradplane.fit.line_names import line_name
 from gradplane.fit.parser_demand import ParserDemand
 from gradplane.fit.placement import Stage, used
@@ -33,8 +33,8 @@ def _pipeline(
     chip = report.chip
     yield ""
     title = f"Pipeline {found.name}: {found.stages} of {chip.stages} stages"
-    chains = [f"{gress} {len(chain) + 1}" for gress, chain in _chains(found)]
-    yield from _wrap(f"{title}; longest chains of dependencies: {', '.join(chains)}")
+    chains = [f"{gress} {len(chain) + 1}" for gress, chain in found.chains.items()]
+    yield from _wrap(f"{title}; longest chains of dependencies: {', '.join(chains) or 'none'}")
     yield ""
     yield from _resources(found)
     yield ""
@@ -46,7 +46,7 @@ def _pipeline(
     for parser in found.parsers:
         yield parser_text(parser, chip)
     yield from _wrap(passes_text(found))
-    for gress, chain in _chains(found):
+    for gress, chain in found.chains.items():
         if chain:
             yield from _wrap(f"longest chain, {gress}: {chain_text(chain)}", "  ")
     for warning in found.warnings:
@@ -56,10 +56,6 @@ def _pipeline(
         yield ""
         hint = "\n    ".join(textwrap.wrap("way out: " + overrun.way_out, WIDTH - 4))
         yield Diagnostic(overrun.span, overrun.what, hint=hint).render(dict(lines))
-
-
-def _chains(found: PipelineFit) -> list[tuple[str, tuple[Dependency, ...]]]:
-    return list(zip(GRESSES, found.chains, strict=False))
 
 
 def _part_text(stage: Stage, n: int) -> str:
@@ -158,7 +154,10 @@ def _pipeline_json(found: PipelineFit) -> dict[str, Any]:
             }
             for edge in found.edges
         ],
-        "longest_chains": [[edge.after.name for edge in chain] for chain in found.chains],
+        "longest_chains": {
+            gress: [table.name for table in tables_of(chain)]
+            for gress, chain in found.chains.items()
+        },
         "containers": {
             str(size): {"used": found.phv.count(size), "of": count}
             for size, count in chip.containers.items()

@@ -13,7 +13,8 @@ from gradplane.fit.values import Use
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import bit_width
 
-ALU_KINDS = ("register", "direct_register", "meter", "direct_meter", "lpf", "wred")
+_FILTERS = ("lpf", "direct_lpf", "wred", "direct_wred")
+ALU_KINDS = ("register", "direct_register", "meter", "direct_meter", *_FILTERS)
 COUNTERS = ("counter", "direct_counter")
 _POOL_MEMBERS = 120
 

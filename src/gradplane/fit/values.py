@@ -35,9 +35,11 @@ class Use:
 class Value:
     """The value of an expression: places read, operations on the way, externs used.
 
-    constant: an operand is a number that does not stand in the ALU's instruction. called: it comes
-    from a function (min, max) or an extern, which the chip's compiler does not put into later
-    statements. ages: after how many of the run's operations a place was read, where it was read."""
+    steps: operations after each other; sources: operands; carries: one of the operations adds or
+    subtracts. constant: an operand is a number that does not stand in the ALU's instruction.
+    called: it comes from a function (min, max) or an extern, which the chip's compiler does not put
+    into later statements. ages: after how many of the run's operations a place was read, where it
+    was read."""
 
     places: tuple[Place, ...] = ()
     steps: int = 0
@@ -52,7 +54,7 @@ class Value:
 
 @dataclass(slots=True)
 class Operation:
-    """An operation: places written and read, externs used, how many operations it takes.
+    """An operation of an action: the places that it writes, and the value that it puts there.
 
     called: the action that is called directly and that it is part of; block: the @in_hash block.
     number: of the operations of its run before it."""
@@ -60,7 +62,6 @@ class Operation:
     writes: list[Place]
     value: Value
     span: Span
-    carries: bool = False
     called: Span | None = None
     number: int = 0
     block: Span | None = None
@@ -73,6 +74,10 @@ class Operation:
     @property
     def reads(self) -> tuple[Place, ...]:
         return self.value.places
+
+    @property
+    def carries(self) -> bool:
+        return self.value.carries
 
 
 def all_of(parts: Sequence[Value]) -> Value:
@@ -88,22 +93,6 @@ def all_of(parts: Sequence[Value]) -> Value:
         any(part.called for part in parts),
         {place: age for part in parts for place, age in part.ages.items()},
     )
-
-
-def forget(
-    copies: dict[object, Value], places: Sequence[Place], computed_only: bool = False
-) -> None:
-    """Remove what is known of places that change, and values from them (computed ones only)."""
-    for place in places:
-        copies.pop(place.field, None)
-    for name, value in list(copies.items()):
-        if (value.steps or not computed_only) and reads_any(value, places):
-            del copies[name]
-
-
-def reads_any(value: Value, places: Sequence[Place]) -> bool:
-    """Return whether a value is computed from bits of one of these places."""
-    return any(p.overlaps(q) for p in value.places for q in places)
 
 
 def is_given(value: Value) -> bool:

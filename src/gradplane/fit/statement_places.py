@@ -1,11 +1,11 @@
-"""Which variables statements read, how often, and in which actions."""
+"""The places that statements read and set: how often, and in which actions."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from gradplane.fit.places import leaves, reads
+from gradplane.fit.places import Place, leaves, reads
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.statement_walk import nested
 from gradplane.switch.source import Span
@@ -32,6 +32,33 @@ def read_by(stmt: ir.Stmt) -> Iterator[ir.Expr]:
             yield value
 
 
+def written_by(stmt: ir.Stmt) -> Iterator[Place]:
+    """Yield the places that a statement itself sets."""
+    for target in _targets(stmt):
+        yield from leaves(target)
+
+
+def _targets(stmt: ir.Stmt) -> Iterator[ir.Expr]:
+    match stmt:
+        case (
+            ir.Assign(target=target)
+            | ir.SetValid(target=target)
+            | ir.Push(target=target)
+            | ir.Pop(target=target)
+            | ir.Extract(target=target)
+            | ir.Lookahead(target=target)
+            | ir.PacketLength(target=target)
+        ):
+            yield target
+        case ir.CallExtern(args=args, directions=directions, result=result):
+            yield from (a for a, d in zip(args, directions, strict=True) if "out" in d)
+            yield from [] if result is None else [result]
+        case ir.CallUserExtern():
+            yield from (var for var, _ in stmt.places)
+        case ir.ApplyTable(hit=hit, action_run=run):
+            yield from (out for out in (hit, run) if out is not None)
+
+
 def count_reads(stmts: Sequence[ir.Stmt]) -> Counter[ir.Var]:
     """Return how often statements, and those inside them, read each variable without fields."""
     found: Counter[ir.Var] = Counter()
@@ -49,10 +76,9 @@ def across_actions(
     for stmt in stmts:
         own = called_actions.get(stmt.span)
         for inner in nested([stmt]):
-            targets = [inner.target] if isinstance(inner, ir.Assign) else []
-            for e in (*read_by(inner), *targets):
-                for place in (*reads(e), *leaves(e)):
-                    users.setdefault(place.var, set()).add(own)
+            read = (place for e in read_by(inner) for place in reads(e))
+            for place in (*read, *written_by(inner)):
+                users.setdefault(place.var, set()).add(own)
     return frozenset(var for var, actions in users.items() if len(actions) > 1)
 
 
