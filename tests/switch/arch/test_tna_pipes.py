@@ -123,6 +123,25 @@ def test_each_pipe_has_a_value_set_of_its_own(engine: str) -> None:
     assert sw.process(of_pipe(2), packet(x=6)) == [(1, packet(x=6))]
 
 
+@engines
+def test_members_of_a_value_set_have_masks(engine: str) -> None:
+    """As in the chip's parser, also where the program matches exactly."""
+    sw = switch(
+        engine, types="struct two_t { bit<8> first; @match(ternary) bit<8> second; }",
+        parser_locals="value_set<two_t>(4) known;",
+        parser="""pkt.extract(h.a);
+                  transition select(h.a.x, h.a.y) { known : more; default : accept; }""",
+        states="state more { m.kept = 7; transition accept; }",
+        ingress="tm.ucast_egress_port = 1; h.a.z = m.kept;",
+    )  # fmt: skip
+    sw.value_set("known").replace([((0x40, 0xF0), None), ((5,), (1, 1))])
+    pairs = [(0x4E, 0), (0x50, 0), (5, 3), (5, 2)]
+    assert [sw.process(0, packet(x=x, y=y))[0][1][3] for x, y in pairs] == [7, 0, 7, 0]
+    assert sw.value_set("known").members == [((0x40, 0xF0), None), ((5, 0xFF), (1, 1))]
+    with pytest.raises(TableError, match="value 0x41 has bits set outside its mask 0x40"):
+        sw.value_set("known").replace([((0x41, 0x40), None)])
+
+
 def test_a_scope_names_each_pipe_once() -> None:
     sw = switch("interpreter", ingress_locals=KINDS_OF_TABLES, ingress=APPLY)
     with pytest.raises(TableError, match="each of the pipes 0 to 3 must be in one scope"):

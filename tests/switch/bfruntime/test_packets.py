@@ -267,6 +267,28 @@ def test_mirror_sessions_are_kept(interpreted: Served) -> None:
     assert (entry["$ucast_egress_port"], entry["$session_enable"]) == (9, False)
 
 
+def test_a_mirror_session_follows_its_multicast_groups(interpreted: Served) -> None:
+    device, client = interpreted
+    client.add("$mirror.cfg", {"$sid": 5}, "$normal", session_enable=True, mcast_grp_a=7,
+               mcast_grp_a_valid=True, mcast_grp_b=8, mcast_grp_b_valid=True)  # fmt: skip
+
+    def mirrored() -> list[int]:
+        return [replica.port for replica in device.target.state.clone_sessions[5].replicas]
+
+    assert mirrored() == []
+    for number, ports in ((7, [1, 2]), (8, [3])):
+        client.add("$pre.node", {"$MULTICAST_NODE_ID": number}, MULTICAST_RID=1,
+                   MULTICAST_LAG_ID=[], DEV_PORT=ports)  # fmt: skip
+        client.add("$pre.mgid", {"$MGID": number}, MULTICAST_NODE_ID=[number],
+                   MULTICAST_NODE_L1_XID_VALID=[False], MULTICAST_NODE_L1_XID=[0])  # fmt: skip
+    assert mirrored() == [1, 2, 3]
+    change = client.entry("$pre.node", {"$MULTICAST_NODE_ID": 7}, DEV_PORT=[4])
+    client.write(("MODIFY", change))
+    assert mirrored() == [4, 3]
+    client.write(("DELETE", client.entry("$pre.mgid", {"$MGID": 8})))
+    assert mirrored() == [4]
+
+
 def test_keys_are_compared_under_their_masks(served: Served) -> None:
     device, client = served
     client.set_default("macs", "Ingress.send", port=1)

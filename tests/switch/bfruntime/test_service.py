@@ -13,6 +13,7 @@ from bfrt_served import PROGRAM, Served
 from finsy.proto import rpc_status
 
 from gradplane import _bfruntime as bf
+from gradplane.switch.bfruntime.schema_fields import UNLIMITED
 from gradplane.switch.p4runtime.device_config import device_config
 
 DST = 0x0200000000AA
@@ -33,8 +34,8 @@ def failing(client: Client, *updates: tuple[str, object], **fields: object) -> g
     return caught.value
 
 
-def mac(client: Client, dst: int, port: int = 1) -> object:
-    return client.entry("macs", {"h.ethernet.dst": dst}, "Ingress.send", port=port)
+def mac(client: Client, dst: int, port: int = 1, **data: int) -> object:
+    return client.entry("macs", {"h.ethernet.dst": dst}, "Ingress.send", port=port, **data)
 
 
 def test_one_client_is_bound(interpreted: Served, make_client: Callable[..., Client]) -> None:
@@ -114,6 +115,25 @@ def test_a_batch_is_rolled_back(interpreted: Served) -> None:
         (entry,) = client.read("macs")
         assert (entry["h.ethernet.dst"], entry["port"]) == (1, 5)
         assert client.read("totals", {"$REGISTER_INDEX": 1})[0]["Ingress.totals.f1"] == [1, 2, 3, 4]
+
+
+def test_a_refused_modification_changes_nothing(interpreted: Served) -> None:
+    _, client = interpreted
+    client.write(("INSERT", mac(client, 1, port=5)))
+    client.set_default("macs", "Ingress.send", port=3)
+    wrong = {"COUNTER_SPEC_PKTS": 9, "METER_SPEC_CIR_KBPS": 8, "METER_SPEC_PIR_KBPS": 7}
+    default = client.entry("macs", None, "Ingress.send", port=6, **wrong)
+    default.is_default_entry = True
+    for kind, entry in (("MODIFY", mac(client, 1, port=6, **wrong)), ("MODIFY", default),
+                        ("INSERT", mac(client, 2, port=6, **wrong))):  # fmt: skip
+        error = failing(client, (kind, entry))
+        ((code, message),) = errors_of(error)
+        assert code == "INVALID_ARGUMENT"
+        assert message.endswith("the peak rate 7 is below the committed rate 8")
+    (entry,) = client.read("macs")
+    for shown, port in ((entry, 5), (client.default("macs"), 3)):
+        assert (shown["port"], shown["$COUNTER_SPEC_PKTS"]) == (port, 0)
+        assert shown["$METER_SPEC_CIR_KBPS"] == UNLIMITED
 
 
 def test_errors_may_come_in_the_response(interpreted: Served) -> None:

@@ -702,11 +702,14 @@ class ExternInstance:
 
 @dataclass(slots=True, eq=False)
 class ValueSet:
+    """A parser value set. masked: members may have masks in fields that match exactly, too."""
+
     name: str
     fields: list[Key]  # one per component: its name (if any), type (through expr.type), match kind
     size: int
     annotations: Annotations = ()
     span: Span = NOWHERE
+    masked: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ them; the other replicas stay.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from dataclasses import dataclass, replace
 
 from gradplane.switch.runtime.control_errors import TableError
@@ -28,7 +28,9 @@ class Node:
 
 
 class MulticastNodes:
-    """The nodes by handle, which is the lowest free number; raises TableError."""
+    """The nodes by handle, which is the lowest free number; raises TableError.
+
+    followers: called with the number of a group that has changed."""
 
     def __init__(
         self,
@@ -40,6 +42,7 @@ class MulticastNodes:
         self._sessions = sessions
         # Sessions that mirror to a group, and the replicas last made of it.
         self._mirrored: dict[int, tuple[int, CloneSession]] = {}
+        self.followers: list[Callable[[int], None]] = []
 
     # -- nodes ----------------------------------------------------------------------------------
 
@@ -115,6 +118,8 @@ class MulticastNodes:
         for session, target in list(self._live_mirrors()):
             if target == group:
                 self._mirror(session, group)
+        for follow in self.followers:
+            follow(group)
 
     def clear(self) -> None:
         """Remove all nodes, groups and sessions."""

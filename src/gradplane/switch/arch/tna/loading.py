@@ -34,7 +34,6 @@ _MORE_PARSERS = {
 PLACES = {
     f"pipe{i}.{name}": text for i in range(4) for name, text in (_BLOCKS | _MORE_PARSERS).items()
 }
-PREPARE = (name_parsers, lone_registers, symmetric_hashes, desugar)
 _DIRECT = {
     "direct_counter": "counters",
     "direct_meter": "meters",
@@ -42,6 +41,19 @@ _DIRECT = {
     "direct_lpf": "filters",
     "direct_wred": "filters",
 }
+
+# -- preparation --------------------------------------------------------------------------------
+
+
+def masked_value_sets(program: ir.Program) -> Iterable[Diagnostic]:
+    """Let the members of value sets have masks, whatever the program says, in place: the chip's
+    parser compares all of them under masks."""
+    for value_set in program.value_sets:
+        value_set.masked = True
+    return ()
+
+
+PREPARE = (name_parsers, lone_registers, symmetric_hashes, masked_value_sets, desugar)
 
 # -- rules --------------------------------------------------------------------------------------
 

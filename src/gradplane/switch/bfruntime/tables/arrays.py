@@ -15,7 +15,7 @@ from gradplane.switch.bfruntime.tables.control_table import (
     Scope,
     Undo,
 )
-from gradplane.switch.bfruntime.tables.match_table import BYTES, PACKETS
+from gradplane.switch.bfruntime.tables.entry_parts import BYTES, PACKETS
 from gradplane.switch.bfruntime.tables.meter_adjustments import (
     ATTRIBUTE,
     set_adjustment,

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from gradplane.switch.bfruntime.codec import Data, Key
 from gradplane.switch.bfruntime.schema import ActionSpec, TableSchema
-from gradplane.switch.bfruntime.tables.cell_values import CellFields
 from gradplane.switch.bfruntime.tables.control_table import (
     ControlTable,
     Flags,
@@ -20,7 +18,13 @@ from gradplane.switch.bfruntime.tables.control_table import (
     Undo,
     nothing,
 )
-from gradplane.switch.bfruntime.tables.filter_fields import FIELDS
+from gradplane.switch.bfruntime.tables.entry_parts import (
+    BYTES,
+    PACKETS,
+    EntryParts,
+    set_counter,
+    together,
+)
 from gradplane.switch.bfruntime.tables.idle_times import MILLISECOND, TTL, IdleMode, IdleTimes
 from gradplane.switch.bfruntime.tables.key_masks import KeyMasks
 from gradplane.switch.bfruntime.tables.meter_adjustments import (
@@ -28,29 +32,24 @@ from gradplane.switch.bfruntime.tables.meter_adjustments import (
     set_adjustment,
     show_adjustment,
 )
-from gradplane.switch.bfruntime.tables.meter_rates import meter_config, meter_values
 from gradplane.switch.ir.types import Bits
 from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.runtime.arrays import Register
 from gradplane.switch.runtime.byte_adjustments import ByteAdjustment
 from gradplane.switch.runtime.entries import (
     ActionData,
-    Count,
     Entry,
     EntryAction,
     GroupRef,
     MemberRef,
 )
-from gradplane.switch.runtime.filters import Filter, FilterConfig
 from gradplane.switch.runtime.match_fields import Match
 from gradplane.switch.runtime.match_table import MatchTable
-from gradplane.switch.runtime.meters import MeterCell
 
 PRIORITY = "$MATCH_PRIORITY"
 LAST_PRIORITY = (1 << 31) - 2
 """The number of the priority that loses against all others."""
 
-PACKETS, BYTES = "$COUNTER_SPEC_PKTS", "$COUNTER_SPEC_BYTES"
 MEMBER, GROUP = "$ACTION_MEMBER_ID", "$SELECTOR_GROUP_ID"
 
 FIRST_HANDLE = 1
@@ -78,12 +77,8 @@ class MatchActionTable(ControlTable):
                        if id in schema.action_by_id}  # fmt: skip
         self.idle = IdleTimes(table, any(f.name == TTL for f in schema.data))
         self._masks = KeyMasks(schema, masks)
-        self._pipes = pipes
         self._adjustment = adjustment
-        register = table.table.register
-        self._cells = None if register is None else CellFields(schema, register)
-        filter = table.table.filter
-        self._filter_fields = None if filter is None else FIELDS[filter.kind]
+        self._parts = EntryParts(schema, table, pipes)
 
     # -- keys -----------------------------------------------------------------------------------
 
@@ -133,46 +128,55 @@ class MatchActionTable(ControlTable):
         if target is None:
             raise self.invalid("an entry needs an action, a member or a group")
         entry = Entry(matches, target, priority, idle_timeout_ns=self._timeout(data))
-        self._set_parts(entry.counter, entry.meter, data)
-        config = self._filter_config(None, data)
-        self.table.insert(entry)
-        try:
-            self._set_register(entry.register, data)
-        except RpcError:
-            self.table.delete(entry)
-            raise
-        if config is not None and entry.filter is not None:
-            entry.filter.write(0, config, self.table.clock())
+        together(
+            lambda: self._insert(entry),  # which makes its register and filter
+            *self._changes(entry, data),
+        )
         if self.table.table.support_timeout:
             self.idle.note(entry, data)
         return lambda: self.table.delete(entry)
 
     def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> Undo:
         found = self._found(key)
-        old, hit = replace(found), found.last_hit_ns
+        hit = found.last_hit_ns
         changed = self._target(data)
         timeout = self._timeout(data) if TTL in data.values else found.idle_timeout_ns
-        if changed is not None or timeout != found.idle_timeout_ns:
-            target = found.action if changed is None else changed
-            self.table.modify(Entry(found.matches, target, found.priority, found.metadata, timeout))
-        undo_parts = _both(
-            self._set_filter(found.filter, data),
-            self._set_parts(found.counter, found.meter, data),
-            self._set_register(found.register, data),
-        )
+        changes = [*self._changes(found, data), lambda: self._retarget(found, changed, timeout)]
         if flags.reset_stats and changed is not None and not {PACKETS, BYTES} & data.values.keys():
-            undo_parts = _both(undo_parts, _set_counter(found.counter, 0, 0))
+            changes.append(lambda: set_counter(found.counter, 0, 0))
+        undo_parts = together(*changes)
         if self.table.table.support_timeout:
             if flags.reset_ttl:
                 found.last_hit_ns = self.table.clock()
             self.idle.note(found, data)
 
         def undo() -> None:
-            self.table.modify(old)
             undo_parts()
             found.last_hit_ns = hit
 
         return undo
+
+    def _insert(self, entry: Entry) -> Undo:
+        self.table.insert(entry)
+        return lambda: self.table.delete(entry)
+
+    def _changes(self, entry: Entry, data: Data) -> list[Callable[[], Undo]]:
+        """Return the changes of an entry's counter, meter, register and filter."""
+        parts = self._parts
+        return [
+            lambda: parts.set_counter(entry.counter, data),
+            lambda: parts.set_meter(entry.meter, data),
+            lambda: parts.set_register(entry.register, data),
+            lambda: parts.set_filter(entry.filter, data),
+        ]
+
+    def _retarget(self, entry: Entry, target: EntryAction | None, timeout: int) -> Undo:
+        """Give an entry another action and idle timeout; without an action it keeps its own."""
+        if target is None and timeout == entry.idle_timeout_ns:
+            return nothing
+        old, kept = replace(entry), entry.action if target is None else target
+        self.table.modify(Entry(entry.matches, kept, entry.priority, entry.metadata, timeout))
+        return lambda: self.table.modify(old)
 
     def delete(self, scope: Scope, key: Key) -> Undo:
         found = self._found(key)
@@ -210,8 +214,7 @@ class MatchActionTable(ControlTable):
     def data(self, entry: Entry, scope: Scope) -> Data:
         """Return the data of an entry, in a request's pipes."""
         data = self._shown(entry.action)
-        self._show_parts(data, entry.counter, entry.meter)
-        self._show_cells(data, scope, entry.register, entry.filter)
+        self._parts.show(data, scope, entry.counter, entry.meter, entry.register, entry.filter)
         if self.table.table.support_timeout:
             self.idle.show(data, entry)
         return data
@@ -221,21 +224,21 @@ class MatchActionTable(ControlTable):
     def set_default(self, scope: Scope, data: Data) -> Undo:
         if self.table.profile is not None:
             raise self.refused("the default entry of a table with a profile is the source's")
-        table, old = self.table, self.table.default
-        if data.action is not None:
-            table.set_default(self._action(data.action, data))
-        undo_parts = _both(
-            self._set_filter(table.default_filter, data),
-            self._set_parts(table.default_counter, table.default_meter, data),
-            self._set_register(table.default_register, data),
+        table, parts = self.table, self._parts
+        return together(
+            lambda: parts.set_counter(table.default_counter, data),
+            lambda: parts.set_meter(table.default_meter, data),
+            lambda: parts.set_register(table.default_register, data),
+            lambda: parts.set_filter(table.default_filter, data),
+            lambda: self._set_default_action(data),
         )
 
-        def undo() -> None:
-            if data.action is not None:
-                table.set_default(old)
-            undo_parts()
-
-        return undo
+    def _set_default_action(self, data: Data) -> Undo:
+        if data.action is None:
+            return nothing
+        old = self.table.default
+        self.table.set_default(self._action(data.action, data))
+        return lambda: self.table.set_default(old)
 
     def reset_default(self, scope: Scope) -> Undo:
         """Set the source's default action. That of a table whose default is const is set already:
@@ -250,8 +253,10 @@ class MatchActionTable(ControlTable):
         if self.table.profile is not None:
             return None
         table, data = self.table, self._shown(self.table.default)
-        self._show_parts(data, table.default_counter, table.default_meter)
-        self._show_cells(data, scope, table.default_register, table.default_filter)
+        self._parts.show(
+            data, scope, table.default_counter, table.default_meter, table.default_register,
+            table.default_filter,
+        )  # fmt: skip
         return data
 
     # -- operations and attributes --------------------------------------------------------------
@@ -342,81 +347,3 @@ class MatchActionTable(ControlTable):
         if wrong := self.idle.mode.excess(ttl):
             raise self.invalid(wrong)
         return ttl * MILLISECOND
-
-    # -- direct counter, meter, register and filter ----------------------------------------------
-
-    def _set_parts(self, counter: Count, meter: MeterCell, data: Data) -> Undo:
-        undo = nothing
-        if {PACKETS, BYTES} & data.values.keys():
-            packets = data.values.get(PACKETS, counter.packets)
-            undo = _both(
-                undo, _set_counter(counter, packets, data.values.get(BYTES, counter.bytes))
-            )
-        if any(name.startswith("$METER_SPEC") for name in data.values):
-            old = meter.cells.tolist()
-            meter.configure(
-                meter_config(self.schema, data.values, meter.config), self.table.clock()
-            )
-            undo = _both(undo, lambda: meter.restore(old))
-        return undo
-
-    def _set_register(self, cell: Register | None, data: Data) -> Undo:
-        if cell is None or self._cells is None:
-            return nothing
-        pipes = self._pipes()
-        former = [cell.read(pipe) for pipe in pipes]
-
-        def put(values: list[int]) -> None:
-            for pipe, value in zip(pipes, values, strict=True):
-                cell.write(pipe, value)
-
-        put(self._cells.changed(data.values, former))
-        return partial(put, former)
-
-    def _filter_config(self, old: FilterConfig | None, data: Data) -> FilterConfig | None:
-        fields = self._filter_fields
-        return None if fields is None else fields.changed(old, data.values)
-
-    def _set_filter(self, filter: Filter | None, data: Data) -> Undo:
-        """Start a filter anew if the data give it another config; raises TableError."""
-        old = None if filter is None else filter.read(0)
-        config = self._filter_config(old, data)
-        if filter is None or config is old:
-            return nothing
-        filter.write(0, config, self.table.clock())
-        return lambda: filter.write(0, old, self.table.clock())
-
-    def _show_parts(self, data: Data, counter: Count, meter: MeterCell) -> None:
-        if self.table.table.counter is not None:
-            data.values[PACKETS], data.values[BYTES] = counter.packets, counter.bytes
-        if self.table.table.meter is not None:
-            data.values.update(meter_values(self.schema, meter.config))
-
-    def _show_cells(
-        self, data: Data, scope: Scope, cell: Register | None, filter: Filter | None
-    ) -> None:
-        if cell is not None and self._cells is not None:
-            pipes = [pipe for pipe in self._pipes() if pipe in scope.pipes]
-            data.values.update(self._cells.fields([cell.read(pipe) for pipe in pipes]))
-        if filter is not None and self._filter_fields is not None:
-            data.values.update(self._filter_fields.values(filter.read(0)))
-
-
-def _set_counter(counter: Count, packets: int, nbytes: int) -> Undo:
-    old = counter.packets, counter.bytes
-    counter.packets, counter.bytes = packets, nbytes
-
-    def undo() -> None:
-        counter.packets, counter.bytes = old
-
-    return undo
-
-
-def _both(*steps: Undo) -> Undo:
-    """Return what undoes several steps, the last first."""
-
-    def undo() -> None:
-        for step in reversed(steps):
-            step()
-
-    return undo

@@ -27,6 +27,7 @@ class MirrorTable(ControlTable):
         self._ports = ports
         self._cpu_port = cpu_port
         self._kept: dict[int, Data] = {}
+        state.nodes.followers.append(self._group_changed)
 
     def add(self, scope: Scope, key: Key, data: Data) -> Undo:
         number = self._number(key)
@@ -111,6 +112,12 @@ class MirrorTable(ControlTable):
             values["$ingress_cos"] & 0xFF,
         )
 
+    def _group_changed(self, group: int) -> None:
+        """Make the replicas of the sessions that mirror to a multicast group anew."""
+        for number, data in self._kept.items():
+            if group in _groups(data.values):
+                self._put(number, data)
+
     def _replicas(self, values: dict[str, Any]) -> list[Replica]:
         found = []
         if values["$ucast_egress_port_valid"]:
@@ -118,9 +125,13 @@ class MirrorTable(ControlTable):
             if port >= self._ports:
                 raise self.invalid(f"port {port} is not within 0 to {self._ports - 1}")
             found.append(Replica(port, values["$mcast_rid"]))
-        for name in "ab":
-            if values[f"$mcast_grp_{name}_valid"]:
-                found += self.state.multicast.get(values[f"$mcast_grp_{name}"], [])
+        for group in _groups(values):
+            found += self.state.multicast.get(group, [])
         if values["$copy_to_cpu"]:
             found.append(Replica(self._cpu_port))
         return found
+
+
+def _groups(values: dict[str, Any]) -> list[int]:
+    """Return the multicast groups that a session mirrors to."""
+    return [values[f"$mcast_grp_{name}"] for name in "ab" if values[f"$mcast_grp_{name}_valid"]]

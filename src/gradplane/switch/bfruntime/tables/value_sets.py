@@ -21,7 +21,8 @@ Member = tuple[Match, ...]
 
 
 class ValueSetTable(ControlTable):
-    """A value set. Keys are ternary; a field of another kind in the program takes a full mask."""
+    """A value set. Keys are ternary; a field that the switch matches in another way takes a full
+    mask."""
 
     def __init__(self, schema: TableSchema, value_set: ParserValueSet) -> None:
         super().__init__(schema)
