@@ -6,6 +6,8 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
+from jit_chip import random_exclusions, random_queues, random_scopes
+
 from gradplane.switch import MeterConfig, Switch, TableError
 from gradplane.switch.interp.interpreter_values import plain
 from gradplane.switch.ir import nodes as ir
@@ -69,8 +71,10 @@ class Pair:
         for i, (a, b) in enumerate(zip(expected, got, strict=False)):
             assert a == b, f"output {i}: {_text(a)} became {_text(b)} ({packets[a[0]].hex()})"
         assert len(expected) == len(got), (len(expected), len(got))
+        waited = [switch.poll() for switch in self.both]
+        assert waited[0] == waited[1]
         self.check_state()
-        return len(expected)
+        return len(expected) + len(waited[0])
 
     def _run_jit(
         self, ports: Sequence[int], packets: Sequence[bytes]
@@ -102,50 +106,69 @@ class Pair:
 
     def populate(self, entries: int = 12) -> None:
         """Set random contents of everything that the control plane sets."""
-        for name in self.jit.state.profiles:
-            self._profile(name)
-        for name in self.jit.state.tables:
+        random_scopes(self.rng, self.both)
+        for pipe, name in self._owners("profiles"):
+            self._profile(name, pipe)
+        for pipe, name in self._owners("tables"):
             for _ in range(entries):
-                self._insert(name)
-        for name, meter in self.jit.state.meters.items():
-            for index in range(0, meter.size, 2):
+                self._insert(name, pipe)
+        for pipe, name in self._owners("meters"):
+            for index in range(0, self.jit.meter(name, pipe).size, 2):
                 config = self._meter_config()
                 for switch in self.both:
-                    switch.meter(name).write(index, config, self.clock())
-        for name, filter in self.jit.state.filters.items():
-            for index in range(0, filter.size, 2):
+                    switch.meter(name, pipe).write(index, config, self.clock())
+        for pipe, name in self._owners("filters"):
+            for index in range(0, self.jit.state.filters[name].size, 2):
                 settings = self._filter_config()
                 for switch in self.both:
-                    switch.state.filters[name].write(index, settings, self.clock())
-        for name, value_set in self.jit.state.value_sets.items():
-            members = [tuple(self.match(f) for f in value_set.fields) for _ in range(3)]
+                    cells = switch.state.scopes.pipes[pipe].filters[name]
+                    cells.write(index, settings, self.clock())
+        for pipe, name in self._owners("value_sets"):
+            fields = self.jit.value_set(name).fields
+            members = [tuple(self.match(f) for f in fields) for _ in range(3)]
             for switch in self.both:
-                switch.value_set(name).replace(members)
+                switch.value_set(name, pipe).replace(members)
         for group in range(1, 6):
             ports = [(self.rng.randrange(9), self.rng.randrange(5)) for _ in range(group % 4)]
             truncate = self.rng.choice([0, 0, 7, 200])
             for switch in self.both:
                 switch.multicast(group, ports)
                 switch.clone_session(group, ports, truncate)
+        random_exclusions(self.rng, self.both)
+        if not self.rng.randrange(3):
+            random_queues(self.rng, self.both)
 
     def disturb(self) -> None:
         """Change some of it again: entries modified and removed, defaults, time."""
         self.clock.now += self.rng.randrange(10**7)
-        for name, table in self.jit.state.tables.items():
+        for pipe, name in self._owners("tables"):
+            table = self._table(self.jit, name, pipe)
             for entry in list(table.entries())[:: self.rng.randrange(2, 5)]:
                 change = self.rng.choice(["delete", "modify"])
                 target = self._target(table)
-                self._both(name, change, lambda e=entry, t=target: Entry(e.matches, t, e.priority))
-            self._insert(name)
+                self._both(
+                    name, pipe, change, lambda e=entry, t=target: Entry(e.matches, t, e.priority)
+                )
+            self._insert(name, pipe)
             data = self._action(table)
             for switch in self.both:
                 try:
-                    switch.state.tables[name].set_default(data)
+                    self._table(switch, name, pipe).set_default(data)
                 except TableError:
                     continue
 
-    def _insert(self, name: str) -> None:
-        table = self.jit.state.tables[name]
+    def _owners(self, kind: str) -> list[tuple[int, str]]:
+        """Return each table or extern of a kind, with the first of the pipes that share it."""
+        scopes = self.jit.state.scopes
+        names = scopes.pipes[0].of(kind)
+        return [(pipes[0], name) for name in names for pipes in scopes.groups(name)]
+
+    @staticmethod
+    def _table(switch: Switch, name: str, pipe: int) -> MatchTable:
+        return switch.state.scopes.pipes[pipe].tables[name]
+
+    def _insert(self, name: str, pipe: int) -> None:
+        table = self._table(self.jit, name, pipe)
         matches = tuple(self.match(f) for f in table.fields)
         priority = self.rng.randrange(1, 6) if table.with_priority else 0
         target, config = self._target(table), self._meter_config()
@@ -160,21 +183,22 @@ class Pair:
                 entry.filter.write(0, settings, self.clock())
             return entry
 
-        self._both(name, "insert", make)
+        self._both(name, pipe, "insert", make)
 
-    def _both(self, name: str, change: str, make: Any) -> None:
+    def _both(self, name: str, pipe: int, change: str, make: Any) -> None:
         """Change a table in both switches; both must accept or both refuse it."""
         refused = []
         for switch in self.both:
             try:
-                getattr(switch.state.tables[name], change)(make())
+                getattr(self._table(switch, name, pipe), change)(make())
                 refused.append("")
             except TableError as error:
                 refused.append(str(error))
         assert refused[0] == refused[1]
 
-    def _profile(self, name: str) -> None:
-        tables = [t for t in self.jit.state.tables.values() if t.profile and t.profile.name == name]
+    def _profile(self, name: str, pipe: int) -> None:
+        of_pipe = self.jit.state.scopes.pipes[pipe].tables.values()
+        tables = [t for t in of_pipe if t.profile and t.profile.name == name]
         if not tables:
             return
         allowed = tables[0].actions.for_entries
@@ -186,7 +210,7 @@ class Pair:
             for n in (0, 1, 3)
         ]
         for switch in self.both:
-            profile = switch.state.profiles[name]
+            profile = switch.state.scopes.pipes[pipe].profiles[name]
             new = not profile.members
             for i, action in enumerate(actions):
                 (profile.add_member if new else profile.modify_member)(i + 1, action)
@@ -258,17 +282,19 @@ def _visible(switch: Switch) -> dict[str, Any]:
     state = switch.state
     seen: dict[str, Any] = {"rng": state.rng.state.tolist(), "drops": dict(state.drops)}
     for name, register in state.registers.items():
-        seen[f"register {name}"] = [int(v) for v in register.values]
-    for name, counter in state.counters.items():
-        seen[f"counter {name}"] = counter.packets.tolist(), counter.bytes.tolist()
-    for name, meter in state.meters.items():
-        seen[f"meter {name}"] = meter.memory.tolist()
-    for name, filter in state.filters.items():
-        seen[f"filter {name}"] = filter.cells.tolist()
-    for name, table in state.tables.items():
-        seen[f"table {name}"] = [_entry(e) for e in table.entries()]
-        seen[f"default of {name}"] = list(table.default_counter.cells)
-        seen[f"default meter of {name}"] = list(table.default_meter.cells)
+        for pipe, cells in enumerate((register, *register.copies)):
+            seen[f"register {name}, {pipe}"] = [int(v) for v in cells.values]
+    for pipe, own in enumerate(state.scopes.pipes):
+        for name, counter in own.counters.items():
+            seen[f"counter {name}, {pipe}"] = counter.packets.tolist(), counter.bytes.tolist()
+        for name, meter in own.meters.items():
+            seen[f"meter {name}, {pipe}"] = meter.memory.tolist()
+        for name, filter in own.filters.items():
+            seen[f"filter {name}, {pipe}"] = filter.cells.tolist()
+        for name, table in own.tables.items():
+            seen[f"table {name}, {pipe}"] = [_entry(e) for e in table.entries()]
+            seen[f"default of {name}, {pipe}"] = list(table.default_counter.cells)
+            seen[f"default meter of {name}, {pipe}"] = list(table.default_meter.cells)
     return seen
 
 

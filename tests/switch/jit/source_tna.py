@@ -40,6 +40,10 @@ class _Program:
         self.recirculation = 6 if self.second else 68
 
     def text(self, declared: str) -> str:
+        pipes, package = "Pipeline(IP(), I(), ID(), EP(), E(), ED()) pipe;", "Switch(pipe)"
+        if not self.rng.randrange(4):  # pipes whose tables and externs have names of their own
+            pipes += " Pipeline(IP(), I(), ID(), EP(), E(), ED()) other;"
+            package = "Switch(pipe, other)"
         return f"""
 #include <core.p4>
 #include <{"t2na.p4" if self.second else "tna.p4"}>
@@ -75,8 +79,8 @@ control ED(packet_out p, inout headers_t h, in meta_t m,
         in egress_intrinsic_metadata_for_deparser_t d) {{
     {self._deparser(ingress=False)}
 }}
-Pipeline(IP(), I(), ID(), EP(), E(), ED()) pipe;
-Switch(pipe) main;
+{pipes}
+{package} main;
 """
 
     def _scope(self, writable: bool = True) -> Scope:
@@ -117,6 +121,8 @@ Switch(pipe) main;
         else:
             scope.places.append(Place("eg.egress_rid", Bits(16), False))
             scope.places.append(Place("eg.pkt_length", Bits(16), False))
+            scope.places.append(Place("eg.deflection_flag", Bits(1), False))
+            scope.places.append(Place("eg.enq_qdepth", Bits(19), False))
             scope.places.append(Place("prsr.parser_err", Bits(16), False))
             start = "d.drop_ctl = 0;"
             end = f"if (m.rounds >= {ROUNDS}) {{ d.mirror_type = 0; }}"
@@ -304,6 +310,9 @@ _INGRESS: list[Maker] = [
     lambda w: "tm.copy_to_cpu = 1;",
     lambda w: f"tm.mcast_grp_a = (bit<16>) {_few(w)};",
     lambda w: f"tm.mcast_grp_b = (bit<16>) {_few(w)}; tm.rid = 5;",
+    lambda w: f"tm.level1_exclusion_id = (bit<16>) {_few(w)};",
+    lambda w: f"tm.level2_exclusion_id = (bit<9>) {_few(w)}; tm.rid = (bit<16>) {_few(w)};",
+    lambda w: "tm.deflect_on_drop = 1;",
     lambda w: "tm.bypass_egress = 1;",
     lambda w: f"tm.ingress_cos = {_few(w)};",
 ]
