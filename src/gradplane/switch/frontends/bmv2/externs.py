@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from gradplane.switch.frontends.bmv2.arithmetic import constant
 from gradplane.switch.frontends.bmv2.control_plane import ControlPlane
-from gradplane.switch.frontends.bmv2.expressions import constant
 from gradplane.switch.frontends.bmv2.items import Item, span_of
 from gradplane.switch.frontends.bmv2.layout import VALID, Layout, Scope
 from gradplane.switch.ir import nodes as ir

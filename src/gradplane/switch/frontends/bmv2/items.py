@@ -192,3 +192,23 @@ def span_of(item: Item) -> Span:
     if not isinstance(line, int) or not isinstance(column, int):
         return Span(item.file, 0, 0, 0)
     return Span(str(values.get("filename", item.file)), line, column, column + 1)
+
+
+def unwrapped(item: Item) -> Item:
+    """Return an expression without the outer objects that some places need."""
+    while item.kind() == "expression" and item["value"].get("op") is None:
+        item = item["value"]
+    return item
+
+
+def operands(value: Item) -> tuple[str, Item | None, Item | None]:
+    """Return an expression's operator and operands. Some are numbers, not objects."""
+    right = value.get("right")
+    return value["op"].text, value.get("left"), right
+
+
+def present(item: Item | None, value: Item) -> Item:
+    """Return an operand of an expression. Raises CompileError where it is missing."""
+    if item is None:
+        raise value.refuse(f"operator {value['op'].text!r} lacks an operand")
+    return item

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gradplane.switch.frontends.bmv2.arithmetic import cast
 from gradplane.switch.frontends.bmv2.control_plane import ControlPlane
-from gradplane.switch.frontends.bmv2.expressions import cast
 from gradplane.switch.frontends.bmv2.externs import Externs
 from gradplane.switch.frontends.bmv2.items import Item, span_of
 from gradplane.switch.frontends.bmv2.layout import Scope
@@ -85,7 +85,7 @@ class ParserReader:
         elif kind == "field":
             found = self._scope.field(value)
         elif kind in ("stack_field", "union_stack_field"):
-            found = self._code.code.last_field(value)
+            found = self._code.code.places.last_field(value)
         else:
             raise item.refuse(f"a {kind} is no part of a transition's key")
         if not isinstance(found.type, Bits):
@@ -190,7 +190,7 @@ class ParserReader:
         raise item.refuse(f"operation {op} with {len(parameters)} parameters is not supported")
 
     def _set(self, target: Item, source: Item) -> list[ir.Stmt]:
-        place = self._code.code.place(target)
+        place = self._code.code.places.field(target)
         if source.kind() != "lookahead":
             return [self._code.assigned(place, source)]
         start, width = (v.number for v in source["value"].parts(2))

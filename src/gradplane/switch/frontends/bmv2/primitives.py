@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from gradplane.switch.frontends.bmv2.expressions import Expressions, cast, constant, unwrapped
+from gradplane.switch.frontends.bmv2.arithmetic import cast, constant
+from gradplane.switch.frontends.bmv2.expressions import Expressions
 from gradplane.switch.frontends.bmv2.externs import Externs, make_list
-from gradplane.switch.frontends.bmv2.items import Item, span_of
+from gradplane.switch.frontends.bmv2.items import Item, span_of, unwrapped
 from gradplane.switch.frontends.bmv2.layout import STANDARD, Scope
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import STRING, Bits, Field, Header, Stack, Struct, Type, Varbit
@@ -93,7 +94,7 @@ class Primitives:
 
     def _assign(self, parameters: list[Item]) -> list[ir.Stmt]:
         target, value = parameters
-        return [self.assigned(self.code.place(target), value)]
+        return [self.assigned(self.code.places.field(target), value)]
 
     def _arithmetic(self, item: Item, name: str, parameters: list[Item]) -> list[ir.Stmt]:
         """Assign an operator's result to a field, as the primitives of P4_14 do."""
@@ -102,10 +103,10 @@ class Primitives:
         left, right = operands if name in _ARITHMETIC else (target, *operands)
         value = {"op": op, "left": left.value, "right": right.value}
         whole = Item({"type": "expression", "value": value}, item.file, item, "parameters")
-        return [self.assigned(self.code.place(target), whole)]
+        return [self.assigned(self.code.places.field(target), whole)]
 
     def _assign_varbit(self, parameters: list[Item]) -> list[ir.Stmt]:
-        target, source = (self.code.place(p) for p in parameters)
+        target, source = (self.code.places.field(p) for p in parameters)
         if not isinstance(target.type, Varbit) or target.type != source.type:
             text = f"expected two fields of the same variable length, not {target.type}"
             raise parameters[0].refuse(f"{text} and {source.type}")
@@ -117,7 +118,7 @@ class Primitives:
         texts = [n["value"].value for n in names]
         if all(isinstance(t, str) and layout.is_metadata(t) for t in texts):
             return self._assign_metadata(parameters[0], *texts)
-        target, source = (self.code.header(p) for p in parameters)
+        target, source = (self.code.places.header(p) for p in parameters)
         if target.type != source.type:
             text = f"cannot assign a {source.type} to a {target.type}"
             raise parameters[0].refuse(text)
@@ -138,7 +139,7 @@ class Primitives:
 
     def _validity(self, valid: bool) -> Handler:
         def handler(parameters: list[Item]) -> list[ir.Stmt]:
-            target = self.code.header(parameters[0])
+            target = self.code.places.header(parameters[0])
             if not isinstance(target.type, Header):
                 raise parameters[0].refuse(f"a {target.type} is no header")
             return [ir.SetValid(target, valid)]
@@ -147,7 +148,7 @@ class Primitives:
 
     def _valid_as_it_is(self, parameters: list[Item]) -> list[ir.Stmt]:
         """Make a header valid without clearing its fields."""
-        target = self.code.header(parameters[0])
+        target = self.code.places.header(parameters[0])
         if not isinstance(target.type, Header):
             raise parameters[0].refuse(f"a {target.type} is no header")
         fields = enumerate(target.type.fields)
@@ -156,7 +157,7 @@ class Primitives:
 
     def _moved(self, kind: type[ir.Push | ir.Pop]) -> Handler:
         def handler(parameters: list[Item]) -> list[ir.Stmt]:
-            stack, count = self.code.header(parameters[0]), self.code.number(parameters[1])
+            stack, count = self.code.places.header(parameters[0]), self.code.number(parameters[1])
             if not isinstance(stack.type, Stack) or not isinstance(count, ir.Const):
                 raise parameters[0].refuse("expected a stack and a constant number of headers")
             return [kind(stack, int(count.value))]
@@ -191,7 +192,7 @@ class Primitives:
             _call(
                 "execute_meter",
                 ("in", self.code.index(index)),
-                ("out", self.code.place(target)),
+                ("out", self.code.places.field(target)),
                 instance=meter,
             )
         ]
@@ -205,7 +206,7 @@ class Primitives:
         instance: ir.ExternInstance | None = None,
     ) -> list[ir.Stmt]:
         """Return a call whose result is of type `t`, by way of a variable where it must be."""
-        place = self.code.place(target)
+        place = self.code.places.field(target)
         if place.type == t:
             return [_call(name, *args(place), instance=instance)]
         made = self.scope.temporary("result", t)
@@ -225,7 +226,7 @@ class Primitives:
         target, base, calculation, size = parameters
         algorithm, inputs, _ = self._externs.calculation(calculation["value"], self.scope)
         args = [
-            ("out", self.code.place(target)),
+            ("out", self.code.places.field(target)),
             ("in", ir.Const(STRING, algorithm)),
             ("in", self.code.index(base)),
             ("in", inputs),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradplane.switch.frontends.bmv2.actions import body_of
+from gradplane.switch.frontends.bmv2.arithmetic import cast, constant
 from gradplane.switch.frontends.bmv2.control_plane import HIDDEN, ControlPlane
-from gradplane.switch.frontends.bmv2.expressions import cast, constant
 from gradplane.switch.frontends.bmv2.externs import Externs
 from gradplane.switch.frontends.bmv2.items import Item, span_of
 from gradplane.switch.frontends.bmv2.layout import VALID, Scope
