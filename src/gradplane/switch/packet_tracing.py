@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 from gradplane.switch.interp.trace_events import Trace, TraceEvent
+from gradplane.switch.runtime.packet_buffers import Bytes, Ints
 
 WAITING = 1000  # traces that may wait to be read; while so many wait, none is made
 
@@ -90,6 +91,42 @@ class Tracing:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+
+class Watchers:
+    """The watchers of a switch; false while there are none."""
+
+    def __init__(self) -> None:
+        self._all: list[PacketWatcher] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._all)
+
+    def add(self, watcher: PacketWatcher) -> None:
+        """Let a watcher choose from the packets to come."""
+        self._all.append(watcher)
+
+    def remove(self, watcher: PacketWatcher) -> None:
+        """End what `add` began; a watcher that is gone already is no error."""
+        if watcher in self._all:
+            self._all.remove(watcher)
+
+    def wanting(self, port: int, packet: bytes) -> list[PacketWatcher]:
+        """Return the watchers that want a packet's trace."""
+        return [watcher for watcher in self._all if watcher.wants(port, packet)]
+
+    def chosen(
+        self, ports: Ints, data: Bytes, starts: Ints, ends: Ints
+    ) -> Iterator[tuple[int, bytes, list[PacketWatcher]]]:
+        """Yield the packets of a batch that some want: index, packet, the watchers.
+
+        Packet i is data[starts[i]:ends[i]], from ports[i]."""
+        for i, port in enumerate(ports.tolist()):
+            if not any(watcher.port in (None, port) for watcher in self._all):
+                continue
+            packet = data[starts[i] : ends[i]].tobytes()
+            if wanting := self.wanting(port, packet):
+                yield i, packet, wanting
 
 
 class UnfinishedTraces:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
@@ -18,16 +17,18 @@ import numpy.typing as npt
 from gradplane.switch.arch.registry import architecture
 from gradplane.switch.control_handles import Profile, ReplicaSpec, Table
 from gradplane.switch.garbage_pause import collections_paused
-from gradplane.switch.interp.trace_events import Dropped, Trace, TraceEvent
+from gradplane.switch.interp.trace_events import Trace, TraceEvent
 from gradplane.switch.interp.user_externs import Implementations, UserExternLock
+from gradplane.switch.interpreted_passes import InterpretedPasses
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.naming import resolve
-from gradplane.switch.packet_tracing import PacketWatcher, Tracing, UnfinishedTraces
+from gradplane.switch.packet_tracing import PacketWatcher, Tracing, UnfinishedTraces, Watchers
 from gradplane.switch.program_cache import load_program
 from gradplane.switch.queue_departures import QueueDepartures
+from gradplane.switch.replication import Replication
 from gradplane.switch.runtime.arrays import Counter, Homes, Register, one_pipe
 from gradplane.switch.runtime.control_errors import SwitchError
-from gradplane.switch.runtime.control_messages import Fault, Message, PacketIn
+from gradplane.switch.runtime.control_messages import Message, PacketIn
 from gradplane.switch.runtime.egress_queues import EgressQueues
 from gradplane.switch.runtime.links import Links
 from gradplane.switch.runtime.meters import Meter
@@ -43,15 +44,13 @@ from gradplane.switch.runtime.packet_buffers import (
     sent,
 )
 from gradplane.switch.runtime.packet_passes import (
-    PASSES_A_PACKET,
-    TOO_MANY_PASSES,
     Arrival,
     NativePass,
     Output,
     PassResult,
 )
 from gradplane.switch.runtime.pipe_scopes import KINDS, Resources
-from gradplane.switch.runtime.replicas import CloneSession, Replica
+from gradplane.switch.runtime.replicas import Replica
 from gradplane.switch.runtime.state import DROP_PORT, State
 from gradplane.switch.runtime.valuesets import ParserValueSet
 from gradplane.switch.user_externs_file import load_externs
@@ -132,8 +131,9 @@ class Switch:
         self._model = self.architecture.interpreter(program, self.state, externs)
         users = self._model.user_externs
         self.lock: AbstractContextManager[Any] = RLock() if users is None else UserExternLock(users)
-        self._pass_limit, self._passes_a_clone = PASSES_A_PACKET, 0  # the interpreter's
-        self._tracings: list[PacketWatcher] = []
+        self._replication = Replication(self.architecture, self.state)
+        self._passes = InterpretedPasses(self.state)
+        self._watchers = Watchers()
         self._engine: Engine | None = None
         if engine == "jit":
             self._engine = self.architecture.engine(program, self.state, self.cpu_port, users)
@@ -145,10 +145,10 @@ class Switch:
 
     def process(self, port: int, packet: bytes) -> list[Output]:
         """Process a packet; return those that leave because of it, in order: (port, packet)."""
-        self._check_port(port)
+        self.architecture.check_port(port)
         with self.lock:
-            if self._tracings and (wanting := self._wanting(port, packet)):
-                return self._traced(port, packet, wanting)
+            if self._watchers and (wanting := self._watchers.wanting(port, packet)):
+                return list(self._trace(port, packet, wanting).outputs)
             if self._engine is not None:
                 return self._engine.process_one(port, packet)
             return self._leaving(self._process(port, packet, None).outputs)
@@ -198,9 +198,29 @@ class Switch:
         with self.lock:
             if self._engine is None:
                 return sent(self._interpreted(ports, data, starts, ends))
-            if self._tracings:
+            if self._watchers:
                 return self._with_traces(self._engine, ports, data, starts, ends)
             return self._engine.process(ports, data, starts, ends)
+
+    def _with_traces(
+        self, engine: Engine, ports: Ints, data: Bytes, starts: Ints, ends: Ints
+    ) -> Sent:
+        """Process a batch: traced packets in the interpreter, the others in the engine."""
+        parts: list[tuple[int, Sent]] = []
+        done = 0
+
+        def up_to(i: int) -> None:
+            some = slice(done, i)
+            if i > done:
+                parts.append((done, engine.process(ports[some], data, starts[some], ends[some])))
+
+        for i, packet, wanting in self._watchers.chosen(ports, data, starts, ends):
+            up_to(i)
+            left = self._trace(int(ports[i]), packet, wanting).outputs
+            parts.append((i, sent((0, *output) for output in left)))
+            done = i + 1
+        up_to(len(ports))
+        return joined(parts)
 
     def _interpreted(
         self, ports: Ints, data: Bytes, starts: Ints, ends: Ints
@@ -221,7 +241,7 @@ class Switch:
         if isinstance(packet, Arrival):
             arrival = packet
         else:
-            self._check_port(port)
+            self.architecture.check_port(port)
             arrival = Arrival(port, bytes(packet))
         with self.lock:
             result = (self._engine or self._model).run(arrival)
@@ -292,7 +312,7 @@ class Switch:
                 again = departed.result.again
                 left += self._left(departed.events, departed.result, len(again) - 1)
                 for arrival in again:
-                    rest = self._run(departed.run, arrival)
+                    rest = self._passes.run(departed.run, arrival)
                     left += self._left(departed.events, rest, -1)
         return left
 
@@ -321,7 +341,7 @@ class Switch:
     def limit_passes(self, limit: int) -> None:
         """Drop a packet that takes so many passes, all that it causes included; a clone counts as
         one. For the interpreter only."""
-        self._pass_limit, self._passes_a_clone = limit, 1
+        self._passes.limit(limit)
         self._model.clone_limit = limit
 
     # -- traces ---------------------------------------------------------------------------------
@@ -331,7 +351,7 @@ class Switch:
 
         While some of it waits in a queue, the trace lacks that; `poll` completes it.
         """
-        self._check_port(port)
+        self.architecture.check_port(port)
         with self.lock:
             return self._trace(port, packet, [])
 
@@ -364,70 +384,18 @@ class Switch:
     def watch(self, watcher: PacketWatcher) -> None:
         """Let a tracing, or another watcher, choose from the packets to come."""
         with self.lock:
-            self._tracings.append(watcher)
+            self._watchers.add(watcher)
 
     def unwatch(self, watcher: PacketWatcher) -> None:
         """End what `watch` began."""
         with self.lock:
-            if watcher in self._tracings:
-                self._tracings.remove(watcher)
-
-    def _wanting(self, port: int, packet: bytes) -> list[PacketWatcher]:
-        return [tracing for tracing in self._tracings if tracing.wants(port, packet)]
-
-    def _traced(self, port: int, packet: bytes, wanting: list[PacketWatcher]) -> list[Output]:
-        return list(self._trace(port, packet, wanting).outputs)
-
-    def _with_traces(
-        self, engine: Engine, ports: Ints, data: Bytes, starts: Ints, ends: Ints
-    ) -> Sent:
-        """Process a batch: traced packets in the interpreter, the others in the engine."""
-        parts: list[tuple[int, Sent]] = []
-        done = 0
-
-        def up_to(i: int) -> None:
-            some = slice(done, i)
-            if i > done:
-                parts.append((done, engine.process(ports[some], data, starts[some], ends[some])))
-
-        for i, port in enumerate(ports.tolist()):
-            if not any(tracing.port in (None, port) for tracing in self._tracings):
-                continue
-            packet = data[starts[i] : ends[i]].tobytes()
-            wanting = self._wanting(port, packet)
-            if wanting:
-                up_to(i)
-                parts.append((i, sent((0, *o) for o in self._traced(port, packet, wanting))))
-                done = i + 1
-        up_to(len(ports))
-        return joined(parts)
+            self._watchers.remove(watcher)
 
     # -- single packets -------------------------------------------------------------------------
 
     def _process(self, port: int, packet: bytes, events: list[TraceEvent] | None) -> PassResult:
         run = partial(self._model.run, events=events)
-        return self._run(run, Arrival(port, bytes(packet)), events)
-
-    def _run(
-        self,
-        run: Callable[[Arrival], PassResult],
-        first: Arrival,
-        events: list[TraceEvent] | None = None,
-    ) -> PassResult:
-        """Run a packet, and all that comes of it, to the end or into queues."""
-        whole, arrivals, passes = PassResult(), deque([first]), 0
-        while arrivals and passes < self._pass_limit:
-            result = run(arrivals.popleft())
-            passes += 1 + self._passes_a_clone * result.clones
-            whole.outputs += result.outputs
-            whole.waiting += result.waiting
-            arrivals += result.again
-        if left := len(arrivals):
-            self.state.drops[TOO_MANY_PASSES] += left
-            self.state.report(Fault(f"{left} packets dropped: {TOO_MANY_PASSES}"))
-            if events is not None:
-                events.append(Dropped(TOO_MANY_PASSES))
-        return whole
+        return self._passes.run(run, Arrival(port, bytes(packet)), events)
 
     def _leaving(self, left: list[Output]) -> list[Output]:
         if self.cpu_port is None:
@@ -500,13 +468,8 @@ class Switch:
 
     def multicast(self, group: int, ports: Iterable[ReplicaSpec]) -> None:
         """Set a multicast group's ports; without ports, delete the group."""
-        most = self.architecture.groups - 1
-        if not 0 < group <= most:
-            raise SwitchError(f"multicast group {group} is not within 1 to {most}")
-        replicas = self.replicas(ports)
         with self.lock:
-            _set(self.state.multicast, group, replicas)
-            self.state.nodes.group_changed(group)
+            self._replication.set_group(group, ports)
 
     def set_link(self, port: int, up: bool) -> None:
         """Set a port's link state.
@@ -528,18 +491,8 @@ class Switch:
         `truncate`: the maximum bytes with which clones leave (PSA: enter egress); 0: all.
         `class_of_service`: the clones' class in PSA.
         """
-        most = self.clone_sessions - 1
-        if not 0 <= session <= most:
-            raise SwitchError(f"clone session {session} is not within 0 to {most}")
-        if not 0 <= truncate < 1 << 31:
-            raise SwitchError(f"clone session {session}: truncate {truncate} is not within 31 bits")
-        if not 0 <= class_of_service < 1 << 8:
-            what = f"class of service {class_of_service} is not within 0 to 255"
-            raise SwitchError(f"clone session {session}: {what}")
-        replicas = self.replicas(ports)
         with self.lock:
-            whole = CloneSession(replicas, truncate, class_of_service) if replicas else None
-            _set(self.state.clone_sessions, session, whole)
+            self._replication.set_session(session, ports, truncate, class_of_service)
 
     @property
     def clone_sessions(self) -> int:
@@ -548,27 +501,12 @@ class Switch:
 
     def replicas(self, ports: Iterable[ReplicaSpec]) -> list[Replica]:
         """Make replicas through ports. Raises SwitchError for ports beyond the architecture's."""
-        return [
-            self._replica(*port) if isinstance(port, tuple) else self._replica(port)
-            for port in ports
-        ]
-
-    def _replica(
-        self, port: int, instance: int = 0, backups: Iterable[ReplicaSpec] = ()
-    ) -> Replica:
-        self._check_port(port)
-        if not 0 <= instance < 1 << 16:
-            raise SwitchError(f"egress_rid {instance} is not within 0 to 65535")
-        return Replica(port, instance, tuple(self.replicas(backups)))
-
-    def _check_port(self, port: int) -> None:
-        if not 0 <= port < self.architecture.ports:
-            raise SwitchError(f"port {port} is not within 0 to {self.architecture.ports - 1}")
+        return self._replication.replicas(ports)
 
     def _check_ports(self, ports: Ints) -> None:
         if len(ports):
-            self._check_port(int(ports.min()))
-            self._check_port(int(ports.max()))
+            self.architecture.check_port(int(ports.min()))
+            self.architecture.check_port(int(ports.max()))
 
     def reset(self) -> None:
         """Reset tables, registers, counters, meters and groups to their initial state."""
@@ -597,10 +535,3 @@ class Switch:
 
 def _named(kind: str, name: str, known: Mapping[str, T]) -> T:
     return known[resolve(kind, name, known)]
-
-
-def _set(groups: dict[int, Any], id: int, value: Any) -> None:
-    if value:
-        groups[id] = value
-    else:
-        groups.pop(id, None)

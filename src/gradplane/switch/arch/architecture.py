@@ -108,6 +108,11 @@ class Architecture:
         """The width of a port number."""
         return (self.ports - 1).bit_length()
 
+    def check_port(self, port: int) -> None:
+        """Raise SwitchError for a port that cannot exist."""
+        if not 0 <= port < self.ports:
+            raise SwitchError(f"port {port} is not within 0 to {self.ports - 1}")
+
     @cached_property
     def implementation(self) -> Implementation:
         return self.load()
