@@ -7,17 +7,18 @@ import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, NoReturn
 
 import grpc
 from finsy.proto import rpc_status
 
 from gradplane import _bfruntime as bf
-from gradplane.switch.bfruntime.clients import Delivery
 from gradplane.switch.bfruntime.service import BfRuntimeService, error_message
 from gradplane.switch.bfruntime.snapshots import Placement
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.grpc_methods import RpcMethod, end_rpc, service_handler
+from gradplane.switch.p4runtime.response_streams import WAITING, ResponseStream, deliver
 from gradplane.switch.p4runtime.server import ServerError, ServerTls, check_free
 from gradplane.switch.p4runtime.status_errors import (
     BatchError,
@@ -30,23 +31,11 @@ from gradplane.switch.runtime.control_messages import Message
 MAX_STREAMS = 16
 _TICK = 0.02  # seconds between looks for digests, idle entries and changes of links
 _GRACE = 0.2  # seconds for requests in progress to finish
-_WAITING = 10_000  # responses and messages that may wait; more are dropped
 _LARGEST_MESSAGE = 256 << 20  # bytes of a request or an answer
 _UNARY_THREADS = 8
 _TYPE_URL = f"type.googleapis.com/{bf.PACKAGE}.Error"
 
 log = logging.getLogger(__name__)
-
-
-class _Stream:
-    """An open StreamChannel with its queue of responses to send; None ends it."""
-
-    def __init__(self) -> None:
-        self.waiting: queue.Queue[Any] = queue.Queue()
-
-    def send(self, message: Any) -> None:
-        if self.waiting.qsize() < _WAITING:
-            self.waiting.put(message)
 
 
 class BfRuntimeServer:
@@ -121,7 +110,7 @@ class BfRuntimeServer:
 
         def listen(message: Message) -> None:
             other(message)
-            if self._messages.qsize() < _WAITING:
+            if self._messages.qsize() < WAITING:
                 self._messages.put(message)
 
         self.device.listener = listen
@@ -159,7 +148,7 @@ class BfRuntimeServer:
     def _set_config(self, request: Any, context: grpc.ServicerContext) -> Any:
         def handle() -> Any:
             response, deliveries = self.service.set_config(request)
-            _deliver(deliveries)
+            deliver(deliveries)
             return response
 
         return self._unary(handle, context)
@@ -187,15 +176,12 @@ class BfRuntimeServer:
         if not self._free_streams.acquire(blocking=False):
             what = f"all {MAX_STREAMS} streams are in use: close one"
             _abort(context, RpcError("RESOURCE_EXHAUSTED", what))
+        stream = ResponseStream()
+        handle, closed = partial(self._take, stream), partial(self._close, stream)
         try:
-            stream = _Stream()
-            threading.Thread(
-                target=self._listen, args=(stream, requests), name="bfruntime stream", daemon=True
-            ).start()
-            while (item := stream.waiting.get()) is not None:
-                if isinstance(item, RpcError):
-                    _abort(context, item)
-                yield item
+            yield from stream.serve(requests, handle, closed, "bfruntime stream")
+        except RpcError as error:
+            _abort(context, error)
         finally:
             self._free_streams.release()
 
@@ -211,22 +197,13 @@ class BfRuntimeServer:
             failure = internal_error(error, "a BFRuntime request")
         _abort(context, failure)
 
-    def _listen(self, stream: _Stream, requests: Iterable[Any]) -> None:
-        """Handle a stream's requests until either side ends it."""
-        try:
-            for request in requests:
-                with self.device.turn():
-                    _deliver(self.service.stream_message(stream, request))
-        except RpcError as error:
-            stream.waiting.put(error)
-        except grpc.RpcError:
-            log.debug("a client closed its stream")
-        except Exception as error:
-            stream.waiting.put(internal_error(error, "a message on a stream"))
-        finally:
-            with self.device.turn():
-                self.service.stream_closed(stream)
-            stream.waiting.put(None)
+    def _take(self, stream: ResponseStream, request: Any) -> None:
+        with self.device.turn():
+            deliver(self.service.stream_message(stream, request))
+
+    def _close(self, stream: ResponseStream) -> None:
+        with self.device.turn():
+            self.service.stream_closed(stream)
 
     def _generate(self) -> None:
         """Process the packets of the chip's packet generator when they are due."""
@@ -248,17 +225,11 @@ class BfRuntimeServer:
             try:
                 with self.device.lock:
                     while not self._messages.empty():
-                        _deliver(self.service.switch_message(self._messages.get()))
+                        deliver(self.service.switch_message(self._messages.get()))
                     if self.service.subscribed:
-                        _deliver(self.service.tick())
+                        deliver(self.service.tick())
             except Exception:
                 log.exception("the notifications of the switch could not be sent")
-
-
-def _deliver(deliveries: Iterable[Delivery]) -> None:
-    for stream, message in deliveries:
-        assert isinstance(stream, _Stream)
-        stream.send(message)
 
 
 def _metadata(context: grpc.ServicerContext) -> Mapping[str, str]:

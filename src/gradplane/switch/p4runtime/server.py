@@ -25,6 +25,7 @@ from google.protobuf.message import Message as ProtobufMessage
 from gradplane.switch.p4runtime.arbitration import MAX_STREAMS, too_many_streams
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.grpc_methods import RpcMethod, end_rpc, service_handler
+from gradplane.switch.p4runtime.response_streams import WAITING, ResponseStream, deliver
 from gradplane.switch.p4runtime.service import Delivery, P4RuntimeService
 from gradplane.switch.p4runtime.status_errors import (
     BatchError,
@@ -39,7 +40,6 @@ DEFAULT_ADDRESS = "127.0.0.1:9559"  # the port that IANA assigned to P4Runtime
 _TICK = 0.02  # seconds between checks for due digests and idle entries
 _REST = 0.5  # if there are none: an idle switch takes no processor time
 _GRACE = 0.2  # seconds for requests in progress to finish
-_WAITING = 10_000  # responses that may wait for a slow controller; more are dropped
 _LARGEST_MESSAGE = 256 << 20  # bytes of a request or an answer
 _UNARY_THREADS = 8
 _REQUESTS_WAITING = 64  # beyond those that have a thread; more are refused
@@ -77,17 +77,6 @@ class ServerTls:
             files = ", ".join(str(file) for file in (self.cert, self.key, self.cacert) if file)
             raise ServerError(f"TLS cannot use {files}: {error}") from error
         return grpc.ssl_server_credentials([(key, cert)], authority, self.client_auth)
-
-
-class _Stream:
-    """An open StreamChannel with its queue of responses to send; None ends it."""
-
-    def __init__(self) -> None:
-        self.waiting: queue.Queue[p4r.StreamMessageResponse | RpcError | None] = queue.Queue()
-
-    def send(self, message: p4r.StreamMessageResponse) -> None:
-        if self.waiting.qsize() < _WAITING:
-            self.waiting.put(message)
 
 
 class P4RuntimeServer:
@@ -200,15 +189,12 @@ class P4RuntimeServer:
     ) -> Iterator[p4r.StreamMessageResponse]:
         if not self._free_streams.acquire(blocking=False):
             _abort(context, too_many_streams())
+        stream = ResponseStream()
+        handle, closed = partial(self._take, stream), partial(self._close, stream)
         try:
-            stream = _Stream()
-            threading.Thread(
-                target=self._listen, args=(stream, requests), name="p4runtime stream", daemon=True
-            ).start()
-            while (item := stream.waiting.get()) is not None:
-                if isinstance(item, RpcError):
-                    _abort(context, item)
-                yield item
+            yield from stream.serve(requests, handle, closed, "p4runtime stream")
+        except RpcError as error:
+            _abort(context, error)
         finally:
             self._free_streams.release()
 
@@ -243,28 +229,19 @@ class P4RuntimeServer:
             failure = internal_error(error, type(request).__name__)
         _abort(context, failure)
 
-    def _listen(self, stream: _Stream, requests: Iterable[p4r.StreamMessageRequest]) -> None:
-        """Handle a stream's requests until either side ends it."""
-        try:
-            for request in requests:
-                with self._lock:
-                    deliveries, outputs = self.service.stream_message(stream, request)
-                    _deliver(deliveries)
-                self.device.transmit(outputs)
-        except RpcError as error:
-            stream.waiting.put(error)
-        except grpc.RpcError:
-            log.debug("a controller closed its stream")
-        except Exception as error:
-            stream.waiting.put(internal_error(error, "a message on a stream"))
-        finally:
-            with self._lock:
-                _deliver(self.service.stream_closed(stream))
-            stream.waiting.put(None)
+    def _take(self, stream: ResponseStream, request: p4r.StreamMessageRequest) -> None:
+        with self._lock:
+            deliveries, outputs = self.service.stream_message(stream, request)
+            deliver(deliveries)
+        self.device.transmit(outputs)
+
+    def _close(self, stream: ResponseStream) -> None:
+        with self._lock:
+            deliver(self.service.stream_closed(stream))
 
     def _put_aside(self, message: Message) -> None:
         """Queue a message, so that the thread that runs packets does not wait."""
-        if self._messages.qsize() < _WAITING:
+        if self._messages.qsize() < WAITING:
             self._messages.put(message)
 
     def _notify(self) -> None:
@@ -284,7 +261,7 @@ class P4RuntimeServer:
     def _pass_on(self, source: Callable[..., list[Delivery]], *message: Message) -> None:
         try:
             with self._lock:
-                _deliver(source(*message, time.time_ns()))
+                deliver(source(*message, time.time_ns()))
         except Exception:
             log.exception("a message of the switch could not be passed on: %s", message)
 
@@ -312,12 +289,6 @@ def check_free(address: str) -> None:
 def _messages_of(name: str) -> tuple[type[ProtobufMessage], type[ProtobufMessage]]:
     """Return the types of a method's request and response."""
     return getattr(p4r, f"{name}Request"), getattr(p4r, f"{name}Response")
-
-
-def _deliver(deliveries: Iterable[Delivery]) -> None:
-    for stream, message in deliveries:
-        assert isinstance(stream, _Stream)
-        stream.send(message)
 
 
 def _abort(context: grpc.ServicerContext, error: RpcError) -> NoReturn:
