@@ -148,12 +148,32 @@ def _window(plan: RunPlan, env: Environment) -> int:
     return min(_WINDOW + math.ceil(max(plan.rates) * seconds / _PACKET), segments.BEYOND)
 
 
-class PlannedServerRole:
-    """A server of a plan: it adds the parts that workers send and does nothing else."""
+class ServerRole:
+    """A host that answers workers and does nothing else; a derived class makes `_machines`."""
 
     finished = True
+    _machines: ActionDriver
+
+    def __init__(self) -> None:
+        self._unreachable = 0  # workers that no longer acknowledge, such as finished ones
+
+    @property
+    def ignored(self) -> dict[str, int]:
+        """Return how much arrived and was of no use, by reason."""
+        return self._machines.ignored | {"unreachable": self._unreachable}
+
+    def start(self) -> None:
+        """Do nothing: the workers send the first messages."""
+
+    def _failed(self, failure: Failed) -> None:
+        self._unreachable += 1
+
+
+class PlannedServerRole(ServerRole):
+    """A server of a plan: it adds the parts that workers send."""
 
     def __init__(self, config: HostConfig, env: Environment, link: HostLink) -> None:
+        super().__init__()
         (port,) = (port for ip, port in config.job.servers if ip == config.ip)
         plan = _plan(config.job)
         self._machines = ActionDriver(
@@ -163,43 +183,18 @@ class PlannedServerRole:
         )
         self._machines.route(PLAN_KINDS, PlannedServer(config.job).receive)
         link.ports[port] = LocalPort(self._machines.receive, stream_payload)
-        self._unreachable = 0  # workers that no longer acknowledge, such as finished ones
-
-    @property
-    def ignored(self) -> dict[str, int]:
-        """Return how much arrived and was of no use, by reason."""
-        return self._machines.ignored | {"unreachable": self._unreachable}
-
-    def start(self) -> None:
-        """Do nothing: the workers send the first messages."""
-
-    def _failed(self, failure: Failed) -> None:
-        self._unreachable += 1
 
 
-class ParameterServerRole:
-    """The parameter server: it answers its workers and does nothing else."""
-
-    finished = True
+class ParameterServerRole(ServerRole):
+    """The parameter server."""
 
     def __init__(self, config: HostConfig, env: Environment, link: HostLink) -> None:
+        super().__init__()
         _, port = _server_address(config)
         self._machines = ActionDriver(env, port, link.send, _undelivered, self._failed)
         server = PsServer(config.job, served(config.job))
         self._machines.route(SERVER_KINDS, server.receive, server.timer)
         link.ports[port] = LocalPort(self._machines.receive, stream_payload)
-        self._unreachable = 0  # workers that no longer acknowledge, such as finished ones
-
-    @property
-    def ignored(self) -> dict[str, int]:
-        """Return how much arrived and was of no use, by reason."""
-        return self._machines.ignored | {"unreachable": self._unreachable}
-
-    def start(self) -> None:
-        """Do nothing: the workers send the first messages."""
-
-    def _failed(self, failure: Failed) -> None:
-        self._unreachable += 1
 
 
 def _undelivered(delivered: Deliver) -> None:

@@ -247,7 +247,7 @@ class Engine:
         _HEAD.pack_into(moved, 0, len(moved), *to)
         for name, value in (("port", to[0]), ("queue", to[1]), ("deflect", DEFLECTED)):
             _WORD.pack_into(moved, places[name], value)
-        return self.state.links.queues.put_deflected(*to, self._now, self, bytes(moved))
+        return self.state.links.queues.put(*to, self._now, self, bytes(moved), deflected=True)
 
     def _again(self) -> list[Arrival]:
         nodes, size = self._emptied("again"), self._pipeline.node_size

@@ -207,8 +207,14 @@ class EgressQueues:
         owner: Any,
         departure: Any,
         events: list[Any] | None = None,
+        deflected: bool = False,
     ) -> Waiting | None:
-        """Put a packet into its queue. Returns None, and counts a drop, if the queue is full."""
+        """Put a packet into its queue. Returns None, and counts a drop, if the queue is full.
+
+        deflected: the queue may be of a port that has no rate, which the packet leaves at the next
+        `due`; None also if there is no such queue."""
+        if deflected and self.lacks(port, priority):
+            return None
         place = priority if self.priorities is not None else 0
         to = self._port(port)
         queue = to.queues[place]
@@ -223,23 +229,8 @@ class EgressQueues:
         queue.waiting.append(item)
         queue.most = max(queue.most, len(queue.waiting))
         self.waiting += 1
-        return item
-
-    def put_deflected(
-        self,
-        port: int,
-        priority: int,
-        now: int,
-        owner: Any,
-        departure: Any,
-        events: list[Any] | None = None,
-    ) -> Waiting | None:
-        """Put a packet that was deflected into a queue, also of a port that has no rate, which it
-        leaves at the next `due`. Returns None if there is no such queue or if it is full."""
-        if self.lacks(port, priority):
-            return None
-        item = self.put(port, priority, now, owner, departure, events)
-        self._settled()
+        if deflected:
+            self._settled()  # the port has a queue now
         return item
 
     def full(self, port: int, priority: int) -> str:

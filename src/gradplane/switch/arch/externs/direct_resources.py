@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import attrgetter
 
 from gradplane.switch.interp.frame_layout import Env
 from gradplane.switch.interp.statements import Observer, Statements
@@ -37,9 +38,9 @@ class DirectResources:
         if table.table.meter is not None:
             steps.append(self.meter(table, table.table.meter, statements))
         if table.table.register is not None:
-            steps.append(_register_found(table, table.table.register))
+            steps.append(_keeping("register", table, table.table.register))
         if table.table.filter is not None:
-            steps.append(_filter_found(table, table.table.filter))
+            steps.append(_keeping("filter", table, table.table.filter))
         if table.table.support_timeout:
             steps.append(_timing(statements))
         if not steps:
@@ -52,22 +53,12 @@ class DirectResources:
         return observe
 
 
-def _register_found(table: MatchTable, instance: ir.ExternInstance) -> Observer:
-    """Keep the cell of a direct register, which actions read and write."""
-    name = instance.name
+def _keeping(kind: str, table: MatchTable, instance: ir.ExternInstance) -> Observer:
+    """Keep the cells that a lookup found, for the action to use. kind: an attribute of Entry."""
+    name, default, of_entry = instance.name, f"default_{kind}", attrgetter(kind)
 
     def keep(env: Env, entry: Entry | None) -> None:
-        env[0].direct[name] = table.default_register if entry is None else entry.register
-
-    return keep
-
-
-def _filter_found(table: MatchTable, instance: ir.ExternInstance) -> Observer:
-    """Keep the direct filter that actions execute."""
-    name = instance.name
-
-    def keep(env: Env, entry: Entry | None) -> None:
-        env[0].direct[name] = table.default_filter if entry is None else entry.filter
+        env[0].direct[name] = getattr(table, default) if entry is None else of_entry(entry)
 
     return keep
 
@@ -128,23 +119,13 @@ AUTOMATIC = DirectResources(_counting, _metering, _count_and_meter)
 def _counter_found(
     table: MatchTable, instance: ir.ExternInstance, statements: Statements
 ) -> Observer:
-    name = instance.name
-
-    def keep(env: Env, entry: Entry | None) -> None:
-        env[0].direct[name] = table.default_counter if entry is None else entry.counter
-
-    return keep
+    return _keeping("counter", table, instance)
 
 
 def _meter_found(
     table: MatchTable, instance: ir.ExternInstance, statements: Statements
 ) -> Observer:
-    name = instance.name
-
-    def keep(env: Env, entry: Entry | None) -> None:
-        env[0].direct[name] = table.default_meter if entry is None else entry.meter
-
-    return keep
+    return _keeping("meter", table, instance)
 
 
 def _keep_found(table: ir.Table, shape: Shape, code: NativeStatements, entry: Operand) -> None:

@@ -291,7 +291,7 @@ class _Pass(Pass[_Departure]):
             departure, replica=replace(departure.replica, port=to), queue=queue, deflect=False,
             deflected=True,
         )  # fmt: skip
-        return queues.put_deflected(to, queue, now, self.model, moved, self.events)
+        return queues.put(to, queue, now, self.model, moved, self.events, deflected=True)
 
     def groups_asked(self, blocks: Blocks, values: Values) -> list[int]:
         """Return the multicast groups that a packet goes to. 0, which programs also write for no
