@@ -140,6 +140,7 @@ def test_a_program_too_deep_to_be_kept_is_compiled_each_time(
 
 def test_the_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = disk_cache.folder("p4")
+    monkeypatch.setattr(disk_cache, "PRUNED_EVERY", 1)
     monkeypatch.setattr(disk_cache, "KEPT", 3)
     for number in range(6):
         disk_cache.write(kept / str(number), bytes(100))

@@ -3,7 +3,7 @@
 A file's name is a hash of everything that its content depends on. The content is preceded by its
 own hash, so a damaged file counts as missing. Files are written atomically, even when several
 processes write the same file. When the cache grows too large, the files that were not used for
-longest are removed.
+longest are removed; each process looks for them at its first write and at every sixteenth.
 """
 
 from __future__ import annotations
@@ -13,11 +13,15 @@ import os
 import sys
 import tempfile
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 
 DIGEST = 32  # bytes of the hash that precedes the content
-KEPT = 500  # most files in a folder
-KEPT_BYTES = 256 << 20  # most bytes in a folder
+KEPT = 5000  # most files in a folder, but for those since it was last looked through
+KEPT_BYTES = 256 << 20  # most bytes in a folder, likewise
+PRUNED_EVERY = 16  # writes: looking through a full folder takes 10 ms or more
+
+_writes = count()
 
 
 def folder(kind: str) -> Path:
@@ -52,7 +56,8 @@ def write(path: Path, content: bytes) -> None:
         with os.fdopen(handle, "wb") as file:
             file.write(hashlib.sha256(content).digest() + content)
         os.replace(made, path)
-        _prune(path)
+        if next(_writes) % PRUNED_EVERY == 0:
+            _prune(path)
     except OSError:
         return
 
@@ -60,14 +65,13 @@ def write(path: Path, content: bytes) -> None:
 def _prune(newest: Path) -> None:
     """Remove the least recently used files above the limits."""
     found = []
-    for path in newest.parent.iterdir():
-        try:
-            status = path.stat()
-        except FileNotFoundError:  # another process removed it
-            continue
-        found.append((status.st_mtime_ns, status.st_size, path))
-    count, size = 0, 0
-    for _, length, path in sorted(found, reverse=True):
-        count, size = count + 1, size + length
-        if path != newest and (count > KEPT or size > KEPT_BYTES):
-            path.unlink(missing_ok=True)
+    with os.scandir(newest.parent) as files:
+        for file in files:
+            with suppress(FileNotFoundError):  # another process removed it
+                status = file.stat()
+                found.append((status.st_mtime_ns, status.st_size, file.path))
+    size = 0
+    for number, (_, length, path) in enumerate(sorted(found, reverse=True), 1):
+        size += length
+        if path != str(newest) and (number > KEPT or size > KEPT_BYTES):
+            Path(path).unlink(missing_ok=True)
