@@ -100,6 +100,16 @@ class CounterTable(ArrayTable):
     def initialise(self, scope: Scope, index: int) -> Undo:
         return self.write(scope, index, Data(None, {PACKETS: 0, BYTES: 0}))
 
+    def clear(self, scope: Scope) -> Undo:
+        counter = self.counter
+        packets, nbytes = counter.packets.copy(), counter.bytes.copy()
+        counter.clear()
+
+        def undo() -> None:
+            counter.packets[:], counter.bytes[:] = packets, nbytes
+
+        return undo
+
 
 def sum_of_counts(found: Sequence[Data]) -> Data:
     """Return what several counters have counted together."""
@@ -180,6 +190,18 @@ class RegisterTable(ArrayTable):
         def undo() -> None:
             for register, old in former:
                 register.write(index, old)
+
+        return undo
+
+    def clear(self, scope: Scope) -> Undo:
+        registers = _of(self, scope)
+        former = [(one, one.memory.copy()) for own in registers for one in (own, *own.copies)]
+        for register in registers:
+            register.clear()
+
+        def undo() -> None:
+            for register, old in former:
+                register.memory[...] = old
 
         return undo
 
