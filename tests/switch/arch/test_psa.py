@@ -15,9 +15,8 @@ from gradplane.switch.ir.types import Bits
 from gradplane.switch.runtime.control_errors import TableError
 from gradplane.switch.runtime.control_messages import Digest, Fault, IdleNotice, PacketIn
 from gradplane.switch.runtime.entries import Entry, GroupRef
-from gradplane.switch.runtime.packet_passes import PASS_LIMIT
+from gradplane.switch.runtime.packet_passes import PASS_LIMIT, PASSES_A_PACKET
 from gradplane.switch.runtime.profiles import Weighted
-from gradplane.switch.switch import PASSES_A_PACKET
 
 TO_1 = "send_to_port(o, (PortId_t) 1);"
 PORT_CPU, PORT_RECIRCULATE = 0xFFFF_FFFD, 0xFFFF_FFFA
