@@ -1,14 +1,15 @@
 """Helpers of the controller's tests: a switch, the program, job plans."""
 
 import asyncio
+from functools import partial
 from pathlib import Path
 
 from gradplane.controller import Controller, JobPlan, Member, Pipeline
-from gradplane.switch.compiler import compile_program
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.device_config import device_config
 from gradplane.switch.p4runtime.p4info import build_p4info, p4info_text
 from gradplane.switch.p4runtime.server import P4RuntimeServer
+from gradplane.switch.program_cache import load_program, load_source
 from gradplane.switch.switch import Switch
 
 THC = Path(__file__).parents[2] / "p4" / "thc.p4"
@@ -19,7 +20,7 @@ TABLE = (0, 1, 2, 4, 6, 8, 11, 13, 17, 19, 22, 24, 26, 28, 29, 30)
 
 def pipeline_of(program, **defines):
     folders = (program.parent, program.parent / "include")
-    info = p4info_text(build_p4info(compile_program(program, folders, defines)))
+    info = p4info_text(build_p4info(load_program(program, folders, defines)))
     return Pipeline(info.encode(), device_config(program, folders, defines))
 
 
@@ -28,15 +29,11 @@ def thc_pipeline(**defines):
 
 
 class Server:
-    """The embedded switch under P4Runtime on a free port."""
+    """The embedded switch under P4Runtime on a free port; few tests pass packets through it."""
 
-    def __init__(self, server=P4RuntimeServer):
-        self.device = Device(self._compile, Switch, id=0)
+    def __init__(self, server=P4RuntimeServer, engine="interpreter"):
+        self.device = Device(load_source, partial(Switch, engine=engine), id=0)
         self._server = server(self.device, "127.0.0.1:0")
-
-    @staticmethod
-    def _compile(source):
-        return compile_program(source.file, defines=source.defines, text=source.text)
 
     @property
     def address(self):

@@ -32,7 +32,7 @@ from gradplane.controller import (
 from gradplane.controller.compression import statistics
 from gradplane.hosts.wire.aggregation import Header, Type, norm_bits, pack_indices, unpack_sums
 from gradplane.switch.bfruntime.server import BfRuntimeServer
-from gradplane.switch.compiler import compile_program
+from gradplane.switch.program_cache import load_program
 from gradplane.topologies.sim import frames
 from gradplane.topologies.sim.frames import Address
 
@@ -47,7 +47,7 @@ def pipeline():
 
 @pytest.fixture(scope="module")
 def program():
-    return compile_program(THC_TNA)
+    return load_program(THC_TNA)
 
 
 @pytest.fixture
@@ -125,7 +125,7 @@ def test_a_driver_with_another_program(driver, pipeline, tmp_path):
     other.write_text(THC_TNA.read_text().replace("table members", "table workers")
                      .replace("members.apply", "workers.apply"))  # fmt: skip
     folder = THC_TNA.parent
-    changed = compile_program(other, (folder, folder / "include"))
+    changed = load_program(other, (folder, folder / "include"))
     driver.device.load(changed)
     with pytest.raises(ControllerError, match="which has no table ThcIngress.members"):
         configure(driver.address, pipeline, setup(plan()), **TOFINO)
@@ -154,7 +154,7 @@ def test_tables_of_two_codes_give_the_same_sums():
     """As compiled for the chip, a lookup takes two codes."""
     pipeline = pipeline_of(THC_TNA, CODES_A_LOOKUP="2")
     codes = np.random.default_rng(1).integers(0, 16, (2, 1024), dtype=np.uint8)
-    with Server() as server:
+    with Server(engine="jit") as server:
         configure(server.address, pipeline, setup(plan(workers=2)), target="tna")
         assert capacity_of(pipeline.p4info) == Capacity(slots=256, sum_bits=8, workers=64)
         out = []
@@ -175,7 +175,7 @@ def test_compression_is_configured_and_counted():
     """The names that tos_compress_tna.p4 shares with tos_compress.p4 are no paths in it."""
     tos = THC_TNA.with_name("tos_compress_tna.p4")
     server = Server(BfRuntimeServer)
-    server.device.load(compile_program(tos))
+    server.device.load(load_program(tos))
     plan = Compression((1, 2), (Bound("10.0.0.1", 32, 10),), (Format(21000, 16),))
     setup = Setup("10.0.0.254", "00:00:00:00:00:fe", [ROUTE], [], plan)
     with server as running:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from switch_model import Flight, Member, SwitchModel
-from thc_switch import CODEC, JOB, OVERHEAD, PROGRAMS, SLOTS, ThcSwitch, frame
+from thc_switch import CODEC, JOB, OVERHEAD, PROGRAMS, SLOTS, ThcSwitch, frame, fresh_switch
 
 from gradplane.hosts.wire import aggregation
 from gradplane.hosts.wire.aggregation import Header, Type
@@ -73,7 +73,7 @@ def lossy_send(switch: ThcSwitch, port: int, payload: bytes, lost: int | None) -
 @settings(max_examples=25, deadline=None)
 @given(st.integers(1, WORKERS), st.lists(packets, min_size=5, max_size=40))
 def test_every_answer_is_the_models(path: str, quorum: int, sequence: list) -> None:
-    switch, reference = ThcSwitch(path, WORKERS, quorum), model(quorum)
+    switch, reference = fresh_switch(path, WORKERS, quorum), model(quorum)
     for kind, worker, slot, round, norm, lost in sequence:
         if kind is Type.INDICES:
             payload = indices(worker, slot, round, norm)
@@ -107,7 +107,7 @@ class Interleaved:
     """Flights through switch and model in lock-step, one pass at a time, in any order."""
 
     def __init__(self, path: str, quorum: int) -> None:
-        self.switch, self.reference = ThcSwitch(path, WORKERS, quorum), model(quorum)
+        self.switch, self.reference = fresh_switch(path, WORKERS, quorum), model(quorum)
         self.flights: list[tuple[int, Flight, object]] = []
         self.results: dict[tuple[int, int], set[bytes]] = defaultdict(set)
         self.truth: dict[tuple[int, int, int], tuple[int, list[int]]] = {}

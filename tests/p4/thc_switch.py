@@ -42,6 +42,20 @@ def program(path: str, sum_bits: int) -> ir.Program:
     return compile_program(path, defines={"SUM_BITS": str(sum_bits), "SLOTS": "16"})
 
 
+def fresh_switch(path: str, workers: int, quorum: int) -> "ThcSwitch":
+    """Return a switch (JIT) that has seen no packet; it is made once and cleared."""
+    made = _made(path, workers, quorum)
+    state = made.switch.state
+    for cells in (*state.registers.values(), *state.counters.values()):
+        cells.clear()
+    return made
+
+
+@functools.cache
+def _made(path: str, workers: int, quorum: int) -> "ThcSwitch":
+    return ThcSwitch(path, workers, quorum, engine="jit")
+
+
 class ThcSwitch:
     """Worker w sits on port w + 1, or on ports[w]. Its job's slots begin with SLOT_BASE."""
 

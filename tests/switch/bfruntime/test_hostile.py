@@ -101,26 +101,29 @@ def snapshot(service: BfRuntimeService) -> dict[str, Any]:
     return found
 
 
-@settings(max_examples=50)
+@settings(max_examples=17)
 @given(data=st.data())
 def test_random_updates(served: Service, data: st.DataObject) -> None:
     service, schemas = served
-    request = bf.WriteRequest(
-        target={"pipe_id": data.draw(st.sampled_from([0xFFFF, 0xFFFF, 0, 3, 9]))}
-    )
-    for _ in range(data.draw(st.integers(1, 4))):
-        update = request.updates.add(type=data.draw(st.integers(0, 6)))
-        update.entity.table_entry.CopyFrom(messages(data.draw, schemas))
-    # The last one fails, so that all before it are taken back.
-    request.updates.add(type=1).entity.table_entry.table_id = 1
-    request.atomicity = bf.WriteRequest.ROLLBACK_ON_ERROR
-    before = snapshot(service)
-    with pytest.raises(RpcError):
-        service.write(request, {})
+    before, requests = snapshot(service), []
+    for _ in range(3):
+        request = bf.WriteRequest(
+            target={"pipe_id": data.draw(st.sampled_from([0xFFFF, 0xFFFF, 0, 3, 9]))}
+        )
+        for _ in range(data.draw(st.integers(1, 4))):
+            update = request.updates.add(type=data.draw(st.integers(0, 6)))
+            update.entity.table_entry.CopyFrom(messages(data.draw, schemas))
+        # The last one fails, so that all before it are taken back.
+        request.updates.add(type=1).entity.table_entry.table_id = 1
+        request.atomicity = bf.WriteRequest.ROLLBACK_ON_ERROR
+        with pytest.raises(RpcError):
+            service.write(request, {})
+        requests.append(request)
     assert snapshot(service) == before
-    request.atomicity = bf.WriteRequest.CONTINUE_ON_ERROR
-    with pytest.raises(RpcError):
-        service.write(request, {})
+    for request in requests:  # the next example begins with what they leave
+        request.atomicity = bf.WriteRequest.CONTINUE_ON_ERROR
+        with pytest.raises(RpcError):
+            service.write(request, {})
 
 
 @settings(max_examples=40)
