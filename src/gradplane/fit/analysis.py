@@ -19,6 +19,7 @@ from gradplane.fit.overruns import Overrun
 from gradplane.fit.parser_demand import ParserDemand, parser_demand
 from gradplane.fit.placement import Placement, place
 from gradplane.fit.recirculation import PassAgain, passes_again
+from gradplane.fit.repeated_tables import merged
 from gradplane.fit.stage_pragmas import asked_stages, wrong_stages
 from gradplane.fit.unread import without_unread
 from gradplane.fit.zeros import needless_zeros
@@ -140,7 +141,8 @@ def _directions(package: ir.Package, program: ir.Program, file: str) -> Iterator
         tables = without_unread(tables, control, deparser)
         if deparser is not None:
             tables += checksum_tables(control, deparser, gress, len(tables), file)
-        yield _Direction(gress, control, parser, deparser, tables, dependencies(tables))
+        tables, edges = merged(tables, dependencies(tables))
+        yield _Direction(gress, control, parser, deparser, tables, edges)
 
 
 def _pipeline(

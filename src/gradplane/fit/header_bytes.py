@@ -6,7 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gradplane.fit.places import Place
+from gradplane.switch.ir.nodes import Var
 from gradplane.switch.ir.types import Annotations, Fields, Header, Stack, Type, bit_width
+
+HeaderByte = tuple[Var, tuple[int, ...], int]
+"""A byte of a header: the header's variable and path, and the byte's number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +37,7 @@ def header_bytes(place: Place) -> int | None:
     return sum(f.width for f in _flat(header, (), 0)) // 8
 
 
-def bytes_of(place: Place) -> Iterator[tuple[object, ...]]:
+def bytes_of(place: Place) -> Iterator[HeaderByte]:
     """Yield the bytes of headers that a place lies in, if other fields may be in them."""
     header, path = _header_of(place)
     if header is None or place.of_header or _has(header.annotations, "flexible"):

@@ -12,7 +12,14 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 
 from gradplane.fit import register_accesses
-from gradplane.fit.alu_operators import CONDITION, apply_operator, is_extreme
+from gradplane.fit.alu_operators import (
+    ARITHMETIC,
+    CONDITION,
+    INDEX,
+    apply_operator,
+    is_extreme,
+    narrow_operand,
+)
 from gradplane.fit.header_bytes import header_bytes
 from gradplane.fit.known_values import KnownValues
 from gradplane.fit.overruns import Impossible
@@ -156,7 +163,22 @@ class Run:
             return found
         found = all_of(self._operands(list(operands(e))))
         apply_operator(e, found, self._is_data)
+        if isinstance(e, ir.Binary) and e.op in ARITHMETIC:
+            self._refuse_widened([e.left, e.right], found)
         return found
+
+    def _refuse_widened(self, exprs: Sequence[ir.Expr], found: Value) -> None:
+        """Note that an operation cannot have an operand that is a narrower field of a header: in
+        its container, other fields are where the leading zeros would be."""
+        for e in exprs:
+            if not isinstance(e, ir.Cast) or isinstance(e.operand, ir.SliceOf):
+                continue
+            for place in leaves(e.operand):
+                place = self.resolve(place)
+                wider = place.width < (bit_width(e.type) or 0) and place.bits % 8 == 0
+                own = "intrinsic" not in str(place.var.type)
+                if wider and own and header_bytes(place) is not None:
+                    found.impossible = narrow_operand(place.name)
 
     def _operands(self, exprs: Sequence[ir.Expr]) -> list[Value]:
         """Return the values of operands. In a statement, one that a hash or an access gives goes
@@ -297,7 +319,10 @@ class Run:
         inputs = (*places, *data)
         hashes = tuple(u.instance for u in found.uses if u.instance.kind == "hash")
         use = Use(instance, kind, width, inputs, hashed, bits, span, places, hashes)
-        return Value((*found.places, *data), 0, (*found.uses, use), 1)
+        given = Value((*found.places, *data), 0, (*found.uses, use), 1)
+        if found.steps and kind != "direct":
+            given.impossible = INDEX
+        return given
 
     def _access(self, block: ir.Block, action: ir.ExternInstance) -> None:
         """Read the access of a register action: index, packet's numbers, results."""
@@ -311,7 +336,7 @@ class Run:
             known = set(self._reads(index))
             data = [p for p in data if p not in known]
         found = self._use(register, index, data, 32, block.span)
-        found.impossible = register_accesses.problem(block, action)
+        found.impossible = found.impossible or register_accesses.problem(block, action)
         inside = count_reads(block.body)
         outside = [v for v in access.sets if self.everywhere[v] > inside[v]]
         for var in outside:
@@ -346,6 +371,7 @@ class Run:
         instance = stmt.instance
         if instance is None:
             found = all_of(self._operands(ins))
+            self._refuse_widened(ins, found)
             found.steps += 1
             found.sources = 2
             found.carries = found.called = True

@@ -17,6 +17,8 @@ _FILTERS = ("lpf", "direct_lpf", "wred", "direct_wred")
 ALU_KINDS = ("register", "direct_register", "meter", "direct_meter", *_FILTERS)
 COUNTERS = ("counter", "direct_counter")
 _POOL_MEMBERS = 120
+_COLOURS = 4096
+"""The colours of a meter in a block of map RAM."""
 
 
 def shared_memory(instance: ir.ExternInstance, entries: int) -> Demand:
@@ -36,7 +38,8 @@ def shared_memory(instance: ir.ExternInstance, entries: int) -> Demand:
         found.amounts.update(meter_alus=1, sram=blocks, map_ram=blocks)
     elif kind in ALU_KINDS:
         blocks = ceil(cells / RAM_ROWS) + 1
-        found.amounts.update(meter_alus=1, sram=blocks, map_ram=blocks)
+        colours = 0 if kind in _FILTERS else ceil(cells / _COLOURS)
+        found.amounts.update(meter_alus=1, sram=blocks, map_ram=blocks + colours)
     elif kind in COUNTERS:
         blocks = memory_blocks(cells, _counter_bits(instance)) + 1
         found.amounts.update(stats_alus=1, sram=blocks, map_ram=blocks)

@@ -20,8 +20,10 @@ from gradplane.fit.chip_resources import (
     TCAM_ROWS,
     WAYS,
 )
+from gradplane.fit.header_bytes import HeaderByte, bytes_of
 from gradplane.fit.logical_tables import LogicalTable
 from gradplane.fit.partitions import entry_key_bits
+from gradplane.fit.places import reads
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import bit_width
 
@@ -32,6 +34,8 @@ _USUALLY_WIDE = 4
 _TIMEOUTS_OF_ROW = {1: 8, 2: 4, 3: 2, 6: 1}
 """The idle timeouts in a row of map RAM, by their precision (pragma idletime_precision)."""
 _USUAL_PRECISION = 3
+_USUAL_SHARE = 1 / 4
+"""The share of entries with ranges."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,10 +145,20 @@ def partition_format(table: LogicalTable) -> tuple[int, int]:
 
 
 def range_rows(table: ir.Table) -> float:
-    """Return the rows that an entry takes on average, if one in four has real ranges: as many as
-    the chip's compiler reserves."""
+    """Return the rows that an entry takes on average: as many as the chip's compiler reserves.
+
+    A range of n groups of four bits takes 2n - 1 rows, 8 at most, and the largest of an entry's
+    counts. One in four entries has ranges, unless the pragma entries_with_ranges says how many."""
     widths = [bit_width(k.expr.type) or 0 for k in table.keys if k.match_kind == "range"]
-    return 1 + sum(min(8, 2 * ceil(width / 4)) for width in widths) / 4
+    if not widths:
+        return 1
+    rows = min(8, 2 * ceil(max(widths) / 4) - 1)
+    given = [a.values[0] for a in table.annotations
+             if a.name == "entries_with_ranges" and a.values]  # fmt: skip
+    share = _USUAL_SHARE
+    if given and isinstance(given[0], int) and given[0] > 0:
+        share = min(1, given[0] / max(1, size_of(table)))
+    return 1 + share * (rows - 1)
 
 
 def beside(table: LogicalTable, rows: int, immediate: int) -> int:
@@ -157,7 +171,7 @@ def beside(table: LogicalTable, rows: int, immediate: int) -> int:
     return data + ceil(rows / (RAM_ROWS * per_row))
 
 
-def ternary_key_bytes(table: LogicalTable) -> int:
+def _ternary_key_bytes(table: LogicalTable) -> int:
     """Return the bytes that a key takes in TCAM: four bits of a range take one."""
     assert table.table is not None
     total = 0
@@ -168,12 +182,26 @@ def ternary_key_bytes(table: LogicalTable) -> int:
     return total
 
 
-def ternary_width(key_bytes: int) -> int:
-    """Return the blocks beside each other for a key: two have eleven bytes, one has six."""
+def ternary_width(table: LogicalTable) -> int:
+    """Return the blocks beside each other for a key: two have eleven bytes, one has six, of which
+    those of ranges are five. Ranges in one word of a header take twice as many: they are on the
+    crossbar twice, and bytes of one container have few places there."""
+    assert table.table is not None
+    key_bytes = _ternary_key_bytes(table)
+    ranges = [key.expr for key in table.table.keys if key.match_kind == "range"]
+    if ranges:
+        words = [{_word(byte) for p in reads(e) for byte in bytes_of(p)} for e in ranges]
+        shared = any(a & b for n, a in enumerate(words) for b in words[:n])
+        return ceil(key_bytes / 5) * (2 if shared else 1)
     pairs, rest = divmod(key_bytes, 11)
     if rest == 0 and pairs:
         return 2 * pairs
     return 2 * pairs + (2 if rest > 6 else 1)
+
+
+def _word(byte: HeaderByte) -> HeaderByte:
+    """Return the four bytes of a header that one is in."""
+    return byte[0], byte[1], byte[2] // 4
 
 
 def data_bits(table: LogicalTable) -> int:

@@ -29,7 +29,6 @@ from gradplane.fit.table_formats import (
     is_ternary,
     partition_format,
     range_rows,
-    ternary_key_bytes,
     ternary_width,
 )
 
@@ -105,8 +104,7 @@ def _partitioned(table: LogicalTable, partitions: Partitions, entries: int, foun
 
 def _ternary(table: LogicalTable, entries: int, found: Demand) -> None:
     assert table.table is not None
-    key = ternary_key_bytes(table)
-    wide = ternary_width(key)
+    wide = ternary_width(table)
     depth = ceil(entries * range_rows(table.table) / TCAM_ROWS)
     found.amounts["tcam"] += depth * wide
     found.amounts["ternary_tables"] += 1

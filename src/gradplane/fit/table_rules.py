@@ -28,6 +28,20 @@ def broken_by_table(table: LogicalTable) -> Iterator[Overrun]:
     yield from _direct(table)
     yield from _addresses(table)
     yield from _ranges(table)
+    yield from _default(table)
+
+
+def _default(table: LogicalTable) -> Iterator[Overrun]:
+    """Yield an overrun if a miss would need a hash: only a hit has one."""
+    if table.table is None or not table.table.keys or not table.table.actions:
+        return
+    action = table.actions[table.table.default.index]
+    uses = [use for o in action.operations for use in o.value.uses]
+    if any(use.index == "field" or use.instance.kind in ("hash", "random") for use in uses):
+        what = f"{action.name}, the default action of {table.name}, takes a hash, a random number"
+        what += " or an index that is a field; a miss has none of them"
+        way_out = "let the default action set a field, and do the rest where this is set"
+        yield Overrun("hash_units", what, action.span, way_out)
 
 
 def _ranges(table: LogicalTable) -> Iterator[Overrun]:
