@@ -64,6 +64,7 @@ def observe(client: Client, seen: dict[str, Any]) -> None:
     while (received := host2.recv(2048))[:14] != frame[:14]:
         pass
     seen["forwarded"] = received == frame
+    seen["kept"], seen["let go"] = kept_and_let_go(client, host1, host2, frame[:-1])
     seen["names"] = {p["$DEV_PORT"]: [p["$PORT_NAME"], p["$PORT_UP"]] for p in client.read("$PORT")}
     (counted,) = client.read("$PORT_STAT", {"$DEV_PORT": 2})
     seen["counted"] = counted["$FramesTransmittedOK"] >= 1
@@ -76,6 +77,28 @@ def observe(client: Client, seen: dict[str, Any]) -> None:
     while client.read("$PORT", {"$DEV_PORT": 2})[0]["$PORT_UP"] and time.monotonic() < end:
         time.sleep(0.05)
     seen["up"] = client.read("$PORT", {"$DEV_PORT": 2})[0]["$PORT_UP"]
+
+
+def kept_and_let_go(
+    client: Client, sender: socket.socket, receiver: socket.socket, frame: bytes
+) -> tuple[bool, bool]:
+    """Stop the queue of port 2, send it a frame, and start it again."""
+    queue = {"pg_id": 0, "pg_queue": 16}
+
+    def schedule(enable: bool) -> None:
+        change = client.entry("tf1.tm.queue.sched_cfg", queue, scheduling_enable=enable)
+        client.write(("MODIFY", change), target={"pipe_id": 0})
+
+    schedule(False)
+    sender.send(frame)
+    end, waiting = time.monotonic() + TIMEOUT, 0
+    while waiting != 1 and time.monotonic() < end:
+        (counts,) = client.read("tf1.tm.counter.queue", queue, pipe=0)
+        waiting = counts["usage_cells"]
+    schedule(True)
+    while (received := receiver.recv(2048))[:14] != frame[:14]:
+        pass
+    return waiting == 1, received == frame
 
 
 if __name__ == "__main__":

@@ -30,6 +30,8 @@ def test_packets_and_ports_under_bfruntime() -> None:
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == {
         "forwarded": True,
+        "kept": True,
+        "let go": True,
         "names": {"1": ["s1", True], "2": ["s2", True]},
         "counted": True,
         "disabled": False,

@@ -184,11 +184,21 @@ def test_members_and_groups_of_a_selector(served: Served) -> None:
     assert probe["$ACTION_MEMBER_ID"] == 2
     change = client.next_message("selector_update_change_notification")
     assert (change.sel_group_id, change.act_member_id, change.is_add) == (1, 1, True)
+    for most in (0, 9):
+        with pytest.raises(grpc.RpcError, match=f"MAX_GROUP_SIZE {most} is not within 1 to 8"):
+            client.add("Ingress.groups", {"$SELECTOR_GROUP_ID": 2}, MAX_GROUP_SIZE=most)
+    empty = client.entry("Ingress.groups", {"$SELECTOR_GROUP_ID": 2}, ACTION_MEMBER_ID=[],
+                         ACTION_MEMBER_STATUS=[])  # fmt: skip
+    for field in empty.data.fields:
+        field.int_arr_val.SetInParent()  # also in place of the list of states
+    client.write(("INSERT", empty))
+    (group,) = client.read("Ingress.groups", {"$SELECTOR_GROUP_ID": 2})
+    assert (group["$ACTION_MEMBER_STATUS"], group["$MAX_GROUP_SIZE"]) == ([], 8)
 
 
 def test_value_sets_and_digests(served: Served) -> None:
     device, client = served
-    client.add("known", {"f1": (0x1234, 0xFFFF)})
+    client.add("known", {"f1": (0x1230, 0xFFF0)})
     client.set_default("macs", "Ingress.send", port=1)
     key = {"src": (0, 0), "vlan": (0xFFF, 0xFFF), "dst": (0, 0), "$MATCH_PRIORITY": 1}
     client.add("filters", key, "Ingress.mark", type=0x99)

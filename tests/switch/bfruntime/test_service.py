@@ -275,6 +275,8 @@ def test_meters_in_kbits_and_packets(interpreted: Served) -> None:
 
 def test_ports_of_the_device(interpreted: Served) -> None:
     _, client = interpreted
+    (place,) = client.read("$PORT_HDL_INFO", {"$CONN_ID": 3, "$CHNL_ID": 1})
+    assert place["$DEV_PORT"] == 9  # which was not added
     client.add("$PORT", {"$DEV_PORT": 8}, SPEED="BF_SPEED_100G", FEC="BF_FEC_TYP_NONE",
                PORT_ENABLE=True)  # fmt: skip
     (port,) = client.read("$PORT", {"$DEV_PORT": 8})

@@ -29,6 +29,7 @@ _MATCHES = {
     "Optional": "optional",
 }  # fmt: skip
 """The field of a message that each kind of match is in."""
+_LISTS = ("int_arr_val", "bool_arr_val", "str_arr_val")
 
 
 @dataclass(slots=True)
@@ -206,6 +207,8 @@ def _value(table: TableSchema, f: DataField, given: Any) -> Any:
     wanted, found = form(f), given.WhichOneof("value")
     if f.repeated and f.type.name == "bytes" and found == "stream":
         return list(given.stream)
+    if f.repeated and found in _LISTS and not getattr(given, found).val:
+        return []  # of whatever kind: some clients send empty lists as numbers
     if found != wanted:
         raise invalid(table, f"{where} takes {wanted}, not {found or 'nothing'}")
     value = getattr(given, wanted)

@@ -140,7 +140,14 @@ class BfRuntimeServer:
 
     def _write(self, request: Any, context: grpc.ServicerContext) -> Any:
         found = _metadata(context)
-        return self._unary(lambda: self.service.write(request, found), context)
+
+        def handle() -> Any:
+            try:
+                return self.service.write(request, found)
+            finally:
+                self.device.transmit([])  # packets may be free to leave their queues now
+
+        return self._unary(handle, context)
 
     def _get_config(self, request: Any, context: grpc.ServicerContext) -> Any:
         return self._unary(lambda: self.service.get_config(request), context)

@@ -68,8 +68,9 @@ def make_resources(
                 algorithm, width = instance.word("algorithm"), instance.number("width")
                 states = registers[instance.register.name] if instance.register else None
                 most = instance.number("most", _MEMBERS)
+                resilient = instance.word("mode") == "resilient"
                 made.profiles[name] = ActionProfile(
-                    name, _size(instance), algorithm, width, links, states, most
+                    name, _size(instance), algorithm, width, links, states, most, resilient
                 )
     for value_set in program.value_sets:
         made.value_sets[value_set.name] = ParserValueSet(value_set)

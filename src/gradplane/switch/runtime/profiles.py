@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -19,20 +19,27 @@ from gradplane.switch.runtime.entries import (
 )
 from gradplane.switch.runtime.links import Links
 
+_MOST_DEALT = 1 << 14  # entries of a resilient group with members that are left out
+
 
 @dataclass(frozen=True, slots=True)
 class Weighted:
-    """A member in a group, left out while its `watch_port` is down."""
+    """A member in a group, left out while its `watch_port` is down or it is not active."""
 
     member: int
     weight: int = 1
     watch_port: bytes = b""
+    active: bool = True
 
 
 @dataclass(slots=True)
 class Group:
+    """slots: the members in the places that a resilient selector's hash chooses first; a place
+    whose member has left stays free until another one comes."""
+
     members: list[Weighted]
     max_size: int
+    slots: list[Weighted | None]
 
     def has(self, member: int) -> bool:
         """Return whether a member is in the group."""
@@ -59,6 +66,8 @@ class ActionProfile:
     `algorithm` is the selector's hash ("" for a plain profile), `output_width` its bits; `links`
     says which ports are down. `states`: a register with a cell for each member of each group, 0 for
     those that are left out; the cells of a group, `most` of them, are one after the other.
+    resilient: a member that is left out gives its share of the hashes to others, which keep theirs;
+    if not, the hashes are dealt out anew.
     """
 
     def __init__(
@@ -70,8 +79,10 @@ class ActionProfile:
         links: Links | None = None,
         states: Register | None = None,
         most: int = 0,
+        resilient: bool = False,
     ) -> None:
         self.name = name
+        self._resilient = resilient
         self.states = states
         self.most = most
         self._first_cells: dict[int, int] = {}  # of each group
@@ -150,7 +161,8 @@ class ActionProfile:
 
     def modify_group(self, id: int, members: Iterable[Weighted], max_size: int = 0) -> None:
         self._need_group(id)
-        group = self._group(list(members), max_size or self.groups[id].max_size)
+        old = self.groups[id]
+        group = self._group(list(members), max_size or old.max_size, old.slots)
         actions = [self.members[weighted.member] for weighted in group.members]
         self._check_users(GroupRef(id).__eq__, actions)
         self._activate(id, group)
@@ -171,15 +183,27 @@ class ActionProfile:
         self.changes += 1
 
     def choices(self, target: MemberRef | GroupRef) -> list[ActionData]:
-        """Return the actions that an entry's hash chooses among, each as often as its weight.
-
-        The older members come first, whatever their order in the group, as in BMv2.
-        """
+        """Return the actions that an entry's hash chooses among, each as often as its weight."""
         if isinstance(target, MemberRef):
             return [self.members[target.id]] if target.id in self.members else []
-        group = self.groups.get(target.id)
-        members = [] if group is None else self._by_age(self._active(target.id, group))
-        return self._expanded((self.members[w.member], w.weight, w.watch_port) for w in members)
+        return [self.members[member] for member in self.dealt(target.id)]
+
+    def dealt(self, id: int) -> list[int]:
+        """Return the members that a group deals out to hashes: hash h gets number h modulo all.
+
+        The older members come first, whatever their order in the group, as in BMv2; those of a
+        resilient selector in the order of their slots.
+        """
+        group = self.groups.get(id)
+        if group is None:
+            return []
+        there = [w for w in self._active(id, group) if self.links.watched(w.watch_port)]
+        if not self._resilient:
+            return [w.member for w in self._by_age(there) for _ in range(w.weight)]
+        up = {w.member for w in there}
+        slots = [w.member if w is not None and w.member in up else None for w in group.slots
+                 for _ in range(1 if w is None else w.weight)]  # fmt: skip
+        return _resilient(slots)
 
     def member_states(self) -> bytes:
         """Return the states of all groups' members, so that mirrors can detect changes."""
@@ -189,9 +213,9 @@ class ActionProfile:
         return bytes(self.states.read(first + i) for first, count in spans for i in range(count))
 
     def _active(self, id: int, group: Group) -> list[Weighted]:
-        """Return the members of a group that the register does not leave out."""
+        """Return the members of a group that are active; a register says which, if there is one."""
         if self.states is None:
-            return group.members
+            return [w for w in group.members if w.active]
         first = self._first_cells[id]
         return [w for i, w in enumerate(group.members) if self.states.read(first + i)]
 
@@ -206,8 +230,9 @@ class ActionProfile:
             what = f"register {self.states.name} has no {len(group.members)} cells for group {id}"
             raise self._error("RESOURCE_EXHAUSTED", f"{what}; a group has {self.most}")
         self._first_cells[id] = first
+        states = [int(weighted.active) for weighted in group.members]
         for i in range(self.most):
-            self.states.write(first + i, int(i < len(group.members)))
+            self.states.write(first + i, states[i] if i < len(states) else 0)
 
     def _by_age(self, members: list[Weighted]) -> list[Weighted]:
         age = {member: number for number, member in enumerate(self.members)}
@@ -215,11 +240,10 @@ class ActionProfile:
 
     def one_shot(self, target: OneShot) -> list[ActionData]:
         """Return the choices of an entry that has a group of its own, in its table's numbers."""
-        return self._expanded(target.actions)
-
-    def _expanded(self, weighted: Iterable[tuple[ActionData, int, bytes]]) -> list[ActionData]:
         up = self.links.watched
-        return [action for action, weight, port in weighted if up(port) for _ in range(weight)]
+        return [
+            action for action, weight, port in target.actions if up(port) for _ in range(weight)
+        ]
 
     def check(self, target: MemberRef | GroupRef) -> None:
         """Raise TableError unless the member or group exists."""
@@ -252,7 +276,9 @@ class ActionProfile:
                 if any(used(entry.action) for entry in table.entries()):
                     raise
 
-    def _group(self, members: list[Weighted], max_size: int) -> Group:
+    def _group(
+        self, members: list[Weighted], max_size: int, former: Sequence[Weighted | None] = ()
+    ) -> Group:
         for weighted in members:
             self._need_member(weighted.member)
             if weighted.weight < 1:
@@ -261,7 +287,7 @@ class ActionProfile:
         if max_size and len(members) > max_size:
             what = f"{len(members)} members in a group of at most {max_size}"
             raise self._error("RESOURCE_EXHAUSTED", what)
-        return Group(members, max_size)
+        return Group(members, max_size, _placed(members, former))
 
     def _need_member(self, id: int) -> None:
         if id not in self.members:
@@ -275,6 +301,35 @@ class ActionProfile:
 
     def _error(self, code: str, what: str, pi_text: str = "") -> TableError:
         return TableError(code, f"action profile {self.name}: {what}", pi_text)
+
+
+def _placed(members: list[Weighted], former: Sequence[Weighted | None]) -> list[Weighted | None]:
+    """Return the slots of a group: members that stay keep theirs, others take free ones."""
+    left = {weighted.member: weighted for weighted in members}
+    slots = [None if old is None else left.pop(old.member, None) for old in former]
+    for new in left.values():
+        if None in slots:
+            slots[slots.index(None)] = new
+        else:
+            slots.append(new)
+    return slots
+
+
+def _resilient(slots: list[int | None]) -> list[int]:
+    """Return what hashes get of slots with members, or None for one that is left out.
+
+    The list is the slots several times, so that a hash always falls on the same slot; what falls on
+    one that is left out is dealt out to the others.
+    """
+    there = [member for member in slots if member is not None]
+    if not there or len(there) == len(slots):
+        return there
+    count, rounds = len(slots), max(1, min(len(there), _MOST_DEALT // len(slots)))
+    found: list[int] = []
+    for at in range(count * rounds):
+        member = slots[at % count]
+        found.append(there[(at // count + at % count) % len(there)] if member is None else member)
+    return found
 
 
 def _ids(known: Iterable[int]) -> str:

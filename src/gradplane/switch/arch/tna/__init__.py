@@ -61,6 +61,7 @@ ARCHITECTURE = Architecture(
                 "size": "size",
                 "hash": "algorithm",
                 "max_group_size": "most",
+                "mode": "mode",
             },
         ),
         "Digest": InstanceKind("digest", ("condition",)),

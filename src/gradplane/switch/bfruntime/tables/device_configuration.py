@@ -8,9 +8,9 @@ from gradplane.switch.arch.device_facts import DeviceFacts
 from gradplane.switch.bfruntime.codec import Data
 from gradplane.switch.bfruntime.schema import TableSchema
 from gradplane.switch.bfruntime.tables.control_table import Scope, SettingsTable, Undo
+from gradplane.switch.bfruntime.tables.ports import FRONT_PORTS
 
 _LOCAL_PORTS = 128
-_FRONT_PORTS = 64  # of a pipe: those before the recirculation ports of Tofino 1
 
 
 class DeviceTable(SettingsTable):
@@ -27,7 +27,7 @@ class DeviceTable(SettingsTable):
             pipe * _LOCAL_PORTS + port
             for pipe in range(facts.pipes)
             for port in range(_LOCAL_PORTS)
-            if port < _FRONT_PORTS or port in facts.recirculation
+            if port < FRONT_PORTS or port in facts.recirculation
         ]
         front = [port for port in outer if port not in inner and port != facts.cpu_port]
         self._first: dict[str, Any] = {

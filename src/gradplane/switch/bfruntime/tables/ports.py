@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -22,6 +23,8 @@ from gradplane.switch.runtime.links import Links
 
 LANES = 4
 """Channels of a front-panel connector."""
+FRONT_PORTS = 64
+"""Ports of a pipe at the front panel: those before the recirculation ports of Tofino 1."""
 
 
 class Interface(Protocol):
@@ -213,29 +216,40 @@ class PortTable(ControlTable):
 
 
 class PortPlaceTable(ControlTable):
-    """The port of a connector and channel, of a front-panel index, or of a name."""
+    """The port of a connector and channel, of a front-panel index, or of a name.
+
+    Ports that were not added have a place, too, but no index: scripts look them up to add them."""
 
     def __init__(self, schema: TableSchema, ports: Ports) -> None:
         super().__init__(schema)
         self._ports = ports
 
     def find(self, scope: Scope, key: Key) -> tuple[Key, Data]:
-        for known, data in self.entries(scope):
+        for known, data in chain(self.entries(scope), self._not_added()):
             if known == key:
                 return known, data
         shown = ", ".join(f"{name} {match[0]}" for name, match in key.items() if match)
         raise self.missing(f"there is no port with {shown}")
 
     def entries(self, scope: Scope) -> Iterator[tuple[Key, Data]]:
-        names = [f.name for f in self.schema.keys]
         for index, port in enumerate(sorted(self._ports.known())):
-            connector, channel = front_panel(port)
-            place = f"{connector}/{channel}"
-            values = {
-                "$CONN_ID": connector, "$CHNL_ID": channel, "$FP_IDX": index,
-                "$PORT_NAME": self._ports.interfaces().get(port) or place,
-            }  # fmt: skip
-            yield {name: (values[name],) for name in names}, Data(None, {"$DEV_PORT": port})
+            yield self._row(port, index)
+
+    def _not_added(self) -> Iterator[tuple[Key, Data]]:
+        known = self._ports.known()
+        for port in range(self._ports.count):
+            if port & 127 < FRONT_PORTS and port not in known:
+                yield self._row(port, -1)
+
+    def _row(self, port: int, index: int) -> tuple[Key, Data]:
+        connector, channel = front_panel(port)
+        values = {
+            "$CONN_ID": connector, "$CHNL_ID": channel, "$FP_IDX": index,
+            "$PORT_NAME": self._ports.interfaces().get(port) or f"{connector}/{channel}",
+        }  # fmt: skip
+        return {f.name: (values[f.name],) for f in self.schema.keys}, Data(
+            None, {"$DEV_PORT": port}
+        )
 
     def usage(self, scope: Scope) -> int:
         return len(self._ports.known())

@@ -127,37 +127,35 @@ class SelectorTable(ControlTable):
         self.profile = profile
         self._users = users
         self._most: int = next(f.type.default for f in schema.data if f.name == MOST) or 0  # type: ignore[assignment]
-        self._inactive: dict[int, list[tuple[int, bool]]] = {}  # all members of such a group
         self._limits: dict[int, int] = {}
         self.notifies = False
         self.changed: MemberChange | None = None
 
     def members(self, group: int) -> list[tuple[int, bool]]:
         """Return a group's members, and whether each is active."""
-        there = self.profile.group(group).members
-        return self._inactive.get(group) or [(m.member, True) for m in there]
+        return [(w.member, w.active) for w in self.profile.group(group).members]
 
     def add(self, scope: Scope, key: Key, data: Data) -> Undo:
         number = self.number(key, GROUP)
         if len(self.profile.groups) >= self.schema.size:
             what = f"table {self.schema.name}: all {self.schema.size} groups are in use"
             raise RpcError("RESOURCE_EXHAUSTED", what)
-        limit = data.values.get(MOST, self._most)
+        limit = self._limit(data, self._most)
         members = self._given(data, limit)
-        self.profile.add_group(number, _active(members))
-        self._keep(number, members, limit)
+        self.profile.add_group(number, _weighted(members))
+        self._limits[number] = limit
         self._report(number, [], members)
 
         def undo() -> None:
             self.profile.delete_group(number)
-            self._forget(number)
+            self._limits.pop(number, None)
 
         return undo
 
     def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> Undo:
         number = self.number(key, GROUP)
-        former, limit = self.members(number), self._limits.get(number, self._most)
-        changed = data.values.get(MOST, limit)
+        former = self.members(number)
+        changed = self._limit(data, self._limits.get(number, self._most))
         members = self._given(data, changed) if MEMBER in data.values else former
         return self._set(number, members, changed)
 
@@ -180,11 +178,11 @@ class SelectorTable(ControlTable):
         old, kept = self.members(number), self._limits.get(number, self._most)
         _check_unused(self.schema, self._users, GroupRef(number))
         self.profile.delete_group(number)
-        self._forget(number)
+        self._limits.pop(number, None)
 
         def undo() -> None:
-            self.profile.add_group(number, _active(old))
-            self._keep(number, old, kept)
+            self.profile.add_group(number, _weighted(old))
+            self._limits[number] = kept
 
         return undo
 
@@ -237,6 +235,13 @@ class SelectorTable(ControlTable):
 
     # -- parts ----------------------------------------------------------------------------------
 
+    def _limit(self, data: Data, former: int) -> int:
+        """Return how many members a group may have."""
+        limit: int = data.values.get(MOST, former)
+        if limit != former and not 1 <= limit <= self._most:
+            raise self.invalid(f"{MOST} {limit} is not within 1 to {self._most}")
+        return limit
+
     def _given(self, data: Data, limit: int) -> list[tuple[int, bool]]:
         members = data.values.get(MEMBER, [])
         states = data.values.get(STATUS, [True] * len(members))
@@ -254,26 +259,15 @@ class SelectorTable(ControlTable):
         if limit and len(members) > limit:
             what = f"{len(members)} members in a group of at most {limit}"
             raise RpcError("RESOURCE_EXHAUSTED", f"table {self.schema.name}: {what}")
-        self.profile.modify_group(number, _active(members))
-        self._keep(number, members, limit)
+        self.profile.modify_group(number, _weighted(members))
+        self._limits[number] = limit
         self._report(number, former, members)
 
         def undo() -> None:
-            self.profile.modify_group(number, _active(former))
-            self._keep(number, former, old)
+            self.profile.modify_group(number, _weighted(former))
+            self._limits[number] = old
 
         return undo
-
-    def _keep(self, number: int, members: list[tuple[int, bool]], limit: int) -> None:
-        self._limits[number] = limit
-        if all(active for _, active in members):
-            self._inactive.pop(number, None)
-        else:
-            self._inactive[number] = members
-
-    def _forget(self, number: int) -> None:
-        self._limits.pop(number, None)
-        self._inactive.pop(number, None)
 
     def _report(
         self, number: int, former: list[tuple[int, bool]], members: list[tuple[int, bool]]
@@ -307,11 +301,11 @@ class ProbeTable(ControlTable):
     def find(self, scope: Scope, key: Key) -> tuple[Key, Data]:
         number, selector = self.number(key, GROUP), self._selector(scope)
         assert isinstance(selector, SelectorTable), selector
-        active = [member for member, up in selector.members(number) if up]
-        if not active:
+        selector.members(number)  # which must exist
+        dealt = selector.profile.dealt(number)
+        if not dealt:
             raise self.missing(f"group {number} has no active member")
-        chosen = active[self.number(key, "hash_value") % len(active)]
-        return key, Data(None, {MEMBER: chosen})
+        return key, Data(None, {MEMBER: dealt[self.number(key, "hash_value") % len(dealt)]})
 
     def entries(self, scope: Scope) -> Iterator[tuple[Key, Data]]:
         return iter(())
@@ -320,5 +314,5 @@ class ProbeTable(ControlTable):
         return 0
 
 
-def _active(members: Sequence[tuple[int, bool]]) -> list[Weighted]:
-    return [Weighted(member) for member, active in members if active]
+def _weighted(members: Sequence[tuple[int, bool]]) -> list[Weighted]:
+    return [Weighted(member, active=active) for member, active in members]
