@@ -165,3 +165,33 @@ def test_a_hash_offers_the_drivers_algorithms() -> None:
     assert algorithm["default_value"] == "RANDOM"
     assert found["digest.algorithm"]["depends_on"] == [found["digest.configure"]["id"]]
     assert found["digest.compute"]["read_only"]
+
+
+def test_ids_sizes_and_annotations_are_as_the_chips_compiler_writes_them() -> None:
+    found = program({
+        "ingress_locals": """
+            Counter<bit<32>, bit<8>>(8, CounterType_t.PACKETS) counted;
+            Meter<bit<8>>(8, MeterType_t.PACKETS) metered;
+            Lpf<bit<32>, bit<8>>(8) filtered;
+            Hash<bit<8>>(HashAlgorithm_t.CRC8) hashed;
+            Register<bit<8>, bit<8>>(8) cells;
+            action go(PortId_t p) { tm.ucast_egress_port = p; }
+            @idletime_precision(6) table chosen {
+                key = { h.a.x : exact; } actions = { go; @defaultonly NoAction; }
+                default_action = NoAction(); idle_timeout = true; }""",
+        "ingress": """chosen.apply(); counted.count(h.a.x); h.a.y = metered.execute(h.a.x);
+            h.a.z = hashed.get({h.a.x}); cells.write(h.a.x, h.a.y);
+            h.a.y = (bit<8>) filtered.execute((bit<32>) h.a.x, h.a.z);""",
+    })  # fmt: skip
+    ports = found["pipe.IngressParser.$PORT_METADATA"]
+    kinds = {
+        "chosen": 0x02, "counted": 0x83, "metered": 0x85, "filtered": 0x89, "cells": 0x8B,
+        "hashed.configure": 0x95, "hashed.compute": 0x96, "hashed.algorithm": 0x97,
+    }  # fmt: skip
+    assert {name: found[name]["id"] >> 24 for name in kinds} == kinds
+    assert (ports["id"] >> 24, ports["size"]) == (0x90, 288)
+    assert found["chosen"]["annotations"] == [{"name": "@idletime_precision(6)"}]
+    none = [a["annotations"] for a in found["chosen"]["action_specs"]]
+    assert none == [[], [{"name": "@defaultonly"}]]
+    assert found["counted"]["annotations"] == []
+    assert "annotations" not in found["metered"] and "annotations" not in found["cells"]

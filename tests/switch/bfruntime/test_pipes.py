@@ -265,3 +265,22 @@ def test_a_direct_register_has_a_value_for_each_pipe() -> None:
     with pytest.raises(RpcError, match="2 values, but pipe 2 needs one"):
         flows.add(everywhere, {"h.a.x": (8,)}, Data(action, {name: [1, 2]}))
     assert flows.usage(everywhere) == 1
+
+
+@pytest.mark.parametrize(("include", "width", "size"), [("tna.p4", 64, 8), ("t2na.p4", 128, 24)])
+def test_the_default_field_of_port_metadata_is_its_first_bits(
+    include: str, width: int, size: int
+) -> None:
+    """Behind Tofino 2's 128 bits are 64 that no entry sets."""
+    sw = tnaprograms.switch("interpreter", include=include, ingress="tm.ucast_egress_port = 1;")
+    tables = program_tables(ProgramSchema(Catalog(sw.program)), sw.state)
+    (table,) = (t for t in tables.values() if t.schema.name.endswith("$PORT_METADATA"))
+    (field,) = table.schema.data
+    assert field.type.width == width
+    everywhere, key = Scope(range(4), True), {table.schema.keys[0].name: (5,)}
+    number = (0xAB << (width - 8)) + 0xCD
+    table.add(everywhere, key, Data(None, {"$DEFAULT_FIELD": number}))
+    held = sw.state.port_metadata[5].tobytes()
+    assert (held[0], held[width // 8 - 1], len(held)) == (0xAB, 0xCD, size)
+    assert not any(held[width // 8 :])
+    assert table.find(everywhere, key)[1].values == {"$DEFAULT_FIELD": number}

@@ -100,25 +100,29 @@ class FieldId(IntEnum):
 
 
 class TableId(IntEnum):
-    """The upper byte of a table's id, where P4Info has no object or one for several tables."""
+    """The upper byte of the id of a table or digest, as the chip's compiler has it."""
 
     ACTION_PROFILE = 0x81
     ACTION_SELECTOR = 0x82
-    SELECTOR_GET_MEMBER = 0x83
-    REGISTER_PARAM = 0x84
-    PORT_METADATA = 0x85
-    LPF = 0x86
+    COUNTER = 0x83
+    METER = 0x85
     WRED = 0x87
-    HASH_ALGORITHM = 0x88
-    HASH_COMPUTE = 0x89
-    HASH_CONFIGURE = 0x8A
+    LPF = 0x89
+    REGISTER = 0x8B
+    REGISTER_PARAM = 0x8D
+    DIGEST = 0x8E
+    PORT_METADATA = 0x90
     SNAPSHOT_CONFIG = 0x91
     SNAPSHOT_TRIGGER = 0x92
     SNAPSHOT_DATA = 0x93
     SNAPSHOT_LIVENESS = 0x94
+    HASH_CONFIGURE = 0x95
+    HASH_COMPUTE = 0x96
+    HASH_ALGORITHM = 0x97
     DEBUG_COUNTER = 0x99
+    SELECTOR_GET_MEMBER = 0x9A
 
 
 def table_id(kind: TableId, number: int) -> int:
-    """Return the id of a table of a kind, from the id of the object in P4Info."""
+    """Return the id of a table or digest of a kind, from the id of the object in P4Info."""
     return kind << 24 | number & 0xFFFFFF

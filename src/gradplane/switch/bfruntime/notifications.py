@@ -8,6 +8,7 @@ from gradplane import _bfruntime as bf
 from gradplane.switch.bfruntime.bound_program import BoundProgram
 from gradplane.switch.bfruntime.clients import Clients, Delivery
 from gradplane.switch.bfruntime.codec import ALL_PIPES, show_key, show_value
+from gradplane.switch.bfruntime.identifiers import TableId, table_id
 from gradplane.switch.bfruntime.tables.idle_times import NOTIFY
 from gradplane.switch.runtime.control_messages import Digest, IdleNotice
 from gradplane.switch.runtime.entries import Entry
@@ -65,10 +66,11 @@ class Notifications:
         lists: dict[tuple[int, int | None], Any] = {}  # by filter and pipe
         for digest in waiting:
             extern = program.pipeline.catalog.digest_of(digest.name, digest.type)
-            found = extern and next(
-                (f for f in program.schema.schema.learn_filters if f.id == extern.id), None
-            )
-            if not found:
+            if extern is None:
+                continue
+            number = table_id(TableId.DIGEST, extern.id)
+            found = next((f for f in program.schema.schema.learn_filters if f.id == number), None)
+            if found is None:
                 continue
             place = found.id, digest.pipe
             if place not in lists:

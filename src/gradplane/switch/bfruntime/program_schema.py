@@ -53,6 +53,10 @@ from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits, Fields
 from gradplane.switch.p4runtime.catalog import Catalog
 
+_PORTS_OF_METADATA = 288
+"""The entries of a chip's port metadata: 72 ports for each of four pipes."""
+_METADATA_BITS = 128
+"""The most bits of a port's metadata that an entry sets: Tofino 2's next 64 are always zero."""
 MATCHES = {
     p4i.MatchField.EXACT: "Exact",
     p4i.MatchField.LPM: "LPM",
@@ -119,14 +123,16 @@ class ProgramSchema:
             yield from profile_tables(profile, instance, self._offered(profile), self.table_name)
         for counter in self.info.counters:
             yield TableSchema(
-                self.table_name(counter.preamble.name), counter.preamble.id, "Counter",
-                counter.size, (index(FieldId.COUNTER_INDEX),), counter_fields(counter.spec),
+                self.table_name(counter.preamble.name),
+                table_id(TableId.COUNTER, counter.preamble.id), "Counter", counter.size,
+                (index(FieldId.COUNTER_INDEX),), counter_fields(counter.spec),
                 operations=("Sync",), unlisted=("EntryScope",),
                 annotations=annotations_of(counter.preamble),
             )  # fmt: skip
         for meter in self.info.meters:
             yield TableSchema(
-                self.table_name(meter.preamble.name), meter.preamble.id, "Meter", meter.size,
+                self.table_name(meter.preamble.name),
+                table_id(TableId.METER, meter.preamble.id), "Meter", meter.size,
                 (index(FieldId.METER_INDEX),), meter_fields(meter.spec),
                 attributes=("MeterByteCountAdjust",), unlisted=("EntryScope",),
             )  # fmt: skip
@@ -254,7 +260,7 @@ class ProgramSchema:
         """Return the id of a register's table, or of the one whose entries have it."""
         for register in self.info.registers:
             if register.preamble.name == name:
-                return int(register.preamble.id)
+                return table_id(TableId.REGISTER, register.preamble.id)
         for number, found in self.catalog.tables.items():
             if found.table.register is not None and found.table.register.name == name:
                 return number
@@ -278,7 +284,7 @@ class ProgramSchema:
         t = pipeline.port_metadata
         data = [DataField(
             FieldId.PORT_METADATA_DEFAULT_FIELD, "$DEFAULT_FIELD",
-            bits(8 * self.facts.port_metadata_bytes),
+            bits(min(8 * self.facts.port_metadata_bytes, _METADATA_BITS)),
         )]  # fmt: skip
         if t is not None:
             fields = [f for f in t.fields if not any(a.name == "padding" for a in f.annotations)]
@@ -291,7 +297,7 @@ class ProgramSchema:
         )
         return TableSchema(
             f"{pipeline.name}.{pipeline.ingress_parser}.$PORT_METADATA",
-            table_id(TableId.PORT_METADATA, at), "PortMetadata", self.facts.ports, (key,),
+            table_id(TableId.PORT_METADATA, at), "PortMetadata", _PORTS_OF_METADATA, (key,),
             tuple(data),
         )  # fmt: skip
 
@@ -306,7 +312,8 @@ class ProgramSchema:
                 DataField(1 + i, name, field_type(t)) for i, (name, t) in enumerate(named)
             )
             name, about = digest.preamble.name, annotations_of(digest.preamble)
-            yield LearnFilter(self.table_name(name), digest.preamble.id, fields, about)
+            number = table_id(TableId.DIGEST, digest.preamble.id)
+            yield LearnFilter(self.table_name(name), number, fields, about)
 
 
 def filter_id(kind: str, at: int) -> int:

@@ -22,7 +22,8 @@ def register_table(
 ) -> TableSchema:
     """Return the table of a register. own_name: the register's, for its fields."""
     return TableSchema(
-        name, register.preamble.id, "Register", register.size, (index(FieldId.REGISTER_INDEX),),
+        name, table_id(TableId.REGISTER, register.preamble.id), "Register", register.size,
+        (index(FieldId.REGISTER_INDEX),),
         tuple(cells(instance, own_name, 1)), operations=("Sync",),
     )  # fmt: skip
 

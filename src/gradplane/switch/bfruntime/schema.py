@@ -11,6 +11,9 @@ Json = dict[str, Any]
 
 REGISTER_DATA = ("$bfrt_field_class", "register_data")
 """The annotation of a register's values, of which there is one for each pipe."""
+_UNANNOTATED = ("Meter", "Register", "SnapshotCfg", "SnapshotTrigger", "SnapshotData",
+                "SnapshotLiveness", "TblDbgCnt")  # fmt: skip
+"""The kinds of tables for which the chip's compiler writes no annotations, not even none."""
 CLEAR_ONLY = ("clear_only", "true")
 """The annotation of a count that can only be set to 0."""
 
@@ -218,6 +221,8 @@ class TableSchema:
             "annotations": _annotations(self.annotations),
             "depends_on": list(self.depends_on),
         }
+        if self.kind in _UNANNOTATED and not self.annotations:
+            del out["annotations"]
         if self.const_default is not None:
             out["has_const_default_action"] = self.const_default
         out["key"] = [f.json() for f in self.keys]

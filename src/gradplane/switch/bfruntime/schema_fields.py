@@ -98,9 +98,6 @@ def field_type(t: Type) -> FieldType:
 
 
 def annotations_of(message: object) -> Annotations:
-    """Return the annotations of a P4Info object: name and value."""
-    found = []
-    for text in getattr(message, "annotations", ()):
-        name, _, rest = text.partition("(")
-        found.append((name, rest.removesuffix(")")))
-    return tuple(found)
+    """Return the annotations of a P4Info object, each with its arguments as a name, as the chip's
+    compiler writes them."""
+    return tuple((text, "") for text in getattr(message, "annotations", ()))

@@ -106,7 +106,8 @@ def _places(
 ) -> Sequence[tuple[str, int, int]]:
     """Return the name, shift and width of each data field in the metadata's bits."""
     if pipeline.port_metadata is None:
-        return [(schema.data[0].name, 0, total)]
+        width = schema.data[0].type.width
+        return [(schema.data[0].name, total - width, width)]
     known, at, places = {f.name for f in schema.data}, total, []
     for field in pipeline.port_metadata.fields:
         width = bit_width(field.type) or (field.type.width if isinstance(field.type, Bits) else 1)

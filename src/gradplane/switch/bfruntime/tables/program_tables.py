@@ -146,12 +146,14 @@ class _Builder:
         """Yield counters, meters and filters: with one value for all pipes, a counter's the sum."""
         catalog, scopes, clock = self.catalog, self.state.scopes, self.state.clock
         for number, extern in catalog.counters.items():
-            make = partial(_counter, self.known[number], extern.name)
-            yield ScopedTable(self.known[number], scopes, extern.name, make, sum_of_counts)
+            known = self.known[table_id(TableId.COUNTER, number)]
+            make = partial(_counter, known, extern.name)
+            yield ScopedTable(known, scopes, extern.name, make, sum_of_counts)
         for number, extern in catalog.meters.items():
             adjustment = self.state.byte_adjustments[extern.name]
-            make = partial(_meter, self.known[number], extern.name, clock, adjustment)
-            yield ScopedTable(self.known[number], scopes, extern.name, make, _first)
+            known = self.known[table_id(TableId.METER, number)]
+            make = partial(_meter, known, extern.name, clock, adjustment)
+            yield ScopedTable(known, scopes, extern.name, make, _first)
         for kind in ("lpf", "wred"):
             named = (e for e in catalog.program.externs if e.kind == kind)
             for at, instance in enumerate(named):
@@ -170,7 +172,8 @@ class _Builder:
                     self.known[table_id(TableId.REGISTER_PARAM, number)], pipes
                 )
             else:
-                yield RegisterTable(self.known[number], instance, pipes)
+                known = self.known[table_id(TableId.REGISTER, number)]
+                yield RegisterTable(known, instance, pipes)
 
 
 def _match_table(
