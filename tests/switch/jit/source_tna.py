@@ -185,7 +185,8 @@ control ED(packet_out p, inout headers_t h, in meta_t m,
         name, rng = self.types.name, self.rng
         hashed = Bits(rng.randrange(1, 65))
         counter, meter, hash_, chance, own, average, early = (name(n) for n in "cxgnyve")
-        text = f" Counter<bit<32>, bit<3>>(5, CounterType_t.PACKETS_AND_BYTES) {counter};"
+        true = ", true" if self.second and rng.randrange(2) else ""  # egress accounting
+        text = f" Counter<bit<32>, bit<3>>(5, CounterType_t.PACKETS_AND_BYTES{true}) {counter};"
         colours = rng.choice(["", ", 7, 2, 9"])
         unit = f"MeterType_t.{rng.choice(['PACKETS', 'BYTES'])}"
         text += f" Meter<bit<3>>(5, {unit}{colours}) {meter};"
@@ -234,7 +235,8 @@ control ED(packet_out p, inout headers_t h, in meta_t m,
         """Return a table's direct counter or meter with an action of its own, or its profile."""
         made, own, kind = self.types.name("x"), self.types.name("a"), self.rng.randrange(8)
         if kind == 0:
-            before = f"DirectCounter<bit<32>>(CounterType_t.PACKETS_AND_BYTES) {made};"
+            true = ", true" if self.second and self.rng.randrange(2) else ""
+            before = f"DirectCounter<bit<32>>(CounterType_t.PACKETS_AND_BYTES{true}) {made};"
             before += f" action {own}() {{ {made}.count(32w2); m.small = 1; }}"
             return before, f"counters = {made};", f"{own};"
         if kind == 1:

@@ -179,6 +179,11 @@ class Counter:
             self._packets[index] = (self._packets[index] + 1) & MASK64
             self._bytes[index] = (self._bytes[index] + nbytes) & MASK64
 
+    def add_bytes(self, index: int, nbytes: int) -> None:
+        """Correct what was counted by so many bytes; beyond the end, do nothing."""
+        if index < self.size:
+            self._bytes[index] = (self._bytes[index] + nbytes) & MASK64
+
     def _check(self, index: int) -> None:
         _check_index("counter", self.name, index, self.size)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from gradplane.switch.arch.extern_table import Extern, Externs
 from gradplane.switch.arch.externs import arrays, checksums, direct_registers, messages
+from gradplane.switch.arch.tna import true_accounting
 from gradplane.switch.arch.tna.filters import DIRECT_LPF, DIRECT_WRED, LPF, WRED
 from gradplane.switch.arch.tna.hashes import GET_HASH
 from gradplane.switch.arch.tna.learn_actions import TABLE_DIGEST
@@ -127,8 +128,14 @@ EXTERNS: Externs = {
     ("RegisterParam", "read"): arrays.register_read(index=0),
     (ir.HIDDEN_REGISTER, "read"): arrays.register_read(index=0),
     (ir.HIDDEN_REGISTER, "write"): arrays.REGISTER_WRITE,
-    ("Counter", "count"): arrays.count(adjust=1),
-    ("DirectCounter", "count"): arrays.count_direct(adjust=0),
+    ("Counter", "count"): true_accounting.accounted(
+        arrays.count(adjust=1), true_accounting.correction, true_accounting.cell
+    ),
+    ("DirectCounter", "count"): true_accounting.accounted(
+        arrays.count_direct(adjust=0),
+        true_accounting.correction_of_entry,
+        true_accounting.cell_of_entry,
+    ),
     ("Meter", "execute"): arrays.meter_execute(
         index=0, codes=COLOUR_CODES, before=1, adjust=2, own_codes=_result_codes
     ),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradplane.switch.arch.native_blocks import NativeBlocks
+from gradplane.switch.arch.tna import true_accounting
 from gradplane.switch.arch.tna.chips import FCS, INGRESS_HEADER, LOCAL_PORTS, PIPE_BITS, RESUBMIT
 from gradplane.switch.arch.tna.layouts import EGRESS, GROUPS, INGRESS, PORT, is_set, layout
 from gradplane.switch.arch.tna.mirroring import (
@@ -53,7 +54,9 @@ class NativePipe:
         self.name = f"pipe{number}"
         prefix = f"{self.name}."
         self.ingress = NativeBlocks(traffic, package, layout(package, INGRESS), _NOTES, prefix)
-        self.egress = NativeBlocks(traffic, package, layout(package, EGRESS), _NOTES, prefix)
+        self.counted = true_accounting.notes(traffic.program)
+        notes = (*_NOTES, *self.counted)
+        self.egress = NativeBlocks(traffic, package, layout(package, EGRESS), notes, prefix)
         self.keeps_errors = reads_errors(package)
         self.parsers = {
             names[0]: parsers_of_ports(package, names[0], traffic.chip)
@@ -285,10 +288,13 @@ class NativePipe:
         data = f.add(native_vectors.data(f, "between"), "%at")
         self._egress_header(f, data)
         self._begin(f, side, c, data, traffic.front, "%size")
+        true_accounting.start_native(f, side.context, c, self.counted)
         self._parse(f, side, "egress_parser", c, end)
         traffic.run(f, f"{self.name}.egress", c, end)
         target = native_vectors.reserve(f, "out", side.room(f, c))
         size = side.deparse(f, c, target, end)
+        more = f.binary("sub", "i64", size, "%size")
+        true_accounting.correct_native(f, side.context, c, self.counted, more)
         control = side.get(f, c, "deparser", "drop_ctl")
         session = side.context.get(f, c, MIRROR_SESSION)
         with f.when(_both(f, f.compare("ne", "i64", session, NONE), _clear(f, control, 4))):

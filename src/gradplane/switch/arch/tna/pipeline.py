@@ -43,6 +43,7 @@ from gradplane.switch.arch.tna.layouts import (
 from gradplane.switch.arch.tna.parser_choices import parsers_of_ports
 from gradplane.switch.arch.tna.parser_errors import flags_of, reads_errors
 from gradplane.switch.arch.tna.pipe_scopes import pipeline_numbers
+from gradplane.switch.arch.tna.true_accounting import Correct
 from gradplane.switch.interp.packet import Layout as FieldLayout
 from gradplane.switch.interp.statements import Statements
 from gradplane.switch.interp.trace_events import Copied, Rejected, TraceEvent
@@ -63,14 +64,16 @@ NOT_PARSED = "ingress parser: the packet does not parse"
 class TnaPacket(SwitchPacket):
     """A packet with what its deparser asks of the traffic manager; None: nothing.
 
-    mirror: session and header. resubmit: the header."""
+    mirror: session and header. resubmit: the header. counted: corrects the bytes that counters
+    have counted, by their names (true_accounting.py)."""
 
-    __slots__ = ("mirror", "resubmit")
+    __slots__ = ("counted", "mirror", "resubmit")
 
     def __init__(self, data: bytes, size: int, events: list[Any] | None = None) -> None:
         """`size`: bytes without the chip's header, which `data` begins with."""
         super().__init__(data, events)
         self.length = size + FCS
+        self.counted: dict[str, Correct] = {}
         self.mirror: tuple[int, bytes] | None = None
         self.resubmit: bytes | None = None
 
@@ -364,6 +367,8 @@ class _Pass(Pass[_Departure]):
         self.enter("egress deparser")
         blocks.run("egress_deparser", packet, values)
         control, data = blocks.get(values, "deparser", "drop_ctl"), packet.output()
+        for correct in packet.counted.values():
+            correct(len(data) - size)
         if packet.mirror is not None and not control & 4:
             self.mirror(packet.mirror, data, departure.passes)
         if control & 1:
