@@ -1,7 +1,9 @@
 """A job with a plan on the simulated network: times, records, replay, report, refusals."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,6 +26,52 @@ inter = { gbit = 25.0, latency_us = 25.0 }
 """
 
 
+LOSS = """
+[[impairment]]
+model = "bernoulli"
+rate = 0.02
+"""
+
+
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Path]:
+    """Return the folder of a plan's run on the simulated network, which is made once."""
+    made: dict[Path, Path] = {}
+
+    def get(plan: Path) -> Path:
+        if plan not in made:
+            made[plan] = tmp_path_factory.mktemp("runs") / "run"
+            run(plan / "experiment.toml", made[plan], net="sim")
+        return made[plan]
+
+    return get
+
+
+def with_losses(plan: Path, folder: Path) -> Path:
+    """Run a plan on links that lose packets; return the run's folder."""
+    (folder / "plan.json").write_text((plan / "plan.json").read_text())
+    path = folder / "experiment.toml"
+    path.write_text((plan / "experiment.toml").read_text() + LOSS)
+    run(path, folder / "run", net="sim")
+    return folder / "run"
+
+
+def planned_seconds(plan: Path) -> float:
+    found: float = json.loads((plan / "plan.json").read_text())["iteration_seconds"]
+    return found
+
+
+def seconds(run: Path) -> float:
+    """Return the time that the run's only round took after its forward pass."""
+    (line,) = read_lines(run / "metrics.jsonl")
+    return max(each["finished"] - each["computed"] for each in line["workers"]) / 1e9
+
+
+def summary_of(run: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((run / "summary.json").read_text())
+    return found
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Plan a small job and write its experiment."""
@@ -35,10 +83,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_plan_runs_is_replayed_and_reported(folder: Path, tmp_path: Path) -> None:
-    summary = run(folder / "experiment.toml", tmp_path / "run", net="sim").values
+def test_a_plan_runs_is_replayed_and_reported(
+    folder: Path, simulated: Callable[[Path], Path]
+) -> None:
+    done = simulated(folder)
     planned = json.loads((folder / "plan.json").read_text())
-    lines = list(read_lines(tmp_path / "run" / "arrivals.jsonl"))
+    lines = list(read_lines(done / "arrivals.jsonl"))
     timelines = [line for line in lines if line["kind"] == "timeline"]
     assert len(timelines) == 2 * 4
     for ticket in range(2):
@@ -48,14 +98,14 @@ def test_a_plan_runs_is_replayed_and_reported(folder: Path, tmp_path: Path) -> N
             if line["ticket"] == ticket
         )
         assert took / 1e9 == pytest.approx(planned["iteration_seconds"], rel=0.08)
-    parts = summary["jobs"][0]["parts"]
+    parts = summary_of(done)["jobs"][0]["parts"]
     computing = planned["forward_seconds"] + sum(t["compute_seconds"] for t in planned["tensors"])
     assert parts["compute"] == pytest.approx(computing, rel=1e-3)
     assert min(parts.values()) >= 0
-    assert replay(tmp_path / "run").difference is None
-    page = (tmp_path / "run" / "report.html").read_text()
+    assert replay(done).difference is None
+    page = (done / "report.html").read_text()
     assert "The plan and the run" in page
-    (job,) = load(tmp_path / "run" / "experiment.toml").job
+    (job,) = load(done / "experiment.toml").job
     assert job.aggregation == "plan" and json.loads(job.plan or "") == planned
     assert job.push.args == {"fraction": 0.01}
 
@@ -93,15 +143,11 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_tensors_go_to_servers(served: Path, tmp_path: Path) -> None:
-    summary = run(served / "experiment.toml", tmp_path / "run", net="sim").values
-    planned = json.loads((served / "plan.json").read_text())
-    (job,) = summary["jobs"]
-    (line,) = read_lines(tmp_path / "run" / "metrics.jsonl")
-    took = max(each["finished"] - each["computed"] for each in line["workers"]) / 1e9
-    assert took == pytest.approx(planned["iteration_seconds"], rel=0.08)
-    assert replay(tmp_path / "run").difference is None
-    assert job["rounds"] == 1
+def test_tensors_go_to_servers(served: Path, simulated: Callable[[Path], Path]) -> None:
+    done = simulated(served)
+    assert seconds(done) == pytest.approx(planned_seconds(served), rel=0.08)
+    assert replay(done).difference is None
+    assert summary_of(done)["jobs"][0]["rounds"] == 1
 
 
 @pytest.fixture(scope="module")
@@ -120,24 +166,22 @@ def switched(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("loss", [0.0, 0.02])
-def test_the_switch_sums_tensors(switched: Path, tmp_path: Path, loss: float) -> None:
-    text = (switched / "experiment.toml").read_text()
-    if loss:
-        text += f'\n[[impairment]]\nmodel = "bernoulli"\nrate = {loss}\n'
-    (tmp_path / "plan.json").write_text((switched / "plan.json").read_text())
-    (tmp_path / "experiment.toml").write_text(text)
-    summary = run(tmp_path / "experiment.toml", tmp_path / "run", net="sim").values
-    planned = json.loads((switched / "plan.json").read_text())
-    (line,) = read_lines(tmp_path / "run" / "metrics.jsonl")
-    took = max(each["finished"] - each["computed"] for each in line["workers"]) / 1e9
-    if loss:
-        assert took > planned["iteration_seconds"]
-    else:
-        assert took == pytest.approx(planned["iteration_seconds"], rel=0.05)
-    assert replay(tmp_path / "run").difference is None
-    (job,) = summary["jobs"]
+def check_switch_sums(run: Path) -> None:
+    assert replay(run).difference is None
+    (job,) = summary_of(run)["jobs"]
     assert job["traffic"]["payload_down"] > 0
+
+
+def test_the_switch_sums_tensors(switched: Path, simulated: Callable[[Path], Path]) -> None:
+    done = simulated(switched)
+    assert seconds(done) == pytest.approx(planned_seconds(switched), rel=0.05)
+    check_switch_sums(done)
+
+
+def test_the_switch_sums_tensors_though_packets_are_lost(switched: Path, tmp_path: Path) -> None:
+    done = with_losses(switched, tmp_path)
+    assert seconds(done) > planned_seconds(switched)
+    check_switch_sums(done)
 
 
 def test_a_plan_that_needs_what_runs_do_not_have_is_refused(served: Path, tmp_path: Path) -> None:
@@ -169,26 +213,28 @@ def marked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("loss", [0.0, 0.02])
-def test_the_edge_switches_compress_tensors(marked: Path, tmp_path: Path, loss: float) -> None:
-    text = (marked / "experiment.toml").read_text()
-    if loss:
-        text += f'\n[[impairment]]\nmodel = "bernoulli"\nrate = {loss}\n'
-    (tmp_path / "plan.json").write_text((marked / "plan.json").read_text())
-    (tmp_path / "experiment.toml").write_text(text)
-    summary = run(tmp_path / "experiment.toml", tmp_path / "run", net="sim").values
-    planned = json.loads((marked / "plan.json").read_text())
-    (line,) = read_lines(tmp_path / "run" / "metrics.jsonl")
-    took = max(each["finished"] - each["computed"] for each in line["workers"]) / 1e9
-    if loss:
-        assert took > planned["iteration_seconds"]
-    else:
-        assert took == pytest.approx(planned["iteration_seconds"], rel=0.05)
-    switches = [each["compression"] for each in summary["switches"].values()]
+def check_edges_compress(run: Path) -> None:
+    switches = [each["compression"] for each in summary_of(run)["switches"].values()]
     edges = [each for each in switches if each["compressed"]["packets"]]
     assert len(edges) == 3 and all(each["malformed"] == 0 for each in edges)
     assert all(1 / each["ratio"] == pytest.approx(0.25, rel=0.05) for each in edges)
-    assert replay(tmp_path / "run").difference is None
+    assert replay(run).difference is None
+
+
+def test_the_edge_switches_compress_tensors(
+    marked: Path, simulated: Callable[[Path], Path]
+) -> None:
+    done = simulated(marked)
+    assert seconds(done) == pytest.approx(planned_seconds(marked), rel=0.05)
+    check_edges_compress(done)
+
+
+def test_the_edge_switches_compress_tensors_though_packets_are_lost(
+    marked: Path, tmp_path: Path
+) -> None:
+    done = with_losses(marked, tmp_path)
+    assert seconds(done) > planned_seconds(marked)
+    check_edges_compress(done)
 
 
 @pytest.mark.parametrize(
@@ -216,22 +262,26 @@ def test_a_plan_whose_tensors_need_two_programs_is_refused(
         load(switched / "experiment.toml", ["switch.program=tos_compress.p4"])
 
 
+def digests(run: Path) -> list[tuple[int, int, str]]:
+    """Return what each worker ended each reduce with: ticket, worker, digest."""
+    arrivals = [a for a in read_lines(run / "arrivals.jsonl") if a["kind"] == "arrival"]
+    return sorted((a["ticket"], a["worker"], a["digest"]) for a in arrivals)
+
+
 @pytest.mark.skipif(not MININET, reason=WHY_NOT)
 @pytest.mark.parametrize("made", ["folder", "served", "switched"])
 def test_on_mininet_a_plan_gives_the_same_sums(
-    made: str, request: pytest.FixtureRequest, tmp_path: Path
+    made: str,
+    request: pytest.FixtureRequest,
+    simulated: Callable[[Path], Path],
+    tmp_path: Path,
 ) -> None:
     """Times are the processes', sums and codes those of the simulated network."""
-    path = request.getfixturevalue(made) / "experiment.toml"
-    settings = ["topology.delay=0", "topology.fabric_delay=0"]
-    found = []
-    for net in ("sim", "mininet"):
-        run(path, tmp_path / net, net=net, settings=settings)
-        lines = read_lines(tmp_path / net / "arrivals.jsonl")
-        arrivals = [line for line in lines if line["kind"] == "arrival"]
-        found.append(sorted((a["ticket"], a["worker"], a["digest"]) for a in arrivals))
-    assert found[0] == found[1] != []
-    assert replay(tmp_path / "mininet").difference is None
+    plan: Path = request.getfixturevalue(made)
+    settings = ["topology.delay=0", "topology.fabric_delay=0"]  # not every kernel has netem
+    run(plan / "experiment.toml", tmp_path / "run", net="mininet", settings=settings)
+    assert digests(tmp_path / "run") == digests(simulated(plan)) != []
+    assert replay(tmp_path / "run").difference is None
 
 
 def test_a_scaled_system_keeps_its_times() -> None:

@@ -240,7 +240,7 @@ def test_gradients_are_kept_up_to_a_limit(experiment, reducing, tmp_path):
 def test_recorded_losses_apply_to_a_changed_experiment(experiment, reducing, tmp_path):
     """First attempts of workers are sent in any case; later ones depend on the timers."""
     out, again = tmp_path / "run", tmp_path / "again"
-    torchrun(experiment, reducing, out=out, settings=["impairment.0.rate=0.2"])
+    torchrun(experiment, reducing, out=out, settings=["impairment.0.rate=0.2", "job.timeout_ms=50"])
     replay_run.replay(out, ["job.error_feedback=false"], out=again)
     losses = [
         {(line["slot"], line["round"], line["attempt"], line["link"], line["direction"])
