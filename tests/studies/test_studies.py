@@ -3,6 +3,7 @@
 import html
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import typer
@@ -11,7 +12,7 @@ from rich.console import Console
 from gradplane.cli import output_tables
 from gradplane.experiment.document import ExperimentError
 from gradplane.records.run_folder import FolderError
-from gradplane.studies import launch
+from gradplane.studies import launch, parallel
 
 ROOT = Path(__file__).parents[2]
 SMALL = {
@@ -78,12 +79,16 @@ SMALL = {
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> dict[str, launch.Done]:
-    """Run each shipped study, made small."""
+    """Run each shipped study, made small, in this process: one that is repeated below has
+    processes for its parts, where there are several processors."""
     out = tmp_path_factory.mktemp("studies")
-    return {
-        name: launch.run(ROOT / "experiments" / f"{name}.toml", out / name, settings=settings)
-        for name, settings in SMALL.items()
-    }
+    one_processor = SimpleNamespace(sched_getaffinity=lambda pid: {0})
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(parallel, "os", one_processor)
+        return {
+            name: launch.run(ROOT / "experiments" / f"{name}.toml", out / name, settings=settings)
+            for name, settings in SMALL.items()
+        }
 
 
 def written(text: str, folder: Path) -> Path:
