@@ -17,7 +17,7 @@ from gradplane.experiment.validation_text import explain
 from gradplane.records import run_folder
 from gradplane.report.page import render
 from gradplane.runner.machine import OneBlasThread, describe
-from gradplane.studies import papers, plot
+from gradplane.studies import papers
 from gradplane.studies.study import Study, StudyOutcome
 
 STUDY, FIGURE = "study.json", "figure"
@@ -116,6 +116,8 @@ def _values(file: StudyFile) -> dict[str, Any]:
 
 
 def _write(folder: Path, file: StudyFile, outcome: StudyOutcome) -> None:
+    from gradplane.studies import plot  # Matplotlib takes long to load, and runs do not need it
+
     about = {"title": outcome.title, "rows": outcome.values, "notes": outcome.notes}
     shown = {"head": outcome.head, "cells": outcome.rows}
     text = json.dumps(about | shown | _values(file) | describe(), indent=1, ensure_ascii=False)
