@@ -39,20 +39,22 @@ class QueueDepartures:
     model: Model[Any]
     engine: Engine | None
 
-    def rounds(self) -> Iterator[list[Departed]]:
+    def rounds(self) -> Iterator[Iterator[Departed]]:
         """Empty the queues as far as the time allows, by rounds: packets that egress puts into a
-        queue may leave in the next."""
+        queue may leave in the next. A round's packets run as they are asked for, and all of them
+        must be before the next round."""
         queues, now = self.state.links.queues, self.state.clock()
         while items := queues.due(now):
             for item in items:
                 self.state.queue_changed(item.port, item.priority, item.dequeue_depth)
-            departed: list[Departed] = []
-            for owner, some in groupby(items, key=attrgetter("owner")):
-                departed += self._egress(owner, [(i, self._times(i, now)) for i in some])
-            for packet in departed:
-                for port, data in packet.result.outputs:
-                    queues.sent(port, len(data), now)
-            yield departed
+            yield self._round(items, now)
+
+    def _round(self, items: list[Waiting], now: int) -> Iterator[Departed]:
+        for owner, some in groupby(items, key=attrgetter("owner")):
+            for departed in self._egress(owner, [(i, self._times(i, now)) for i in some]):
+                for port, data in departed.result.outputs:
+                    self.state.links.queues.sent(port, len(data), now)
+                yield departed
 
     def _egress(self, owner: object, items: list[tuple[Waiting, QueueTimes]]) -> Iterator[Departed]:
         if owner is self.model:

@@ -24,7 +24,7 @@ from gradplane.switch.ir import nodes as ir
 from gradplane.switch.naming import resolve
 from gradplane.switch.packet_tracing import PacketWatcher, Tracing, UnfinishedTraces, Watchers
 from gradplane.switch.program_cache import load_program
-from gradplane.switch.queue_departures import QueueDepartures
+from gradplane.switch.queue_departures import Departed, QueueDepartures
 from gradplane.switch.replication import Replication
 from gradplane.switch.runtime.arrays import Counter, Homes, Register, one_pipe
 from gradplane.switch.runtime.control_errors import SwitchError
@@ -308,10 +308,13 @@ class Switch:
         """
         left: list[Output] = []
         with self.lock:
-            for departed in chain.from_iterable(self._departures.rounds()):
-                again = departed.result.again
-                left += self._left(departed.events, departed.result, len(again) - 1)
-                for arrival in again:
+            for packets in self._departures.rounds():
+                again: list[tuple[Departed, Arrival]] = []
+                for departed in packets:
+                    result = departed.result
+                    left += self._left(departed.events, result, len(result.again) - 1)
+                    again += [(departed, arrival) for arrival in result.again]
+                for departed, arrival in again:
                     rest = self._passes.run(departed.run, arrival)
                     left += self._left(departed.events, rest, -1)
         return left

@@ -11,6 +11,7 @@ from psaprograms import source as psa_source
 from v1programs import packet, source
 
 from gradplane.switch import Switch, SwitchError
+from gradplane.switch.runtime.control_messages import Fault, PacketIn
 from gradplane.switch.runtime.egress_queues import NO_QUEUE, EgressQueues
 from gradplane.switch.runtime.links import Links
 
@@ -188,6 +189,18 @@ def test_poll_once_returns_what_recirculates(engine: str) -> None:
     assert left == [] and [a.packet for a in again] == [packet(0, 1)]
     assert world.switch.run_once(0, again[0]) == ([], [])
     assert world.queues.waiting == 1
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_messages_of_packets_that_leave_together_come_in_their_order(engine: str) -> None:
+    text = source(ingress="s.egress_spec = 3;", egress="assert(h.a.kind != 1);")
+    world = World(engine, text, cpu_port=3)
+    world.queues.set_rate(100)
+    for kind in (0, 1, 2, 1, 3):
+        world.switch.process(0, packet(kind))
+    assert world.at(100) == []
+    kinds = [m.packet[0] if isinstance(m, PacketIn) else type(m) for m in world.switch.messages()]
+    assert kinds == [0, Fault, 2, Fault, 3]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
