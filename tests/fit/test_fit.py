@@ -80,10 +80,11 @@ def test_prefixes_in_sram_are_divided_into_partitions(name: str) -> None:
     assert finder.name == "Ingress.prefixes (partitions)"
     assert kinds(found)[(finder.name[8:], prefixes.name[8:])] == MATCH
     sums = used(found.pipelines[0].placement.stages)
-    # 8192 entries of six bytes, whose data fill a block; 32 a partition, each in 4096 rows.
-    assert (sums["tcam"], sums["sram"]) == (16, 32 * 4 + 1)
+    # 8192 entries of six bytes in two stages, whose data fill a block each; 32 a partition, each in
+    # 4096 rows.
+    assert (sums["tcam"], sums["sram"]) == (32, 32 * 4 + 2)
     plain = report(ALPM.format(algorithm=""), "prefixes.apply();")
-    assert used(plain.pipelines[0].placement.stages)["tcam"] == 256
+    assert used(plain.pipelines[0].placement.stages)["tcam"] == 512
 
 
 def test_a_register_that_is_too_large_is_named_where_it_is_declared() -> None:
@@ -397,3 +398,20 @@ def test_the_colours_of_a_meter_are_in_map_ram() -> None:
     body = "hdr.ip.ttl = rates.execute(hdr.ip.id[13:0]);"
     sums = used(report(declarations, body).pipelines[0].placement.stages)
     assert (sums["sram"], sums["map_ram"]) == (17, 21)
+
+
+@pytest.mark.parametrize(
+    ("keys", "blocks"),
+    [
+        ("hdr.ip.dst : lpm;", 1),
+        ("hdr.eth.dst : ternary;", 2),
+        ("ig.ingress_port : exact; hdr.ip.dst : lpm;", 2),
+        ("hdr.ip.src : ternary; hdr.ip.dst : ternary; hdr.ip.id : ternary;", 2),
+        ("hdr.ip.src : ternary; hdr.ip.dst : ternary; hdr.eth.src : ternary;", 3),
+    ],
+)
+def test_a_key_of_more_than_five_bytes_takes_two_blocks(keys: str, blocks: int) -> None:
+    declarations = f"""table rules {{ key = {{ {keys} }} actions = {{ use_a; NoAction; }}
+        const default_action = NoAction(); size = 512; }}"""
+    found = report(declarations, "rules.apply();").pipelines[0]
+    assert used(found.placement.stages)["tcam"] == blocks
