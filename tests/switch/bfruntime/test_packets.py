@@ -196,6 +196,32 @@ def test_members_and_groups_of_a_selector(served: Served) -> None:
     assert (group["$ACTION_MEMBER_STATUS"], group["$MAX_GROUP_SIZE"]) == ([], 8)
 
 
+def test_misses_run_a_member_or_a_group(served: Served) -> None:
+    device, client = served
+    with pytest.raises(grpc.RpcError, match="it has no default entry"):
+        client.default("balanced")
+    for member in (1, 2):
+        client.add("members", {"$ACTION_MEMBER_ID": member}, "Ingress.to", port=10 + member)
+    client.add("Ingress.groups", {"$SELECTOR_GROUP_ID": 1}, ACTION_MEMBER_ID=[1, 2],
+               ACTION_MEMBER_STATUS=[True, True], MAX_GROUP_SIZE=4)  # fmt: skip
+    client.set_default("balanced", ACTION_MEMBER_ID=2)
+    assert client.default("balanced")["$ACTION_MEMBER_ID"] == 2
+    assert [port for port, _ in device.process(1, frame())] == [12]
+    client.write(("MODIFY", client.entry("members", {"$ACTION_MEMBER_ID": 2}, "to", port=20)))
+    assert [port for port, _ in device.process(1, frame())] == [20]
+    client.set_default("balanced", SELECTOR_GROUP_ID=1)
+    assert {device.process(1, frame(src=s))[0][0] for s in range(20)} == {11, 20}
+    group = client.entry("Ingress.groups", {"$SELECTOR_GROUP_ID": 1})
+    with pytest.raises(grpc.RpcError, match="1 is used by the default entry of table Ingress.bal"):
+        client.write(("DELETE", group))
+    with pytest.raises(grpc.RpcError, match="no member 9; members: 1, 2"):
+        client.set_default("balanced", ACTION_MEMBER_ID=9)
+    default = client.entry("balanced", None)
+    default.is_default_entry = True
+    client.write(("DELETE", default), ("DELETE", group))
+    assert [port for port, _ in device.process(1, frame())] == []
+
+
 def test_value_sets_and_digests(served: Served) -> None:
     device, client = served
     client.add("known", {"f1": (0x1230, 0xFFF0)})

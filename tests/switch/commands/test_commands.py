@@ -172,6 +172,11 @@ def test_members_and_groups(sw: Switch) -> None:
         "==========\nGROUPS\n**********\nDumping group 0\nMembers: [0]\n=========="
     )
     assert "Index: group(0)" in sw.run_commands("table_dump_entry paths 1")
+    sw.run_commands("table_indirect_modify_member paths forward 0 7")
+    assert out(sw, 0, packet(5, type=1))[0][0] == 7
+    sw.run_commands("table_indirect_set_default_with_group paths 0")
+    assert out(sw, 0, packet(5, type=1))[0][0] == 7
+    assert "Index: group(0)\n" in sw.run_commands("table_dump paths").split("default entry")[1]
     assert refusal(sw, "table_indirect_delete_group paths 0") == (
         "s1.txt:1: action profile I.paths.implementation: group 0 is used by table I.paths, entry"
         " h.eth.type 0x801"

@@ -150,7 +150,7 @@ class Pair:
                     name, pipe, change, lambda e=entry, t=target: Entry(e.matches, t, e.priority)
                 )
             self._insert(name, pipe)
-            data = self._action(table)
+            data = self.rng.choice([self._action(table), self._target(table)])
             for switch in self.both:
                 try:
                     self._table(switch, name, pipe).set_default(data)

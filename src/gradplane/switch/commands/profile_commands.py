@@ -18,6 +18,7 @@ from gradplane.switch.commands.table_commands import (
     entry_words,
 )
 from gradplane.switch.control_handles import Profile, Table
+from gradplane.switch.runtime.entries import GroupRef, MemberRef
 from gradplane.switch.runtime.profiles import Weighted
 
 # -- members -------------------------------------------------------------------------------------
@@ -150,21 +151,14 @@ def table_indirect_delete(target: CommandTarget, table: str, handle: str) -> Non
 
 @command("TABLE MEMBER")
 def table_indirect_set_default(target: CommandTarget, table: str, member: str) -> None:
-    """Set the action for lookup misses to a member's current action."""
-    found = _indirect(target, table)
-    assert found.state.profile is not None
-    action = found.state.profile.member(_handle("member", member))
-    found.state.set_default(found.state.own(action))
+    """Let lookup misses run a member's action."""
+    _indirect(target, table).state.set_default(MemberRef(_handle("member", member)))
 
 
 @command("TABLE GROUP")
 def table_indirect_set_default_with_group(target: CommandTarget, table: str, group: str) -> None:
-    """Refuse the command: a table's default is an action here."""
-    found = _indirect(target, table)
-    raise CommandError(
-        f"table {found.state.table.name}: its default is an action, not a group: take a member"
-        " (table_indirect_set_default) or an action (table_set_default)"
-    )
+    """Let lookup misses run a member of a group, chosen as for entries."""
+    _indirect(target, table).state.set_default(GroupRef(_handle("group", group)))
 
 
 @command("TABLE")

@@ -2,7 +2,7 @@
 
 Each target in use (a member, a group, a one-shot group) has a run of choices: action parts that
 entries refer to by the first one's number and their number. The first two of all are the table's
-default action and the action for an empty group.
+default action, if it is one, and the action for an empty group.
 """
 
 from __future__ import annotations
@@ -58,7 +58,9 @@ class Choices:
 
     def set_fixed(self) -> None:
         """Write the default action and that for an empty group."""
-        for at, action in enumerate((self._table.default, self._table.for_empty_group)):
+        default, empty = self._table.default, self._table.for_empty_group
+        default = default if isinstance(default, ActionData) else empty
+        for at, action in enumerate((default, empty)):
             self._write(at, [action], False)
 
     def take(self, entry: Entry) -> bytes:

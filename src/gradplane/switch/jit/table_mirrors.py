@@ -34,6 +34,7 @@ class TableMirror:
         self._records = make_records(shape, set_word, direct)
         self._cells = None if shape.entry.register is None else CellList(shape, set_word)
         self._choices = None if shape.choice is None else self._make_choices(shape.choice, set_word)
+        self._miss = Entry((), table.default)  # the default entry, as the choices know it
         self.default_set()
         if self._cells is not None and table.default_register is not None:
             self._cells.add(table.default_register)
@@ -57,15 +58,24 @@ class TableMirror:
             self._choices.drop(entry)
 
     def default_set(self) -> None:
-        table, part = self.table, self.shape.entry
-        head = self._head(None)
+        default = self.table.default
         if self._choices is None:
-            record = self._action(part, table.default, False, head)
+            assert isinstance(default, ActionData), default
+            record = self._action(self.shape.entry, default, False, self._head(None))
             self._records.set_default(record)
+            self._default.write(0, record)
+            return
+        self._choices.set_fixed()
+        self._choices.drop(self._miss)
+        self._miss.action = default
+        if isinstance(default, ActionData):
+            self._refer_on_miss((0).to_bytes(4, "little") + (1).to_bytes(4, "little"))
         else:
-            self._choices.set_fixed()
-            record = _filled(part, head, (0).to_bytes(4, "little") + (1).to_bytes(4, "little"))
-        self._default.write(0, record)
+            self._refer_on_miss(self._choices.take(self._miss))
+
+    def _refer_on_miss(self, numbers: bytes) -> None:
+        """Let the default entry refer to choices."""
+        self._default.write(0, _filled(self.shape.entry, self._head(None), numbers))
 
     def refresh(self) -> None:
         """Write the changes of the action profile."""
@@ -79,7 +89,10 @@ class TableMirror:
             return self._action(part, action, hit, b"")
 
         def moved(entry: Entry, numbers: bytes) -> None:
-            self._records.modify(entry, self._referring(entry, numbers))
+            if entry is self._miss:
+                self._refer_on_miss(numbers)
+            else:
+                self._records.modify(entry, self._referring(entry, numbers))
 
         return Choices(self.table, memory, part.size, encode, moved)
 

@@ -77,7 +77,7 @@ class MatchTable:
         self._serial = 0
         self._index: Index | None = None  # made for the first lookup: compiled code needs none
         self.watchers: list[Watcher] = []
-        self.default = self._source_default
+        self.default: EntryAction = self._source_default
         self._load()
 
     def __len__(self) -> int:
@@ -186,20 +186,23 @@ class MatchTable:
         for count in [self.default_counter, *(entry.counter for entry in self.entries())]:
             count.packets = count.bytes = 0
 
-    def set_default(self, action: ActionData | None) -> None:
-        """Set the action on a miss; None: the source's."""
+    def set_default(self, action: EntryAction | None) -> None:
+        """Set the action on a miss, or the member or group that gives it; None: the source's."""
         if self.table.const_default:
             raise self._error("PERMISSION_DENIED", "its default action is const in the source")
-        if action is not None:
+        if isinstance(action, ActionData):
             self.actions.check(action, forbidden="tableonly")
-        self.default = action or self._source_default
+        elif action is not None:
+            self._check_target(action)
+        self.default = self._source_default if action is None else action
         for watcher in self.watchers:
             watcher.default_set()
 
     def resolve(self, target: EntryAction, selection: int = 0) -> ActionData:
         """Return the action that an entry runs; the hash `selection` chooses a group's member.
 
-        For an empty group it is the action that the source gives for it, else the default action.
+        For an empty group it is the action that the source gives for it, else the default action
+        (the source's, if the default entry has a member or a group).
         """
         if type(target) is ActionData:
             return target
@@ -233,7 +236,21 @@ class MatchTable:
     def for_empty_group(self) -> ActionData:
         """The action that an entry with an empty group runs."""
         given = self.table.empty_group
-        return self.default if given is None else ActionData(given.index, _numbers(given.args))
+        if given is not None:
+            return ActionData(given.index, _numbers(given.args))
+        return self.default if isinstance(self.default, ActionData) else self._source_default
+
+    def user_of(self, target: EntryAction) -> str | None:
+        """Return the first entry that has a member or a group, as text; None if there is none."""
+        for entry in self.entries():
+            if entry.action == target:
+                return f"table {self.table.name}, entry {self.describe(entry)}"
+        return f"the default entry of table {self.table.name}" if self.default == target else None
+
+    def targets(self) -> Iterator[EntryAction]:
+        """Iterate over what the entries, and the default entry, run."""
+        yield from (entry.action for entry in self.entries())
+        yield self.default
 
     # -- rules ----------------------------------------------------------------------------------
 

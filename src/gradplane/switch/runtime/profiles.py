@@ -11,7 +11,6 @@ from gradplane.switch.runtime.arrays import Register
 from gradplane.switch.runtime.control_errors import TableError
 from gradplane.switch.runtime.entries import (
     ActionData,
-    Entry,
     EntryAction,
     GroupRef,
     MemberRef,
@@ -51,7 +50,7 @@ class SharingTable(Protocol):
 
     actions: ActionList
 
-    def entries(self) -> Iterable[Entry]: ...
+    def targets(self) -> Iterable[EntryAction]: ...
 
     def check_member(self, member: ActionData) -> None: ...
 
@@ -273,7 +272,7 @@ class ActionProfile:
                 for action in actions:
                     table.check_member(action)
             except TableError:
-                if any(used(entry.action) for entry in table.entries()):
+                if any(used(target) for target in table.targets()):
                     raise
 
     def _group(

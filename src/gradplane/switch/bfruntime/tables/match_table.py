@@ -222,8 +222,6 @@ class MatchActionTable(ControlTable):
     # -- the default entry ----------------------------------------------------------------------
 
     def set_default(self, scope: Scope, data: Data) -> Undo:
-        if self.table.profile is not None:
-            raise self.refused("the default entry of a table with a profile is the source's")
         table, parts = self.table, self._parts
         return together(
             lambda: parts.set_counter(table.default_counter, data),
@@ -234,10 +232,11 @@ class MatchActionTable(ControlTable):
         )
 
     def _set_default_action(self, data: Data) -> Undo:
-        if data.action is None:
+        target = self._target(data)
+        if target is None:
             return nothing
         old = self.table.default
-        self.table.set_default(self._action(data.action, data))
+        self.table.set_default(target)
         return lambda: self.table.set_default(old)
 
     def reset_default(self, scope: Scope) -> Undo:
@@ -250,8 +249,8 @@ class MatchActionTable(ControlTable):
         return lambda: self.table.set_default(old)
 
     def default(self, scope: Scope) -> Data | None:
-        if self.table.profile is not None:
-            return None
+        if self.table.profile is not None and isinstance(self.table.default, ActionData):
+            return None  # the source's action, which is no member
         table, data = self.table, self._shown(self.table.default)
         self._parts.show(
             data, scope, table.default_counter, table.default_meter, table.default_register,

@@ -30,11 +30,10 @@ def _check_unused(
     schema: TableSchema, tables: Sequence[MatchTable], target: MemberRef | GroupRef
 ) -> None:
     for table in tables:
-        for entry in table.entries():
-            if entry.action == target:
-                user = f"table {table.table.name}, entry {table.describe(entry)}"
-                what = f"table {schema.name}: {target.id} is used by {user}"
-                raise RpcError("FAILED_PRECONDITION", what)
+        user = table.user_of(target)
+        if user is not None:
+            what = f"table {schema.name}: {target.id} is used by {user}"
+            raise RpcError("FAILED_PRECONDITION", what)
 
 
 class MemberTable(ControlTable):

@@ -233,16 +233,13 @@ def _size(shape: p4i.ActionProfile, weights: Collection[int]) -> int:
 
 def _check_unused(p: Pipeline, extern: Extern, target: MemberRef | GroupRef) -> None:
     for number in extern.tables:
-        name = p.catalog.tables[number].name
-        table = p.state.tables[name]
-        for entry in table.entries():
-            if entry.action == target:
-                what = "member" if isinstance(target, MemberRef) else "group"
-                raise RpcError(
-                    "FAILED_PRECONDITION",
-                    f"action profile {extern.name}: {what} {target.id} is used by table {name},"
-                    f" entry {table.describe(entry)}",
-                )
+        user = p.state.tables[p.catalog.tables[number].name].user_of(target)
+        if user is not None:
+            what = "member" if isinstance(target, MemberRef) else "group"
+            raise RpcError(
+                "FAILED_PRECONDITION",
+                f"action profile {extern.name}: {what} {target.id} is used by {user}",
+            )
 
 
 def _check_not_one_shot(p: Pipeline, extern: Extern) -> None:
