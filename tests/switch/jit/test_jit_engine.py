@@ -58,6 +58,7 @@ def test_a_cache_that_cannot_be_written_is_done_without(
 
 def test_the_cache_keeps_the_newest_objects(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(disk_cache, "KEPT", 2)
+    monkeypatch.setattr(disk_cache, "PRUNED_EVERY", 1)
     for port in range(4):
         switch(f"apply {{ s.egress_spec = {port}; }}")
     kept = set(disk_cache.folder("jit").glob("*.o"))
