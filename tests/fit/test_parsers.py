@@ -95,7 +95,15 @@ def test_the_egress_parser_passes_by_160_bytes(size: int, fits: bool) -> None:
         assert overrun.span.line == 22
 
 
-@pytest.mark.parametrize(("body", "shared"), [("", True), ("hdr.b.setValid();", False)])
+@pytest.mark.parametrize(
+    ("body", "shared"),
+    [
+        ("", True),
+        ("headers_t copy = hdr; hdr = copy;", True),  # as a called control takes and gives them
+        ("hdr.b.setValid();", False),
+        ("hdr.b = hdr.first;", False),
+    ],
+)
 def test_headers_of_two_ways_share_containers_unless_the_control_adds_one(
     body: str, shared: bool
 ) -> None:

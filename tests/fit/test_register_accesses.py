@@ -33,6 +33,11 @@ def test_an_access_takes_what_a_field_was_set_to_in_its_action() -> None:
         ("value = 1; if (hdr.ip.ttl == 1) { value = value + 1; }", False),
         ("if (hdr.ip.ttl == 1) { value = 1; } if (hdr.ip.ttl == 1) { value = 2; }", False),
         ("if (hdr.ip.ttl == 1) { value = 1; } else { value = value + 1; }", True),
+        (
+            "if (hdr.ip.ttl == 1) { if (hdr.ip.tos == 1) { value = 1; } else { value = 2; } }"
+            " else { if (hdr.ip.tos == 1) { value = 3; } }",
+            True,
+        ),
         ("value = 0; if (hdr.ip.ttl == 1) { value = 1; }", True),
         ("value = value + 1; now = value;", True),
     ],

@@ -51,7 +51,7 @@ def dependencies(tables: Sequence[LogicalTable]) -> list[Dependency]:
             if place is not None:
                 found.append(Dependency(ACTION, before, after, place))
                 continue
-            if after.at_end and not before.arms:
+            if after.at_end and not (before.arms or before.at_end):
                 found.append(Dependency(END, before, after, None))
                 continue
             if after.at_end or before in after.deciders:

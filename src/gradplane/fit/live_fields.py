@@ -85,7 +85,7 @@ class LiveFields:
         headers = {
             (owner, path[:-1])
             for stmt in statements(control)
-            if not (isinstance(stmt, ir.SetValid) and not stmt.valid)
+            if _makes_valid(stmt)
             for owner, path in (place.storage for place in written_by(stmt) if place.of_header)
         }
         for (owner, path), field in self.fields.items():
@@ -155,6 +155,14 @@ class LiveFields:
         key = place.storage
         if key in self.fields:
             self.fields[key].last = max(self.fields[key].last, stage)
+
+
+def _makes_valid(stmt: ir.Stmt) -> bool:
+    """Return whether a statement may make a header valid: it says so, or sets the header to another
+    one. Headers go to a called control and back in their struct; they only stay what they are."""
+    if isinstance(stmt, ir.SetValid):
+        return stmt.valid
+    return isinstance(stmt, ir.Assign) and isinstance(stmt.target.type, Header)
 
 
 def coexisting(parser: ir.Parser) -> dict[str, set[str]]:

@@ -87,6 +87,6 @@ def _sets(body: Sequence[ir.Stmt], condition: object) -> Iterator[tuple[str, Spa
             case ir.If(cond=cond, then=then, other=other):
                 text = f"{condition} && {expression_text(cond)}"
                 yield from _sets(then, text)
-                yield from _sets(other, f"!{text}")
+                yield from _sets(other, f"!({text})")
             case ir.Block(body=inner):
                 yield from _sets(inner, condition)
