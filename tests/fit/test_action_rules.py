@@ -1,4 +1,4 @@
-"""What an action, a condition or a table cannot do on the chip, at its line, with the way out."""
+"""Rules that actions, conditions or tables break are reported with their line and the way out."""
 
 import pytest
 from fragments import report, table

@@ -340,7 +340,7 @@ def test_a_ghost_control_shares_the_stages_and_the_registers() -> None:
 
 
 def test_zero_is_set_where_the_parser_looked_ahead() -> None:
-    """What the parser reads without extracting it is no longer zero."""
+    """A field that the parser sets by a lookahead is not zero any more."""
     text = CONTROL.format(
         declarations="", body="if (hdr.ip.tos == 1) { md.a = 0; } hdr.ip.id = md.a;"
     )

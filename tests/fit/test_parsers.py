@@ -1,4 +1,4 @@
-"""What parsers take, and the containers of what they extract."""
+"""The states and rows that parsers take, and the containers of the fields that they extract."""
 
 import pytest
 from fragments import PROGRAMS

@@ -1,4 +1,4 @@
-"""What fields were set to: the chip's compiler puts it into the statements behind."""
+"""The values that fields were set to, which the chip's compiler puts into later statements."""
 
 from __future__ import annotations
 

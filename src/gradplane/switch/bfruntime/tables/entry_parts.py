@@ -23,7 +23,7 @@ PACKETS, BYTES = "$COUNTER_SPEC_PKTS", "$COUNTER_SPEC_BYTES"
 
 
 class EntryParts:
-    """What a client sees and sets of the parts of a table's entries. pipes: returns those that
+    """Reads and sets the parts of a table's entries for a client. pipes: returns the pipes that
     share the table. The methods that change something raise RpcError or TableError before they do,
     and return what changes it back."""
 

@@ -1,4 +1,4 @@
-"""What BMv2's expressions name: headers, stacks, unions and fields, as l-values of the IR."""
+"""The headers, stacks, unions and fields that BMv2's expressions name, as l-values of the IR."""
 
 from __future__ import annotations
 
