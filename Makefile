@@ -49,8 +49,8 @@ fuzz: install
 	$(PYTHON) tests/switch/jit/fuzz_jit.py --seconds 900
 	$(PYTHON) tests/switch/fuzz_source.py --seconds 300
 	$(PYTHON) tests/switch/fuzz_grpc.py --seconds 120
-	$(PYTHON) tests/runner/fuzz_faults.py --seconds 600
-	$(PYTHON) tests/runner/fuzz_faults.py --seconds 300 --net mininet
+	$(PYTHON) tests/runs/fuzz_faults.py --seconds 600
+	$(PYTHON) tests/runs/fuzz_faults.py --seconds 300 --net mininet
 
 clean:
 	rm -rf .venv .cache .mypy_cache .ruff_cache .hypothesis runs site build dist src/*.egg-info

@@ -26,8 +26,8 @@ from typing import Any
 from gradplane.controller.blocking import configure
 from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.loading import load, load_deployment
-from gradplane.records.recorder import Recorder
-from gradplane.runner import isolation
+from gradplane.runs import isolation
+from gradplane.runs.records.recorder import Recorder
 from gradplane.topologies.mininet.mininet_network import MininetNetwork
 from gradplane.topologies.sim.sim_network import SimNetwork
 

@@ -17,8 +17,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
-from gradplane.records.summary import Summary
-from gradplane.runner.run_experiment import run
+from gradplane.runs.records.summary import Summary
+from gradplane.runs.run_experiment import run
 
 _ANY_SPEED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 

@@ -12,8 +12,8 @@ import pytest
 import gradplane
 from gradplane._shipped_programs import SHIPPED
 from gradplane.cli import main
-from gradplane.records.run_data import RunData
-from gradplane.records.summary import Summary
+from gradplane.runs.records.run_data import RunData
+from gradplane.runs.records.summary import Summary
 
 ROOT = Path(__file__).parents[2]
 PACKET = "00" * 12 + "0800" + "45" + "00" * 19

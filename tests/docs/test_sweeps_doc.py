@@ -4,9 +4,9 @@ import ast
 import re
 from pathlib import Path
 
-from gradplane.sweeps.axes import Axis, axes
-from gradplane.sweeps.metrics import METRICS
-from gradplane.sweeps.plan import make_plan
+from gradplane.runs.sweeps.axes import Axis, axes
+from gradplane.runs.sweeps.metrics import METRICS
+from gradplane.runs.sweeps.plan import make_plan
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "sweeps.md").read_text()
 

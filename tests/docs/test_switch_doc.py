@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gradplane.runner import isolation
+from gradplane.runs import isolation
 
 TEXT = (Path(__file__).parents[2] / "docs" / "switch.md").read_text()
 BLOCKS = re.findall(r"^```(.+?)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)

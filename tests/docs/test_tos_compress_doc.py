@@ -13,7 +13,7 @@ from scapy.utils import rdpcap
 
 from gradplane.controller.compression import REASONS
 from gradplane.hosts.scapy_layers import Compressed, compressed
-from gradplane.runner import isolation
+from gradplane.runs import isolation
 from gradplane.switch import Switch
 
 ROOT = Path(__file__).parents[2]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gradplane.runner.run_experiment import mininet_possible
+from gradplane.runs.run_experiment import mininet_possible
 
 SOURCE = Path(__file__).parents[2] / "src" / "gradplane"
 MININET, WHY_NOT = mininet_possible()

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from gradplane.records.run_data import RunData
-from gradplane.records.summary import Summary
 from gradplane.report import page
+from gradplane.runs.records.run_data import RunData
+from gradplane.runs.records.summary import Summary
 
 
 def opened(browser: Any, path: Path, width: int = 1280, fragment: str = "") -> None:

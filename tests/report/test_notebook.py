@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gradplane.records.summary import Summary
+from gradplane.runs.records.summary import Summary
 
 NOTEBOOK = Path(__file__).parents[2] / "examples" / "slow_round.ipynb"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gradplane.report import figures, page
-from gradplane.runner.run_experiment import run
+from gradplane.runs.run_experiment import run
 
 EXPERIMENT = """
 [topology]

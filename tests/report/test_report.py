@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from gradplane.records.run_data import RunData
-from gradplane.records.run_folder import FolderError
-from gradplane.records.summary import Summary
 from gradplane.report import causes, round_charts, round_records
 from gradplane.report import page as report
+from gradplane.runs.records.run_data import RunData
+from gradplane.runs.records.run_folder import FolderError
+from gradplane.runs.records.summary import Summary
 
 Runs = Callable[..., Summary]
 

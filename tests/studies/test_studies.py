@@ -11,7 +11,7 @@ from rich.console import Console
 
 from gradplane.cli import output_tables
 from gradplane.experiment.document import ExperimentError
-from gradplane.records.run_folder import FolderError
+from gradplane.runs.records.run_folder import FolderError
 from gradplane.studies import launch, parallel
 
 ROOT = Path(__file__).parents[2]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gradplane.experiment.schema import NamedModel
-from gradplane.runner.run_experiment import run
+from gradplane.runs.run_experiment import run
 from gradplane.studies import trainings
 
 FILE = """

@@ -1,4 +1,4 @@
-"""The parts of the Mininet tests that run inside namespaces (gradplane.runner.isolation.call)."""
+"""The parts of the Mininet tests that run inside namespaces (gradplane.runs.isolation.call)."""
 
 import contextlib
 import os
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from network_cases import hosts, job, run, set_up, switch_config
 
-from gradplane.runner import isolation
+from gradplane.runs import isolation
 from gradplane.topologies import NetworkError, build
 from gradplane.topologies.mininet.mininet_network import MininetNetwork
 from gradplane.topologies.network import SwitchConfig

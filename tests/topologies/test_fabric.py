@@ -10,7 +10,7 @@ from network_cases import switch_config
 
 from gradplane.hosts.protocols.actions import Send
 from gradplane.hosts.wire.payloads import Payloads
-from gradplane.runner import isolation
+from gradplane.runs import isolation
 from gradplane.topologies import HostNode, Link, SwitchNode, Topology, TopologyError, build, kinds
 from gradplane.topologies.sim.sim_network import SimNetwork
 

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from namespaces_left import await_gone, processes_in
 
-from gradplane.runner import isolation
+from gradplane.runs import isolation
 
 NET = "/proc/self/ns/net"
 VICTIM = """
 import subprocess
-from gradplane.runner import isolation
+from gradplane.runs import isolation
 script = '''ip link add veth-victim type veth
 mnexec -n sleep 1000 &
 readlink /proc/self/ns/net /proc/self/ns/pid; mktemp; exec sleep 1000'''
@@ -55,7 +55,7 @@ def test_nested_calls_stay_in_the_same_namespaces():
 _NESTED = (
     "(lambda iso, os: (os.readlink('/proc/self/ns/net'),"
     " iso.call(os.readlink, '/proc/self/ns/net')))"
-    "(__import__('importlib').import_module('gradplane.runner.isolation'), __import__('os'))"
+    "(__import__('importlib').import_module('gradplane.runs.isolation'), __import__('os'))"
 )
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from namespaces_left import await_gone, processes_in
 
-from gradplane.runner import isolation
+from gradplane.runs import isolation
 
 LAB = [sys.executable, "-m", "gradplane", "lab"]
 TIMEOUT = 120
@@ -121,7 +121,7 @@ def test_arguments_folder_and_exit_status(folder):
 
 
 def test_a_script_isolates_itself(folder):
-    text = "from gradplane.runner.lab import isolate\nisolate()\n" + WHERE
+    text = "from gradplane.runs.lab import isolate\nisolate()\n" + WHERE
     (folder / "itself.py").write_text(text)
     done = run(folder, sys.executable, "itself.py", "one", "--two")
     assert done.stdout.startswith("['one', '--two'] net:")

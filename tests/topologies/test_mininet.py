@@ -13,7 +13,7 @@ from namespaces_left import await_gone, processes_in
 from network_cases import job, of_kind, results, run, set_up, switch_config
 from scapy.utils import rdpcap
 
-from gradplane.runner import isolation
+from gradplane.runs import isolation
 from gradplane.topologies import NetworkError, build
 from gradplane.topologies.mininet import mininet_network
 from gradplane.topologies.network import LinkCounters
@@ -152,7 +152,7 @@ def test_missing_programs_are_named(monkeypatch):
 
 def test_a_kill_in_the_middle_of_a_run_leaves_nothing(tmp_path):
     """No process, no namespace (hence no veth link) and no temporary file is left."""
-    code = "import mininet_cases as cases; from gradplane.runner import isolation; "
+    code = "import mininet_cases as cases; from gradplane.runs import isolation; "
     code += "isolation.call(cases.stay)"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
     environment["TMPDIR"] = str(tmp_path)

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from gradplane.runner import isolation
+from gradplane.runs import isolation
 
 PROGRAM = """
 #include <core.p4>

@@ -18,9 +18,9 @@ from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.loading import load_deployment
 from gradplane.hosts.impairments.interventions import Intervention
 from gradplane.hosts.impairments.verdicts import Impairments
-from gradplane.records import interventions
-from gradplane.replayer.replay_run import replay
-from gradplane.runner.run_experiment import mininet_possible, run
+from gradplane.runs.records import interventions
+from gradplane.runs.replayer.replay_run import replay
+from gradplane.runs.run_experiment import mininet_possible, run
 from gradplane.viewer.live_run_server import AskError, LiveRun, WebPage
 from gradplane.viewer.run_watch import RunWatch
 
@@ -156,7 +156,7 @@ def test_what_was_asked_for_is_read_once_and_whole(live: LiveRun, tmp_path: Path
 
 
 def test_the_watch_of_a_finished_run_has_every_round(lossy_run: Any) -> None:
-    from gradplane.records.run_data import RunData
+    from gradplane.runs.records.run_data import RunData
 
     recorded = RunData.read(lossy_run.folder)
     watch = RunWatch(recorded.deployment, lossy_run.folder)

@@ -12,9 +12,9 @@ import pytest
 from typer.testing import CliRunner
 
 from gradplane.cli.main import app
-from gradplane.records.run_data import RunData
-from gradplane.records.summary import Summary
-from gradplane.runner.run_experiment import run
+from gradplane.runs.records.run_data import RunData
+from gradplane.runs.records.summary import Summary
+from gradplane.runs.run_experiment import run
 from gradplane.viewer.local_server import LocalServer
 from gradplane.viewer.run_search import Query, SearchError, parse
 from gradplane.viewer.run_server import run_server

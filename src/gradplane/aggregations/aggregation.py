@@ -23,8 +23,8 @@ from gradplane.topologies.description import SWITCH_IP, HostNode, Topology
 
 if TYPE_CHECKING:
     from gradplane.experiment.schema import Job
-    from gradplane.replayer.outcomes import JobOutcomes
-    from gradplane.replayer.replay_network import ReplayNetwork
+    from gradplane.runs.replayer.outcomes import JobOutcomes
+    from gradplane.runs.replayer.replay_network import ReplayNetwork
 
 WORKER_PORT = 20_000
 """The UDP port of a worker's aggregation packets is this plus the job's number."""

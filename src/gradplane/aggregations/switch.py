@@ -37,7 +37,7 @@ from gradplane.topologies.description import HostNode
 
 if TYPE_CHECKING:
     from gradplane.experiment.schema import Job
-    from gradplane.replayer.outcomes import Outcome, Place
+    from gradplane.runs.replayer.outcomes import Outcome, Place
 
 
 class SwitchScheme(Aggregation):

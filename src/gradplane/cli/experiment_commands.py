@@ -20,7 +20,7 @@ from gradplane.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from gradplane.records.summary import Summary
+    from gradplane.runs.records.summary import Summary
     from gradplane.viewer.live_run_server import WebPage
 
 commands = typer.Typer()
@@ -50,7 +50,7 @@ def run(
     ] = False,
 ) -> None:
     """Run an experiment, or a study, and write its run folder; or finish a stopped run."""
-    from gradplane.runner import run_experiment
+    from gradplane.runs import run_experiment
     from gradplane.studies import launch
 
     check_network(net)
@@ -171,9 +171,9 @@ def replay(
 ) -> None:
     """Re-enact a run bit for bit; with --set, its losses under a changed experiment."""
     from gradplane.cli import output_tables
-    from gradplane.records.summary import Summary
-    from gradplane.replayer import replay_run
-    from gradplane.runner.torchrun import Finished
+    from gradplane.runs.records.summary import Summary
+    from gradplane.runs.replayer import replay_run
+    from gradplane.runs.torchrun import Finished
 
     if net is not None and not settings:
         raise typer.BadParameter("only with --set", param_hint="--net")
@@ -238,7 +238,7 @@ def sweep(
 ) -> None:
     """Run an experiment at every point of a grid and under several seeds; write one table."""
     from gradplane.cli import output_tables
-    from gradplane.sweeps import sweep as sweeping
+    from gradplane.runs.sweeps import sweep as sweeping
 
     check_network(net)
     console = make_console()
@@ -271,7 +271,7 @@ def compare_targets(
     settings: Settings = [],  # noqa: B006
 ) -> None:
     """Run an experiment on several switches; print the first difference, or that there is none."""
-    from gradplane.replayer import compare_targets as comparing
+    from gradplane.runs.replayer import compare_targets as comparing
 
     check_network(net)
     with stoppable():
@@ -296,8 +296,8 @@ def report(
 ) -> None:
     """Write the report of a run, a study or a sweep, or the comparison of several runs."""
     from gradplane.report import page as reports
+    from gradplane.runs.sweeps.plan_file import is_sweep
     from gradplane.studies import launch
-    from gradplane.sweeps.plan_file import is_sweep
 
     studies = [folder for folder in folders if launch.is_folder(folder)]
     sweeps = [folder for folder in folders if is_sweep(folder)]
@@ -309,7 +309,7 @@ def report(
             param_hint="RUN_DIR",
         )
     if sweeps:
-        from gradplane.sweeps.sweep import write_report
+        from gradplane.runs.sweeps.sweep import write_report
 
         say(make_console(), f"report: {write_report(sweeps[0], out)}")
         return
@@ -327,7 +327,7 @@ def view(
     """Look into recorded runs in a browser: rounds, packets, and what the switch did with each."""
     from contextlib import ExitStack
 
-    from gradplane.records.run_data import RunData
+    from gradplane.runs.records.run_data import RunData
     from gradplane.viewer.local_server import ServerError
     from gradplane.viewer.run_server import run_server
     from gradplane.viewer.run_view import RunView

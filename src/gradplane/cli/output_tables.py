@@ -13,15 +13,15 @@ from rich.text import Text
 
 from gradplane import codecs as compression
 from gradplane.experiment import shipped
-from gradplane.records.summary import Summary, queue_drops, rate, time_to_accuracy, undelivered
+from gradplane.runs.records.summary import Summary, queue_drops, rate, time_to_accuracy, undelivered
 from gradplane.studies import gradients
 from gradplane.studies.nmse import Floats, nmse
 from gradplane.switch.ir import nodes as ir
 
 if TYPE_CHECKING:
-    from gradplane.runner.torch_comparison import Row
+    from gradplane.runs.sweeps.tables import Results
+    from gradplane.runs.torch_comparison import Row
     from gradplane.studies.study import StudyOutcome
-    from gradplane.sweeps.tables import Results
 
 
 def results(summary: Summary) -> Group:
@@ -169,8 +169,8 @@ def sweep(results: "Results") -> Table:
 
     The report has all metrics; here are accuracy, time to the target accuracy if there is one, and
     else the time of the training."""
-    from gradplane.sweeps.axes import label, short_names
-    from gradplane.sweeps.page import estimate_text
+    from gradplane.runs.sweeps.axes import label, short_names
+    from gradplane.runs.sweeps.page import estimate_text
 
     named = {metric.name: metric for metric in results.metrics}
     time = "seconds_to_accuracy" if "seconds_to_accuracy" in named else "seconds"

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TextIO
 
-from gradplane.records.run_data import RunData
+from gradplane.runs.records.run_data import RunData
 
 KINDS = ("arrival", "norm", "stall", "epoch", "verdict")
 

@@ -46,7 +46,7 @@ def lab(
     script: Annotated[Path, typer.Argument(metavar="SCRIPT.py", show_default=False)],
 ) -> None:
     """Run a Mininet script in isolated namespaces; it gets the arguments that follow it."""
-    from gradplane.runner.lab import run as run_script
+    from gradplane.runs.lab import run as run_script
 
     raise typer.Exit(run_script(script, context.args))
 

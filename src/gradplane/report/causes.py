@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from gradplane.records.run_data import RunData
 from gradplane.report.round_records import PHASES, Event, JobRounds, Lane, Round, seconds
+from gradplane.runs.records.run_data import RunData
 
 _MOST = 10
 _STANDS_OUT = 1.5  # times the median

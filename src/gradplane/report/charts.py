@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
-from gradplane.records.summary import undelivered
 from gradplane.report import figures
 from gradplane.report.figures import Curve, Figure
+from gradplane.runs.records.summary import undelivered
 
 Line = dict[str, Any]
 Key = dict[str, Any]

@@ -5,11 +5,11 @@ from typing import Any
 
 from gradplane import codecs
 from gradplane.experiment.document import inline
-from gradplane.records.run_data import RunData
-from gradplane.records.summary import queue_drops, rate, time_to_accuracy, undelivered
 from gradplane.report import causes, charts, figures, round_records
 from gradplane.report.round_records import JobRounds
 from gradplane.report.run_page import losses, percent
+from gradplane.runs.records.run_data import RunData
+from gradplane.runs.records.summary import queue_drops, rate, time_to_accuracy, undelivered
 
 Values = dict[str, Any]
 Read = Callable[[Values], Any]

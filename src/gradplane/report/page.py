@@ -12,12 +12,12 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from gradplane.records import script_run
-from gradplane.records.run_data import RunData
-from gradplane.records.run_folder import REPORT
 from gradplane.report import comparison_page, run_page, script_page
 from gradplane.report.figures import Figure
 from gradplane.report.plotly_script import packed, plotly_script
+from gradplane.runs.records import script_run
+from gradplane.runs.records.run_data import RunData
+from gradplane.runs.records.run_folder import REPORT
 
 COMPARISON = "comparison.html"
 

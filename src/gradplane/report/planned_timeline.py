@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gradplane.experiment.planned_jobs import COMPUTATION, RESOURCES, RunPlan, parsed
-from gradplane.records.run_data import RunData
 from gradplane.report import charts, figures
+from gradplane.runs.records.run_data import RunData
 
 HEAD = ("job", "planned, ms", "run, ms", "differs by", "longest wait behind an earlier step, ms")
 _LANES = {"gpu": "GPU", "cpu": "CPU", "intra": "in machine", "inter": "between"}

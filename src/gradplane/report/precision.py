@@ -3,8 +3,8 @@
 from typing import Any
 
 from gradplane.experiment.tensor_codecs import tensors_of
-from gradplane.records.run_data import RunData
 from gradplane.report import charts, figures
+from gradplane.runs.records.run_data import RunData
 
 _FULL = 4  # bytes
 

@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from gradplane.records.run_data import RunData
 from gradplane.report import figures
 from gradplane.report.causes import SlowRound
 from gradplane.report.charts import key
 from gradplane.report.figures import Curve, Figure
 from gradplane.report.round_records import PHASES, JobRounds, Line, Round, SlotUse, seconds
+from gradplane.runs.records.run_data import RunData
 
 LINK = "rounds"
 _BUDGET = 250_000  # lanes, slots and events in detail on a page

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gradplane.records.recorder import lost
-from gradplane.records.run_data import STREAM_TYPES, RunData
+from gradplane.runs.records.recorder import lost
+from gradplane.runs.records.run_data import STREAM_TYPES, RunData
 
 Line = dict[str, Any]
 

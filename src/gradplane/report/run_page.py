@@ -3,9 +3,6 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from gradplane.records.recorder import lost
-from gradplane.records.run_data import STREAM_TYPES, RunData
-from gradplane.records.summary import queue_drops, rate, time_to_accuracy, undelivered
 from gradplane.report import (
     causes,
     charts,
@@ -16,6 +13,9 @@ from gradplane.report import (
     round_records,
 )
 from gradplane.report import rows as report_rows
+from gradplane.runs.records.recorder import lost
+from gradplane.runs.records.run_data import STREAM_TYPES, RunData
+from gradplane.runs.records.summary import queue_drops, rate, time_to_accuracy, undelivered
 
 Values = dict[str, Any]
 Rows = list[list[str]]

@@ -8,14 +8,14 @@ from statistics import median
 from typing import Any
 
 from gradplane.experiment.loading import Experiment, load_deployment
-from gradplane.records import run_folder, script_run
-from gradplane.records.recorder import lost
-from gradplane.records.run_folder import EXPERIMENT, METRICS, FolderError
-from gradplane.records.script_run import COUNTERS, HostRecords
-from gradplane.records.summary import queue_drops
 from gradplane.report import charts, figures, run_page
 from gradplane.report.figures import Bar, Curve
 from gradplane.report.round_records import seconds
+from gradplane.runs.records import run_folder, script_run
+from gradplane.runs.records.recorder import lost
+from gradplane.runs.records.run_folder import EXPERIMENT, METRICS, FolderError
+from gradplane.runs.records.script_run import COUNTERS, HostRecords
+from gradplane.runs.records.summary import queue_drops
 
 Line = dict[str, Any]
 Values = dict[str, Any]

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from gradplane.experiment.loading import Experiment, load
-from gradplane.records import run_folder
-from gradplane.runner import run_experiment
+from gradplane.runs import run_experiment
+from gradplane.runs.records import run_folder
 
 NEVER = -1e9  # a threshold that no change rate falls below: the precision never changes
 DEVICES = 4  # both of the paper's systems have four GPUs

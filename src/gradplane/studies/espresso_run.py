@@ -14,8 +14,8 @@ from gradplane.hosts.protocols.run_plan import RESOURCES, Served, run_plan
 from gradplane.planner.experiment_file import experiment
 from gradplane.planner.plan import Plan, plan
 from gradplane.planner.scale import scaled
-from gradplane.records import run_folder
-from gradplane.runner import run_experiment
+from gradplane.runs import run_experiment
+from gradplane.runs.records import run_folder
 from gradplane.studies.espresso import Case
 
 Network = Literal["sim", "mininet"]

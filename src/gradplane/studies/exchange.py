@@ -13,9 +13,9 @@ from typing import Any, Literal
 import numpy as np
 
 from gradplane.experiment.loading import Experiment, load
-from gradplane.records import run_folder
 from gradplane.report import rows
-from gradplane.runner import run_experiment
+from gradplane.runs import run_experiment
+from gradplane.runs.records import run_folder
 from gradplane.studies import gradients
 from gradplane.studies.nmse import Floats
 

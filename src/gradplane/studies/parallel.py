@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any, TypeVar
 
-from gradplane.runner import isolation
+from gradplane.runs import isolation
 
 T = TypeVar("T")
 

@@ -10,8 +10,8 @@ from typing import Any, Literal
 from scipy.stats import t as student
 
 from gradplane.experiment.loading import Experiment, load
-from gradplane.records import run_folder
-from gradplane.runner import run_experiment
+from gradplane.runs import run_experiment
+from gradplane.runs.records import run_folder
 from gradplane.studies import parallel
 
 Network = Literal["sim", "mininet"]

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from gradplane.experiment.loading import Experiment, load
-from gradplane.records import run_folder
-from gradplane.runner import run_experiment
+from gradplane.runs import run_experiment
+from gradplane.runs.records import run_folder
 
 Codec = dict[str, Any]
 

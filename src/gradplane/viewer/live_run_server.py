@@ -12,7 +12,7 @@ from typing import Any
 
 from gradplane.experiment.deployment import Deployment
 from gradplane.hosts.impairments.interventions import Intervention
-from gradplane.records import interventions
+from gradplane.runs.records import interventions
 from gradplane.viewer.local_server import LocalServer, ServerError
 from gradplane.viewer.run_watch import RunWatch
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gradplane.aggregations.aggregation import ReplayError
-from gradplane.records.run_folder import REPORT
+from gradplane.runs.records.run_folder import REPORT
 from gradplane.viewer.local_server import LocalServer
 from gradplane.viewer.run_search import SearchError
 from gradplane.viewer.run_view import NotThere, RunView

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from gradplane.hosts.wire import aggregation
-from gradplane.records.run_data import RunData
-from gradplane.replayer.round_packets import JobPackets, Pass, RoundPackets, SentPacket
 from gradplane.report import causes, round_records
 from gradplane.report.round_records import PHASES, Event, Round
+from gradplane.runs.records.run_data import RunData
+from gradplane.runs.replayer.round_packets import JobPackets, Pass, RoundPackets, SentPacket
 from gradplane.switch.interp.trace_events import Entered, TraceEvent
 from gradplane.switch.source import NOWHERE
 from gradplane.viewer.packet_fields import layers

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from gradplane.experiment.deployment import Deployment
-from gradplane.records import run_folder
-from gradplane.records.recorder import lost
+from gradplane.runs.records import run_folder
+from gradplane.runs.records.recorder import lost
 
 Line = dict[str, Any]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from bfrt_served import Served
 
-from gradplane.runner import isolation
+from gradplane.runs import isolation
 from gradplane.switch.bfruntime.server import BfRuntimeServer
 from gradplane.switch.daemon.live_switch import make_device
 from gradplane.switch.daemon.options import SwitchOptions

@@ -1,5 +1,0 @@
-"""Run folders: the recorder of the hosts' logs, the manifest, the summary, and reading them back.
-
-Everything that is read is checked. May import: the parts (switch, codecs, ..., aggregations) and
-experiment.
-"""

@@ -1,0 +1,7 @@
+"""A run and its folder: made, read back, replayed, and swept over a grid.
+
+The modules here run an experiment: network, controller, hosts, then the baseline; isolation in
+namespaces, progress, the machine. `records` is the folder: what is written, and reading it back,
+checked. `replayer` re-enacts it. `sweeps` makes many runs. Pages are written by those who call:
+this room imports the parts (switch, codecs, ..., aggregations) and experiment only.
+"""

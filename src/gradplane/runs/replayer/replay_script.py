@@ -1,0 +1,174 @@
+"""Replay the exchanges of a script's run: its gradients are recorded, everything else is computed.
+
+The gradients that the ranks gave to their reduces are kept (`[output] gradients_mb`). From them the
+codecs, with their error feedback, the P4 program or the server, and the recorded losses give the
+codes, the sums and the means again. The script does not run.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from gradplane.aggregations.aggregation import ReplayedJob, ReplayedWorker, ReplayError, WrongSum
+from gradplane.experiment.deployment import Deployment
+from gradplane.experiment.loading import load_deployment
+from gradplane.hosts.digest import digest
+from gradplane.hosts.training.train import Reduce
+from gradplane.runs.machine import OneBlasThread
+from gradplane.runs.records import exchanges
+from gradplane.runs.records.exchanges import Line, RankLog
+from gradplane.runs.records.run_folder import EXPERIMENT, FolderError
+from gradplane.runs.records.script_run import COUNTERS
+from gradplane.runs.replayer.outcomes import JobOutcomes
+from gradplane.runs.replayer.replay_network import ReplayNetwork
+from gradplane.runs.replayer.replay_run import Difference, under_recorded_losses
+from gradplane.runs.torchrun import Finished, torchrun
+
+COMPARED = {
+    "gradient": "stored gradient",
+    "codes": "codes",
+    "sums": "sums",
+    "mean": "mean",
+}
+"""The digests of a reduce that are compared, in that order, and their names in a Difference."""
+
+
+@dataclass(frozen=True)
+class ScriptReplay:
+    """The result of a replay: the reduces and rounds that are equal, the first difference, and the
+    reduces that all ranks ended."""
+
+    folder: Path
+    reduces: int
+    rounds: int
+    difference: Difference | None
+    recorded: int
+
+    @property
+    def equal(self) -> bool:
+        """True when every digest equals the recorded one."""
+        return self.difference is None
+
+    def text(self) -> str:
+        """Return the result in words."""
+        done = f"{self.reduces:,} reduces of each rank in {self.rounds:,} rounds"
+        if self.difference is not None:
+            return f"different, after {done} that were equal\n{self.difference.text()}"
+        lines = [f"equal: {done}, every code, sum and mean"]
+        if self.reduces < self.recorded:
+            lines.append(
+                f"{self.recorded - self.reduces:,} later reduces cannot be replayed: their"
+                " gradients were not kept (output.gradients_mb)"
+            )
+        return "\n".join(lines)
+
+
+def replay(folder: Path, on_round: Callable[[int], None] | None = None) -> ScriptReplay:
+    """Re-enact the reduces that all ranks ended and compare every digest with the recorded one.
+
+    on_round: called with the number of rounds found equal so far. Raises FolderError where there is
+    nothing to replay or files are damaged, ReplayError for records that do not fit together.
+    """
+    deployment = load_deployment(folder / EXPERIMENT, recorded=True)
+    logs = exchanges.read(folder)
+    together = list(zip(*(log.reduces for log in logs), strict=False))
+    workers = deployment.jobs[0].config.workers
+    if len(logs) < workers or not together:
+        raise FolderError(f"{folder}: its ranks reduced nothing together: nothing can be replayed")
+    if "vector" not in together[0][0] or together[0][0]["vector"] is None:
+        raise FolderError(
+            f"{folder}: the gradients of its script were not kept, so it cannot be replayed: run it"
+            " with output.gradients_mb above 0"
+        )
+    with OneBlasThread(), ExitStack() as stack:
+        network = stack.enter_context(ReplayNetwork(deployment))
+        return _Replay(folder, deployment, logs, network).result(together, on_round)
+
+
+def run_again(folder: Path, settings: Sequence[str], out: str | Path | None) -> Finished:
+    """Run the script under the recorded losses and a changed experiment. Raises as torchrun."""
+    path = folder / COUNTERS
+    try:
+        values: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        script, arguments = Path(values["script"]), values["arguments"]
+    except (OSError, ValueError, KeyError) as error:
+        raise FolderError(f"{path}: it does not say which script was run ({error})") from None
+    if not values["script"]:
+        raise FolderError(f"{folder}: its programs were started from the prompt: start them again")
+    experiment = load_deployment(folder / EXPERIMENT, recorded=True).experiment
+    verdicts = [line for log in exchanges.read(folder) for line in log.of("verdict")]
+    changed = under_recorded_losses(experiment, verdicts, settings)
+    return torchrun(changed, script, arguments, out=out)
+
+
+class _Replay:
+    """Re-enacts the reduces of a folder, one after the other."""
+
+    def __init__(
+        self, folder: Path, deployment: Deployment, logs: list[RankLog], network: ReplayNetwork
+    ) -> None:
+        self._folder, self._logs = folder, logs
+        deployed = deployment.jobs[0]
+        job = replace(deployed.config, codec_ns=0.0, reduce_ns=0.0)
+        self._workers = [ReplayedWorker(number) for number in range(job.workers)]
+        outcomes = JobOutcomes()
+        for log in logs:
+            for line in log.arrivals():
+                outcomes.add(line)
+        hosts = [host.name for host in deployed.placed.members]
+        self._job = ReplayedJob(job, hosts, self._workers, outcomes, network)
+        self._reduce = deployed.scheme.replay(self._job)
+
+    def result(
+        self, together: Sequence[tuple[Line, ...]], on_round: Callable[[int], None] | None
+    ) -> ScriptReplay:
+        """Replay reduces: of each, the lines of all ranks."""
+        rounds: set[int] = set()
+        for number, lines in enumerate(together):
+            if not self._begin(number, lines):
+                return ScriptReplay(self._folder, number, len(rounds), None, len(together))
+            self._reduce()
+            if (found := self._difference(lines)) is not None:
+                return ScriptReplay(self._folder, number, len(rounds), found, len(together))
+            rounds.add(lines[0]["iteration"])
+            if on_round is not None:
+                on_round(len(rounds))
+        return ScriptReplay(self._folder, len(together), len(rounds), None, len(together))
+
+    def _begin(self, number: int, lines: Sequence[Line]) -> bool:
+        """Give each worker its part in a reduce; return False where a gradient was not kept."""
+        for worker, log, line in zip(self._workers, self._logs, lines, strict=True):
+            if (line["worker"], line["ticket"]) != (worker.number, number):
+                raise ReplayError(
+                    f"{log.path}: reduce {number} of worker {worker.number} is missing: the log is"
+                    " not complete"
+                )
+            vector = log.vector(line)
+            if vector is None:
+                return False
+            worker.step = Reduce(number, vector, line["tensor"])
+            worker.expect()
+        return True
+
+    def _difference(self, lines: Sequence[Line]) -> Difference | None:
+        """Return the first difference in a reduce: gradients before codes, and so on."""
+        results = [worker.result for worker in self._workers]
+        for key, what in COMPARED.items():
+            for line, result in zip(lines, results, strict=True):
+                found = digest(result.mean) if key == "mean" else getattr(result, key)
+                if found != line[key]:
+                    place = self._job.wrong_sum if key == "sums" else None
+                    return self._different(line, what, line[key], found, place)
+        return None
+
+    def _different(
+        self, line: Line, what: str, recorded: str, found: str, place: WrongSum | None
+    ) -> Difference:
+        return Difference(
+            line["job"], line["iteration"], line["worker"], what, recorded, found, place
+        )

@@ -1,0 +1,304 @@
+"""Run an experiment: checks, network, controller, hosts, baseline, and the run folder."""
+
+import dataclasses
+import shutil
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from gradplane.controller import contract
+from gradplane.controller.blocking import configure, read_counters
+from gradplane.experiment.deploying import baseline
+from gradplane.experiment.deployment import Deployment
+from gradplane.experiment.loading import Experiment, ExperimentError, load_deployment
+from gradplane.experiment.schema import Output
+from gradplane.report import page
+from gradplane.runs import isolation
+from gradplane.runs.driver import check_driver
+from gradplane.runs.machine import OneBlasThread, describe
+from gradplane.runs.progress import Show, show
+from gradplane.runs.records import manifest, run_folder
+from gradplane.runs.records.interventions import Asked
+from gradplane.runs.records.link_log import LinkLog
+from gradplane.runs.records.manifest import Manifest, planned_jobs, program_digest
+from gradplane.runs.records.recorder import Recorder
+from gradplane.runs.records.run_data import RunData
+from gradplane.runs.records.run_folder import FolderError
+from gradplane.runs.records.summary import (
+    Summary,
+    background,
+    link_counters,
+    outcome,
+    switch_counters,
+)
+from gradplane.topologies.network import Network
+
+NETWORKS = ("mininet", "sim")
+
+Watch = Callable[[Deployment, Path], AbstractContextManager[None]]
+
+
+def run(
+    experiment: str | Path | Experiment,
+    out: str | Path | None = None,
+    *,
+    net: str | None = None,
+    settings: Sequence[str] = (),
+    seed: int | None = None,
+    cli: bool = False,
+    console: bool = False,
+    watch: Watch | None = None,
+) -> Summary:
+    """Run an experiment file (or an Experiment) and return its summary.
+
+    out: the run folder, which must not exist (default: runs/NAME-N). net: "mininet" or "sim"; by
+    default mininet where the machine allows it. settings: `KEY=VALUE` overrides. seed: instead of
+    the experiment's. cli: open Mininet's prompt on the network before the hosts start. console:
+    show progress on standard output. watch: is given the deployment and the new run folder, and
+    surrounds the run, which then takes interventions (records/interventions.py). Several may run
+    at once, in threads or processes.
+
+    Raises ExperimentError or CompileError before anything is started or written, and the errors of
+    network, controller and hosts; then the run folder has a failure.txt that says why. Such an
+    error, KeyboardInterrupt too, has a note that names the folder: what was recorded is there for
+    `replay`, for reports and for `resume`.
+    """
+    deployment = load_deployment(experiment, settings, seed)
+    network = choose_network(net, _console(console))
+    check_target(deployment, network)
+    if cli and network != "mininet":
+        raise ExperimentError("--cli is Mininet's prompt, and this run is on the simulated network")
+    folder = run_folder.create(out, deployment.experiment.name)
+    task = _Task(deployment, folder.resolve(), network, cli, console, live=watch is not None)
+    return _carry_out(task, folder, watch)
+
+
+def resume(folder: str | Path, *, net: str | None = None, console: bool = False) -> Summary:
+    """Finish the run in a folder that was stopped, and return its summary.
+
+    A finished training is kept and only the baseline is run; one that was stopped is run anew from
+    its experiment.toml. net: for folders that do not say which network it was. Raises FolderError
+    where nothing is missing, or the run is still running, and everything that `run` raises."""
+    path = Path(folder)
+    recorded = RunData.opened(path)
+    if recorded.complete:
+        raise FolderError(f"{folder}: the run is finished, there is nothing to resume")
+    if recorded.network and net not in (None, recorded.network):
+        raise ExperimentError(f'{folder}: the run is on the network "{recorded.network}"')
+    network = choose_network(recorded.network or net, _console(console))
+    check_target(recorded.deployment, network)
+    task = _Task(recorded.deployment, path.resolve(), network, False, console)
+    return _carry_out(dataclasses.replace(task, trained=recorded.stored), path)
+
+
+def _carry_out(task: "_Task", folder: Path, watch: Watch | None = None) -> Summary:
+    """Run what the task has left to do; `folder` is the path as the user gave it."""
+    with run_folder.in_use(folder):
+        run_folder.clear(folder, training=task.trained is None)
+        if task.trained is None:
+            jobs = planned_jobs(task.deployment)
+            program = program_digest(task.deployment)
+            plan = Manifest(network=task.network, machine=describe(), jobs=jobs, program=program)
+            manifest.start(folder, task.deployment.experiment, plan)
+        watched = watch(task.deployment, task.folder) if watch else nullcontext()
+        try:
+            with watched:
+                values = _isolated(task)
+        except BaseException as error:
+            run_folder.write_failure(folder, run_folder.reason(error))
+            with suppress(FolderError, OSError):
+                error.add_note(_way_on(folder))
+            raise
+    if task.deployment.experiment.output.report:
+        page.write([folder])
+    return Summary(folder, values)
+
+
+def _way_on(folder: Path) -> str:
+    """Return how far a stopped run went, and the commands that use its records."""
+    run = RunData.opened(folder)
+    lines = [f"{folder}: {run.progress}"]
+    if run.finished or run.metrics:
+        lines.append(f"  gradplane report {folder}    what was recorded, as a page")
+        lines.append(f"  gradplane replay {folder}    the same, bit for bit")
+    lines.append(f"  gradplane run --resume {folder}    finish it")
+    return "\n".join(lines)
+
+
+def measure(experiment: Experiment, folder: Path, net: str) -> dict[str, Any]:
+    """Train a resolved experiment once, without baseline and report; return summary.json's values.
+
+    The records go into `folder`, which exists; net: "mininet" or "sim". Raises as `run` does.
+    """
+    network = choose_network(net, None)
+    output = Output(baseline=False, target_accuracy=experiment.output.target_accuracy)
+    plain = experiment.model_copy(update={"output": output})
+    deployment = load_deployment(plain)
+    check_target(deployment, network)
+    return _isolated(_Task(deployment, folder.resolve(), network, False, False))
+
+
+def _isolated(task: "_Task") -> dict[str, Any]:
+    """Execute the task, on Mininet in private namespaces."""
+    if task.network == "sim":
+        return _execute(task)
+    keep = [task.folder, task.deployment.program.path.parent]
+    return isolation.call(_execute, task, keep=keep)
+
+
+def choose_network(net: str | None, console: Console | None) -> str:
+    """Return "mininet" or "sim": `net`, or by default mininet where the machine allows it.
+
+    If it does not, the reason is printed on the console. Raises ExperimentError for another name,
+    or for mininet where it cannot be used."""
+    if net not in (None, *NETWORKS):
+        raise ExperimentError(f'no network "{net}": use {" or ".join(NETWORKS)}')
+    if net == "sim":
+        return "sim"
+    possible, reason = mininet_possible()
+    if possible:
+        return "mininet"
+    if net == "mininet":
+        raise ExperimentError(f"Mininet cannot be used here: {reason}; or use --net sim")
+    if console is not None:
+        console.print(f"On the simulated network: {reason}", soft_wrap=True, highlight=False)
+    return "sim"
+
+
+def mininet_possible() -> tuple[bool, str]:
+    """Return (True, ""), or (False, the reason and what to do)."""
+    if shutil.which("mnexec") is None:
+        return False, "Mininet's mnexec is missing (Debian: apt-get install mininet)"
+    return isolation.can_isolate()
+
+
+def check_target(deployment: Deployment, network: str) -> None:
+    """Check that the target can run the program here, before anything is started or written.
+
+    Raises ExperimentError where it cannot, and CompileError where the program is wrong."""
+    target = deployment.target
+    if network not in target.networks:
+        names = " or ".join(f"--net {name}" for name in target.networks)
+        raise ExperimentError(f'target = "{target.name}" cannot run on {network}: use {names}')
+    if missing := target.missing():
+        raise ExperimentError(f'target = "{target.name}" cannot be used here: {missing}')
+    schema, lacks = deployment.pipeline.schema, dict[str, None]()
+    for setup in deployment.setups.values():
+        lacks |= dict.fromkeys(contract.missing(schema, setup))
+    if lacks:
+        what = "\n  ".join(lacks)
+        raise ExperimentError(
+            f"{deployment.program.path}: the experiment cannot use this program:\n  {what}"
+        )
+    if target.lasting:
+        check_driver(deployment)
+
+
+def _console(wanted: bool) -> Console | None:
+    return Console() if wanted else None
+
+
+@dataclass(frozen=True)
+class _Task:
+    """Everything that a training needs; picklable, as it goes into an isolated process."""
+
+    deployment: Deployment
+    folder: Path
+    network: str
+    cli: bool
+    console: bool
+    live: bool = False  # it takes interventions
+    trained: dict[str, Any] | None = None  # the finished training's summary, if there is one
+
+    def baseline(self) -> "_Task":
+        """Return the task of the baseline, which records into a folder inside this one."""
+        folder = self.folder / run_folder.BASELINE
+        plain = baseline(self.deployment)
+        return dataclasses.replace(self, deployment=plain, folder=folder, cli=False, live=False)
+
+
+def _execute(task: _Task) -> dict[str, Any]:
+    """Train, then train the baseline; each is in summary.json as soon as it is finished."""
+    experiment = task.deployment.experiment
+    with OneBlasThread():
+        values = task.trained
+        if values is None:
+            about = {"name": experiment.name, "network": task.network, "seed": experiment.seed}
+            about |= {"target": task.deployment.target.description()}
+            values = _train(task, "run") | about | describe()
+            manifest.finish(task.folder, values)
+        if experiment.output.baseline:
+            base = task.baseline()
+            base.folder.mkdir()
+            # The accuracies come first in the file, as they are what one looks for.
+            first = {"test_accuracy": values["test_accuracy"], "baseline": _train(base, "baseline")}
+            values = first | values
+            manifest.finish(task.folder, values)
+    return values
+
+
+def _train(task: _Task, title: str) -> dict[str, Any]:
+    """Train once, on a new network; return the values of summary.json about it."""
+    deployment = task.deployment
+    target, pipeline = deployment.target, deployment.pipeline
+    screen = show(_console(task.console), title, [job.rounds for job in deployment.jobs])
+    with ExitStack() as stack:
+        if not task.cli:
+            stack.enter_context(screen)
+        net = stack.enter_context(_network(task))
+        for name, setup in deployment.setups.items():
+            configure(net.switch_addresses[name], pipeline, setup, target)
+        if task.cli:
+            net.cli()
+            stack.enter_context(screen)
+        recorder = _record(task, net, screen)
+        switches = {
+            name: switch_counters(read_counters(address, target), pipeline)
+            for name, address in net.switch_addresses.items()
+        }
+        links = net.link_counters()
+    found = {"switches": switches} | link_counters(links, net.topology)
+    found |= background(deployment.experiment, recorder.background)
+    values = outcome(deployment.experiment, recorder.jobs, recorder.verdicts, found)
+    for job, deployed in zip(values["jobs"], deployment.jobs, strict=True):
+        job["values"] = deployed.values
+    return values
+
+
+def _record(task: _Task, net: Network, on_round: Show) -> Recorder:
+    experiment = task.deployment.experiment
+    sizes, patience = [job.size for job in experiment.job], round(experiment.patience_s * 1e9)
+    absences = [experiment.absences(number) for number in range(len(sizes))]
+    with LinkLog(task.folder, net) as links:
+
+        def ended(recorder: Recorder, job: int) -> None:
+            links(recorder, job)
+            on_round(recorder, job)
+
+        with Recorder(task.folder, sizes, ended, patience, absences) as recorder:
+            hosts = task.deployment.hosts
+            if task.live:
+                hosts = tuple(dataclasses.replace(host, live=True) for host in hosts)
+                net.run(hosts, recorder, asked=Asked(task.folder))
+            else:
+                net.run(hosts, recorder)
+    return recorder
+
+
+def _network(task: _Task) -> Network:
+    deployment = task.deployment
+    pcap = task.folder / "pcap" if deployment.experiment.output.pcap else None
+    if pcap is not None:
+        pcap.mkdir()
+    config, topology = deployment.switch_config(pcap), deployment.topology
+    if task.network == "sim":
+        from gradplane.topologies.sim.sim_network import SimNetwork
+
+        return SimNetwork(topology, config)
+    from gradplane.topologies.mininet.mininet_network import MininetNetwork
+
+    return MininetNetwork(topology, config)

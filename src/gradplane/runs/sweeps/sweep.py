@@ -1,0 +1,205 @@
+"""Carry a sweep out: plan, cluster, results as they come, tables, report."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+from gradplane.experiment.loading import Experiment
+from gradplane.runs.records import run_folder
+from gradplane.runs.sweeps import cluster, page
+from gradplane.runs.sweeps.axes import axes
+from gradplane.runs.sweeps.plan import continued, make_plan, with_seeds
+from gradplane.runs.sweeps.progress import SweepProgress
+from gradplane.runs.sweeps.run_task import RunResult, unpack
+from gradplane.runs.sweeps.sweep_errors import SweepError
+from gradplane.runs.sweeps.sweep_folder import SweepFolder
+from gradplane.runs.sweeps.tables import Results
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+Over = Sequence[str] | Mapping[str, Sequence[Any]]
+
+
+@dataclass(frozen=True)
+class SweepRequest:
+    """The arguments of `sweep`; `carry_out` checks them."""
+
+    experiment: str | Path | Experiment | None = None
+    over: Over = ()
+    out: str | Path | None = None
+    seeds: int | None = None
+    net: str | None = None
+    settings: Sequence[str] = ()
+    target_accuracy: float | None = None
+    cluster: str | None = None
+    workers: int | None = None
+    resume: bool = False
+
+    @property
+    def set_keys(self) -> list[str]:
+        """The overrides of all runs, the target accuracy among them."""
+        if self.target_accuracy is None:
+            return [*self.settings]
+        return [*self.settings, f"output.target_accuracy={self.target_accuracy}"]
+
+
+@dataclass(frozen=True)
+class Swept:
+    """A sweep that was carried out: its folder, its tables, and by run's name what failed."""
+
+    folder: SweepFolder
+    results: Results
+    table: "DataFrame"
+
+    @property
+    def failures(self) -> dict[str, str]:
+        """The errors of failed runs, by the run's name."""
+        return self.results.failures
+
+
+def sweep(
+    experiment: str | Path | Experiment | None = None,
+    over: Over = (),
+    out: str | Path | None = None,
+    *,
+    seeds: int | None = None,
+    net: str | None = None,
+    settings: Sequence[str] = (),
+    target_accuracy: float | None = None,
+    cluster: str | None = None,
+    workers: int | None = None,
+    resume: bool = False,
+    console: bool = False,
+) -> "DataFrame":
+    """Run an experiment at every point of a grid and under several seeds; return the results.
+
+    experiment: a file, a shipped experiment's name, or an Experiment. over: by key, as in `--set`,
+    the values that it takes: `{"job.push.granularity": [20, 30]}`, or texts as behind `--over`.
+    out: the sweep's folder, which must not exist (default: runs/NAME-sweep-N). seeds: how many
+    (default 1), counted up from the experiment's. net: "sim" (default) or "mininet". settings:
+    `KEY=VALUE` overrides of all runs. target_accuracy: sets `output.target_accuracy`. cluster: the
+    address of a Dask scheduler; by default a cluster of local processes, `workers` of them
+    (default: one for each core). resume: go on with the sweep in `out`: its finished runs are kept;
+    without an experiment, it is the folder's, and `seeds` may be more than before. console: show
+    progress.
+
+    Returns a row for each point: a column for each key, `runs` and `failed`, and for each metric
+    its mean over the runs, `METRIC.low` and `METRIC.high`, the ends of the mean's 95 % interval
+    (Student). `attrs["folder"]` is the sweep's folder, `attrs["failures"]` has the errors of failed
+    runs by name: a failed run does not stop the others. The folder has the same table as Parquet
+    and CSV, one with a row for each run, the runs' folders and a report.
+
+    Call it under `if __name__ == "__main__":` in a script, as its processes import the script.
+    Raises ExperimentError, CompileError or SweepError before anything starts, and FolderError.
+    """
+    asked = SweepRequest(
+        experiment, over, out, seeds, net, settings, target_accuracy, cluster, workers, resume
+    )
+    done = carry_out(asked, Console() if console else None)
+    done.table.attrs |= {"folder": str(done.folder.path), "failures": done.failures}
+    return done.table
+
+
+def carry_out(asked: SweepRequest, console: Console | None = None) -> Swept:
+    """Carry a sweep out as `sweep` does; also return its folder and what failed."""
+    cluster.check_installed()
+    if asked.workers is not None and asked.workers < 1:
+        raise SweepError(f"--workers {asked.workers}: at least 1 is needed")
+    folder = _resumed(asked) if asked.resume else _created(asked)
+    with run_folder.in_use(folder.path):
+        folder.write_plan()
+        _run(folder, asked.cluster, asked.workers, console)
+    return conclude(folder)
+
+
+def _created(asked: SweepRequest) -> SweepFolder:
+    """Return the new folder of a sweep."""
+    if asked.experiment is None:
+        raise SweepError("no experiment: give EXPERIMENT.toml, or --resume with -o DIR")
+    seeds, network = asked.seeds or 1, asked.net or "sim"
+    plan = make_plan(
+        asked.experiment, axes(asked.over), seeds, network=network, set_keys=asked.set_keys
+    )
+    return SweepFolder.create(asked.out, plan)
+
+
+def _resumed(asked: SweepRequest) -> SweepFolder:
+    """Return the sweep's folder with the plan that is asked for."""
+    if asked.out is None:
+        raise SweepError("--resume: of which sweep? Give its folder: -o DIR")
+    folder = SweepFolder.read(asked.out)
+    stored = folder.plan
+    count = len(stored.seeds) if asked.seeds is None else asked.seeds
+    if asked.experiment is None:
+        if asked.over or asked.set_keys or asked.net not in (None, stored.network):
+            raise SweepError(
+                "--resume: the folder has the experiment: give EXPERIMENT.toml too, or leave"
+                " --over, --set, --net and --target-accuracy out"
+            )
+        return SweepFolder(folder.path, with_seeds(stored, count))
+    network = asked.net or stored.network
+    plan = make_plan(
+        asked.experiment, axes(asked.over), count, network=network, set_keys=asked.set_keys
+    )
+    return SweepFolder(folder.path, continued(stored, plan))
+
+
+def _run(
+    folder: SweepFolder, address: str | None, workers: int | None, console: Console | None
+) -> None:
+    """Carry out the runs that are not finished, and record which fail and why.
+
+    An error, KeyboardInterrupt too, gets a note that says how to continue."""
+    failures: dict[str, str] = {}
+    left = folder.unfinished()
+    if console is not None:
+        kept = len(folder.plan.runs) - len(left)
+        text = f"{folder.path}: {len(left)} runs" + (f", {kept} finished before" if kept else "")
+        console.print(text, soft_wrap=True, highlight=False)
+    try:
+        if not left:
+            return
+        with cluster.connected(address, folder.plan.network, workers) as client:
+            tasks = [folder.task(run) for run in left]
+            with SweepProgress(console, len(left)) as progress:
+                for result in cluster.results(client, tasks):
+                    _take(folder, result, failures)
+                    progress.done(result.error is not None)
+    except BaseException as error:
+        with suppress(OSError):
+            error.add_note(_way_on(folder))
+        raise
+    finally:
+        folder.write_failures(failures)
+
+
+def _take(folder: SweepFolder, result: RunResult, failures: dict[str, str]) -> None:
+    if result.files is not None:
+        unpack(result.files, folder.path / "runs" / result.name)
+    if result.error is not None:
+        failures[result.name] = result.error
+
+
+def _way_on(folder: SweepFolder) -> str:
+    return (
+        f"{folder.path}: {folder.finished()} of {len(folder.plan.runs)} runs are finished\n"
+        f"  gradplane sweep --resume -o {folder.path}    the others"
+    )
+
+
+def conclude(folder: SweepFolder) -> Swept:
+    """Write the tables and the report of what is in a sweep's folder."""
+    results = Results(folder)
+    table = results.write()
+    page.write(results)
+    return Swept(folder, results, table)
+
+
+def write_report(path: str | Path, out: str | Path | None = None) -> Path:
+    """Write the report of the sweep in a folder again; return its path."""
+    return page.write(Results(SweepFolder.read(path)), out)

@@ -1,0 +1,123 @@
+"""One PyTorch script, one network, several ways to reduce: a row of figures each."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gradplane.experiment.loading import load_deployment
+from gradplane.runs.records import run_folder, script_run
+from gradplane.runs.torchrun import Finished, torchrun
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way to reduce: settings of the experiment, or a hook of PyTorch's in its place."""
+
+    name: str
+    settings: tuple[str, ...] = ()
+    hook: str = ""
+
+
+WAYS = {
+    "gloo": Way("gloo, no compression", hook="allreduce"),
+    "fp16": Way("fp16_compress_hook", hook="fp16"),
+    "powersgd": Way("PowerSGD_hook", hook="powersgd"),
+    "thc": Way("THC in the switch", ("job.aggregation=switch", "job.push=thc")),
+    "threelc": Way(
+        "3LC, parameter server", ("job.aggregation=ps", "job.push=threelc", "job.pull=threelc")
+    ),
+    "inceptionn": Way(
+        "INCEPTIONN, ring",
+        ("job.aggregation=ring", "job.push=inceptionn", "job.reliability=retransmit"),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """The figures of one way. Accuracies from 0 to 1, of the ranks' mean; None where unknown.
+
+    link_bytes: on the hosts' links, both directions, everything included. iteration, to_target:
+    seconds, from the script's first record on, its evaluations included.
+    """
+
+    name: str
+    test_accuracy: float | None
+    link_bytes: int
+    iteration: float | None
+    to_target: float | None
+
+
+def compare(
+    experiment: str | Path,
+    script: Path,
+    arguments: Sequence[str] = (),
+    *,
+    out: str | Path | None = None,
+    settings: Sequence[str] = (),
+    seed: int | None = None,
+    target: float = 0.9,
+    on_way: Callable[[str], None] = lambda name: None,
+) -> tuple[Path, list[Row]]:
+    """Run the script under each of WAYS; return the folder, with a run folder each, and the rows.
+
+    The script records its step and test accuracy (gradplane.torch.record). target: the accuracy
+    whose time is measured. `on_way` is called with the name of each way before it starts. Raises
+    as torchrun does. The folder's comparison.json has the rows.
+    """
+    for way in WAYS.values():  # none fails after others have taken their time
+        deployment = load_deployment(experiment, (*settings, *way.settings), seed)
+    folder = run_folder.create(out, f"{deployment.experiment.name}-hooks")
+    rows = []
+    for key, way in WAYS.items():
+        on_way(way.name)
+        own = (*settings, *way.settings)
+        done = torchrun(
+            *(experiment, script, arguments),
+            out=folder / key,
+            settings=own,
+            seed=seed,
+            hook=way.hook,
+        )
+        rows.append(_row(way.name, done, target))
+    values = {"target": target, "rows": [dataclasses.asdict(row) for row in rows]}
+    run_folder.write_json(folder / "comparison.json", values)
+    return folder, rows
+
+
+def _row(name: str, done: Finished, target: float) -> Row:
+    accuracy, iteration, reached = figures(script_run.values(done.folder), target)
+    size = int(done.values["link_bytes"]["hosts"])
+    return Row(name, accuracy, size, iteration, reached)
+
+
+def figures(
+    ranks: Sequence[Sequence[dict[str, Any]]], target: float
+) -> tuple[float | None, float | None, float | None]:
+    """Return the last accuracy, seconds an iteration, and seconds until the target.
+
+    ranks: the records of each rank, in order; records of equal place belong together.
+    """
+    accuracy = reached = None
+    together = list(zip(*ranks, strict=False))
+    if not together:
+        return None, None, None
+    begin = together[0]
+    for records in together:
+        found = [record["test_accuracy"] for record in records if "test_accuracy" in record]
+        if found:
+            accuracy = sum(found) / len(found)
+            if reached is None and accuracy >= target:
+                reached = _seconds(begin, records)
+    steps = together[-1][0].get("step", 0) - begin[0].get("step", 0)
+    iteration = _seconds(begin, together[-1]) / steps if steps else None
+    return accuracy, iteration, reached
+
+
+def _seconds(begin: Sequence[dict[str, Any]], end: Sequence[dict[str, Any]]) -> float:
+    first, last = (max(record["at"] for record in records) for records in (begin, end))
+    return float(last - first) / 1e9

@@ -1,0 +1,81 @@
+"""Runs beside background traffic, on both networks."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gradplane.experiment.document import ExperimentError
+from gradplane.experiment.loading import load
+from gradplane.report import page
+from gradplane.runs import run_experiment
+from gradplane.runs.records.summary import Summary
+from gradplane.runs.replayer.replay_run import ReplayResult, replay
+from gradplane.runs.run_experiment import run
+
+Runs = Callable[..., Summary]
+
+SLOW = ('topology.rate="20Mbit"', "job.reliability=retransmit", "job.timeout_ms=20")
+FLOW = 'traffic=[{source="h2", destination="h1", rate="15Mbit"}]'
+POSSIBLE, REASON = run_experiment.mininet_possible()
+
+
+def test_a_flow_slows_a_run_down_and_changes_no_sum(small_run: Runs) -> None:
+    alone, beside = small_run(*SLOW), small_run(*SLOW, FLOW)
+    assert beside.values["seconds"] > 1.1 * alone.values["seconds"]
+    assert beside.weights == alone.weights
+    (flow,) = beside.values["background"]
+    assert 0 < flow["received"] <= flow["sent"]
+    expected = 15e6 * beside.values["seconds"] / (8 * 1442)
+    assert flow["sent"] == pytest.approx(expected, rel=0.1)
+    assert "background" not in alone.values
+    assert "Background traffic" in page.write([beside.folder]).read_text()
+
+
+def test_a_queue_that_overflows_drops_both_and_the_run_replays_equal(small_run: Runs) -> None:
+    """A flow beyond the link's rate, one that starts later, and one of so many bytes."""
+    flows = (
+        'traffic=[{source="h2", destination="h1", rate="30Mbit", arrivals="poisson"},'
+        ' {source="h3", destination="h2", rate="5Mbit", start_ms=2.0, stop_ms=4.0},'
+        ' {source="h1", destination="h3", rate="20Mbit", packet=500, size=5000}]'
+    )
+    summary = small_run(*SLOW, "topology.queue=4", flows)
+    assert summary.values["background"][0]["received"] < summary.values["background"][0]["sent"]
+    assert summary.values["background"][2]["sent"] == 10
+    result = replay(summary.folder)
+    assert isinstance(result, ReplayResult)
+    assert result.equal, result.text()
+
+
+@pytest.mark.skipif(not POSSIBLE, reason=REASON)
+def test_on_mininet(experiment_file: Path, tmp_path: Path) -> None:
+    flow = 'traffic=[{source="h2", destination="h1", rate="1Mbit", size=20000}]'
+    settings = ["job.reliability=retransmit", "job.timeout_ms=2000", flow]
+    summary = run(experiment_file, tmp_path / "run", net="mininet", settings=settings)
+    (counts,) = summary.values["background"]
+    assert 0 < counts["sent"] <= 15 and counts["received"] <= counts["sent"]
+    result = replay(summary.folder)
+    assert isinstance(result, ReplayResult)
+    assert result.equal, result.text()
+
+
+@pytest.mark.parametrize(
+    ("flow", "message"),
+    [
+        ('{source="h9", destination="h1", rate="1Mbit"}', 'no host "h9"'),
+        ('{source="h1", destination="h1", rate="1Mbit"}', "source and destination are both h1"),
+        ('{source="h1", destination="h2", rate="fast"}', 'rate = "fast"'),
+        ('{source="h1", destination="h2"}', "rate is missing"),
+        ('{source="h1", destination="h2", rate=1, packet=1473}', "packet = 1473: expected from 8"),
+        (
+            '{source="h1", destination="h2", rate=1, start_ms=2, stop_ms=1}',
+            "stop_ms = 1.* is not after start_ms = 2",
+        ),
+        ('{source="h1", destination="h2", rate=1, speed=2}', "unknown key traffic.0.speed"),
+    ],
+)
+def test_what_is_refused(experiment_file: Path, flow: str, message: str) -> None:
+    with pytest.raises(ExperimentError) as refused:
+        load(experiment_file, [f"traffic=[{flow}]"])
+    assert re.search(message, str(refused.value)), str(refused.value)
