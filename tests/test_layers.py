@@ -27,26 +27,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "experiment": PARTS,
     "differ": {"switch", "controller", "experiment"},
     "fit": {"switch"},
-    "records": PARTS | {"experiment"},
-    "report": {"codecs", "experiment", "records"},
-    "runner": PARTS | {"experiment", "records", "report"},
-    "replayer": PARTS | {"experiment", "records", "runner"},
-    "viewer": PARTS | {"experiment", "records", "report", "runner", "replayer"},
-    "sweeps": PARTS | {"experiment", "records", "report", "runner"},
-    "studies": PARTS | {"experiment", "records", "report", "runner", "sweeps"},
-    "cli": PARTS
-    | {
-        "differ",
-        "fit",
-        "viewer",
-        "experiment",
-        "records",
-        "report",
-        "runner",
-        "replayer",
-        "sweeps",
-        "studies",
-    },
+    "runs": PARTS | {"experiment"},
+    "report": {"codecs", "experiment", "runs"},
+    "viewer": PARTS | {"experiment", "runs", "report"},
+    "studies": PARTS | {"experiment", "runs", "report"},
+    "cli": PARTS | {"differ", "fit", "viewer", "experiment", "runs", "report", "studies"},
 }
 
 ENTRY_POINTS = {"__init__.py", "__main__.py"}  # of the package: they import the rooms they open

@@ -22,26 +22,38 @@ __all__ = ["__version__", "replay", "resume", "run", "sweep"]
 def run(
     experiment: str | Path | Experiment, out: str | Path | None = None, **options: Any
 ) -> Summary:
-    """Run an experiment and return its summary; runner.run_experiment.run has the options."""
+    """Run an experiment, write its report, and return its summary.
+
+    The options are those of gradplane.runs.run_experiment.run."""
+    from gradplane.report import page
     from gradplane.runs import run_experiment
 
-    return run_experiment.run(experiment, out, **options)
+    summary = run_experiment.run(experiment, out, **options)
+    page.write_wanted(summary.folder)
+    return summary
 
 
 def resume(folder: str | Path, **options: Any) -> Summary:
     """Finish a run that was stopped; see gradplane.runs.run_experiment.resume."""
+    from gradplane.report import page
     from gradplane.runs import run_experiment
 
-    return run_experiment.resume(folder, **options)
+    summary = run_experiment.resume(folder, **options)
+    page.write_wanted(summary.folder)
+    return summary
 
 
 def replay(
     folder: str | Path, settings: Sequence[str] = (), **options: Any
 ) -> ReplayResult | Summary | ScriptReplay | Finished:
     """Re-enact a recorded run; see gradplane.runs.replayer.replay_run.replay."""
+    from gradplane.report import page
     from gradplane.runs.replayer import replay_run
 
-    return replay_run.replay(folder, settings, **options)
+    result = replay_run.replay(folder, settings, **options)
+    if settings:  # then it is a run of its own
+        page.write_wanted(result.folder)
+    return result
 
 
 def sweep(
@@ -50,7 +62,8 @@ def sweep(
     out: str | Path | None = None,
     **options: Any,
 ) -> DataFrame:
-    """Run an experiment over a grid and under several seeds; see gradplane.runs.sweeps.sweep.sweep."""
+    """Run an experiment over a grid and several seeds; see gradplane.runs.sweeps.sweep.sweep."""
+    from gradplane.report import sweep_page
     from gradplane.runs.sweeps import sweep as sweeping
 
-    return sweeping.sweep(experiment, over, out, **options)
+    return sweeping.sweep(experiment, over, out, pages=sweep_page.PAGES, **options)

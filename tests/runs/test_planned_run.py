@@ -11,6 +11,7 @@ from gradplane.experiment.loading import ExperimentError, load
 from gradplane.planner.experiment_file import experiment
 from gradplane.planner.inputs import System
 from gradplane.planner.plan import make
+from gradplane.report.page import write as write_report
 from gradplane.runs.records.run_folder import read_lines
 from gradplane.runs.replayer.replay_run import replay
 from gradplane.runs.run_experiment import mininet_possible, run
@@ -103,7 +104,7 @@ def test_a_plan_runs_is_replayed_and_reported(
     assert parts["compute"] == pytest.approx(computing, rel=1e-3)
     assert min(parts.values()) >= 0
     assert replay(done).difference is None
-    page = (done / "report.html").read_text()
+    page = write_report([done]).read_text()
     assert "The plan and the run" in page
     (job,) = load(done / "experiment.toml").job
     assert job.aggregation == "plan" and json.loads(job.plan or "") == planned

@@ -116,7 +116,7 @@ def test_a_rank_has_torchruns_environment(experiment, tmp_path, monkeypatch):
         experiment, script, [str(tmp_path / "seen-")], out=tmp_path / "run", settings=server
     )
     assert done.values["reduces"] == 0
-    assert "The network reduced nothing" in (tmp_path / "run" / "report.html").read_text()
+    assert "The network reduced nothing" in page.write([done.folder]).read_text()
     assert (tmp_path / "seen-0").read_text() == "0 2 0 10.0.0.1 h1 mine"
     assert (tmp_path / "seen-1").read_text() == "1 2 0 10.0.0.1 h2 mine"
 

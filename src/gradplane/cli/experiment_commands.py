@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import gradplane
 from gradplane.cli.options import (
     Accuracy,
     Out,
@@ -50,7 +51,6 @@ def run(
     ] = False,
 ) -> None:
     """Run an experiment, or a study, and write its run folder; or finish a stopped run."""
-    from gradplane.runs import run_experiment
     from gradplane.studies import launch
 
     check_network(net)
@@ -58,7 +58,7 @@ def run(
         if experiment or out or settings or cli or web or (seed, target_accuracy) != (None, None):
             raise typer.BadParameter("the folder has the whole experiment", param_hint="--resume")
         with stoppable():
-            summary = run_experiment.resume(resume, net=net, console=True)
+            summary = gradplane.resume(resume, net=net, console=True)
         _show(summary)
     elif experiment is None:
         raise typer.BadParameter("give EXPERIMENT.toml, or --resume RUN_DIR")
@@ -75,7 +75,7 @@ def run(
             settings = [*settings, f"output.target_accuracy={target_accuracy}"]
         with _page() if web else nullcontext() as page:
             with stoppable():
-                summary = run_experiment.run(
+                summary = gradplane.run(
                     experiment,
                     out,
                     net=net,
@@ -172,7 +172,6 @@ def replay(
     """Re-enact a run bit for bit; with --set, its losses under a changed experiment."""
     from gradplane.cli import output_tables
     from gradplane.runs.records.summary import Summary
-    from gradplane.runs.replayer import replay_run
     from gradplane.runs.torchrun import Finished
 
     if net is not None and not settings:
@@ -180,10 +179,10 @@ def replay(
     check_network(net)
     console = make_console()
     if settings:
-        result = replay_run.replay(folder, settings, out=out, net=net, console=True)
+        result = gradplane.replay(folder, settings, out=out, net=net, console=True)
     else:
         with console.status("replaying") as status:
-            result = replay_run.replay(
+            result = gradplane.replay(
                 folder, on_round=lambda n: status.update(f"replaying: round {n}")
             )
     if isinstance(result, Finished):
@@ -238,12 +237,14 @@ def sweep(
 ) -> None:
     """Run an experiment at every point of a grid and under several seeds; write one table."""
     from gradplane.cli import output_tables
+    from gradplane.report import sweep_page
     from gradplane.runs.sweeps import sweep as sweeping
 
     check_network(net)
     console = make_console()
     asked = sweeping.SweepRequest(
-        experiment, over, out, seeds, net, settings, target_accuracy, cluster, workers, resume
+        *(experiment, over, out, seeds, net, settings, target_accuracy, cluster, workers, resume),
+        sweep_page.PAGES,
     )
     with stoppable():
         done = sweeping.carry_out(asked, console)
@@ -271,6 +272,7 @@ def compare_targets(
     settings: Settings = [],  # noqa: B006
 ) -> None:
     """Run an experiment on several switches; print the first difference, or that there is none."""
+    from gradplane.report import page
     from gradplane.runs.replayer import compare_targets as comparing
 
     check_network(net)
@@ -283,6 +285,7 @@ def compare_targets(
             settings=settings,
             seed=seed,
             console=True,
+            on_end=page.write_wanted,
         )
     say(make_console(), result.text())
     if not result.equal:
@@ -309,9 +312,9 @@ def report(
             param_hint="RUN_DIR",
         )
     if sweeps:
-        from gradplane.runs.sweeps.sweep import write_report
+        from gradplane.report import sweep_page
 
-        say(make_console(), f"report: {write_report(sweeps[0], out)}")
+        say(make_console(), f"report: {sweep_page.write_again(sweeps[0], out)}")
         return
     if studies:
         say(make_console(), f"report: {launch.write_report(studies[0], out)}")

@@ -169,8 +169,8 @@ def sweep(results: "Results") -> Table:
 
     The report has all metrics; here are accuracy, time to the target accuracy if there is one, and
     else the time of the training."""
+    from gradplane.report.sweep_page import estimate_text
     from gradplane.runs.sweeps.axes import label, short_names
-    from gradplane.runs.sweeps.page import estimate_text
 
     named = {metric.name: metric for metric in results.metrics}
     time = "seconds_to_accuracy" if "seconds_to_accuracy" in named else "seconds"

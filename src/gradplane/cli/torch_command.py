@@ -39,12 +39,14 @@ def torchrun(
         text = "--cli takes no script" if cli else "name a script, or use --cli for the prompt"
         raise typer.BadParameter(text, param_hint="SCRIPT.py")
     from gradplane.cli import output_tables
+    from gradplane.report import page
     from gradplane.runs import torchrun as running
 
     with stoppable():
         done = running.torchrun(
             experiment, script, context.args, out=out, settings=settings, seed=seed
         )
+        page.write_wanted(done.folder)
     console = make_console()
     console.print(output_tables.torchrun(done.values))
     say(console, f"records: {done.folder}")
@@ -67,6 +69,7 @@ def torch_compare(
 ) -> None:
     """Run a torchrun script with PyTorch's own hooks and with ours, and compare them."""
     from gradplane.cli import output_tables
+    from gradplane.report import page
     from gradplane.runs import torch_comparison
 
     console = make_console()
@@ -78,6 +81,7 @@ def torch_compare(
             seed=seed,
             target=target,
             on_way=lambda name: say(console, f"{name}:"),
+            on_end=page.write_wanted,
         )
     console.print(output_tables.torch_comparison(rows, target))
     say(console, f"records: {folder}")

@@ -1,5 +1,5 @@
-"""Reports: the HTML page of one run, or of several side by side.
+"""Reports: the HTML page of one run, of several side by side, or of a sweep.
 
 Tables, figures and the page around them, made from run folders only. May import: codecs,
-experiment, records.
+experiment, runs.
 """

@@ -5,6 +5,7 @@ they show of a run folder's records.
 """
 
 import json
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from gradplane.report.figures import Figure
 from gradplane.report.plotly_script import packed, plotly_script
 from gradplane.runs.records import script_run
 from gradplane.runs.records.run_data import RunData
-from gradplane.runs.records.run_folder import REPORT
+from gradplane.runs.records.run_folder import EXPERIMENT, REPORT
 
 COMPARISON = "comparison.html"
 
@@ -41,6 +42,13 @@ def write(folders: Sequence[str | Path], out: str | Path | None = None) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, "utf-8")
     return path
+
+
+def write_wanted(folder: Path) -> None:
+    """Write the report of a finished run, unless its experiment has `output.report = false`."""
+    values = tomllib.loads((folder / EXPERIMENT).read_text("utf-8"))
+    if values.get("output", {}).get("report", True):
+        write([folder])
 
 
 def render(template: str, contents: dict[str, Any]) -> str:

@@ -16,7 +16,6 @@ from gradplane.experiment.deploying import baseline
 from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.loading import Experiment, ExperimentError, load_deployment
 from gradplane.experiment.schema import Output
-from gradplane.report import page
 from gradplane.runs import isolation
 from gradplane.runs.driver import check_driver
 from gradplane.runs.machine import OneBlasThread, describe
@@ -60,7 +59,7 @@ def run(
     the experiment's. cli: open Mininet's prompt on the network before the hosts start. console:
     show progress on standard output. watch: is given the deployment and the new run folder, and
     surrounds the run, which then takes interventions (records/interventions.py). Several may run
-    at once, in threads or processes.
+    at once, in threads or processes. The report is written by `gradplane.run`.
 
     Raises ExperimentError or CompileError before anything is started or written, and the errors of
     network, controller and hosts; then the run folder has a failure.txt that says why. Such an
@@ -113,8 +112,6 @@ def _carry_out(task: "_Task", folder: Path, watch: Watch | None = None) -> Summa
             with suppress(FolderError, OSError):
                 error.add_note(_way_on(folder))
             raise
-    if task.deployment.experiment.output.report:
-        page.write([folder])
     return Summary(folder, values)
 
 

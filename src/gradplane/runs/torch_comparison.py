@@ -62,12 +62,13 @@ def compare(
     seed: int | None = None,
     target: float = 0.9,
     on_way: Callable[[str], None] = lambda name: None,
+    on_end: Callable[[Path], object] = lambda folder: None,
 ) -> tuple[Path, list[Row]]:
     """Run the script under each of WAYS; return the folder, with a run folder each, and the rows.
 
     The script records its step and test accuracy (gradplane.torch.record). target: the accuracy
-    whose time is measured. `on_way` is called with the name of each way before it starts. Raises
-    as torchrun does. The folder's comparison.json has the rows.
+    whose time is measured. `on_way` is called with the name of each way before it starts, `on_end`
+    with its run folder. Raises as torchrun does. The folder's comparison.json has the rows.
     """
     for way in WAYS.values():  # none fails after others have taken their time
         deployment = load_deployment(experiment, (*settings, *way.settings), seed)
@@ -83,6 +84,7 @@ def compare(
             seed=seed,
             hook=way.hook,
         )
+        on_end(done.folder)
         rows.append(_row(way.name, done, target))
     values = {"target": target, "rows": [dataclasses.asdict(row) for row in rows]}
     run_folder.write_json(folder / "comparison.json", values)

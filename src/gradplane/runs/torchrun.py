@@ -25,7 +25,6 @@ from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.document import dumps
 from gradplane.experiment.loading import Experiment, ExperimentError, load_deployment
 from gradplane.hosts.config import HostConfig
-from gradplane.report import page
 from gradplane.runs import isolation
 from gradplane.runs.machine import OneBlasThread, describe
 from gradplane.runs.records import run_folder, script_run
@@ -90,8 +89,6 @@ def torchrun(
             raise
         finally:
             script_run.write_metrics(folder)
-    if deployment.experiment.output.report:
-        page.write([folder])
     return Finished(folder, values)
 
 

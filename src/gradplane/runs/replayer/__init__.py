@@ -1,5 +1,4 @@
 """Replays: re-enact a recorded run and compare its digests with the recorded ones.
 
 Contains the recorded outcomes, the switches without time, and the re-enactment slot by slot.
-May import every room but report, studies and cli.
 """

@@ -1,6 +1,6 @@
 """Run one experiment on several targets and find the first difference between their records."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -78,12 +78,14 @@ def compare(
     settings: Sequence[str] = (),
     seed: int | None = None,
     console: bool = False,
+    on_end: Callable[[Path], object] = lambda folder: None,
 ) -> TargetComparison:
     """Run an experiment, without its baseline, on each target, and compare the records.
 
     names: of targets, two or more. out: a folder that must not exist and gets a run folder for each
-    target (default: runs/NAME-targets-N). Other arguments and errors: as of `run`. All targets are
-    checked before the first run starts.
+    target (default: runs/NAME-targets-N). on_end: is called with each run folder when its run is
+    finished. Other arguments and errors: as of `run`. All targets are checked before the first run
+    starts.
     """
     if len(set(names)) < 2:
         known = ", ".join(targets.names())
@@ -95,7 +97,7 @@ def compare(
         check_target(load_deployment(changed), network)
     folder = run_folder.create(out, f"{base.name}-targets")
     for name, changed in experiments.items():
-        run(changed, folder / name, net=network, console=console)
+        on_end(run(changed, folder / name, net=network, console=console).folder)
     return first_difference({name: RunData.read(folder / name) for name in names})
 
 

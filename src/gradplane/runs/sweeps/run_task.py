@@ -10,7 +10,7 @@ import io
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,6 @@ from typing import Any
 from gradplane.controller.controller_errors import NoAnswerError
 from gradplane.experiment.document import ExperimentError
 from gradplane.experiment.loading import Experiment
-from gradplane.report import page
 from gradplane.runs.records import run_folder
 from gradplane.runs.records.run_data import RunData
 from gradplane.runs.records.run_folder import FolderError
@@ -38,6 +37,7 @@ class RunTask:
     network: str
     sweep: str  # the sweep's folder, absolute
     identity: str  # of the sweep, as in its folder's file
+    write_page: Callable[[Path], object] | None = None  # of a finished run's folder
 
     @property
     def folder(self) -> Path:
@@ -82,8 +82,8 @@ def _error(task: RunTask, folder: Path) -> str | None:
         experiment = Experiment.model_validate(task.experiment)
         if not is_finished(folder):
             _run(experiment, task, folder)
-        elif experiment.output.report and not (folder / run_folder.REPORT).exists():
-            page.write([folder])
+        if task.write_page is not None and not (folder / run_folder.REPORT).exists():
+            task.write_page(folder)
     except Exception as error:
         return f"{type(error).__name__}: {error}".removesuffix(": ")
     return None

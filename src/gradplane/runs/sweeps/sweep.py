@@ -1,16 +1,16 @@
 """Carry a sweep out: plan, cluster, results as they come, tables, report."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich.console import Console
 
 from gradplane.experiment.loading import Experiment
 from gradplane.runs.records import run_folder
-from gradplane.runs.sweeps import cluster, page
+from gradplane.runs.sweeps import cluster
 from gradplane.runs.sweeps.axes import axes
 from gradplane.runs.sweeps.plan import continued, make_plan, with_seeds
 from gradplane.runs.sweeps.progress import SweepProgress
@@ -21,6 +21,14 @@ from gradplane.runs.sweeps.tables import Results
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+
+class Pages(NamedTuple):
+    """What writes the pages; `run` is pickled, as workers call it."""
+
+    run: Callable[[Path], object]  # of a finished run's folder, where its experiment wants one
+    sweep: Callable[[Results], object]
+
 
 Over = Sequence[str] | Mapping[str, Sequence[Any]]
 
@@ -39,6 +47,7 @@ class SweepRequest:
     cluster: str | None = None
     workers: int | None = None
     resume: bool = False
+    pages: Pages | None = None
 
     @property
     def set_keys(self) -> list[str]:
@@ -75,6 +84,7 @@ def sweep(
     workers: int | None = None,
     resume: bool = False,
     console: bool = False,
+    pages: Pages | None = None,
 ) -> "DataFrame":
     """Run an experiment at every point of a grid and under several seeds; return the results.
 
@@ -86,7 +96,7 @@ def sweep(
     address of a Dask scheduler; by default a cluster of local processes, `workers` of them
     (default: one for each core). resume: go on with the sweep in `out`: its finished runs are kept;
     without an experiment, it is the folder's, and `seeds` may be more than before. console: show
-    progress.
+    progress. pages: what writes the report and the runs' reports; `gradplane.sweep` fills it in.
 
     Returns a row for each point: a column for each key, `runs` and `failed`, and for each metric
     its mean over the runs, `METRIC.low` and `METRIC.high`, the ends of the mean's 95 % interval
@@ -98,7 +108,8 @@ def sweep(
     Raises ExperimentError, CompileError or SweepError before anything starts, and FolderError.
     """
     asked = SweepRequest(
-        experiment, over, out, seeds, net, settings, target_accuracy, cluster, workers, resume
+        *(experiment, over, out, seeds, net, settings, target_accuracy, cluster, workers, resume),
+        pages,
     )
     done = carry_out(asked, Console() if console else None)
     done.table.attrs |= {"folder": str(done.folder.path), "failures": done.failures}
@@ -113,8 +124,8 @@ def carry_out(asked: SweepRequest, console: Console | None = None) -> Swept:
     folder = _resumed(asked) if asked.resume else _created(asked)
     with run_folder.in_use(folder.path):
         folder.write_plan()
-        _run(folder, asked.cluster, asked.workers, console)
-    return conclude(folder)
+        _run(folder, asked, console)
+    return conclude(folder, asked.pages)
 
 
 def _created(asked: SweepRequest) -> SweepFolder:
@@ -149,9 +160,7 @@ def _resumed(asked: SweepRequest) -> SweepFolder:
     return SweepFolder(folder.path, continued(stored, plan))
 
 
-def _run(
-    folder: SweepFolder, address: str | None, workers: int | None, console: Console | None
-) -> None:
+def _run(folder: SweepFolder, asked: SweepRequest, console: Console | None) -> None:
     """Carry out the runs that are not finished, and record which fail and why.
 
     An error, KeyboardInterrupt too, gets a note that says how to continue."""
@@ -164,8 +173,9 @@ def _run(
     try:
         if not left:
             return
-        with cluster.connected(address, folder.plan.network, workers) as client:
-            tasks = [folder.task(run) for run in left]
+        with cluster.connected(asked.cluster, folder.plan.network, asked.workers) as client:
+            write_page = asked.pages and asked.pages.run
+            tasks = [replace(folder.task(run), write_page=write_page) for run in left]
             with SweepProgress(console, len(left)) as progress:
                 for result in cluster.results(client, tasks):
                     _take(folder, result, failures)
@@ -192,14 +202,10 @@ def _way_on(folder: SweepFolder) -> str:
     )
 
 
-def conclude(folder: SweepFolder) -> Swept:
+def conclude(folder: SweepFolder, pages: Pages | None = None) -> Swept:
     """Write the tables and the report of what is in a sweep's folder."""
     results = Results(folder)
     table = results.write()
-    page.write(results)
+    if pages is not None:
+        pages.sweep(results)
     return Swept(folder, results, table)
-
-
-def write_report(path: str | Path, out: str | Path | None = None) -> Path:
-    """Write the report of the sweep in a folder again; return its path."""
-    return page.write(Results(SweepFolder.read(path)), out)

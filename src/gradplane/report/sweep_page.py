@@ -8,10 +8,11 @@ from typing import Any
 from gradplane.experiment.document import dumps
 from gradplane.report import charts, figures
 from gradplane.report.estimates import Series, estimates
-from gradplane.report.page import render
+from gradplane.report.page import render, write_wanted
 from gradplane.runs.sweeps.axes import Axis, Point, label
 from gradplane.runs.sweeps.metrics import Metric
-from gradplane.runs.sweeps.sweep_folder import REPORT
+from gradplane.runs.sweeps.sweep import Pages
+from gradplane.runs.sweeps.sweep_folder import REPORT, SweepFolder
 from gradplane.runs.sweeps.tables import CONFIDENCE, Estimate, Results
 
 Values = dict[str, Any]
@@ -26,6 +27,14 @@ def write(results: Results, out: str | Path | None = None) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(render("sweep.html", contents(results)), "utf-8")
     return path
+
+
+def write_again(path: str | Path, out: str | Path | None = None) -> Path:
+    """Write the report of the sweep in a folder again; return its path."""
+    return write(Results(SweepFolder.read(path)), out)
+
+
+PAGES = Pages(write_wanted, write)
 
 
 def contents(results: Results) -> Values:
