@@ -182,9 +182,9 @@ def worktree(ref: str) -> Iterator[Path]:
             subprocess.run([*git, "remove", "--force", str(tree)], check=True)
 
 
-def last_written() -> str:
-    """Return the commit that wrote the digests last."""
-    command = ["git", "-C", str(ROOT), "log", "-1", "--format=%H", "--", str(DIGESTS)]
+def last_written(file: Path) -> str:
+    """Return the commit that wrote a file last."""
+    command = ["git", "-C", str(ROOT), "log", "-1", "--format=%H", "--", str(file)]
     found = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
     return found or "HEAD"
 
@@ -203,7 +203,7 @@ def main() -> int:
     os.chdir(ROOT)
     sys.path.insert(0, str(ROOT / "src"))  # this tree's package, whichever is installed
     if given.diff:
-        return diff(given.diff, given.ref or last_written())
+        return diff(given.diff, given.ref or last_written(DIGESTS))
     pattern = given.show or given.only
     chosen = [s for s in sources() if s.name == pattern or fnmatch.fnmatch(s.name, pattern)]
     if not chosen:
