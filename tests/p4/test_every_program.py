@@ -6,7 +6,7 @@ import pytest
 
 from gradplane.switch.compiler import compile_source
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.statement_walk import blocks
+from gradplane.switch.ir.walk import blocks
 
 P4 = Path(__file__).parents[2] / "p4"
 FOR_BMV2 = sorted(path.name for path in P4.glob("*.p4") if not path.stem.endswith("_tna"))

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from gradplane.switch.interp import trace_events
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.printer import expression_text
-from gradplane.switch.ir.statement_walk import blocks, nested, statements
 from gradplane.switch.ir.types import Bits, Header, Struct, Type
+from gradplane.switch.ir.walk import blocks, nested, statements
 from gradplane.switch.source import Span
 
 Goal = Sequence[tuple[ir.Expr, ir.Match]]

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from gradplane.differ.values import PORTS, Values
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.statement_walk import blocks, statements
+from gradplane.switch.ir.walk import blocks, statements
 from gradplane.switch.p4runtime.p4info import is_hidden
 from gradplane.switch.runtime.action_lists import ActionList, annotated
 from gradplane.switch.runtime.control_errors import TableError

@@ -22,8 +22,8 @@ from gradplane.fit.statement_groups import in_another_action, purpose
 from gradplane.fit.statement_places import across_actions, count_reads, indices
 from gradplane.fit.values import Operation, Value
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.statement_walk import nested
 from gradplane.switch.ir.types import bit_width
+from gradplane.switch.ir.walk import nested
 from gradplane.switch.source import Span
 
 

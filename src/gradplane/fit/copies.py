@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from gradplane.fit.places import Place, leaves, reads
+from gradplane.fit.places import Place, leaves
 from gradplane.fit.statement_places import read_by, written_by
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.statement_walk import children
+from gradplane.switch.ir.walk import bodies
 
 _Field = tuple[ir.Var, tuple[int, ...]]
 
@@ -120,14 +120,14 @@ class _Walk:
                     yield from self.body(choice.action.body, True)
                 continue
             access = isinstance(stmt, ir.Block) and stmt.access is not None
-            for inside in children(stmt):
+            for inside in bodies(stmt):
                 for event in self.body(inside, one or access):
                     if access:
                         event.copies = []  # within the ALU of a register
                     yield event
 
     def _event(self, stmt: ir.Stmt) -> _Event:
-        read = {place.field for e in read_by(stmt) for place in reads(e)}
+        read = {place.field for place in read_by(stmt)}
         targets = list(written_by(stmt))
         written = {place.field for place in targets}
         copies: list[tuple[Place, Place]] = []

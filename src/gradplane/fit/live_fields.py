@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 from gradplane.fit.logical_tables import LogicalTable
 from gradplane.fit.placement import Placement
-from gradplane.fit.places import VALID, Place, reads
+from gradplane.fit.places import VALID, Place
 from gradplane.fit.statement_places import read_by, written_by
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.statement_walk import nested, statements
 from gradplane.switch.ir.types import Header
+from gradplane.switch.ir.walk import nested, statements
 
 PARSER = -1
 _OUTPUTS = ("_for_tm_", "_for_deparser_", "_for_output_")
@@ -94,9 +94,8 @@ class LiveFields:
     def deparser(self, control: ir.Control) -> None:
         """Add what a deparser emits and reads, and what it gives to the chip."""
         for stmt in statements(control):
-            for e in read_by(stmt):
-                for place in reads(e):
-                    self._read(place, self.end)
+            for place in read_by(stmt):
+                self._read(place, self.end)
 
     def outputs(self) -> None:
         """Let what is set for the traffic manager and the deparser live to the end."""

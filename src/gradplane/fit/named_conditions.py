@@ -8,7 +8,7 @@ from collections.abc import Container
 from gradplane.fit.places import reads
 from gradplane.fit.statement_places import read_by, written_by
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.statement_walk import nested, statements
+from gradplane.switch.ir.walk import nested, statements
 from gradplane.switch.source import Span
 
 _DECIDE = ("==", "!=", "<", "<=", ">", ">=", "&&", "||")
@@ -26,7 +26,7 @@ def named_conditions(control: ir.Control, in_actions: Container[Span]) -> set[ir
     asked: Counter[ir.Var] = Counter()
     everywhere: Counter[ir.Var] = Counter()
     for stmt in statements(control):
-        everywhere.update(place.var for e in read_by(stmt) for place in reads(e))
+        everywhere.update(place.var for place in read_by(stmt))
         writes.update(place.var for place in written_by(stmt))
         if isinstance(stmt, ir.If):
             asked.update(place.var for place in reads(stmt.cond))

@@ -37,7 +37,7 @@ from gradplane.fit.values import (
 )
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits, Fields, bit_width
-from gradplane.switch.ir.verify_expressions import operands
+from gradplane.switch.ir.walk import operands
 from gradplane.switch.source import NOWHERE, Span
 
 USER_EXTERN = Impossible(

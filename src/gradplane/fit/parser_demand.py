@@ -13,8 +13,8 @@ from math import ceil
 
 from gradplane.fit.chip_resources import PARSER_KEY_BITS, ChipResources
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.statement_walk import nested
 from gradplane.switch.ir.types import Stack, bit_width
+from gradplane.switch.ir.walk import nested
 from gradplane.switch.source import Span
 
 

@@ -111,7 +111,7 @@ def _place(
     _tails(groups)
     for group in groups:
         group.asked = [asked_stages(t.table, chip) for t in group.tables]
-    waiting = set(groups)
+    waiting = dict.fromkeys(groups)  # in order, so that equal groups are placed in theirs
     placement = Placement([], [], cycles)
     while waiting and len(placement.stages) < MOST_STAGES:
         stage = Stage(len(placement.stages))
@@ -228,7 +228,7 @@ def _meets(group: _Group, stage: Stage, sets: Mapping[LogicalTable, Set[Hashable
     )
 
 
-def _put(group: _Group, stage: Stage, placement: Placement, waiting: set[_Group]) -> bool:
+def _put(group: _Group, stage: Stage, placement: Placement, waiting: dict[_Group, None]) -> bool:
     """Place a group, or a part of its table, if the stage has room; return whether anything
     was placed."""
     if group.left and any(part.table is group.tables[0] for part in stage.parts):
@@ -241,7 +241,7 @@ def _put(group: _Group, stage: Stage, placement: Placement, waiting: set[_Group]
         group.left -= entries
         if not group.left:
             group.stage = stage.number
-            waiting.discard(group)
+            waiting.pop(group, None)
         return True
     if group.left:
         fitting = _fitting(group, stage, entries)
@@ -257,7 +257,7 @@ def _put(group: _Group, stage: Stage, placement: Placement, waiting: set[_Group]
         placement.oversized.append((group.tables[0], lacking, place.span))
         _take(stage, parts, need)
         group.stage = stage.number
-        waiting.discard(group)
+        waiting.pop(group, None)
         return True
     return False
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits, Bool, Fields, Header, Stack, Type, Varbit
-from gradplane.switch.ir.verify_expressions import operands
+from gradplane.switch.ir.walk import operands
 
 VALID = -1
 """The number of a header's validity in a path."""

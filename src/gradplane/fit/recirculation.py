@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from gradplane.switch.arch.device_facts import DeviceFacts
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.statement_walk import statements
 from gradplane.switch.ir.types import Bits
+from gradplane.switch.ir.walk import statements
 from gradplane.switch.source import Span
 
 RESUBMIT, RECIRCULATE = "resubmission", "recirculation"

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 from gradplane.fit.overruns import Impossible
 from gradplane.fit.places import Place, reads
-from gradplane.fit.statement_places import read_by, written_by
+from gradplane.fit.statement_places import written_by
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir import walk
 from gradplane.switch.ir.printer import expression_text
-from gradplane.switch.ir.statement_walk import nested
 from gradplane.switch.ir.types import Type, bit_width
+from gradplane.switch.ir.walk import nested
 from gradplane.switch.source import Span
 
 
@@ -35,7 +36,7 @@ def access_of(block: ir.Block) -> Access:
     read = (
         place
         for stmt in nested(block.body[1:])
-        for e in read_by(stmt)
+        for e in walk.reads(stmt)
         if not (stmt is last and e is index)
         for place in reads(e)
     )

@@ -7,64 +7,28 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from gradplane.fit.places import Place, leaves, reads
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.statement_walk import nested
+from gradplane.switch.ir import walk
+from gradplane.switch.ir.walk import nested
 from gradplane.switch.source import Span
 
 
-def read_by(stmt: ir.Stmt) -> Iterator[ir.Expr]:
-    """Yield the expressions that a statement itself reads."""
-    match stmt:
-        case ir.Assign(target=target, value=value):
-            yield value
-            if isinstance(target, ir.ElementOf):
-                yield target.index
-        case ir.If(cond=cond):
-            yield cond
-        case ir.SwitchStmt(subject=subject):
-            yield subject
-        case ir.CallExtern(args=args, directions=directions):
-            yield from (a for a, d in zip(args, directions, strict=True) if d != "out")
-        case ir.CallUserExtern(args=given):
-            yield from (a.value for a in given if isinstance(a.value, ir.Expr))
-        case ir.ApplyTable(table=table):
-            yield from (key.expr for key in table.keys)
-        case ir.Emit(value=value):
-            yield value
+def read_by(stmt: ir.Stmt) -> Iterator[Place]:
+    """Yield the places that a statement itself reads."""
+    for e in walk.reads(stmt):
+        yield from reads(e)
 
 
 def written_by(stmt: ir.Stmt) -> Iterator[Place]:
     """Yield the places that a statement itself sets."""
-    for target in _targets(stmt):
+    for target in walk.writes(stmt):
         yield from leaves(target)
-
-
-def _targets(stmt: ir.Stmt) -> Iterator[ir.Expr]:
-    match stmt:
-        case (
-            ir.Assign(target=target)
-            | ir.SetValid(target=target)
-            | ir.Push(target=target)
-            | ir.Pop(target=target)
-            | ir.Extract(target=target)
-            | ir.Lookahead(target=target)
-            | ir.PacketLength(target=target)
-        ):
-            yield target
-        case ir.CallExtern(args=args, directions=directions, result=result):
-            yield from (a for a, d in zip(args, directions, strict=True) if "out" in d)
-            yield from [] if result is None else [result]
-        case ir.CallUserExtern():
-            yield from (var for var, _ in stmt.places)
-        case ir.ApplyTable(hit=hit, action_run=run):
-            yield from (out for out in (hit, run) if out is not None)
 
 
 def count_reads(stmts: Sequence[ir.Stmt]) -> Counter[ir.Var]:
     """Return how often statements, and those inside them, read each variable without fields."""
     found: Counter[ir.Var] = Counter()
     for stmt in nested(stmts):
-        for e in read_by(stmt):
-            found.update(place.var for place in reads(e))
+        found.update(place.var for place in read_by(stmt))
     return found
 
 
@@ -76,8 +40,7 @@ def across_actions(
     for stmt in stmts:
         own = called_actions.get(stmt.span)
         for inner in nested([stmt]):
-            read = (place for e in read_by(inner) for place in reads(e))
-            for place in (*read, *written_by(inner)):
+            for place in (*read_by(inner), *written_by(inner)):
                 users.setdefault(place.var, set()).add(own)
     return frozenset(var for var, actions in users.items() if len(actions) > 1)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from gradplane.fit.logical_tables import GATEWAY, MATCH, LogicalTable
-from gradplane.fit.places import Place, reads
+from gradplane.fit.places import Place
 from gradplane.fit.statement_places import read_by
 from gradplane.fit.values import Operation, accesses
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.statement_walk import statements
+from gradplane.switch.ir.walk import statements
 
 _Storage = tuple[object, tuple[int, ...]]
 
@@ -21,7 +21,7 @@ def without_unread(
     deparser reads, and without tables that then do nothing."""
     own = _metadata(control)
     deparsed = statements(deparser) if deparser is not None else ()
-    emitted = {p.storage for stmt in deparsed for e in read_by(stmt) for p in reads(e)}
+    emitted = {p.storage for stmt in deparsed for p in read_by(stmt)}
     before = -1
     count = sum(len(t.operations) for t in tables)
     while count != before:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gradplane.fit.statement_places import written_by
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.statement_walk import statements
+from gradplane.switch.ir.walk import statements
 
 
 def needless_zeros(control: ir.Control, parser: ir.Parser | None) -> set[int]:

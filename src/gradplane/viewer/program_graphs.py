@@ -9,7 +9,7 @@ from typing import Literal
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.printer import expression_text, match_text
-from gradplane.switch.ir.statement_walk import blocks, nested
+from gradplane.switch.ir.walk import blocks, nested
 from gradplane.switch.source import Span
 
 Kind = Literal["end", "state", "table", "condition"]

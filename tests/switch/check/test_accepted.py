@@ -7,8 +7,8 @@ import pytest
 from gradplane.switch.arch.registry import why_not
 from gradplane.switch.compiler import compile_source
 from gradplane.switch.ir.printer import program_text
-from gradplane.switch.ir.statement_walk import blocks
 from gradplane.switch.ir.verify import verify
+from gradplane.switch.ir.walk import blocks
 from gradplane.switch.source import CompileError
 
 CASES = sorted((Path(__file__).parent / "accepted").glob("*.p4"))

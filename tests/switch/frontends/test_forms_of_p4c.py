@@ -11,8 +11,8 @@ from bmv2_documents import Json, assign, document, failures, field, hexstr, op, 
 from gradplane.experiment import p4_programs
 from gradplane.switch.frontends.bmv2 import read_program
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.statement_walk import nested
 from gradplane.switch.ir.verify import verify
+from gradplane.switch.ir.walk import nested
 from gradplane.switch.p4runtime.p4info import build_p4info
 from gradplane.switch.p4runtime.p4info_match import differences
 from gradplane.switch.switch import Switch

@@ -8,9 +8,9 @@ import pytest
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.printer import expression_text, program_text, statement_text
-from gradplane.switch.ir.statement_walk import children
 from gradplane.switch.ir.types import BOOL, Bits, Field, Header, Stack, Struct, Union, Varbit
 from gradplane.switch.ir.verify import CORE_ERRORS, IRError, verify
+from gradplane.switch.ir.walk import bodies
 
 B8, B16, B32 = Bits(8), Bits(16), Bits(32)
 H = Header("h_t", (Field("v", B8), Field("w", B16)))
@@ -236,4 +236,4 @@ def test_a_program_as_text() -> None:
     )
     assert statement_text(ir.Push(stack, 2)) == "hdr.s.push_front(2)"
     assert expression_text(ir.Zero(Union("u_t", ()))) == "zero:u_t"
-    assert children(block) == [block.body]
+    assert bodies(block) == [block.body]

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.printer import expression_text
-from gradplane.switch.ir.same_value import same_value
-from gradplane.switch.ir.statement_walk import blocks, nested, statements
 from gradplane.switch.ir.types import Bits, Bool
+from gradplane.switch.ir.walk import blocks, nested, same_value, statements
 from gradplane.switch.source import Diagnostic
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from gradplane.switch.bfruntime.identifiers import FieldId, TableId, table_id
 from gradplane.switch.bfruntime.schema import REGISTER_DATA, DataField, TableSchema, bits
 from gradplane.switch.bfruntime.schema_fields import annotations_of, field_type, index
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.statement_walk import blocks, nested, statements
 from gradplane.switch.ir.types import Fields, bit_width
+from gradplane.switch.ir.walk import blocks, nested, statements
 from gradplane.switch.p4runtime.p4info import control_plane_types
 
 PARAMETER = "RegisterParam"

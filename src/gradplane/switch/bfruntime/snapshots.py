@@ -15,7 +15,7 @@ from typing import Any
 from gradplane.switch.arch.device_facts import DeviceFacts
 from gradplane.switch.bfruntime.snapshot_fields import SnapshotField, snapshot_fields, values_of
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.statement_walk import statements
+from gradplane.switch.ir.walk import statements
 from gradplane.switch.runtime.entries import Entry
 from gradplane.switch.runtime.stage_probe import ReadValues
 

@@ -16,7 +16,7 @@ from gradplane.switch.check.checker import Checked
 from gradplane.switch.check.p4c_warnings import KIND
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.printer import expression_text
-from gradplane.switch.ir.statement_walk import blocks, nested
+from gradplane.switch.ir.walk import blocks, nested
 from gradplane.switch.source import Reporter, Span
 from gradplane.switch.syntax import ast
 

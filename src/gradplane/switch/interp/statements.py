@@ -16,8 +16,8 @@ from gradplane.switch.interp.interpreter_values import maker
 from gradplane.switch.interp.packet import Abort as Abort
 from gradplane.switch.interp.packet import HeaderCodec
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.statement_walk import nested
 from gradplane.switch.ir.types import Bits, Header, Stack
+from gradplane.switch.ir.walk import nested
 from gradplane.switch.runtime.entries import ActionData, Entry
 from gradplane.switch.runtime.match_table import MatchTable
 from gradplane.switch.runtime.state import State

@@ -12,6 +12,7 @@ from gradplane.switch.interp.user_extern_values import to_python
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.printer import expression_text
 from gradplane.switch.ir.types import String, Type
+from gradplane.switch.ir.walk import writes
 from gradplane.switch.runtime.entries import ActionData, Entry
 from gradplane.switch.runtime.match_table import MatchTable
 
@@ -104,8 +105,7 @@ class TracedStatements(Statements):
         name = f"{s.instance.name}.{s.name}" if s.instance else s.name
         pairs = list(zip(s.directions, s.args, strict=True))
         before = [self._reader(arg) for direction, arg in pairs if direction != "out"]
-        after = [self._reader(a) for d, a in pairs if d in ("out", "inout")]
-        after += [self._reader(s.result)] if s.result else []
+        after = [self._reader(place) for place in writes(s)]
 
         def run(env: Env) -> None:
             args = [read(env) for read in before]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Header, Union
+from gradplane.switch.ir.walk import variables
 
 
 def path(e: ir.Expr) -> tuple[ir.Var, tuple[int, ...]] | None:
@@ -44,26 +45,6 @@ def header_of(e: ir.Expr) -> ir.Expr | None:
         if isinstance(e.type, Header):
             return e
     return None
-
-
-def variables(e: ir.Expr) -> set[ir.Var]:
-    """Return the variables that an expression reads."""
-    match e:
-        case ir.Var():
-            return {e}
-        case ir.FieldOf(base=x) | ir.NextOf(base=x) | ir.LastOf(base=x) | ir.LastIndex(base=x):
-            return variables(x)
-        case ir.SliceOf(base=x) | ir.IsValid(base=x):
-            return variables(x)
-        case ir.Unary(operand=x) | ir.Cast(operand=x):
-            return variables(x)
-        case ir.ElementOf(base=x, index=y) | ir.Binary(left=x, right=y):
-            return variables(x) | variables(y)
-        case ir.Mux(cond=x, then=y, other=z):
-            return variables(x) | variables(y) | variables(z)
-        case ir.Make(fields=fields):
-            return set().union(*map(variables, fields))
-    return set()
 
 
 def overlap(a: ir.Expr, b: ir.Expr) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.printer import expression_text
-from gradplane.switch.ir.verify_expressions import operands
+from gradplane.switch.ir.walk import operands
 
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 

@@ -4,6 +4,7 @@ Sub-parsers, sub-controls, functions and directly called actions are inlined; ge
 every expression is pure and has its type; calls are statements in evaluation order. The result is
 a package of parsers and controls over variables, tables with their actions, and extern instances.
 The engines (interpreter, JIT), P4Info and the architectures read this and nothing earlier.
+A field that can hold a node has a role (`roles.py`), from which the walks follow (`walk.py`).
 
 Reading an undefined value gives zero (false, an invalid header, an empty varbit).
 """
@@ -14,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from gradplane.switch.ir.roles import Body, Declares, Parts, Passed, Reads, Refers, Writes
 from gradplane.switch.ir.types import Annotations, Enum, Header, SerEnum, Type, bit_width
 from gradplane.switch.source import NOWHERE, Span
 
@@ -58,7 +60,7 @@ class Var(LValue):
 class FieldOf(LValue):
     """Field number `index` of a struct, header or union."""
 
-    base: LValue
+    base: Reads[LValue]
     index: int
     name: str
 
@@ -67,29 +69,29 @@ class FieldOf(LValue):
 class ElementOf(LValue):
     """stack[index]. Outside the stack a read is zero (invalid header), a write does nothing."""
 
-    base: LValue
-    index: Expr
+    base: Reads[LValue]
+    index: Reads[Expr]
 
 
 @dataclass(slots=True, eq=False)
 class NextOf(LValue):
     """stack.next, in parsers: error StackOutOfBounds when full. Extract advances the index."""
 
-    base: LValue
+    base: Reads[LValue]
 
 
 @dataclass(slots=True, eq=False)
 class LastOf(LValue):
     """stack.last, in parsers: error StackOutOfBounds when empty."""
 
-    base: LValue
+    base: Reads[LValue]
 
 
 @dataclass(slots=True, eq=False)
 class SliceOf(LValue):
     """base[hi:lo], read or (when base is an LValue) written; type is bit<hi-lo+1>."""
 
-    base: Expr
+    base: Reads[Expr]
     hi: int
     lo: int
 
@@ -98,14 +100,14 @@ class SliceOf(LValue):
 class LastIndex(Expr):
     """stack.lastIndex: bit<32>, next index minus one."""
 
-    base: LValue
+    base: Reads[LValue]
 
 
 @dataclass(slots=True, eq=False)
 class IsValid(Expr):
     """header.isValid(); a union is valid when one of its headers is."""
 
-    base: Expr
+    base: Reads[Expr]
 
 
 @dataclass(slots=True, eq=False)
@@ -113,7 +115,7 @@ class Unary(Expr):
     """- ~ (Bits, result same type), ! (Bool)."""
 
     op: str
-    operand: Expr
+    operand: Reads[Expr]
 
 
 @dataclass(slots=True, eq=False)
@@ -126,17 +128,17 @@ class Binary(Expr):
     """
 
     op: str
-    left: Expr
-    right: Expr
+    left: Reads[Expr]
+    right: Reads[Expr]
 
 
 @dataclass(slots=True, eq=False)
 class Mux(Expr):
     """cond ? then : other."""
 
-    cond: Expr
-    then: Expr
-    other: Expr
+    cond: Reads[Expr]
+    then: Reads[Expr]
+    other: Reads[Expr]
 
 
 @dataclass(slots=True, eq=False)
@@ -145,14 +147,14 @@ class Cast(Expr):
     bit<1> and Bool.
     """
 
-    operand: Expr
+    operand: Reads[Expr]
 
 
 @dataclass(slots=True, eq=False)
 class Make(Expr):
     """A struct, or a valid header, from its fields in order."""
 
-    fields: list[Expr]
+    fields: Reads[list[Expr]]
 
 
 # -- statements --------------------------------------------------------------------------------
@@ -171,8 +173,8 @@ class Assign(Stmt):
     header, or SetValid on it, makes the union's other headers invalid.
     """
 
-    target: LValue
-    value: Expr
+    target: Writes[LValue]
+    value: Reads[Expr]
 
 
 @dataclass(slots=True, eq=False)
@@ -181,7 +183,7 @@ class SetValid(Stmt):
     zero, one that was valid keeps them.
     """
 
-    target: LValue
+    target: Writes[LValue]
     valid: bool
 
 
@@ -189,30 +191,32 @@ class SetValid(Stmt):
 class Push(Stmt):
     """stack.push_front(count): new elements are invalid."""
 
-    target: LValue
+    target: Writes[LValue]
     count: int
 
 
 @dataclass(slots=True, eq=False)
 class Pop(Stmt):
-    target: LValue
+    """stack.pop_front(count)."""
+
+    target: Writes[LValue]
     count: int
 
 
 @dataclass(slots=True, eq=False)
 class If(Stmt):
-    cond: Expr
-    then: list[Stmt]
-    other: list[Stmt]
+    cond: Reads[Expr]
+    then: Body[list[Stmt]]
+    other: Body[list[Stmt]]
 
 
 @dataclass(slots=True, eq=False)
 class SwitchStmt(Stmt):
     """A switch on a Bits expression; each case's values are distinct constants."""
 
-    subject: Expr
-    cases: list[tuple[list[int], list[Stmt]]]
-    default: list[Stmt]
+    subject: Reads[Expr]
+    cases: Body[list[tuple[list[int], list[Stmt]]]]
+    default: Body[list[Stmt]]
 
 
 HELPER = "helper"
@@ -231,23 +235,23 @@ class Block(Stmt):
     `access`: the extern instance whose one access to a register the whole body is: a read, what an
     abstract method does with the cell, and a write."""
 
-    body: list[Stmt]
+    body: Body[list[Stmt]]
     name: str = ""
-    access: ExternInstance | None = None
+    access: Refers[ExternInstance | None] = None
 
 
 @dataclass(slots=True, eq=False)
 class Leave(Stmt):
     """Go on after `block`, which encloses this statement."""
 
-    block: Block
+    block: Refers[Block]
 
 
 @dataclass(slots=True, eq=False)
 class Loop(Stmt):
     """Repeats its body until a Leave of an enclosing block ends it, at most LOOP_LIMIT times."""
 
-    body: list[Stmt]
+    body: Body[list[Stmt]]
 
 
 @dataclass(slots=True, eq=False)
@@ -260,9 +264,9 @@ class ApplyTable(Stmt):
     """Evaluates the keys, looks up, runs the action. Afterwards `hit` (Bool) and `action_run`
     (bit<32>: position in table.actions) are set where given."""
 
-    table: Table
-    hit: LValue | None = None
-    action_run: LValue | None = None
+    table: Parts[Table]
+    hit: Writes[LValue | None] = None
+    action_run: Writes[LValue | None] = None
 
 
 @dataclass(slots=True, eq=False)
@@ -276,11 +280,11 @@ class CallExtern(Stmt):
     by its place in the program.
     """
 
-    instance: ExternInstance | None
+    instance: Refers[ExternInstance | None]
     name: str  # function or method name
-    args: list[Expr]
+    args: Passed[list[Expr]]
     directions: list[str]
-    result: LValue | None = None
+    result: Writes[LValue | None] = None
     type_args: list[Type] = field(default_factory=list)
     declared_type_args: list[Type] = field(default_factory=list)
     calculation: str = ""
@@ -297,7 +301,7 @@ class UserExternArgument:
     name: str
     direction: str
     type: Type
-    value: Expr | ExternInstance | None
+    value: Passed[Expr | ExternInstance | None]
 
 
 @dataclass(slots=True, eq=False)
@@ -305,10 +309,10 @@ class CallUserExtern(Stmt):
     """A call of a user-defined extern, which may do anything but see the packet. `result` takes the
     return value, `type` is its type as in UserExternArgument, VOID if there is none."""
 
-    instance: ExternInstance | None
+    instance: Refers[ExternInstance | None]
     name: str
-    args: list[UserExternArgument]
-    result: Var | None
+    args: Parts[list[UserExternArgument]]
+    result: Writes[Var | None]
     type: Type
 
     @property
@@ -330,8 +334,8 @@ class Extract(Stmt):
     of 8), PacketTooShort, HeaderTooShort (size above the varbit's maximum).
     """
 
-    target: LValue
-    size: Expr | None = None
+    target: Writes[LValue]
+    size: Reads[Expr | None] = None
 
 
 @dataclass(slots=True, eq=False)
@@ -339,36 +343,36 @@ class Lookahead(Stmt):
     """target = packet.lookahead<T>(), T being target's type: Bits, Bool, a header, or a struct
     without headers; error PacketTooShort."""
 
-    target: LValue
+    target: Writes[LValue]
 
 
 @dataclass(slots=True, eq=False)
 class Advance(Stmt):
     """packet.advance(bits). Errors: ParserInvalidArgument (not a multiple of 8), PacketTooShort."""
 
-    bits: Expr
+    bits: Reads[Expr]
 
 
 @dataclass(slots=True, eq=False)
 class PacketLength(Stmt):
     """target (bit<32>) = packet.length(), in bytes."""
 
-    target: LValue
+    target: Writes[LValue]
 
 
 @dataclass(slots=True, eq=False)
 class Verify(Stmt):
     """verify(cond, error): rejects with that error (its code, bit<32>) when cond is false."""
 
-    cond: Expr
-    error: Expr
+    cond: Reads[Expr]
+    error: Reads[Expr]
 
 
 @dataclass(slots=True, eq=False)
 class Emit(Stmt):
     """packet_out.emit(value): a header when valid, a stack, union or struct member by member."""
 
-    value: Expr
+    value: Reads[Expr]
 
 
 # -- matching ----------------------------------------------------------------------------------
@@ -386,28 +390,28 @@ class MatchAny(Match):
 
 @dataclass(slots=True, eq=False)
 class MatchValue(Match):
-    value: Expr
+    value: Reads[Expr]
 
 
 @dataclass(slots=True, eq=False)
 class MatchMask(Match):
     """key & mask == value & mask"""
 
-    value: Expr
-    mask: Expr
+    value: Reads[Expr]
+    mask: Reads[Expr]
 
 
 @dataclass(slots=True, eq=False)
 class MatchRange(Match):
-    low: Expr
-    high: Expr
+    low: Reads[Expr]
+    high: Reads[Expr]
 
 
 @dataclass(slots=True, eq=False)
 class MatchSet(Match):
     """Member of a parser value set; stands for all of the set's components at once."""
 
-    set: ValueSet
+    set: Refers[ValueSet]
 
 
 # -- parsers and controls ----------------------------------------------------------------------
@@ -419,14 +423,14 @@ class Param:
 
     name: str
     direction: str  # "" | "in" | "out" | "inout"
-    var: Var
+    var: Declares[Var]
 
 
 @dataclass(slots=True, eq=False)
 class SelectCase:
     """One Match per select expression; or a single MatchAny or MatchSet for all of them."""
 
-    matches: list[Match]
+    matches: Parts[list[Match]]
     next: str
     span: Span = NOWHERE
 
@@ -440,11 +444,11 @@ class State:
     """
 
     name: str
-    body: list[Stmt]
-    select: list[Expr]
-    cases: list[SelectCase]
+    body: Body[list[Stmt]]
+    select: Reads[list[Expr]]
+    cases: Parts[list[SelectCase]]
     span: Span = NOWHERE
-    on_reject: list[Stmt] = field(default_factory=list)
+    on_reject: Body[list[Stmt]] = field(default_factory=list)
 
 
 @dataclass(slots=True, eq=False)
@@ -452,10 +456,10 @@ class Parser:
     """A parser; it starts in state "start". `locals` are zero at each run before `setup` runs."""
 
     name: str
-    params: list[Param]
-    locals: list[Var]
-    setup: list[Stmt]
-    states: dict[str, State]
+    params: Parts[list[Param]]
+    locals: Declares[list[Var]]
+    setup: Body[list[Stmt]]
+    states: Parts[dict[str, State]]
     span: Span = NOWHERE
     annotations: Annotations = ()
 
@@ -465,9 +469,9 @@ class Control:
     """A control. `locals` (inlined blocks' and temporaries included) are zero at each run."""
 
     name: str
-    params: list[Param]
-    locals: list[Var]
-    body: list[Stmt]
+    params: Parts[list[Param]]
+    locals: Declares[list[Var]]
+    body: Body[list[Stmt]]
     span: Span = NOWHERE
     annotations: Annotations = ()
 
@@ -482,15 +486,15 @@ class Action:
     variables."""
 
     name: str
-    params: list[Var]
-    body: list[Stmt]
+    params: Declares[list[Var]]
+    body: Body[list[Stmt]]
     annotations: Annotations = ()
     span: Span = NOWHERE
 
 
 @dataclass(slots=True, eq=False)
 class TableAction:
-    action: Action
+    action: Refers[Action]
     annotations: Annotations = ()  # @tableonly, @defaultonly
 
 
@@ -508,19 +512,20 @@ class ActionCall:
 @dataclass(slots=True, eq=False)
 class Key:
     name: str  # of the match field, @name applied
-    expr: Expr
+    expr: Reads[Expr]
     match_kind: str  # "exact" "lpm" "ternary" "range" "optional" "selector"
     annotations: Annotations = ()
     type_name: str = ""
-    mask: ExternInstance | None = None  # the register of one cell with which `expr` is masked
+    # the register of one cell with which `expr` is masked
+    mask: Refers[ExternInstance | None] = None
 
 
 @dataclass(slots=True, eq=False)
 class Entry:
     """An entry given in the source: constants in `matches` (MatchAny, Value, Mask, Range)."""
 
-    matches: list[Match]
-    action: ActionCall
+    matches: Parts[list[Match]]
+    action: Parts[ActionCall]
     priority: int | None = None  # as written
     const: bool = True
     annotations: Annotations = ()
@@ -552,25 +557,26 @@ def _single_entry(
 @dataclass(slots=True, eq=False)
 class Table:
     name: str
-    keys: list[Key]
-    key_setup: list[Stmt]  # run before the keys are evaluated
-    actions: list[TableAction]
-    default: ActionCall
+    keys: Parts[list[Key]]
+    key_setup: Body[list[Stmt]]  # run before the keys are evaluated
+    actions: Refers[list[TableAction]]
+    default: Refers[ActionCall]
     const_default: bool
-    entries: list[Entry]
+    entries: Refers[list[Entry]]
     const_entries: bool  # the control plane may not change the entries
     size: int  # most entries
-    implementation: ExternInstance | None = None  # action profile or selector
-    counter: ExternInstance | None = None  # direct
-    meter: ExternInstance | None = None  # direct
-    empty_group: ActionCall | None = None  # for an entry whose group is empty; None: the default
+    implementation: Refers[ExternInstance | None] = None  # action profile or selector
+    counter: Refers[ExternInstance | None] = None  # direct
+    meter: Refers[ExternInstance | None] = None  # direct
+    # for an entry whose group is empty; None: the default
+    empty_group: Refers[ActionCall | None] = None
     support_timeout: bool = False
     largest_priority_wins: bool = True
     annotations: Annotations = ()
     span: Span = NOWHERE
-    register: ExternInstance | None = None  # direct: a cell for each entry
-    filter: ExternInstance | None = None  # direct
-    algorithm: ExternInstance | None = None  # how a chip stores it; its meaning is the same
+    register: Refers[ExternInstance | None] = None  # direct: a cell for each entry
+    filter: Refers[ExternInstance | None] = None  # direct
+    algorithm: Refers[ExternInstance | None] = None  # how a chip stores it; its meaning is the same
 
 
 Argument: TypeAlias = "int | bool | str | tuple[Argument, ...] | ExternInstance | None"
@@ -584,12 +590,12 @@ class Method:
     without packet or other variables. `types` and `type` as in UserExternArgument."""
 
     name: str
-    params: list[Param]
+    params: Parts[list[Param]]
     types: list[Type]
-    result: Var | None
+    result: Declares[Var | None]
     type: Type
-    locals: list[Var]
-    body: list[Stmt]
+    locals: Declares[list[Var]]
+    body: Body[list[Stmt]]
     span: Span = NOWHERE
 
 
@@ -599,7 +605,7 @@ class UserExtern:
     UserExternArgument, and abstract methods."""
 
     types: list[Type] = field(default_factory=list)
-    methods: list[Method] = field(default_factory=list)
+    methods: Parts[list[Method]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -653,11 +659,11 @@ class ExternInstance:
     type: str  # as the program names it: "register", "Register", ...
     name: str
     type_args: list[Type]
-    args: list[Argument]
+    args: Refers[list[Argument]]
     annotations: Annotations = ()
     span: Span = NOWHERE
     declared_type_args: list[Type] = field(default_factory=list)
-    user_extern: UserExtern | None = None  # of a type that the architecture does not have
+    user_extern: Refers[UserExtern | None] = None  # of a type that the architecture does not have
     kind: str = ""
     roles: tuple[str, ...] = ()  # of the first arguments, as the architecture has them
     cell: Type | None = None
@@ -705,7 +711,8 @@ class ValueSet:
     """A parser value set. masked: members may have masks in fields that match exactly, too."""
 
     name: str
-    fields: list[Key]  # one per component: its name (if any), type (through expr.type), match kind
+    # one per component: its name (if any), type (through expr.type), match kind
+    fields: Refers[list[Key]]
     size: int
     annotations: Annotations = ()
     span: Span = NOWHERE
@@ -731,7 +738,7 @@ class Package:
     """
 
     type: str  # "V1Switch", "PSA_Switch", ...
-    args: dict[str, Parser | Control | Package | Argument]
+    args: Parts[dict[str, Parser | Control | Package | Argument]]
     annotations: Annotations = ()
     span: Span = NOWHERE
     declared_annotations: Annotations = ()
@@ -779,21 +786,20 @@ class Program:
     `pipe_scopes`: the pipes of a chip that run each of several pipelines, by the pipelines' names;
     empty: as the chip has them by default."""
 
-    package: Package
+    package: Parts[Package]
     errors: list[str]  # error code -> name; NoError is 0 but in programs read from BMv2's JSON
-    tables: list[Table]
-    actions: list[Action]  # each control-plane action once, in source order
-    externs: list[ExternInstance]
-    value_sets: list[ValueSet]
+    tables: Refers[list[Table]]
+    actions: Refers[list[Action]]  # each control-plane action once, in source order
+    externs: Refers[list[ExternInstance]]
+    value_sets: Refers[list[ValueSet]]
     types: dict[str, TypeInfo] = field(default_factory=dict)
     enums: dict[str, SerEnum | Enum] = field(default_factory=dict)
     controller_headers: list[Header] = field(default_factory=list)
     annotations: Annotations = ()
-    user_extern_calls: list[CallUserExtern] = field(
-        default_factory=list
-    )  # all of them, in methods too
+    # all of them, in methods too
+    user_extern_calls: Refers[list[CallUserExtern]] = field(default_factory=list)
     prepared: set[str] = field(default_factory=set)
     called_actions: dict[Span, Span] = field(default_factory=dict)
     in_hash: dict[Span, Span] = field(default_factory=dict)
-    direct_actions: list[Action] = field(default_factory=list)
+    direct_actions: Refers[list[Action]] = field(default_factory=list)
     pipe_scopes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)

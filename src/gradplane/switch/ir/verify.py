@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Sequence
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.printer import expression_text, match_text
-from gradplane.switch.ir.statement_walk import blocks, children
 from gradplane.switch.ir.types import (
     BOOL,
     Bits,
@@ -22,7 +21,8 @@ from gradplane.switch.ir.types import (
     Varbit,
     bit_width,
 )
-from gradplane.switch.ir.verify_expressions import operands, problem_of
+from gradplane.switch.ir.verify_expressions import problem_of
+from gradplane.switch.ir.walk import blocks, bodies, declares, operands
 
 CODE = Bits(32)  # of an error, an action's position, a packet's length
 CORE_ERRORS = (
@@ -95,11 +95,10 @@ class _Checker:
     def _enter(self, name: str, block: ir.Parser | ir.Control) -> None:
         self._block = block
         self._where = f"{name} {block.name}"
-        self._visible = {p.var for p in block.params} | set(block.locals)
-        self.want(
-            len(self._visible) == len(block.params) + len(block.locals),
-            "a variable is listed twice among parameters and locals",
-        )
+        declared = declares(block)
+        self._visible = set(declared)
+        once = len(self._visible) == len(declared)
+        self.want(once, "a variable is listed twice among parameters and locals")
         if isinstance(block, ir.Parser):
             self._parser(block)
         else:
@@ -144,17 +143,8 @@ class _Checker:
             self.want(fields == types, f"value set {match.set.name} does not fit the select")
 
     def _match(self, match: ir.Match, t: Type, constant: bool = False) -> None:
-        operands: list[ir.Expr] = []
-        match match:
-            case ir.MatchSet():
-                self._value_set(match, [t])
-            case ir.MatchValue(value=value):
-                operands = [value]
-            case ir.MatchMask(value=value, mask=mask):
-                operands = [value, mask]
-            case ir.MatchRange(low=low, high=high):
-                operands = [low, high]
-        for operand in operands:
+        self._value_set(match, [t])
+        for operand in operands(match):
             self._expr(operand)
             self._same(operand, t, f"match {match_text(match)}")
             if constant:
@@ -212,7 +202,7 @@ class _Checker:
             self._apply(stmt)
             return
         deeper = [*inside, stmt] if isinstance(stmt, ir.Block) else inside
-        for body in children(stmt):
+        for body in bodies(stmt):
             self._body(body, deeper)
 
     def _apply(self, s: ir.ApplyTable) -> None:

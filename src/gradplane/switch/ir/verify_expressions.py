@@ -29,26 +29,6 @@ def problem_of(e: ir.Expr) -> Problem:
     return check(e) if check else None
 
 
-def operands(e: ir.Expr) -> list[ir.Expr]:
-    """Return an expression's operands."""
-    match e:
-        case ir.ElementOf():
-            return [e.base, e.index]
-        case ir.FieldOf() | ir.NextOf() | ir.LastOf() | ir.SliceOf() | ir.LastIndex():
-            return [e.base]
-        case ir.IsValid():
-            return [e.base]
-        case ir.Unary() | ir.Cast():
-            return [e.operand]
-        case ir.Binary():
-            return [e.left, e.right]
-        case ir.Mux():
-            return [e.cond, e.then, e.other]
-        case ir.Make():
-            return list(e.fields)
-    return []
-
-
 def _const(e: ir.Const) -> Problem:
     match e.type:
         case Bits():

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from gradplane.switch.interp.packet import MOST_EMITTED
 from gradplane.switch.interp.packet_statements import EMITTED_TOO_MUCH
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.statement_walk import statements
 from gradplane.switch.ir.types import Fields, Header, Stack, Type
+from gradplane.switch.ir.walk import statements
 from gradplane.switch.jit.expressions import Unit
 from gradplane.switch.jit.header_codecs import HeaderCodecs
 from gradplane.switch.jit.headers import copy_bits, emitted, wire

@@ -6,11 +6,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits, Bool, Fields, Header, Stack, Type, Union, Varbit
+from gradplane.switch.ir.walk import within
 from gradplane.switch.jit.llvm_text import Function, Module, Operand
 from gradplane.switch.jit.value_layout import Layouts, container, scalar_width
 from gradplane.switch.jit.wide_arithmetic import bring_division, bring_wide
@@ -383,27 +384,7 @@ def is_signed(t: Type) -> bool:
 
 def may_reject(e: ir.Expr) -> bool:
     """Return whether evaluating an expression can end parsing: stack.next and stack.last can."""
-    return isinstance(e, ir.NextOf | ir.LastOf) or any(may_reject(x) for x in operands(e))
-
-
-def operands(e: ir.Expr) -> Sequence[ir.Expr]:
-    """Return an expression's operands."""
-    match e:
-        case ir.FieldOf() | ir.NextOf() | ir.LastOf() | ir.SliceOf() | ir.LastIndex():
-            return (e.base,)
-        case ir.IsValid():
-            return (e.base,)
-        case ir.ElementOf():
-            return e.base, e.index
-        case ir.Unary() | ir.Cast():
-            return (e.operand,)
-        case ir.Binary():
-            return e.left, e.right
-        case ir.Mux():
-            return e.cond, e.then, e.other
-        case ir.Make():
-            return e.fields
-    return ()
+    return any(isinstance(part, ir.NextOf | ir.LastOf) for part in within(e))
 
 
 def _varbit_width(t: Type) -> int:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from itertools import islice
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.aliasing import independent, overlap
-from gradplane.switch.ir.same_value import same_value
-from gradplane.switch.ir.statement_walk import nested
 from gradplane.switch.ir.types import Fields, Varbit
-from gradplane.switch.jit.expressions import may_reject, operands
+from gradplane.switch.ir.walk import expressions, operands, same_value, with_actions
+from gradplane.switch.jit.expressions import may_reject
 
 SEARCHED = 2000  # statements, so that compiling takes linear time
 
@@ -42,42 +41,18 @@ def _is_field(target: ir.LValue, header: ir.LValue) -> bool:
 
 def _passes_by(stmt: ir.Stmt, header: ir.LValue) -> bool:
     """Return whether a statement has no effect on a header, and always goes on to the next one."""
-    for inside in _with_actions(stmt):
-        parts = _expressions(inside)
-        if parts is None or any(_uses(e, header) for e in parts):
-            return False
-    return True
+    return all(
+        isinstance(inside, _SEEN_THROUGH) and not any(_uses(e, header) for e in expressions(inside))
+        for inside in with_actions([stmt])
+    )
 
 
-def _with_actions(stmt: ir.Stmt) -> Iterator[ir.Stmt]:
-    for inside in nested([stmt]):
-        yield inside
-        if isinstance(inside, ir.ApplyTable):
-            for choice in inside.table.actions:
-                yield from nested(choice.action.body)
+_SEEN_THROUGH = ir.Assign | ir.If | ir.SetValid | ir.CallExtern | ir.ApplyTable
+"""Statements that never leave the body; others that do not, either, rarely come between."""
 
 
-def _expressions(stmt: ir.Stmt) -> Sequence[ir.Expr | None] | None:
-    """Return a statement's expressions; None for those that may leave the body, and for others that
-    rarely come between."""
-    match stmt:
-        case ir.Assign():
-            return stmt.target, stmt.value
-        case ir.If():
-            return (stmt.cond,)
-        case ir.SetValid():
-            return (stmt.target,)
-        case ir.CallExtern():
-            return *stmt.args, stmt.result
-        case ir.ApplyTable():
-            return *(key.expr for key in stmt.table.keys), stmt.hit, stmt.action_run
-    return None
-
-
-def _uses(e: ir.Expr | None, header: ir.LValue) -> bool:
+def _uses(e: ir.Expr, header: ir.LValue) -> bool:
     """Return whether an expression can read or change a header, or end parsing."""
-    if e is None:
-        return False
     if isinstance(e, ir.FieldOf | ir.Var):
         return overlap(e, header) or may_reject(e)
     return isinstance(e, ir.NextOf | ir.LastOf) or any(_uses(x, header) for x in operands(e))

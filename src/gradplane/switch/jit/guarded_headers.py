@@ -4,13 +4,11 @@ not hold zeros for them at its start."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.aliasing import path
-from gradplane.switch.ir.statement_walk import children
 from gradplane.switch.ir.types import Header, Struct, Type
-from gradplane.switch.jit.expressions import operands
+from gradplane.switch.ir.walk import bodies, expressions, operands, reads
 from gradplane.switch.jit.value_layout import Layouts
 from gradplane.switch.runtime.shared_memory import LINE
 
@@ -61,10 +59,7 @@ class _Reads:
         self._body(block.setup, frozenset())
         for state in block.states.values():
             known = self._body(state.body, frozenset())
-            for e in (
-                *state.select,
-                *(e for c in state.cases for m in c.matches for e in _parts(m)),
-            ):
+            for e in reads(state):
                 self._expression(e, known)
             self._body(state.on_reject, frozenset())
 
@@ -94,13 +89,11 @@ class _Reads:
                 place = self._within(target)
                 if place is not None:
                     return known | {place} if place in self._large else known
-        for e in _parts(stmt):
+        for e in expressions(stmt):
             self._expression(e, known)
-        for body in children(stmt):
+        for body in bodies(stmt):
             self._body(body, known)
         if isinstance(stmt, ir.ApplyTable):
-            for key in stmt.table.keys:
-                self._expression(key.expr, known)
             for choice in stmt.table.actions:
                 self._body(choice.action.body, known)
         return known
@@ -135,14 +128,3 @@ class _Reads:
         else:  # an index is dynamic: within what its base names
             for part in operands(e):
                 self._expression(part, known)
-
-
-def _parts(node: object) -> Iterator[ir.Expr]:
-    """Return the expressions that a statement or match holds."""
-    for found in fields(node):  # type: ignore[arg-type]
-        value = getattr(node, found.name)
-        for item in value if isinstance(value, list) else [value]:
-            if isinstance(item, ir.UserExternArgument):
-                item = item.value
-            if isinstance(item, ir.Expr):
-                yield item

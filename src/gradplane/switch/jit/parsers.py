@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from gradplane.switch.interp.blocks import STATE_LIMIT
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.statement_walk import statements
 from gradplane.switch.ir.types import Header, bit_width
+from gradplane.switch.ir.walk import statements
 from gradplane.switch.jit.blocks import bind
 from gradplane.switch.jit.expressions import Unit, is_scalar, is_signed
 from gradplane.switch.jit.header_codecs import HeaderCodecs

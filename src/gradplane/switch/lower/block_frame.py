@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from gradplane.switch.check.checker_types import substitute
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits, Type
+from gradplane.switch.ir.walk import nested
 from gradplane.switch.lower.instance_scope import Env
 from gradplane.switch.lower.type_erasure import erase
 from gradplane.switch.source import NOWHERE, Span
@@ -123,18 +124,4 @@ class Frame:
 
 def leaves(statements: Sequence[ir.Stmt], block: ir.Block) -> bool:
     """Return whether the statements contain a Leave of this block."""
-    for s in statements:
-        match s:
-            case ir.Leave(block=target):
-                if target is block:
-                    return True
-            case ir.If(then=then, other=other):
-                if leaves(then, block) or leaves(other, block):
-                    return True
-            case ir.SwitchStmt(cases=cases, default=default):
-                if leaves(default, block) or any(leaves(b, block) for _, b in cases):
-                    return True
-            case ir.Block(body=body) | ir.Loop(body=body):
-                if leaves(body, block):
-                    return True
-    return False
+    return any(isinstance(s, ir.Leave) and s.block is block for s in nested(statements))

@@ -8,14 +8,13 @@ rv = this.predicate()                 if (value > x) { value = x; }
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from gradplane.switch.ir import expression_builder as build
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.comparisons import comparisons
-from gradplane.switch.ir.statement_walk import children
 from gradplane.switch.ir.types import Bits
-from gradplane.switch.ir.verify_expressions import operands
+from gradplane.switch.ir.walk import nested, outside_helpers, rewrite
 
 PREDICATE = "predicate"
 NUMBER = Bits(16)  # four conditions make sixteen combinations
@@ -34,7 +33,7 @@ def one_hot(conditions: list[ir.Expr], position: int = 0) -> ir.Expr:
 def calls_of(stmts: Iterable[ir.Stmt], action: ir.ExternInstance) -> list[ir.CallExtern]:
     """Return the calls of an action's `predicate` without conditions."""
     return [
-        stmt for stmt in _outside_helpers(stmts)
+        stmt for stmt in nested(stmts, outside_helpers)
         if isinstance(stmt, ir.CallExtern) and stmt.instance is action and stmt.name == PREDICATE
     ]  # fmt: skip
 
@@ -43,7 +42,7 @@ def own_conditions(stmts: list[ir.Stmt]) -> list[ir.Expr]:
     """Return the different comparisons of a body in the order of its text, which is that of the
     ALU's comparators."""
     found: dict[tuple[str, str, str], ir.Expr] = {}
-    for stmt in _outside_helpers(stmts):
+    for stmt in nested(stmts, outside_helpers):
         match stmt:
             case ir.Assign(value=e) | ir.If(cond=e):
                 for key, comparison in comparisons(e):
@@ -53,31 +52,17 @@ def own_conditions(stmts: list[ir.Stmt]) -> list[ir.Expr]:
 
 def assigned(stmts: list[ir.Stmt]) -> set[ir.Expr]:
     """Return the variables that a body sets as a whole."""
-    targets = [s.target for s in _outside_helpers(stmts) if isinstance(s, ir.Assign)]
+    targets = [s.target for s in nested(stmts, outside_helpers) if isinstance(s, ir.Assign)]
     return {target for target in targets if isinstance(target, ir.Var)}
-
-
-def reads(e: ir.Expr, variables: set[ir.Expr]) -> bool:
-    """Return whether an expression reads one of the variables."""
-    if isinstance(e, ir.Var):
-        return e in variables
-    return any(reads(part, variables) for part in operands(e))
 
 
 def replace(stmts: list[ir.Stmt], calls: list[ir.CallExtern], value: ir.Expr) -> None:
     """Replace calls by assignments of a value."""
-    for at, stmt in enumerate(stmts):
-        for body in children(stmt):
-            replace(body, calls, value)
-        if isinstance(stmt, ir.CallExtern) and any(stmt is call for call in calls):
-            assert stmt.result is not None
-            found = build.cast(stmt.result.type, value)
-            stmts[at] = ir.Assign(stmt.result, found, span=stmt.span)
 
+    def assigned_instead(stmt: ir.Stmt) -> list[ir.Stmt]:
+        if not isinstance(stmt, ir.CallExtern) or stmt not in calls:
+            return [stmt]
+        assert stmt.result is not None
+        return [ir.Assign(stmt.result, build.cast(stmt.result.type, value), span=stmt.span)]
 
-def _outside_helpers(stmts: Iterable[ir.Stmt]) -> Iterator[ir.Stmt]:
-    for stmt in stmts:
-        if not (isinstance(stmt, ir.Block) and stmt.name == ir.HELPER):
-            yield stmt
-            for body in children(stmt):
-                yield from _outside_helpers(body)
+    rewrite(stmts, assigned_instead)

@@ -22,6 +22,7 @@ from gradplane.switch.ir import expression_builder as build
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.printer import expression_text
 from gradplane.switch.ir.types import BOOL, Bits, Type, Void, bit_width
+from gradplane.switch.ir.walk import variables
 from gradplane.switch.lower import predicates, register_cells
 from gradplane.switch.lower.instance_scope import AbstractMethod, Binding
 from gradplane.switch.lower.register_indices import FIRST, NUMBER, OWN_INDEX, OwnIndex
@@ -254,7 +255,7 @@ class RegisterActionCall:
         conditions = predicates.own_conditions(lowered)
         changed = predicates.assigned(lowered) - {value}
         for condition in conditions:
-            if predicates.reads(condition, changed):
+            if not changed.isdisjoint(variables(condition)):
                 what = f"predicate(): {expression_text(condition)} reads what the body computes"
                 self.body.p.unsupported(
                     calls[0].span, what, "write the conditions as its arguments"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.statement_walk import blocks, nested
 from gradplane.switch.ir.types import Fields, Type
+from gradplane.switch.ir.walk import blocks, nested
 from gradplane.switch.p4runtime.typespec import is_tuple
 
 

@@ -11,7 +11,6 @@ from google.protobuf import text_format
 from gradplane.switch.arch.registry import of_package
 from gradplane.switch.internal_errors import internal_errors_reported
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.statement_walk import blocks, statements
 from gradplane.switch.ir.types import (
     Annotation,
     Annotations,
@@ -21,6 +20,7 @@ from gradplane.switch.ir.types import (
     Type,
     bit_width,
 )
+from gradplane.switch.ir.walk import blocks, statements
 from gradplane.switch.p4runtime.annotations import (
     annotate,
     annotated_number,

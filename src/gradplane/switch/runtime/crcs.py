@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.statement_walk import blocks, nested, statements
+from gradplane.switch.ir.walk import blocks, nested, statements
 
 WIDTHS = {"crc16_custom": 16, "crc32_custom": 32}
 ROWS, ORDER, START, SHIFT, REVERSED, FINAL, WORDS = 0, 256, 512, 513, 514, 515, 516

@@ -12,8 +12,8 @@ from gradplane.switch.arch.extern_table import Extern
 from gradplane.switch.interp.extern_call import Call
 from gradplane.switch.interp.frame_layout import Run
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.statement_walk import blocks, statements
 from gradplane.switch.ir.types import Type
+from gradplane.switch.ir.walk import blocks, statements
 from gradplane.switch.jit.externs import NativeCall, hashed
 from gradplane.switch.jit.fields import FieldList
 from gradplane.switch.jit.hash_algorithms import ones_sum, step_function, words_sum

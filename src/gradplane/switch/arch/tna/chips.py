@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.statement_walk import blocks
 from gradplane.switch.ir.types import Bits, Field, Fields, Header
+from gradplane.switch.ir.walk import blocks
 
 PIPE_BITS = 7
 """A port number is a pipe's number above so many bits."""

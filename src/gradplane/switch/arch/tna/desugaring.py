@@ -11,6 +11,7 @@ What remains is in `externs.py`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 
 from gradplane.switch.arch.externs import checksums
 from gradplane.switch.arch.load_checks import full_name
@@ -21,8 +22,8 @@ from gradplane.switch.arch.tna.layouts import GROUPS, PORT, is_set
 from gradplane.switch.arch.tna.parser_counters import COUNTER, ParserCounter, field_value
 from gradplane.switch.ir import expression_builder as build
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.statement_walk import blocks, children, statements
 from gradplane.switch.ir.types import Bits, Field, Fields, Header, Struct, bit_width
+from gradplane.switch.ir.walk import Block, actions, blocks, bodies, rewrite, statements
 from gradplane.switch.source import Diagnostic
 
 PREPARED = "tna"
@@ -36,8 +37,6 @@ GENERATOR_REQUEST = Struct(
 )
 """The request that Pktgen.emit sends: the program's header fills the upper bits of the prefix."""
 
-Block = ir.Parser | ir.Control
-
 
 def desugar(program: ir.Program) -> Iterable[Diagnostic]:
     """Replace the externs of a program in place, once; return what is wrong with their use."""
@@ -48,44 +47,18 @@ def desugar(program: ir.Program) -> Iterable[Diagnostic]:
     done: set[ir.Action] = set()
     for _, block in blocks(program.package):
         work = _Desugaring(block, chip_of(program), program.errors, counters, found)
-        for body in _bodies(block):
-            work.rewrite(body)
-        for action in _actions(block):
+        for body in bodies(block):
+            rewrite(body, work.replaced)
+        for action in actions(block):
             if action not in done:
                 done.add(action)
-                work.rewrite(action.body)
+                rewrite(action.body, work.replaced)
         work.deposit()
         if isinstance(block, ir.Control):
             mask_keys(program, block)
     if not found:
         program.prepared.add(PREPARED)
     return found
-
-
-def _bodies(block: Block) -> Iterator[list[ir.Stmt]]:
-    if isinstance(block, ir.Control):
-        yield block.body
-        return
-    yield block.setup
-    for state in block.states.values():
-        yield state.body
-        yield state.on_reject
-
-
-def _actions(block: Block) -> Iterator[ir.Action]:
-    """Yield the actions of the tables that a block applies."""
-    pending = [stmt for body in _bodies(block) for stmt in body]
-    seen: set[ir.Action] = set()
-    while pending:
-        stmt = pending.pop()
-        for body in children(stmt):
-            pending += body
-        if isinstance(stmt, ir.ApplyTable):
-            for choice in stmt.table.actions:
-                if choice.action not in seen:
-                    seen.add(choice.action)
-                    yield choice.action
-                    pending += choice.action.body
 
 
 class _Desugaring:
@@ -108,16 +81,12 @@ class _Desugaring:
         self.found = found
         self.deposits: list[tuple[ir.Var, ir.CallExtern]] = []
 
-    def rewrite(self, body: list[ir.Stmt]) -> None:
-        out: list[ir.Stmt] = []
-        for stmt in body:
-            for inner in children(stmt):
-                self.rewrite(inner)
-            new = self._replaced(stmt)
-            for s in new:
-                s.span = stmt.span
-            out += new
-        body[:] = out
+    def replaced(self, stmt: ir.Stmt) -> list[ir.Stmt]:
+        """Return the statements in the place of one, whose bodies have been rewritten."""
+        new = self._replaced(stmt)
+        for s in new:
+            s.span = stmt.span
+        return new
 
     def _replaced(self, stmt: ir.Stmt) -> list[ir.Stmt]:
         if isinstance(stmt, ir.Assign):
@@ -262,8 +231,8 @@ class _Desugaring:
     def deposit(self) -> None:
         """Subtract the headers that are extracted after a call of subtract_all_and_deposit."""
         for flag, call in self.deposits:
-            for body in _bodies(self.block):
-                _after_extracts(body, flag, call)
+            for body in bodies(self.block):
+                rewrite(body, partial(_subtracted, flag, call))
 
     # -- optional arguments ---------------------------------------------------------------------
 
@@ -422,24 +391,17 @@ def _result(call: ir.CallExtern, value: ir.Expr) -> list[ir.Stmt]:
     return [ir.Assign(call.result, build.cast(call.result.type, value))]
 
 
-def _after_extracts(body: list[ir.Stmt], flag: ir.Var, call: ir.CallExtern) -> None:
+def _subtracted(flag: ir.Var, call: ir.CallExtern, stmt: ir.Stmt) -> list[ir.Stmt]:
     """Subtract each header from a checksum once it is extracted, if the flag is set."""
-    out: list[ir.Stmt] = []
+    if not isinstance(stmt, ir.Extract):
+        return [stmt]
     state, residual = call.args
     assert isinstance(residual, ir.LValue), residual
-    for stmt in body:
-        for inner in children(stmt):
-            _after_extracts(inner, flag, call)
-        out.append(stmt)
-        if isinstance(stmt, ir.Extract):
-            header = _extracted(stmt.target)
-            subtract = ir.CallExtern(
-                call.instance, "subtract", [state, header], ["inout", "in"], span=stmt.span
-            )
-            again = ir.Assign(residual, build.cast(residual.type, state), span=stmt.span)
-            called = build.binary("==", flag, _bit(1))
-            out.append(ir.If(called, [subtract, again], [], span=stmt.span))
-    body[:] = out
+    args = [state, _extracted(stmt.target)]
+    subtract = ir.CallExtern(call.instance, "subtract", args, ["inout", "in"], span=stmt.span)
+    again = ir.Assign(residual, build.cast(residual.type, state), span=stmt.span)
+    called = build.binary("==", flag, _bit(1))
+    return [stmt, ir.If(called, [subtract, again], [], span=stmt.span)]
 
 
 def _extracted(target: ir.LValue) -> ir.LValue:

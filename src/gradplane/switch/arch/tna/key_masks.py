@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from gradplane.switch.ir import expression_builder as build
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.statement_walk import statements
 from gradplane.switch.ir.types import Bits
+from gradplane.switch.ir.walk import statements
 
 MASKED = "dynamic_table_key_masks"
 

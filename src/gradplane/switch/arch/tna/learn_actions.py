@@ -9,7 +9,7 @@ from gradplane.switch.arch.extern_table import Extern
 from gradplane.switch.interp.extern_call import Call
 from gradplane.switch.interp.frame_layout import Run
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.statement_walk import blocks, nested, statements
+from gradplane.switch.ir.walk import blocks, nested, statements
 from gradplane.switch.jit.externs import NativeCall
 from gradplane.switch.jit.fields import FieldList
 from gradplane.switch.jit.hash_algorithms import crc_function

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 
 from gradplane.switch.ir import expression_builder as build
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.statement_walk import blocks, nested, statements
 from gradplane.switch.ir.types import Bits
+from gradplane.switch.ir.walk import blocks, nested, statements
 from gradplane.switch.source import Diagnostic
 
 _INDEX = Bits(32)

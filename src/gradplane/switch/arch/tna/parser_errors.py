@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import fields
+from collections.abc import Sequence
 
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.statement_walk import statements
 from gradplane.switch.ir.types import Fields
-from gradplane.switch.ir.verify_expressions import operands
+from gradplane.switch.ir.walk import expressions, operands, statements
 
 _NO_MATCH, _PARTIAL_HEADER, _COUNTER_RANGE, _TIMEOUT, _NO_CONTAINER = 1, 2, 4, 8, 0x40
 _FLAGS = {
@@ -30,17 +28,8 @@ def flags_of(errors: Sequence[str]) -> list[int]:
 def reads_errors(pipeline: ir.Package) -> bool:
     """Return whether ingress uses the parser's errors: then packets with errors are not dropped."""
     return any(
-        _reads(e) for stmt in statements(pipeline.control("ingress")) for e in _expressions(stmt)
+        _reads(e) for stmt in statements(pipeline.control("ingress")) for e in expressions(stmt)
     )
-
-
-def _expressions(stmt: ir.Stmt) -> Iterator[ir.Expr]:
-    for found in fields(stmt):
-        value = getattr(stmt, found.name)
-        yield from (v for v in (value if isinstance(value, list) else [value])
-                    if isinstance(v, ir.Expr))  # fmt: skip
-    if isinstance(stmt, ir.ApplyTable):
-        yield from (key.expr for key in stmt.table.keys)
 
 
 def _reads(e: ir.Expr) -> bool:

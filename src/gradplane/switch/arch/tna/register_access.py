@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.statement_walk import blocks
+from gradplane.switch.ir.walk import blocks, bodies
 from gradplane.switch.source import Diagnostic, Span
 
 REGISTERS = ("Register", "DirectRegister")
@@ -65,11 +65,8 @@ class _Walk:
                 register = action.accessed
                 assert register is not None, action.name
                 return self._accessed(register, stmt.span, seen)
-            case ir.If(then=then, other=other):
-                return _either([self.body(then, seen), self.body(other, seen)])
-            case ir.SwitchStmt(cases=cases, default=default):
-                bodies = [*(body for _, body in cases), default]
-                return _either([self.body(body, seen) for body in bodies])
+            case ir.If() | ir.SwitchStmt():
+                return _either([self.body(body, seen) for body in bodies(stmt)])
             case ir.ApplyTable(table=table):
                 after = self.body(table.key_setup, seen)
                 if after is None:

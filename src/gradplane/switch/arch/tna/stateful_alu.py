@@ -16,9 +16,15 @@ from gradplane.switch.arch.tna.register_access import REGISTERS
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.comparisons import COMPARISONS, comparisons
 from gradplane.switch.ir.printer import expression_text
-from gradplane.switch.ir.statement_walk import blocks, children, nested, statements
 from gradplane.switch.ir.types import Bits, Bool, Struct, Type
-from gradplane.switch.ir.verify_expressions import operands
+from gradplane.switch.ir.walk import (
+    blocks,
+    nested,
+    operands,
+    outside_helpers,
+    statements,
+    within,
+)
 from gradplane.switch.source import Diagnostic, Span
 
 _ARITHMETIC = ("+", "-", "|+|", "|-|", "&", "|", "^")
@@ -84,7 +90,7 @@ class _Body:
         copy = access.body[1]
         assert isinstance(copy, ir.Assign) and isinstance(copy.target, ir.Var), copy
         self.value = copy.target
-        self.stmts = list(_inside(access.body[2:-1]))
+        self.stmts = list(nested(access.body[2:-1], outside_helpers))
         self.local: set[ir.Var] = {self.value}
         for stmt in nested(access.body[2:-1]):  # the results of helpers, too
             if isinstance(stmt, ir.Assign) and isinstance(stmt.target, ir.Var):
@@ -167,7 +173,7 @@ class _Body:
         front of the ALU does: one number for the ALU."""
         if not isinstance(e, ir.Binary) or e.op != "++":
             return False
-        return not any(_root(part) in self.local for part in _variables(e))
+        return not any(part in self.local for part in within(e))
 
     def _packet(self, e: ir.Expr) -> Iterator[str]:
         """Yield the numbers that do not come from the cell."""
@@ -182,16 +188,6 @@ class _Body:
             return
         for part in operands(e):
             yield from self._packet(part)
-
-
-def _inside(stmts: Iterable[ir.Stmt]) -> Iterator[ir.Stmt]:
-    """Yield statements and those inside them, without what stands for a helper."""
-    for stmt in stmts:
-        if isinstance(stmt, ir.Block) and stmt.name == ir.HELPER:
-            continue
-        yield stmt
-        for body in children(stmt):
-            yield from _inside(body)
 
 
 def _compared(e: ir.Expr) -> Iterator[tuple[str, ...]]:
@@ -213,14 +209,6 @@ def _is_extreme(e: ir.Expr) -> TypeGuard[ir.Mux]:
     if not isinstance(e, ir.Mux) or not isinstance(e.cond, ir.Binary):
         return False
     return e.cond.left is e.then and e.cond.right is e.other
-
-
-def _variables(e: ir.Expr) -> Iterator[ir.LValue]:
-    if isinstance(e, ir.LValue):
-        yield e
-        return
-    for part in operands(e):
-        yield from _variables(part)
 
 
 def _expressions(stmt: ir.Stmt) -> Iterator[ir.Expr]:

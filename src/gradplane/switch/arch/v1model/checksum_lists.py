@@ -10,13 +10,12 @@ a variable, whole or member by member, are followed to the call, also into branc
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TypeGuard
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.aliasing import overlap, path
-from gradplane.switch.ir.statement_walk import children, nested
 from gradplane.switch.ir.types import Fields, Header, Union
+from gradplane.switch.ir.walk import bodies, nested, with_operands, writes
 
 Place = tuple[ir.Var, tuple[int, ...]]
 
@@ -45,22 +44,17 @@ class _Known:
             stmt.args[1] = self._traced(stmt.args[1])
             self._forget_written(stmt)
         else:
-            for body in children(stmt):
+            for body in bodies(stmt):
                 _Known({} if isinstance(stmt, ir.Loop) else self._values.copy()).follow_all(body)
             for inside in nested([stmt]):
                 self._forget_written(inside)
 
     def _forget_written(self, stmt: ir.Stmt) -> None:
-        match stmt:
-            case ir.Assign(target=target):
+        if isinstance(stmt, ir.Assign) or _is_checksum(stmt):
+            for target in writes(stmt):
                 self._forget(target)
-            case ir.CallExtern() if _is_checksum(stmt):
-                if isinstance(stmt.args[2], ir.LValue):
-                    self._forget(stmt.args[2])
-            case ir.If() | ir.SwitchStmt() | ir.Block() | ir.Loop() | ir.Leave():
-                return
-            case _:
-                self._values.clear()
+        elif not isinstance(stmt, ir.If | ir.SwitchStmt | ir.Block | ir.Loop | ir.Leave):
+            self._values.clear()
 
     def _learn(self, target: ir.LValue, value: ir.Expr) -> None:
         if isinstance(value, ir.Make) and not isinstance(value.type, Header):
@@ -79,7 +73,7 @@ class _Known:
     def _traced(self, e: ir.Expr) -> ir.Expr:
         """Return `e`, or an equal expression over the storage from which its values came."""
         if isinstance(e, ir.Make) and not isinstance(e.type, Header):
-            return _rebuilt(e, e.fields, [*map(self._traced, e.fields)])
+            return with_operands(e, [*map(self._traced, e.fields)])
         place = path(e)
         if place is None or not isinstance(e, ir.LValue):
             return e
@@ -87,13 +81,10 @@ class _Known:
             return self._values[place][1]
         if isinstance(e.type, Fields) and not isinstance(e.type, Header | Union):
             parts = _members(e)
-            return _rebuilt(e, parts, [*map(self._traced, parts)])
+            traced = [*map(self._traced, parts)]
+            same = all(a is b for a, b in zip(parts, traced, strict=True))
+            return e if same else ir.Make(e.type, traced)
         return e
-
-
-def _rebuilt(e: ir.Expr, before: Sequence[ir.Expr], after: list[ir.Expr]) -> ir.Expr:
-    same = all(a is b for a, b in zip(before, after, strict=True))
-    return e if same else ir.Make(e.type, after)
 
 
 def _members(base: ir.LValue) -> list[ir.LValue]:

@@ -15,8 +15,8 @@ from typing import Any
 from gradplane.switch.interp.interpreter_values import copier
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.aliasing import path
-from gradplane.switch.ir.statement_walk import statements
 from gradplane.switch.ir.types import Bits, Field, Fields, Header, Struct, Type
+from gradplane.switch.ir.walk import statements
 
 Path = tuple[int, ...]
 Place = tuple[Path, Type]

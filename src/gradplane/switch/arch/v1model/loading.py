@@ -11,8 +11,8 @@ from gradplane.switch.arch.v1model.field_lists import number_lists
 from gradplane.switch.arch.v1model.packet import COPYING
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.aliasing import header_of
-from gradplane.switch.ir.statement_walk import blocks, statements
 from gradplane.switch.ir.types import BOOL
+from gradplane.switch.ir.walk import blocks, statements
 from gradplane.switch.source import Diagnostic
 
 PLACES = {

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import fields
-
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.statement_walk import statements
 from gradplane.switch.ir.types import Fields
-from gradplane.switch.ir.verify_expressions import operands
+from gradplane.switch.ir.walk import expressions, operands, statements
 
 NAMES = {"enq_timestamp", "enq_qdepth", "deq_timedelta", "deq_qdepth"}
 
@@ -17,24 +13,12 @@ def sees_queues(program: ir.Program) -> bool:
     """Return whether egress uses the queueing metadata, or all of the standard metadata as one."""
     egress = program.package.control("eg")
     seeing = (stmt for stmt in statements(egress) if not _only_drops(stmt))
-    return any(_sees(e) for stmt in seeing for e in _expressions(stmt))
+    return any(_sees(e) for stmt in seeing for e in expressions(stmt))
 
 
 def _only_drops(stmt: ir.Stmt) -> bool:
     """Return whether a statement gets the standard metadata only to write where packets leave."""
     return isinstance(stmt, ir.CallExtern) and stmt.name == "mark_to_drop"
-
-
-def _expressions(stmt: ir.Stmt) -> Iterator[ir.Expr]:
-    for found in fields(stmt):
-        value = getattr(stmt, found.name)
-        for item in value if isinstance(value, list) else [value]:
-            if isinstance(item, ir.Expr):
-                yield item
-            elif isinstance(item, ir.UserExternArgument) and isinstance(item.value, ir.Expr):
-                yield item.value
-    if isinstance(stmt, ir.ApplyTable):
-        yield from (key.expr for key in stmt.table.keys)
 
 
 def _sees(e: ir.Expr) -> bool:

@@ -21,8 +21,8 @@ from gradplane.switch.backends.bmv2.storage import (
     UnionAt,
 )
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.aliasing import variables
 from gradplane.switch.ir.types import Bits, Bool, Fields, Header, Stack, Struct, Union, Varbit
+from gradplane.switch.ir.walk import variables
 from gradplane.switch.source import Span, refuse
 
 

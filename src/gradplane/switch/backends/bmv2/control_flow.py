@@ -17,8 +17,8 @@ from gradplane.switch.backends.bmv2.expressions import Expressions, number, op
 from gradplane.switch.backends.bmv2.storage import FieldAt, HeaderAt, Json, Storage, scalar_width
 from gradplane.switch.backends.bmv2.tables import table_json
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.statement_walk import nested
 from gradplane.switch.ir.types import BOOL, Bits
+from gradplane.switch.ir.walk import nested, writes
 from gradplane.switch.source import Span, refuse
 
 
@@ -69,13 +69,7 @@ class Actions:
 
 def _written(action: ir.Action) -> list[ir.Var]:
     """Return the parameters that the body assigns; BMv2 cannot change action data."""
-    targets = set()
-    for stmt in nested(action.body):
-        if isinstance(stmt, ir.Assign):
-            targets.add(root_variable(stmt.target))
-        elif isinstance(stmt, ir.CallExtern):
-            outs = [a for a, d in zip(stmt.args, stmt.directions, strict=True) if "out" in d]
-            targets |= {root_variable(a) for a in (*outs, *([stmt.result] if stmt.result else []))}
+    targets = {root_variable(place) for stmt in nested(action.body) for place in writes(stmt)}
     return [param for param in action.params if param in targets]
 
 

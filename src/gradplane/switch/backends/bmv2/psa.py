@@ -17,8 +17,8 @@ from gradplane.switch.backends.bmv2.psa_externs import DECIDED, PsaExterns
 from gradplane.switch.backends.bmv2.sections import Sections
 from gradplane.switch.backends.bmv2.storage import Json, Place, Storage
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.statement_walk import statements
 from gradplane.switch.ir.types import Fields, Struct, Type
+from gradplane.switch.ir.walk import statements
 from gradplane.switch.source import refuse
 
 _NORMAL = "normal_metadata"

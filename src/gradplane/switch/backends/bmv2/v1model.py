@@ -20,9 +20,8 @@ from gradplane.switch.backends.bmv2.storage import (
     StructAt,
 )
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.aliasing import variables
-from gradplane.switch.ir.statement_walk import statements
 from gradplane.switch.ir.types import Fields, Type
+from gradplane.switch.ir.walk import statements, variables
 from gradplane.switch.source import refuse
 
 STANDARD = "standard_metadata"

@@ -14,11 +14,12 @@ statements appear once.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import BOOL
+from gradplane.switch.ir.walk import bodies, nested, rewrite
 
 Name = Hashable
 END = "$end"
@@ -225,73 +226,38 @@ def _by_target(cases: list[tuple[list[int], Name]], default: Name) -> dict[Name,
 def _tidied(stmts: list[ir.Stmt]) -> list[ir.Stmt]:
     """Take out what leaves a block at its end anyway, and blocks that nothing leaves."""
     _drop_idle(stmts, frozenset())
-    return _spliced(stmts, _left(stmts))
+    left = {stmt.block for stmt in nested(stmts) if isinstance(stmt, ir.Leave)}
+    rewrite(stmts, lambda stmt: _spliced(stmt, left))
+    return stmts
 
 
-def _drop_idle(stmts: list[ir.Stmt], ends: frozenset[int]) -> None:
+def _drop_idle(stmts: list[ir.Stmt], ends: frozenset[ir.Block]) -> None:
     """Drop the leaves at the end of statements that lead where control goes anyway."""
     while stmts:
         last = stmts[-1]
-        if not (isinstance(last, ir.Leave) and id(last.block) in ends):
+        if not (isinstance(last, ir.Leave) and last.block in ends):
             break
         stmts.pop()
     for at, stmt in enumerate(stmts):
         here = ends if at == len(stmts) - 1 else frozenset()
-        match stmt:
-            case ir.Block():
-                _drop_idle(stmt.body, here | {id(stmt)})
-            case ir.Loop():
-                _drop_idle(stmt.body, frozenset())
-            case ir.If():
-                _drop_idle(stmt.then, here)
-                _drop_idle(stmt.other, here)
-            case ir.SwitchStmt():
-                for _, body in stmt.cases:
-                    _drop_idle(body, here)
-                _drop_idle(stmt.default, here)
+        if isinstance(stmt, ir.Block):
+            here |= {stmt}
+        goes_on = isinstance(stmt, ir.If | ir.SwitchStmt | ir.Block)
+        for body in bodies(stmt):
+            _drop_idle(body, here if goes_on else frozenset())
 
 
-def _left(stmts: list[ir.Stmt]) -> set[int]:
-    """Return the blocks that some statement leaves."""
-    found: set[int] = set()
-    pending = list(stmts)
-    while pending:
-        stmt = pending.pop()
-        match stmt:
-            case ir.Leave():
-                found.add(id(stmt.block))
-            case ir.Block() | ir.Loop():
-                pending += stmt.body
-            case ir.If():
-                pending += [*stmt.then, *stmt.other]
-            case ir.SwitchStmt():
-                pending += [s for _, body in stmt.cases for s in body] + stmt.default
-    return found
-
-
-def _spliced(stmts: list[ir.Stmt], left: set[int]) -> list[ir.Stmt]:
-    out: list[ir.Stmt] = []
-    for stmt in stmts:
-        match stmt:
-            case ir.Block() if id(stmt) not in left:
-                out += _spliced(stmt.body, left)
-                continue
-            case ir.Block() | ir.Loop():
-                stmt.body[:] = _spliced(stmt.body, left)
-            case ir.If():
-                stmt.then[:] = _spliced(stmt.then, left)
-                stmt.other[:] = _spliced(stmt.other, left)
-                if not stmt.then and not stmt.other:
-                    continue  # conditions have no effect
-                if not stmt.then:
-                    stmt.cond = _negated(stmt.cond)
-                    stmt.then, stmt.other = stmt.other, []
-            case ir.SwitchStmt():
-                for _, body in stmt.cases:
-                    body[:] = _spliced(body, left)
-                stmt.default[:] = _spliced(stmt.default, left)
-        out.append(stmt)
-    return out
+def _spliced(stmt: ir.Stmt, left: Collection[ir.Block]) -> list[ir.Stmt]:
+    """Return the statements in the place of one, whose bodies are tidy."""
+    if isinstance(stmt, ir.Block) and stmt not in left:
+        return stmt.body
+    if isinstance(stmt, ir.If):
+        if not stmt.then and not stmt.other:
+            return []  # conditions have no effect
+        if not stmt.then:
+            stmt.cond = _negated(stmt.cond)
+            stmt.then, stmt.other = stmt.other, []
+    return [stmt]
 
 
 def _negated(e: ir.Expr) -> ir.Expr:
