@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.dispatch import leaf_classes
 from gradplane.switch.ir.printer import expression_text, program_text, statement_text
 from gradplane.switch.ir.types import BOOL, Bits, Field, Header, Stack, Struct, Union, Varbit
 from gradplane.switch.ir.verify import CORE_ERRORS, IRError, verify
@@ -179,27 +180,18 @@ def test_core_errors_are_there() -> None:
     assert problem(p) == "program: there must be one error PacketTooShort"
 
 
-def test_every_node_has_text() -> None:
-    import gradplane.switch.ir.printer as printer
+def test_every_node_has_a_text_a_rule_and_a_meaning_in_both_engines() -> None:
+    from gradplane.switch.interp import expressions as interpreted
+    from gradplane.switch.interp import statements as interpreted_statements
+    from gradplane.switch.ir import printer, verify, verify_expressions
+    from gradplane.switch.jit import expressions as compiled
+    from gradplane.switch.jit import statements as compiled_statements
 
-    expressions = _leaves(ir.Expr)
-    assert set(printer._EXPRESSIONS) == expressions
-    bodies = {s for s in _leaves(ir.Stmt) if s not in printer._SIMPLE}
-    assert bodies == {ir.If, ir.SwitchStmt, ir.Block, ir.Loop}
-
-
-def test_every_node_has_a_meaning() -> None:
-    from gradplane.switch.interp.expressions import _LOADS
-    from gradplane.switch.interp.statements import _PACKET_STATEMENTS, _STATEMENTS
-
-    assert set(_LOADS) == _leaves(ir.Expr)
-    assert _STATEMENTS.keys() | _PACKET_STATEMENTS.keys() == _leaves(ir.Stmt)
-
-
-def _leaves(kind: type) -> set[type]:
-    # dataclass(slots=True) makes each class anew; the first one may still be around.
-    below = [c for c in kind.__subclasses__() if getattr(ir, c.__name__) is c]
-    return {leaf for c in below for leaf in (_leaves(c) or {c})}
+    for module in (printer, verify_expressions):
+        assert module._EXPRESSIONS.keys() == set(leaf_classes(ir.Expr))
+    assert interpreted._LOADS.keys() == compiled._VALUES.keys() == set(leaf_classes(ir.Expr))
+    for module in (printer, verify, interpreted_statements, compiled_statements):
+        assert module._STATEMENTS.keys() == set(leaf_classes(ir.Stmt))
 
 
 def test_a_program_as_text() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +26,7 @@ from gradplane.switch.check.operators import OperatorChecker
 from gradplane.switch.check.scope import TypeParam
 from gradplane.switch.check.wire_sizes import MAX_WIDTH
 from gradplane.switch.ir import ops
+from gradplane.switch.ir.dispatch import by_class
 from gradplane.switch.ir.types import (
     BOOL,
     ERROR,
@@ -62,10 +64,9 @@ class ExpressionChecker(OperatorChecker):
 
     def check(self, e: ast.Expr) -> Type:
         """Set and return the type of `e` without regard to its context; also set its constant."""
-        method = getattr(self, f"_{type(e).__name__.lower()}")
-        e.type = method(e)
-        assert e.type is not None
-        return e.type
+        t: Type = _EXPRESSIONS[type(e)](self, e)
+        e.type = t
+        return t
 
     def check_as(self, e: ast.Expr, target: Type, what: str) -> bool:
         """Check `e` and convert it implicitly to `target`; report an error if it cannot be."""
@@ -323,7 +324,30 @@ class ExpressionChecker(OperatorChecker):
     def _only_in_keysets(self, e: ast.Expr) -> Type:
         return self._fail(e, "this is only allowed in a keyset (select, entries, value sets)")
 
-    _range = _mask = _defaultkey = _tuplekey = _only_in_keysets
+
+_EXPRESSIONS: dict[type[ast.Expr], Callable[..., Type]] = by_class(
+    ast.Expr,
+    {
+        ast.IntLit: ExpressionChecker._intlit,
+        ast.BoolLit: ExpressionChecker._boollit,
+        ast.StringLit: ExpressionChecker._stringlit,
+        ast.Name: ExpressionChecker._name,
+        ast.TypeExpr: ExpressionChecker._typeexpr,
+        ast.Member: ExpressionChecker._member,
+        ast.Index: ExpressionChecker._index,
+        ast.Slice: ExpressionChecker._slice,
+        ast.Unary: ExpressionChecker._unary,
+        ast.Binary: ExpressionChecker._binary,
+        ast.Ternary: ExpressionChecker._ternary,
+        ast.Cast: ExpressionChecker._cast,
+        ast.Call: ExpressionChecker._call,
+        ast.ListExpr: ExpressionChecker._listexpr,
+        ast.StructExpr: ExpressionChecker._structexpr,
+        ast.InvalidHeader: ExpressionChecker._invalidheader,
+        ast.Dots: ExpressionChecker._dots,
+        (ast.Range, ast.Mask, ast.DefaultKey, ast.TupleKey): ExpressionChecker._only_in_keysets,
+    },
+)
 
 
 def _without_int_cast(e: ast.Expr) -> ast.Expr:

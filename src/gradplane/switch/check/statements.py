@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from gradplane.switch.check.expression_text import describe
 from gradplane.switch.check.expressions import EnumValue
 from gradplane.switch.check.keysets import matched
 from gradplane.switch.check.lvalues import require_lvalue
+from gradplane.switch.ir.dispatch import by_class
 from gradplane.switch.ir.types import (
     BOOL,
     INTEGER,
@@ -45,7 +46,7 @@ class StatementChecker:
         self._loops = 0
 
     def check(self, s: ast.Stmt) -> None:
-        getattr(self, f"_{type(s).__name__.lower()}")(s)
+        _STATEMENTS[type(s)](self, s)
 
     def body(self, statements: Sequence[ast.Stmt]) -> None:
         for s in statements:
@@ -261,6 +262,26 @@ class StatementChecker:
     def _exit(self, s: ast.Exit) -> None:
         if self.c.context in ("parser", "function"):
             self.c.error(s, f"exit cannot be used in a {self.c.context}")
+
+
+_STATEMENTS: dict[type[ast.Stmt], Callable[..., None]] = by_class(
+    ast.Stmt,
+    {
+        ast.Empty: StatementChecker._empty,
+        ast.Block: StatementChecker._block,
+        ast.DeclStmt: StatementChecker._declstmt,
+        ast.Assign: StatementChecker._assign,
+        ast.CallStmt: StatementChecker._callstmt,
+        ast.If: StatementChecker._if,
+        ast.SwitchStmt: StatementChecker._switchstmt,
+        ast.For: StatementChecker._for,
+        ast.ForIn: StatementChecker._forin,
+        ast.Break: StatementChecker._break,
+        ast.Continue: StatementChecker._continue,
+        ast.Return: StatementChecker._return,
+        ast.Exit: StatementChecker._exit,
+    },
+)
 
 
 def always_returns(s: ast.Stmt | None) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from gradplane.switch.check.checker_types import (
@@ -18,6 +18,7 @@ from gradplane.switch.check.checker_types import (
 from gradplane.switch.check.flexible_headers import padded
 from gradplane.switch.check.scope import TypeParam
 from gradplane.switch.check.wire_sizes import MAX_WIDTH
+from gradplane.switch.ir.dispatch import by_class
 from gradplane.switch.ir.ops import limits
 from gradplane.switch.ir.types import (
     BOOL,
@@ -91,27 +92,14 @@ class TypeResolver:
 
     def resolve(self, ref: ast.TypeRef) -> Type:
         if ref.type is None:
-            ref.type = self._resolve(ref)
+            ref.type = _REFERENCES[type(ref)](self, ref)
             if isinstance(ref.type, Tuple | Fields | Stack) and leaves(ref.type) > MAX_FIELDS:
                 self.c.error(ref, f"this type has more than {MAX_FIELDS} fields in all")
                 ref.type = ANY
         return ref.type
 
-    def _resolve(self, ref: ast.TypeRef) -> Type:
-        match ref:
-            case ast.BaseTypeRef():
-                return self._base(ref)
-            case ast.NamedTypeRef():
-                return self._named(ref)
-            case ast.StackTypeRef():
-                return self._stack(ref)
-            case ast.TupleTypeRef(args=args):
-                return Tuple(tuple(self._tuple_element(a) for a in args))
-            case ast.ListTypeRef(element=element):
-                return List(self.value_type(element))
-            case ast.DontCareTypeRef():
-                return self.fresh("_")
-        raise AssertionError(ref)
+    def _tuple(self, ref: ast.TupleTypeRef) -> Type:
+        return Tuple(tuple(self._tuple_element(a) for a in ref.args))
 
     def _tuple_element(self, ref: ast.TypeRef) -> Type:
         t = self.value_type(ref)
@@ -359,6 +347,19 @@ class TypeResolver:
                     span, f"{name} is declared twice in {owner}", f"first at {seen[name]}"
                 )
             seen.setdefault(name, span)
+
+
+_REFERENCES: dict[type[ast.TypeRef], Callable[..., Type]] = by_class(
+    ast.TypeRef,
+    {
+        ast.BaseTypeRef: TypeResolver._base,
+        ast.NamedTypeRef: TypeResolver._named,
+        ast.StackTypeRef: TypeResolver._stack,
+        ast.TupleTypeRef: TypeResolver._tuple,
+        ast.ListTypeRef: lambda types, ref: List(types.value_type(ref.element)),
+        ast.DontCareTypeRef: lambda types, ref: types.fresh("_"),
+    },
+)
 
 
 _ALLOWED = {

@@ -21,6 +21,7 @@ from gradplane.switch.interp.interpreter_values import (
 )
 from gradplane.switch.interp.packet import Reject
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.dispatch import by_class
 from gradplane.switch.ir.ops import BINARY, UNARY, caster, wrap
 from gradplane.switch.ir.types import Bits, Header, Stack, Union
 
@@ -253,20 +254,22 @@ def _widens(source: Any, target: Any) -> bool:
     return both and source.signed == target.signed and source.width <= target.width
 
 
-_LOADS: dict[type[ir.Expr], Callable[..., Load]] = {
-    ir.Const: Expressions._const,
-    ir.Zero: Expressions._zero,
-    ir.Var: Expressions._var,
-    ir.FieldOf: Expressions._field,
-    ir.ElementOf: Expressions._element,
-    ir.NextOf: Expressions._stack_end,
-    ir.LastOf: Expressions._stack_end,
-    ir.SliceOf: Expressions._slice,
-    ir.LastIndex: Expressions._last_index,
-    ir.IsValid: Expressions._is_valid,
-    ir.Unary: Expressions._unary,
-    ir.Binary: Expressions._binary,
-    ir.Mux: Expressions._mux,
-    ir.Cast: Expressions._cast,
-    ir.Make: Expressions._make,
-}
+_LOADS: dict[type[ir.Expr], Callable[..., Load]] = by_class(
+    ir.Expr,
+    {
+        ir.Const: Expressions._const,
+        ir.Zero: Expressions._zero,
+        ir.Var: Expressions._var,
+        ir.FieldOf: Expressions._field,
+        ir.ElementOf: Expressions._element,
+        (ir.NextOf, ir.LastOf): Expressions._stack_end,
+        ir.SliceOf: Expressions._slice,
+        ir.LastIndex: Expressions._last_index,
+        ir.IsValid: Expressions._is_valid,
+        ir.Unary: Expressions._unary,
+        ir.Binary: Expressions._binary,
+        ir.Mux: Expressions._mux,
+        ir.Cast: Expressions._cast,
+        ir.Make: Expressions._make,
+    },
+)

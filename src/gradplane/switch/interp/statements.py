@@ -16,6 +16,7 @@ from gradplane.switch.interp.interpreter_values import maker
 from gradplane.switch.interp.packet import Abort as Abort
 from gradplane.switch.interp.packet import HeaderCodec
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.dispatch import by_class
 from gradplane.switch.ir.types import Bits, Header, Stack
 from gradplane.switch.ir.walk import nested
 from gradplane.switch.runtime.entries import ActionData, Entry
@@ -67,11 +68,7 @@ class Statements:
 
     def compile(self, stmt: ir.Stmt) -> Code:
         """Compile one statement."""
-        made: Code | Run
-        if on_packet := _PACKET_STATEMENTS.get(type(stmt)):
-            made = on_packet(self.expressions, stmt)
-        else:
-            made = _STATEMENTS[type(stmt)](self, stmt)
+        made = _STATEMENTS[type(stmt)](self, stmt)
         return made if isinstance(made, Code) else Code(made)
 
     def body(self, stmts: Sequence[ir.Stmt]) -> Code:
@@ -331,26 +328,31 @@ def _checked_sequence(runs: Sequence[Run]) -> Run:
     return run
 
 
-_STATEMENTS: dict[type[ir.Stmt], Callable[..., Code | Run]] = {
-    ir.Assign: Statements._assign,
-    ir.SetValid: Statements._set_valid,
-    ir.Push: Statements._push,
-    ir.Pop: Statements._pop,
-    ir.If: Statements._if,
-    ir.SwitchStmt: Statements._switch,
-    ir.Block: Statements._block,
-    ir.Leave: Statements._leave,
-    ir.Loop: Statements._loop,
-    ir.Exit: Statements._exit,
-    ir.ApplyTable: Statements._apply,
-    ir.CallExtern: Statements._call,
-    ir.CallUserExtern: Statements._call_user_extern,
-}
-_PACKET_STATEMENTS: dict[type[ir.Stmt], Callable[..., Run]] = {
-    ir.Extract: packet_statements.extract,
-    ir.Lookahead: packet_statements.lookahead,
-    ir.Advance: packet_statements.advance,
-    ir.PacketLength: packet_statements.packet_length,
-    ir.Verify: packet_statements.verify,
-    ir.Emit: packet_statements.emit,
-}
+def _on_packet(compile_it: Callable[[Expressions, Any], Run]) -> Callable[[Statements, Any], Run]:
+    return lambda statements, s: compile_it(statements.expressions, s)
+
+
+_STATEMENTS: dict[type[ir.Stmt], Callable[..., Code | Run]] = by_class(
+    ir.Stmt,
+    {
+        ir.Assign: Statements._assign,
+        ir.SetValid: Statements._set_valid,
+        ir.Push: Statements._push,
+        ir.Pop: Statements._pop,
+        ir.If: Statements._if,
+        ir.SwitchStmt: Statements._switch,
+        ir.Block: Statements._block,
+        ir.Leave: Statements._leave,
+        ir.Loop: Statements._loop,
+        ir.Exit: Statements._exit,
+        ir.ApplyTable: Statements._apply,
+        ir.CallExtern: Statements._call,
+        ir.CallUserExtern: Statements._call_user_extern,
+        ir.Extract: _on_packet(packet_statements.extract),
+        ir.Lookahead: _on_packet(packet_statements.lookahead),
+        ir.Advance: _on_packet(packet_statements.advance),
+        ir.PacketLength: _on_packet(packet_statements.packet_length),
+        ir.Verify: _on_packet(packet_statements.verify),
+        ir.Emit: _on_packet(packet_statements.emit),
+    },
+)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from gradplane.switch.interp import trace_events
@@ -10,6 +11,7 @@ from gradplane.switch.interp.interpreter_values import is_composite, plain
 from gradplane.switch.interp.statements import Code, Statements, TableObserver
 from gradplane.switch.interp.user_extern_values import to_python
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.dispatch import by_class
 from gradplane.switch.ir.printer import expression_text
 from gradplane.switch.ir.types import String, Type
 from gradplane.switch.ir.walk import writes
@@ -21,22 +23,9 @@ class TracedStatements(Statements):
     """Appends to the packet's `events`, which must be a list."""
 
     def compile(self, stmt: ir.Stmt) -> Code:
-        code = super().compile(stmt)
-        match stmt:
-            case ir.Assign(target=ir.Var()):
-                return code
-            case ir.Assign() | ir.Lookahead():
-                return self._assigned(stmt, code)
-            case ir.SetValid():
-                return self._validity(stmt, code)
-            case ir.Extract():
-                return self._extracted(stmt, code)
-            case ir.Exit():
-                return _before(code, trace_events.Exited(span=stmt.span))
-            case ir.CallExtern():
-                return self._called(stmt, code)
-            case ir.CallUserExtern():
-                return self._called_user_extern(stmt, code)
+        return _TRACED[type(stmt)](self, stmt, super().compile(stmt))
+
+    def _plain(self, s: ir.Stmt, code: Code) -> Code:
         return code
 
     def state_body(self, state: ir.State) -> Code:
@@ -70,6 +59,8 @@ class TracedStatements(Statements):
         return observe
 
     def _assigned(self, s: ir.Assign | ir.Lookahead, code: Code) -> Code:
+        if isinstance(s, ir.Assign) and isinstance(s.target, ir.Var):
+            return code
         text, read = expression_text(s.target), self._reader(s.target)
 
         def run(env: Env) -> None:
@@ -77,6 +68,9 @@ class TracedStatements(Statements):
             env[0].events.append(trace_events.Assigned(text, read(env), span=s.span))
 
         return Code(run)
+
+    def _exited(self, s: ir.Exit, code: Code) -> Code:
+        return _before(code, trace_events.Exited(span=s.span))
 
     def _validity(self, s: ir.SetValid, code: Code) -> Code:
         text = expression_text(s.target) + ".isValid()"
@@ -159,3 +153,17 @@ def _before(code: Code, event: trace_events.TraceEvent) -> Code:
         return code.run(env)
 
     return Code(run, code.jumps)
+
+
+_TRACED: dict[type[ir.Stmt], Callable[..., Code]] = by_class(
+    ir.Stmt,
+    {
+        (ir.Assign, ir.Lookahead): TracedStatements._assigned,
+        ir.SetValid: TracedStatements._validity,
+        ir.Extract: TracedStatements._extracted,
+        ir.Exit: TracedStatements._exited,
+        ir.CallExtern: TracedStatements._called,
+        ir.CallUserExtern: TracedStatements._called_user_extern,
+        ir.Stmt: TracedStatements._plain,
+    },
+)

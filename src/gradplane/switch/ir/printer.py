@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.dispatch import by_class
 
 Lines = Iterator[str]
 
@@ -49,65 +50,78 @@ def _const(e: ir.Const) -> str:
     return str(e.value).lower() if isinstance(e.value, bool) else f"{e.value}:{e.type}"
 
 
-_EXPRESSIONS: dict[type[ir.Expr], Callable[..., str]] = {
-    ir.Const: _const,
-    ir.Zero: lambda e: f"zero:{e.type}",
-    ir.Var: lambda e: e.name,
-    ir.FieldOf: lambda e: f"{_text(e.base)}.{e.name}",
-    ir.ElementOf: lambda e: f"{_text(e.base)}[{_text(e.index)}]",
-    ir.NextOf: lambda e: f"{_text(e.base)}.next",
-    ir.LastOf: lambda e: f"{_text(e.base)}.last",
-    ir.SliceOf: lambda e: f"{_text(e.base)}[{e.hi}:{e.lo}]",
-    ir.LastIndex: lambda e: f"{_text(e.base)}.lastIndex",
-    ir.IsValid: lambda e: f"{_text(e.base)}.isValid()",
-    ir.Unary: lambda e: f"{e.op}{_text(e.operand)}",
-    ir.Binary: lambda e: f"({_text(e.left)} {e.op} {_text(e.right)})",
-    ir.Mux: lambda e: f"({_text(e.cond)} ? {_text(e.then)} : {_text(e.other)})",
-    ir.Cast: lambda e: f"({e.type}){_text(e.operand)}",
-    ir.Make: lambda e: f"{e.type}{{{', '.join(map(_text, e.fields))}}}",
-}
+_EXPRESSIONS: dict[type[ir.Expr], Callable[..., str]] = by_class(
+    ir.Expr,
+    {
+        ir.Const: _const,
+        ir.Zero: lambda e: f"zero:{e.type}",
+        ir.Var: lambda e: e.name,
+        ir.FieldOf: lambda e: f"{_text(e.base)}.{e.name}",
+        ir.ElementOf: lambda e: f"{_text(e.base)}[{_text(e.index)}]",
+        ir.NextOf: lambda e: f"{_text(e.base)}.next",
+        ir.LastOf: lambda e: f"{_text(e.base)}.last",
+        ir.SliceOf: lambda e: f"{_text(e.base)}[{e.hi}:{e.lo}]",
+        ir.LastIndex: lambda e: f"{_text(e.base)}.lastIndex",
+        ir.IsValid: lambda e: f"{_text(e.base)}.isValid()",
+        ir.Unary: lambda e: f"{e.op}{_text(e.operand)}",
+        ir.Binary: lambda e: f"({_text(e.left)} {e.op} {_text(e.right)})",
+        ir.Mux: lambda e: f"({_text(e.cond)} ? {_text(e.then)} : {_text(e.other)})",
+        ir.Cast: lambda e: f"({e.type}){_text(e.operand)}",
+        ir.Make: lambda e: f"{e.type}{{{', '.join(map(_text, e.fields))}}}",
+    },
+)
 
 
 def match_text(match: ir.Match) -> str:
     """Return a component of a keyset, as P4 writes it."""
-    match match:
-        case ir.MatchValue(value=value):
-            return _text(value)
-        case ir.MatchMask(value=value, mask=mask):
-            return f"{_text(value)} &&& {_text(mask)}"
-        case ir.MatchRange(low=low, high=high):
-            return f"{_text(low)} .. {_text(high)}"
-        case ir.MatchSet(set=value_set):
-            return value_set.name
-    return "_"
+    return _MATCHES[type(match)](match)
+
+
+_MATCHES: dict[type[ir.Match], Callable[..., str]] = by_class(
+    ir.Match,
+    {
+        ir.MatchAny: lambda m: "_",
+        ir.MatchValue: lambda m: _text(m.value),
+        ir.MatchMask: lambda m: f"{_text(m.value)} &&& {_text(m.mask)}",
+        ir.MatchRange: lambda m: f"{_text(m.low)} .. {_text(m.high)}",
+        ir.MatchSet: lambda m: m.set.name,
+    },
+)
 
 
 # -- statements ---------------------------------------------------------------------------------
 
 
 def _statement(stmt: ir.Stmt) -> Lines:
-    match stmt:
-        case ir.If():
-            yield f"if {_text(stmt.cond)}"
-            yield from _body(stmt.then)
-            if stmt.other:
-                yield "else"
-                yield from _body(stmt.other)
-        case ir.SwitchStmt():
-            yield f"switch {_text(stmt.subject)}"
-            for values, body in stmt.cases:
-                yield f"  case {', '.join(map(str, values))}"
-                yield from _indented(_body(body))
-            yield "  default"
-            yield from _indented(_body(stmt.default))
-        case ir.Block():
-            yield f"block {_block_name(stmt)}"
-            yield from _body(stmt.body)
-        case ir.Loop():
-            yield "loop"
-            yield from _body(stmt.body)
-        case _:
-            yield _SIMPLE[type(stmt)](stmt)
+    line_or_lines = _STATEMENTS[type(stmt)](stmt)
+    return iter((line_or_lines,)) if isinstance(line_or_lines, str) else line_or_lines
+
+
+def _if(s: ir.If) -> Lines:
+    yield f"if {_text(s.cond)}"
+    yield from _body(s.then)
+    if s.other:
+        yield "else"
+        yield from _body(s.other)
+
+
+def _switch(s: ir.SwitchStmt) -> Lines:
+    yield f"switch {_text(s.subject)}"
+    for values, body in s.cases:
+        yield f"  case {', '.join(map(str, values))}"
+        yield from _indented(_body(body))
+    yield "  default"
+    yield from _indented(_body(s.default))
+
+
+def _block(s: ir.Block) -> Lines:
+    yield f"block {_block_name(s)}"
+    yield from _body(s.body)
+
+
+def _loop(s: ir.Loop) -> Lines:
+    yield "loop"
+    yield from _body(s.body)
 
 
 def _block_name(block: ir.Block) -> str:
@@ -142,23 +156,30 @@ def _user_extern_argument(a: ir.UserExternArgument) -> str:
     return f"{a.direction} {_text(a.value) if isinstance(a.value, ir.Expr) else value}".strip()
 
 
-_SIMPLE: dict[type[ir.Stmt], Callable[..., str]] = {
-    ir.Assign: lambda s: f"{_text(s.target)} = {_text(s.value)}",
-    ir.SetValid: lambda s: f"{_text(s.target)}.set{'Valid' if s.valid else 'Invalid'}()",
-    ir.Push: lambda s: f"{_text(s.target)}.push_front({s.count})",
-    ir.Pop: lambda s: f"{_text(s.target)}.pop_front({s.count})",
-    ir.Leave: lambda s: f"leave {_block_name(s.block)}",
-    ir.Exit: lambda s: "exit",
-    ir.ApplyTable: _apply,
-    ir.CallExtern: _call,
-    ir.CallUserExtern: _call_user_extern,
-    ir.Extract: _extract,
-    ir.Lookahead: lambda s: f"{_text(s.target)} = lookahead {s.target.type}",
-    ir.Advance: lambda s: f"advance {_text(s.bits)}",
-    ir.PacketLength: lambda s: f"{_text(s.target)} = packet length",
-    ir.Verify: lambda s: f"verify {_text(s.cond)}, error {_text(s.error)}",
-    ir.Emit: lambda s: f"emit {_text(s.value)}",
-}
+_STATEMENTS: dict[type[ir.Stmt], Callable[..., str | Lines]] = by_class(
+    ir.Stmt,
+    {
+        ir.If: _if,
+        ir.SwitchStmt: _switch,
+        ir.Block: _block,
+        ir.Loop: _loop,
+        ir.Assign: lambda s: f"{_text(s.target)} = {_text(s.value)}",
+        ir.SetValid: lambda s: f"{_text(s.target)}.set{'Valid' if s.valid else 'Invalid'}()",
+        ir.Push: lambda s: f"{_text(s.target)}.push_front({s.count})",
+        ir.Pop: lambda s: f"{_text(s.target)}.pop_front({s.count})",
+        ir.Leave: lambda s: f"leave {_block_name(s.block)}",
+        ir.Exit: lambda s: "exit",
+        ir.ApplyTable: _apply,
+        ir.CallExtern: _call,
+        ir.CallUserExtern: _call_user_extern,
+        ir.Extract: _extract,
+        ir.Lookahead: lambda s: f"{_text(s.target)} = lookahead {s.target.type}",
+        ir.Advance: lambda s: f"advance {_text(s.bits)}",
+        ir.PacketLength: lambda s: f"{_text(s.target)} = packet length",
+        ir.Verify: lambda s: f"verify {_text(s.cond)}, error {_text(s.error)}",
+        ir.Emit: lambda s: f"emit {_text(s.value)}",
+    },
+)
 
 
 def _body(body: list[ir.Stmt]) -> Lines:

@@ -73,12 +73,6 @@ def node_classes(module: ModuleType) -> dict[str, type]:
     }
 
 
-def leaf_classes(base: type, module: ModuleType) -> tuple[type, ...]:
-    """Return the kinds of a node: the classes below `base` that no other class is derived from."""
-    below = [found for found in node_classes(module).values() if issubclass(found, base)]
-    return tuple(c for c in below if not any(d is not c and issubclass(d, c) for d in below))
-
-
 _ROLE = re.compile(r"(\w+)\[")
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.dispatch import by_class
 from gradplane.switch.ir.printer import expression_text, match_text
 from gradplane.switch.ir.types import (
     BOOL,
@@ -60,6 +61,7 @@ class _Checker:
         self._where = "program"
         self._block: ir.Parser | ir.Control | None = None
         self._visible: set[ir.Var] = set()
+        self._inside: list[ir.Block] = []  # the blocks around a statement
 
     def wrong(self, what: str) -> None:
         self.problems.append(f"{self._where}: {what}")
@@ -102,18 +104,18 @@ class _Checker:
         if isinstance(block, ir.Parser):
             self._parser(block)
         else:
-            self._body(block.body, [])
+            self._body(block.body)
 
     def _parser(self, parser: ir.Parser) -> None:
         where = self._where
-        self._body(parser.setup, [])
+        self._body(parser.setup)
         self.want("start" in parser.states, "there is no state start")
         for name, state in parser.states.items():
             self._where = f"{where}, state {name}"
             self.want(name == state.name, f"the state is named {state.name}")
-            self._body(state.body, [])
+            self._body(state.body)
             self._select(parser, state)
-            self._body(state.on_reject, [])
+            self._body(state.on_reject)
 
     def _select(self, parser: ir.Parser, state: ir.State) -> None:
         for expr in state.select:
@@ -187,23 +189,28 @@ class _Checker:
 
     # -- statements -----------------------------------------------------------------------------
 
-    def _body(self, body: list[ir.Stmt], inside: list[ir.Block]) -> None:
-        for stmt in body:
-            self._statement(stmt, inside)
+    def _body(self, body: list[ir.Stmt]) -> None:
+        """Check statements that no block encloses."""
+        saved, self._inside = self._inside, []
+        self._statements(body)
+        self._inside = saved
 
-    def _statement(self, stmt: ir.Stmt, inside: list[ir.Block]) -> None:
-        check = _STATEMENTS.get(type(stmt))
-        if check is not None:
-            check(self, stmt)
-        if isinstance(stmt, ir.Leave):
-            found = any(block is stmt.block for block in inside)
-            self.want(found, f"leave {stmt.block.name or 'unnamed'}: no block of it encloses this")
-        if isinstance(stmt, ir.ApplyTable):
-            self._apply(stmt)
-            return
-        deeper = [*inside, stmt] if isinstance(stmt, ir.Block) else inside
+    def _statements(self, body: list[ir.Stmt]) -> None:
+        for stmt in body:
+            _STATEMENTS[type(stmt)](self, stmt)
+
+    def _inner(self, stmt: ir.Stmt) -> None:
         for body in bodies(stmt):
-            self._body(body, deeper)
+            self._statements(body)
+
+    def _enclosed(self, s: ir.Block) -> None:
+        self._inside.append(s)
+        self._inner(s)
+        self._inside.pop()
+
+    def _leave(self, s: ir.Leave) -> None:
+        found = any(block is s.block for block in self._inside)
+        self.want(found, f"leave {s.block.name or 'unnamed'}: no block of it encloses this")
 
     def _apply(self, s: ir.ApplyTable) -> None:
         table = s.table
@@ -212,7 +219,7 @@ class _Checker:
             if target is not None:
                 self._expr(target)
                 self._same(target, t, f"apply {table.name}")
-        self._body(table.key_setup, [])
+        self._body(table.key_setup)
         for key in table.keys:
             self._expr(key.expr)
         for choice in table.actions:
@@ -222,7 +229,7 @@ class _Checker:
         where, visible = self._where, self._visible
         self._where = f"{where}, action {action.name}"
         self._visible = visible | set(action.params)
-        self._body(action.body, [])
+        self._body(action.body)
         self._where, self._visible = where, visible
 
     def _assign(self, s: ir.Assign) -> None:
@@ -233,12 +240,14 @@ class _Checker:
     def _if(self, s: ir.If) -> None:
         self._expr(s.cond)
         self._same(s.cond, BOOL, "if")
+        self._inner(s)
 
     def _switch(self, s: ir.SwitchStmt) -> None:
         self._expr(s.subject)
         self.want(isinstance(s.subject.type, Bits), f"switch on a {s.subject.type}")
         values = [value for case, _ in s.cases for value in case]
         self.want(len(set(values)) == len(values), "switch: a value has two cases")
+        self._inner(s)
 
     def _set_valid(self, s: ir.SetValid) -> None:
         self._place(s.target)
@@ -329,22 +338,28 @@ class _Checker:
         self.want(isinstance(e.type, kind), f"{expression_text(e)} is {e.type}, not a {name}")
 
 
-_STATEMENTS: dict[type[ir.Stmt], Callable[..., None]] = {
-    ir.Assign: _Checker._assign,
-    ir.If: _Checker._if,
-    ir.SwitchStmt: _Checker._switch,
-    ir.SetValid: _Checker._set_valid,
-    ir.Push: _Checker._shift,
-    ir.Pop: _Checker._shift,
-    ir.Extract: _Checker._extract,
-    ir.Lookahead: _Checker._lookahead,
-    ir.PacketLength: _Checker._length,
-    ir.Advance: _Checker._advance,
-    ir.Verify: _Checker._verify,
-    ir.Emit: _Checker._emit,
-    ir.CallExtern: _Checker._call,
-    ir.CallUserExtern: _Checker._call_user_extern,
-}
+_STATEMENTS: dict[type[ir.Stmt], Callable[..., None]] = by_class(
+    ir.Stmt,
+    {
+        ir.Assign: _Checker._assign,
+        ir.If: _Checker._if,
+        ir.SwitchStmt: _Checker._switch,
+        ir.Block: _Checker._enclosed,
+        (ir.Loop, ir.Exit): _Checker._inner,
+        ir.Leave: _Checker._leave,
+        ir.ApplyTable: _Checker._apply,
+        ir.SetValid: _Checker._set_valid,
+        (ir.Push, ir.Pop): _Checker._shift,
+        ir.Extract: _Checker._extract,
+        ir.Lookahead: _Checker._lookahead,
+        ir.PacketLength: _Checker._length,
+        ir.Advance: _Checker._advance,
+        ir.Verify: _Checker._verify,
+        ir.Emit: _Checker._emit,
+        ir.CallExtern: _Checker._call,
+        ir.CallUserExtern: _Checker._call_user_extern,
+    },
+)
 
 
 def _emittable(t: Type) -> bool:

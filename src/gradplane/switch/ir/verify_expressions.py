@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.dispatch import by_class
 from gradplane.switch.ir.ops import BINARY, limits, result_type
 from gradplane.switch.ir.types import (
     BOOL,
@@ -25,8 +26,7 @@ Problem = str | None
 
 def problem_of(e: ir.Expr) -> Problem:
     """Return what is wrong with an expression's node, without its operands; None if nothing is."""
-    check = _EXPRESSIONS.get(type(e))
-    return check(e) if check else None
+    return _EXPRESSIONS[type(e)](e)
 
 
 def _const(e: ir.Const) -> Problem:
@@ -125,18 +125,20 @@ def _make(e: ir.Make) -> Problem:
     return None if given == wanted else f"{e.type} made of ({', '.join(map(str, given))})"
 
 
-_EXPRESSIONS: dict[type[ir.Expr], Callable[..., Problem]] = {
-    ir.Const: _const,
-    ir.FieldOf: _field,
-    ir.ElementOf: _element,
-    ir.NextOf: _element,
-    ir.LastOf: _element,
-    ir.SliceOf: _slice,
-    ir.LastIndex: _last_index,
-    ir.IsValid: _is_valid,
-    ir.Unary: _unary,
-    ir.Binary: _binary,
-    ir.Mux: _mux,
-    ir.Cast: _cast,
-    ir.Make: _make,
-}
+_EXPRESSIONS: dict[type[ir.Expr], Callable[..., Problem]] = by_class(
+    ir.Expr,
+    {
+        ir.Const: _const,
+        (ir.Zero, ir.Var): lambda e: None,
+        ir.FieldOf: _field,
+        (ir.ElementOf, ir.NextOf, ir.LastOf): _element,
+        ir.SliceOf: _slice,
+        ir.LastIndex: _last_index,
+        ir.IsValid: _is_valid,
+        ir.Unary: _unary,
+        ir.Binary: _binary,
+        ir.Mux: _mux,
+        ir.Cast: _cast,
+        ir.Make: _make,
+    },
+)

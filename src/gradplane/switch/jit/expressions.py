@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.dispatch import by_class
 from gradplane.switch.ir.types import Bits, Bool, Fields, Header, Stack, Type, Union, Varbit
 from gradplane.switch.ir.walk import within
 from gradplane.switch.jit.llvm_text import Function, Module, Operand
@@ -403,20 +404,19 @@ _SATURATING = {"|+|": "add", "|-|": "sub"}
 _LONG = frozenset({"mul", "udiv", "urem", "sdiv", "srem"})
 _PLAIN = {"+": "add", "-": "sub", "*": "mul", "&": "and", "|": "or", "^": "xor"}
 
-_VALUES: dict[type[ir.Expr], Callable[..., Operand]] = {
-    ir.Const: Expressions._const,
-    ir.Zero: Expressions._zero,
-    ir.Var: Expressions._read,
-    ir.FieldOf: Expressions._read,
-    ir.ElementOf: Expressions._read,
-    ir.NextOf: Expressions._read,
-    ir.LastOf: Expressions._read,
-    ir.SliceOf: Expressions._slice,
-    ir.LastIndex: Expressions._last_index,
-    ir.IsValid: Expressions._is_valid,
-    ir.Unary: Expressions._unary,
-    ir.Binary: Expressions._binary,
-    ir.Mux: Expressions._mux,
-    ir.Cast: Expressions._cast,
-    ir.Make: Expressions._zero,
-}
+_VALUES: dict[type[ir.Expr], Callable[..., Operand]] = by_class(
+    ir.Expr,
+    {
+        ir.Const: Expressions._const,
+        ir.Zero: Expressions._zero,
+        ir.LValue: Expressions._read,
+        ir.SliceOf: Expressions._slice,
+        ir.LastIndex: Expressions._last_index,
+        ir.IsValid: Expressions._is_valid,
+        ir.Unary: Expressions._unary,
+        ir.Binary: Expressions._binary,
+        ir.Mux: Expressions._mux,
+        ir.Cast: Expressions._cast,
+        ir.Make: Expressions._zero,
+    },
+)

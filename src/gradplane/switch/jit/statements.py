@@ -8,6 +8,7 @@ from typing import Protocol
 
 from gradplane.switch.interp.statements import loop_place
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.dispatch import by_class
 from gradplane.switch.ir.types import Header, Stack, Type, Union
 from gradplane.switch.jit.expressions import Expressions, Unit, is_scalar
 from gradplane.switch.jit.field_initialization import set_first
@@ -268,24 +269,27 @@ def _lvalue(e: ir.Expr) -> ir.LValue:
     return e
 
 
-_STATEMENTS: dict[type[ir.Stmt], Callable[..., None]] = {
-    ir.Assign: Statements._assign,
-    ir.SetValid: Statements._set_valid,
-    ir.Push: Statements._push,
-    ir.Pop: Statements._pop,
-    ir.If: Statements._if,
-    ir.SwitchStmt: Statements._switch,
-    ir.Block: Statements._block,
-    ir.Leave: Statements._leave,
-    ir.Loop: lambda code, s: code.loop(s),
-    ir.Exit: Statements._exit,
-    ir.ApplyTable: Statements._apply,
-    ir.CallExtern: Statements._call,
-    ir.CallUserExtern: Statements._call_user_extern,
-    ir.PacketLength: Statements._packet_length,
-    ir.Verify: Statements._verify,
-    ir.Extract: lambda code, s: code.extract(s),
-    ir.Lookahead: lambda code, s: code.lookahead(s),
-    ir.Advance: lambda code, s: code.advance(s),
-    ir.Emit: lambda code, s: code.emit(s),
-}
+_STATEMENTS: dict[type[ir.Stmt], Callable[..., None]] = by_class(
+    ir.Stmt,
+    {
+        ir.Assign: Statements._assign,
+        ir.SetValid: Statements._set_valid,
+        ir.Push: Statements._push,
+        ir.Pop: Statements._pop,
+        ir.If: Statements._if,
+        ir.SwitchStmt: Statements._switch,
+        ir.Block: Statements._block,
+        ir.Leave: Statements._leave,
+        ir.Loop: lambda code, s: code.loop(s),
+        ir.Exit: Statements._exit,
+        ir.ApplyTable: Statements._apply,
+        ir.CallExtern: Statements._call,
+        ir.CallUserExtern: Statements._call_user_extern,
+        ir.PacketLength: Statements._packet_length,
+        ir.Verify: Statements._verify,
+        ir.Extract: lambda code, s: code.extract(s),
+        ir.Lookahead: lambda code, s: code.lookahead(s),
+        ir.Advance: lambda code, s: code.advance(s),
+        ir.Emit: lambda code, s: code.emit(s),
+    },
+)

@@ -36,11 +36,6 @@ STARTED_ANEW = ("Checksum", "InternetChecksum")  # PSA: their state lasts for on
 class CallLowering(ExternLowering):
     # -- calls ---------------------------------------------------------------------------------
 
-    def _call(self, e: ast.Call) -> ir.Expr:
-        result = self.call(e, wanted=True)
-        assert result is not None, e
-        return result
-
     def call(self, e: ast.Call, wanted: bool) -> ir.Expr | None:
         """Lower a call; return its value if it has one."""
         info: CallInfo = e.info

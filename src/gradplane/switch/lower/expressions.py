@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from gradplane.switch.check.expressions import EnumValue
 from gradplane.switch.check.operators import MAX_BITS
 from gradplane.switch.ir import expression_builder
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.dispatch import by_class
 from gradplane.switch.ir.types import BOOL, INTEGER, STRING, Bits, Fields, Stack, Struct
 from gradplane.switch.lower.block_frame import Frame
 from gradplane.switch.lower.type_erasure import CODE
@@ -32,7 +33,7 @@ class ExpressionLowering(Frame):
         """Return a pure expression with the value of `e`; its calls are emitted before."""
         if e.const is not None:
             return self._constant(e)
-        value: ir.Expr = getattr(self, f"_{type(e).__name__.lower()}")(e)
+        value: ir.Expr = _EXPRESSIONS[type(e)](self, e)
         if isinstance(value, ir.Const) and value.type == INTEGER != e.type:
             return expression_builder.number(self.type_of(e), int(value.value))
         return value
@@ -184,10 +185,13 @@ class ExpressionLowering(Frame):
         )
         return ir.Make(t, [values.get(f.name) or expression_builder.zero(f.type) for f in t.fields])
 
-    def _invalidheader(self, e: ast.InvalidHeader) -> ir.Expr:
+    def _default(self, e: ast.InvalidHeader | ast.Dots) -> ir.Expr:
         return expression_builder.zero(self.type_of(e))
 
-    _dots = _invalidheader
+    def _call(self, e: ast.Call) -> ir.Expr:
+        result = self.call(e, wanted=True)
+        assert result is not None, e
+        return result
 
     # -- l-values ------------------------------------------------------------------------------
 
@@ -214,6 +218,29 @@ class ExpressionLowering(Frame):
                 value = self.expr(e)
         assert isinstance(value, ir.LValue), value
         return value
+
+
+_EXPRESSIONS: dict[type[ast.Expr], Callable[..., ir.Expr]] = by_class(
+    ast.Expr,
+    {
+        ast.Name: ExpressionLowering._name,
+        ast.Member: ExpressionLowering._member,
+        ast.Index: ExpressionLowering._index,
+        ast.Slice: ExpressionLowering._slice,
+        ast.Unary: ExpressionLowering._unary,
+        ast.Binary: ExpressionLowering._binary,
+        ast.Ternary: ExpressionLowering._ternary,
+        ast.Cast: ExpressionLowering._cast,
+        ast.Call: ExpressionLowering._call,
+        ast.ListExpr: ExpressionLowering._listexpr,
+        ast.StructExpr: ExpressionLowering._structexpr,
+        (ast.InvalidHeader, ast.Dots): ExpressionLowering._default,
+    },
+    without=(
+        *(ast.IntLit, ast.BoolLit, ast.StringLit, ast.TypeExpr),  # constants, and no values
+        *(ast.Range, ast.Mask, ast.DefaultKey, ast.TupleKey),  # in keysets only
+    ),
+)
 
 
 def _undefined(op: str, left: ir.Expr, right: ir.Expr) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from gradplane.switch.check.checker_types import substitute
 from gradplane.switch.ir import expression_builder
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.dispatch import by_class
 from gradplane.switch.ir.types import BOOL, Bits, Stack
 from gradplane.switch.lower.calls import CallLowering
 from gradplane.switch.lower.expressions import has_call
@@ -27,7 +28,7 @@ class Body(CallLowering):
 
     def stmt(self, s: ast.Stmt) -> None:
         saved, self._span = self._span, s.span
-        getattr(self, f"_{type(s).__name__.lower()}_stmt")(s)
+        _STATEMENTS[type(s)](self, s)
         self._span = saved
 
     def _empty_stmt(self, s: ast.Empty) -> None:
@@ -225,6 +226,26 @@ class Body(CallLowering):
 
     def _exit_stmt(self, s: ast.Exit) -> None:
         self.exit()
+
+
+_STATEMENTS: dict[type[ast.Stmt], Callable[..., None]] = by_class(
+    ast.Stmt,
+    {
+        ast.Empty: Body._empty_stmt,
+        ast.Block: Body._block_stmt,
+        ast.DeclStmt: Body._declstmt_stmt,
+        ast.Assign: Body._assign_stmt,
+        ast.CallStmt: Body._callstmt_stmt,
+        ast.If: Body._if_stmt,
+        ast.SwitchStmt: Body._switchstmt_stmt,
+        ast.For: Body._for_stmt,
+        ast.ForIn: Body._forin_stmt,
+        ast.Break: Body._break_stmt,
+        ast.Continue: Body._continue_stmt,
+        ast.Return: Body._return_stmt,
+        ast.Exit: Body._exit_stmt,
+    },
+)
 
 
 def _grouped(cases: Sequence[ast.SwitchCase]) -> Iterator[tuple[list[ast.Expr], ast.Block | None]]:

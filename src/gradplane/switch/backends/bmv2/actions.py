@@ -21,6 +21,7 @@ from gradplane.switch.backends.bmv2.storage import (
     UnionAt,
 )
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.dispatch import by_class
 from gradplane.switch.ir.types import Bits, Bool, Fields, Header, Stack, Struct, Union, Varbit
 from gradplane.switch.ir.walk import variables
 from gradplane.switch.source import Span, refuse
@@ -147,38 +148,29 @@ class Primitives:
         """Append a statement. Raises CompileError for what BMv2 does not have."""
         if s.span.line:
             self._span = self.code.span = s.span
-        match s:
-            case ir.Assign():
-                self.assign(s.target, s.value)
-            case ir.SetValid():
-                self._set_valid(s)
-            case ir.Push() | ir.Pop():
-                self._shift(s)
-            case ir.If():
-                self._if(self.code.number(s.cond), lambda: self.body(s.then), s.other)
-            case ir.SwitchStmt():
-                self._switch(s)
-            case ir.Block():
-                self._ends[s] = _Label()
-                self.body(s.body)
-                self._set(self._ends[s])
-            case ir.Leave():
-                self._jump(self._ends[s.block])
-            case ir.Loop():
-                start = _Label()
-                self._set(start)
-                self.body(s.body)
-                self._jump(start)
-            case ir.Exit():
-                self.add("exit")
-                self._jump(self._end)
-            case ir.CallExtern():
-                self._externs.call(self, s)
-            case ir.CallUserExtern():
-                owner = f"{s.instance.type}." if s.instance else ""
-                raise refuse(s.span, f"BMv2 has no extern {owner}{s.name}")
-            case _:
-                raise refuse(s.span, f"BMv2's actions have no {type(s).__name__}")
+        _STATEMENTS[type(s)](self, s)
+
+    def _refused(self, s: ir.Stmt) -> None:
+        raise refuse(s.span, f"BMv2's actions have no {type(s).__name__}")
+
+    def _block(self, s: ir.Block) -> None:
+        self._ends[s] = _Label()
+        self.body(s.body)
+        self._set(self._ends[s])
+
+    def _loop(self, s: ir.Loop) -> None:
+        start = _Label()
+        self._set(start)
+        self.body(s.body)
+        self._jump(start)
+
+    def _exit(self, s: ir.Exit) -> None:
+        self.add("exit")
+        self._jump(self._end)
+
+    def _user_extern(self, s: ir.CallUserExtern) -> None:
+        owner = f"{s.instance.type}." if s.instance else ""
+        raise refuse(s.span, f"BMv2 has no extern {owner}{s.name}")
 
     def _if(self, condition: Json, then: Callable[[], None], other: Sequence[ir.Stmt] = ()) -> None:
         after, otherwise = _Label(), _Label()
@@ -377,3 +369,25 @@ class Primitives:
 
 
 __all__ = ["ExternCalls", "Primitives", "both", "source_info"]
+
+
+_STATEMENTS: dict[type[ir.Stmt], Callable[..., None]] = by_class(
+    ir.Stmt,
+    {
+        ir.Assign: lambda code, s: code.assign(s.target, s.value),
+        ir.SetValid: Primitives._set_valid,
+        (ir.Push, ir.Pop): Primitives._shift,
+        ir.If: lambda code, s: code._if(
+            code.code.number(s.cond), lambda: code.body(s.then), s.other
+        ),
+        ir.SwitchStmt: Primitives._switch,
+        ir.Block: Primitives._block,
+        ir.Leave: lambda code, s: code._jump(code._ends[s.block]),
+        ir.Loop: Primitives._loop,
+        ir.Exit: Primitives._exit,
+        ir.CallExtern: lambda code, s: code._externs.call(code, s),
+        ir.CallUserExtern: Primitives._user_extern,
+        (ir.ApplyTable, ir.Extract, ir.Lookahead, ir.Advance): Primitives._refused,
+        (ir.PacketLength, ir.Verify, ir.Emit): Primitives._refused,
+    },
+)

@@ -8,7 +8,7 @@ node that follows it. Names that no declaration gives have a $, as P4 has none i
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 
@@ -17,6 +17,7 @@ from gradplane.switch.backends.bmv2.expressions import Expressions, number, op
 from gradplane.switch.backends.bmv2.storage import FieldAt, HeaderAt, Json, Storage, scalar_width
 from gradplane.switch.backends.bmv2.tables import table_json
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.dispatch import by_class
 from gradplane.switch.ir.types import BOOL, Bits
 from gradplane.switch.ir.walk import nested, writes
 from gradplane.switch.source import Span, refuse
@@ -179,28 +180,25 @@ class Pipeline:
         return f"call_{name}"
 
     def _node(self, s: ir.Stmt, after: str | None) -> str | None:
-        match s:
-            case ir.If():
-                return self._condition(
-                    Expressions(self._storage, span=s.span).value(s.cond),
-                    self._graph(s.then, after),
-                    self._graph(s.other, after),
-                    s.span,
-                )
-            case ir.SwitchStmt():
-                return self._switch(s, after)
-            case ir.Block():
-                self._ends[s] = after
-                return self._graph(s.body, after)
-            case ir.Leave():
-                return self._ends[s.block]
-            case ir.ApplyTable():
-                return self._apply(s, after)
-            case ir.Loop():
-                return self._loop(s)
+        node: str | None = _NODES[type(s)](self, s, after)
+        return node
+
+    def _refused(self, s: ir.Stmt, after: str | None) -> str | None:
         raise refuse(s.span, f"BMv2's pipelines have no {type(s).__name__}")
 
-    def _loop(self, s: ir.Loop) -> str:
+    def _if(self, s: ir.If, after: str | None) -> str:
+        return self._condition(
+            Expressions(self._storage, span=s.span).value(s.cond),
+            self._graph(s.then, after),
+            self._graph(s.other, after),
+            s.span,
+        )
+
+    def _block(self, s: ir.Block, after: str | None) -> str | None:
+        self._ends[s] = after
+        return self._graph(s.body, after)
+
+    def _loop(self, s: ir.Loop, after: str | None) -> str:
         """Return the node of a loop with tables, an idle action to which its body goes back."""
         head = self._call_of(self._actions.code(), None, s.span)
         entry = self._calls[-1]
@@ -346,3 +344,17 @@ class Pipeline:
             self.profiles.setdefault(table.implementation, []).append(table)
         actions = [self._actions.of_table(choice.action) for choice in table.actions]
         return table_json(table, next(self._numbers.tables), keys, actions, next_nodes)
+
+
+_NODES: dict[type[ir.Stmt], Callable[..., str | None]] = by_class(
+    ir.Stmt,
+    {
+        ir.If: Pipeline._if,
+        ir.SwitchStmt: Pipeline._switch,
+        ir.Block: Pipeline._block,
+        ir.Leave: lambda pipeline, s, after: pipeline._ends[s.block],
+        ir.Loop: Pipeline._loop,
+        ir.ApplyTable: Pipeline._apply,
+        ir.Stmt: Pipeline._refused,  # code, which actions take or refuse
+    },
+)

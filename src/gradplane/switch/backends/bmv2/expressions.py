@@ -23,6 +23,7 @@ from gradplane.switch.backends.bmv2.storage import (
     scalar_width,
 )
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.dispatch import by_class
 from gradplane.switch.ir.types import Bits, Bool, Fields, Header, Stack, Type, Union
 from gradplane.switch.source import Span, refuse
 
@@ -77,33 +78,30 @@ class Expressions:
 
     def value(self, e: ir.Expr) -> Json:
         """Return a scalar: a number of its type's range, or for Bool a boolean."""
-        match e:
-            case ir.Const():
-                return _constant(e)
-            case ir.Zero():
-                return truth(False) if isinstance(e.type, Bool) else number(0)
-            case ir.Var() if e in self._locals:
-                return _typed({"type": "local", "value": self._locals[e]}, e.type)
-            case ir.IsValid():
-                return self._valid(e.base)
-            case ir.LastIndex():
-                stack = self.stack(e.base)
-                return masked(op("last_stack_index", None, stack), scalar_width(e.type))
-            case ir.Unary():
-                return self._unary(e)
-            case ir.Binary():
-                return self._binary(e)
-            case ir.Mux():
-                return self._mux(e)
-            case ir.Cast():
-                return self._cast(e)
-            case ir.SliceOf():
-                inner = self.value(e.base)
-                shifted = op(">>", inner, number(e.lo)) if e.lo else inner
-                return masked(shifted, e.hi - e.lo + 1)
-            case ir.LValue():
-                beyond = truth(False) if isinstance(e.type, Bool) else number(0)
-                return _where(self.guard(e), lambda: _typed(self.field(e), e.type), beyond)
+        found: Json = _VALUES[type(e)](self, e)
+        return found
+
+    def _zero(self, e: ir.Zero) -> Json:
+        return truth(False) if isinstance(e.type, Bool) else number(0)
+
+    def _var(self, e: ir.Var) -> Json:
+        if e in self._locals:
+            return _typed({"type": "local", "value": self._locals[e]}, e.type)
+        return self._stored(e)
+
+    def _stored(self, e: ir.LValue) -> Json:
+        beyond = truth(False) if isinstance(e.type, Bool) else number(0)
+        return _where(self.guard(e), lambda: _typed(self.field(e), e.type), beyond)
+
+    def _last_index(self, e: ir.LastIndex) -> Json:
+        return masked(op("last_stack_index", None, self.stack(e.base)), scalar_width(e.type))
+
+    def _slice(self, e: ir.SliceOf) -> Json:
+        inner = self.value(e.base)
+        shifted = op(">>", inner, number(e.lo)) if e.lo else inner
+        return masked(shifted, e.hi - e.lo + 1)
+
+    def _refused(self, e: ir.Expr) -> Json:
         raise refuse(self.span, f"BMv2 has no expression {type(e).__name__}")
 
     def number(self, e: ir.Expr) -> Json:
@@ -199,7 +197,8 @@ class Expressions:
 
     # -- operators ------------------------------------------------------------------------------
 
-    def _valid(self, base: ir.Expr) -> Json:
+    def _valid(self, e: ir.IsValid) -> Json:
+        base = e.base
         place = self.place(base)
         if isinstance(place, HeaderAt):
             valid = {"type": "field", "value": [place.name, "$valid$"]}
@@ -339,3 +338,22 @@ def _typed(value: Json, t: Type) -> Json:
     if isinstance(t, Bool):
         return op("d2b", None, value)
     return _cut(value, t, _signed(t))
+
+
+_VALUES: dict[type[ir.Expr], Callable[..., Json]] = by_class(
+    ir.Expr,
+    {
+        ir.Const: lambda code, e: _constant(e),
+        ir.Zero: Expressions._zero,
+        ir.Var: Expressions._var,
+        ir.SliceOf: Expressions._slice,
+        ir.LValue: Expressions._stored,
+        ir.IsValid: Expressions._valid,
+        ir.LastIndex: Expressions._last_index,
+        ir.Unary: Expressions._unary,
+        ir.Binary: Expressions._binary,
+        ir.Mux: Expressions._mux,
+        ir.Cast: Expressions._cast,
+        ir.Make: Expressions._refused,
+    },
+)

@@ -6,7 +6,7 @@ operations is a transition, on the condition as the key.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise, product
 
 from gradplane.switch.backends.bmv2.actions import ExternCalls, Primitives, source_info
@@ -22,6 +22,7 @@ from gradplane.switch.backends.bmv2.storage import (
 )
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.aliasing import overlap
+from gradplane.switch.ir.dispatch import by_class
 from gradplane.switch.ir.types import Bits, Bool, Stack, Union, bit_width
 from gradplane.switch.source import refuse
 
@@ -194,35 +195,41 @@ class _Code(Primitives):
 
     def statement(self, s: ir.Stmt) -> None:
         """Append a statement. Raises CompileError for what BMv2 does not have."""
-        operation: list[Json] = []
         self.code.span = s.span
-        match s:
-            case ir.Extract(target=ir.ElementOf() as target) if self.code.place(target) is None:
-                self.statement(_by_index(s, target))
-                return
-            case ir.Extract():
-                operation = [self._extract(s)]
-            case ir.Lookahead():
-                operation = list(self._lookahead(s))
-            case ir.Advance():
-                operation = [_op("advance", self.code.parameter(s.bits))]
-            case ir.Verify():
-                error = self.code.value(s.error)
-                operation = [_op("verify", self.code.value(s.cond), error)]
-            case ir.Assign(target=target, value=value):
-                stack = _last_of(value)
-                if stack is not None:
-                    for check in self._states.not_empty(stack):
-                        self.operation(s, check)
-                place = self.code.place(target)
-                scalar = isinstance(place, FieldAt) and isinstance(place.type, Bits | Bool)
-                if scalar and self.code.guard(value) is None:
-                    operation = [_op("set", self.code.field(target), self.code.parameter(value))]
-        if operation:
-            for entry in operation:
-                self.operation(s, entry)
+        _STATEMENTS[type(s)](self, s)
+
+    def _as_in_actions(self, s: ir.Stmt) -> None:
+        super().statement(s)
+
+    def _extracted(self, s: ir.Extract) -> None:
+        if isinstance(s.target, ir.ElementOf) and self.code.place(s.target) is None:
+            self.statement(_by_index(s, s.target))
         else:
-            super().statement(s)
+            self.operation(s, self._extract(s))
+
+    def _looked_ahead(self, s: ir.Lookahead) -> None:
+        sets = list(self._lookahead(s))
+        for entry in sets:
+            self.operation(s, entry)
+        if not sets:
+            self._as_in_actions(s)
+
+    def _verify(self, s: ir.Verify) -> None:
+        error = self.code.value(s.error)
+        self.operation(s, _op("verify", self.code.value(s.cond), error))
+
+    def _assigned(self, s: ir.Assign) -> None:
+        stack = _last_of(s.value)
+        if stack is not None:
+            for check in self._states.not_empty(stack):
+                self.operation(s, check)
+        place = self.code.place(s.target)
+        scalar = isinstance(place, FieldAt) and isinstance(place.type, Bits | Bool)
+        if scalar and self.code.guard(s.value) is None:
+            value = self.code.parameter(s.value)
+            self.operation(s, _op("set", self.code.field(s.target), value))
+        else:
+            self._as_in_actions(s)
 
     def operation(self, s: ir.Stmt, entry: Json) -> None:
         """Append a parser's operation."""
@@ -264,6 +271,19 @@ class _Code(Primitives):
         for header in _instances(place):
             parameter = {"type": "header", "value": header.name}
             yield _op("primitive", {"op": "add_header_fast", "parameters": [parameter]})
+
+
+_STATEMENTS: dict[type[ir.Stmt], Callable[..., None]] = by_class(
+    ir.Stmt,
+    {
+        ir.Extract: _Code._extracted,
+        ir.Lookahead: _Code._looked_ahead,
+        ir.Advance: lambda code, s: code.operation(s, _op("advance", code.code.parameter(s.bits))),
+        ir.Verify: _Code._verify,
+        ir.Assign: _Code._assigned,
+        ir.Stmt: _Code._as_in_actions,
+    },
+)
 
 
 def _by_index(s: ir.Extract, target: ir.ElementOf) -> ir.Stmt:
