@@ -38,18 +38,13 @@ ENTRY_POINTS = {"__init__.py", "__main__.py"}  # of the package: they import the
 
 
 def imports(node: ast.AST) -> Iterator[str]:
-    """Yield the parts of gradplane that code imports when it runs, not only when types are
-    checked."""
-    if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-        children: list[ast.AST] = [*node.orelse]
-    else:
-        children = [*ast.iter_child_nodes(node)]
+    """Yield the parts of gradplane that code imports, for types only or within functions, too."""
     if isinstance(node, ast.Import):
         yield from (_part(alias.name) for alias in node.names)
     elif isinstance(node, ast.ImportFrom):
         assert node.level == 0, "imports are absolute"
         yield from (_part(f"{node.module}.{alias.name}") for alias in node.names)
-    for child in children:
+    for child in ast.iter_child_nodes(node):
         yield from imports(child)
 
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gradplane._version import __version__
+
 if TYPE_CHECKING:
     from pandas import DataFrame
 
@@ -15,7 +17,6 @@ if TYPE_CHECKING:
     from gradplane.runs.replayer.replay_script import ScriptReplay
     from gradplane.runs.torchrun import Finished
 
-__version__ = "0.1.0"
 __all__ = ["__version__", "replay", "resume", "run", "sweep"]
 
 

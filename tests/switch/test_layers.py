@@ -20,10 +20,10 @@ BELOW = {
     "backends": {"ir", "runtime", "arch"},
     "frontends": {"ir"},
     "ports": {"runtime", "jit"},
-    "p4runtime": {"ir", "runtime", "syntax", "arch"},
+    "p4runtime": {"ir", "runtime", "syntax", "arch", "packet_tracing"},
     "bfruntime": {"ir", "runtime", "arch", "p4runtime"},
     "commands": {"ir", "runtime", "control_handles"},
-    "stf": {"ir", "runtime", "switch", "control_handles", "commands"},
+    "stf": {"ir", "runtime", "interp", "switch", "control_handles", "commands"},
 }
 ANYWHERE = {
     "source", "internal_errors", "naming", "match_values", "disk_cache", "_suggestions",
@@ -32,14 +32,9 @@ ANYWHERE = {
 
 
 def imported(module: Path) -> set[str]:
-    """Return the parts of gradplane.switch that a module imports; type-checking imports do not
-    count."""
+    """Return the parts of gradplane.switch that a module imports, for types only, too."""
     found = set()
     for node in ast.walk(ast.parse(module.read_text())):
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-            for inner in ast.walk(node):
-                inner.names = []  # type: ignore[attr-defined]
-                inner.module = None  # type: ignore[attr-defined]
         if isinstance(node, ast.ImportFrom) and node.module:
             found |= _parts(node.module, [a.name for a in node.names])
         elif isinstance(node, ast.Import):

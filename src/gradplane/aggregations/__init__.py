@@ -5,7 +5,8 @@ derives from `Aggregation` and says everything about the scheme: which keys of a
 and their defaults, what cannot work, the addresses, what runs on the job's hosts, what a switch
 installs for it, and how it is replayed. No code outside this folder branches on a scheme's name.
 
-This room may import codecs, hosts, controller and topologies; experiment and replayer import it.
+This room may import codecs, hosts, controller and topologies; what it needs from the rooms above it
+asks for as Protocols (`needs`).
 """
 
 from gradplane import _plugins
@@ -16,7 +17,7 @@ __all__ = ["Aggregation", "get", "names"]
 
 def names() -> list[str]:
     """Return the names of all schemes."""
-    return _plugins.names(__path__, "aggregation", "on_switch")
+    return _plugins.names(__path__, "aggregation", "needs", "on_switch")
 
 
 def get(name: str) -> Aggregation:

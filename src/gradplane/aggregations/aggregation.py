@@ -6,8 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
+from gradplane.aggregations.needs import AskedJob, Network, Outcomes
 from gradplane.controller.plan import JobPlan
 from gradplane.hosts.config import (
     STREAM_PORT_OFFSET,
@@ -20,11 +21,6 @@ from gradplane.hosts.protocols.job_codec import push_codec
 from gradplane.hosts.training.train import Reduce, Step
 from gradplane.hosts.wire.aggregation import UDP_PORT
 from gradplane.topologies.description import SWITCH_IP, HostNode, Topology
-
-if TYPE_CHECKING:
-    from gradplane.experiment.schema import Job
-    from gradplane.runs.replayer.outcomes import JobOutcomes
-    from gradplane.runs.replayer.replay_network import ReplayNetwork
 
 WORKER_PORT = 20_000
 """The UDP port of a worker's aggregation packets is this plus the job's number."""
@@ -43,7 +39,7 @@ class PlacedJob:
     """
 
     number: int
-    job: Job
+    job: AskedJob
     members: tuple[HostNode, ...]
     server: HostNode | None
     network: Topology
@@ -97,8 +93,8 @@ class ReplayedJob:
     config: JobConfig
     hosts: Sequence[str]
     workers: Sequence[ReplayedWorker]
-    outcomes: JobOutcomes
-    network: ReplayNetwork
+    outcomes: Outcomes
+    network: Network
     wrong_sum: WrongSum | None = None
 
     def asked(self) -> Iterator[tuple[ReplayedWorker, Reduce]]:
@@ -141,11 +137,11 @@ class Aggregation(ABC):
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def needed_program(self, job: Job) -> str | None:
+    def needed_program(self, job: AskedJob) -> str | None:
         """Return the shipped P4 program that the job needs; None for any that forwards."""
         return self.program
 
-    def servers(self, job: Job) -> int:
+    def servers(self, job: AskedJob) -> int:
         """Return the number of hosts that the job's servers need, the network's last ones."""
         return int(self.server_role is not None)
 
@@ -222,11 +218,11 @@ class Aggregation(ABC):
         """
         return ()
 
-    def defines(self, jobs: Sequence[Job]) -> dict[str, str]:
+    def defines(self, jobs: Sequence[AskedJob]) -> dict[str, str]:
         """Return the macros that the program is compiled with for these jobs of the scheme."""
         return {}
 
-    def result_bytes(self, job: Job) -> tuple[int, int]:
+    def result_bytes(self, job: AskedJob) -> tuple[int, int]:
         """Return the payload up and down of a result's packets that are sent without a stream.
 
         A stream sends again what is lost, so what it needs is what it carries: 0."""

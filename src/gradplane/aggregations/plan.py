@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gradplane.aggregations.aggregation import (
     STREAM_PORT,
@@ -18,6 +18,7 @@ from gradplane.aggregations.aggregation import (
     ReplayedJob,
     reference,
 )
+from gradplane.aggregations.needs import AskedJob
 from gradplane.aggregations.on_switch import job_plan, program_limits
 from gradplane.controller.plan import JobPlan
 from gradplane.hosts.config import JobConfig
@@ -30,9 +31,6 @@ from gradplane.hosts.protocols.planned_worker import PlannedWorker, check_plan
 from gradplane.hosts.protocols.run_plan import RunPlan, run_plan
 from gradplane.hosts.wire.payloads import Payloads
 
-if TYPE_CHECKING:
-    from gradplane.experiment.schema import Job
-
 
 class PlanScheme(Aggregation):
     """The workers are a plan's GPUs, machine by machine; they exchange tensors by collectives, or
@@ -44,12 +42,12 @@ class PlanScheme(Aggregation):
     marks = True
     no_pull = "a plan says where tensors are compressed"
 
-    def servers(self, job: Job) -> int:
+    def servers(self, job: AskedJob) -> int:
         """Return how many servers the plan's tensors go to."""
         plan = _plan(job)
         return 0 if plan is None else plan.servers
 
-    def needed_program(self, job: Job) -> str | None:
+    def needed_program(self, job: AskedJob) -> str | None:
         """Return the program that sums, where tensors of the plan go to the switch."""
         plan = _plan(job)
         return "thc.p4" if plan is not None and plan.summed else None
@@ -73,7 +71,7 @@ class PlanScheme(Aggregation):
             for number, job in enumerate(jobs)
         ]
 
-    def defines(self, jobs: Sequence[Job]) -> dict[str, str]:
+    def defines(self, jobs: Sequence[AskedJob]) -> dict[str, str]:
         """Return the limits of the program, where it sums for one of the jobs."""
         slots = [job.slots * len(plan.summed) * plan.gpus for job in jobs if (plan := _plan(job))]
         return program_limits(jobs[0].sum_bits, sum(slots)) if any(slots) else {}
@@ -117,7 +115,7 @@ class PlanScheme(Aggregation):
         return _ReplayedReduces(replayed).reduce
 
 
-def _plan(job: Job) -> RunPlan | None:
+def _plan(job: AskedJob) -> RunPlan | None:
     return None if job.plan is None else run_plan(json.loads(job.plan))
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from gradplane.aggregations.aggregation import (
     Aggregation,
@@ -20,6 +19,7 @@ from gradplane.aggregations.aggregation import (
     reference,
     suggesting,
 )
+from gradplane.aggregations.needs import AskedJob, Outcome, Place
 from gradplane.aggregations.on_switch import job_plan, program_limits
 from gradplane.controller.plan import JobPlan
 from gradplane.hosts.config import JobConfig
@@ -34,10 +34,6 @@ from gradplane.hosts.wire import aggregation
 from gradplane.hosts.wire.aggregation import Type
 from gradplane.hosts.wire.payloads import Payloads
 from gradplane.topologies.description import HostNode
-
-if TYPE_CHECKING:
-    from gradplane.experiment.schema import Job
-    from gradplane.runs.replayer.outcomes import Outcome, Place
 
 
 class SwitchScheme(Aggregation):
@@ -89,11 +85,11 @@ class SwitchScheme(Aggregation):
         """Return what the workers' switch installs for the job."""
         return (job_plan(config, placed, self.aggregator(placed), slot_base),)
 
-    def defines(self, jobs: Sequence[Job]) -> dict[str, str]:
+    def defines(self, jobs: Sequence[AskedJob]) -> dict[str, str]:
         """Return the width of sums and the number of slots that the program has."""
         return program_limits(jobs[0].sum_bits, sum(job.slots for job in jobs))
 
-    def result_bytes(self, job: Job) -> tuple[int, int]:
+    def result_bytes(self, job: AskedJob) -> tuple[int, int]:
         """Return the payload of a packet of indices and of one of sums."""
         body = aggregation.body_size
         return body(Type.INDICES, job.sum_bits), body(Type.SUMS, job.sum_bits)

@@ -102,7 +102,7 @@ def running_switch(experiment: Experiment, target: Target, network: Topology) ->
 
 def job(experiment: Experiment, placed: PlacedJob) -> Iterator[Problem]:
     """Yield the problems of a job that do not depend on its scheme."""
-    job, program = placed.job, experiment.switch.program
+    job, program = experiment.job[placed.number], experiment.switch.program
     where, hosts = ("job", placed.number), experiment.topology.workers
     if job.first_host + job.size - 1 > hosts:
         yield Problem(

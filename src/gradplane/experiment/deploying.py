@@ -209,7 +209,8 @@ class _Deploying:
 
     def _job(self, placed: PlacedJob, others: Sequence[PlacedJob]) -> DeployedJob | None:
         """Check a job and return it, or None where it cannot work."""
-        job, number, found = placed.job, placed.number, len(self._problems)
+        number, found = placed.number, len(self._problems)
+        job = self._experiment.job[number]
         scheme = aggregations.get(job.aggregation)
         self._problems += checks.job(self._experiment, placed)
         if len(placed.members) < job.size:
@@ -235,7 +236,7 @@ class _Deploying:
             return None
         with self._about("job", number, also=[("job", number, "aggregation")]):
             config = replace(
-                _config(placed, push_codec, pull_codec),
+                _config(job, placed, push_codec, pull_codec),
                 absences=self._experiment.absences(placed.number),
                 device=device,
             )
@@ -243,7 +244,7 @@ class _Deploying:
             rounds, values = self._size(config)
             for key, text in planned_jobs.problems(job, values):
                 self._add(text, ("job", number, key), ("job", number, "plan"))
-            return DeployedJob(placed, scheme, config, rounds, values)
+            return DeployedJob(job, placed, scheme, config, rounds, values)
         return None
 
     def _size(self, job: JobConfig) -> tuple[int, int]:
@@ -296,9 +297,8 @@ def _placed(network: Topology, number: int, job: Job) -> PlacedJob:
     return PlacedJob(number, job, members, network.hosts[-1], network)
 
 
-def _config(placed: PlacedJob, push_codec: Named, pull_codec: Named) -> JobConfig:
+def _config(job: Job, placed: PlacedJob, push_codec: Named, pull_codec: Named) -> JobConfig:
     """Return what the hosts of a job share."""
-    job = placed.job
     assert job.quorum is not None and job.seed is not None, "the experiment is not resolved"
     return JobConfig(
         number=placed.number,

@@ -27,16 +27,12 @@ class DeployedJob:
     rounds: how many it trains; values: how many its gradient has.
     """
 
+    job: Job  # of the experiment
     placed: PlacedJob
     scheme: Aggregation
     config: JobConfig
     rounds: int
     values: int
-
-    @property
-    def job(self) -> Job:
-        """The job of the experiment."""
-        return self.placed.job
 
     @property
     def marked_hosts(self) -> set[str]:

@@ -5,8 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-Place = tuple[int, int]
-"""A slot and the slot's round."""
+from gradplane.aggregations.needs import Place
 
 
 @dataclass

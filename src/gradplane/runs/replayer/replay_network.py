@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 
+from gradplane.aggregations.needs import Answer
 from gradplane.controller import targets
 from gradplane.controller.blocking import configure
 from gradplane.controller.connection import Pipeline
@@ -19,9 +20,6 @@ from gradplane.switch.switch import Switch
 from gradplane.topologies.sim import frames
 from gradplane.topologies.sim.events import EventQueue
 from gradplane.topologies.sim.sim_switch import SimSwitch, compiled
-
-Answer = tuple[str, int, bytes]
-"""The receiving host, its UDP port, the payload."""
 
 
 class ReplayNetwork:

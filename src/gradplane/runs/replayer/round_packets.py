@@ -14,12 +14,13 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from gradplane.aggregations.needs import Answer
 from gradplane.experiment.deployment import Deployment
 from gradplane.hosts.protocols.actions import Peer
 from gradplane.runs.records.run_data import RunData
 from gradplane.runs.replayer import outcomes
 from gradplane.runs.replayer.reenactment import Line, Reenactment
-from gradplane.runs.replayer.replay_network import Answer, ReplayNetwork
+from gradplane.runs.replayer.replay_network import ReplayNetwork
 from gradplane.switch.interp.trace_events import Trace
 
 Frame = tuple[int, bytes]

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from gradplane import __version__
+from gradplane._version import __version__
 from gradplane.runs.sweeps import run_task
 from gradplane.runs.sweeps.run_task import RunResult, RunTask
 from gradplane.runs.sweeps.sweep_errors import SweepError

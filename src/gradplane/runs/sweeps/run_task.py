@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gradplane._version import __version__
 from gradplane.controller.controller_errors import NoAnswerError
 from gradplane.experiment.document import ExperimentError
 from gradplane.experiment.loading import Experiment
@@ -142,6 +143,4 @@ def unpack(files: bytes, folder: Path) -> None:
 
 def version() -> str:
     """Return the version of gradplane in this process."""
-    import gradplane
-
-    return gradplane.__version__
+    return __version__
