@@ -127,6 +127,26 @@ def test_a_job_that_overlaps_one_on_the_switch_is_refused_and_nothing_installed(
     assert server.lookup_entries(1) == {}
 
 
+def test_a_job_is_checked_beside_each_on_the_switch_but_itself(server, pipeline):
+    configure(server.address, pipeline, setup(plan(0), plan(1, slot_base=8)))
+
+    async def install(controller, new):
+        await controller.install_local(IP, MAC)
+        await controller.install_job(new)
+
+    session(server, lambda controller: install(controller, plan(1, slot_base=10)))  # it moves
+    for new, message in (
+        (plan(2, slot_base=16), "job 2 (slots 16 to 23) overlaps job 1 (slots 10 to 17)"),
+        (plan(2, slot_base=18, group=1), "jobs 0 and 2 share multicast group 1"),
+    ):
+        with pytest.raises(PlanError) as error:
+            session(server, lambda controller, new=new: install(controller, new))
+        assert str(error.value).startswith(message)
+        assert server.lookup_entries(2) == {}
+    session(server, lambda controller: install(controller, plan(2, slot_base=18)))
+    assert server.lookup_entries(2) == dict(enumerate(TABLE))
+
+
 def test_all_jobs_are_checked_before_the_first_is_installed(server, pipeline):
     with pytest.raises(PlanError):
         configure(server.address, pipeline, setup(plan(0), plan(1, slot_base=300)))

@@ -130,6 +130,49 @@ def test_jobs_that_get_in_each_others_way(second, message):
     assert str(error.value) == message
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "slot"),
+    [
+        ((0, 8), (7, 8), 8),  # the second begins in the first's last slot
+        ((7, 8), (0, 8), 15),  # and ends in the first's first slot
+        ((0, 16), (4, 8), 16),  # lies within it
+        ((4, 8), (0, 16), 12),  # has it within
+        ((4, 8), (4, 8), 12),
+    ],
+)
+def test_slots_of_one_job_are_no_others_in_either_order(first, second, slot):
+    jobs = [plan(n, slot_base=b, slots=s) for n, (b, s) in enumerate((first, second))]
+    with pytest.raises(PlanError, match=f"start job 1 at slot {slot}$"):
+        check(jobs, CAPACITY)
+
+
+@pytest.mark.parametrize(("first", "second"), [((0, 8), (8, 2)), ((2, 8), (0, 2))])
+def test_slots_that_touch_are_apart_in_either_order(first, second):
+    check([plan(n, slot_base=b, slots=s) for n, (b, s) in enumerate((first, second))], CAPACITY)
+
+
+def test_each_job_is_checked_beside_all_before_it():
+    jobs = [plan(0), plan(1, slot_base=8), plan(2, slot_base=16, group=1)]
+    with pytest.raises(PlanError, match="jobs 0 and 2 share multicast group 1"):
+        check(jobs, CAPACITY)
+    jobs = [plan(0), plan(1, slot_base=8), plan(1, slot_base=16)]
+    with pytest.raises(PlanError, match="job 1 exists twice"):
+        check(jobs, CAPACITY)
+
+
+@pytest.mark.parametrize(("workers", "quorum"), [(1, 1), (4, 1), (4, 4), (16, 1), (16, 16)])
+def test_the_edges_of_a_quorum_are_taken(workers, quorum):
+    fields = {"table": (0, 1), "granularity": 1}
+    assert plan(workers=workers, quorum=quorum, **fields).quorum == quorum
+
+
+@pytest.mark.parametrize("quorum", [-1, 0, 5])
+def test_beyond_the_edges_no_slot_could_close(quorum):
+    with pytest.raises(PlanError) as error:
+        plan(quorum=quorum)
+    assert str(error.value) == f"job 0: quorum = {quorum} of 4 workers: use 1 to 4"
+
+
 def test_what_fits_is_taken():
     check([plan(), plan(1, slot_base=8, workers=8), plan(2, slot_base=248, slots=8)], CAPACITY)
     assert plan(7).group == 8

@@ -200,6 +200,34 @@ def test_egress_clones_are_the_packet_as_it_is() -> None:
     ]
 
 
+@pytest.mark.parametrize("engine", ["interpreter", "jit"])
+def test_truncation_is_each_copys_own(engine: str) -> None:
+    """As in simple_switch, copies to a group are whole, whatever ingress said; those to a session
+    have the session's length, in place of ingress's; egress cuts the copy that it works on."""
+    text = source(
+        ingress="""s.egress_spec = 1; s.mcast_grp = (bit<16>) h.a.x; truncate(6);
+                   if (h.a.y == 1) { clone(CloneType.I2E, 5); }""",
+        egress="""if (h.a.y == 2 && s.egress_rid == 7) { truncate(5); }
+                  if (h.a.y == 3 && s.instance_type == 0) { clone(CloneType.E2E, 5); }""",
+    )
+    sw = Switch("test.p4", text=text, engine=engine)
+    sw.multicast(4, [(2, 0), (3, 7), (4, 0)])
+    sw.clone_session(5, [8, 9], truncate=7)
+
+    def sent(group: int, what: int) -> list[tuple[int, int]]:
+        found = sw.process(0, packet(0, group, what, payload=b"abcdef"))
+        return [(port, len(data)) for port, data in found]
+
+    assert sent(0, 0) == [(1, 6)]
+    assert sent(4, 0) == [(2, 10), (3, 10), (4, 10)]
+    assert sent(4, 2) == [(2, 10), (3, 5), (4, 10)]
+    assert sorted(sent(0, 1)) == [(1, 6), (8, 7), (9, 7)]
+    assert sorted(sent(4, 1)) == [(2, 10), (3, 10), (4, 10), (8, 7), (9, 7)]
+    assert sorted(sent(0, 3)) == [(1, 6), (8, 7), (9, 7)]
+    sw.clone_session(5, [8, 9])
+    assert sorted(sent(0, 1)) == [(1, 6), (8, 10), (9, 10)]
+
+
 def test_clones_that_clone_themselves_end() -> None:
     sw = switch(egress="clone(CloneType.E2E, 1);")
     sw.clone_session(1, [2])

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import grpc
 import pytest
+from bfrt_client import Client
 from bfrt_served import Served
+from tnaprograms import packet, source
+
+from gradplane.switch.bfruntime.server import BfRuntimeServer
+from gradplane.switch.daemon.live_switch import make_device
+from gradplane.switch.daemon.options import SwitchOptions
 
 DST, SRC = 0x0200000000AA, 0x0200000000BB
 
@@ -120,6 +128,39 @@ def test_groups_of_nodes(served: Served) -> None:
     assert [port for port, _ in device.process(9, frame())] == [1, 2, 4]
     client.write(("DELETE", client.entry("$pre.mgid", {"$MGID": 7})))
     assert device.process(9, frame()) == []
+
+
+@pytest.mark.parametrize("engine", ["interpreter", "jit"])
+def test_the_global_replication_id_stands_for_all(engine: str, tmp_path: Path) -> None:
+    """Of a packet with it, the ports of its level 2 id are left out in nodes of any other id."""
+    program = tmp_path / "rids.p4"
+    text = """tm.mcast_grp_a = 7; tm.rid = (bit<16>) h.a.x; tm.level2_exclusion_id = 3;"""
+    program.write_text(source(ingress=text))
+    device = make_device(SwitchOptions(program=program, engine=engine))
+    with BfRuntimeServer(device, "127.0.0.1:0") as server, Client(server.address) as client:
+        for node, rid, ports in ((1, 10, [1, 2]), (2, 20, [2, 4])):
+            client.add("$pre.node", {"$MULTICAST_NODE_ID": node}, MULTICAST_RID=rid,
+                       MULTICAST_LAG_ID=[], DEV_PORT=ports)  # fmt: skip
+        none = {"MULTICAST_NODE_L1_XID_VALID": [False] * 2, "MULTICAST_NODE_L1_XID": [0] * 2}
+        client.add("$pre.mgid", {"$MGID": 7}, MULTICAST_NODE_ID=[1, 2], **none)
+        client.add("$pre.prune", {"$MULTICAST_L2_XID": 3}, DEV_PORT=[2])
+        setting = client.attribute("$pre.mgid", "pre_device_config")
+        config = setting.table_attribute.pre_device_config
+
+        def reached(rid: int) -> list[int]:
+            return [port for port, _ in device.process(0, packet(x=rid))]
+
+        assert [reached(rid) for rid in (0, 10, 20, 30)] == [
+            [1, 2, 2, 4], [1, 2, 4], [1, 2, 4], [1, 2, 2, 4],
+        ]  # fmt: skip
+        config.pre_global_rid.global_rid = 30
+        client.write(("MODIFY", setting))
+        assert [reached(rid) for rid in (10, 30, 31)] == [[1, 2, 4], [1, 4], [1, 2, 2, 4]]
+        (found,) = client.read_entities(client.attribute("$pre.mgid", "pre_device_config"))
+        assert found.table_attribute.pre_device_config.pre_global_rid.global_rid == 30
+        config.pre_global_rid.global_rid = 31
+        client.write(("MODIFY", setting))
+        assert [reached(rid) for rid in (30, 31)] == [[1, 2, 2, 4], [1, 4]]
 
 
 def test_rows_of_arrays_exist_without_being_added(served: Served) -> None:
