@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
 
+from gradplane.switch.control.kind import Refusal
+from gradplane.switch.control.store import Store
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits, Bool
 from gradplane.switch.match_values import match_of, number
@@ -221,11 +223,70 @@ def _argument(param: ir.Var, value: Any, where: str) -> int:
     return n
 
 
+# -- multicast groups and clone sessions ----------------------------------------------------------
+
+
+def set_group(store: Store, group: int, ports: Iterable[ReplicaSpec]) -> None:
+    """Set a multicast group's ports; without ports, delete the group. Raises SwitchError."""
+    groups = store.replication.groups
+    most = groups.numbers[-1]
+    if not 0 < group <= most:
+        raise SwitchError(f"multicast group {group} is not within 1 to {most}")
+    parts = _replicas(ports)
+    with _as_switch_errors():
+        if parts:
+            groups.write(group, parts=parts)
+        elif groups.has(group):
+            groups.delete(group)
+
+
+def set_session(
+    store: Store, session: int, ports: Iterable[ReplicaSpec], truncate: int, class_of_service: int
+) -> None:
+    """Set a clone session; without ports, delete it. Raises SwitchError."""
+    sessions, found = store.replication.sessions, _replicas(ports)
+    too_long = f"clone session {session}: truncate {truncate} is not within 31 bits"
+    with _as_switch_errors(truncate=too_long):
+        sessions.check_number(session)
+        if found:
+            sessions.set_plain(
+                session, replicas=found, truncate=truncate, class_of_service=class_of_service
+            )
+        elif sessions.has(session):
+            sessions.delete(session)
+
+
+def replicas(store: Store, ports: Iterable[ReplicaSpec]) -> list[Replica]:
+    """Make replicas through ports. Raises SwitchError for those that cannot be."""
+    found = _replicas(ports)
+    with _as_switch_errors():
+        store.replication.groups.check_replicas(0, found)
+    return found
+
+
+def _replicas(ports: Iterable[ReplicaSpec]) -> list[Replica]:
+    return [_replica(*port) if isinstance(port, tuple) else Replica(port) for port in ports]
+
+
+def _replica(port: int, instance: int = 0, backups: Iterable[ReplicaSpec] = ()) -> Replica:
+    return Replica(port, instance, tuple(_replicas(backups)))
+
+
+@contextmanager
+def _as_switch_errors(**texts: str) -> Iterator[None]:
+    """Raise refusals as SwitchErrors. texts: in place of the store's, by the field."""
+    try:
+        yield
+    except Refusal as error:
+        raise SwitchError(texts.get(error.field, error.message)) from error
+
+
 class ControlledSwitch(Protocol):
     """The interface that a control plane in the same process needs; Switch has it."""
 
     program: ir.Program
     state: State
+    store: Store
 
     @property
     def lock(self) -> AbstractContextManager[Any]: ...

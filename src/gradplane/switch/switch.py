@@ -15,7 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 from gradplane.switch.arch.registry import architecture
-from gradplane.switch.control_handles import Profile, ReplicaSpec, Table
+from gradplane.switch.control.store import Store
+from gradplane.switch.control_handles import (
+    Profile,
+    ReplicaSpec,
+    Table,
+    replicas,
+    set_group,
+    set_session,
+)
 from gradplane.switch.garbage_pause import collections_paused
 from gradplane.switch.interp.trace_events import Trace, TraceEvent
 from gradplane.switch.interp.user_externs import Implementations, UserExternLock
@@ -25,7 +33,6 @@ from gradplane.switch.naming import resolve
 from gradplane.switch.packet_tracing import PacketWatcher, Tracing, UnfinishedTraces, Watchers
 from gradplane.switch.program_cache import load_program
 from gradplane.switch.queue_departures import Departed, QueueDepartures
-from gradplane.switch.replication import Replication
 from gradplane.switch.runtime.arrays import Counter, Homes, Register, one_pipe
 from gradplane.switch.runtime.control_errors import SwitchError
 from gradplane.switch.runtime.control_messages import Message, PacketIn
@@ -82,7 +89,8 @@ class Switch:
     names. Raises CompileError if the program is not accepted, SwitchError for other arguments.
 
     `lock` is held for each packet and each change; hold it to do several as one. `state` holds the
-    program's tables, registers and so on (gradplane.switch.runtime).
+    program's tables, registers and so on (gradplane.switch.runtime); `store` is how control planes
+    write and read them (gradplane.switch.control).
     """
 
     @collections_paused()
@@ -131,7 +139,7 @@ class Switch:
         self._model = self.architecture.interpreter(program, self.state, externs)
         users = self._model.user_externs
         self.lock: AbstractContextManager[Any] = RLock() if users is None else UserExternLock(users)
-        self._replication = Replication(self.architecture, self.state)
+        self.store = Store(self.state, self.architecture, self.lock)
         self._passes = InterpretedPasses(self.state)
         self._watchers = Watchers()
         self._engine: Engine | None = None
@@ -472,7 +480,7 @@ class Switch:
     def multicast(self, group: int, ports: Iterable[ReplicaSpec]) -> None:
         """Set a multicast group's ports; without ports, delete the group."""
         with self.lock:
-            self._replication.set_group(group, ports)
+            set_group(self.store, group, ports)
 
     def set_link(self, port: int, up: bool) -> None:
         """Set a port's link state.
@@ -495,7 +503,7 @@ class Switch:
         `class_of_service`: the clones' class in PSA.
         """
         with self.lock:
-            self._replication.set_session(session, ports, truncate, class_of_service)
+            set_session(self.store, session, ports, truncate, class_of_service)
 
     @property
     def clone_sessions(self) -> int:
@@ -504,7 +512,7 @@ class Switch:
 
     def replicas(self, ports: Iterable[ReplicaSpec]) -> list[Replica]:
         """Make replicas through ports. Raises SwitchError for ports beyond the architecture's."""
-        return self._replication.replicas(ports)
+        return replicas(self.store, ports)
 
     def _check_ports(self, ports: Ints) -> None:
         if len(ports):

@@ -24,7 +24,7 @@ def test_replicas_are_left_out_by_both_exclusion_ids(engine: str) -> None:
         (4, [Replica(4, 9, (), None)]),
     ):
         sw.state.multicast[group] = replicas
-        sw.state.nodes.group_changed(group)
+        sw.state.replication.group_changed(group)
     sw.state.pruned[2, [2, 3]] = 1
 
     def sent(level1: int, level2: int, second: int) -> list[tuple[int, int, int]]:

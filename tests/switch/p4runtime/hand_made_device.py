@@ -9,6 +9,7 @@ from google.protobuf import text_format
 from hand_made_ir import program
 
 from gradplane.switch.arch.registry import architecture
+from gradplane.switch.control.store import Store
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.device_config import Source
@@ -30,6 +31,7 @@ class EchoSwitch:
         self.architecture = architecture(None, program)
         self.state = State(program, clock=lambda: self.time)
         self.lock = threading.RLock()
+        self.store = Store(self.state, self.architecture, self.lock)
 
     def process(self, port: int, packet: bytes) -> list[tuple[int, bytes]]:
         return [(port, packet)]

@@ -165,7 +165,9 @@ def test_the_deprecated_cookie_is_kept(control: Control) -> None:
     assert control.read("table_entry { table_id: $ipv4_lpm }") == [control.entity(text)]
     assert control.read("table_entry { table_id: $ipv4_lpm controller_metadata: 78 }") == []
     control.write(DELETE, text)
-    assert control.pipeline.cookies == {}
+    control.write(INSERT, changed(ROUTE, 'metadata: "mine"', ""))
+    (found,) = control.read("table_entry { table_id: $ipv4_lpm }")
+    assert found.table_entry.controller_metadata == 0
 
 
 REFUSED_INSERTS = [
@@ -621,7 +623,7 @@ def test_backups_of_replicas(control: Control) -> None:
     assert control.pipeline.state.multicast[7][1].backups == (Replica(3, 5), Replica(4))
     query = "packet_replication_engine_entry { multicast_group_entry {} }"
     assert control.read(query) == [control.entity(text)]
-    control.pipeline.groups.clear()  # what was written is no longer known
+    control.pipeline.store.replication.groups.modify(7)  # by another interface
     (found,) = control.read(query)
     replica = found.packet_replication_engine_entry.multicast_group_entry.replicas[1]
     assert replica == text_format.Parse(f'port: "\\002" {backups}', p4r.Replica())

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from v1programs import source
 
-from gradplane.switch.runtime.control_errors import TableError
+from gradplane.switch import Switch
+from gradplane.switch.commands.command_registry import CommandError
 from gradplane.switch.runtime.entries import ActionData, Entry
 from gradplane.switch.runtime.handles import Handles
-from gradplane.switch.runtime.multicast_nodes import MulticastNodes
-from gradplane.switch.runtime.replicas import CloneSession, Replica
+from gradplane.switch.runtime.replicas import Replica
+from gradplane.switch.runtime.replication_tree import Branch
 
 NUMBERS = st.integers(0, 3)
 PORTS = st.frozensets(st.integers(0, 4))
@@ -28,31 +31,53 @@ STEPS = st.one_of(
     st.tuples(st.just("mirror_to_group"), NUMBERS, NUMBERS),
 )
 OTHER = Replica(100, 7)  # of a controller
+SWITCH = Switch("nodes.p4", text=source(), engine="interpreter")
+
+
+COMMANDS = {
+    "create": "mc_node_create", "update": "mc_node_update", "destroy": "mc_node_destroy",
+    "create_group": "mc_mgrp_create", "destroy_group": "mc_mgrp_destroy",
+    "associate": "mc_node_associate", "dissociate": "mc_node_dissociate",
+    "mirror_to_group": "mirroring_add_mc",
+}  # fmt: skip
+
+
+def run(sw: Switch, name: str, args: Sequence[object]) -> None:
+    words = [
+        " ".join(map(str, sorted(word))) if isinstance(word, frozenset) else str(word)
+        for word in args
+    ]
+    sw.run_commands(f"{COMMANDS[name]} {' '.join(words)}")
 
 
 @given(st.lists(STEPS, max_size=40))
 def test_a_group_has_its_nodes_copies_and_what_a_controller_gave_it(
     steps: list[tuple[object, ...]],
 ) -> None:
-    groups: dict[int, list[Replica]] = {3: [OTHER]}
-    sessions: dict[int, CloneSession] = {}
-    nodes = MulticastNodes(groups, sessions)
+    SWITCH.reset()
+    state, replication = SWITCH.state, SWITCH.store.replication
+    state.multicast[3] = [OTHER]
     for name, *args in steps:
-        before = {group: list(replicas) for group, replicas in groups.items()}
+        before = {group: list(replicas) for group, replicas in state.multicast.items()}
         try:
-            getattr(nodes, str(name))(*args)
-        except TableError:
-            assert groups == before
-    for group, replicas in groups.items():
-        wanted = Counter(r for n in nodes.nodes.values() if n.group == group for r in n.replicas)
+            run(SWITCH, str(name), args)
+        except CommandError:
+            assert state.multicast == before
+    for group, replicas in state.multicast.items():
+        nodes = [n for n in replication.tree.nodes if group in replication.nodes.direct(n)]
+        wanted = Counter(r for n in nodes for r in copies(n))
         assert Counter(r for r in replicas if r != OTHER) == wanted
-        members, rest = nodes.members(group)
-        assert {handle for handle, _ in members} == {
-            handle for handle, node in nodes.nodes.items() if node.group == group
-        }
-        assert rest in ([], [OTHER])
-    for session in sessions:
-        assert sessions[session].replicas == groups.get(nodes.mirrored(session) or 0, [])
+        parts = replication.groups.read(group)["parts"]
+        assert {part.number for part in parts if isinstance(part, Branch)} == set(nodes)
+        assert [part for part in parts if isinstance(part, Replica)] in ([], [OTHER])
+    for session, clones in state.clone_sessions.items():
+        (mirrored,) = replication.sessions.read(session)["groups"]
+        assert clones.replicas == state.multicast.get(mirrored, [])
+
+
+def copies(node: int) -> list[Replica]:
+    found = SWITCH.store.replication.nodes.read(node)
+    return [Replica(port, found["rid"]) for port in found["ports"]]
 
 
 @given(st.lists(st.booleans(), max_size=60), st.randoms(use_true_random=False))

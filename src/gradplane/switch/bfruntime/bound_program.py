@@ -67,7 +67,8 @@ def bind(
     own = program_tables(schema, pipeline.state, snapshots)
     fixed = FixedTables(schema.facts, pipeline, device, restart, snapshots)
     pipes = schema.facts.pipes if schema.facts is not None else 1
-    requests = Requests({**own, **fixed.tables}, schema.schema.learn_filters, pipes)
+    tables = {**own, **fixed.tables}
+    requests = Requests(tables, schema.schema.learn_filters, pipes, pipeline.store)
     first = [table.first for table in own.values() if isinstance(table, ScopedTable)]
     match_tables = {t.table.table.name: t for t in first if isinstance(t, MatchActionTable)}
     selectors = [table for table in first if isinstance(table, SelectorTable)]

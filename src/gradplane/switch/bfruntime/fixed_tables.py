@@ -14,7 +14,6 @@ from gradplane.switch.bfruntime.table_notation import parse_tables
 from gradplane.switch.bfruntime.tables.control_table import ControlTable
 from gradplane.switch.bfruntime.tables.debug_counters import ContainerTable, StageCounterTable
 from gradplane.switch.bfruntime.tables.device_configuration import DeviceTable
-from gradplane.switch.bfruntime.tables.mirror_sessions import MirrorTable
 from gradplane.switch.bfruntime.tables.packet_generation import (
     ApplicationTable,
     GeneratorPortTable,
@@ -35,8 +34,7 @@ from gradplane.switch.bfruntime.tables.priority_groups import (
     PriorityGroups,
     PriorityGroupTable,
 )
-from gradplane.switch.bfruntime.tables.replication import CHECKS, Engine, ReplicationTable
-from gradplane.switch.bfruntime.tables.standing_rows import STANDING, StandingTable
+from gradplane.switch.bfruntime.tables.replication import MirrorTable, replication_table
 from gradplane.switch.bfruntime.tables.traffic_manager import (
     CountsTable,
     LimitsTable,
@@ -74,11 +72,9 @@ class FixedTables:
         self._facts = facts
         self._restart = restart
         self._state = pipeline.state
+        self._replication = pipeline.store.replication
         architecture = pipeline.switch.architecture
         self._ports_there = facts.ports if facts is not None else architecture.ports
-        self._cpu_port = pipeline.switch.cpu_port
-        if self._cpu_port is None:
-            self._cpu_port = facts.cpu_port if facts is not None else 0
         self._place = Ports(
             self._state.links, self._ports_there, cast("Interfaces | None", interfaces)
         )
@@ -88,16 +84,13 @@ class FixedTables:
         self.schema = Schema(tuple(table.schema for table in self.tables.values()))
 
     def _made(self) -> Iterator[ControlTable]:
-        engine = Engine(self._state, self._ports_there)
         second = self._facts is not None and self._facts.family != "tf1"
         replication = fixed_schema.PRE_TF2 if second else fixed_schema.PRE_TF1
         for schema in parse_tables(replication):
-            made = StandingTable if schema.name in STANDING else ReplicationTable
-            yield made(schema, engine, CHECKS[schema.name])
+            yield replication_table(schema, self._replication)
         mirror = fixed_schema.MIRROR_TF2 if second else fixed_schema.MIRROR_TF1
         (schema,) = parse_tables(mirror)
-        assert self._cpu_port is not None
-        yield MirrorTable(schema, self._state, self._ports_there, self._cpu_port)
+        yield MirrorTable(schema, self._replication)
         yield from self._port_tables(second)
         if self._facts is not None:
             text = fixed_schema.DEVICE_TF2 if second else fixed_schema.DEVICE_TF1

@@ -26,6 +26,7 @@ from gradplane.switch.bfruntime.tables.control_table import (
     Undo,
     nothing,
 )
+from gradplane.switch.control.store import Store
 from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.runtime.control_errors import SwitchError, TableError
 
@@ -38,6 +39,10 @@ ATTRIBUTES = {
 """The attributes of a table: their fields in messages, and their names in bf-rt.json."""
 
 
+class _Failed(Exception):
+    """An update failed, so the request is undone."""
+
+
 class Requests:
     """The tables that a client can read and write: its program's and the device's."""
 
@@ -46,10 +51,12 @@ class Requests:
         tables: Mapping[int, ControlTable],
         learn_filters: Sequence[LearnFilter],
         pipes: int,
+        store: Store,
     ) -> None:
         self.tables = tables
         self.learn_filters = learn_filters
         self.pipes = pipes
+        self.store = store
 
     # -- writing --------------------------------------------------------------------------------
 
@@ -59,20 +66,26 @@ class Requests:
         With ROLLBACK_ON_ERROR and DATAPLANE_ATOMIC, which the caller makes true by holding the
         switch's lock, the first error ends the request and takes back what came before.
         """
-        all_or_none = request.atomicity != bf.WriteRequest.CONTINUE_ON_ERROR
+        if request.atomicity == bf.WriteRequest.CONTINUE_ON_ERROR:
+            return [self._attempt(request.target, update) for update in request.updates]
         errors: list[RpcError | None] = []
-        undo: list[Undo] = []
-        for update in request.updates:
-            try:
-                undo.append(self._update(request.target, update))
-                errors.append(None)
-            except (RpcError, SwitchError) as error:
-                errors.append(_rpc_error(error))
-                if all_or_none:
-                    for step in reversed(undo):
-                        step()
-                    return _aborted(errors, len(request.updates))
+        try:
+            with self.store.batch():
+                for update in request.updates:
+                    errors.append(self._attempt(request.target, update))
+                    if errors[-1] is not None:
+                        raise _Failed
+        except _Failed:
+            return _aborted(errors, len(request.updates))
         return errors
+
+    def _attempt(self, target: Any, update: Any) -> RpcError | None:
+        try:
+            with self.store.batch():
+                self.store.journal.record(self._update(target, update))
+        except (RpcError, SwitchError) as error:
+            return _rpc_error(error)
+        return None
 
     def _update(self, target: Any, update: Any) -> Undo:
         entity = update.entity
@@ -116,7 +129,8 @@ class Requests:
             return table.modify_incrementally(scope, key, data, flags)
         if kind == bf.Update.INSERT_OR_MODIFY:
             try:
-                return table.add(scope, key, data)
+                with self.store.batch():
+                    return table.add(scope, key, data)
             except (RpcError, TableError) as error:
                 if error.code != "ALREADY_EXISTS":
                     raise

@@ -94,14 +94,14 @@ def _table_entry(switch: ControlledSwitch, entry: Entry) -> None:
 
 def _multicast_group(switch: ControlledSwitch, entry: Entry) -> None:
     group = _need(entry, "multicast_group_id", int)
-    if group in switch.state.multicast:
+    if switch.store.replication.groups.has(group):
         raise CommandError(f"there is already a multicast group {group}")
     switch.multicast(group, _replicas(entry))
 
 
 def _clone_session(switch: ControlledSwitch, entry: Entry) -> None:
     session = _need(entry, "clone_session_id", int)
-    if session in switch.state.clone_sessions:
+    if switch.store.replication.sessions.has(session):
         raise CommandError(f"there is already a clone session {session}")
     truncate = _take(entry, "packet_length_bytes", int, 0)
     service = _take(entry, "class_of_service", int, 0)

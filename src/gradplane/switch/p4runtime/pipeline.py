@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from finsy.proto import p4r
 
 from gradplane.switch.arch.architecture import Architecture
+from gradplane.switch.control.store import Store
 from gradplane.switch.p4runtime.catalog import Catalog
 from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.runtime.packet_buffers import Bytes, Ints, Sent
@@ -17,9 +17,6 @@ from gradplane.switch.runtime.state import State
 
 if TYPE_CHECKING:
     from gradplane.switch.packet_tracing import PacketWatcher
-
-Undo = Callable[[], None]
-EntryKey = tuple[Any, ...]
 
 
 class RunningSwitch(Protocol):
@@ -30,6 +27,9 @@ class RunningSwitch(Protocol):
 
     @property
     def state(self) -> State: ...
+
+    @property
+    def store(self) -> Store: ...
 
     @property
     def lock(self) -> AbstractContextManager[Any]: ...
@@ -60,9 +60,6 @@ class Pipeline:
     catalog: Catalog
     switch: RunningSwitch
     config: p4r.ForwardingPipelineConfig
-    cookies: dict[EntryKey, tuple[int, bytes]] = field(default_factory=dict)
-    groups: dict[int, p4r.MulticastGroupEntry] = field(default_factory=dict)
-    sessions: dict[int, p4r.CloneSessionEntry] = field(default_factory=dict)
     digests: dict[int, p4r.DigestEntry.Config] = field(default_factory=dict)
     selector_use: dict[int, int] = field(default_factory=dict)  # an upper bound, by profile id
     whole: bool = False
@@ -70,6 +67,10 @@ class Pipeline:
     @property
     def state(self) -> State:
         return self.switch.state
+
+    @property
+    def store(self) -> Store:
+        return self.switch.store
 
     @property
     def port_bits(self) -> int:

@@ -25,12 +25,12 @@ from gradplane.switch.p4runtime.entities.profile_entries import write_group, wri
 from gradplane.switch.p4runtime.entities.replication_entries import write_replication
 from gradplane.switch.p4runtime.entities.table_entries import write_table_entry
 from gradplane.switch.p4runtime.entities.value_set_entries import write_value_set
-from gradplane.switch.p4runtime.pipeline import Pipeline, Undo
+from gradplane.switch.p4runtime.pipeline import Pipeline
 from gradplane.switch.p4runtime.roles import FULL_ACCESS, RoleConfig
 from gradplane.switch.p4runtime.status_errors import BatchError, RpcError, internal_error
 from gradplane.switch.runtime.control_errors import TableError
 
-Writer = Callable[[Pipeline, int, Any], Undo]
+Writer = Callable[[Pipeline, int, Any], None]
 
 WRITERS: dict[str, Writer] = {
     "table_entry": write_table_entry,
@@ -74,7 +74,7 @@ def write(
     one_step = atomicity == p4r.WriteRequest.DATAPLANE_ATOMIC
     with p.switch.lock if one_step else nullcontext():
         if atomicity == p4r.WriteRequest.CONTINUE_ON_ERROR:
-            errors = [_attempt(p, update, rights, []) for update in updates]
+            errors = [_attempt(p, update, rights) for update in updates]
         else:
             errors = _all_or_none(p, updates, rights)
     failed = [(i, error) for i, error in enumerate(errors) if error is not None]
@@ -86,32 +86,30 @@ def write(
         )
 
 
+class _Failed(Exception):
+    """An update failed, so the batch is undone."""
+
+
 def _all_or_none(
     p: Pipeline, updates: Sequence[p4r.Update], rights: RoleConfig
 ) -> list[RpcError | None]:
-    done: list[Undo] = []
-    for i, update in enumerate(updates):
-        error = _attempt(p, update, rights, done)
-        if error is None:
-            continue
-        with p.switch.lock:
-            for undo in reversed(done):
-                undo()
-        errors: list[RpcError | None] = [
-            RpcError("ABORTED", f"not applied, since update {i} of the batch failed")
-            for _ in updates
-        ]
-        errors[i] = error
-        return errors
-    return [None] * len(updates)
-
-
-def _attempt(
-    p: Pipeline, update: p4r.Update, rights: RoleConfig, done: list[Undo]
-) -> RpcError | None:
+    errors: list[RpcError | None] = [None] * len(updates)
     try:
-        with p.switch.lock:
-            done.append(_apply(p, update, rights))
+        with p.store.batch():
+            for i, update in enumerate(updates):
+                errors[i] = error = _attempt(p, update, rights)
+                if error is not None:
+                    raise _Failed
+    except _Failed:
+        text = f"not applied, since update {i} of the batch failed"
+        return [error or RpcError("ABORTED", text) for error in errors]
+    return errors
+
+
+def _attempt(p: Pipeline, update: p4r.Update, rights: RoleConfig) -> RpcError | None:
+    try:
+        with p.switch.lock, p.store.batch():
+            _apply(p, update, rights)
     except RpcError as error:
         return error
     except TableError as error:
@@ -121,7 +119,7 @@ def _attempt(
     return None
 
 
-def _apply(p: Pipeline, update: p4r.Update, rights: RoleConfig) -> Undo:
+def _apply(p: Pipeline, update: p4r.Update, rights: RoleConfig) -> None:
     kind = update.entity.WhichOneof("entity")
     if kind not in WRITERS:
         raise unknown_entity("update", kind, WRITERS)
@@ -134,7 +132,7 @@ def _apply(p: Pipeline, update: p4r.Update, rights: RoleConfig) -> Undo:
     number = entity_id(kind, message)
     if not rights.may_access(number):
         raise RpcError("PERMISSION_DENIED", f"the role may not write id {number}")
-    return WRITERS[kind](p, update.type, message)
+    WRITERS[kind](p, update.type, message)
 
 
 def unknown_entity(what: str, kind: str | None, known: Iterable[str]) -> RpcError:

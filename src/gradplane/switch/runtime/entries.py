@@ -89,7 +89,8 @@ class Entry:
 
     `priority`: the larger wins; 0 in tables of exact and lpm fields only. `serial` is the order
     of insertion: among equal priorities the older entry wins. `handle`: as simple_switch's commands
-    number a table's entries. `idle_reported_ns`: the time of the last idle notice.
+    number a table's entries. `idle_reported_ns`: the time of the last idle notice. `metadata` and
+    `controller_metadata`: of a P4Runtime controller, which gets them back.
     """
 
     matches: tuple[Match, ...]
@@ -101,6 +102,7 @@ class Entry:
     serial: int = 0
     handle: int = 0
     idle_reported_ns: int = 0
+    controller_metadata: int = 0
     # Made on first use: most tables need none of them.
     _counter: Count | None = field(default=None, init=False, repr=False)
     _meter: MeterCell | None = field(default=None, init=False, repr=False)

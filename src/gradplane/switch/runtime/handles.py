@@ -25,9 +25,26 @@ class Handles:
     def add(self, entry: Entry) -> None:
         """Give an entry its handle."""
         # Without a free place all places below the number of entries are taken.
-        place = heapq.heappop(self._free) if self._free else len(self._entries)
-        entry.handle = self._versions.get(place, 0) << _PLACE_BITS | place
-        self._entries[entry.handle] = entry
+        while self._free:
+            handle = self._next(heapq.heappop(self._free))
+            if handle not in self._entries:  # a place that was put back is taken
+                break
+        else:
+            handle = self._next(len(self._entries))
+        entry.handle = handle
+        self._entries[handle] = entry
+
+    def put_back(self, entry: Entry) -> None:
+        """Give an entry that was removed its handle again; another one if its place is taken."""
+        place = entry.handle & ((1 << _PLACE_BITS) - 1)
+        if place < len(self._entries) + len(self._free) and self._next(place) not in self._entries:
+            self._versions[place] = entry.handle >> _PLACE_BITS
+            self._entries[entry.handle] = entry
+        else:
+            self.add(entry)
+
+    def _next(self, place: int) -> int:
+        return self._versions.get(place, 0) << _PLACE_BITS | place
 
     def remove(self, entry: Entry) -> None:
         """Free an entry's place."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Protocol
+from typing import Any, Protocol
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.runtime.action_lists import ActionList
@@ -73,11 +73,12 @@ class MatchTable:
         self.default_register = None if register is None else direct_cells(register, pipes)
         self.default_filter = None if table.filter is None else Filter(table.filter.name, 1)
         self._entries: dict[Identity, Entry] = {}
-        self._handles = Handles()
+        self.handles = Handles()
         self._serial = 0
         self._index: Index | None = None  # made for the first lookup: compiled code needs none
         self.watchers: list[Watcher] = []
         self.default: EntryAction = self._source_default
+        self.default_metadata: tuple[int, bytes] = (0, b"")  # of a P4Runtime controller
         self._load()
 
     def __len__(self) -> int:
@@ -107,7 +108,7 @@ class MatchTable:
 
     def by_handle(self, handle: int) -> Entry:
         """Return the entry of this number (Entry.handle)."""
-        entry = self._handles.get(handle)
+        entry = self.handles.get(handle)
         if entry is None:
             known = ", ".join(str(e.handle) for e in islice(self._entries.values(), _SHOWN))
             more = ", ..." if len(self) > _SHOWN else ""
@@ -117,7 +118,7 @@ class MatchTable:
 
     def renumber(self, handles: Sequence[int]) -> None:
         """Give the entries these handles, in the order of `entries`; raises ValueError."""
-        self._handles.renumber(list(self.entries()), handles)
+        self.handles.renumber(list(self.entries()), handles)
 
     def insert(self, entry: Entry) -> None:
         """Add an entry (the table keeps the object)."""
@@ -129,24 +130,42 @@ class MatchTable:
 
         Counter and meter are left alone.
         """
+        self.change(entry, {
+            "action": entry.action, "metadata": entry.metadata,
+            "idle_timeout_ns": entry.idle_timeout_ns,
+        })  # fmt: skip
+
+    def change(self, entry: Entry, values: Mapping[str, Any]) -> None:
+        """Set attributes of the entry of the same identity: its action, metadata and so on."""
         self._changeable()
         found = self._existing(entry)
-        self._check_target(entry.action)
-        found.action, found.metadata = entry.action, entry.metadata
-        found.idle_timeout_ns = entry.idle_timeout_ns
+        if "action" in values:
+            self._check_target(values["action"])
+        self.put_values(found, values)
+
+    def put_values(self, found: Entry, values: Mapping[str, Any]) -> None:
+        """Set attributes of an entry, unchecked."""
+        for name, value in values.items():
+            setattr(found, name, value)
         for watcher in self.watchers:
             watcher.modified(found)
 
     def delete(self, entry: Entry) -> None:
         """Remove the entry of the same identity."""
         self._changeable()
-        found = self._existing(entry)
-        del self._entries[self._identity(found.matches, found.priority)]
-        self._handles.remove(found)
+        self.take_out(self._existing(entry))
+
+    def take_out(self, entry: Entry) -> None:
+        """Remove an entry, unchecked, unless it is not there any more."""
+        identity = self._identity(entry.matches, entry.priority)
+        if self._entries.get(identity) is not entry:
+            return
+        del self._entries[identity]
+        self.handles.remove(entry)
         if self._index is not None:
-            self._index.remove(found)
+            self._index.remove(entry)
         for watcher in self.watchers:
-            watcher.deleted(found)
+            watcher.deleted(entry)
 
     def clear(self) -> None:
         """Remove all entries but the constant ones."""
@@ -155,7 +174,7 @@ class MatchTable:
             if not entry.is_const:
                 self.delete(entry)
         if not self._entries:
-            self._handles = Handles()
+            self.handles = Handles()
 
     def reset(self) -> None:
         """Set entries, default action, counters and meters as the program starts with them."""
@@ -166,6 +185,7 @@ class MatchTable:
                     self._insert(entry)
         if not self.table.const_default:
             self.set_default(None)
+        self.default_metadata = (0, b"")
         self.clear_counters()
         for meter in [self.default_meter, *(entry.meter for entry in self.entries())]:
             meter.configure(None)
@@ -194,7 +214,11 @@ class MatchTable:
             self.actions.check(action, forbidden="tableonly")
         elif action is not None:
             self._check_target(action)
-        self.default = self._source_default if action is None else action
+        self.put_default(self._source_default if action is None else action)
+
+    def put_default(self, action: EntryAction) -> None:
+        """Set the action on a miss, unchecked."""
+        self.default = action
         for watcher in self.watchers:
             watcher.default_set()
 
@@ -269,16 +293,21 @@ class MatchTable:
         entry.serial = self._serial
         if self.table.support_timeout:
             entry.last_hit_ns = self.clock()
-        self.restore(entry)
+        self._put(entry, self.handles.add)
 
     def restore(self, entry: Entry) -> None:
-        """Put back an entry that was deleted, with its place among equals and its last hit."""
+        """Put back an entry that was deleted, with its place among equals, its last hit and its
+        handle, unless there is one of the same identity by now."""
+        if self._identity(entry.matches, entry.priority) not in self._entries:
+            self._put(entry, self.handles.put_back)
+
+    def _put(self, entry: Entry, give_handle: Callable[[Entry], None]) -> None:
         if self.table.register is not None and entry.register is None:
             entry.register = direct_cells(self.table.register, self._pipes)
         if self.table.filter is not None and entry.filter is None:
             entry.filter = Filter(self.table.filter.name, 1)
         self._entries[self._identity(entry.matches, entry.priority)] = entry
-        self._handles.add(entry)
+        give_handle(entry)
         if self._index is not None:
             self._index.insert(entry)
         for watcher in self.watchers:
@@ -373,7 +402,7 @@ class MatchTable:
         """Load an entry of the source. Of two with the same key the first one wins."""
         identity = self._identity(entry.matches, entry.priority)
         if identity not in self._entries:
-            self.restore(entry)
+            self._put(entry, self.handles.add)
 
     def _priorities(self) -> list[int]:
         """Return the source entries' priorities; larger wins (P4_16 1.2.5, section 14.2.1.4)."""

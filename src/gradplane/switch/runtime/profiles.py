@@ -45,12 +45,18 @@ class Group:
         return any(weighted.member == member for weighted in self.members)
 
 
+GroupMemory = tuple[Group, int | None, list[int]]
+"""A group, its first cell in the register of states, and the states."""
+
+
 class SharingTable(Protocol):
     """A table as the profile that it uses sees it; MatchTable."""
 
     actions: ActionList
 
     def targets(self) -> Iterable[EntryAction]: ...
+
+    def user_of(self, target: EntryAction) -> str | None: ...
 
     def check_member(self, member: ActionData) -> None: ...
 
@@ -93,6 +99,8 @@ class ActionProfile:
         self.algorithm = algorithm
         self.output_width = output_width
         self.members: dict[int, ActionData] = {}
+        self._ages: dict[int, int] = {}  # of the members; the older has the lower number
+        self._age = 0
         self.groups: dict[int, Group] = {}
         self.changes = 0  # so that mirrors can detect changes
 
@@ -131,6 +139,8 @@ class ActionProfile:
             raise self._error("RESOURCE_EXHAUSTED", f"all {self.size} members are in use")
         self.actions.check(action)
         self.members[id] = action
+        self._age += 1
+        self._ages[id] = self._age
         self.changes += 1
 
     def modify_member(self, id: int, action: ActionData) -> None:
@@ -145,7 +155,7 @@ class ActionProfile:
         for group_id, group in self.groups.items():
             if group.has(id):
                 raise self._error("FAILED_PRECONDITION", f"member {id} is in group {group_id}")
-        del self.members[id]
+        del self.members[id], self._ages[id]
         self.changes += 1
 
     def add_group(self, id: int, members: Iterable[Weighted], max_size: int = 0) -> None:
@@ -179,7 +189,52 @@ class ActionProfile:
         self.groups.clear()
         self._first_cells.clear()
         self.members.clear()
+        self._ages.clear()
         self.changes += 1
+
+    def memory_of_member(self, id: int) -> tuple[ActionData, int] | None:
+        """Return what `restore_member` needs to make a member what it is now."""
+        return (self.members[id], self._ages[id]) if id in self.members else None
+
+    def restore_member(self, id: int, former: tuple[ActionData, int] | None) -> None:
+        """Make a member what it was, unchecked."""
+        if former is None:
+            del self.members[id], self._ages[id]
+        else:
+            self.members[id], self._ages[id] = former
+        self.changes += 1
+
+    def memory_of_group(self, id: int) -> GroupMemory | None:
+        """Return what `restore_group` needs to make a group what it is now."""
+        if id not in self.groups:
+            return None
+        first = self._first_cells.get(id)
+        return self.groups[id], first, self._states_of(first)
+
+    def restore_group(
+        self, id: int, former: GroupMemory | None, written: GroupMemory | None
+    ) -> None:
+        """Make a group what it was, unchecked. written: as it was after the change that is taken
+        back; states that packets have set since stay."""
+        self.groups.pop(id, None)
+        self._first_cells.pop(id, None)
+        if former is not None:
+            self.groups[id], first, states = former
+            if first is not None:
+                self._first_cells[id] = first
+                self._restore_states(first, states, written[2] if written else states)
+        self.changes += 1
+
+    def _restore_states(self, first: int, states: list[int], written: list[int]) -> None:
+        assert self.states is not None
+        for i, (state, set) in enumerate(zip(states, written, strict=True), first):
+            if self.states.read(i) == set:
+                self.states.write(i, state)
+
+    def _states_of(self, first: int | None) -> list[int]:
+        if self.states is None or first is None:
+            return []
+        return [self.states.read(first + i) for i in range(self.most)]
 
     def choices(self, target: MemberRef | GroupRef) -> list[ActionData]:
         """Return the actions that an entry's hash chooses among, each as often as its weight."""
@@ -234,8 +289,7 @@ class ActionProfile:
             self.states.write(first + i, states[i] if i < len(states) else 0)
 
     def _by_age(self, members: list[Weighted]) -> list[Weighted]:
-        age = {member: number for number, member in enumerate(self.members)}
-        return sorted(members, key=lambda weighted: age[weighted.member])
+        return sorted(members, key=lambda weighted: self._ages[weighted.member])
 
     def one_shot(self, target: OneShot) -> list[ActionData]:
         """Return the choices of an entry that has a group of its own, in its table's numbers."""

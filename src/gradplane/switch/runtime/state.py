@@ -21,9 +21,9 @@ from gradplane.switch.runtime.dynamic_hashes import DynamicHash
 from gradplane.switch.runtime.entries import Entry
 from gradplane.switch.runtime.links import Links
 from gradplane.switch.runtime.match_table import MatchTable
-from gradplane.switch.runtime.multicast_nodes import MulticastNodes
 from gradplane.switch.runtime.pipe_scopes import PipeScopes, make_resources
 from gradplane.switch.runtime.replicas import CloneSession, Replica
+from gradplane.switch.runtime.replication_tree import ReplicationTree
 from gradplane.switch.runtime.rng import Rng
 from gradplane.switch.runtime.stage_probe import StageProbe
 
@@ -87,7 +87,7 @@ class State:
         self.byte_adjustments = make_adjustments(program.externs)
         self.multicast: WatchedDict[int, list[Replica]] = WatchedDict()
         self.clone_sessions: WatchedDict[int, CloneSession] = WatchedDict()
-        self.nodes = MulticastNodes(self.multicast, self.clone_sessions)
+        self.replication = ReplicationTree(self.multicast, self.clone_sessions)
         crcs = custom_crcs(program)
         named = {crc: CustomCrc(*crc) for crc in crcs.values()}
         self.crcs = {call: named[crc] for call, crc in crcs.items()}
@@ -114,7 +114,7 @@ class State:
                 cells.clear()
         for register in self.registers.values():
             register.clear()
-        self.nodes.clear()
+        self.replication.clear()
         self.port_metadata.fill(0)
         self.pruned.fill(0)
         self.global_rid = None

@@ -1,14 +1,15 @@
-"""The packet replication engine: multicast groups of nodes, which have ports and link groups.
+"""The packet replication engine: multicast groups of nodes, which have ports and link groups; and
+mirror sessions, which are the switch's clone sessions.
 
 A node is a replication id with ports; a group (mgid) lists nodes. A packet to the group gets a
 replica for each port of each node; of a link group (lag), one of its ports. The nodes of an ECMP
-group stand for one of them. Every write makes the replicas of the groups that it concerns anew.
+group stand for one of them. `control/replication.py` keeps all of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from gradplane.switch.bfruntime.codec import Data, Key
@@ -18,119 +19,68 @@ from gradplane.switch.bfruntime.tables.control_table import (
     Flags,
     Scope,
     Undo,
+    nothing,
 )
+from gradplane.switch.control.kind import Kind, Record, Refusal
+from gradplane.switch.control.replication import Replication
 from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.runtime.replicas import Replica
-from gradplane.switch.runtime.state import State
+from gradplane.switch.runtime.replication_tree import Branch
 
-Entries = dict[int, dict[str, Any]]
+Values = dict[str, Any]
 
-
-@dataclass(slots=True)
-class Engine:
-    """The entries of all its tables, by table and number, and the state that has the replicas.
-
-    device: the values of the attribute pre_device_config.
-    """
-
-    state: State
-    ports: int
-    tables: dict[str, Entries] = field(default_factory=dict)
-    device: dict[str, int] = field(default_factory=dict)
-
-    def entries(self, table: str) -> Entries:
-        return self.tables.setdefault(table, {})
-
-    def check_node(self, number: int, where: str) -> None:
-        if number not in self.entries("$pre.node"):
-            raise RpcError("NOT_FOUND", f"{where}: there is no node {number}")
-
-    def replicas(self, values: dict[str, Any]) -> list[Replica]:
-        """Return the replicas of a group."""
-        nodes = list(zip(
-            values.get("$MULTICAST_NODE_ID", []),
-            _exclusions(values, "$MULTICAST_NODE"),
-            strict=True,
-        ))  # fmt: skip
-        ecmp = values.get("$MULTICAST_ECMP_ID", [])
-        for number, exclusion in zip(ecmp, _exclusions(values, "$MULTICAST_ECMP"), strict=True):
-            members = self.entries("$pre.ecmp")[number]["$MULTICAST_NODE_ID"]
-            if members:
-                nodes.append((members[0], exclusion))
-        found = []
-        for number, exclusion in nodes:
-            node = self.entries("$pre.node")[number]
-            rid = node["$MULTICAST_RID"]
-            ports = list(node.get("$DEV_PORT", []))
-            for lag in node.get("$MULTICAST_LAG_ID", []):
-                there = self.entries("$pre.lag").get(lag, {}).get("$DEV_PORT", [])
-                ports += there[:1]
-            for port in ports:
-                found.append(Replica(port, rid, self._backups(port, rid), exclusion))
-        return found
-
-    def _backups(self, port: int, rid: int) -> tuple[Replica, ...]:
-        if not self.device.get("fast_failover"):
-            return ()
-        backup = self.entries("$pre.port").get(port, {}).get("$MULTICAST_BACKUP_PORT")
-        return () if backup is None else (Replica(backup, rid),)
-
-    def renew(self) -> None:
-        """Make the replicas of all groups."""
-        wanted = {n: self.replicas(v) for n, v in self.entries("$pre.mgid").items()}
-        for number, replicas in wanted.items():
-            if self.state.multicast.get(number) != replicas:
-                self.state.multicast[number] = replicas
-                self.state.nodes.group_changed(number)
-        self.state.global_rid = self.device.get("global_rid") or None
-        self.state.pruned.fill(0)
-        for number, values in self.entries("$pre.prune").items():
-            self.state.pruned[number, values.get("$DEV_PORT", [])] = 1
-
-
-def _exclusions(values: dict[str, Any], prefix: str) -> list[int | None]:
-    """Return the exclusion id of each node, None where it is not valid."""
-    count = len(values.get(f"{prefix}_ID", []))
-    numbers = values.get(f"{prefix}_L1_XID", [0] * count)
-    valid = values.get(f"{prefix}_L1_XID_VALID", [False] * count)
-    return [n if v else None for n, v in zip(numbers, valid, strict=True)]
+_TABLES = {"multicast group": "$pre.mgid", "ECMP group": "$pre.ecmp"}
+_WORDS = {"multicast node": "node", "ECMP group": "ECMP group"}
+_BRANCHES = ((False, "$MULTICAST_NODE"), (True, "$MULTICAST_ECMP"))
 
 
 class ReplicationTable(ControlTable):
-    """A table of the engine, whose key is a number. `check` looks at an entry before it is kept."""
+    """A table of the engine, whose key is a number: `kind` has its objects."""
 
-    def __init__(
-        self, schema: TableSchema, engine: Engine, check: Callable[[Engine, dict[str, Any]], None]
-    ) -> None:
+    def __init__(self, schema: TableSchema, replication: Replication, kind: Kind) -> None:
         super().__init__(schema)
-        self.engine = engine
-        self._check = check
+        self.replication = replication
+        self.kind = kind
 
-    @property
-    def _entries(self) -> Entries:
-        return self.engine.entries(self.schema.name)
+    def record(self, values: Values) -> Record:
+        """Return the record of an object. Raises RpcError."""
+        return values
+
+    def values(self, number: int) -> Values:
+        """Return the values of an object that is there."""
+        return self.kind.read(number)
+
+    # -- requests -------------------------------------------------------------------------------
 
     def add(self, scope: Scope, key: Key, data: Data) -> Undo:
         number = self._number(key)
-        if number in self._entries:
-            raise RpcError("ALREADY_EXISTS", f"table {self.schema.name}: {number} exists")
-        if len(self._entries) >= self.schema.size:
-            what = f"table {self.schema.name}: all {self.schema.size} entries are in use"
-            raise RpcError("RESOURCE_EXHAUSTED", what)
-        return self._set(number, data.values)
+        with self._worded():
+            self.kind.need_absent(number)
+            self.kind.insert(number, **self.record(data.values))
+        return nothing
 
     def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> Undo:
         number = self._number(key)
-        return self._set(number, {**self._entry(number), **data.values})
+        with self._worded():
+            old = _without_zeros(self.values(number))
+            self.kind.modify(number, **self.record({**old, **data.values}))
+        return nothing
 
     def modify_incrementally(self, scope: Scope, key: Key, data: Data, flags: Flags) -> Undo:
         number = self._number(key)
-        entry = dict(self._entry(number))
+        with self._worded():
+            entry = self._whole(self.values(number))
+            self._change_lists(number, entry, data.values, flags)
+            self.kind.modify(number, **self.record(entry))
+        return nothing
+
+    def _change_lists(self, number: int, entry: Values, given: Values, flags: Flags) -> None:
+        """Add items to the lists of an entry, or remove them; other lists say more about each."""
         lists = [f.name for f in self.schema.data if f.repeated]
-        for ids in [n for n in lists if n in data.values and not n.endswith(("VALID", "XID"))]:
+        for ids in [n for n in lists if n in given and not n.endswith(("VALID", "XID"))]:
             about = [n for n in lists if n.startswith(f"{ids.removesuffix('_ID')}_L1")]
             old = {n: list(entry.get(n, [])) for n in (ids, *about)}
-            for i, item in enumerate(data.values[ids]):
+            for i, item in enumerate(given[ids]):
                 if flags.remove and item not in old[ids]:
                     raise self.missing(f"{number} has no {ids} {item}")
                 if item in old[ids]:
@@ -140,174 +90,356 @@ class ReplicationTable(ControlTable):
                 if not flags.remove:
                     old[ids].append(item)
                     for n in about:
-                        given = data.values.get(n)
                         default = False if n.endswith("VALID") else 0
-                        old[n].append(given[i] if given else default)
+                        old[n].append(given[n][i] if given.get(n) else default)
             entry.update(old)
-        return self._set(number, entry)
 
     def delete(self, scope: Scope, key: Key) -> Undo:
         number = self._number(key)
-        old = self._entry(number)
-        self._check_unused(number)
-        del self._entries[number]
-        self._removed(number)
-        return lambda: self._put_back(number, old)
+        with self._worded():
+            self.kind.delete(number)
+        return nothing
 
     def clear(self, scope: Scope) -> Undo:
         name = self.schema.keys[0].name
-        steps = [self.delete(scope, {name: (number,)}) for number in list(self._entries)]
-
-        def undo() -> None:
-            for step in reversed(steps):
-                step()
-
-        return undo
+        for number in list(self.kind.existing()):
+            self.delete(scope, {name: (number,)})
+        return nothing
 
     def find(self, scope: Scope, key: Key) -> tuple[Key, Data]:
-        return key, self._shown(self._entry(self._number(key)))
+        with self._worded():
+            return key, Data(None, self._whole(self.values(self._number(key))))
 
     def entries(self, scope: Scope) -> Iterator[tuple[Key, Data]]:
         name = self.schema.keys[0].name
-        for number, entry in list(self._entries.items()):
-            yield {name: (number,)}, self._shown(entry)
+        for number in list(self._rows()):
+            yield {name: (number,)}, Data(None, self._whole(self.values(number)))
 
     def usage(self, scope: Scope) -> int:
-        return len(self._entries)
+        return self.kind.usage()
+
+    # -- the device's settings ------------------------------------------------------------------
 
     def attribute(self, name: str, message: Any) -> None:
         if name != "pre_device_config":
             super().attribute(name, message)
-        device, config = self.engine.device, message.pre_device_config
-        config.pre_global_rid.global_rid = device.get("global_rid", 0)
-        config.pre_port_protection.enable = bool(device.get("port_protection", 0))
-        config.pre_fast_failover.enable = bool(device.get("fast_failover", 0))
+        device, config = self.replication.settings, message.pre_device_config
+        config.pre_global_rid.global_rid = device.get("global_rid")
+        config.pre_port_protection.enable = bool(device.get("port_protection"))
+        config.pre_fast_failover.enable = bool(device.get("fast_failover"))
         config.pre_max_nodes_before_yield.count = device.get("yield", 16)
-        config.pre_max_node_threshold.node_count = device.get("nodes", 0)
-        config.pre_max_node_threshold.port_lag_count = device.get("ports", 0)
+        config.pre_max_node_threshold.node_count = device.get("nodes")
+        config.pre_max_node_threshold.port_lag_count = device.get("ports")
 
     def set_attribute(self, name: str, message: Any) -> Undo:
         if name != "pre_device_config":
             return super().set_attribute(name, message)
-        old, device, config = (
-            dict(self.engine.device),
-            self.engine.device,
-            message.pre_device_config,
-        )
+        device, config = self.replication.settings, message.pre_device_config
         if config.HasField("pre_global_rid"):
-            device["global_rid"] = config.pre_global_rid.global_rid
+            device.put("global_rid", config.pre_global_rid.global_rid)
         if config.HasField("pre_port_protection"):
-            device["port_protection"] = config.pre_port_protection.enable
+            device.put("port_protection", config.pre_port_protection.enable)
         if config.HasField("pre_fast_failover"):
-            device["fast_failover"] = config.pre_fast_failover.enable
+            device.put("fast_failover", config.pre_fast_failover.enable)
         if config.HasField("pre_max_nodes_before_yield"):
-            device["yield"] = config.pre_max_nodes_before_yield.count
+            device.put("yield", config.pre_max_nodes_before_yield.count)
         if config.HasField("pre_max_node_threshold"):
-            device["nodes"] = config.pre_max_node_threshold.node_count
-            device["ports"] = config.pre_max_node_threshold.port_lag_count
-        self.engine.renew()
-
-        def undo() -> None:
-            self.engine.device = old
-            self.engine.renew()
-
-        return undo
+            device.put("nodes", config.pre_max_node_threshold.node_count)
+            device.put("ports", config.pre_max_node_threshold.port_lag_count)
+        return nothing
 
     # -- parts ----------------------------------------------------------------------------------
 
     def _number(self, key: Key) -> int:
         return self.number(key, self.schema.keys[0].name)
 
-    def _entry(self, number: int) -> dict[str, Any]:
-        if number not in self._entries:
-            raise self.missing(f"there is no {self.schema.keys[0].name} {number}")
-        return self._entries[number]
+    def _rows(self) -> Iterable[int]:
+        return self.kind.existing()
 
-    def _set(self, number: int, values: dict[str, Any]) -> Undo:
-        self._check(self.engine, values)
-        old = self._entries.get(number)
-        self._entries[number] = dict(values)
-        self.engine.renew()
-        return lambda: self._put_back(number, old)
-
-    def _put_back(self, number: int, old: dict[str, Any] | None) -> None:
-        if old is None:
-            del self._entries[number]
-            self._removed(number)
-        else:
-            self._entries[number] = old
-            self.engine.renew()
-
-    def _removed(self, number: int) -> None:
-        if self.schema.name == "$pre.mgid":
-            self.engine.state.multicast.pop(number, None)
-            self.engine.state.nodes.group_changed(number)
-        self.engine.renew()
-
-    def _check_unused(self, number: int) -> None:
-        field = self.schema.keys[0].name
-        users = {"$pre.node": ("$pre.mgid", "$pre.ecmp"), "$pre.ecmp": ("$pre.mgid",)}
-        for table in users.get(self.schema.name, ()):
-            for other, values in self.engine.entries(table).items():
-                if number in values.get(field, []):
-                    what = f"{number} is used by {table} {other}: take it out of there first"
-                    raise RpcError("FAILED_PRECONDITION", f"table {self.schema.name}: {what}")
-
-    def _shown(self, entry: dict[str, Any]) -> Data:
-        values = dict(entry)
+    def _whole(self, values: Values) -> Values:
+        """Return all fields of an entry, those that are lists and were not set among them."""
+        values = dict(values)
         for f in self.schema.data:
             if f.repeated and f.name not in values:
                 about = f.name.rpartition("_L1_")[0]
                 count = len(values.get(f"{about}_ID", [])) if about else 0
                 values[f.name] = [False if f.type.name == "bool" else 0] * count
-        return Data(None, values)
+        return values
+
+    @contextmanager
+    def _worded(self) -> Iterator[None]:
+        """Raise refusals of the store in the words of the chip's driver."""
+        try:
+            yield
+        except Refusal as error:
+            raise RpcError(error.code, self._words(error)) from error
+
+    def _words(self, error: Refusal) -> str:
+        name, number = self.schema.name, error.number
+        match error.reason:
+            case "exists":
+                return f"table {name}: {number} exists"
+            case "missing":
+                return f"table {name}: there is no {self.schema.keys[0].name} {number}"
+            case "full":
+                return f"table {name}: all {self.schema.size} entries are in use"
+            case "reference":
+                return f"{name}: there is no {_WORDS[error.field]} {error.value}"
+            case "used":
+                user = f"{_TABLES[error.field]} {error.value}"
+                return f"table {name}: {number} is used by {user}: take it out of there first"
+            case "twice":
+                return f"$DEV_PORT: port {error.value} is given twice"
+        where = "$DEV_PORT: " if error.field == "port" else f"table {name}: "
+        return f"{where}{error.message}"
 
 
-def check_group(engine: Engine, values: dict[str, Any]) -> None:
-    """Refuse a group of nodes that do not exist, or lists of different lengths."""
-    for number in values.get("$MULTICAST_NODE_ID", []):
-        engine.check_node(number, "$pre.mgid")
-    for number in values.get("$MULTICAST_ECMP_ID", []):
-        if number not in engine.entries("$pre.ecmp"):
-            raise RpcError("NOT_FOUND", f"$pre.mgid: there is no ECMP group {number}")
-    for prefix in ("$MULTICAST_NODE", "$MULTICAST_ECMP"):
-        count = len(values.get(f"{prefix}_ID", []))
-        for name in (f"{prefix}_L1_XID", f"{prefix}_L1_XID_VALID"):
-            given = len(values.get(name, [0] * count))
-            if given != count:
-                what = f"$pre.mgid: {count} of {prefix}_ID, but {given} of {name}"
-                raise RpcError("INVALID_ARGUMENT", what)
+class NodeTable(ReplicationTable):
+    """Nodes: a replication id, ports and link groups."""
+
+    def record(self, values: Values) -> Record:
+        if "$MULTICAST_RID" not in values:
+            raise RpcError("INVALID_ARGUMENT", "$pre.node: $MULTICAST_RID is missing")
+        return {
+            "rid": values["$MULTICAST_RID"], "ports": tuple(values.get("$DEV_PORT", ())),
+            "lags": tuple(values.get("$MULTICAST_LAG_ID", ())),
+        }  # fmt: skip
+
+    def values(self, number: int) -> Values:
+        node = self.kind.read(number)
+        return {"$MULTICAST_RID": node["rid"], "$MULTICAST_LAG_ID": list(node["lags"]),
+                "$DEV_PORT": list(node["ports"])}  # fmt: skip
 
 
-def check_node(engine: Engine, values: dict[str, Any]) -> None:
-    """Refuse a node without a replication id, or with ports that do not exist."""
-    if "$MULTICAST_RID" not in values:
-        raise RpcError("INVALID_ARGUMENT", "$pre.node: $MULTICAST_RID is missing")
-    check_ports(engine, values)
+class GroupTable(ReplicationTable):
+    """Groups of nodes and of ECMP groups, each with an exclusion id."""
+
+    def record(self, values: Values) -> Record:
+        parts: list[Branch] = []
+        for ecmp, prefix in _BRANCHES:
+            numbers = values.get(f"{prefix}_ID", [])
+            ids = self._as_long(values, prefix, "L1_XID", len(numbers))
+            valid = self._as_long(values, prefix, "L1_XID_VALID", len(numbers))
+            parts += [Branch(n, ecmp, i, bool(v))
+                      for n, i, v in zip(numbers, ids, valid, strict=True)]  # fmt: skip
+        return {"parts": parts}
+
+    @staticmethod
+    def _as_long(values: Values, prefix: str, name: str, count: int) -> Sequence[int]:
+        found: Sequence[int] = values.get(f"{prefix}_{name}", [0] * count)
+        if len(found) != count:
+            what = f"$pre.mgid: {count} of {prefix}_ID, but {len(found)} of {prefix}_{name}"
+            raise RpcError("INVALID_ARGUMENT", what)
+        return found
+
+    def values(self, number: int) -> Values:
+        branches = self.replication.groups.branches(number)
+        values: Values = {}
+        for ecmp, prefix in _BRANCHES:
+            mine = [branch for branch in branches if branch.ecmp == ecmp]
+            values[f"{prefix}_ID"] = [branch.number for branch in mine]
+            values[f"{prefix}_L1_XID_VALID"] = [branch.valid for branch in mine]
+            values[f"{prefix}_L1_XID"] = [branch.exclusion for branch in mine]
+        return values
 
 
-def check_ecmp(engine: Engine, values: dict[str, Any]) -> None:
-    for number in values.get("$MULTICAST_NODE_ID", []):
-        engine.check_node(number, "$pre.ecmp")
+class EcmpTable(ReplicationTable):
+    """Groups of nodes that stand for one of them."""
+
+    def record(self, values: Values) -> Record:
+        return {"nodes": tuple(values.get("$MULTICAST_NODE_ID", ()))}
+
+    def values(self, number: int) -> Values:
+        return {"$MULTICAST_NODE_ID": list(self.kind.read(number)["nodes"])}
 
 
-def check_ports(engine: Engine, values: dict[str, Any]) -> None:
-    """Refuse ports that do not exist, or are given twice."""
-    ports = values.get("$DEV_PORT", [])
-    for port in ports if isinstance(ports, list) else [ports]:
-        if port >= engine.ports:
-            what = f"port {port} is not within 0 to {engine.ports - 1}"
-            raise RpcError("INVALID_ARGUMENT", f"$DEV_PORT: {what}")
-        if isinstance(ports, list) and ports.count(port) > 1:
-            raise RpcError("INVALID_ARGUMENT", f"$DEV_PORT: port {port} is given twice")
+_PIPE = 1 << 7  # ports of a pipe have the numbers from a multiple of this one
 
 
-CHECKS: dict[str, Callable[[Engine, dict[str, Any]], None]] = {
-    "$pre.mgid": check_group,
-    "$pre.node": check_node,
-    "$pre.ecmp": check_ecmp,
-    "$pre.lag": check_ports,
-    "$pre.prune": check_ports,
-    "$pre.port": check_ports,
-}
-"""The check of each table's entries."""
+class StandingTable(ReplicationTable):
+    """A table that is an array in the chip: link groups, pruning, ports.
+
+    As in the chip's driver, every row exists from the start: to add sets it, to modify needs no row
+    that was added, to delete sets it to what it was at first."""
+
+    def add(self, scope: Scope, key: Key, data: Data) -> Undo:
+        with self._worded():
+            number = self._number(key)
+            self.kind.delete(number)
+            self.kind.modify(number, **data.values)
+        return nothing
+
+    def usage(self, scope: Scope) -> int:
+        return self.schema.size
+
+    def clear(self, scope: Scope) -> Undo:
+        self.kind.clear()
+        return nothing
+
+    def _number(self, key: Key) -> int:
+        field, number = self.schema.keys[0].name, self.number(key, self.schema.keys[0].name)
+        rows = self._rows()
+        if number not in rows:
+            raise self.invalid(f"{field} {number} is not within {rows[0]} to {rows[-1]}")
+        return number
+
+    def _rows(self) -> Sequence[int]:
+        """Return the numbers of the rows: of `$pre.port`, the ports of each pipe."""
+        if self.schema.name != "$pre.port":
+            return range(self.schema.size)
+        first = self.replication.nodes.ports[::_PIPE]
+        each = self.schema.size // len(first)
+        return [port + local for port in first for local in range(each)]
+
+
+def replication_table(schema: TableSchema, replication: Replication) -> ReplicationTable:
+    """Return the table of one of the engine's schemas."""
+    made, kind = {
+        "$pre.mgid": (GroupTable, replication.groups),
+        "$pre.node": (NodeTable, replication.nodes),
+        "$pre.ecmp": (EcmpTable, replication.ecmp),
+        "$pre.lag": (StandingTable, replication.lags),
+        "$pre.prune": (StandingTable, replication.prune),
+        "$pre.port": (StandingTable, replication.ports),
+    }[schema.name]
+    return made(schema, replication, kind)
+
+
+def _without_zeros(values: Values) -> Values:
+    """Return values without lists of zeros, which need not be as long as others."""
+    return {n: v for n, v in values.items() if "_L1_" not in n or any(v)}
+
+
+# -- mirror sessions ------------------------------------------------------------------------------
+
+_DEFAULTS: Values = {
+    "$session_enable": False, "$direction": "BOTH", "$packet_color": "GREEN", "$copy_to_cpu": False,
+    "$max_pkt_len": 0xFFFF,
+}  # fmt: skip
+
+
+class MirrorTable(ControlTable):
+    """Clone sessions, with the settings that packets do not see; 0 is none on the chip.
+
+    What another interface set of a session takes the place of the settings that say the same."""
+
+    def __init__(self, schema: TableSchema, replication: Replication) -> None:
+        super().__init__(schema)
+        self.sessions = replication.sessions
+        self._normal = schema.action_named("$normal")
+
+    def add(self, scope: Scope, key: Key, data: Data) -> Undo:
+        number = self._number(key)
+        with self._worded():
+            self.sessions.need_absent(number)
+            if data.action is None:
+                raise self.invalid("a session needs an action: $normal")
+            self._check_action(data)
+            values = {**self._zeros(), **data.values}
+            self.sessions.insert(number, **_session(values), settings=values)
+        return nothing
+
+    def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> Undo:
+        number = self._number(key)
+        with self._worded():
+            old = self._values(number)
+            self._check_action(data)
+            values = {**old, **data.values}
+            before, after = _session(old), _session(values)
+            changed = {name: after[name] for name in after if after[name] != before[name]}
+            self.sessions.modify(number, **changed, settings=values)
+        return nothing
+
+    def delete(self, scope: Scope, key: Key) -> Undo:
+        with self._worded():
+            self.sessions.delete(self._number(key))
+        return nothing
+
+    def reset(self, scope: Scope, key: Key) -> Undo:
+        return self.delete(scope, key)
+
+    def clear(self, scope: Scope) -> Undo:
+        for number in self._numbers():
+            self.sessions.delete(number)
+        return nothing
+
+    def find(self, scope: Scope, key: Key) -> tuple[Key, Data]:
+        with self._worded():
+            return key, Data(self._normal, self._values(self._number(key)))
+
+    def entries(self, scope: Scope) -> Iterator[tuple[Key, Data]]:
+        for number in self._numbers():
+            yield {"$sid": (number,)}, Data(self._normal, self._values(number))
+
+    def usage(self, scope: Scope) -> int:
+        return len(self._numbers())
+
+    # -- parts ----------------------------------------------------------------------------------
+
+    def _number(self, key: Key) -> int:
+        number = self.number(key, "$sid")
+        if not 0 < number < self.schema.size:
+            raise self.invalid(f"$sid {number} is not within 1 to {self.schema.size - 1}")
+        return number
+
+    def _numbers(self) -> list[int]:
+        return [n for n in self.sessions.existing() if 0 < n < self.schema.size]
+
+    def _check_action(self, data: Data) -> None:
+        if data.action is not None and data.action.name == "$coalescing":
+            raise self.refused("sessions that gather mirrored packets ($coalescing)")
+
+    def _zeros(self) -> Values:
+        zeros = {f.name: False if f.type.name == "bool" else 0 for f in self.schema.data}
+        return {**zeros, **_DEFAULTS}
+
+    def _values(self, number: int) -> Values:
+        """Return the settings of a session, with what holds of it now."""
+        now = self.sessions.read(number)
+        values = {**self._zeros(), **now["settings"]}
+        set = _session(values)
+        if set["replicas"] != now["replicas"]:
+            first = now["replicas"][0] if now["replicas"] else None
+            values["$ucast_egress_port_valid"] = first is not None
+            if first is not None:
+                values["$ucast_egress_port"], values["$mcast_rid"] = first.port, first.instance
+        if set["groups"] != now["groups"]:
+            for name, group in zip("ab", (*now["groups"], None, None), strict=False):
+                values[f"$mcast_grp_{name}_valid"] = group is not None
+                values[f"$mcast_grp_{name}"] = group or 0
+        if set["truncate"] != now["truncate"]:
+            values["$max_pkt_len"] = min(now["truncate"] or 0xFFFF, 0xFFFF)
+        if set["class_of_service"] != now["class_of_service"]:
+            values["$ingress_cos"] = now["class_of_service"]
+        values["$session_enable"], values["$copy_to_cpu"] = now["enabled"], now["to_cpu"]
+        return values
+
+    @contextmanager
+    def _worded(self) -> Iterator[None]:
+        """Raise refusals of the store in the words of the chip's driver."""
+        try:
+            yield
+        except Refusal as error:
+            match error.reason:
+                case "exists":
+                    what = f"table {self.schema.name}: session {error.number} exists"
+                case "missing":
+                    what = f"table {self.schema.name}: there is no session {error.number}"
+                case _:
+                    what = f"table {self.schema.name}: {error.message}"
+            raise RpcError(error.code, what) from error
+
+
+def _session(values: Values) -> Record:
+    """Return what the settings of a session mean."""
+    port, most = Replica(values["$ucast_egress_port"], values["$mcast_rid"]), values["$max_pkt_len"]
+    return {
+        "replicas": (port,) if values["$ucast_egress_port_valid"] else (),
+        "groups": tuple(
+            values[f"$mcast_grp_{name}"] for name in "ab" if values[f"$mcast_grp_{name}_valid"]
+        ),
+        "to_cpu": values["$copy_to_cpu"],
+        "truncate": 0 if most in (0, 0xFFFF) else most,
+        "class_of_service": values["$ingress_cos"] & 0xFF,
+        "enabled": values["$session_enable"],
+    }  # fmt: skip

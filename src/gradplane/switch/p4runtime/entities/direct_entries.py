@@ -16,22 +16,22 @@ from gradplane.switch.p4runtime.entities.counter_data import (
 )
 from gradplane.switch.p4runtime.entities.direct_parts import Direct
 from gradplane.switch.p4runtime.entities.table_entries import find_entries, show_key
-from gradplane.switch.p4runtime.pipeline import Pipeline, Undo, only_modify
+from gradplane.switch.p4runtime.pipeline import Pipeline, only_modify
 from gradplane.switch.p4runtime.status_errors import RpcError
 
 _Found = Iterator[tuple[p4r.TableEntry, Direct]]
 
 
-def write_direct_counter(p: Pipeline, kind: int, message: p4r.DirectCounterEntry) -> Undo:
+def write_direct_counter(p: Pipeline, kind: int, message: p4r.DirectCounterEntry) -> None:
     info = _table(p, message.table_entry, "counter")
     only_modify(kind, f"table {info.name}: a direct counter")
     _, direct = _one(p, info, message.table_entry)
-    if not message.HasField("data"):
-        return lambda: None
-    return direct.set_counter(*counter_values(message.data, f"table {info.name}"))
+    if message.HasField("data"):
+        values = counter_values(message.data, f"table {info.name}")
+        p.store.cells.set_count(direct.counter, *values)
 
 
-def write_direct_meter(p: Pipeline, kind: int, message: p4r.DirectMeterEntry) -> Undo:
+def write_direct_meter(p: Pipeline, kind: int, message: p4r.DirectMeterEntry) -> None:
     info = _table(p, message.table_entry, "meter")
     only_modify(kind, f"table {info.name}: a direct meter")
     check_zero(message.counter_data, f"table {info.name}")
@@ -39,7 +39,7 @@ def write_direct_meter(p: Pipeline, kind: int, message: p4r.DirectMeterEntry) ->
     meter = info.table.meter
     assert meter is not None
     config = message.config if message.HasField("config") else None
-    return direct.set_meter(p, meter.name, config, message.HasField("counter_data"))
+    direct.set_meter(p, meter.name, config, message.HasField("counter_data"))
 
 
 def read_direct_counters(

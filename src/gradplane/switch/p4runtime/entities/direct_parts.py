@@ -15,7 +15,7 @@ from gradplane.switch.p4runtime.entities.counter_data import (
     show_counter,
     show_meter_config,
 )
-from gradplane.switch.p4runtime.pipeline import Pipeline, Undo
+from gradplane.switch.p4runtime.pipeline import Pipeline
 from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.runtime.entries import Count
 from gradplane.switch.runtime.meters import MeterCell
@@ -30,28 +30,15 @@ class Direct:
     counter: Count
     meter: MeterCell
 
-    def set_counter(self, packets: int, nbytes: int) -> Undo:
-        counter, old = self.counter, (self.counter.packets, self.counter.bytes)
-        counter.packets, counter.bytes = packets, nbytes
-
-        def undo() -> None:
-            counter.packets, counter.bytes = old
-
-        return undo
-
     def set_meter(
         self, p: Pipeline, name: str, message: p4r.MeterConfig | None, clear: bool
-    ) -> Undo:
+    ) -> None:
         """Configure the meter; without a message every packet is green.
 
         `clear`: reset the counts too.
         """
-        meter, old = self.meter, self.meter.cells.tolist()
         config = None if message is None else read_meter_config(p, name, message)
-        meter.configure(config, p.state.clock())
-        if clear:
-            meter.clear_counts()
-        return lambda: meter.restore(old)
+        p.store.cells.set_meter(self.meter, config, p.state.clock(), clear)
 
 
 def check_direct(p: Pipeline, info: TableInfo, message: p4r.TableEntry) -> None:
@@ -73,27 +60,21 @@ def check_direct(p: Pipeline, info: TableInfo, message: p4r.TableEntry) -> None:
 
 def write_direct(
     p: Pipeline, info: TableInfo, direct: Direct, message: p4r.TableEntry, insert: bool = False
-) -> Undo:
+) -> None:
     """Write an entry's counter and meter.
 
     The counter is set as given, else to 0 for a new entry and not changed for others. The meter is
     set as given; its counts per colour become 0 for a new entry and where they are given.
     """
-    undo: list[Undo] = []
     if message.HasField("counter_data"):
-        undo.append(direct.set_counter(*counter_values(message.counter_data, f"table {info.name}")))
+        values = counter_values(message.counter_data, f"table {info.name}")
+        p.store.cells.set_count(direct.counter, *values)
     elif insert:
-        undo.append(direct.set_counter(0, 0))
+        p.store.cells.set_count(direct.counter, 0, 0)
     if info.table.meter is not None:
         config = message.meter_config if message.HasField("meter_config") else None
         clear = insert or message.HasField("meter_counter_data")
-        undo.append(direct.set_meter(p, info.table.meter.name, config, clear))
-
-    def undo_all() -> None:
-        for step in reversed(undo):
-            step()
-
-    return undo_all
+        direct.set_meter(p, info.table.meter.name, config, clear)
 
 
 def show_direct(

@@ -17,26 +17,19 @@ from gradplane.switch.p4runtime.entities.counter_data import (
     show_meter_config,
 )
 from gradplane.switch.p4runtime.p4data import read_cell, show_data, unpack_cell
-from gradplane.switch.p4runtime.pipeline import Pipeline, Undo, only_modify
+from gradplane.switch.p4runtime.pipeline import Pipeline, only_modify
 
 
-def write_counter(p: Pipeline, kind: int, message: p4r.CounterEntry) -> Undo:
+def write_counter(p: Pipeline, kind: int, message: p4r.CounterEntry) -> None:
     extern = find(p.catalog.counters, message.counter_id, "counter")
     only_modify(kind, f"counter {extern.name}")
     counter = p.state.counters[extern.name]
     cells = indices(extern, "counter", message.index if message.HasField("index") else None)
     if not message.HasField("data"):
-        return lambda: None
+        return
     packets, nbytes = counter_values(message.data, f"counter {extern.name}")
-    old = [counter.read(i) for i in cells]
     for i in cells:
-        counter.write(i, packets, nbytes)
-
-    def undo() -> None:
-        for i, values in zip(cells, old, strict=True):
-            counter.write(i, *values)
-
-    return undo
+        p.store.cells.set_counter(counter, i, packets, nbytes)
 
 
 def read_counters(p: Pipeline, query: p4r.CounterEntry) -> Iterator[p4r.CounterEntry]:
@@ -48,7 +41,7 @@ def read_counters(p: Pipeline, query: p4r.CounterEntry) -> Iterator[p4r.CounterE
             yield p4r.CounterEntry(counter_id=extern.id, index=p4r.Index(index=i), data=data)
 
 
-def write_meter(p: Pipeline, kind: int, message: p4r.MeterEntry) -> Undo:
+def write_meter(p: Pipeline, kind: int, message: p4r.MeterEntry) -> None:
     extern = find(p.catalog.meters, message.meter_id, "meter")
     only_modify(kind, f"meter {extern.name}")
     check_zero(message.counter_data, f"meter {extern.name}")
@@ -56,18 +49,8 @@ def write_meter(p: Pipeline, kind: int, message: p4r.MeterEntry) -> Undo:
     chosen = indices(extern, "meter", message.index if message.HasField("index") else None)
     given = message.HasField("config")
     config = read_meter_config(p, extern.name, message.config) if given else None
-    cells = [meter.cell(i) for i in chosen]
-    old = [cell.cells.tolist() for cell in cells]
-    for cell in cells:
-        cell.configure(config, now)
-        if message.HasField("counter_data"):
-            cell.clear_counts()
-
-    def undo() -> None:
-        for cell, former in zip(cells, old, strict=True):
-            cell.restore(former)
-
-    return undo
+    for i in chosen:
+        p.store.cells.set_meter(meter.cell(i), config, now, message.HasField("counter_data"))
 
 
 def read_meters(p: Pipeline, query: p4r.MeterEntry) -> Iterator[p4r.MeterEntry]:
@@ -84,7 +67,7 @@ def read_meters(p: Pipeline, query: p4r.MeterEntry) -> Iterator[p4r.MeterEntry]:
             yield shown
 
 
-def write_register(p: Pipeline, kind: int, message: p4r.RegisterEntry) -> Undo:
+def write_register(p: Pipeline, kind: int, message: p4r.RegisterEntry) -> None:
     extern = find(p.catalog.registers, message.register_id, "register")
     only_modify(kind, f"register {extern.name}")
     register = p.state.registers[extern.name]
@@ -93,15 +76,8 @@ def write_register(p: Pipeline, kind: int, message: p4r.RegisterEntry) -> Undo:
     assert extern.inside is not None
     where, program = f"register {extern.name}", p.catalog.program
     value = read_cell(extern.data, extern.inside, message.data, where, program)
-    old = [register.read(i) for i in cells]
     for i in cells:
-        register.write(i, value)
-
-    def undo() -> None:
-        for i, former in zip(cells, old, strict=True):
-            register.write(i, former)
-
-    return undo
+        p.store.cells.set_register(register, i, value)
 
 
 def read_registers(p: Pipeline, query: p4r.RegisterEntry) -> Iterator[p4r.RegisterEntry]:

@@ -8,46 +8,39 @@ from finsy.proto import p4i, p4r
 
 from gradplane.switch.p4runtime.catalog import Extern, ListedActions, TableInfo, find
 from gradplane.switch.p4runtime.entities.table_actions import read_action, show_action, watch_port
-from gradplane.switch.p4runtime.pipeline import Pipeline, Undo
+from gradplane.switch.p4runtime.pipeline import Pipeline
 from gradplane.switch.p4runtime.status_errors import RpcError
-from gradplane.switch.runtime.entries import Entry, GroupRef, MemberRef, OneShot
+from gradplane.switch.runtime.entries import Entry, GroupRef, OneShot
 from gradplane.switch.runtime.profiles import ActionProfile, Group, Weighted
 
 
-def write_member(p: Pipeline, kind: int, message: p4r.ActionProfileMember) -> Undo:
+def write_member(p: Pipeline, kind: int, message: p4r.ActionProfileMember) -> None:
     extern, profile = _profile(p, message.action_profile_id)
     number = message.member_id
     if number == 0 and not p.whole:
         raise _error(extern, "member id 0 stands for all members, it cannot be written")
-    former = profile.members.get(number)
+    profiles = p.store.profiles
     if kind == p4r.Update.DELETE:
-        _check_unused(p, extern, MemberRef(number))
-        profile.delete_member(number)
-        assert former is not None
-        return lambda: profile.add_member(number, former)
+        profiles.delete_member(profile, number)
+        return
     if not message.HasField("action"):
         raise _error(extern, f"member {number} is given without an action")
     action = read_action(_actions(p, extern), message.action)
     if kind == p4r.Update.INSERT:
         _check_not_one_shot(p, extern)
-        profile.add_member(number, action)
-        return lambda: profile.delete_member(number)
-    profile.modify_member(number, action)
-    assert former is not None
-    return lambda: profile.modify_member(number, former)
+        profiles.add_member(profile, number, action)
+    else:
+        profiles.modify_member(profile, number, action)
 
 
-def write_group(p: Pipeline, kind: int, message: p4r.ActionProfileGroup) -> Undo:
+def write_group(p: Pipeline, kind: int, message: p4r.ActionProfileGroup) -> None:
     extern, profile = _profile(p, message.action_profile_id)
     number = message.group_id
     if number == 0 and not p.whole:
         raise _error(extern, "group id 0 stands for all groups, it cannot be written")
-    former = profile.groups.get(number)
     if kind == p4r.Update.DELETE:
-        _check_unused(p, extern, GroupRef(number))
-        profile.delete_group(number)
-        assert former is not None
-        return lambda: profile.add_group(number, former.members, former.max_size)
+        p.store.profiles.delete_group(profile, number)
+        return
     members = [Weighted(m.member_id, m.weight, watch_port(m)) for m in message.members]
     _check_members(p, extern, number, members)
     shape = _described(p, extern)
@@ -57,16 +50,15 @@ def write_group(p: Pipeline, kind: int, message: p4r.ActionProfileGroup) -> Undo
     _check_total(p, extern, shape, weights, GroupRef(number))
     if kind == p4r.Update.INSERT:
         _check_not_one_shot(p, extern)
-        profile.add_group(number, members, message.max_size)
-        return lambda: profile.delete_group(number)
+        p.store.profiles.add_group(profile, number, members, message.max_size)
+        return
+    former = profile.groups.get(number)
     if former is not None and (size := _max_size(former, shape)) != message.max_size:
         raise _error(
             extern,
             f"group {number} has max_size {size}, which cannot be changed to {message.max_size}",
         )
-    profile.modify_group(number, members, message.max_size)
-    assert former is not None
-    return lambda: profile.modify_group(number, former.members, former.max_size)
+    p.store.profiles.modify_group(profile, number, members, message.max_size)
 
 
 def read_members(p: Pipeline, query: p4r.ActionProfileMember) -> Iterator[p4r.ActionProfileMember]:
@@ -229,17 +221,6 @@ def _by_members(shape: p4i.ActionProfile) -> bool:
 def _size(shape: p4i.ActionProfile, weights: Collection[int]) -> int:
     """Return a group's size in the selector's unit."""
     return len(weights) if _by_members(shape) else sum(weights)
-
-
-def _check_unused(p: Pipeline, extern: Extern, target: MemberRef | GroupRef) -> None:
-    for number in extern.tables:
-        user = p.state.tables[p.catalog.tables[number].name].user_of(target)
-        if user is not None:
-            what = "member" if isinstance(target, MemberRef) else "group"
-            raise RpcError(
-                "FAILED_PRECONDITION",
-                f"action profile {extern.name}: {what} {target.id} is used by {user}",
-            )
 
 
 def _check_not_one_shot(p: Pipeline, extern: Extern) -> None:

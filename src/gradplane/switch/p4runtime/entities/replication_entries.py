@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from copy import copy
-from typing import TypeVar
 
 from finsy.proto import p4r
-from google.protobuf.message import Message
 
+from gradplane.switch.control.kind import Kind, Refusal
 from gradplane.switch.p4runtime.bit_strings import from_bytes, to_bytes
-from gradplane.switch.p4runtime.pipeline import Pipeline, Undo
+from gradplane.switch.p4runtime.pipeline import Pipeline
 from gradplane.switch.p4runtime.status_errors import RpcError
-from gradplane.switch.runtime.replicas import CloneSession, Replica
-
-_Message = TypeVar("_Message", bound=Message)
-_Kept = TypeVar("_Kept")
-
-_ID_BITS = 16  # of replica instances
-_SERVICES = 256  # classes of service
+from gradplane.switch.runtime.replicas import Replica
 
 
-def write_replication(p: Pipeline, kind: int, message: p4r.PacketReplicationEngineEntry) -> Undo:
+def write_replication(p: Pipeline, kind: int, message: p4r.PacketReplicationEngineEntry) -> None:
     match message.WhichOneof("type"):
         case "multicast_group_entry":
-            return _write_group(p, kind, message.multicast_group_entry)
+            _write_group(p, kind, message.multicast_group_entry)
         case "clone_session_entry":
-            return _write_session(p, kind, message.clone_session_entry)
-    raise _neither()
+            _write_session(p, kind, message.clone_session_entry)
+        case _:
+            raise _neither()
 
 
 def read_replication(
@@ -35,9 +29,8 @@ def read_replication(
 ) -> Iterator[p4r.PacketReplicationEngineEntry]:
     match query.WhichOneof("type"):
         case "multicast_group_entry":
-            for number in _chosen(
-                p.state.multicast, query.multicast_group_entry.multicast_group_id
-            ):
+            wanted = query.multicast_group_entry.multicast_group_id
+            for number in _chosen(p.store.replication.groups.existing(), wanted):
                 entry = _show_group(p, number)
                 yield p4r.PacketReplicationEngineEntry(multicast_group_entry=entry)
         case "clone_session_entry":
@@ -51,112 +44,78 @@ def read_replication(
 # -- multicast groups ----------------------------------------------------------------------------
 
 
-def _write_group(p: Pipeline, kind: int, message: p4r.MulticastGroupEntry) -> Undo:
-    number = message.multicast_group_id
-    what, ids = f"multicast group {number}", range(1, p.switch.architecture.groups)
-
-    def read() -> list[Replica]:
-        return _read_replicas(p, what, message.replicas)
-
-    undo = _write(kind, what, number, ids, (p.state.multicast, read), (p.groups, message))
-    p.state.nodes.group_changed(number)
-
-    def undo_all() -> None:
-        undo()
-        p.state.nodes.group_changed(number)
-
-    return undo_all
-
-
-def _write(
-    kind: int,
-    what: str,
-    number: int,
-    ids: range,
-    state: tuple[dict[int, _Kept], Callable[[], _Kept]],
-    written: tuple[dict[int, _Message], _Message],
-) -> Undo:
-    """Insert, modify or delete a group or session: in the switch's state, with a function that
-    reads it from the message, and among the messages as they were written."""
-    (there, read), (messages, message) = state, written
-    if number not in ids:
-        group_too_high = number and isinstance(message, p4r.MulticastGroupEntry)
-        code = "OUT_OF_RANGE" if group_too_high else "INVALID_ARGUMENT"  # as in PI
-        raise RpcError(code, f"{what}: its id is not within 1 to {ids[-1]}")
-    if number:  # session 0 may be one that the architecture has
-        _check_presence(kind, what, number in there)
-    former, former_message = there.get(number), messages.get(number)
-    if kind == p4r.Update.DELETE:
-        del there[number]
-        messages.pop(number, None)
-    else:
-        there[number] = read()
-        messages[number] = _copy(message)
-
-    def undo() -> None:
-        _put(there, number, former)
-        _put(messages, number, former_message)
-
-    return undo
+def _write_group(p: Pipeline, kind: int, message: p4r.MulticastGroupEntry) -> None:
+    number, groups = message.multicast_group_id, p.store.replication.groups
+    if number not in groups.numbers[1:]:
+        code = "OUT_OF_RANGE" if number else "INVALID_ARGUMENT"  # as in PI
+        raise _outside(groups, number, code)
+    if not _is_written(groups, kind, number):
+        return
+    parts = _read_replicas(p, f"multicast group {number}", message.replicas)
+    groups.write(number, parts=parts, written=copy(message))
 
 
 def _show_group(p: Pipeline, number: int) -> p4r.MulticastGroupEntry:
-    """Return the group as it was written, unless commands or Python changed it since."""
-    replicas, written = p.state.multicast[number], p.groups.get(number)
-    if written is not None and _read_replicas(p, "", written.replicas) == replicas:
-        return written
+    """Return the group as it was written, unless another interface changed it since."""
+    groups = p.store.replication.groups
+    written = groups.read(number)["written"]
+    if written is not None:
+        return written  # type: ignore[no-any-return]
     return p4r.MulticastGroupEntry(
-        multicast_group_id=number, replicas=[_show_replica(p, r) for r in replicas]
+        multicast_group_id=number,
+        replicas=[_show_replica(p, r) for r in groups.replicas(number)],
     )
 
 
 # -- clone sessions ------------------------------------------------------------------------------
 
 
-def _write_session(p: Pipeline, kind: int, message: p4r.CloneSessionEntry) -> Undo:
-    number = message.session_id
+def _write_session(p: Pipeline, kind: int, message: p4r.CloneSessionEntry) -> None:
+    number, sessions = message.session_id, p.store.replication.sessions
+    if number not in sessions.numbers[0 if p.whole else 1 :]:
+        raise _outside(sessions, number, "INVALID_ARGUMENT")
+    # Session 0 may be one that the architecture has.
+    if (number or kind == p4r.Update.DELETE) and not _is_written(sessions, kind, number):
+        return
     what = f"clone session {number}"
-    ids = range(0 if p.whole else 1, p.switch.architecture.sessions)
-
-    def read() -> CloneSession:
-        return _read_session(p, what, message)
-
-    return _write(kind, what, number, ids, (p.state.clone_sessions, read), (p.sessions, message))
+    length, service = message.packet_length_bytes, message.class_of_service
+    if length < 0:
+        raise RpcError("INVALID_ARGUMENT", f"{what}: packet_length_bytes {length} is below 0")
+    replicas = _read_replicas(p, what, message.replicas)
+    try:
+        sessions.set_plain(number, replicas=replicas, truncate=length, class_of_service=service,
+                           written=copy(message))  # fmt: skip
+    except Refusal as error:
+        if error.field != "class_of_service":
+            raise
+        text = f"{what}: class_of_service {service} is beyond 8 bits"
+        raise RpcError("INVALID_ARGUMENT", text) from error
 
 
 def _sessions(p: Pipeline) -> Iterator[int]:
     """Yield the sessions' numbers: session 0, which no controller can write, only for the switch
     itself, and only if commands changed it from what the architecture has."""
     given = p.switch.architecture.clone_sessions
-    for number, session in p.state.clone_sessions.items():
-        if number or (p.whole and session != given.get(0)):
+    for number in p.store.replication.sessions.existing():
+        if number or (p.whole and p.state.clone_sessions[0] != given.get(0)):
             yield number
 
 
-def _read_session(p: Pipeline, what: str, message: p4r.CloneSessionEntry) -> CloneSession:
-    length, service = message.packet_length_bytes, message.class_of_service
-    if length < 0:
-        raise RpcError("INVALID_ARGUMENT", f"{what}: packet_length_bytes {length} is below 0")
-    if not 0 <= service < _SERVICES:
-        raise RpcError("INVALID_ARGUMENT", f"{what}: class_of_service {service} is beyond 8 bits")
-    return CloneSession(_read_replicas(p, what, message.replicas), length, service)
-
-
 def _show_session(p: Pipeline, number: int) -> p4r.CloneSessionEntry:
-    session, written = p.state.clone_sessions[number], p.sessions.get(number)
-    if written is not None and _read_session(p, "", written) == session:
-        return written
+    """Return the session as it was written, unless another interface changed it since."""
+    sessions = p.store.replication.sessions
+    session = sessions.read(number)
+    if session["written"] is not None:
+        return session["written"]  # type: ignore[no-any-return]
     return p4r.CloneSessionEntry(
         session_id=number,
-        replicas=[_show_replica(p, r) for r in session.replicas],
-        class_of_service=session.class_of_service,
-        packet_length_bytes=session.truncate,
+        replicas=[_show_replica(p, r) for r in sessions.all_replicas(number)],
+        class_of_service=session["class_of_service"],
+        packet_length_bytes=session["truncate"],
     )
 
 
 # -- shared by all ------------------------------------------------------------------------------
-
-
 def _read_replicas(p: Pipeline, what: str, messages: Iterable[p4r.Replica]) -> list[Replica]:
     replicas = [_read_replica(p, what, message) for message in messages]
     seen: set[tuple[int, int]] = set()
@@ -196,7 +155,7 @@ def _port(p: Pipeline, what: str, data: bytes) -> int:
 
 
 def _instance(what: str, number: int) -> int:
-    if number >> _ID_BITS:
+    if number >> 16:
         raise RpcError(
             "INVALID_ARGUMENT", f"{what}: replica instance {number} is not within 0 to 65535"
         )
@@ -211,30 +170,26 @@ def _show_replica(p: Pipeline, replica: Replica) -> p4r.Replica:
     return shown
 
 
-def _check_presence(kind: int, what: str, present: bool) -> None:
-    in_pi = "Multicast group" if what.startswith("multicast") else "Clone session id"
-    if kind == p4r.Update.INSERT and present:
-        raise RpcError("ALREADY_EXISTS", f"{what} exists", f"{in_pi} already exists")
-    if kind != p4r.Update.INSERT and not present:
-        raise RpcError("NOT_FOUND", f"{what} does not exist", f"{in_pi} does not exist")
+def _is_written(objects: Kind, kind: int, number: int) -> bool:
+    """Delete an object, or return that it is to be written, if it may be."""
+    if kind == p4r.Update.DELETE:
+        objects.delete(number)
+        return False
+    if kind == p4r.Update.INSERT:
+        objects.need_absent(number)
+    else:
+        objects.read(number)
+    return True
+
+
+def _outside(objects: Kind, number: int, code: str) -> RpcError:
+    what = f"{objects.name} {number}: its id is not within 1 to {objects.numbers[-1]}"
+    return RpcError(code, what)
 
 
 def _chosen(there: Iterable[int], number: int) -> list[int]:
     """Return `number` if it exists, or all numbers for 0."""
     return [n for n in there if number in (0, n)]
-
-
-def _copy(message: _Message) -> _Message:
-    """Return a copy, since a message of a request is part of the request."""
-    copied: _Message = copy(message)
-    return copied
-
-
-def _put(there: dict[int, _Kept], number: int, former: _Kept | None) -> None:
-    if former is None:
-        there.pop(number, None)
-    else:
-        there[number] = former
 
 
 def _neither() -> RpcError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from typing import Any
 
 from finsy.proto import p4r
 
@@ -17,27 +17,29 @@ from gradplane.switch.p4runtime.entities.direct_parts import (
 from gradplane.switch.p4runtime.entities.field_matches import read_matches, show_matches
 from gradplane.switch.p4runtime.entities.profile_entries import check_one_shot
 from gradplane.switch.p4runtime.entities.table_actions import read_action, read_target, show_target
-from gradplane.switch.p4runtime.pipeline import EntryKey, Pipeline, Undo
+from gradplane.switch.p4runtime.pipeline import Pipeline
 from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.runtime.entries import ActionData, Entry, OneShot
 from gradplane.switch.runtime.match_fields import Match
 from gradplane.switch.runtime.match_table import PI_NO_ENTRY, MatchTable
 
 
-def write_table_entry(p: Pipeline, kind: int, message: p4r.TableEntry) -> Undo:
+def write_table_entry(p: Pipeline, kind: int, message: p4r.TableEntry) -> None:
     info = find(p.catalog.tables, message.table_id, "table")
     table = p.state.tables[info.name]
     if message.is_const:
         raise _error(info, "is_const cannot be set by a controller; leave it false")
     if message.is_default_action:
-        return _write_default(p, info, table, kind, message)
+        _write_default(p, info, table, kind, message)
+        return
     matches = read_matches(info.fields, message.match, f"table {info.name}")
     if kind == p4r.Update.DELETE:
-        return _delete(p, info, table, _plain(matches, message.priority))
+        p.store.tables.delete(table, _plain(matches, message.priority))
+        return
     check_direct(p, info, message)
     _check_idle(info, message)
     write = _insert if kind == p4r.Update.INSERT else _modify
-    return write(p, info, table, matches, message)
+    write(p, info, table, matches, message)
 
 
 def read_table_entries(p: Pipeline, query: p4r.TableEntry) -> Iterator[p4r.TableEntry]:
@@ -70,7 +72,7 @@ def show_entry(p: Pipeline, info: TableInfo, entry: Entry) -> p4r.TableEntry:
     shown.metadata = entry.metadata
     shown.idle_timeout_ns = entry.idle_timeout_ns
     shown.is_const = entry.is_const or info.table.const_entries
-    shown.controller_metadata = p.cookies.get(_key(info, entry), (0, b""))[0]
+    shown.controller_metadata = entry.controller_metadata
     return shown
 
 
@@ -83,15 +85,14 @@ def _insert(
     table: MatchTable,
     matches: tuple[Match, ...],
     message: p4r.TableEntry,
-) -> Undo:
+) -> None:
     target = read_target(info, message.action)
     if isinstance(target, OneShot):
         check_one_shot(p, info, target)
     entry = Entry(matches, target, message.priority, message.metadata, message.idle_timeout_ns)
+    entry.controller_metadata = message.controller_metadata
     write_direct(p, info, Direct(entry.counter, entry.meter), message, insert=True)
-    table.insert(entry)
-    _keep_cookie(p, _key(info, entry), message.controller_metadata, b"")
-    return lambda: _remove(p, info, table, entry)
+    p.store.tables.insert(table, entry)
 
 
 def _modify(
@@ -100,7 +101,7 @@ def _modify(
     table: MatchTable,
     matches: tuple[Match, ...],
     message: p4r.TableEntry,
-) -> Undo:
+) -> None:
     found = table.find(matches, message.priority)
     if found is None:
         key = table.describe(_plain(matches, message.priority))
@@ -108,27 +109,23 @@ def _modify(
     direct = Direct(found.counter, found.meter)
     if found.is_const or info.table.const_entries:
         _check_direct_only(info, table, found, message)
-        return write_direct(p, info, direct, message)
-    old = replace(found)
-    cookie = p.cookies.get(_key(info, found), (0, b""))
-    table.modify(_modified(p, info, found, message))
-    undo_direct = write_direct(p, info, direct, message)
-    _keep_cookie(p, _key(info, found), message.controller_metadata, b"")
-
-    def undo() -> None:
-        table.modify(old)
-        undo_direct()
-        _keep_cookie(p, _key(info, found), *cookie)
-
-    return undo
+    else:
+        p.store.tables.modify(table, found, **_modified(p, info, found, message))
+    write_direct(p, info, direct, message)
 
 
-def _modified(p: Pipeline, info: TableInfo, found: Entry, message: p4r.TableEntry) -> Entry:
-    """Return the entry with all its parts replaced; without an action it keeps the old one."""
+def _modified(
+    p: Pipeline, info: TableInfo, found: Entry, message: p4r.TableEntry
+) -> dict[str, Any]:
+    """Return all parts of an entry anew; without an action it keeps the old one."""
     target = read_target(info, message.action) if message.HasField("action") else found.action
     if isinstance(target, OneShot):
         check_one_shot(p, info, target, found)
-    return Entry(found.matches, target, found.priority, message.metadata, message.idle_timeout_ns)
+    return {
+        "action": target, "metadata": message.metadata,
+        "idle_timeout_ns": message.idle_timeout_ns,
+        "controller_metadata": message.controller_metadata,
+    }  # fmt: skip
 
 
 def _check_direct_only(
@@ -146,25 +143,6 @@ def _check_direct_only(
             )
 
 
-def _delete(p: Pipeline, info: TableInfo, table: MatchTable, entry: Entry) -> Undo:
-    found = table.find(entry.matches, entry.priority)
-    table.delete(entry)  # raises TableError if it is missing or const
-    assert found is not None
-    key = _key(info, found)
-    cookie = p.cookies.pop(key, (0, b""))
-
-    def undo() -> None:
-        table.restore(found)
-        _keep_cookie(p, key, *cookie)
-
-    return undo
-
-
-def _remove(p: Pipeline, info: TableInfo, table: MatchTable, entry: Entry) -> None:
-    table.delete(entry)
-    p.cookies.pop(_key(info, entry), None)
-
-
 def _plain(matches: tuple[Match, ...], priority: int) -> Entry:
     """Return an entry that only identifies another."""
     return Entry(matches, ActionData(0), priority)
@@ -175,7 +153,7 @@ def _plain(matches: tuple[Match, ...], priority: int) -> Entry:
 
 def _write_default(
     p: Pipeline, info: TableInfo, table: MatchTable, kind: int, message: p4r.TableEntry
-) -> Undo:
+) -> None:
     if kind != p4r.Update.MODIFY:
         raise _error(info, "the default entry always exists: it can only be changed (MODIFY)")
     if message.match or message.priority:
@@ -184,22 +162,11 @@ def _write_default(
         raise _error(info, "the default entry has no idle timeout")
     check_direct(p, info, message)
     action = _default_action(info, message)
-    old, key = table.default, _default_key(info)
-    cookie = p.cookies.get(key, (0, b""))
-    table.set_default(action)
+    p.store.tables.set_default(table, action)
     direct = Direct(table.default_counter, table.default_meter)
-    undo_direct = write_direct(p, info, direct, message, insert=action is None)
-    if action is None:
-        _keep_cookie(p, key, 0, b"")
-    else:
-        _keep_cookie(p, key, message.controller_metadata, message.metadata)
-
-    def undo() -> None:
-        table.set_default(old)
-        undo_direct()
-        _keep_cookie(p, key, *cookie)
-
-    return undo
+    write_direct(p, info, direct, message, insert=action is None)
+    metadata = (message.controller_metadata, message.metadata) if action is not None else (0, b"")
+    p.store.journal.set(table, "default_metadata", metadata)
 
 
 def _default_action(info: TableInfo, message: p4r.TableEntry) -> ActionData | None:
@@ -215,7 +182,7 @@ def _show_default(p: Pipeline, info: TableInfo, query: p4r.TableEntry) -> p4r.Ta
     table = p.state.tables[info.name]
     shown = p4r.TableEntry(table_id=info.id, is_default_action=True)
     shown.action.CopyFrom(show_target(info, table.default))
-    shown.controller_metadata, shown.metadata = p.cookies.get(_default_key(info), (0, b""))
+    shown.controller_metadata, shown.metadata = table.default_metadata
     shown.is_const = info.table.const_default
     show_direct(info, Direct(table.default_counter, table.default_meter), query, shown)
     return shown
@@ -274,21 +241,6 @@ def _check_idle(info: TableInfo, message: p4r.TableEntry) -> None:
 def _need_timeout(info: TableInfo, what: str) -> None:
     if not info.table.support_timeout:
         raise _error(info, f"{what} is set, but the source does not set support_timeout = true")
-
-
-def _key(info: TableInfo, entry: Entry) -> EntryKey:
-    return info.name, entry.matches, entry.priority
-
-
-def _default_key(info: TableInfo) -> EntryKey:
-    return info.name, "default"
-
-
-def _keep_cookie(p: Pipeline, key: EntryKey, number: int, metadata: bytes) -> None:
-    if number or metadata:
-        p.cookies[key] = (number, metadata)
-    else:
-        p.cookies.pop(key, None)
 
 
 def _error(info: TableInfo, what: str) -> RpcError:

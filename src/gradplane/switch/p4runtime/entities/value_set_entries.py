@@ -8,12 +8,12 @@ from finsy.proto import p4r
 
 from gradplane.switch.p4runtime.catalog import find
 from gradplane.switch.p4runtime.entities.field_matches import read_matches, show_matches
-from gradplane.switch.p4runtime.pipeline import Pipeline, Undo, only_modify
+from gradplane.switch.p4runtime.pipeline import Pipeline, only_modify
 from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.runtime.match_fields import Match
 
 
-def write_value_set(p: Pipeline, kind: int, message: p4r.ValueSetEntry) -> Undo:
+def write_value_set(p: Pipeline, kind: int, message: p4r.ValueSetEntry) -> None:
     info = find(p.catalog.value_sets, message.value_set_id, "value set")
     owner = f"value set {info.name}"
     only_modify(kind, owner)
@@ -23,10 +23,7 @@ def write_value_set(p: Pipeline, kind: int, message: p4r.ValueSetEntry) -> Undo:
         if member in members:
             raise RpcError("ALREADY_EXISTS", f"{owner}: member {len(members)} is given twice")
         members.append(member)
-    value_set = p.state.value_sets[info.name]
-    former = list(value_set.members)
-    value_set.replace(members)
-    return lambda: value_set.replace(former)
+    p.store.cells.set_members(p.state.value_sets[info.name], members)
 
 
 def read_value_sets(p: Pipeline, query: p4r.ValueSetEntry) -> Iterator[p4r.ValueSetEntry]:

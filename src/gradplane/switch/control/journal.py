@@ -1,0 +1,122 @@
+"""The journal of a store: batches of changes that undo themselves when they fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, MutableMapping, Sequence
+from contextlib import AbstractContextManager
+from threading import local
+from types import TracebackType
+from typing import Any, TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+Step = Callable[[], object]
+"""Takes one change back, if it is still as the change left it."""
+
+
+class _Open(local):
+    """The steps of the thread's open batch; None outside one."""
+
+    steps: list[Step] | None = None
+
+
+class Journal:
+    """The changes of the batches that are open, each thread's apart.
+
+    Whoever changes memory records how to take the change back; outside a batch nothing is kept. A
+    step restores only what was written, and leaves what packets have written since. `lock` is held
+    while steps run.
+    """
+
+    def __init__(self, lock: AbstractContextManager[Any]) -> None:
+        self._lock = lock
+        self._open = _Open()
+
+    def batch(self) -> Batch:
+        """Return a context whose changes are undone, last first, if it ends with an exception.
+
+        Within another one it is a part of that one, which may be undone later as a whole.
+        """
+        return Batch(self._open, self._lock)
+
+    def record(self, step: Step) -> None:
+        """Note how to take a change back that was just made."""
+        steps = self._open.steps
+        if steps is not None:
+            steps.append(step)
+
+    def put(self, items: MutableMapping[K, V], key: K, value: V | None) -> None:
+        """Set an item, None: remove it; a step restores it unless it was set again meanwhile."""
+        former = items.get(key)
+        _put(items, key, value)
+
+        def step() -> None:
+            if items.get(key) is value:
+                _put(items, key, former)
+
+        self.record(step)
+
+    def put_all(self, items: MutableMapping[K, V], values: Iterable[tuple[K, V | None]]) -> None:
+        """Set several items, as `put` does."""
+        for key, value in values:
+            self.put(items, key, value)
+
+    def set(self, owner: object, name: str, value: Any) -> None:
+        """Set an attribute; a step restores it unless it was set again meanwhile."""
+        former = getattr(owner, name)
+        setattr(owner, name, value)
+
+        def step() -> None:
+            if getattr(owner, name) == value:
+                setattr(owner, name, former)
+
+        self.record(step)
+
+    def splice(self, cells: bytearray, at: slice, values: Sequence[int] | bytes) -> None:
+        """Set a part of some bytes, which keeps its length."""
+        former = bytes(cells[at])
+        cells[at] = bytes(values)
+
+        def step() -> None:
+            cells[at] = former
+
+        self.record(step)
+
+
+class Batch:
+    """A context of changes that happen all or not at all."""
+
+    __slots__ = ("_lock", "_mark", "_open")
+
+    def __init__(self, open: _Open, lock: AbstractContextManager[Any]) -> None:
+        self._open, self._lock, self._mark = open, lock, 0
+
+    def __enter__(self) -> None:
+        steps = self._open.steps
+        if steps is None:
+            self._open.steps, self._mark = [], -1
+        else:
+            self._mark = len(steps)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        steps, first = self._open.steps, max(self._mark, 0)
+        assert steps is not None
+        if kind is not None and len(steps) > first:
+            self._open.steps = None  # steps record nothing
+            with self._lock:
+                while len(steps) > first:
+                    steps.pop()()
+        self._open.steps = None if self._mark < 0 else steps
+
+
+def _put(items: MutableMapping[K, V], key: K, value: V | None) -> None:
+    if value is None:
+        items.pop(key, None)
+    else:
+        items[key] = value

@@ -1,0 +1,232 @@
+"""Batches that fail take back what they wrote, and nothing that packets wrote meanwhile."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from v1programs import packet, source
+
+from gradplane.switch import Switch
+from gradplane.switch.control.journal import Journal
+from gradplane.switch.runtime.entries import ActionData, Entry, GroupRef, MemberRef
+from gradplane.switch.runtime.meters import MeterConfig
+from gradplane.switch.runtime.profiles import Weighted
+
+PROGRAM = source(
+    ingress_locals="""
+        register<bit<32>>(8) seen;
+        register<bit<80>>(4) wide;
+        counter(8, CounterType.packets_and_bytes) hits;
+        meter(4, MeterType.packets) rate;
+        direct_counter(CounterType.packets_and_bytes) each;
+        action mark(bit<8> v) { h.a.z = v; }
+        table t {
+            key = { h.a.x: exact; }
+            actions = { mark; NoAction; }
+            counters = each; default_action = NoAction; size = 4;
+        }
+        table grouped {
+            key = { h.a.x: exact; h.a.y: selector; }
+            actions = { mark; NoAction; }
+            implementation = action_selector(HashAlgorithm.identity, 8, 8);
+        }""",
+    ingress="""
+        bit<32> n; bit<80> w; bit<8> colour;
+        seen.read(n, (bit<32>) h.a.x); seen.write((bit<32>) h.a.x, n + 1);
+        wide.read(w, 0); wide.write(0, w + 1);
+        hits.count((bit<32>) h.a.x);
+        rate.execute_meter((bit<32>) 0, colour); h.a.kind = colour;
+        grouped.apply(); t.apply(); s.egress_spec = 1;""",
+)
+
+engines = pytest.mark.parametrize("engine", ["interpreter", "jit"])
+
+
+class Failed(Exception):
+    """Ends a batch."""
+
+
+@contextmanager
+def failing(sw: Switch) -> Iterator[None]:
+    """A batch that fails at its end."""
+    with pytest.raises(Failed), sw.store.batch():
+        yield
+        raise Failed
+
+
+def made(engine: str) -> Switch:
+    return Switch("journal.p4", text=PROGRAM, engine=engine, clock=lambda: 10**9)
+
+
+def z(sw: Switch, x: int, y: int = 0) -> int:
+    ((_, out),) = sw.process(0, packet(x=x, y=y))
+    return out[3]
+
+
+@engines
+def test_counters_keep_what_packets_counted_meanwhile(engine: str) -> None:
+    sw = made(engine)
+    hits, cells = sw.counter("hits"), sw.store.cells
+    hits.write(1, 10, 1000)
+    with failing(sw):
+        cells.set_counter(hits, 1, 0, 0)
+        z(sw, 1)
+        cells.set_counter(hits, 2, 7, 70)
+        z(sw, 2)
+        assert (hits.read(1), hits.read(2)) == ((1, 4), (8, 74))
+    assert (hits.read(1), hits.read(2)) == ((11, 1004), (1, 4))
+    with failing(sw):
+        cells.clear_counter(hits)
+        z(sw, 1)
+    assert (hits.read(1), hits.read(2)) == ((12, 1008), (1, 4))
+
+
+@engines
+def test_registers_keep_what_packets_wrote_meanwhile(engine: str) -> None:
+    sw = made(engine)
+    seen, wide, cells = sw.register("seen"), sw.register("wide"), sw.store.cells
+    for index, value in ((1, 10), (2, 20), (3, 30)):
+        seen.write(index, value)
+    wide.write(0, 1 << 70)
+    wide.write(1, 5)
+    with failing(sw):
+        for index in (1, 2):
+            cells.set_register(seen, index, 100)
+        z(sw, 1)
+    assert list(seen.cells)[1:4] == [101, 20, 30]
+    with failing(sw):
+        cells.clear_register(seen)
+        cells.clear_register(wide)
+        z(sw, 2)
+    assert list(seen.cells)[1:4] == [101, 1, 30]
+    assert list(wide.cells)[:2] == [1, 5]
+
+
+@engines
+def test_meters_get_their_rates_back_and_keep_the_tokens_that_are_left(engine: str) -> None:
+    sw = made(engine)
+    rate = sw.meter("rate")
+    cell = rate.cell(0)
+    rate.write(0, MeterConfig(1, 9, 1, 9), 10**9)
+    z(sw, 0)
+    former = cell.cells.tolist()
+    with failing(sw):
+        sw.store.cells.set_meter(cell, MeterConfig(5, 3, 5, 3), 10**9, clear=True)
+    assert cell.cells.tolist() == former
+    with failing(sw):
+        sw.store.cells.set_meter(cell, MeterConfig(5, 3, 5, 3), 10**9, clear=True)
+        z(sw, 0)
+    assert cell.config == MeterConfig(1, 9, 1, 9)
+    assert (cell.committed, cell.excess) == (2, 2)  # of 3, one was taken
+    assert cell.counts[0] == (2, 8)  # one before, one meanwhile
+
+
+@engines
+def test_entries_and_their_counters(engine: str) -> None:
+    sw = made(engine)
+    table, store = sw.table("t"), sw.store
+    first = table.add({"h.a.x": 1}, "mark", {"v": 11})
+    second = table.add({"h.a.x": 2}, "mark", {"v": 22})
+    table.remove({"h.a.x": 1})
+    again = table.add({"h.a.x": 1}, "mark", {"v": 11})
+    assert again.handle != first.handle
+    handles = [(entry.handle, entry.action) for entry in table.entries()]
+    assert [z(sw, x) for x in (1, 2, 3)] == [11, 22, 0]
+    with failing(sw):
+        store.tables.delete(table.state, second)
+        new = Entry(((3,),), ActionData(0, (33,)))
+        store.tables.insert(table.state, new)
+        store.tables.modify(table.state, again, action=ActionData(0, (99,)))
+        store.cells.set_count(again.counter, 0, 0)
+        store.tables.set_default(table.state, ActionData(0, (77,)))
+        assert [z(sw, x) for x in (1, 2, 3)] == [99, 77, 33]
+    assert [z(sw, x) for x in (1, 2, 3)] == [11, 22, 0]
+    assert (again.counter.packets, second.counter.packets) == (3, 2)
+    assert sorted(handles, key=str) == sorted(
+        ((entry.handle, entry.action) for entry in table.entries()), key=str
+    )
+    with failing(sw):
+        store.tables.clear(table.state)
+        assert [z(sw, x) for x in (1, 2)] == [0, 0]
+    assert [z(sw, x) for x in (1, 2)] == [11, 22]
+    assert {entry.handle for entry in table.entries()} == {handle for handle, _ in handles}
+    assert table.add({"h.a.x": 5}, "mark", {"v": 1}).handle not in dict(handles)
+
+
+@engines
+def test_entries_that_are_there_by_then_stay(engine: str) -> None:
+    """A packet may add an entry of the same key while a batch that deleted one is open."""
+    sw = made(engine)
+    table = sw.table("t")
+    old = table.add({"h.a.x": 1}, "mark", {"v": 11})
+    with failing(sw):
+        sw.store.tables.delete(table.state, old)
+        table.state.insert(Entry(((1,),), ActionData(0, (55,))))  # as a packet's
+    assert z(sw, 1) == 55
+
+
+@engines
+def test_members_and_groups_deal_as_before(engine: str) -> None:
+    sw = made(engine)
+    profile = sw.profile("implementation")
+    for member in (1, 2, 3):
+        profile.add_member(member, "mark", {"v": member})
+    profile.add_group(1, [3, 1, 2])
+    sw.table("grouped").add({"h.a.x": 9}, group=1)
+    dealt = [z(sw, 9, y) for y in range(6)]
+    profiles = sw.store.profiles
+    with failing(sw):
+        profiles.modify_group(profile.state, 1, [Weighted(2)])
+        profiles.delete_member(profile.state, 1)
+        profiles.modify_member(profile.state, 2, ActionData(0, (42,)))
+        assert z(sw, 9) == 42
+    assert [z(sw, 9, y) for y in range(6)] == dealt
+    with failing(sw):
+        sw.store.tables.delete(sw.table("grouped").state, Entry(((9,),), GroupRef(1)))
+        profiles.delete_group(profile.state, 1)
+        profiles.add_member(profile.state, 7, ActionData(0, (7,)))
+        sw.store.tables.insert(sw.table("grouped").state, Entry(((9,),), MemberRef(7)))
+        assert z(sw, 9) == 7
+    assert [z(sw, 9, y) for y in range(6)] == dealt
+    assert sorted(profile.state.members) == [1, 2, 3]
+
+
+def test_many_entries_or_none() -> None:
+    sw = made("interpreter")
+    table = sw.table("t").state
+    entries = [Entry(((x,),), ActionData(0, (x,))) for x in range(5)]
+    with pytest.raises(Exception, match="all 4 entries are in use"):
+        sw.store.tables.insert_all(table, entries)
+    assert len(table) == 0
+    sw.store.tables.insert_all(table, entries[:4])
+    assert len(table) == 4
+
+
+def test_a_batch_in_a_batch_fails_alone_or_with_it() -> None:
+    journal, items = Journal(threading.RLock()), {"kept": 1}
+    with journal.batch():
+        journal.put(items, "a", 1)
+        with pytest.raises(Failed), journal.batch():
+            journal.put(items, "b", 2)
+            journal.put(items, "kept", None)
+            raise Failed
+        assert items == {"kept": 1, "a": 1}
+    with pytest.raises(Failed), journal.batch():
+        with journal.batch():
+            journal.put(items, "a", None)
+        raise Failed
+    assert items == {"kept": 1, "a": 1}
+
+
+def test_a_batch_is_its_threads_own() -> None:
+    journal, items = Journal(threading.RLock()), dict[str, int]()
+    with pytest.raises(Failed), journal.batch():
+        journal.put(items, "mine", 1)
+        other = threading.Thread(target=journal.put, args=(items, "theirs", 2))
+        other.start()
+        other.join()
+        raise Failed
+    assert items == {"theirs": 2}
