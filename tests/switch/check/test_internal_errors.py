@@ -10,12 +10,13 @@ import pytest
 from gradplane.experiment import p4_programs
 from gradplane.switch.arch.v1model import ARCHITECTURE as V1_MODEL
 from gradplane.switch.backends.bmv2.actions import Primitives
-from gradplane.switch.check.expressions import ExpressionChecker
+from gradplane.switch.check import expressions as checked_expressions
 from gradplane.switch.compiler import compile_source
-from gradplane.switch.lower.statements import Body
+from gradplane.switch.lower import statements as lowered_statements
 from gradplane.switch.p4runtime.p4info import _Builder as P4InfoBuilder
 from gradplane.switch.source import CompileError, InternalCompilerError
 from gradplane.switch.switch import Switch
+from gradplane.switch.syntax import ast
 
 TEXT = (Path(__file__).parent / "accepted" / "router.p4").read_text()
 
@@ -25,13 +26,16 @@ def failing(*_: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("owner", "method", "construct"),
-    [(ExpressionChecker, "_binary", "binary"), (Body, "_if_stmt", "if")],
+    ("table", "kind", "construct"),
+    [
+        (checked_expressions._EXPRESSIONS, ast.Binary, "binary"),
+        (lowered_statements._STATEMENTS, ast.If, "if"),
+    ],
 )
 def test_it_names_the_construct(
-    owner: type, method: str, construct: str, monkeypatch: pytest.MonkeyPatch
+    table: dict[type, object], kind: type, construct: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(owner, method, failing)
+    monkeypatch.setitem(table, kind, failing)
     with pytest.raises(InternalCompilerError) as said:
         compile_source("router.p4", text=TEXT)
     [found] = said.value.diagnostics
