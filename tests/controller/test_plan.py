@@ -202,6 +202,12 @@ def test_allocated_slots_are_apart(slots):
     check([plan(n, slots=s, slot_base=b) for n, (s, b) in enumerate(sizes)], CAPACITY)
 
 
+def test_what_fills_the_program_fits():
+    assert allocate([128, 126, 2], CAPACITY) == [0, 128, 254]
+    full = plan(workers=CAPACITY.workers, table=(0, 1), granularity=1, slots=CAPACITY.slots)
+    check([full], CAPACITY)
+
+
 def test_too_many_slots():
     with pytest.raises(PlanError) as error:
         allocate([200, 100], CAPACITY)
