@@ -16,7 +16,8 @@ BELOW = {
     "runtime": {"ir"},
     "interp": {"ir", "runtime"},
     "jit": {"ir", "runtime", "interp"},
-    "arch": {"ir", "runtime", "interp", "jit"},
+    "machine": {"ir", "runtime", "interp", "jit", "compiler"},
+    "arch": {"ir", "runtime", "interp", "jit", "machine"},
     "backends": {"ir", "runtime", "arch"},
     "frontends": {"ir"},
     "ports": {"runtime", "jit"},
@@ -94,7 +95,9 @@ def test_an_architecture_is_imported_by_its_folder_and_back_ends_only(name: str)
             assert not found, f"{module} imports {', '.join(found)}"
 
 
-@pytest.mark.parametrize("package", ["commands", "control", "ports", "runtime", "jit", "ir"])
+@pytest.mark.parametrize(
+    "package", ["commands", "control", "ports", "runtime", "jit", "ir", "machine"]
+)
 def test_no_module_imports_itself_by_way_of_others(package: str) -> None:
     there = modules(SWITCH / package) | {"gradplane.switch.switch": SWITCH / "switch.py"}
     imports = {name: (all_imports(path) & there.keys()) - {name} for name, path in there.items()}

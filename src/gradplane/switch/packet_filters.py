@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from gradplane.switch.arch.model import Model
 from gradplane.switch.check.checker import Checked, Checker
 from gradplane.switch.interp.expressions import Expressions
 from gradplane.switch.interp.frame_layout import Frame
@@ -21,6 +20,7 @@ from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import BOOL, INTEGER, Type
 from gradplane.switch.lower.program import Lowering
 from gradplane.switch.lower.statements import Body
+from gradplane.switch.machine.model import Model
 from gradplane.switch.match_values import number
 from gradplane.switch.runtime.control_errors import SwitchError
 from gradplane.switch.runtime.packet_passes import Arrival

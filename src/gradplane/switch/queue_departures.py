@@ -9,8 +9,8 @@ from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from gradplane.switch.arch.model import Model
 from gradplane.switch.interp.trace_events import TraceEvent
+from gradplane.switch.machine.model import Model
 from gradplane.switch.runtime.packet_passes import Arrival, PassResult
 from gradplane.switch.runtime.port_queues import QueueTimes, Waiting
 from gradplane.switch.runtime.state import State

@@ -10,7 +10,7 @@ def _load() -> Implementation:
     from gradplane.switch.arch.toy.externs import EXTERNS
     from gradplane.switch.arch.toy.pipeline import PLACES, ToyModel, ToyTraffic
 
-    from gradplane.switch.arch.externs.direct_resources import ON_CALL
+    from gradplane.switch.machine.externs.direct_resources import ON_CALL
 
     return Implementation(EXTERNS, ON_CALL, PLACES, ToyModel, ToyTraffic)
 

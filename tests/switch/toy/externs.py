@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from gradplane.switch.arch.extern_table import Extern, Externs
-from gradplane.switch.arch.externs import arrays
 from gradplane.switch.interp.extern_call import Call
 from gradplane.switch.interp.frame_layout import Run
 from gradplane.switch.jit.externs import NativeCall
+from gradplane.switch.machine.extern_table import Extern, Externs
+from gradplane.switch.machine.externs import arrays
 
 
 def _ones(call: Call) -> Run:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from gradplane.switch.arch.blocks import Blocks, Layout
-from gradplane.switch.arch.model import Model, Pass, SwitchPacket
 from gradplane.switch.arch.native_blocks import NativeBlocks
 from gradplane.switch.interp.statements import Statements
 from gradplane.switch.interp.trace_events import TraceEvent
@@ -16,6 +15,7 @@ from gradplane.switch.jit.entry_points import ARRIVE
 from gradplane.switch.jit.expressions import Unit
 from gradplane.switch.jit.externs import Externs
 from gradplane.switch.jit.traffic_manager import Traffic
+from gradplane.switch.machine.model import Model, Pass, SwitchPacket
 from gradplane.switch.runtime.packet_passes import Arrival
 
 PIPELINE = Layout(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from gradplane.switch.internal_errors import internal_errors_reported
@@ -15,12 +15,13 @@ from gradplane.switch.source import CompileError, Diagnostic, source_lines
 
 if TYPE_CHECKING:
     from gradplane.switch.arch.device_facts import DeviceFacts
-    from gradplane.switch.arch.extern_table import Externs
-    from gradplane.switch.arch.externs.direct_resources import DirectResources
-    from gradplane.switch.arch.model import Model
     from gradplane.switch.interp.user_externs import Implementations, UserExterns
     from gradplane.switch.jit.engine import Engine
     from gradplane.switch.jit.traffic_manager import Traffic
+    from gradplane.switch.machine.extern_table import Externs
+    from gradplane.switch.machine.externs.direct_resources import DirectResources
+    from gradplane.switch.machine.model import Model
+    from gradplane.switch.machine.weaving import Path
     from gradplane.switch.runtime.state import State
 
 Prepare = Callable[[ir.Program], Iterable[Diagnostic]]
@@ -48,20 +49,22 @@ class Implementation:
     sees_queues: whether a program's metadata give away how long packets wait for egress. replaced:
     externs without implementations, since preparation replaces their calls. device: returns what a
     control protocol can configure in the chip; None where the architecture is not a chip's. place:
-    returns a program whose pipelines run in given pipes; raises SwitchError.
+    returns a program whose pipelines run in given pipes; raises SwitchError. path: weaves the path,
+    if it is text, around a program.
     """
 
     externs: Externs
     direct: DirectResources
     places: Mapping[str, str]
     model: type[Model[Any]]
-    traffic: type[Traffic]
+    traffic: Callable[..., Traffic]
     prepare: Sequence[Prepare] = ()
     rules: Sequence[Rule] = ()
     sees_queues: Callable[[ir.Program], bool] = lambda program: False
     replaced: Iterable[tuple[str, str]] = ()
     device: Callable[[ir.Program], DeviceFacts | None] = lambda program: None
     place: Callable[[ir.Program, PipeScopes], ir.Program] | None = None
+    path: Callable[[ir.Program], Path] | None = None
 
 
 @dataclass(frozen=True)
@@ -124,6 +127,11 @@ class Architecture:
         functions: Natives = dict.fromkeys([*made.externs, *made.replaced])
         return {**functions, **{(name, ""): kind for name, kind in self.instances.items()}}
 
+    def path(self, program: ir.Program) -> Path:
+        """Return the path around a program that was checked."""
+        assert self.implementation.path is not None, self.name
+        return woven(self.implementation.path, program)
+
     def placed(self, program: ir.Program, scopes: PipeScopes) -> ir.Program:
         """Return a program whose pipelines run in these pipes; none: where they run now. Raises
         SwitchError."""
@@ -166,14 +174,25 @@ class Architecture:
     ) -> Engine:
         """Compile a program, which the interpreter has loaded, to machine code."""
         from gradplane.switch.jit.engine import Engine  # LLVM is loaded where it is used
+        from gradplane.switch.machine.primitives import IN_BODIES
 
         made = self.implementation
-        builders = {name: extern.compile for name, extern in made.externs.items()}
+        builders = {("", name): row.compile for name, row in IN_BODIES.items()}
+        builders |= {name: extern.compile for name, extern in made.externs.items()}
+        traffic = made.traffic
+        if made.path is not None:
+            traffic = partial(traffic, path=self.path(program))
         with internal_errors_reported(program.package.span):
             return Engine(
-                program, state, made.traffic, builders, made.direct.compile, self.sessions,
+                program, state, traffic, builders, made.direct.compile, self.sessions,
                 self.groups, cpu_port=cpu_port, user_externs=user_externs,
             )  # fmt: skip
+
+
+@lru_cache(maxsize=1)
+def woven(weave: Callable[[ir.Program], Path], program: ir.Program) -> Path:
+    """Return the path around a program: once for both engines."""
+    return weave(program)
 
 
 def run_step(step: Prepare, program: ir.Program) -> list[Diagnostic]:

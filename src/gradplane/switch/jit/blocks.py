@@ -52,6 +52,8 @@ def bind(code: Statements, params: Sequence[ir.Param], values: Sequence[str]) ->
     """Bind the parameters to these values of the context, in order, as many as there are."""
     for param, value in zip(params, values, strict=False):
         code.places[param.var] = code.context.value(code.f, "%c", value)
+    for var, value in code.context.shared.items():
+        code.places[var] = code.context.value(code.f, "%c", value)
 
 
 class Deparser(Statements):

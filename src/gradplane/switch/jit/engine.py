@@ -80,9 +80,9 @@ class Engine:
     """
 
     def __init__(
-        self, program: ir.Program, state: State, traffic: type[Traffic], builders: Builders,
-        observe: Observe, sessions: int, groups: int, cpu_port: int | None = None,
-        cache: bool = True, user_externs: UserExterns | None = None,
+        self, program: ir.Program, state: State, traffic: Callable[..., Traffic],
+        builders: Builders, observe: Observe, sessions: int, groups: int,
+        cpu_port: int | None = None, cache: bool = True, user_externs: UserExterns | None = None,
     ) -> None:  # fmt: skip
         self.state = state
         self.cpu_port = cpu_port

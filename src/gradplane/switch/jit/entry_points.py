@@ -207,6 +207,8 @@ class EntryPoints(ABC):
         with f.count(made) as i:
             node = f.add(nodes, f.binary("mul", "i64", i, self.node_size))
             f.intrinsic("free", "void", ("ptr", f.load("ptr", node, 8)))
+        if self.module.has("forget"):
+            f.call("void", "forget")
         for name in native_vectors.NAMES:
             f.intrinsic("free", "void", ("ptr", native_vectors.data(f, name)))
         f.ret()

@@ -9,6 +9,7 @@ NAMES = (
     "arriving",
     "between",
     "digests",
+    "kept",
     "messages",
     "out",
     "queue",

@@ -4,8 +4,9 @@ the values that pass from block to block."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Type
 from gradplane.switch.jit.llvm_text import Function, Operand
 from gradplane.switch.jit.value_layout import Layouts
@@ -31,7 +32,8 @@ class Context:
 
     slots: by name, the architecture's `notes` among them. direct: 8 bytes for each direct counter
     or meter, with the result of the last lookup. values: by name, from `start` on. unread: spans of
-    them (first byte, end) that are never read before they are written."""
+    them (first byte, end) that are never read before they are written. shared: variables that stand
+    for values in every block."""
 
     slots: dict[str, Slot]
     direct: dict[str, int]
@@ -41,6 +43,7 @@ class Context:
     size: int
     sizes: dict[str, int]
     unread: Sequence[tuple[int, int]] = ()
+    shared: dict[ir.Var, str] = field(default_factory=dict)
 
     def address(self, f: Function, context: Operand, name: str) -> Operand:
         return f.add(context, self.slots[name].offset)
@@ -68,19 +71,24 @@ class Context:
 
 
 def make_context(
-    layouts: Layouts, types: Mapping[str, Type], notes: Sequence[str], direct: Sequence[str]
-) -> Context:
-    """Lay out a packet's memory."""
+    layouts: Layouts, types: Mapping[str, Type], notes: Sequence[str], direct: Sequence[str],
+    first: str = "",
+) -> Context:  # fmt: skip
+    """Lay out a packet's memory. first: a small value that shares a line of the cache with the
+    slots."""
     slots, end = {}, 0
     for name, kind in {**_SLOTS, **dict.fromkeys(notes, "i64")}.items():
         slots[name] = Slot(kind, end)
         end += 8
+    start = end
     found = {name: end + 8 * i for i, name in enumerate(direct)}
     end += 8 * len(found)
-    start = end = -(-end // LINE) * LINE
+    if first not in types:
+        start = end = -(-end // LINE) * LINE
     values, sizes = {}, {}
-    for name, t in types.items():
-        end = -(-end // LINE) * LINE
+    for name, t in sorted(types.items(), key=lambda item: item[0] != first):
+        if name != first:
+            end = -(-end // LINE) * LINE
         values[name] = end
         sizes[name] = layouts.of(t).size
         end += sizes[name]

@@ -61,10 +61,10 @@ class Traffic(EntryPoints):
         with f.when(f.compare("uge", "i64", "%passes", PASS_LIMIT)):
             self.fault(f, self.externs.fault(TOO_OFTEN))
             f.ret()
-        self._start_empty(f)
+        self.start_empty(f)
 
-    @staticmethod
-    def _start_empty(f: Function) -> None:
+    def start_empty(self, f: Function) -> None:
+        """Empty what belongs to one pass."""
         native_vectors.set_length(f, "queue", 0)
         native_vectors.set_length(f, "digests", 0)
         f.store("i64", 0, f.word_address("clones"), 8)
@@ -164,7 +164,7 @@ class Traffic(EntryPoints):
         at = f.variable("i64", 0)
         with f.count("%count") as i:
             f.store("i64", i, f.word_address("cause"), 8)
-            self._start_empty(f)
+            self.start_empty(f)
             head = f.add("%records", at.get())
             at.increase(f.load("i64", head, 8))
             waited = f.add(head, WAITING_HEAD)
@@ -219,23 +219,31 @@ class Traffic(EntryPoints):
         return f.load("i64", replica, 8), f.load("i64", f.add(replica, 8), 8)
 
     def open_session(
-        self, f: Function, session: Operand, passes: Operand
+        self, f: Function, session: Operand, passes: Operand, after: str = ""
     ) -> tuple[Operand, Operand, Operand, Operand, Operand]:
         """Return a clone session's first replica, their number, truncation and class of service,
-        and the clones' passes; leave the function if there is none or too many passes."""
+        and the clones' passes. If there is none or too many passes, go to `after`, or leave the
+        function."""
+
+        def leave() -> None:
+            if after:
+                f.go(after)
+            else:
+                f.ret()
+
         with f.unless(self.session_exists(f, session)):
-            f.ret()
+            leave()
         more = f.binary("add", "i64", passes, 1)
         with f.when(f.compare("uge", "i64", more, PASS_LIMIT)):
             self.fault(f, self.externs.fault(CLONED_TOO_OFTEN))
-            f.ret()
+            leave()
         row = self._session_row(f, session)
         first, count, truncate, service = (f.load("i64", f.add(row, 8 * i), 8) for i in range(4))
         clones = f.binary("add", "i64", f.word("clones", "i64", fixed=False), count)
         f.store("i64", clones, f.word_address("clones"), 8)
         with f.when(f.compare("ugt", "i64", clones, CLONE_LIMIT)):
             self.fault(f, self.externs.fault(TOO_MANY_CLONES))
-            f.ret()
+            leave()
         return first, count, truncate, f.binary("sub", "i64", service, 1), more
 
     def session_exists(self, f: Function, session: Operand) -> Operand:

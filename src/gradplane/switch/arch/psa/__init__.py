@@ -12,11 +12,11 @@ SESSION_TO_CPU = 0
 
 
 def _load() -> Implementation:
-    from gradplane.switch.arch.externs.direct_resources import ON_CALL
     from gradplane.switch.arch.psa.externs import EXTERNS
     from gradplane.switch.arch.psa.loading import PLACES, PREPARE, RULES
     from gradplane.switch.arch.psa.native_pipeline import PsaTraffic
     from gradplane.switch.arch.psa.pipeline import PsaModel
+    from gradplane.switch.machine.externs.direct_resources import ON_CALL
 
     return Implementation(EXTERNS, ON_CALL, PLACES, PsaModel, PsaTraffic, PREPARE, RULES)
 

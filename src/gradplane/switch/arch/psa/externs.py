@@ -5,8 +5,6 @@ Functions whose names end in `_native` write machine code.
 
 from __future__ import annotations
 
-from gradplane.switch.arch.extern_table import Extern, Externs
-from gradplane.switch.arch.externs import arrays, checksums, messages, numbers
 from gradplane.switch.arch.psa import PORT_RECIRCULATE
 from gradplane.switch.interp.extern_call import Call
 from gradplane.switch.interp.frame_layout import Load, Run
@@ -14,6 +12,8 @@ from gradplane.switch.ir.types import Fields
 from gradplane.switch.jit.externs import NativeCall
 from gradplane.switch.jit.llvm_text import Operand
 from gradplane.switch.jit.value_layout import scalar_width
+from gradplane.switch.machine.extern_table import Extern, Externs
+from gradplane.switch.machine.externs import arrays, checksums, messages, numbers
 from gradplane.switch.runtime.meters import GREEN, RED, YELLOW
 
 COLOUR_CODES = {RED: 0, GREEN: 1, YELLOW: 2}  # PSA_MeterColor_t's members in order

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gradplane.switch.arch.externs import checksums
 from gradplane.switch.arch.load_checks import (
     direct_calls,
     extern_calls,
@@ -13,6 +12,7 @@ from gradplane.switch.arch.load_checks import (
 )
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits, Bool, bit_width
+from gradplane.switch.machine.externs import checksums
 from gradplane.switch.source import Diagnostic
 
 PLACES = {

@@ -17,7 +17,6 @@ from functools import partial
 from typing import Any
 
 from gradplane.switch.arch.blocks import Blocks, Values
-from gradplane.switch.arch.model import Model, Pass, SwitchPacket
 from gradplane.switch.arch.psa import PORT_RECIRCULATE
 from gradplane.switch.arch.psa.packet import (
     BROUGHT,
@@ -30,6 +29,7 @@ from gradplane.switch.arch.psa.packet import (
 from gradplane.switch.interp.statements import Statements
 from gradplane.switch.interp.trace_events import Copied, Rejected, TraceEvent
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.machine.model import Model, Pass, SwitchPacket
 from gradplane.switch.runtime.packet_passes import Arrival
 from gradplane.switch.runtime.replicas import Replica
 

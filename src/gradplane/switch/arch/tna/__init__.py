@@ -16,7 +16,6 @@ from gradplane.switch.ir.nodes import (
 
 
 def _load() -> Implementation:
-    from gradplane.switch.arch.externs.direct_resources import ON_CALL
     from gradplane.switch.arch.tna.desugaring import REPLACED
     from gradplane.switch.arch.tna.device import device
     from gradplane.switch.arch.tna.externs import EXTERNS
@@ -24,6 +23,7 @@ def _load() -> Implementation:
     from gradplane.switch.arch.tna.native_pipeline import TnaTraffic
     from gradplane.switch.arch.tna.pipe_scopes import place
     from gradplane.switch.arch.tna.pipeline import TnaModel
+    from gradplane.switch.machine.externs.direct_resources import ON_CALL
 
     return Implementation(
         EXTERNS, ON_CALL, PLACES, TnaModel, TnaTraffic, PREPARE, RULES, replaced=REPLACED,

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
-from gradplane.switch.arch.externs import checksums
 from gradplane.switch.arch.load_checks import full_name
 from gradplane.switch.arch.tna import math_unit
 from gradplane.switch.arch.tna.chips import Chip, chip_of
@@ -24,6 +23,7 @@ from gradplane.switch.ir import expression_builder as build
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits, Field, Fields, Header, Struct, bit_width
 from gradplane.switch.ir.walk import Block, actions, blocks, bodies, rewrite, statements
+from gradplane.switch.machine.externs import checksums
 from gradplane.switch.source import Diagnostic
 
 PREPARED = "tna"

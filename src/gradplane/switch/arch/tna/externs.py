@@ -7,8 +7,6 @@ program is compiled (lower/register_actions.py), and others replaced by statemen
 
 from __future__ import annotations
 
-from gradplane.switch.arch.extern_table import Extern, Externs
-from gradplane.switch.arch.externs import arrays, checksums, direct_registers, messages
 from gradplane.switch.arch.tna import true_accounting
 from gradplane.switch.arch.tna.filters import DIRECT_LPF, DIRECT_WRED, LPF, WRED
 from gradplane.switch.arch.tna.hashes import GET_HASH
@@ -23,6 +21,8 @@ from gradplane.switch.jit import native_rng
 from gradplane.switch.jit.externs import NativeCall, hashed
 from gradplane.switch.jit.fields import FieldList
 from gradplane.switch.jit.llvm_text import Operand
+from gradplane.switch.machine.extern_table import Extern, Externs
+from gradplane.switch.machine.externs import arrays, checksums, direct_registers, messages
 from gradplane.switch.runtime.hashes import csum16
 from gradplane.switch.runtime.meters import GREEN, RED, YELLOW
 

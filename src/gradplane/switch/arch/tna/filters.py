@@ -6,8 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from gradplane.switch.arch.extern_table import Extern
-from gradplane.switch.arch.externs.arrays import found_cells
 from gradplane.switch.interp.extern_call import Call
 from gradplane.switch.interp.frame_layout import Env, Run
 from gradplane.switch.jit import native_rng
@@ -15,6 +13,8 @@ from gradplane.switch.jit.expressions import Unit
 from gradplane.switch.jit.externs import NativeCall, filter_word
 from gradplane.switch.jit.llvm_text import Function, Operand
 from gradplane.switch.jit.value_layout import scalar_width
+from gradplane.switch.machine.extern_table import Extern
+from gradplane.switch.machine.externs.arrays import found_cells
 from gradplane.switch.runtime.filters import CELL, Filter
 
 _AT = {name: 8 * i for i, name in enumerate(CELL)}

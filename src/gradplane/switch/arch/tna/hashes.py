@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from gradplane.switch.arch.extern_table import Extern
 from gradplane.switch.interp.extern_call import Call
 from gradplane.switch.interp.frame_layout import Run
 from gradplane.switch.jit import native_rng
 from gradplane.switch.jit.externs import NativeCall, hashed_by
 from gradplane.switch.jit.fields import FieldList
+from gradplane.switch.machine.extern_table import Extern
 
 
 def _get(call: Call) -> Run:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from gradplane.switch.arch.extern_table import Extern
 from gradplane.switch.interp.extern_call import Call
 from gradplane.switch.interp.frame_layout import Run
 from gradplane.switch.ir import nodes as ir
@@ -13,6 +12,7 @@ from gradplane.switch.ir.walk import blocks, nested, statements
 from gradplane.switch.jit.externs import NativeCall
 from gradplane.switch.jit.fields import FieldList
 from gradplane.switch.jit.hash_algorithms import crc_function
+from gradplane.switch.machine.extern_table import Extern
 from gradplane.switch.runtime.fixed_crcs import Crc
 from gradplane.switch.source import Diagnostic
 

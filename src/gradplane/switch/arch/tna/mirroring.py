@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from gradplane.switch.arch.extern_table import Extern
 from gradplane.switch.interp.extern_call import Call
 from gradplane.switch.interp.frame_layout import Env, Run
 from gradplane.switch.jit.externs import NativeCall
 from gradplane.switch.jit.fields import FieldList
 from gradplane.switch.jit.llvm_text import Operand
+from gradplane.switch.machine.extern_table import Extern
 
 MIRROR_SESSION, MIRROR_SIZE, RESUBMIT_SIZE = "mirror session", "mirror size", "resubmit size"
 """Notes of the packet; NONE where nothing was called. Sizes are those of headers, in bytes."""

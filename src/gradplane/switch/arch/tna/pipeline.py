@@ -20,7 +20,6 @@ from functools import partial
 from typing import Any
 
 from gradplane.switch.arch.blocks import Blocks, Values
-from gradplane.switch.arch.model import Model, Pass, SwitchPacket
 from gradplane.switch.arch.tna.chips import (
     FCS,
     INGRESS_HEADER,
@@ -49,6 +48,7 @@ from gradplane.switch.interp.statements import Statements
 from gradplane.switch.interp.trace_events import Copied, Rejected, TraceEvent
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Header
+from gradplane.switch.machine.model import Model, Pass, SwitchPacket
 from gradplane.switch.runtime.control_messages import HEAD_BYTES, ReturnedPacket
 from gradplane.switch.runtime.egress_queues import QUEUES
 from gradplane.switch.runtime.packet_passes import Arrival

@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from gradplane.switch.arch.extern_table import Extern
-from gradplane.switch.arch.externs.arrays import found_cells
 from gradplane.switch.interp.extern_call import Call
 from gradplane.switch.interp.frame_layout import Env, Run
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.jit.externs import NativeCall, counter_word
 from gradplane.switch.jit.llvm_text import Function, Operand
 from gradplane.switch.jit.packet_context import Context
+from gradplane.switch.machine.extern_table import Extern
+from gradplane.switch.machine.externs.arrays import found_cells
 
 ROLE = "true accounting"
 """The role of the constructor's argument."""

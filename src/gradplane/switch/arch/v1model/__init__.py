@@ -7,15 +7,16 @@ from gradplane.switch.ir.nodes import InstanceKind
 
 
 def _load() -> Implementation:
-    from gradplane.switch.arch.externs.direct_resources import AUTOMATIC
     from gradplane.switch.arch.v1model.externs import EXTERNS
     from gradplane.switch.arch.v1model.loading import PLACES, PREPARE, RULES
-    from gradplane.switch.arch.v1model.native_pipeline import V1Traffic
-    from gradplane.switch.arch.v1model.pipeline import V1Model
+    from gradplane.switch.arch.v1model.path import woven
     from gradplane.switch.arch.v1model.queue_metadata import sees_queues
+    from gradplane.switch.machine.externs.direct_resources import AUTOMATIC
+    from gradplane.switch.machine.interpreted_paths import PathModel
+    from gradplane.switch.machine.native_paths import PathTraffic
 
     return Implementation(
-        EXTERNS, AUTOMATIC, PLACES, V1Model, V1Traffic, PREPARE, RULES, sees_queues
+        EXTERNS, AUTOMATIC, PLACES, PathModel, PathTraffic, PREPARE, RULES, sees_queues, path=woven
     )
 
 

@@ -1,28 +1,39 @@
 """v1model's externs: a row each, with both engines' implementations and where it may be called.
 
-Calls with a later effect (clone, resubmit, ...) are noted on the packet, which the traffic manager
-reads. Functions whose names end in `_native` write machine code.
+Those that path.p4 has the bodies of have no code here: their calls leave notes for the path.
+Functions whose names end in `_native` write machine code.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import NoReturn
 
-from gradplane.switch.arch.extern_table import Extern, Externs
-from gradplane.switch.arch.externs import arrays, checksums, messages, numbers
-from gradplane.switch.arch.v1model.field_lists import NO_LIST
 from gradplane.switch.interp.extern_call import Call
 from gradplane.switch.interp.frame_layout import Env, Load, Run
-from gradplane.switch.ir.types import Fields, Type
+from gradplane.switch.ir.types import Type
 from gradplane.switch.jit.externs import NativeCall, hashed
 from gradplane.switch.jit.fields import FieldList
 from gradplane.switch.jit.llvm_text import Operand
 from gradplane.switch.jit.statements import Statements
 from gradplane.switch.jit.value_layout import scalar_width
+from gradplane.switch.machine.extern_table import Extern, Externs
+from gradplane.switch.machine.externs import arrays, checksums, messages, numbers
+from gradplane.switch.machine.text_externs import TextBody
 from gradplane.switch.runtime.meters import GREEN, RED, YELLOW
 from gradplane.switch.source import refuse
 
 COLOUR_CODES = {GREEN: 0, YELLOW: 1, RED: 2}  # V1MODEL_METER_COLOR_*
+
+_HERE = Path(__file__).parent
+
+
+def _text(name: str) -> Extern:
+    """Return the row of an extern whose body is in path.p4."""
+    return TextBody(_HERE, name).extern()
+
+
+_DIFFERS = TextBody(_HERE, "checksum_differs")
 
 # -- checksums ----------------------------------------------------------------------------------
 
@@ -32,11 +43,11 @@ def _verify_checksum(with_payload: bool) -> Extern:
 
     def interpret(call: Call) -> Run:
         cond, compute, expected = call.arg(0), _computed(call, with_payload), call.arg(2)
-        width = call.stmt.args[2].type
+        width, differs = call.stmt.args[2].type, _DIFFERS.closure(call)
 
         def run(env: Env) -> None:
             if cond(env) and _fit(width, compute(env)) != expected(env):
-                env[0].checksum_error = True
+                differs(env)
 
         return run
 
@@ -47,7 +58,7 @@ def _verify_checksum(with_payload: bool) -> Extern:
             expected, width = code.value(call.args[2]), scalar_width(call.args[2].type)
             fitted = f.resize(computed, 64, width)
             with f.when(f.compare("ne", f"i{width}", fitted, expected)):
-                code.note("checksum_error", 1)
+                _DIFFERS.write(call)
 
     return Extern(interpret, compile_native, numbers=(2,)).within("vr")
 
@@ -100,69 +111,6 @@ def _fit(t: Type, number: int) -> int:
 # -- the packet's path --------------------------------------------------------------------------
 
 
-def _mark_to_drop(call: Call) -> Run:
-    metadata, t = call.arg(0), call.stmt.args[0].type
-    spec, group = (_field(call, name) for name in ("egress_spec", "mcast_grp"))
-    assert isinstance(t, Fields)
-    port = _fit(t.fields[spec].type, call.state.drop_port)
-
-    def run(env: Env) -> None:
-        fields = metadata(env)
-        fields[spec] = port
-        fields[group] = 0
-
-    return run
-
-
-def _mark_to_drop_native(call: NativeCall) -> None:
-    t, code = call.args[0].type, call.code
-    assert isinstance(t, Fields), t
-    metadata, offsets = code.place(call.target(0)), code.layouts.of(t).offsets
-    for name, value in (("egress_spec", code.unit.drop_port), ("mcast_grp", 0)):
-        index = _field(call, name)
-        code.put(t.fields[index].type, str(value), code.f.add(metadata, offsets[index]))
-
-
-def _field(call: Call | NativeCall, name: str) -> int:
-    t = call.stmt.args[0].type
-    index = t.index(name) if isinstance(t, Fields) else None
-    if index is None:
-        raise refuse(call.stmt.span, f"{t} has no field {name}")
-    return index
-
-
-def _clone(field_list: int | None) -> Extern:
-    """Return the row of clone(type, session[, field list at a position]); the last call counts."""
-
-    def interpret(call: Call) -> Run:
-        session = call.arg(1)
-        number = call.arg(field_list) if field_list is not None else lambda env: NO_LIST
-
-        def run(env: Env) -> None:
-            env[0].clone = session(env), number(env)
-
-        return run
-
-    def compile_native(call: NativeCall) -> None:
-        call.code.note("clone", call.number(1))
-        call.code.note("clone_list", NO_LIST if field_list is None else call.number(field_list))
-
-    return Extern(interpret, compile_native).within("ig", "eg")
-
-
-def _noted(name: str) -> Extern:
-    """Note argument 0, a field list, on the packet. The last call counts."""
-
-    def interpret(call: Call) -> Run:
-        field_list = call.arg(0)
-        return lambda env: setattr(env[0], name, field_list(env))
-
-    def compile_native(call: NativeCall) -> None:
-        call.code.note(name, call.number(0))
-
-    return Extern(interpret, compile_native)
-
-
 def _without_metadata() -> Extern:
     """Return the row of the older calls; `field_lists` has replaced those with metadata only."""
 
@@ -175,26 +123,6 @@ def _without_metadata() -> Extern:
 
     return Extern(refused, refused)
 
-
-def _truncate(call: Call) -> Run:
-    length = call.arg(0)
-
-    def run(env: Env) -> None:
-        packet, most = env[0], length(env)
-        packet.truncate = most if packet.truncate is None else min(most, packet.truncate)
-
-    return run
-
-
-def _truncate_native(call: NativeCall) -> None:
-    """Note the least length of all calls; -1, unsigned the greatest number, is no truncation."""
-    f, code = call.f, call.code
-    args = (("i64", code.context.get(f, "%c", "truncate")), ("i64", call.number(0)))
-    code.note("truncate", f.intrinsic("llvm.umin.i64", "i64", *args))
-
-
-TRUNCATE = Extern(_truncate, _truncate_native)
-"""Cut off what leaves behind argument 0 bytes. The smallest of all lengths counts."""
 
 # -- the table ----------------------------------------------------------------------------------
 
@@ -212,15 +140,18 @@ EXTERNS: Externs = {
     ("", "verify_checksum_with_payload"): _verify_checksum(with_payload=True),
     ("", "update_checksum"): _update_checksum(with_payload=False),
     ("", "update_checksum_with_payload"): _update_checksum(with_payload=True),
-    ("", "mark_to_drop"): Extern(_mark_to_drop, _mark_to_drop_native).within("p", "ig", "eg"),
-    ("", "clone"): _clone(field_list=None),
-    ("", "clone_preserving_field_list"): _clone(field_list=2),
+    ("", "mark_to_drop"): _text("mark_to_drop").within("p", "ig", "eg"),
+    ("", "clone"): _text("clone").within("ig", "eg"),
+    ("", "clone_preserving_field_list"): _text("clone_preserving_field_list").within("ig", "eg"),
     ("", "clone3"): _without_metadata().within("ig", "eg"),
     ("", "resubmit"): _without_metadata().within("ig"),
-    ("", "resubmit_preserving_field_list"): _noted("resubmit").within("ig"),
+    ("", "resubmit_preserving_field_list"): _text("resubmit_preserving_field_list").within("ig"),
     ("", "recirculate"): _without_metadata().within("eg"),
-    ("", "recirculate_preserving_field_list"): _noted("recirculate").within("eg"),
-    ("", "truncate"): TRUNCATE,
+    (
+        "",
+        "recirculate_preserving_field_list",
+    ): _text("recirculate_preserving_field_list").within("eg"),
+    ("", "truncate"): _text("truncate"),
     ("", "digest"): messages.digest(data=1).within("ig"),
     ("", "assert"): messages.ASSERT,
     ("", "assume"): messages.ASSERT,

@@ -10,13 +10,13 @@ gets a new list and becomes the newer call, with the data after its number:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
-from gradplane.switch.interp.interpreter_values import copier
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.aliasing import path
 from gradplane.switch.ir.types import Bits, Field, Fields, Header, Struct, Type
 from gradplane.switch.ir.walk import statements
+
+COPYING = ("ig", "eg")  # blocks that may clone, resubmit, recirculate
 
 Path = tuple[int, ...]
 Place = tuple[Path, Type]
@@ -86,8 +86,7 @@ def _named(block: ir.Control) -> Iterator[tuple[int, ir.Expr]]:
 class FieldLists:
     """A program's field lists.
 
-    paths: for each number, the places of its fields in (metadata, standard metadata). standard:
-    whether some are in the latter."""
+    paths: for each number, the places of its fields in (metadata, standard metadata)."""
 
     def __init__(self, meta: Type, blocks: list[ir.Control]) -> None:
         self.paths: dict[int, list[Place]] = {}
@@ -96,15 +95,6 @@ class FieldLists:
         for block in blocks:
             for number, data in _named(block):
                 self.paths[number] = list_of(block, data) or []
-        self.standard = any(steps[0] for places in self.paths.values() for steps, _ in places)
-
-    def copy(self, number: int, source: Any, target: Any) -> None:
-        """Copy the fields of a list from one pair of metadata values to another."""
-        for steps, t in self.paths.get(number, ()):
-            holder, receiver = source, target
-            for index in steps[:-1]:
-                holder, receiver = holder[index], receiver[index]
-            receiver[steps[-1]] = copier(t)(holder[steps[-1]])
 
     def _collect(self, t: Fields, steps: Path) -> None:
         for i, field in enumerate(t.fields):

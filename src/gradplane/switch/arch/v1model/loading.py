@@ -7,8 +7,7 @@ from typing import TypeGuard
 
 from gradplane.switch.arch.load_checks import extern_calls, full_name
 from gradplane.switch.arch.v1model.checksum_lists import trace_lists
-from gradplane.switch.arch.v1model.field_lists import number_lists
-from gradplane.switch.arch.v1model.packet import COPYING
+from gradplane.switch.arch.v1model.field_lists import COPYING, number_lists
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.aliasing import header_of
 from gradplane.switch.ir.types import BOOL

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from gradplane.switch.arch.v1model.field_lists import NO_LIST, FieldLists
-from gradplane.switch.arch.v1model.packet import COPYING
+from gradplane.switch.arch.v1model.field_lists import COPYING, NO_LIST, FieldLists
 from gradplane.switch.backends.bmv2.actions import Primitives, source_info
 from gradplane.switch.backends.bmv2.control_flow import Actions, Numbers, Pipeline, root_variable
 from gradplane.switch.backends.bmv2.expressions import Expressions, both, op

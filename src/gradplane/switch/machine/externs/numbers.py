@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gradplane.switch.arch.extern_table import Extern
 from gradplane.switch.interp.extern_call import Call
 from gradplane.switch.interp.frame_layout import Env, Load, Run
 from gradplane.switch.ir import nodes as ir
@@ -15,6 +14,7 @@ from gradplane.switch.jit.fields import FieldList
 from gradplane.switch.jit.hash_algorithms import crc_word, custom_crc
 from gradplane.switch.jit.llvm_text import Operand
 from gradplane.switch.jit.value_layout import scalar_width
+from gradplane.switch.machine.extern_table import Extern
 from gradplane.switch.runtime.hashes import HASHES
 from gradplane.switch.source import refuse
 

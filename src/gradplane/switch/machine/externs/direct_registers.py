@@ -3,14 +3,14 @@ has a cell for each pipe."""
 
 from __future__ import annotations
 
-from gradplane.switch.arch.extern_table import Extern
-from gradplane.switch.arch.externs.arrays import found_cells, put_cell
 from gradplane.switch.interp.extern_call import Call
 from gradplane.switch.interp.frame_layout import Env, Run
 from gradplane.switch.jit.externs import PIPE, NativeCall
 from gradplane.switch.jit.llvm_text import Operand
 from gradplane.switch.jit.table_layout import CELLS
 from gradplane.switch.jit.value_layout import scalar_width
+from gradplane.switch.machine.extern_table import Extern
+from gradplane.switch.machine.externs.arrays import found_cells, put_cell
 from gradplane.switch.runtime.arrays import cell_shape
 
 

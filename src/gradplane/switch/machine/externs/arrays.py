@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from gradplane.switch.arch.extern_table import Extern
 from gradplane.switch.interp.extern_call import Call
 from gradplane.switch.interp.frame_layout import Env, Load, Run
 from gradplane.switch.ir import nodes as ir
@@ -22,6 +21,7 @@ from gradplane.switch.jit.llvm_text import Operand
 from gradplane.switch.jit.meters import count as write_count
 from gradplane.switch.jit.meters import execute_meter
 from gradplane.switch.jit.value_layout import container, scalar_width
+from gradplane.switch.machine.extern_table import Extern
 from gradplane.switch.runtime.byte_adjustments import BYTES, SET
 from gradplane.switch.runtime.meters import CELL_WORDS, GREEN, RED, YELLOW
 

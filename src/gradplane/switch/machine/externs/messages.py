@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from functools import partial
 
-from gradplane.switch.arch.extern_table import Extern
 from gradplane.switch.interp.extern_call import Call
 from gradplane.switch.interp.frame_layout import Env, Run
 from gradplane.switch.interp.interpreter_values import copier
@@ -14,6 +13,7 @@ from gradplane.switch.interp.trace_events import Logged, log_message
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.jit.expressions import is_scalar
 from gradplane.switch.jit.externs import NativeCall, Site, post
+from gradplane.switch.machine.extern_table import Extern
 from gradplane.switch.runtime.control_messages import Digest
 
 log = logging.getLogger("gradplane.switch")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from gradplane.switch.arch.externs.direct_resources import DirectResources
 from gradplane.switch.interp.extern_call import Call, Parts, collector
 from gradplane.switch.interp.frame_layout import Env, Load, Run
 from gradplane.switch.interp.statements import Observer, Statements
 from gradplane.switch.interp.user_externs import UserExterns, inputs
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.jit.externs import NativeCall
+from gradplane.switch.machine.externs.direct_resources import DirectResources
 from gradplane.switch.runtime.dynamic_hashes import selector_hash
 from gradplane.switch.runtime.hashes import HASHES, pack_bits
 from gradplane.switch.runtime.match_table import MatchTable

@@ -6,9 +6,8 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
-from gradplane.switch.arch.extern_table import ExternCompiler
 from gradplane.switch.interp.frame_layout import Frame
 from gradplane.switch.interp.packet import Packet
 from gradplane.switch.interp.statements import Abort, Statements
@@ -16,6 +15,9 @@ from gradplane.switch.interp.trace_events import Copied, Dropped, Entered, Queue
 from gradplane.switch.interp.traced_statements import TracedStatements
 from gradplane.switch.interp.user_externs import Implementations, UserExterns
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.machine.extern_table import ExternCompiler, Externs
+from gradplane.switch.machine.externs.direct_resources import DirectResources
+from gradplane.switch.machine.weaving import Path
 from gradplane.switch.runtime.control_messages import Digest, Fault
 from gradplane.switch.runtime.egress_queues import NO_QUEUE
 from gradplane.switch.runtime.packet_passes import (
@@ -32,11 +34,30 @@ from gradplane.switch.runtime.port_queues import QueueTimes, Waiting
 from gradplane.switch.runtime.replicas import CloneSession, Replica
 from gradplane.switch.runtime.state import State
 
-if TYPE_CHECKING:
-    from gradplane.switch.arch.architecture import Architecture
-
 P = TypeVar("P")  # an architecture's compiled blocks
 D = TypeVar("D")  # an architecture's packet on its way to egress
+
+
+class Implementation(Protocol):
+    """What a model needs of an architecture's implementation."""
+
+    @property
+    def externs(self) -> Externs: ...
+
+    @property
+    def direct(self) -> DirectResources: ...
+
+
+class Architecture(Protocol):
+    """What a model needs of an architecture's record."""
+
+    @property
+    def groups(self) -> int: ...
+
+    @property
+    def implementation(self) -> Implementation: ...
+
+    def path(self, program: ir.Program) -> Path: ...
 
 
 class SwitchPacket(Packet):
@@ -49,6 +70,14 @@ class SwitchPacket(Packet):
         super().__init__(data, events)
         self.digests: list[Digest] = []
         self.direct: dict[str, Any] = {}
+
+    def copy(self) -> SwitchPacket:
+        """Return a packet with the same input and parser position, to pass egress once more."""
+        twin = SwitchPacket(self.data, self.events)
+        twin.position = self.position
+        twin.length = self.length
+        twin.grown = self.grown
+        return twin
 
 
 class Model(ABC, Generic[P]):

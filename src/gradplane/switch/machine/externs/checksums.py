@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from gradplane.switch.arch.extern_table import Extern
 from gradplane.switch.interp.extern_call import Call
 from gradplane.switch.interp.frame_layout import Run
 from gradplane.switch.ir import nodes as ir
@@ -18,6 +17,7 @@ from gradplane.switch.jit.externs import NativeCall, hashed
 from gradplane.switch.jit.fields import FieldList
 from gradplane.switch.jit.hash_algorithms import ones_sum, step_function, words_sum
 from gradplane.switch.jit.llvm_text import Operand
+from gradplane.switch.machine.extern_table import Extern
 from gradplane.switch.runtime.hashes import HASHES, STEPS, add16, checksum_of, subtract16
 from gradplane.switch.source import Diagnostic
 

@@ -1,0 +1,329 @@
+"""Weave the text of a packet path around a program: the path's entry points over its values.
+
+In the text the types of the program's values are empty structs or, for an architecture's metadata,
+structs with the fields that the path uses. The calls of `run` and `deparse` say which parameters of
+the program's blocks they stand for:
+
+    run("p", p.hdr, p.meta, p.standard)   ->   types of hdr, meta, standard: those of V1Switch's p
+
+A packet's memory is taken apart, so that each of its values is a variable. Fields that the
+program's own declaration lacks are zero, and not written.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+from gradplane.switch.interp.frame_layout import Run
+from gradplane.switch.ir import expression_builder
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.types import Bits, Bool, Fields, Struct, Type
+from gradplane.switch.ir.walk import nested, operands, with_operands
+from gradplane.switch.machine.path_texts import PathText
+
+Expand = Callable[[ir.CallExtern], list[ir.Stmt]]
+"""Returns the statements that a call stands for, which depend on the program."""
+
+BLOCK_CALLS = {"run": 1, "deparse": 2}
+"""The primitives that run a block, and the position of the first value that they pass to it."""
+
+_PACKET = "packet_t"  # how the names of packets' types end
+
+
+@dataclass(frozen=True, slots=True)
+class Primitive:
+    """A row of the primitives.
+
+    interpret: returns the closure that executes a call (interpreted_paths.PathCall). compile:
+    writes its machine code (native_paths.NativePathCall).
+    """
+
+    interpret: Callable[[Any], Run]
+    compile: Callable[[Any], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Packet:
+    """A packet's memory in a path. `kind`: its type's name; `parts`: its values, by their names."""
+
+    kind: str
+    parts: dict[str, ir.Var]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An entry point. `locals` are zero at its start, packets are not."""
+
+    name: str
+    params: list[ir.Var]
+    locals: list[ir.Var]
+    body: list[ir.Stmt]
+    packets: dict[ir.Var, Packet]
+
+    def packet_of(self, part: ir.Expr) -> ir.Var:
+        """Return the packet that a value belongs to."""
+        return next(p for p, memory in self.packets.items() if part in memory.parts.values())
+
+    def part_name(self, part: ir.Expr) -> str:
+        """Return the name of a packet's value."""
+        parts = self.packets[self.packet_of(part)].parts
+        return next(name for name, var in parts.items() if var is part)
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """A path woven around a program. blocks: those that it runs, by their package parameters, each
+    with the kind of its packet and the names of its values. parser: that of packets that arrive."""
+
+    ingress: Entry
+    egress: Entry | None
+    blocks: dict[str, tuple[ir.Parser | ir.Control, str, tuple[str, ...]]]
+    deparsers: set[str]
+    parser: str
+    notes: ir.Var | None
+    rows: Mapping[str, Primitive]
+
+    @property
+    def entries(self) -> list[Entry]:
+        return [self.ingress] if self.egress is None else [self.ingress, self.egress]
+
+
+def weave(
+    text: PathText,
+    program: ir.Program,
+    rows: Mapping[str, Primitive],
+    expansions: Mapping[str, Expand],
+) -> Path:
+    """Weave a path around a program. rows: the primitives that it uses."""
+    controls = [text.controls[name] for name in ("ingress", "egress") if name in text.controls]
+    types: dict[str, Type] = {}
+    for call in _block_calls([stmt for control in controls for stmt in control.body]):
+        block = block_of(program.package, _name(call))
+        for value, param in zip(_values(call), block.params, strict=True):
+            if isinstance(value.type, Fields):
+                types[value.type.name] = param.var.type
+    entries = [_entry(control, types, expansions) for control in controls]
+    blocks, deparsers = {}, set()
+    for entry in entries:
+        for call in _block_calls(entry.body):
+            parts = _values(call)
+            kind = entry.packets[entry.packet_of(parts[0])].kind
+            names = tuple(map(entry.part_name, parts))
+            if call.name == "deparse":
+                deparsers.add(_name(call))
+            blocks[_name(call)] = (block_of(program.package, _name(call)), kind, names)
+    parser = next(name for name, (block, *_) in blocks.items() if isinstance(block, ir.Parser))
+    egress = entries[1] if entries[1:] else None
+    return Path(entries[0], egress, blocks, deparsers, parser, text.notes, rows)
+
+
+def block_of(package: ir.Package, name: str) -> ir.Parser | ir.Control:
+    """Return a block by its package parameter; "ingress.ip" is in the package `ingress`."""
+    *outer, last = name.split(".")
+    for part in outer:
+        inner = package.args[part]
+        assert isinstance(inner, ir.Package), inner
+        package = inner
+    block = package.args[last]
+    assert isinstance(block, ir.Parser | ir.Control), block
+    return block
+
+
+def _name(call: ir.CallExtern) -> str:
+    name = call.args[0]
+    assert isinstance(name, ir.Const) and isinstance(name.value, str), name
+    return name.value
+
+
+def _values(call: ir.CallExtern) -> list[ir.Expr]:
+    return call.args[BLOCK_CALLS[call.name] :]
+
+
+def _block_calls(body: Sequence[ir.Stmt]) -> Iterator[ir.CallExtern]:
+    for stmt in nested(body):
+        if isinstance(stmt, ir.CallExtern) and stmt.name in BLOCK_CALLS:
+            yield stmt
+
+
+def _entry(
+    control: ir.Control,
+    types: Mapping[str, Type],
+    expansions: Mapping[str, Expand],
+) -> Entry:
+    weaver = Weaver(types, expansions)
+    params = [weaver.variable(param.var) for param in control.params]
+    body = weaver.stmts(control.body)
+    variables = [weaver.variable(var) for var in control.locals if not weaver.is_packet(var)]
+    return Entry(control.name, params, variables, body, weaver.packets)
+
+
+def instantiate(
+    body: ir.Control, args: Sequence[ir.Expr], result: ir.LValue | None, notes: ir.Var | None
+) -> tuple[list[ir.Var], list[ir.Stmt]]:
+    """Return an extern's body for a call with these arguments: its variables, which are zero at its
+    start, and its statements. Raises LookupError for a field that a struct of the program lacks.
+
+    The body's last parameters may be `result` and `notes`."""
+    known: dict[ir.Var, ir.Expr] = {}
+    types = {}
+    given = iter(args)
+    for param in body.params:
+        own = {"notes": notes, "result": result}.get(param.name)
+        value = next(given) if own is None else own
+        known[param.var] = value
+        if isinstance(param.var.type, Fields):
+            types[param.var.type.name] = value.type
+    weaver = Weaver(types, {}, known, strict=True)
+    stmts = weaver.stmts(body.body)
+    return [weaver.variable(var) for var in body.locals], stmts
+
+
+# -- the rewriting ------------------------------------------------------------------------------
+
+_numbers = count(-1_000_000, -1)
+
+
+class _Lacks(LookupError):
+    """A struct of the program has no such field."""
+
+
+@dataclass
+class Weaver:
+    """Rewrites statements of a text: other types and variables, packets in parts.
+
+    types: by the names that the text has for them. known: what parameters stand for. strict: raise
+    LookupError for a field that a struct of the program lacks."""
+
+    types: Mapping[str, Type]
+    expansions: Mapping[str, Expand]
+    known: dict[ir.Var, ir.Expr] = field(default_factory=dict)
+    packets: dict[ir.Var, Packet] = field(default_factory=dict)
+    strict: bool = False
+    _blocks: dict[ir.Block, ir.Block] = field(default_factory=dict)
+
+    def type(self, t: Type) -> Type:
+        return self.types.get(t.name, t) if isinstance(t, Fields) else t
+
+    @staticmethod
+    def is_packet(var: ir.Var) -> bool:
+        return isinstance(var.type, Struct) and var.type.name.endswith(_PACKET)
+
+    def variable(self, var: ir.Var) -> ir.Var:
+        """Return what a variable of the text becomes."""
+        made = self.known.get(var)
+        if made is None:
+            made = self.known[var] = ir.Var(self.type(var.type), var.name, next(_numbers))
+            if self.is_packet(var):
+                assert isinstance(var.type, Struct)
+                parts = {
+                    f.name: ir.Var(self.type(f.type), f"{var.name}.{f.name}", next(_numbers))
+                    for f in var.type.fields
+                }
+                self.packets[made] = Packet(var.type.name, parts)
+        assert isinstance(made, ir.Var), made
+        return made
+
+    # -- statements -----------------------------------------------------------------------------
+
+    def stmts(self, stmts: Sequence[ir.Stmt]) -> list[ir.Stmt]:
+        return [made for stmt in stmts for made in self.stmt(stmt)]
+
+    def stmt(self, stmt: ir.Stmt) -> list[ir.Stmt]:
+        match stmt:
+            case ir.Assign():
+                return self._assign(stmt)
+            case ir.CallExtern():
+                args = [self.expr(arg) for arg in stmt.args]
+                made = dataclasses.replace(stmt, args=args, result=self._result(stmt))
+                expand = self.expansions.get(stmt.name)
+                return [made] if expand is None else expand(made)
+            case ir.If():
+                then, other = self.stmts(stmt.then), self.stmts(stmt.other)
+                return [ir.If(self.expr(stmt.cond), then, other, span=stmt.span)]
+            case ir.Block():
+                block = self._blocks[stmt] = ir.Block([], stmt.name, span=stmt.span)
+                block.body = self.stmts(stmt.body)
+                return [block]
+            case ir.Leave():
+                return [ir.Leave(self._blocks[stmt.block], span=stmt.span)]
+            case ir.Loop():
+                return [ir.Loop(self.stmts(stmt.body), span=stmt.span)]
+            case ir.Exit():
+                return [stmt]
+        raise AssertionError(f"{stmt.span}: {type(stmt).__name__} in a path")
+
+    def _result(self, s: ir.CallExtern) -> ir.LValue | None:
+        try:
+            return None if s.result is None else self._place(s.result)
+        except _Lacks:
+            if self.strict:
+                raise
+            return None
+
+    def _assign(self, s: ir.Assign) -> list[ir.Stmt]:
+        try:
+            target = self._place(s.target)
+        except _Lacks:
+            if self.strict:
+                raise
+            return []
+        return [ir.Assign(target, _cast(target.type, self.expr(s.value)), span=s.span)]
+
+    # -- expressions ----------------------------------------------------------------------------
+
+    def _place(self, e: ir.LValue) -> ir.LValue:
+        """Rewrite storage; raise _Lacks for a field that is not there."""
+        match e:
+            case ir.Var():
+                known = self.known.get(e)
+                place = self.variable(e) if known is None else known
+            case ir.FieldOf():
+                place = self._field(e)
+            case _:
+                place = self.expr(e)
+        assert isinstance(place, ir.LValue), place
+        return place
+
+    def _field(self, e: ir.FieldOf) -> ir.Expr:
+        if isinstance(e.base, ir.Var) and self.is_packet(e.base):
+            return self.packets[self.variable(e.base)].parts[e.name]
+        assert isinstance(e.base, ir.LValue), e
+        base = self._place(e.base)
+        index = base.type.index(e.name) if isinstance(base.type, Fields) else None
+        if index is None:
+            raise _Lacks(f"{base.type} has no field {e.name}")
+        return expression_builder.field(base, index)
+
+    def expr(self, e: ir.Expr) -> ir.Expr:
+        match e:
+            case ir.Var():
+                known = self.known.get(e)
+                return self.variable(e) if known is None else known
+            case ir.FieldOf():
+                try:
+                    found = self._field(e)
+                except _Lacks:
+                    if self.strict:
+                        raise
+                    return expression_builder.zero(self.type(e.type))
+                return _cast(self.type(e.type), found)
+            case ir.Make() if self.type(e.type) is not e.type:  # only {...}: the fields are others
+                return ir.Zero(self.type(e.type))
+        return with_operands(e, [self.expr(part) for part in operands(e)])
+
+
+def _cast(t: Type, e: ir.Expr) -> ir.Expr:
+    """Return a value with another width, where the program's declaration has one."""
+    if t == e.type or not isinstance(t, Bits | Bool):
+        return e
+    if isinstance(t, Bits) and isinstance(e.type, Bits):
+        return expression_builder.cast(t, e)
+    wide = e if isinstance(e.type, Bits) else ir.Cast(Bits(1), e)
+    if isinstance(t, Bool):
+        zero = expression_builder.zero(wide.type)
+        return ir.Unary(t, "!", ir.Binary(t, "==", wide, zero))
+    return expression_builder.cast(t, wide)
