@@ -40,7 +40,7 @@ def written(folder: Path, compute_ms: str) -> Path:
     ],
 )
 def test_hosts_get_nanoseconds(tmp_path: Path, text: str, spec: object) -> None:
-    assert load_deployment(written(tmp_path, text)).jobs[0].config.compute_ns == spec
+    assert load_deployment(written(tmp_path, text)).jobs[0].config.training.compute_ns == spec
 
 
 def test_a_trace_file_is_read_once_and_then_a_part_of_the_experiment(tmp_path: Path) -> None:

@@ -408,7 +408,7 @@ def test_a_setting_mends_what_the_file_has_wrong(tmp_path: Path) -> None:
 
 def test_recorded_experiments_are_not_judged_by_what_is_meant(tmp_path: Path) -> None:
     path = write(tmp_path, "[topology]\ndelay = 2\n[[job]]\ntimeout_ms = 1e-6\n")
-    assert load_deployment(path, recorded=True).jobs[0].config.timeout_ns == 1
+    assert load_deployment(path, recorded=True).jobs[0].config.transport.timeout_ns == 1
 
 
 def test_one_jobs_error_is_printed_at_that_job(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def make_job(**changes):
         settings |= {"codec": ("float32", {}), "reliability": "retransmit"}
     if changes.get("aggregation") == "ring":
         settings |= {"codec": ("float32", {}), "reliability": "retransmit", "error_feedback": False}
-    return JobConfig(**settings | changes)
+    return JobConfig.of(settings | changes)
 
 
 def complete(impairment):
@@ -66,9 +66,9 @@ def make_hosts(job, impairments=(), log_folder=None):
     """Return the configurations of a job's hosts, the server last; `impairments` are for the
     workers."""
     hosts = []
-    addresses = [ip for ip, _ in job.worker_addresses]
-    if job.server_address:
-        addresses.append(job.server_address[0])
+    addresses = [ip for ip, _ in job.addresses.worker_addresses]
+    if job.addresses.server_address:
+        addresses.append(job.addresses.server_address[0])
     for number, ip in enumerate(addresses):
         is_worker = number < job.workers
         hosts.append(

@@ -51,7 +51,7 @@ def switch_on_a_socket(job):
     """Run a model of the switch at the job's aggregator; an empty datagram ends it."""
     switch = make_switch(job)
     with socket.socket(type=socket.SOCK_DGRAM) as opened:
-        opened.bind(job.aggregator)
+        opened.bind(job.addresses.aggregator)
 
         def serve():
             while True:
@@ -66,5 +66,5 @@ def switch_on_a_socket(job):
         try:
             yield
         finally:
-            opened.sendto(b"", job.aggregator)
+            opened.sendto(b"", job.addresses.aggregator)
             thread.join()

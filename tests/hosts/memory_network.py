@@ -3,7 +3,7 @@
 import heapq
 from collections import defaultdict
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from switch_model import Member, SwitchModel
@@ -19,35 +19,37 @@ AGGREGATOR = ("10.0.0.254", 18256)
 TIMEOUT = 1_000_000
 HOP = 50_000
 
-JOB = JobConfig(
-    number=3,
-    name="test",
-    workers=4,
-    quorum=4,
-    aggregation="switch",
-    reliability="retransmit",
-    codec=("thc", {"bits": 4, "granularity": 30, "p": 1 / 32}),
-    pull_codec=("float32", {}),
-    error_feedback=True,
-    slots=4,
-    sum_bits=8,
-    timeout_ns=TIMEOUT,
-    retries=3,
-    aggregator=AGGREGATOR,
-    worker_addresses=tuple((f"10.0.0.{w + 1}", 20003) for w in range(4)),
-    server_address=None,
-    model="mlp",
-    model_args={},
-    data="digits",
-    data_args={},
-    epochs=1,
-    batch=32,
-    lr=0.1,
-    momentum=0.9,
-    compute_ns=0,
-    seed=7,
-    sync=False,
-    sync_threshold=0,
+JOB = JobConfig.of(
+    dict(
+        number=3,
+        name="test",
+        workers=4,
+        quorum=4,
+        aggregation="switch",
+        reliability="retransmit",
+        codec=("thc", {"bits": 4, "granularity": 30, "p": 1 / 32}),
+        pull_codec=("float32", {}),
+        error_feedback=True,
+        slots=4,
+        sum_bits=8,
+        timeout_ns=TIMEOUT,
+        retries=3,
+        aggregator=AGGREGATOR,
+        worker_addresses=tuple((f"10.0.0.{w + 1}", 20003) for w in range(4)),
+        server_address=None,
+        model="mlp",
+        model_args={},
+        data="digits",
+        data_args={},
+        epochs=1,
+        batch=32,
+        lr=0.1,
+        momentum=0.9,
+        compute_ns=0,
+        seed=7,
+        sync=False,
+        sync_threshold=0,
+    )
 )
 
 
@@ -55,7 +57,7 @@ def make_job(**changes: Any) -> JobConfig:
     """Return JOB with changes; addresses and quorum follow the number of workers."""
     workers = changes.get("workers", JOB.workers)
     addresses = tuple((f"10.0.0.{w + 1}", 20003) for w in range(workers))
-    return replace(JOB, **{"quorum": workers, "worker_addresses": addresses} | changes)
+    return JOB.changed(**{"quorum": workers, "worker_addresses": addresses} | changes)
 
 
 # What the network does with a packet: the delays after which copies of it arrive; none: lost.
@@ -83,10 +85,16 @@ class MemoryNetwork:
     def __post_init__(self) -> None:
         job = self.job
         self.workers = [SwitchWorker(job, w) for w in range(job.workers)]
-        table = codecs.get(job.codec[0], **job.codec[1]).table
+        table = codecs.get(job.coding.codec[0], **job.coding.codec[1]).table
         members = [Member(w, w + 1) for w in range(job.workers)]
         self.switch = self.switch or SwitchModel(
-            job.number, members, job.quorum, job.slots, table, job.sum_bits, self.lose_pass
+            job.number,
+            members,
+            job.quorum,
+            job.transport.slots,
+            table,
+            job.transport.sum_bits,
+            self.lose_pass,
         )
         self._queue: list[tuple[int, int, Callable[[], None]]] = []
         self._count = 0
@@ -147,7 +155,7 @@ class MemoryNetwork:
         for action in actions:
             if isinstance(action, Send):
                 assert (action.ip, action.port) == AGGREGATOR
-                assert action.source_port == self.job.worker_addresses[w][1]
+                assert action.source_port == self.job.addresses.worker_addresses[w][1]
                 for payload in action.payloads:
                     for delay in self.fate("up", w, payload):
                         self.call_at(self.now + delay, self._at_switch(w, payload))

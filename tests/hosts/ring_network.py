@@ -126,7 +126,7 @@ class RingNetwork(StreamNetwork):
         is_marked = isinstance(segments.parse(payload), ValuesSegment)
         self.marked.append(is_marked)
         if is_marked and self.compress(payload):
-            payload = compressed(payload, self.job.bound)
+            payload = compressed(payload, self.job.coding.bound)
         return super()._arrival(source, to, payload)
 
 

@@ -1,3 +1,4 @@
+import json
 import re
 from dataclasses import replace
 
@@ -5,7 +6,7 @@ import pytest
 from memory_network import JOB, make_job
 
 from gradplane.codecs import ErrorFeedback, LocalSteps
-from gradplane.hosts.config import ConfigError, HostConfig
+from gradplane.hosts.config import ConfigError, HostConfig, JobConfig
 from gradplane.hosts.protocols.job_codec import make_codec, parts, push_codec, summed_codec
 
 ROLE = "gradplane.hosts.drivers.roles:SwitchWorkerRole"
@@ -13,13 +14,28 @@ HOST = HostConfig("h1", "10.0.0.1", ROLE, 0, JOB, ({"model": "nth", "n": 3},), "
 
 
 def test_json_round_trip():
-    job = replace(JOB, aggregation="ps", server_address=("10.0.0.5", 21003))
+    job = JOB.changed(aggregation="ps", server_address=("10.0.0.5", 21003))
     for host in (HOST, replace(HOST, worker=None, job=job, start_at=5)):
         assert HostConfig.from_json(host.to_json()) == host
 
 
+def test_a_job_in_json_is_flat_whatever_record_has_the_field():
+    written = json.loads(HOST.to_json())["job"]
+    assert (written["number"], written["slots"], written["lr"]) == (3, 4, 0.1)
+    assert written["aggregator"] == [*JOB.addresses.aggregator]
+    assert JobConfig.of(JOB.flat()) == JOB
+
+
+def test_a_changed_job_keeps_its_other_values():
+    changed = JOB.changed(slots=6, quorum=3)
+    assert (changed.transport.slots, changed.quorum) == (6, 3)
+    assert changed.changed(slots=JOB.transport.slots, quorum=JOB.quorum) == JOB
+    with pytest.raises(TypeError, match="'slotz'"):
+        JOB.changed(slotz=6)
+
+
 def test_stream_ports_are_a_thousand_up():
-    assert JOB.stream_address(1) == ("10.0.0.2", 21003)
+    assert JOB.addresses.stream(1) == ("10.0.0.2", 21003)
 
 
 @pytest.mark.parametrize(

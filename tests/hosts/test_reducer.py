@@ -221,7 +221,7 @@ def test_a_host_that_cannot_reduce():
         with pytest.raises(ConfigError, match="^host h1: aggregation = .* is for the job's own"):
             Reducer(planned)
         adaptive = ("adt", {"policy": "awp"})
-        weights = replace(hosts[0], job=replace(hosts[0].job, pull_codec=adaptive))
+        weights = replace(hosts[0], job=hosts[0].job.changed(pull_codec=adaptive))
         with pytest.raises(ConfigError, match="^host h1: its server makes the steps of the job"):
             Reducer(weights)
         server = HostConfig.from_json(replace(hosts[0], worker=None).to_json())

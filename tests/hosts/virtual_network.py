@@ -96,13 +96,18 @@ class HostEnvironment:
 
 def make_switch(job):
     """Return the model, by addresses: worker w is on the switch's port w + 1."""
-    name, params = job.codec
+    name, params = job.coding.codec
     members = [Member(worker, worker + 1) for worker in range(job.workers)]
     table = codecs.get(name, **params).table
-    model = SwitchModel(job.number, members, job.quorum, job.slots, table, job.sum_bits)
+    model = SwitchModel(
+        job.number, members, job.quorum, job.transport.slots, table, job.transport.sum_bits
+    )
 
     def receive(ip, source_port, payload):
-        worker = job.worker_addresses.index((ip, source_port))
-        return [(*job.worker_addresses[w], out) for w, out in model.receive(worker + 1, payload)]
+        worker = job.addresses.worker_addresses.index((ip, source_port))
+        return [
+            (*job.addresses.worker_addresses[w], out)
+            for w, out in model.receive(worker + 1, payload)
+        ]
 
     return receive

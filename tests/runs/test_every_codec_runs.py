@@ -100,7 +100,7 @@ def test_through_the_switch(name: str, summed: Jobs) -> None:
 
 
 def test_by_tensor_each_has_its_own(pushed: Jobs) -> None:
-    parts = pushed["by tensor"][1].codec[1]["parts"]
+    parts = pushed["by tensor"][1].coding.codec[1]["parts"]
     assert [(size, config["name"]) for size, config in parts] == [(640, "thc"), (10, "float32")]
 
 

@@ -58,7 +58,7 @@ def job(number=0, workers=2, **fields):
         "sync": False,
         "sync_threshold": 0,
     }
-    return JobConfig(number=number, workers=workers, **(values | fields))
+    return JobConfig.of({"number": number, "workers": workers} | values | fields)
 
 
 def hosts(job):
@@ -72,9 +72,9 @@ def plan(job, topology, slot_base=0):
     table = tuple(int(value) for value in codecs.get("thc", **THC).table)
     members = tuple(
         Member(w, topology.attachment(f"h{w + 1}")[1], topology.host[f"h{w + 1}"].mac, ip, port)
-        for w, (ip, port) in enumerate(job.worker_addresses)
+        for w, (ip, port) in enumerate(job.addresses.worker_addresses)
     )
-    return JobPlan(job.number, members, job.quorum, job.slots, slot_base, 8, table, 30)
+    return JobPlan(job.number, members, job.quorum, job.transport.slots, slot_base, 8, table, 30)
 
 
 def set_up(net, *jobs, program=P4 / "thc.p4"):

@@ -12,6 +12,7 @@ from gradplane.aggregations.needs import AskedJob, Network, Outcomes
 from gradplane.controller.plan import JobPlan
 from gradplane.hosts.config import (
     STREAM_PORT_OFFSET,
+    Addresses,
     ConfigError,
     JobConfig,
     UnsuitableCodecError,
@@ -189,19 +190,14 @@ class Aggregation(ABC):
         """Raise ConfigError if the scheme's hosts cannot run the job."""
         push_codec(config)
 
-    def addresses(self, placed: PlacedJob) -> dict[str, Any]:
-        """Return the addresses in a JobConfig: aggregator, worker_addresses, server_address."""
+    def addresses(self, placed: PlacedJob) -> Addresses:
+        """Return where the job's packets go."""
         server = None
         if self.servers(placed.job):
             assert placed.server is not None, "the topology has no host for a server"
             server = placed.server.ip, STREAM_PORT + placed.number
-        return {
-            "aggregator": (SWITCH_IP, UDP_PORT),
-            "worker_addresses": tuple(
-                (host.ip, WORKER_PORT + placed.number) for host in placed.members
-            ),
-            "server_address": server,
-        }
+        workers = tuple((host.ip, WORKER_PORT + placed.number) for host in placed.members)
+        return Addresses((SWITCH_IP, UDP_PORT), workers, server)
 
     def marked_receivers(self, placed: PlacedJob) -> tuple[HostNode, ...]:
         """Return the hosts that marked transfers go to."""

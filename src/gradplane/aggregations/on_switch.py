@@ -16,7 +16,7 @@ def job_plan(config: JobConfig, placed: PlacedJob, switch: str, slot_base: int) 
     ports = placed.network.routes(switch)
     host_of = {host.ip: host for host in placed.members}
     members = []
-    for worker, (ip, udp_port) in enumerate(config.worker_addresses):
+    for worker, (ip, udp_port) in enumerate(config.addresses.worker_addresses):
         host = host_of[ip]
         members.append(Member(worker, ports[host.name], host.mac, ip, udp_port))
     table = tuple(summed_codec(config).table)
@@ -24,9 +24,9 @@ def job_plan(config: JobConfig, placed: PlacedJob, switch: str, slot_base: int) 
         number=config.number,
         workers=tuple(members),
         quorum=config.quorum,
-        slots=config.slots,
+        slots=config.transport.slots,
         slot_base=slot_base,
-        sum_bits=config.sum_bits,
+        sum_bits=config.transport.sum_bits,
         table=table,
         granularity=table[-1],
     )

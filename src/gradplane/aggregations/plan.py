@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from gradplane.aggregations.aggregation import (
@@ -21,7 +22,7 @@ from gradplane.aggregations.aggregation import (
 from gradplane.aggregations.needs import AskedJob
 from gradplane.aggregations.on_switch import job_plan, program_limits
 from gradplane.controller.plan import JobPlan
-from gradplane.hosts.config import JobConfig
+from gradplane.hosts.config import Addresses, JobConfig
 from gradplane.hosts.drivers import roles
 from gradplane.hosts.protocols.actions import Action, Deliver, Send, SendMessage, SetTimer
 from gradplane.hosts.protocols.job_codec import summed_codec
@@ -52,12 +53,13 @@ class PlanScheme(Aggregation):
         plan = _plan(job)
         return "thc.p4" if plan is not None and plan.summed else None
 
-    def addresses(self, placed: PlacedJob) -> dict[str, Any]:
-        """Return the addresses in a JobConfig, with those of the plan's servers."""
+    def addresses(self, placed: PlacedJob) -> Addresses:
+        """Return where the job's packets go, with the plan's servers."""
         hosts, port = placed.network.hosts, STREAM_PORT + placed.number
         servers = hosts[len(hosts) - self.servers(placed.job) :]
-        found = super().addresses(placed) | {"server_address": None}
-        return found | {"servers": tuple((host.ip, port) for host in servers)}
+        found = super().addresses(placed)
+        addresses = tuple((host.ip, port) for host in servers)
+        return replace(found, server_address=None, servers=addresses)
 
     def aggregator(self, placed: PlacedJob) -> str:
         """Return the switch in the middle of the workers."""
@@ -67,7 +69,7 @@ class PlanScheme(Aggregation):
         """Return a job on the switch for each of its routines and each number of a GPU."""
         switch, jobs = self.aggregator(placed), _switch_jobs(config)
         return [
-            job_plan(job, placed, switch, slot_base + number * config.slots)
+            job_plan(job, placed, switch, slot_base + number * config.transport.slots)
             for number, job in enumerate(jobs)
         ]
 
@@ -105,7 +107,7 @@ class PlanScheme(Aggregation):
 
     def check_hosts(self, config: JobConfig) -> None:
         """Raise ConfigError if the workers cannot run the plan."""
-        if config.plan is not None:
+        if config.coding.plan is not None:
             check_plan(config)
             for job in _switch_jobs(config):
                 summed_codec(job)
@@ -120,8 +122,8 @@ def _plan(job: AskedJob) -> RunPlan | None:
 
 
 def _switch_jobs(config: JobConfig) -> list[JobConfig]:
-    assert config.plan is not None, "the job has no plan"
-    return list(switch_jobs(config, run_plan(config.plan)).values())
+    assert config.coding.plan is not None, "the job has no plan"
+    return list(switch_jobs(config, run_plan(config.coding.plan)).values())
 
 
 class _ReplayedReduces:
@@ -130,10 +132,10 @@ class _ReplayedReduces:
     def __init__(self, replayed: ReplayedJob) -> None:
         job = replayed.config
         self._replayed = replayed
-        self._peers = [job.stream_address(w) for w in range(job.workers)]
-        self._notices = [job.notice_address(w) for w in range(job.workers)]
+        self._peers = [job.addresses.stream(w) for w in range(job.workers)]
+        self._notices = [job.addresses.notice(w) for w in range(job.workers)]
         self._machines = [PlannedWorker(job, w) for w in range(job.workers)]
-        self._servers = {address: PlannedServer(job) for address in job.servers}
+        self._servers = {address: PlannedServer(job) for address in job.addresses.servers}
         self._events: deque[tuple[int, Callable[..., list[Action]], tuple[Any, ...]]] = deque()
 
     def reduce(self) -> None:

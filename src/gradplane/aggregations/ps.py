@@ -42,9 +42,9 @@ class _ReplayedReduces:
 
     def __init__(self, replayed: ReplayedJob) -> None:
         job = replayed.config
-        assert job.server_address is not None
-        self._replayed, self._address = replayed, job.server_address
-        self._peers = [job.stream_address(w) for w in range(job.workers)]
+        assert job.addresses.server_address is not None
+        self._replayed, self._address = replayed, job.addresses.server_address
+        self._peers = [job.addresses.stream(w) for w in range(job.workers)]
         self._server = PsServer(job, served(job))
         self._machines = [PsWorker(job, w) for w in range(job.workers)]
         self._everyone = (1 << job.workers) - 1

@@ -175,12 +175,12 @@ class _ReplayedReduces:
             self._through_switch(number, payload)
         else:
             self._held[header.type, place].append((number, payload))
-            self._replayed.network.held(self._job.worker_addresses[number], payload)
+            self._replayed.network.held(self._job.addresses.worker_addresses[number], payload)
         if result is not None:
             self._take(number, self._outcomes[header.type][place], result)
 
     def _through_switch(self, number: int, payload: bytes) -> None:
-        source, to = self._job.worker_addresses[number], self._job.aggregator
+        source, to = self._job.addresses.worker_addresses[number], self._job.addresses.aggregator
         for host, _, answer in self._replayed.network.send(source, to, payload):
             self._receive(self._replayed.hosts.index(host), answer)
 
@@ -203,7 +203,7 @@ class _ReplayedReduces:
         """Give a worker a result if it had it in time."""
         if number in outcome.in_time:
             arrived = Payloads.of([payload])
-            received = self._machines[number].receive(*self._job.aggregator, arrived, 0)
+            received = self._machines[number].receive(*self._job.addresses.aggregator, arrived, 0)
             self._perform(self._replayed.workers[number], received)
 
     def _compare(self, outcome: Outcome, place: Place, found: str) -> None:
@@ -225,7 +225,7 @@ class _ReplayedReduces:
 
     def _place(self, number: int) -> Place:
         """Return slot and round of a chunk."""
-        return number % self._job.slots, number // self._job.slots + 1
+        return number % self._job.transport.slots, number // self._job.transport.slots + 1
 
     def _stuck(self, worker: ReplayedWorker) -> str:
         waits = self._machines[worker.number].waits

@@ -228,7 +228,7 @@ def _absence_problem(
         return f"no other worker of round {absence.back} has weights to copy", back
     rounds = {a.first for a in config.absences}
     least = min(len(present(config.absences, config.workers, round)) for round in rounds)
-    if least == 0 or (config.reliability == "retransmit" and least < config.quorum):
+    if least == 0 or (config.transport.reliability == "retransmit" and least < config.quorum):
         return (
             f"{least} workers are left at times, and the quorum is {config.quorum}: use"
             f' quorum ≤ {least}, or reliability = "lossy"',

@@ -7,7 +7,7 @@ first, then one for servers.
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from typing import Any
 
 from gradplane import aggregations
 from gradplane.aggregations.aggregation import STREAM_PORT, PlacedJob
@@ -31,7 +31,15 @@ from gradplane.experiment.document import ExperimentError, Key
 from gradplane.experiment.impairment_sections import ImpairmentSection
 from gradplane.experiment.schema import Experiment, Job, NamedModel, Output
 from gradplane.experiment.tensor_codecs import Named, host_codec
-from gradplane.hosts.config import ConfigError, HostConfig, JobConfig
+from gradplane.hosts.absences import Absence
+from gradplane.hosts.config import (
+    Coding,
+    ConfigError,
+    HostConfig,
+    JobConfig,
+    Training,
+    Transport,
+)
 from gradplane.hosts.stream.segments import VALUES_HEADER_SIZE
 from gradplane.hosts.training import datasets, models
 from gradplane.hosts.training.train import check_vector
@@ -235,11 +243,8 @@ class _Deploying:
         if len(self._problems) > found:
             return None
         with self._about("job", number, also=[("job", number, "aggregation")]):
-            config = replace(
-                _config(job, placed, push_codec, pull_codec),
-                absences=self._experiment.absences(placed.number),
-                device=device,
-            )
+            absences = self._experiment.absences(placed.number)
+            config = _config(job, placed, (push_codec, pull_codec), device, absences)
             scheme.check_hosts(config)
             rounds, values = self._size(config)
             for key, text in planned_jobs.problems(job, values):
@@ -251,17 +256,19 @@ class _Deploying:
         """Return how many rounds a job trains and how many values its gradient has.
 
         Data and model are made once. What they refuse is a problem of their key."""
-        where = ("job", job.number)
+        where, training = ("job", job.number), job.training
         with self._about(*where, "data"):
-            data = datasets.build(job.data, job.data_args, job.seed)
+            data = datasets.build(training.data, training.data_args, job.seed)
             with self._about(*where, "model"):
-                model = models.build(job.model, job.model_args, data.features, data.classes)
+                model = models.build(
+                    training.model, training.model_args, data.features, data.classes
+                )
                 parameters = model.parameters(job.seed)
-                check_vector(job.model, "parameters(seed)", parameters)
+                check_vector(training.model, "parameters(seed)", parameters)
                 with self._about(*where, "batch"):
                     rows = len(data.train_y)
-                    batches = datasets.batches(rows, job.workers, 0, job.batch, job.seed, 0)
-                    return job.epochs * len(batches), parameters.size
+                    batches = datasets.batches(rows, job.workers, 0, training.batch, job.seed, 0)
+                    return training.epochs * len(batches), parameters.size
         return 0, 0
 
     def _setups(self, network: Topology, jobs: Sequence[DeployedJob]) -> dict[str, Setup]:
@@ -297,8 +304,14 @@ def _placed(network: Topology, number: int, job: Job) -> PlacedJob:
     return PlacedJob(number, job, members, network.hosts[-1], network)
 
 
-def _config(job: Job, placed: PlacedJob, push_codec: Named, pull_codec: Named) -> JobConfig:
-    """Return what the hosts of a job share."""
+def _config(
+    job: Job,
+    placed: PlacedJob,
+    codecs: tuple[Named, Named],
+    device: dict[str, Any] | None,
+    absences: tuple[Absence, ...],
+) -> JobConfig:
+    """Return what the hosts of a job share. codecs: of pushes and of pulls."""
     assert job.quorum is not None and job.seed is not None, "the experiment is not resolved"
     return JobConfig(
         number=placed.number,
@@ -306,15 +319,23 @@ def _config(job: Job, placed: PlacedJob, push_codec: Named, pull_codec: Named) -
         workers=job.size,
         quorum=job.quorum,
         aggregation=job.aggregation,
-        reliability=job.reliability,
-        codec=push_codec,
-        pull_codec=pull_codec,
-        error_feedback=job.error_feedback,
-        slots=job.slots,
-        sum_bits=job.sum_bits,
-        timeout_ns=round(job.timeout_ms * 1e6),
-        retries=job.retries,
-        **aggregations.get(job.aggregation).addresses(placed),
+        seed=job.seed,
+        training=_training(job, device),
+        coding=_coding(job, *codecs),
+        transport=Transport(
+            reliability=job.reliability,
+            slots=job.slots,
+            sum_bits=job.sum_bits,
+            timeout_ns=round(job.timeout_ms * 1e6),
+            retries=job.retries,
+        ),
+        addresses=aggregations.get(job.aggregation).addresses(placed),
+        absences=absences,
+    )
+
+
+def _training(job: Job, device: dict[str, Any] | None) -> Training:
+    return Training(
         model=job.model.name,
         model_args=job.model.args,
         data=job.data.name,
@@ -323,19 +344,27 @@ def _config(job: Job, placed: PlacedJob, push_codec: Named, pull_codec: Named) -
         batch=job.batch,
         lr=job.lr,
         momentum=job.momentum,
-        weight_decay=job.weight_decay,
-        pull_feedback=job.pull_feedback,
-        pull_deltas=job.pull_deltas,
         compute_ns=compute_times.to_ns(job.compute_ms),
-        seed=job.seed,
         sync=job.sync,
         sync_threshold=job.sync_threshold,
+        weight_decay=job.weight_decay,
+        device=device,
+    )
+
+
+def _coding(job: Job, push: Named, pull: Named) -> Coding:
+    return Coding(
+        codec=push,
+        pull_codec=pull,
+        error_feedback=job.error_feedback,
         marked=job.marked,
         bound=job.bound if job.marked else None,
         codec_ns=job.codec_ns_per_value,
         reduce_ns=job.reduce_ns_per_value,
         local_steps=job.local_steps,
         plan=None if job.plan is None else json.loads(job.plan),
+        pull_feedback=job.pull_feedback,
+        pull_deltas=job.pull_deltas,
     )
 
 

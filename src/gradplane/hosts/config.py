@@ -7,6 +7,7 @@ pydantic again would cost each process a seventh of a second.
 
 import dataclasses
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,28 +32,9 @@ class UnsuitableCodecError(ConfigError):
 
 
 @dataclass(frozen=True)
-class JobConfig:
-    """The configuration that all hosts of a training job share.
+class Training:
+    """What a job's workers train."""
 
-    Times are in nanoseconds, addresses (dotted IP, port).
-    """
-
-    number: int  # 0 to 255, as in the packets
-    name: str
-    workers: int  # 1 to 64
-    quorum: int  # results leave when so many workers are in
-    aggregation: str  # the scheme's name, for people; hosts run the role that they are given
-    reliability: str  # "lossy" | "retransmit"
-    codec: tuple[str, dict[str, Any]]  # of what workers push: name, parameters
-    pull_codec: tuple[str, dict[str, Any]]  # of a parameter server's answers: means, or weights
-    error_feedback: bool
-    slots: int  # of this job, even; a worker keeps slots // 2 chunks in flight
-    sum_bits: int  # 8 | 16
-    timeout_ns: int
-    retries: int  # lossy: how often the norm is asked for again
-    aggregator: tuple[str, int]  # the switch's address and UDP port 18256
-    worker_addresses: tuple[tuple[str, int], ...]  # aggregation ports; streams: port + 1000
-    server_address: tuple[str, int] | None  # the parameter server's stream port
     model: str
     model_args: dict[str, Any]
     data: str
@@ -62,19 +44,25 @@ class JobConfig:
     lr: float
     momentum: float
     compute_ns: Any  # of a gradient; see training/compute_times.py
-    seed: int
     sync: bool
     sync_threshold: int  # synchronise when a worker missed more results than this in an epoch
+    weight_decay: float = 0.0  # times the parameters, added to the mean gradient
+    device: dict[str, Any] | None = None  # of a worker: see training/device.py
+
+
+@dataclass(frozen=True)
+class Coding:
+    """How gradients, and weights, are encoded on their way, and how long that takes."""
+
+    codec: tuple[str, dict[str, Any]]  # of what workers push: name, parameters
+    pull_codec: tuple[str, dict[str, Any]]  # of a parameter server's answers: means, or weights
+    error_feedback: bool
     marked: bool = False  # gradients are sent with ToS 0x28: the network may compress them
     bound: int | None = None  # 6 | 8 | 10 where marked: its error bound is 2^-bound a hop
     codec_ns: float = 0.0  # time of encoding or decoding a value
     reduce_ns: float = 0.0  # time of adding a value
     local_steps: int = 1  # rounds whose gradients are pushed as one sum
-    absences: tuple[Absence, ...] = ()  # of workers, in training rounds
     plan: dict[str, Any] | None = None  # of a planned job: see protocols/run_plan.py
-    servers: tuple[tuple[str, int], ...] = ()  # of a planned job: the stream ports of those
-    weight_decay: float = 0.0  # times the parameters, added to the mean gradient
-    device: dict[str, Any] | None = None  # of a worker: see training/device.py
     pull_feedback: bool = False  # the server keeps the error of its answers for the next ones
     pull_deltas: bool = False  # the server answers with the change of its weights
 
@@ -88,20 +76,92 @@ class JobConfig:
         """Whether the server holds the weights and makes the optimizer's steps."""
         return self.pulls_weights or self.pull_deltas
 
+
+@dataclass(frozen=True)
+class Transport:
+    """How codes travel: slots of the switch, and what is done about losses."""
+
+    reliability: str  # "lossy" | "retransmit"
+    slots: int  # of this job, even; a worker keeps slots // 2 chunks in flight
+    sum_bits: int  # 8 | 16
+    timeout_ns: int
+    retries: int  # lossy: how often the norm is asked for again
+
     @property
     def window(self) -> int:
         """The number of chunks that a worker keeps in flight."""
         return self.slots // 2
 
-    def stream_address(self, worker: int) -> tuple[str, int]:
+
+@dataclass(frozen=True)
+class Addresses:
+    """Where a job's packets go; an address is (dotted IP, port)."""
+
+    aggregator: tuple[str, int]  # the switch's address and UDP port 18256
+    worker_addresses: tuple[tuple[str, int], ...]  # aggregation ports; streams: port + 1000
+    server_address: tuple[str, int] | None  # the parameter server's stream port
+    servers: tuple[tuple[str, int], ...] = ()  # of a planned job: the stream ports of those
+
+    def stream(self, worker: int) -> tuple[str, int]:
         """Return the address of a worker's stream."""
         ip, port = self.worker_addresses[worker]
         return ip, port + STREAM_PORT_OFFSET
 
-    def notice_address(self, worker: int) -> tuple[str, int]:
+    def notice(self, worker: int) -> tuple[str, int]:
         """Return the address of a worker's stream of short notices, where it has one."""
         ip, port = self.worker_addresses[worker]
         return ip, port + 2 * STREAM_PORT_OFFSET
+
+
+@dataclass(frozen=True)
+class JobConfig:
+    """The configuration that all hosts of a training job share, by concern.
+
+    Times are in nanoseconds.
+    """
+
+    number: int  # 0 to 255, as in the packets
+    name: str
+    workers: int  # 1 to 64
+    quorum: int  # results leave when so many workers are in
+    aggregation: str  # the scheme's name, for people; hosts run the role that they are given
+    seed: int
+    training: Training
+    coding: Coding
+    transport: Transport
+    addresses: Addresses
+    absences: tuple[Absence, ...] = ()  # of workers, in training rounds
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> "JobConfig":
+        """Return the configuration with these values, fields of any of its records."""
+        left = dict(values)
+        parts = {}
+        for name, kind in _CONCERNS.items():
+            keys = [field.name for field in dataclasses.fields(kind) if field.name in left]
+            parts[name] = kind(**{key: left.pop(key) for key in keys})
+        return cls(**left, **parts)
+
+    def flat(self) -> dict[str, Any]:
+        """Return the values of all records, which `of` takes."""
+        parts = [getattr(self, name) for name in _CONCERNS]
+        own = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        values = {name: value for name, value in own.items() if name not in _CONCERNS}
+        for part in parts:
+            values |= {f.name: getattr(part, f.name) for f in dataclasses.fields(part)}
+        return values
+
+    def changed(self, **values: Any) -> "JobConfig":
+        """Return the configuration with other values, of whichever record has their fields."""
+        return JobConfig.of(self.flat() | values)
+
+
+_CONCERNS: dict[str, type[Any]] = {
+    "training": Training,
+    "coding": Coding,
+    "transport": Transport,
+    "addresses": Addresses,
+}
 
 
 @dataclass(frozen=True)
@@ -143,7 +203,9 @@ class HostConfig:
 
     def to_json(self) -> str:
         """Return the configuration as JSON text that from_json() reads."""
-        return json.dumps(dataclasses.asdict(self), indent=1)
+        absences = [dataclasses.asdict(absence) for absence in self.job.absences]
+        values = dataclasses.asdict(self) | {"job": self.job.flat() | {"absences": absences}}
+        return json.dumps(values, indent=1)
 
     @classmethod
     def from_json(cls, text: str) -> "HostConfig":
@@ -155,5 +217,5 @@ class HostConfig:
         job["worker_addresses"] = tuple(tuple(address) for address in job["worker_addresses"])
         job["servers"] = tuple(tuple(address) for address in job["servers"])
         job["absences"] = tuple(Absence(**absence) for absence in job["absences"])
-        parts = {"job": JobConfig(**job), "impairments": tuple(raw["impairments"])}
+        parts = {"job": JobConfig.of(job), "impairments": tuple(raw["impairments"])}
         return cls(**raw | parts | {"flows": tuple(Flow(**flow) for flow in raw["flows"])})

@@ -108,7 +108,7 @@ class Reducer:
         self._vectors = _vector_file(config)
         self._link = HostLink(config, self._loop.env)
         assert config.worker is not None
-        _, stream_port = config.job.stream_address(config.worker)
+        _, stream_port = config.job.addresses.stream(config.worker)
         self._machines = ActionDriver(
             *(self._loop.env, stream_port, self._link.send, self._deliver, self._gone),
             connection=time.time_ns(),
@@ -118,7 +118,7 @@ class Reducer:
         self._reducer = kind(config, self._loop.env, self._link, self._machines, stream)
         for port in self._link.ports:
             fast = self._link.fast_results(port)
-            self._loop.listen(port, self._link.receive, fast, config.job.aggregator)
+            self._loop.listen(port, self._link.receive, fast, config.job.addresses.aggregator)
         self._loop.env.record("joined", origin=self._loop.env.origin)
         self._traffic = PortTraffic()  # of records since take_traffic()
         self._loop.start()
@@ -326,7 +326,7 @@ def _reducer_of(config: HostConfig) -> type[WorkerReducer]:
     """Return how the host's role reduces vectors."""
     if config.worker is None:
         raise ConfigError(f"host {config.name} has no worker of job {config.job.number}")
-    if config.job.served_steps:
+    if config.job.coding.served_steps:
         raise ConfigError(
             f"host {config.name}: its server makes the steps of the job's own training: a program"
             " of your own needs a `pull` without a policy, and pull_deltas = false"

@@ -105,13 +105,13 @@ def _check(deployment: Deployment, script: Path | None) -> None:
             " one [[job]]"
         )
     config = deployment.jobs[0].config
-    if config.served_steps:
+    if config.coding.served_steps:
         raise ExperimentError(
             "a job whose server makes the steps is for `gradplane run`: a script makes its own:"
             " use a pull without a policy, and pull_deltas = false"
         )
-    if config.plan is not None or config.absences:
-        what = "a plan" if config.plan is not None else "workers that crash or join late"
+    if config.coding.plan is not None or config.absences:
+        what = "a plan" if config.coding.plan is not None else "workers that crash or join late"
         raise ExperimentError(f"a job with {what} is for `gradplane run`: a script trains itself")
 
 

@@ -92,7 +92,12 @@ def test_training_through_a_server_gives_the_weights_of_the_virtual_network(net,
     rounds = [record for record in logs[0] if record["kind"] == "round"]
     assert [record["round"] for record in rounds] == list(range(5))
     for record in rounds:
-        assert 0 < record["started"] + job.compute_ns <= record["computed"] < record["finished"]
+        assert (
+            0
+            < record["started"] + job.training.compute_ns
+            <= record["computed"]
+            < record["finished"]
+        )
     for direction in ("payload_up", "payload_down"):  # a busy machine may send a segment twice
         assert all(record[direction] >= 4 * 4060 + 20 for record in rounds)
 
@@ -122,7 +127,7 @@ def test_training_through_a_switch_survives_losses(net, start, tmp_path):
     with switch_on_a_socket(job):
         run_to_the_end(configs, start)
     weights = [[r["weights"] for r in log_of(config) if r["kind"] == "round"] for config in configs]
-    network = Network(job.aggregator[0], make_switch(job))
+    network = Network(job.addresses.aggregator[0], make_switch(job))
     for config in make_hosts(job):
         network.add(config)
     network.run()

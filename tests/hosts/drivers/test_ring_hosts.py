@@ -12,7 +12,7 @@ LOSS = {"model": "bernoulli", "rate": 0.05, "seed": 3}
 
 
 def run(job, impairments=()):
-    compress = partial(compressed, bound=job.bound) if job.marked else None
+    compress = partial(compressed, bound=job.coding.bound) if job.coding.marked else None
     network = Network(compress=compress)
     for config in make_hosts(job, impairments):
         network.add(config)
@@ -174,7 +174,7 @@ def test_through_a_switch_coding_takes_time_before_and_after():
     ended = []
     for ns in (0.0, 3.0):
         job = make_job(epochs=1, batch=300, codec_ns=ns)
-        network = Network(job.aggregator[0], make_switch(job))
+        network = Network(job.addresses.aggregator[0], make_switch(job))
         for config in make_hosts(job):
             network.add(config)
         network.run()

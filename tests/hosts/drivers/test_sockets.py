@@ -199,7 +199,7 @@ class Switch:
     def __init__(self, job):
         self.job = job
         self.socket = socket.socket(type=socket.SOCK_DGRAM)
-        self.socket.bind(job.aggregator)
+        self.socket.bind(job.addresses.aggregator)
         self.socket.settimeout(60)
 
     def run(self, packets):
@@ -233,7 +233,7 @@ def test_a_kernel_exchanges_ordinary_packets(log, segmented):
     vector = np.linspace(-1, 1, 40_000, dtype=np.float32)
     with SocketEnvironment(ADDRESS, log) as env, closing((switch := Switch(job)).socket):
         fast = worker.fast_results(lambda results, answers: counted.append((results, answers)))
-        env.listen(port, receive, fast, job.aggregator)
+        env.listen(port, receive, fast, job.addresses.aggregator)
         env._sockets[port]._segments &= segmented
         lanes = sum(part.lanes for part in summed_codec(job).partitions(vector.size))
         other = threading.Thread(target=switch.run, args=(1 + lanes // 1024,))

@@ -12,7 +12,7 @@ LOSS = {"model": "bernoulli", "rate": 0.02, "seed": 3}
 
 
 def build(job, impairments=()):
-    network = Network(job.aggregator[0], make_switch(job))
+    network = Network(job.addresses.aggregator[0], make_switch(job))
     return network, [network.add(config) for config in make_hosts(job, impairments)]
 
 
@@ -162,7 +162,7 @@ def test_junk_is_counted_and_changes_nothing():
         for host in hosts:
             for port in (*host.ports, 5):
                 for payload in junk:
-                    for sender in (("10.9.9.9", 7), job.aggregator):
+                    for sender in (("10.9.9.9", 7), job.addresses.aggregator):
                         network.at(
                             at,
                             lambda h=host, p=port, s=sender, b=payload: h.receive(

@@ -85,8 +85,8 @@ def shown(actions):
 
 
 def packet(job, slot, round, value, kind=Type.SUMS, count=4, bitmap=15, norm=NORM):
-    header = Header(kind, job.number, count, slot, round, job.sum_bits, norm, bitmap)
-    body = bytes([value]) * aggregation.body_size(kind, job.sum_bits)
+    header = Header(kind, job.number, count, slot, round, job.transport.sum_bits, norm, bitmap)
+    body = bytes([value]) * aggregation.body_size(kind, job.transport.sum_bits)
     return header.pack() + body
 
 
@@ -120,7 +120,9 @@ def test_it_is_the_state_machine(changes, steps):
             case "next":  # the result of a chunk whose turn it is
                 waits = [number for what, number in plain.waits if what == "chunk"]
                 number = waits[a % len(waits)] if waits else 0
-                script.append(packet(job, number % job.slots, number // job.slots + 1, b))
+                script.append(
+                    packet(job, number % job.transport.slots, number // job.transport.slots + 1, b)
+                )
             case "any":
                 script.append(packet(job, a, b, 7))
             case "other norm":
@@ -167,7 +169,7 @@ def test_a_batch_is_its_packets_one_by_one(changes, batches):
         for kind in kinds:
             waits = [number for what, number in plain.waits if what == "chunk"]
             number = waits[len(payloads) % len(waits)] if waits else 0
-            place = number % job.slots, number // job.slots + 1, len(payloads)
+            place = number % job.transport.slots, number // job.transport.slots + 1, len(payloads)
             payload = packet(job, *place, Type.STRAGGLER if kind == "notice" else Type.SUMS)
             payloads.append(payload[:-1] if kind == "cut" else payload)
             senders.append(PEER + 1 if kind == "stranger" else PEER)

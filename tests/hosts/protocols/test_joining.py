@@ -1,6 +1,5 @@
 """Workers that join: they get the donor's state, and nobody goes on before all of them have it."""
 
-from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -26,9 +25,9 @@ class Group:
     """The workers of a job; messages wait in `mail` until they are passed on."""
 
     def __init__(self, workers, absences):
-        self.job = replace(make_job(workers=workers), absences=absences)
+        self.job = make_job(workers=workers).changed(absences=absences)
         self.machines = [Joining(self.job, w) for w in range(workers)]
-        self.peers = [self.job.stream_address(w) for w in range(workers)]
+        self.peers = [self.job.addresses.stream(w) for w in range(workers)]
         self.mail, self.results, self.forgotten, self.timers = [], {}, set(), set()
 
     def perform(self, worker, actions):

@@ -33,7 +33,7 @@ class Wired:
 
     def __init__(self, job, server, workers, held=()):
         self.job, self.server, self.workers, self.held = job, server, workers, set(held)
-        self.addresses = [job.stream_address(w) for w in range(job.workers)]
+        self.addresses = [job.addresses.stream(w) for w in range(job.workers)]
         self.queue, self.waiting = [], []
         self.delivered, self.records = {}, []
 
@@ -151,17 +151,17 @@ def test_a_result_that_comes_before_its_reduce_is_kept():
         for action in actions:
             if not isinstance(action, SendMessage):
                 continue
-            for answer in server.receive(job.stream_address(worker), action.data, 0):
-                (inbox if answer.peer == job.stream_address(late) else mean).append(answer)
+            for answer in server.receive(job.addresses.stream(worker), action.data, 0):
+                (inbox if answer.peer == job.addresses.stream(late) else mean).append(answer)
         while mean:
             answer = mean.pop(0)
-            to = next(w for w in range(4) if job.stream_address(w) == answer.peer)
-            pump(to, workers[to].receive(job.server_address, answer.data, 0))
+            to = next(w for w in range(4) if job.addresses.stream(w) == answer.peer)
+            pump(to, workers[to].receive(job.addresses.server_address, answer.data, 0))
 
     for worker in range(3):
         pump(worker, workers[worker].reduce(0, xs[worker], 0))
     for answer in inbox:
-        assert workers[late].receive(job.server_address, answer.data, 0) == []
+        assert workers[late].receive(job.addresses.server_address, answer.data, 0) == []
     actions = workers[late].reduce(0, xs[late], 0)
     assert [a.ticket for a in actions if isinstance(a, Deliver)] == [0]
 

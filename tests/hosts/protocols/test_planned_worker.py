@@ -92,9 +92,9 @@ class SummingSwitch:
         kind, sums = Type.NORM_RESULT, b""
         if header.type is Type.INDICES:
             values = [self.table[aggregation.unpack_indices(body)] for _, body in parts.values()]
-            kind, sums = Type.SUMS, aggregation.pack_sums(sum(values), self.job.sum_bits)
+            kind, sums = Type.SUMS, aggregation.pack_sums(sum(values), self.job.transport.sum_bits)
         bitmap = (1 << self.job.workers) - 1
-        fields = header.slot, header.round, self.job.sum_bits, norm, bitmap
+        fields = header.slot, header.round, self.job.transport.sum_bits, norm, bitmap
         return Header(kind, self.job.number, self.job.workers, *fields).pack() + sums
 
 
@@ -102,11 +102,13 @@ class Network:
     """Workers in memory: parts of one sender stay in order, anything else comes in any order."""
 
     def __init__(self, job, seed=0):
-        self.peers = [job.stream_address(w) for w in range(job.workers)] + list(job.servers)
-        self.notices = [job.notice_address(w) for w in range(job.workers)]
+        self.peers = [job.addresses.stream(w) for w in range(job.workers)] + list(
+            job.addresses.servers
+        )
+        self.notices = [job.addresses.notice(w) for w in range(job.workers)]
         self.workers = [PlannedWorker(job, w) for w in range(job.workers)]
-        self.workers += [PlannedServer(job) for _ in job.servers]
-        switched = switch_jobs(job, run_plan(job.plan)).values()
+        self.workers += [PlannedServer(job) for _ in job.addresses.servers]
+        switched = switch_jobs(job, run_plan(job.coding.plan)).values()
         self.switches = {each.number: SummingSwitch(each) for each in switched}
         self.random, self.now = random.Random(seed), 0
         self.queues = {}
@@ -134,7 +136,7 @@ class Network:
         switch = self.switches[payload[2]]
         if (answer := switch.answer(payload)) is None:
             return
-        for ip, port in switch.job.worker_addresses:
+        for ip, port in switch.job.addresses.worker_addresses:
             to = [peer[0] for peer in self.peers].index(ip)
             arguments = port, send.ip, send.port, Payloads.of([answer])
             self.queues.setdefault(("switch", to, True), []).append(arguments)
@@ -305,8 +307,10 @@ def test_what_is_refused():
 
 def test_a_server_refuses_what_the_plan_does_not_have():
     job = planned_job(content([SERVED[0]], [8], 2, 1))
-    server, sender = PlannedServer(job), job.stream_address(0)
-    (task,) = (t.number for t in run_plan(job.plan).tensors[0].steps[0] if t.choice == "server")
+    server, sender = PlannedServer(job), job.addresses.stream(0)
+    (task,) = (
+        t.number for t in run_plan(job.coding.plan).tensors[0].steps[0] if t.choice == "server"
+    )
 
     def part(tensor=0, task=task, body=bytes(4)):
         return Message(Kind.PLANNED, 0, 0, tensor, 0, task, body).pack()
@@ -317,8 +321,8 @@ def test_a_server_refuses_what_the_plan_does_not_have():
         (("9.9.9.9", 1), part(), "which is no worker"),
         (sender, part(tensor=1), "is not one of the server"),
         (sender, part(task=9), "is not one of the server"),
-        (job.stream_address(1), part(body=bytes(3)), "not float32"),
-        (job.stream_address(1), part(body=bytes(8)), "sizes differ"),
+        (job.addresses.stream(1), part(body=bytes(3)), "not float32"),
+        (job.addresses.stream(1), part(body=bytes(8)), "sizes differ"),
     ):
         with pytest.raises(MessageError, match=message):
             server.receive(peer, data, 0)

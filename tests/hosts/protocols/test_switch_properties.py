@@ -131,11 +131,14 @@ def test_retransmission_with_a_full_quorum_is_exact(changes, chaos, sizes):
 def rebuilt(network, worker, ticket, n):
     """Return a worker's result from its log and the packets: what came in time, decoded."""
     job, codec = network.job, codecs.get("thc")
-    width = aggregation.LANES[job.sum_bits]
+    width = aggregation.LANES[job.transport.sum_bits]
     sent = {}
     for payload in network.sums_sent:
         header, body = aggregation.parse(payload)
-        sent[header.slot, header.round] = header, aggregation.unpack_sums(body, job.sum_bits)
+        sent[header.slot, header.round] = (
+            header,
+            aggregation.unpack_sums(body, job.transport.sum_bits),
+        )
     lines = [r for r in network.of_kind("arrival") if r["worker"] == worker]
     lines = [r for r in lines if r["ticket"] == ticket and r["result"] != "late"]
     lines.sort(key=lambda r: (r["round"], r["slot"]))

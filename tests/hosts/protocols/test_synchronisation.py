@@ -17,7 +17,7 @@ def synchronise(missed, threshold=2, start=None, epoch=0):
     """Return results by worker; the workers start in the order `start`, messages in between."""
     job = make_job(workers=len(missed), sync_threshold=threshold)
     syncs = [Synchronisation(job, w) for w in range(job.workers)]
-    addresses = [job.stream_address(w) for w in range(job.workers)]
+    addresses = [job.addresses.stream(w) for w in range(job.workers)]
     results, queue = {}, []
 
     def perform(w, actions):

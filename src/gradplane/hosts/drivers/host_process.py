@@ -40,7 +40,7 @@ def run(path: Path, commands: TextIO, answers: TextIO) -> None:
         host = Host(config, env)
         for port in host.ports:
             fast = host.fast_results(port)
-            env.listen(port, host.receive, fast, config.job.aggregator)
+            env.listen(port, host.receive, fast, config.job.addresses.aggregator)
         if not config.flows:
             warm_up(config.job)
             if isinstance(host.role, SwitchWorkerRole):

@@ -96,7 +96,7 @@ class PlannedWorkerRole(StreamHost):
         """Reduce tensor by tensor, with the computation between them."""
         self._planned = PlannedWorker(self.job, self.worker, self.granularity())
         self.use(self._planned, PLAN_KINDS, self._planned.timer)
-        _, port = self.job.notice_address(self.worker)
+        _, port = self.job.addresses.notice(self.worker)
         self.machines.open_stream(port)
         self.link.ports[port] = LocalPort(partial(self.machines.receive, port=port), stream_payload)
         sums = self._planned.sums
@@ -133,8 +133,8 @@ class PlannedWorkerRole(StreamHost):
 
 
 def _plan(job: JobConfig) -> RunPlan:
-    assert job.plan is not None, "the job has no plan"
-    return run_plan(job.plan)
+    assert job.coding.plan is not None, "the job has no plan"
+    return run_plan(job.coding.plan)
 
 
 def _granularity(plan: RunPlan, env: Environment) -> int:
@@ -174,7 +174,7 @@ class PlannedServerRole(ServerRole):
 
     def __init__(self, config: HostConfig, env: Environment, link: HostLink) -> None:
         super().__init__()
-        (port,) = (port for ip, port in config.job.servers if ip == config.ip)
+        (port,) = (port for ip, port in config.job.addresses.servers if ip == config.ip)
         plan = _plan(config.job)
         self._machines = ActionDriver(
             *(env, port, link.send, _undelivered, self._failed),
@@ -202,6 +202,6 @@ def _undelivered(delivered: Deliver) -> None:
 
 
 def _server_address(config: HostConfig) -> tuple[str, int]:
-    if config.job.server_address is None:
+    if config.job.addresses.server_address is None:
         raise ConfigError(f"host {config.name}: its job needs a server_address")
-    return config.job.server_address
+    return config.job.addresses.server_address

@@ -106,7 +106,7 @@ class TrainingHost(ABC):
         self._resume(None)
 
     def _open_stream(self) -> None:
-        _, port = self.job.stream_address(self.worker)
+        _, port = self.job.addresses.stream(self.worker)
         self.machines = ActionDriver(
             *(self.env, port, self.link.send, self._deliver, self._failed),
             connection=1 + _LIFE * self.config.joins,
@@ -190,7 +190,7 @@ class TrainingHost(ABC):
         self.env.record(report.kind, **fields)
 
     def _failed(self, failure: Failed) -> None:
-        away = {self.job.stream_address(absence.worker) for absence in self.job.absences}
+        away = {self.job.addresses.stream(absence.worker) for absence in self.job.absences}
         if not self.finished and failure.peer not in away:
             ip, port = failure.peer
             raise HostError(f"host {self.config.name}: {ip}:{port}: {failure.reason}")

@@ -21,13 +21,13 @@ def warm_up(job: JobConfig) -> None:
     """Load the compiled kernels of the job's codecs, of streams, and of a training step."""
     _exercise_streams()
     one = np.ones(1, np.float32)
-    descend(job, one, one.copy(), one)
-    codecs = [push_codec(job), make_codec(job.pull_codec, "pull_codec")]
-    if job.bound is not None:
-        codecs.append(make_codec(("inceptionn", {"bound": job.bound}), "bound"))
+    descend(job.training, one, one.copy(), one)
+    codecs = [push_codec(job), make_codec(job.coding.pull_codec, "pull_codec")]
+    if job.coding.bound is not None:
+        codecs.append(make_codec(("inceptionn", {"bound": job.coding.bound}), "bound"))
     for codec in codecs:
         for part in parts(codec):
-            _exercise(part, job.sum_bits)
+            _exercise(part, job.transport.sum_bits)
 
 
 def exercise_switch_worker(job: JobConfig) -> None:
@@ -36,7 +36,7 @@ def exercise_switch_worker(job: JobConfig) -> None:
     worker, vector = SwitchWorker(job, 0), np.ones(8, np.float32)
     _deliver(job, worker, worker.reduce(0, vector, 0), lost=None)
     _deliver(job, worker, worker.reduce(1, vector, 0), lost=Type.INDICES)
-    worker.timer(TIMER, 2 * job.timeout_ns)
+    worker.timer(TIMER, 2 * job.transport.timeout_ns)
 
 
 def _deliver(

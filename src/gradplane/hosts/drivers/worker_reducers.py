@@ -66,13 +66,14 @@ class WorkerReducer(ABC):
 
     def integers_obstacle(self) -> str | None:
         """Return why integers cannot be summed exactly; None where they can."""
-        job = self.job
+        job, coding = self.job, self.job.coding
         if job.quorum < job.workers:
             return INEXACT
-        if job.marked or {job.codec[0], job.pull_codec[0]} != {"float32"} or job.local_steps > 1:
+        named = {coding.codec[0], coding.pull_codec[0]}
+        if coding.marked or named != {"float32"} or coding.local_steps > 1:
             return (
                 f'integers are summed exactly with push = "float32", and this job has'
-                f' "{job.codec[0]}"' + (", marked" if job.marked else "")
+                f' "{coding.codec[0]}"' + (", marked" if coding.marked else "")
             )
         return None
 
@@ -95,10 +96,10 @@ class SwitchReducer(WorkerReducer):
     def connect(self) -> None:
         """Open the port of aggregation packets."""
         self._machine = SwitchWorker(self.job, self.worker, self.env.granularity)
-        _, port = self.job.worker_addresses[self.worker]
+        _, port = self.job.addresses.worker_addresses[self.worker]
         self.link.ports[port] = self.port = LocalPort(self._receive, aggregation_payload)
         self.port.fast_results = self._machine.fast_results
-        self.encode_ns = self.decode_ns = codec_ns(self.job, self.job.codec)
+        self.encode_ns = self.decode_ns = codec_ns(self.job, self.job.coding.codec)
         self.refused = self._machine.refused
 
     def skip(self, reduces: int, n: int) -> None:
@@ -112,7 +113,9 @@ class SwitchReducer(WorkerReducer):
 
     def integers_obstacle(self) -> str | None:
         """Return why integers cannot be summed exactly; None where they can."""
-        exact = self.job.reliability == "retransmit" and self.job.quorum == self.job.workers
+        exact = (
+            self.job.transport.reliability == "retransmit" and self.job.quorum == self.job.workers
+        )
         return None if exact else INEXACT
 
     def of_integers(self, x: Array) -> Array:
@@ -130,8 +133,8 @@ class SwitchReducer(WorkerReducer):
         if not waits:
             return "nothing has been sent"
         kind, number = waits[0]
-        slot, round = number % self.job.slots, number // self.job.slots + 1
-        ip, port = self.job.aggregator
+        slot, round = number % self.job.transport.slots, number // self.job.transport.slots + 1
+        ip, port = self.job.addresses.aggregator
         return (
             f"{len(waits)} results of {ip}:{port}, first the {kind} of slot {slot}, round {round}"
         )
@@ -146,10 +149,10 @@ class ServedReducer(WorkerReducer):
 
     def connect(self) -> None:
         """Listen to the server."""
-        if self.job.server_address is None:
+        if self.job.addresses.server_address is None:
             raise ConfigError(f"worker {self.worker}: its job needs a server_address")
-        self.encode_ns = codec_ns(self.job, self.job.codec)
-        self.decode_ns = codec_ns(self.job, self.job.pull_codec)
+        self.encode_ns = codec_ns(self.job, self.job.coding.codec)
+        self.decode_ns = codec_ns(self.job, self.job.coding.pull_codec)
         self._machine = PsWorker(self.job, self.worker)
         self.machines.route(WORKER_KINDS, self._machine.receive)
 
@@ -160,8 +163,8 @@ class ServedReducer(WorkerReducer):
 
     def waiting(self, ticket: int) -> str:
         """Name the server."""
-        assert self.job.server_address is not None
-        ip, port = self.job.server_address
+        assert self.job.addresses.server_address is not None
+        ip, port = self.job.addresses.server_address
         return f"the mean of {ip}:{port}"
 
 
@@ -180,5 +183,5 @@ class RingReducer(WorkerReducer):
 
     def waiting(self, ticket: int) -> str:
         """Name the left neighbour."""
-        ip, port = self.job.stream_address((self.worker - 1) % self.job.workers)
+        ip, port = self.job.addresses.stream((self.worker - 1) % self.job.workers)
         return f"{len(self._machine.missing(ticket))} blocks of {ip}:{port}"

@@ -111,11 +111,11 @@ class HostLink:
             config.worker,
             job.workers,
             job.number,
-            job.reliability == "lossy",
+            job.transport.reliability == "lossy",
             config.live,
         )
         self._late = LatePackets()
-        self._sum_bits = job.sum_bits
+        self._sum_bits = job.transport.sum_bits
         self.ports: dict[int, LocalPort] = {}
         self.strays = 0  # datagrams for ports without a receiver
 

@@ -31,11 +31,11 @@ def adaptive(params: dict[str, Any]) -> codecs.AdaptiveADT:
 def pull_codec(job: JobConfig) -> codecs.Codec:
     """Return the codec of the server's answers, with error feedback and local steps where the job
     has them for its answers."""
-    codec = make_codec(job.pull_codec, "pull_codec")
-    if not job.pull_feedback:
+    codec = make_codec(job.coding.pull_codec, "pull_codec")
+    if not job.coding.pull_feedback:
         return codec
     codec = _with_feedback(codec)
-    return codecs.LocalSteps(codec, job.local_steps) if job.local_steps > 1 else codec
+    return codecs.LocalSteps(codec, job.coding.local_steps) if job.coding.local_steps > 1 else codec
 
 
 def push_codec(job: JobConfig) -> codecs.Codec:
@@ -44,12 +44,12 @@ def push_codec(job: JobConfig) -> codecs.Codec:
     A codec with a memory gets no error feedback. A marked job has neither: hosts do not see the
     network's error. With a plan, that concerns only the tensors that the network compresses.
     """
-    if job.marked and job.plan is None:
+    if job.coding.marked and job.coding.plan is None:
         return Marked()
-    codec = make_codec(job.codec, "codec")
-    if job.error_feedback:
+    codec = make_codec(job.coding.codec, "codec")
+    if job.coding.error_feedback:
         codec = _with_feedback(codec)
-    return codecs.LocalSteps(codec, job.local_steps) if job.local_steps > 1 else codec
+    return codecs.LocalSteps(codec, job.coding.local_steps) if job.coding.local_steps > 1 else codec
 
 
 def parts(codec: codecs.Codec) -> Iterator[codecs.Codec]:
@@ -82,7 +82,7 @@ def summed_codec(job: JobConfig) -> codecs.Codec:
         )
     if overflow := codecs.code_overflow(len(codec.table)):
         raise UnsuitableCodecError(f"codec {codec.name}: {overflow}", "codec")
-    if overflow := codecs.sum_overflow(codec.table[-1], job.quorum, job.sum_bits):
+    if overflow := codecs.sum_overflow(codec.table[-1], job.quorum, job.transport.sum_bits):
         raise UnsuitableCodecError(overflow, "codec")
     return codec
 
@@ -106,4 +106,4 @@ def reduce_seed(job: Seeded, ticket: int, part: int = 0) -> int:
 
 def codec_ns(job: JobConfig, named: tuple[str, dict[str, Any]]) -> float:
     """Return the emulated time to encode or decode a value; plain float32 takes none."""
-    return 0.0 if named[0] == "float32" else job.codec_ns
+    return 0.0 if named[0] == "float32" else job.coding.codec_ns

@@ -43,7 +43,7 @@ class Joining:
 
     def __init__(self, job: JobConfig, worker: int) -> None:
         self._job, self._worker = job, worker
-        self._peers = [job.stream_address(w) for w in range(job.workers)]
+        self._peers = [job.addresses.stream(w) for w in range(job.workers)]
         self._round: int | None = None  # whose start this worker waits for
         self._state = Joined(np.empty(0, np.float32), np.empty(0, np.float32))
         self._has_state = False

@@ -56,9 +56,9 @@ class PsWorker:
     """
 
     def __init__(self, job: JobConfig, worker: int) -> None:
-        assert job.server_address is not None
+        assert job.addresses.server_address is not None
         self._job, self._worker = job, worker
-        self._server = job.server_address
+        self._server = job.addresses.server_address
         self._push, self._pull = push_codec(job), pull_codec(job)
         self._reduces: dict[int, _Reduce] = {}
         self._states: dict[int, Any] = {}
@@ -147,7 +147,7 @@ class PsWorker:
         return Record(kind, who | place | more | bitmap)
 
     def _send(self, message: Message) -> Action:
-        if self._job.marked and message.kind is Kind.PUSH:
+        if self._job.coding.marked and message.kind is Kind.PUSH:
             return SendMessage(self._server, replace(message, body=b"").pack(), message.body)
         return SendMessage(self._server, message.pack())
 
@@ -175,13 +175,16 @@ class PsServer:
     """
 
     def __init__(self, job: JobConfig, weights: Weights | None = None) -> None:
-        assert job.served_steps == (weights is not None), "a server steps with weights"
+        assert job.coding.served_steps == (weights is not None), "a server steps with weights"
         self._job, self._weights = job, weights
         self._push, self._pull = push_codec(job), pull_codec(job)
-        self._peers = [job.stream_address(w) for w in range(job.workers)]
+        self._peers = [job.addresses.stream(w) for w in range(job.workers)]
         self._tickets: dict[int, _Ticket] = {}
         self._states: dict[int, Any] = {}  # the pull codec's, by tensor
-        self._push_ns, self._pull_ns = codec_ns(job, job.codec), codec_ns(job, job.pull_codec)
+        self._push_ns, self._pull_ns = (
+            codec_ns(job, job.coding.codec),
+            codec_ns(job, job.coding.pull_codec),
+        )
         self._work = ComputeQueue()
 
     def timer(self, key: Hashable, now: int) -> list[Action]:
@@ -232,7 +235,7 @@ class PsServer:
             raise MessageError(f"worker {worker}, ticket {message.ticket}: {error}") from error
         decode, add = round(self._push_ns * message.n), 0
         if ticket.vectors:
-            add = round(self._job.reduce_ns * message.n)
+            add = round(self._job.coding.reduce_ns * message.n)
         ticket.vectors[worker] = vector
         ticket.codec_ns += decode
         ticket.reduce_ns += add
@@ -254,7 +257,7 @@ class PsServer:
         return [*self._parts(message, ticket, now), *self._answer(mean)]
 
     def _parts(self, message: Message, ticket: _Ticket, now: int) -> list[Action]:
-        if not self._job.codec_ns and not self._job.reduce_ns:
+        if not self._job.coding.codec_ns and not self._job.coding.reduce_ns:
             return []
         spent = {"codec": ticket.codec_ns, "reduce": ticket.reduce_ns, "at": now}
         return [Record("parts", {"job": self._job.number, "ticket": message.ticket} | spent)]
@@ -278,7 +281,7 @@ class PsServer:
     def _first_state(self, n: int) -> Any:
         """Return the pull codec's state; a policy has seen the weights that workers begin with."""
         state = self._pull.start(n)
-        if self._weights is not None and self._job.pulls_weights:
+        if self._weights is not None and self._job.coding.pulls_weights:
             _, state = self._pull.encode(self._weights.parameters, state=state)
         return state
 

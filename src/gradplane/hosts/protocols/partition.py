@@ -57,7 +57,7 @@ class WorkerPartition:
         self.index, self.first = index, first
         self.seed = reduce_seed(job, ticket, index)
         self.lanes = codec.lanes(x.size)
-        self.stop = first - (-self.lanes // aggregation.LANES[job.sum_bits])
+        self.stop = first - (-self.lanes // aggregation.LANES[job.transport.sum_bits])
         self.stage = PartitionState.NEW
         self.asked_at = self.sent_at = self.deadline = self.attempts = 0
         self.own_norm = 0  # float32 bits

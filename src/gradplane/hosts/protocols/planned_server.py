@@ -24,9 +24,9 @@ class PlannedServer:
     """One server of a planned job. Gets messages of messages.PLAN_KINDS; actions: SendMessage."""
 
     def __init__(self, job: JobConfig) -> None:
-        assert job.plan is not None, "the job has no plan"
-        self._plan = run_plan(job.plan)
-        self._peers = [job.stream_address(w) for w in range(job.workers)]
+        assert job.coding.plan is not None, "the job has no plan"
+        self._plan = run_plan(job.coding.plan)
+        self._peers = [job.addresses.stream(w) for w in range(job.workers)]
         self._parts: dict[_Key, dict[int, Floats]] = {}
 
     def receive(self, peer: Peer, data: bytes, now: int) -> list[Action]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import replace
 
 import numpy as np
 
@@ -50,15 +49,14 @@ def switch_jobs(job: JobConfig, plan: RunPlan) -> dict[tuple[str, int], JobConfi
 def _switch_job(job: JobConfig, plan: RunPlan, routine: str, gpu: int) -> JobConfig:
     place = (job.number * len(SUMMED) + SUMMED.index(routine)) * plan.gpus + gpu
     members, number = plan.members(gpu, "inter"), _LAST - place
-    addresses = (job.worker_addresses[member] for member in members)
+    addresses = (job.addresses.worker_addresses[member] for member in members)
     codes = routine == SWITCH_CODES
-    return replace(
-        job,
+    return job.changed(
         number=number,
         workers=len(members),
         quorum=len(members),
-        codec=job.codec if codes else ("switchml", {"workers": len(members)}),
-        error_feedback=job.error_feedback and codes,
+        codec=job.coding.codec if codes else ("switchml", {"workers": len(members)}),
+        error_feedback=job.coding.error_feedback and codes,
         worker_addresses=tuple((ip, port - job.number + number) for ip, port in addresses),
         plan=None,
         servers=(),
@@ -85,7 +83,10 @@ class PlannedSums:
     @property
     def ports(self) -> dict[int, str]:
         """The local UDP ports, and the routine whose packets come to each."""
-        return {job.worker_addresses[self._machine][1]: name for name, job in self.jobs.items()}
+        return {
+            job.addresses.worker_addresses[self._machine][1]: name
+            for name, job in self.jobs.items()
+        }
 
     def reduce(
         self, routine: str, ticket: int, tensor: int, values: Floats, now: int
@@ -117,7 +118,7 @@ class PlannedSums:
         """Return a result as bytes: the sums of values, or of codes, as the data of a piece."""
         job = self.jobs[routine]
         if routine == SWITCH_CODES:
-            return _packed(result, job.sum_bits)
+            return _packed(result, job.transport.sum_bits)
         return (result.mean * np.float32(job.workers)).astype("<f4").tobytes()
 
     def decode(self, data: bytes, n: int) -> Floats:
@@ -128,8 +129,8 @@ class PlannedSums:
             for part in codec.partitions(n):
                 norm, seed = _PARTITION.unpack_from(data, at)
                 at += _PARTITION.size
-                size = part.lanes * job.sum_bits // 8
-                sums = np.frombuffer(data[at : at + size], f">u{job.sum_bits // 8}")
+                size = part.lanes * job.transport.sum_bits // 8
+                sums = np.frombuffer(data[at : at + size], f">u{job.transport.sum_bits // 8}")
                 at += size
                 values.append(_decoded(codec, sums, part.stop - part.start, norm, seed, job))
         except (struct.error, ValueError) as error:

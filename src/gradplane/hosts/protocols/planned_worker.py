@@ -79,11 +79,12 @@ class PlannedWorker:
 
     def __init__(self, job: JobConfig, worker: int, granularity: int = 0) -> None:
         """Set up worker number `worker`; no timeout of the switch's sums is below `granularity`."""
-        assert job.plan is not None, "the job has no plan"
-        self._job, self._worker, self._plan = job, worker, run_plan(job.plan)
-        self._peers = [job.stream_address(w) for w in range(job.workers)] + list(job.servers)
+        assert job.coding.plan is not None, "the job has no plan"
+        self._job, self._worker, self._plan = job, worker, run_plan(job.coding.plan)
+        workers = (job.addresses.stream(w) for w in range(job.workers))
+        self._peers = [*workers, *job.addresses.servers]
         self._servers = range(job.workers, len(self._peers))
-        self._notices = [job.notice_address(w) for w in range(job.workers)]
+        self._notices = [job.addresses.notice(w) for w in range(job.workers)]
         self._codec = push_codec(job)
         self.sums = PlannedSums(job, self._plan, worker, granularity)
         self._states: dict[tuple[int, int, int], Any] = {}  # by tensor, task and first value
@@ -269,7 +270,7 @@ class PlannedWorker:
         def sum_values(values: Floats) -> None:
             self._actions += self.sums.reduce(task.choice, reduce.ticket, tensor, values, now)
 
-        bound = self._job.bound if task.choice == MARKED else None
+        bound = self._job.coding.bound if task.choice == MARKED else None
         held, members = reduce.held[tensor], self._members(task)
         root, *others = self._plan.members(self._worker, "intra1")
         if not held.communicates(task):
@@ -377,6 +378,6 @@ class PlannedWorker:
 
 def check_plan(job: JobConfig) -> RunPlan:
     """Return a job's plan; ConfigError if its workers cannot run it."""
-    assert job.plan is not None, "the job has no plan"
+    assert job.coding.plan is not None, "the job has no plan"
     push_codec(job)
-    return run_plan(job.plan)
+    return run_plan(job.coding.plan)

@@ -33,9 +33,9 @@ class RingPlan:
     @classmethod
     def of(cls, job: JobConfig) -> "RingPlan":
         """Return a job's plan; ConfigError for an unknown or unsuitable codec."""
-        peers = tuple(job.stream_address(w) for w in range(job.workers))
-        times = codec_ns(job, job.codec), job.reduce_ns
-        return cls(peers, push_codec(job), job.bound, job.number, job.seed, *times)
+        peers = tuple(job.addresses.stream(w) for w in range(job.workers))
+        times = codec_ns(job, job.coding.codec), job.coding.reduce_ns
+        return cls(peers, push_codec(job), job.coding.bound, job.number, job.seed, *times)
 
     def owner(self, block: int) -> int:
         """Return the worker that has the block's whole sum first."""

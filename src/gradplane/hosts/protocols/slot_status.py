@@ -12,6 +12,7 @@ class SlotStatus:
 
     def __init__(self, job: JobConfig, packets: SwitchPackets, log: SwitchLog) -> None:
         self._job, self._packets, self._log = job, packets, log
+        self._transport = job.transport
         self._asked: int | None = None  # the chunk that it is about
         self._next = 0  # when the next one may be sent
         self.deadline: int | None = None
@@ -21,14 +22,14 @@ class SlotStatus:
         """Ask for the state of a chunk's slot, unless a request was made a short while ago."""
         if self._asked is not None or now < self._next:
             return []
-        self._asked, self._next = number, now + self._job.timeout_ns
+        self._asked, self._next = number, now + self._transport.timeout_ns
         self.deadline = self._next
         return [self._packets.make(Type.STATUS, number, flags=flags)]
 
     def answer(self, number: int, bitmap: int, now: int) -> list[Action]:
         """Record the absent workers; `number` is that of the slot's present chunk."""
         asked = self._asked
-        if asked is None or (number - asked) % self._job.slots:
+        if asked is None or (number - asked) % self._transport.slots:
             return []
         self._asked = self.deadline = None
         missing = None

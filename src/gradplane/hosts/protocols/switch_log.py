@@ -23,6 +23,7 @@ class SwitchLog:
 
     def __init__(self, job: JobConfig, worker: int) -> None:
         self._job = job
+        self._transport = job.transport
         self._who = {"job": job.number, "worker": worker}
         # By slot: the last chunk that was delivered without its result, and its line.
         self._missed: dict[int, tuple[int, dict[str, Any]]] = {}
@@ -34,7 +35,7 @@ class SwitchLog:
             return
         lost = table["count"] == 0
         none_lost = not lost.any()
-        place = {"ticket": reduce.ticket, "first": reduce.first, "slots": self._job.slots}
+        place = {"ticket": reduce.ticket, "first": reduce.first, "slots": self._transport.slots}
         place |= {"chunks": len(table)}
         columns = {name: table[name] for name in ("count", "bitmap", "attempts", "notices")}
         arrived = table["at"] if none_lost else np.where(lost, at, table["at"])
@@ -51,12 +52,12 @@ class SwitchLog:
     def late(self, results: Results, i: int, at: int) -> Iterator[Record]:
         """Yield the line of a result of a reduce that was delivered without it."""
         number = int(results.parsed[i, NUMBER])
-        slot = number % self._job.slots
+        slot = number % self._transport.slots
         missed, line = self._missed.get(slot, (None, {}))
         if missed != number:
             return
         del self._missed[slot]
-        bits = self._job.sum_bits
+        bits = self._transport.sum_bits
         sums = aggregation.unpack_sums(results.body(i, bits), bits)
         answer = {
             "result": "late",
@@ -100,7 +101,7 @@ class SwitchLog:
         return Record("stall", self._who | fields)
 
     def _slot(self, number: int) -> tuple[int, int]:
-        return number % self._job.slots, number // self._job.slots + 1
+        return number % self._transport.slots, number // self._transport.slots + 1
 
 
 @Once

@@ -56,7 +56,7 @@ class SwitchPackets:
 
     def __init__(self, job: JobConfig, worker: int, refused: Counter[str]) -> None:
         self._job, self._worker, self._refused = job, worker, refused
-        self._source_port = job.worker_addresses[worker][1]
+        self._source_port = job.addresses.worker_addresses[worker][1]
 
     def make(self, kind: Type, number: int, norm: int = 0, flags: int = 0) -> Send:
         """Return a packet about a chunk that consists of the header only."""
@@ -65,7 +65,7 @@ class SwitchPackets:
 
     def send(self, payloads: Payloads) -> Send:
         """Return the action that sends these payloads to the switch."""
-        return Send(self._source_port, *self._job.aggregator, payloads)
+        return Send(self._source_port, *self._job.addresses.aggregator, payloads)
 
     def indices(self, first: int, codes: npt.NDArray[np.uint8], norm: int) -> Bytes:
         """Return the payloads of a partition's INDICES packets, uint8[chunks, bytes].
@@ -73,27 +73,31 @@ class SwitchPackets:
         first: number of its first chunk. codes: uint8[lanes], below 16; the last packet is filled
         up with 0.
         """
-        job, lanes = self._job, aggregation.LANES[self._job.sum_bits]
+        job, lanes = self._job, aggregation.LANES[self._job.transport.sum_bits]
         count = -(-codes.size // lanes)
         packets = np.empty((count, HEADER_SIZE + lanes // 2), np.uint8)
         template = self._header(Type.INDICES, first, norm, 0)
-        _head(np.frombuffer(template, np.uint8), first, job.slots, packets)
+        _head(np.frombuffer(template, np.uint8), first, job.transport.slots, packets)
         _pack(codes, packets)
         return packets
 
     def _header(self, kind: Type, number: int, norm: int, flags: int) -> bytes:
         job = self._job
-        place = (number % job.slots, number // job.slots + 1, job.sum_bits)
+        place = (
+            number % job.transport.slots,
+            number // job.transport.slots + 1,
+            job.transport.sum_bits,
+        )
         return Header(kind, job.number, self._worker, *place, norm, flags=flags).pack()
 
     def parse(self, source: Peer, payloads: Payloads) -> list[Results]:
         """Return the packets that are for this worker, a batch for each run of one type."""
-        if source != self._job.aggregator:
+        if source != self._job.addresses.aggregator:
             self._refused["stranger"] += len(payloads)
             return []
         job, n = self._job, len(payloads)
         parsed = np.empty((n, 5), np.int64)
-        limits = (job.number, job.sum_bits, job.slots, job.workers)
+        limits = (job.number, job.transport.sum_bits, job.transport.slots, job.workers)
         if _parse(payloads.data, payloads.sizes, *limits, parsed):
             wrong = parsed[:, KIND] < 0
             reasons = [_REASONS[-kind] for kind in parsed[wrong, KIND].tolist()]

@@ -46,8 +46,8 @@ class SwitchReduce:
         self.gradient = Deferred(digest, vector)
         self.codes = Deferred(self._digest_codes)
         self._workers = job.workers
-        shape = (self.left, aggregation.LANES[job.sum_bits])
-        self.sums: npt.NDArray[Any] = np.zeros(shape, f"u{job.sum_bits // 8}")
+        shape = (self.left, aggregation.LANES[job.transport.sum_bits])
+        self.sums: npt.NDArray[Any] = np.zeros(shape, f"u{job.transport.sum_bits // 8}")
 
     def part_of(self, index: int) -> WorkerPartition:
         """Return the partition of a chunk, by its index."""

@@ -87,14 +87,15 @@ class SwitchWorker:
     def __init__(self, job: JobConfig, worker: int, granularity: int = 0) -> None:
         """Set up worker number `worker`; no timeout is below `granularity`, ns."""
         self._job, self._worker = job, worker
+        self._transport = job.transport
         self._codec = summed_codec(job)
         self.refused: Counter[str] = Counter()
         self._packets = SwitchPackets(job, worker, self.refused)
         self._log = SwitchLog(job, worker)
         self._status = SlotStatus(job, self._packets, self._log)
-        self._lossy = job.reliability == "lossy"
+        self._lossy = job.transport.reliability == "lossy"
         self._patience = _PATIENCE if self._lossy else 1
-        ceiling = max(job.timeout_ns // self._patience, 1)
+        ceiling = max(job.transport.timeout_ns // self._patience, 1)
         least = max(_LEAST_TIMEOUT, granularity)
         self._timeout = RetransmissionTimeout(ceiling, least, ceiling)
         # Where the switch waits for all workers, none is left behind: only its result ends a chunk.
@@ -103,8 +104,8 @@ class SwitchWorker:
         self._states: dict[int, list[Any]] = {}  # by tensor: the codec's, one a partition
         self._sizes: dict[int, int] = {}  # by tensor: n
         self._allocated = 0  # chunks so far
-        self._turns: Ints = np.arange(job.window)  # by chain: the chunk whose turn it is
-        self._released = np.empty(job.window, np.int64)  # for the kernels' answers
+        self._turns: Ints = np.arange(job.transport.window)  # by chain: the chunk whose turn it is
+        self._released = np.empty(job.transport.window, np.int64)  # for the kernels' answers
         self._alarm: int | None = None  # when the timer is set to run out
         self._out: list[Action] = []
         self._deferred: list[Deferred[Any]] = []
@@ -117,7 +118,12 @@ class SwitchWorker:
         event that the kernel does not take. What an earlier record knows is taken back.
         """
         self._begin_event()
-        job = self._job.number, self._job.sum_bits, self._job.slots, self._job.workers
+        job = (
+            self._job.number,
+            self._transport.sum_bits,
+            self._transport.slots,
+            self._job.workers,
+        )
         most = self._codec.table[-1]
         self._fast = FastResults(job, most, self._turns, self._patience, self._timeout, counted)
         return self._fast
@@ -127,10 +133,12 @@ class SwitchWorker:
 
         Call it before the first reduce()."""
         assert not self._sizes, "the worker has reduced vectors"
-        lanes = aggregation.LANES[self._job.sum_bits]
+        lanes = aggregation.LANES[self._transport.sum_bits]
         chunks = sum(-(-part.lanes // lanes) for part in self._codec.partitions(n))
         self._allocated = first = reduces * chunks
-        self._turns[:] = first + (np.arange(self._job.window) - first) % self._job.window
+        self._turns[:] = (
+            first + (np.arange(self._transport.window) - first) % self._transport.window
+        )
 
     def reduce(self, ticket: int, vector: Floats, now: int, tensor: int = 0) -> list[Action]:
         """Start reducing float32[n]. All workers use the same tickets, in the same order, equal n.
@@ -267,8 +275,8 @@ class SwitchWorker:
         table = reduce.table
         if reduce.any_silent:
             silent = reduce.silent(indices)
-            table["deadline"][indices[silent]] = now + self._job.timeout_ns
-            self._wake(now + self._job.timeout_ns)
+            table["deadline"][indices[silent]] = now + self._transport.timeout_ns
+            self._wake(now + self._transport.timeout_ns)
             indices = indices[~silent]
         if len(indices):
             deadline = now + self._patience * self._timeout.value
@@ -333,16 +341,16 @@ class SwitchWorker:
 
     def _notice(self, results: Results, now: int) -> None:
         for number in results.parsed[:, NUMBER].tolist():
-            reduce, index = self._current(number % self._job.slots)
+            reduce, index = self._current(number % self._transport.slots)
             if reduce is not None:
                 reduce.table["notices"][index] += 1
         self._moved_on(results, now)
 
     def _current(self, slot: int) -> tuple[SwitchReduce | None, int]:
         """Return the chunk in this slot whose turn it is, as its reduce and its index there."""
-        number = int(self._turns[slot % self._job.window])
+        number = int(self._turns[slot % self._transport.window])
         reduce = self._find(number)
-        if reduce is None or number % self._job.slots != slot:
+        if reduce is None or number % self._transport.slots != slot:
             return None, 0
         return reduce, number - reduce.first
 
@@ -351,8 +359,8 @@ class SwitchWorker:
         if self._exact:
             return
         numbers = results.parsed[:, NUMBER]
-        turns = self._turns[numbers % self._job.window]
-        later = (numbers > turns) & ((numbers - turns) % self._job.slots == 0)
+        turns = self._turns[numbers % self._transport.window]
+        later = (numbers > turns) & ((numbers - turns) % self._transport.slots == 0)
         for number in turns[later].tolist():
             if (reduce := self._find(number)) is not None:
                 self._overtaken(reduce, number - reduce.first, results.kind, now)
@@ -405,7 +413,7 @@ class SwitchWorker:
         """Start the partitions whose first chunk's turn has come; return whether one may send."""
         opened = False
         for part in reduce.parts:
-            turn = self._turns[part.first % self._job.window]
+            turn = self._turns[part.first % self._transport.window]
             if part.stage is not PartitionState.NEW or turn != part.first:
                 continue
             if self._begin(reduce, part):
@@ -449,7 +457,7 @@ class SwitchWorker:
         self._wake(part.deadline)
 
     def _norm_timeout(self, reduce: SwitchReduce, part: WorkerPartition, now: int) -> None:
-        patience = (self._job.retries + 1) * self._job.timeout_ns
+        patience = (self._transport.retries + 1) * self._transport.timeout_ns
         expired = self._lossy and now - part.asked_at >= patience
         stage = "given up" if expired else "norm"
         self._out.append(self._log.timeout(reduce, stage, [part.first], part.sent_at, now))

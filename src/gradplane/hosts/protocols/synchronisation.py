@@ -26,7 +26,7 @@ class Synchronisation:
 
     def __init__(self, job: JobConfig, worker: int) -> None:
         self._job, self._worker = job, worker
-        self._peers = [job.stream_address(w) for w in range(job.workers)]
+        self._peers = [job.addresses.stream(w) for w in range(job.workers)]
         self._everybody = tuple(range(job.workers))
         self._own: dict[int, Floats] = {}  # by epoch under way
         self._workers: dict[int, tuple[int, ...]] = {}  # by epoch under way: who takes part
@@ -79,7 +79,7 @@ class Synchronisation:
         return self._decide(epoch, reports)
 
     def _decide(self, epoch: int, reports: dict[int, int]) -> list[Action]:
-        apart = max(reports.values()) > self._job.sync_threshold
+        apart = max(reports.values()) > self._job.training.sync_threshold
         source = min(reports, key=lambda w: (reports[w], w)) if apart else None
         decision = Message(Kind.DECISION, epoch, n=source or 0, count=int(apart)).pack()
         self._sources[epoch] = source

@@ -97,10 +97,10 @@ class Report:
 
 
 Step = Compute | Reduce | Synchronise | Join | Crash | Report
-Training = Generator[Step, Any, None]
+Steps = Generator[Step, Any, None]
 
 
-def train(job: JobConfig, worker: int, joins: int = 0) -> Training:
+def train(job: JobConfig, worker: int, joins: int = 0) -> Steps:
     """Return the training of `worker` in `job`; each step is answered as its class says.
 
     joins: the round that it begins with, 0 or the end of one of the worker's absences.
@@ -108,21 +108,21 @@ def train(job: JobConfig, worker: int, joins: int = 0) -> Training:
     Raises LoadError at once for an unusable model, data set or batch size, and TrainingError during
     training when a gradient is not finite.
     """
-    data = datasets.build(job.data, job.data_args, job.seed)
+    data = datasets.build(job.training.data, job.training.data_args, job.seed)
     learner = _Learner(job, worker, data)
     learner.batches(0)
     return _steps(job, learner, joins)
 
 
-def _steps(job: JobConfig, learner: "_Learner", joins: int) -> Training:
-    for epoch in range(job.epochs):
+def _steps(job: JobConfig, learner: "_Learner", joins: int) -> Steps:
+    for epoch in range(job.training.epochs):
         rounds = len(learner.batches(epoch))
         if learner.rounds + rounds <= joins:
             learner.rounds += rounds
             continue
         missed = yield from _epoch(job, learner, epoch, joins)
         synced = Synchronised(learner.parameters, None, 0)
-        if job.sync:
+        if job.training.sync:
             here = present(job.absences, job.workers, learner.rounds - 1)
             synced = yield Synchronise(epoch, missed, learner.parameters, here)
         learner.parameters = synced.parameters
@@ -144,7 +144,7 @@ def _epoch(
             continue
         yield from _membership(job, learner, number)
         loss, gradient = learner.gradient(rows)
-        own = compute_ns(job.compute_ns, job.seed, learner.worker, number)
+        own = compute_ns(job.training.compute_ns, job.seed, learner.worker, number)
         yield Compute(number, own + learner.batch.ns)
         more = learner.batch_fields()
         reduced: Reduced = yield Reduce(number, gradient)
@@ -180,20 +180,21 @@ class _Learner:
 
     def __init__(self, job: JobConfig, worker: int, data: Dataset) -> None:
         self.job, self.worker, self.data = job, worker, data
-        self.model: Model = models.build(job.model, job.model_args, data.features, data.classes)
+        own = job.training
+        self.model: Model = models.build(own.model, own.model_args, data.features, data.classes)
         self.parameters = self.model.parameters(job.seed)
-        check_vector(job.model, "parameters(seed)", self.parameters)
+        check_vector(own.model, "parameters(seed)", self.parameters)
         self.velocity = np.zeros_like(self.parameters)
         self.rounds = 0
-        self._device = None if job.device is None else Device(job.device, self.parameters)
+        self._device = None if own.device is None else Device(own.device, self.parameters)
         self._pulled: tuple[int, tuple[int, ...]] | None = None  # bytes and precision
-        if job.pulls_weights:
+        if job.coding.pulls_weights:
             self._pull_initial()
         self.batch = OnDevice(self.parameters, (), {})
 
     def _pull_initial(self) -> None:
         """Take the initial weights as the server would have sent them."""
-        codec = adaptive(self.job.pull_codec[1])
+        codec = adaptive(self.job.coding.pull_codec[1])
         n = self.parameters.size
         data, _ = codec.encode(self.parameters, state=codec.start(n))
         self.parameters = codec.decode(data, n)
@@ -201,18 +202,19 @@ class _Learner:
 
     def batches(self, epoch: int) -> npt.NDArray[np.int64]:
         job, rows = self.job, len(self.data.train_y)
-        return datasets.batches(rows, job.workers, self.worker, job.batch, job.seed, epoch)
+        return datasets.batches(rows, job.workers, self.worker, job.training.batch, job.seed, epoch)
 
     def gradient(self, rows: npt.NDArray[np.int64]) -> tuple[float, Floats]:
         """Send the weights to where gradients are computed; return the loss and the gradient."""
         self.batch = self._sent()
         x, y = self.data.train_x[rows], self.data.train_y[rows]
         loss, gradient = self.model.loss_and_gradient(self.batch.weights, x, y)
-        check_vector(self.job.model, "loss_and_gradient()[1]", gradient, self.parameters.size)
+        training = self.job.training
+        check_vector(training.model, "loss_and_gradient()[1]", gradient, self.parameters.size)
         if not all_finite(gradient):
             raise TrainingError(
                 f"job {self.job.number}, worker {self.worker}, round {self.rounds}: the gradient"
-                f" is not finite (loss {loss}): training diverged, lower lr ({self.job.lr})"
+                f" is not finite (loss {loss}): training diverged, lower lr ({training.lr})"
             )
         return float(loss), gradient
 
@@ -230,14 +232,15 @@ class _Learner:
 
     def update(self, reduced: Reduced) -> None:
         """Take the result of a round: a mean gradient, the weights after it, or their change."""
-        if self.job.pulls_weights:
-            codec = adaptive(self.job.pull_codec[1])
+        if self.job.coding.pulls_weights:
+            codec = adaptive(self.job.coding.pull_codec[1])
             nbytes = codec.encoded_size(reduced.precision)
             self.parameters, self._pulled = reduced.mean, (nbytes, reduced.precision)
-        elif self.job.pull_deltas:
+        elif self.job.coding.pull_deltas:
             self.parameters = self.parameters + reduced.mean
         else:
-            self.parameters = descend(self.job, self.parameters, self.velocity, reduced.mean)
+            own, mean = self.job.training, reduced.mean
+            self.parameters = descend(own, self.parameters, self.velocity, mean)
         self.rounds += 1
 
     def accuracies(self) -> dict[str, float]:

@@ -7,7 +7,6 @@ computed again, by the workers' state machines and by the P4 program.
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from typing import Any
 
 from gradplane.aggregations.aggregation import (
@@ -69,7 +68,7 @@ class Reenactment:
         self, deployed: DeployedJob, outcomes: JobOutcomes, network: ReplayNetwork
     ) -> None:
         # Nothing takes time in a replay, nor does work that took time in the run.
-        self._job = job = replace(deployed.config, codec_ns=0.0, reduce_ns=0.0)
+        self._job = job = deployed.config.changed(codec_ns=0.0, reduce_ns=0.0)
         hosts = [host.name for host in deployed.placed.members]
         self._workers = [Worker(job, number) for number in range(job.workers)]
         self._syncs = [Synchronisation(job, number) for number in range(job.workers)]
@@ -126,7 +125,7 @@ class Reenactment:
             worker.answer(worker.result)
 
     def _synchronise(self) -> None:
-        addresses = [self._job.stream_address(w) for w in range(self._job.workers)]
+        addresses = [self._job.addresses.stream(w) for w in range(self._job.workers)]
         mail: deque[tuple[int, SendMessage]] = deque()
 
         def perform(worker: int, actions: Iterable[Action]) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +114,7 @@ class _Replay:
     ) -> None:
         self._folder, self._logs = folder, logs
         deployed = deployment.jobs[0]
-        job = replace(deployed.config, codec_ns=0.0, reduce_ns=0.0)
+        job = deployed.config.changed(codec_ns=0.0, reduce_ns=0.0)
         self._workers = [ReplayedWorker(number) for number in range(job.workers)]
         outcomes = JobOutcomes()
         for log in logs:

@@ -255,7 +255,8 @@ def _firsts_of_their_kind(hosts: Sequence[HostConfig]) -> Iterator[tuple[bool, H
     """Yield the hosts, each with whether none before it runs the same code."""
     seen = set()
     for config in hosts:
-        kind = (config.role, repr(config.job.codec), repr(config.job.pull_codec))
+        coding = config.job.coding
+        kind = (config.role, repr(coding.codec), repr(coding.pull_codec))
         yield kind not in seen, config
         seen.add(kind)
 

@@ -198,6 +198,6 @@ def _receivers(programs: Sequence[_Program]) -> list[Receiver]:
         for port in program.host.ports:
             fast = program.host.fast_results(port)
             if fast is not None:
-                peer = program.config.job.aggregator
+                peer = program.config.job.addresses.aggregator
                 found.append(Receiver(program.config.name, port, peer, fast.address))
     return found
