@@ -14,7 +14,7 @@ from gradplane.switch.match_values import match_of, number
 from gradplane.switch.naming import resolve
 from gradplane.switch.runtime.action_lists import ActionList
 from gradplane.switch.runtime.arrays import Register
-from gradplane.switch.runtime.control_errors import SwitchError, TableError
+from gradplane.switch.runtime.control_errors import SwitchError
 from gradplane.switch.runtime.entries import ActionData, Entry, EntryAction, GroupRef, MemberRef
 from gradplane.switch.runtime.match_fields import Match
 from gradplane.switch.runtime.match_table import MatchTable
@@ -38,8 +38,9 @@ class Table:
     table with an action profile takes `member` or `group` in place of `action`.
     """
 
-    def __init__(self, table: MatchTable, lock: AbstractContextManager[Any]) -> None:
+    def __init__(self, table: MatchTable, store: Store, lock: AbstractContextManager[Any]) -> None:
         self.state = table
+        self._tables = store.tables
         self._lock = lock
         self._where = f"table {table.table.name}"
 
@@ -59,7 +60,7 @@ class Table:
         """Add an entry. Where a priority is needed and none is given it is 1; larger wins."""
         entry = self._entry(match, priority, self._target(action, params, member, group))
         with self._lock:
-            self.state.insert(entry)
+            self._tables.insert(self.state, entry)
         return entry
 
     def modify(
@@ -75,17 +76,17 @@ class Table:
         """Give the entry with this match (and priority) another action."""
         entry = self._entry(match, priority, self._target(action, params, member, group))
         with self._lock:
-            self.state.modify(entry)
+            self._tables.modify(self.state, entry, action=entry.action)
 
     def remove(self, match: Mapping[str, Any], priority: int | None = None) -> None:
         """Remove the entry with this match (and priority)."""
         with self._lock:
-            self.state.delete(self._entry(match, priority, ActionData(0)))
+            self._tables.delete(self.state, self._entry(match, priority, ActionData(0)))
 
     def clear(self) -> None:
         """Remove all entries except those that are constant in the source."""
         with self._lock:
-            self.state.clear()
+            self._tables.clear(self.state)
 
     def set_default(
         self, action: str | None = None, params: Mapping[str, Any] | None = None
@@ -93,7 +94,7 @@ class Table:
         """Set the action for lookup misses; without arguments, restore the source's."""
         data = None if action is None else action_data(self.state.actions, action, params)
         with self._lock:
-            self.state.set_default(data)
+            self._tables.set_default(self.state, data)
 
     def entries(self) -> list[Entry]:
         """Return all entries, oldest first."""
@@ -131,16 +132,16 @@ class Profile:
     """A handle of an action profile's members and an action selector's groups."""
 
     def __init__(
-        self, profile: ActionProfile, tables: list[MatchTable], lock: AbstractContextManager[Any]
+        self, profile: ActionProfile, store: Store, lock: AbstractContextManager[Any]
     ) -> None:
         self.state = profile
-        self._tables = tables
+        self._profiles = store.profiles
         self._lock = lock
 
     @property
     def actions(self) -> ActionList:
         """The actions that a member can have. Raises SwitchError if no table uses the profile."""
-        if not self._tables:
+        if not self.state.tables:
             raise SwitchError(f"action profile {self.state.name}: no table uses it")
         return self.state.actions
 
@@ -148,19 +149,18 @@ class Profile:
         """Add a member; `action` is an action of a table that uses the profile."""
         data = action_data(self.actions, action, params)
         with self._lock:
-            self.state.add_member(id, data)
+            self._profiles.add_member(self.state, id, data)
 
     def modify_member(self, id: int, action: str, params: Mapping[str, Any] | None = None) -> None:
         """Give a member another action."""
         data = action_data(self.actions, action, params)
         with self._lock:
-            self.state.modify_member(id, data)
+            self._profiles.modify_member(self.state, id, data)
 
     def remove_member(self, id: int) -> None:
         """Remove a member that no group and no entry uses."""
         with self._lock:
-            self._check_unused("member", MemberRef(id))
-            self.state.delete_member(id)
+            self._profiles.delete_member(self.state, id, default=False)
 
     def add_group(
         self, id: int, members: Iterable[int | tuple[int, int] | tuple[int, int, int]]
@@ -172,23 +172,12 @@ class Profile:
         """
         weighted = [_weighted(*m) if isinstance(m, tuple) else Weighted(m) for m in members]
         with self._lock:
-            self.state.add_group(id, weighted)
+            self._profiles.add_group(self.state, id, weighted)
 
     def remove_group(self, id: int) -> None:
         """Remove a group that no entry uses."""
         with self._lock:
-            self._check_unused("group", GroupRef(id))
-            self.state.delete_group(id)
-
-    def _check_unused(self, kind: str, target: MemberRef | GroupRef) -> None:
-        for table in self._tables:
-            for entry in table.entries():
-                if entry.action == target:
-                    user = f"table {table.table.name}, entry {table.describe(entry)}"
-                    what = f"{kind} {target.id} is used by {user}"
-                    raise TableError(
-                        "FAILED_PRECONDITION", f"action profile {self.state.name}: {what}"
-                    )
+            self._profiles.delete_group(self.state, id, default=False)
 
 
 def _weighted(member: int, weight: int, port: int | None = None) -> Weighted:

@@ -423,14 +423,12 @@ class Switch:
 
         pipe: whose entries, where pipes have their own (`set_scope`).
         """
-        return Table(_named("table", name, self._pipe(pipe).tables), self.lock)
+        return Table(_named("table", name, self._pipe(pipe).tables), self.store, self.lock)
 
     def profile(self, name: str, pipe: int = 0) -> Profile:
         """Return a handle of an action profile or selector. pipe: as for `table`."""
-        own = self._pipe(pipe)
-        profile = _named("action profile", name, own.profiles)
-        tables = [t for t in own.tables.values() if t.profile is profile]
-        return Profile(profile, tables, self.lock)
+        profile = _named("action profile", name, self._pipe(pipe).profiles)
+        return Profile(profile, self.store, self.lock)
 
     def register(self, name: str) -> Register:
         """Return a register array: read(index), write(index, value), values."""

@@ -32,13 +32,14 @@ def register_read(target: CommandTarget, register: str, index: str | None = None
 def register_write(target: CommandTarget, register: str, index: str, value: str) -> None:
     """Set a register's cell."""
     found = target.switch.register(register)
-    found.write(_index(register, index), number(value, f"register {found.name}: value"))
+    cell, word = _index(register, index), number(value, f"register {found.name}: value")
+    target.switch.store.cells.set_register(found, cell, word)
 
 
 @command("REGISTER")
 def register_reset(target: CommandTarget, register: str) -> None:
     """Set all cells of a register to their initial values."""
-    target.switch.register(register).clear()
+    target.switch.store.cells.clear_register(target.switch.register(register))
 
 
 # -- counters ------------------------------------------------------------------------------------
@@ -63,21 +64,22 @@ def counter_write(
     """Set a counter's cell; for a direct counter, that of an entry."""
     found, cell = _counter(target, counter), _index(counter, index)
     count = command_values.natural(packets, "packets"), command_values.natural(bytes, "bytes")
+    cells = target.switch.store.cells
     if isinstance(found, Counter):
-        found.write(cell, *count)
+        cells.set_counter(found, cell, *count)
     else:
-        direct = found.by_handle(cell).counter
-        direct.packets, direct.bytes = count
+        cells.set_count(found.by_handle(cell).counter, *count)
 
 
 @command("COUNTER")
 def counter_reset(target: CommandTarget, counter: str) -> None:
     """Set all cells of a counter to 0; for a direct counter, those of all entries."""
-    found = _counter(target, counter)
+    found, cells = _counter(target, counter), target.switch.store.cells
     if isinstance(found, Counter):
-        found.clear()
-    else:
-        found.clear_counters()
+        cells.clear_counter(found)
+        return
+    for count in (found.default_counter, *(entry.counter for entry in found.entries())):
+        cells.set_count(count, 0, 0)
 
 
 # -- meters --------------------------------------------------------------------------------------
@@ -88,22 +90,19 @@ def meter_set_rates(target: CommandTarget, meter: str, index: str, *rates: str) 
     """Set a meter's committed and peak rate, in packets or bytes per microsecond."""
     found, cell = _meter(target, meter), _index(meter, index)
     config, now = _config(rates), target.switch.state.clock()
-    if isinstance(found, Meter):
-        found.write(cell, config, now)
-    else:
-        found.by_handle(cell).meter.configure(config, now)
+    one = found.cell(cell) if isinstance(found, Meter) else found.by_handle(cell).meter
+    target.switch.store.cells.set_meter(one, config, now)
 
 
 @command("METER RATE:BURST RATE:BURST")
 def meter_array_set_rates(target: CommandTarget, meter: str, *rates: str) -> None:
     """Set the rates of all of a meter's cells; for a direct meter, of all entries."""
     found, config, now = _meter(target, meter), _config(rates), target.switch.state.clock()
-    if isinstance(found, Meter):
-        for cell in range(found.size):
-            found.write(cell, config, now)
-    else:
-        for entry in found.entries():
-            entry.meter.configure(config, now)
+    cells = map(found.cell, range(found.size)) if isinstance(found, Meter) else (
+        entry.meter for entry in found.entries()
+    )  # fmt: skip
+    for cell in cells:
+        target.switch.store.cells.set_meter(cell, config, now)
 
 
 @command("METER INDEX_OR_HANDLE")

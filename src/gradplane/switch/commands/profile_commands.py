@@ -76,7 +76,8 @@ def act_prof_add_member_to_group(
     found, number, there = _membership(target, profile, member, group)
     if any(m.member == number for m in there):
         raise CommandError(f"action profile {found.state.name}: group {group} has member {member}")
-    found.state.modify_group(_handle("group", group), [*there, Weighted(number)])
+    members = [*there, Weighted(number)]
+    target.switch.store.profiles.modify_group(found.state, _handle("group", group), members)
 
 
 @command("PROFILE MEMBER GROUP")
@@ -90,7 +91,7 @@ def act_prof_remove_member_from_group(
         has = ", ".join(str(m.member) for m in there) or "none"
         what = f"group {group} has no member {member}; its members: {has}"
         raise CommandError(f"action profile {found.state.name}: {what}")
-    found.state.modify_group(_handle("group", group), left)
+    target.switch.store.profiles.modify_group(found.state, _handle("group", group), left)
 
 
 # -- dumps ---------------------------------------------------------------------------------------
@@ -146,19 +147,19 @@ def table_indirect_add_with_group(target: CommandTarget, table: str, *words: str
 def table_indirect_delete(target: CommandTarget, table: str, handle: str) -> None:
     """Remove an entry."""
     found = _indirect(target, table)
-    found.state.delete(entry_of(found.state, handle))
+    target.switch.store.tables.delete(found.state, entry_of(found.state, handle))
 
 
 @command("TABLE MEMBER")
 def table_indirect_set_default(target: CommandTarget, table: str, member: str) -> None:
     """Let lookup misses run a member's action."""
-    _indirect(target, table).state.set_default(MemberRef(_handle("member", member)))
+    _set_default(target, table, MemberRef(_handle("member", member)))
 
 
 @command("TABLE GROUP")
 def table_indirect_set_default_with_group(target: CommandTarget, table: str, group: str) -> None:
     """Let lookup misses run a member of a group, chosen as for entries."""
-    _indirect(target, table).state.set_default(GroupRef(_handle("group", group)))
+    _set_default(target, table, GroupRef(_handle("group", group)))
 
 
 @command("TABLE")
@@ -168,6 +169,10 @@ def table_indirect_reset_default(target: CommandTarget, table: str) -> None:
 
 
 # -- shared by all ------------------------------------------------------------------------------
+
+
+def _set_default(target: CommandTarget, table: str, action: MemberRef | GroupRef) -> None:
+    target.switch.store.tables.set_default(_indirect(target, table).state, action)
 
 
 def _indirect(target: CommandTarget, name: str) -> Table:

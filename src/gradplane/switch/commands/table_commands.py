@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from gradplane.switch.commands import command_values, dumps
 from gradplane.switch.commands.command_registry import CommandError, CommandTarget, command
@@ -40,14 +39,14 @@ def table_modify(target: CommandTarget, table: str, action: str, handle: str, *w
     given = words[1:] if words[:1] == (ARROW,) else words
     parameters = command_values.parameters(where.state.actions, name, given)
     data = action_data(where.state.actions, name, parameters)
-    where.state.modify(replace(found, action=data))
+    target.switch.store.tables.modify(where.state, found, action=data)
 
 
 @command("TABLE HANDLE")
 def table_delete(target: CommandTarget, table: str, handle: str) -> None:
     """Remove an entry."""
     where = target.switch.table(table)
-    where.state.delete(entry_of(where.state, handle))
+    target.switch.store.tables.delete(where.state, entry_of(where.state, handle))
 
 
 @command("TABLE")
@@ -80,7 +79,8 @@ def table_set_timeout(target: CommandTarget, table: str, handle: str, timeout: s
         raise CommandError(f"table {name}: the source does not set support_timeout = true")
     found = entry_of(where.state, handle)
     milliseconds = command_values.natural(timeout, "timeout")
-    where.state.modify(replace(found, idle_timeout_ns=milliseconds * 1_000_000))
+    nanoseconds = milliseconds * 1_000_000
+    target.switch.store.tables.modify(where.state, found, idle_timeout_ns=nanoseconds)
 
 
 @command("TABLE")

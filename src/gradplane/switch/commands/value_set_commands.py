@@ -18,7 +18,7 @@ def pvs_add(target: CommandTarget, value_set: str, value: str, *more: str) -> No
     found = target.switch.value_set(value_set)
     member = _member(found, [value, *more])
     if member not in found.members:
-        found.replace([*found.members, member])
+        target.switch.store.cells.set_members(found, [*found.members, member])
 
 
 @command("VALUE_SET VALUE...")
@@ -26,13 +26,14 @@ def pvs_remove(target: CommandTarget, value_set: str, value: str, *more: str) ->
     """Remove a member, if it exists."""
     found = target.switch.value_set(value_set)
     member = _member(found, [value, *more])
-    found.replace([m for m in found.members if m != member])
+    left = [m for m in found.members if m != member]
+    target.switch.store.cells.set_members(found, left)
 
 
 @command("VALUE_SET")
 def pvs_clear(target: CommandTarget, value_set: str) -> None:
     """Remove all members."""
-    target.switch.value_set(value_set).replace([])
+    target.switch.store.cells.set_members(target.switch.value_set(value_set), [])
 
 
 @command("VALUE_SET")

@@ -77,7 +77,7 @@ class Cells:
         if clear:
             cell.clear_counts()
         written = cell.cells.tolist()
-        self._journal.record(lambda: _take_meter_back(cell.cells, former, written))
+        self._journal.record(_take_meter_back, cell.cells, former, written)
 
     def clear_meter(self, meter: Meter, now: int) -> None:
         """Remove the rates of all cells of a meter."""
@@ -88,7 +88,7 @@ class Cells:
         """Set the bytes that are added to what a meter measures; raises ValueError."""
         former = adjustment.bytes
         adjustment.set(nbytes)
-        self._journal.record(lambda: adjustment.set(former))
+        self._journal.record(adjustment.set, former)
 
     # -- registers ------------------------------------------------------------------------------
 

@@ -11,14 +11,14 @@ from typing import Any, TypeVar
 K = TypeVar("K")
 V = TypeVar("V")
 
-Step = Callable[[], object]
+Step = Callable[..., object]
 """Takes one change back, if it is still as the change left it."""
 
 
 class _Open(local):
     """The steps of the thread's open batch; None outside one."""
 
-    steps: list[Step] | None = None
+    steps: list[tuple[Step, tuple[Any, ...]]] | None = None
 
 
 class Journal:
@@ -40,11 +40,11 @@ class Journal:
         """
         return Batch(self._open, self._lock)
 
-    def record(self, step: Step) -> None:
-        """Note how to take a change back that was just made."""
+    def record(self, step: Step, *args: Any) -> None:
+        """Note how to take a change back that was just made: call `step` with these arguments."""
         steps = self._open.steps
         if steps is not None:
-            steps.append(step)
+            steps.append((step, args))
 
     def put(self, items: MutableMapping[K, V], key: K, value: V | None) -> None:
         """Set an item, None: remove it; a step restores it unless it was set again meanwhile."""
@@ -111,7 +111,8 @@ class Batch:
             self._open.steps = None  # steps record nothing
             with self._lock:
                 while len(steps) > first:
-                    steps.pop()()
+                    step, args = steps.pop()
+                    step(*args)
         self._open.steps = None if self._mark < 0 else steps
 
 

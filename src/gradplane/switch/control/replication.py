@@ -244,7 +244,7 @@ class EcmpGroups(_TreeKind):
             self._nodes.make(node)
         nodes = None if record is None else tuple(record["nodes"])
         self.tree.set_ecmp(number, nodes)
-        self.journal.record(lambda: self.tree.set_ecmp(number, former))
+        self.journal.record(self.tree.set_ecmp, number, former)
 
     def check(self, number: int, record: Record) -> None:
         for node in record["nodes"]:
@@ -289,7 +289,7 @@ class Rows(_TreeKind):
     def put(self, number: int, record: Record | None) -> None:
         former = self._rows.get(number)
         self._set(number, record)
-        self.journal.record(lambda: self._set(number, former))
+        self.journal.record(self._set, number, former)
 
     def check(self, number: int, record: Record) -> None:
         ports = record.get("$DEV_PORT", [])
@@ -370,7 +370,7 @@ class ReplicationSettings:
         device = self._state.replication.device
         former = device.get(name)
         self._set(name, value)
-        self._journal.record(lambda: self._set(name, former))
+        self._journal.record(self._set, name, former)
 
     def _set(self, name: str, value: int | None) -> None:
         device = self._state.replication.device

@@ -31,7 +31,7 @@ class Tables:
     def insert(self, table: MatchTable, entry: Entry) -> None:
         """Add an entry; raises TableError."""
         table.insert(entry)
-        self._journal.record(lambda: table.take_out(entry))
+        self._journal.record(table.take_out, entry)
 
     def insert_all(self, table: MatchTable, entries: Iterable[Entry]) -> None:
         """Add many entries, all of them or, where one is refused, none."""
@@ -50,12 +50,15 @@ class Tables:
             raise
         self._journal.record(step)
 
-    def modify(self, table: MatchTable, found: Entry, **values: Any) -> None:
-        """Set those of an entry's ENTRY_FIELDS that are given; raises TableError."""
-        former = {name: getattr(found, name) for name in values}
-        table.change(found, values)
+    def modify(self, table: MatchTable, entry: Entry, **values: Any) -> None:
+        """Set those of ENTRY_FIELDS that are given in the entry of the same identity; raises
+        TableError."""
+        found = table.find(entry.matches, entry.priority)
+        former = {name: getattr(found, name) for name in values} if found is not None else {}
+        table.change(entry, values)
 
         def step() -> None:
+            assert found is not None
             table.put_values(found, {
                 name: old for name, old in former.items() if getattr(found, name) == values[name]
             })  # fmt: skip
@@ -67,7 +70,7 @@ class Tables:
         found = table.find(entry.matches, entry.priority)
         table.delete(entry)
         assert found is not None, entry
-        self._journal.record(lambda: table.restore(found))
+        self._journal.record(table.restore, found)
 
     def clear(self, table: MatchTable) -> None:
         """Remove all entries but the constant ones; raises TableError."""
@@ -114,10 +117,11 @@ class Profiles:
         with self._member(profile, number):
             profile.modify_member(number, action)
 
-    def delete_member(self, profile: ActionProfile, number: int) -> None:
-        """Remove a member that no group and no entry uses."""
+    def delete_member(self, profile: ActionProfile, number: int, default: bool = True) -> None:
+        """Remove a member that no group and no entry uses. default: nor a default entry, which
+        simple_switch's commands do not look at."""
         with self._member(profile, number):
-            check_unused(profile, MemberRef(number))
+            check_unused(profile, MemberRef(number), default)
             profile.delete_member(number)
 
     # -- groups ---------------------------------------------------------------------------------
@@ -136,10 +140,10 @@ class Profiles:
         with self._group(profile, number):
             profile.modify_group(number, members, most)
 
-    def delete_group(self, profile: ActionProfile, number: int) -> None:
-        """Remove a group that no entry uses."""
+    def delete_group(self, profile: ActionProfile, number: int, default: bool = True) -> None:
+        """Remove a group that no entry uses; default: as in `delete_member`."""
         with self._group(profile, number):
-            check_unused(profile, GroupRef(number))
+            check_unused(profile, GroupRef(number), default)
             profile.delete_group(number)
 
     @contextmanager
@@ -147,7 +151,7 @@ class Profiles:
         """Record how a change of a member is taken back, if it is made."""
         former = profile.memory_of_member(number)
         yield
-        self._journal.record(lambda: profile.restore_member(number, former))
+        self._journal.record(profile.restore_member, number, former)
 
     @contextmanager
     def _group(self, profile: ActionProfile, number: int) -> Iterator[None]:
@@ -155,13 +159,15 @@ class Profiles:
         former = profile.memory_of_group(number)
         yield
         written = profile.memory_of_group(number)
-        self._journal.record(lambda: profile.restore_group(number, former, written))
+        self._journal.record(profile.restore_group, number, former, written)
 
 
-def check_unused(profile: ActionProfile, target: MemberRef | GroupRef) -> None:
+def check_unused(
+    profile: ActionProfile, target: MemberRef | GroupRef, default: bool = True
+) -> None:
     """Refuse to remove a member or group that an entry uses."""
     for table in profile.tables:
-        user = table.user_of(target)
+        user = table.user_of(target, default)
         if user is not None:
             kind = "member" if isinstance(target, MemberRef) else "group"
             what = f"action profile {profile.name}: {kind} {target.id} is used by {user}"

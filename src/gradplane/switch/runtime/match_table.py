@@ -264,12 +264,15 @@ class MatchTable:
             return ActionData(given.index, _numbers(given.args))
         return self.default if isinstance(self.default, ActionData) else self._source_default
 
-    def user_of(self, target: EntryAction) -> str | None:
-        """Return the first entry that has a member or a group, as text; None if there is none."""
+    def user_of(self, target: EntryAction, default: bool = True) -> str | None:
+        """Return the first entry that has a member or a group, as text; None if there is none.
+
+        default: ask the default entry, too."""
         for entry in self.entries():
             if entry.action == target:
                 return f"table {self.table.name}, entry {self.describe(entry)}"
-        return f"the default entry of table {self.table.name}" if self.default == target else None
+        used = default and self.default == target
+        return f"the default entry of table {self.table.name}" if used else None
 
     def targets(self) -> Iterator[EntryAction]:
         """Iterate over what the entries, and the default entry, run."""

@@ -17,7 +17,7 @@ from gradplane.switch.p4runtime.entities.counter_data import (
 )
 from gradplane.switch.p4runtime.pipeline import Pipeline
 from gradplane.switch.p4runtime.status_errors import RpcError
-from gradplane.switch.runtime.entries import Count
+from gradplane.switch.runtime.entries import Count, Entry
 from gradplane.switch.runtime.meters import MeterCell
 
 _PARTS = {"counter_data": "counter", "meter_config": "meter", "meter_counter_data": "meter"}
@@ -75,6 +75,16 @@ def write_direct(
         config = message.meter_config if message.HasField("meter_config") else None
         clear = insert or message.HasField("meter_counter_data")
         direct.set_meter(p, info.table.meter.name, config, clear)
+
+
+def give_direct(p: Pipeline, info: TableInfo, entry: Entry, message: p4r.TableEntry) -> None:
+    """Set the counter and meter of an entry that is in no table yet, where they are given."""
+    if message.HasField("counter_data"):
+        count = entry.counter
+        count.packets, count.bytes = counter_values(message.counter_data, f"table {info.name}")
+    if info.table.meter is not None and message.HasField("meter_config"):
+        config = read_meter_config(p, info.table.meter.name, message.meter_config)
+        entry.meter.configure(config, p.state.clock())
 
 
 def show_direct(

@@ -11,6 +11,7 @@ from gradplane.switch.p4runtime.catalog import TableInfo, find
 from gradplane.switch.p4runtime.entities.direct_parts import (
     Direct,
     check_direct,
+    give_direct,
     show_direct,
     write_direct,
 )
@@ -91,7 +92,7 @@ def _insert(
         check_one_shot(p, info, target)
     entry = Entry(matches, target, message.priority, message.metadata, message.idle_timeout_ns)
     entry.controller_metadata = message.controller_metadata
-    write_direct(p, info, Direct(entry.counter, entry.meter), message, insert=True)
+    give_direct(p, info, entry, message)
     p.store.tables.insert(table, entry)
 
 
