@@ -7,6 +7,7 @@ calls changes in another module.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -19,6 +20,45 @@ HEADERS = 90  # bytes: Ethernet with its gap, IPv4, UDP, the aggregation header
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+
+class Link(NamedTuple):
+    """The numbers of a codec and a system that the costs depend on, all of them floats.
+
+    Bytes, bytes a second and seconds. Where a system has no framing, a packet has no header and no
+    end, and nothing is stored on the way.
+    """
+
+    machines: float
+    gpus: float
+    inside_rate: float  # inside a machine
+    inside_latency: float
+    rate: float  # between machines: the slower of a host's link and the fabric
+    latency: float
+    ratio: float  # of the codec: compressed bytes over those before
+    header: float  # of a compressed piece, its framing included
+    code_bytes: float  # of a code that a switch adds, and of its sum
+    sum_bytes: float
+    window: float  # the rate at which the switch's slots are used again
+    recirculation: float
+    passes: float  # of a large packet through the switch
+    host: float  # the rates of a host's link, and of the links between switches
+    fabric: float
+    tos_ratio: float  # of values that the edge switches compress
+    servers: float
+    between: float  # the resource of what passes between machines
+    payload: float  # of a packet that a switch adds
+    message_payload: float  # of a packet of a message, its headers, and what each message adds
+    packet: float
+    message: float
+    stored: float  # how often a message's first packet between machines is stored whole
+    acknowledgement: float
+    padded: float  # 1 where the codec pads a piece to a power of two
+    sums: float  # of a packet of sums of the emulated switch: its bytes, and those of its headers
+    aggregation: float
+    marked: float  # of a packet of values that edge switches compress: its payload and its headers
+    marked_packet: float
+    shim: float  # what compression adds to it
 
 
 @njit(cache=True, nogil=True)
@@ -34,37 +74,36 @@ def _curve(curves: Floats, row: int, size: float) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _encoded(values: float, link: Floats) -> float:
+def _encoded(values: float, link: Link) -> float:
     """Return how many values a codec encodes for a piece: some pad it to a power of two."""
     rest = values % PARTITION
-    if link[25] == 0 or rest < 1:
+    if link.padded == 0 or rest < 1:
         return values
     whole: float = values - rest + 2.0 ** math.ceil(math.log2(rest))
     return whole
 
 
 @njit(cache=True, nogil=True)
-def _switched(up: float, down: float, members: float, rate: float, link: Floats) -> float:
+def _switched(up: float, down: float, members: float, rate: float, link: Link) -> float:
     """Return the time in which a switch adds `up` bytes per machine and sends `down` to each."""
-    window, recirculation, passes, payload = link[10], link[11], link[12], link[18]
-    most = max(up, down)
-    large = most * (1 + HEADERS / payload) / min(rate, window)
-    again = members * up * (passes - 1) / recirculation
-    small = most * (1 + HEADERS * passes / payload) / min(rate, window / passes)
+    most, passes = max(up, down), link.passes
+    large = most * (1 + HEADERS / link.payload) / min(rate, link.window)
+    again = members * up * (passes - 1) / link.recirculation
+    small = most * (1 + HEADERS * passes / link.payload) / min(rate, link.window / passes)
     time: float = min(max(large, again), small)
     return time
 
 
 @njit(cache=True, nogil=True)
-def _emulated(lanes: float, flows: float, rate: float, latency: float, link: Floats) -> float:
+def _emulated(lanes: float, flows: float, rate: float, latency: float, link: Link) -> float:
     """Return the time of `_switched` on the emulated switch, for `lanes` codes of each GPU.
 
     The workers agree on the norm first. Packets of sums fill the link to each machine; the first
     one follows when the spine has a whole packet of codes.
     """
-    sums, header = link[26], link[27]
-    codes = sums * link[8] / link[9]
-    chunks = math.ceil(lanes * link[9] / sums)
+    sums, header = link.sums, link.aggregation
+    codes = sums * link.code_bytes / link.sum_bytes
+    chunks = math.ceil(lanes * link.sum_bytes / sums)
     wire = 2 * flows * header + codes + header + flows * chunks * (sums + header)
     time: float = 4 * latency + wire / rate
     return time
@@ -72,19 +111,19 @@ def _emulated(lanes: float, flows: float, rate: float, latency: float, link: Flo
 
 @njit(cache=True, nogil=True)
 def _message(
-    size: float, flows: float, rate: float, latency: float, inside: bool, link: Floats
+    size: float, flows: float, rate: float, latency: float, inside: bool, link: Link
 ) -> float:
     """Return the time of a message of `size` bytes, beside others of `flows` - 1 on its link.
 
     In a network of packets the flows get out of step now and then: while one waits for its last
     packet, further packets of the others fill the link. Half of that is counted (measured).
     """
-    payload, packet = link[19], link[20]
-    size += link[21]
+    payload, packet = link.message_payload, link.packet
+    size += link.message
     packets = max(math.ceil(size / payload), 1.0)
-    forwarded = link[22] if inside else link[23]
+    forwarded = 0.0 if inside else link.stored
     first = (min(size, payload) + packet) * forwarded if forwarded > 0 else 0.0
-    whole = flows * (size + packets * packet) + (flows * packets - 1) * link[24]
+    whole = flows * (size + packets * packet) + (flows * packets - 1) * link.acknowledgement
     waiting = latency + first / rate
     filled = 0.0
     if first > 0:
@@ -94,54 +133,54 @@ def _message(
 
 
 @njit(cache=True, nogil=True)
-def _marked(size: float, flows: float, latency: float, link: Floats) -> float:
+def _marked(size: float, flows: float, latency: float, link: Link) -> float:
     """Return the time of `size` bytes of values that the edge switches compress, as in `_message`.
 
     The host's link carries them as they are, the links between edge switches compressed; the slower
     of both decides.
     """
-    ratio, host, fabric = link[15], link[13], link[14]
+    ratio, host, fabric = link.tos_ratio, link.host, link.fabric
     time: float = latency + size * flows * max(1 / host, ratio / fabric)
-    if link[20] == 0:
+    if link.packet == 0:
         return time
-    packets = math.ceil(size / link[28])
-    start, header = link[21] + link[20], link[29]
-    last = size - (packets - 1) * link[28]
-    packed = link[30] + ratio * min(size, link[28]) + header
-    small = (packets - 1) * min(packed, link[28] + header)
-    small += min(link[30] + ratio * last, last) + header
-    answers = (flows * (packets + 1) - 1) * link[24]
+    packets = math.ceil(size / link.marked)
+    start, header = link.message + link.packet, link.marked_packet
+    last = size - (packets - 1) * link.marked
+    packed = link.shim + ratio * min(size, link.marked) + header
+    small = (packets - 1) * min(packed, link.marked + header)
+    small += min(link.shim + ratio * last, last) + header
+    answers = (flows * (packets + 1) - 1) * link.acknowledgement
     plain = (flows * (start + size + packets * header) + answers) / host
     shrunk = (flows * (start + small) + answers) / fabric
-    first = min(size, link[28]) + header
+    first = min(size, link.marked) + header
     stored = first / host + min(packed, first) / fabric
     time = latency + max(plain, shrunk) + (stored if plain > shrunk else 2 * first / host)
     return time
 
 
 @njit(cache=True, nogil=True)
-def _served(size: float, load: float, rate: float, latency: float, link: Floats) -> float:
+def _served(size: float, load: float, rate: float, latency: float, link: Link) -> float:
     """Return the time in which servers add `size` bytes; `load`: such messages on their links.
 
     In a network of packets, servers answer piece by piece, and both directions carry values and
     acknowledgements. The last piece's answer follows when all of it has arrived.
     """
-    payload, packet = link[19], link[20]
+    payload, packet = link.message_payload, link.packet
     if packet == 0:
         return 2 * latency + load * size / rate
-    pieces = min(max(math.ceil(size / (payload - link[21])), 1.0), PIECES)
-    pieces = math.ceil(pieces / link[16]) * link[16]  # as many for each server
-    piece = size / pieces + link[21]
+    pieces = min(max(math.ceil(size / (payload - link.message)), 1.0), PIECES)
+    pieces = math.ceil(pieces / link.servers) * link.servers  # as many for each server
+    piece = size / pieces + link.message
     packets = math.ceil(piece / payload)
     each = piece + packets * packet
-    wire = load * pieces * (each + packets * link[24])
+    wire = load * pieces * (each + packets * link.acknowledgement)
     time: float = 2 * latency + (wire + load * each + 2 * (min(piece, payload) + packet)) / rate
     return time
 
 
 @njit(cache=True, nogil=True)
 def task_times(
-    codes: Ints, values: float, link: Floats, curves: Floats, resources: Ints, seconds: Floats,
+    codes: Ints, values: float, link: Link, curves: Floats, resources: Ints, seconds: Floats,
     before: Floats, known: int,
 ) -> int:  # fmt: skip
     """Write the resource and the seconds of each task of an encoded option; return their number.
@@ -151,7 +190,7 @@ def task_times(
     before each task: [task, 5]. An option whose first `known` tasks are those of the one before it
     goes on from there.
     """
-    machines, gpus, header, ratio = link[0], link[1], link[7], link[6]
+    machines, gpus, header, ratio = link.machines, link.gpus, link.header, link.ratio
     length, pieces, holders, wide, compressed = values, 1.0, gpus, 1.0, False
     if known > 0:
         length, pieces, holders = before[known, 0], before[known, 1], before[known, 2]
@@ -177,9 +216,11 @@ def task_times(
             continue
         inside = phase == 1 or phase == 3
         members = gpus if inside else machines if phase == 2 else machines * gpus
-        rate, latency = (link[2], link[3]) if inside else (link[4], link[5])
+        rate = link.inside_rate if inside else link.rate
+        latency = link.inside_latency if inside else link.latency
         if phase == 0 and machines > 1 and gpus > 1:
-            rate, latency = min(link[2], link[4]), max(link[3], link[5])
+            rate = min(link.inside_rate, link.rate)
+            latency = max(link.inside_latency, link.latency)
         flows = holders if phase == 2 else 1.0  # on a machine's interface at once
         each = 4 * length
         if compressed:
@@ -217,34 +258,34 @@ def task_times(
             pieces *= members
         elif task == 12:
             wire = each * flows
-            if link[26] > 0:
+            if link.sums > 0:
                 time = _emulated(DIGITS * length, flows, rate, latency, link)
             else:
                 time = 2 * latency + _switched(wire, wire, members, rate, link)
         elif task == 13:
             time = 2 * steps * _marked(each / members, flows, latency, link)
         elif task == 14:
-            time = _served(each, max(1.0, members / link[16]) * flows, rate, latency, link)
+            time = _served(each, max(1.0, members / link.servers) * flows, rate, latency, link)
         else:
             indices = _encoded(length, link)
-            if link[26] > 0:
+            if link.sums > 0:
                 time = _emulated(indices, flows, rate, latency, link)
             else:
-                up, down = link[8] * indices * flows, link[9] * indices * flows
+                up, down = link.code_bytes * indices * flows, link.sum_bytes * indices * flows
                 time = 4 * latency + _switched(up, down, members, rate, link)
-            wide = link[9] / link[8]
+            wide = link.sum_bytes / link.code_bytes
         if phase == 1 and (task == 6 or task == 11):
             holders = 1.0
         if phase == 3 or (phase == 0 and (task == 4 or 6 <= task <= 9 or task >= 11)):
             holders = 1.0  # all GPUs of the machine hold the same
-        resources[count] = 2 if inside else int(link[17])
+        resources[count] = 2 if inside else int(link.between)
         seconds[count] = time
         count += 1
     return count
 
 
 @njit(cache=True, nogil=True)
-def loads(codes: Ints, sizes: Floats, link: Floats, curves: Floats) -> Floats:
+def loads(codes: Ints, sizes: Floats, link: Link, curves: Floats) -> Floats:
     """Return [size, option, 5]: the time on each resource, and the sum."""
     found = np.zeros((sizes.size, codes.shape[0], 5))
     longest = codes.shape[1]
@@ -327,7 +368,7 @@ def _is_beaten(option: int, times: Floats, kinds: Ints, others: Ints) -> bool:
 
 @njit(cache=True, nogil=True)
 def compile_steps(
-    chosen: Ints, codes: Ints, sizes: Floats, link: Floats, curves: Floats
+    chosen: Ints, codes: Ints, sizes: Floats, link: Link, curves: Floats
 ) -> tuple[Ints, Ints, Floats]:
     """Return where each candidate's steps begin, and all steps; neighbours on a resource merged."""
     longest = codes.shape[1] + 1

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gradplane.planner.cost_kernels import Floats, Ints, task_times
+from gradplane.planner.cost_kernels import Floats, Ints, Link, task_times
 from gradplane.planner.inputs import Compression, Curve, System
 from gradplane.planner.options import Option, Task
 
@@ -47,7 +47,7 @@ class CostModel:
     """
 
     def __init__(self, compression: Compression, system: System) -> None:
-        self.link = _links(compression, system)
+        self.link = _link(compression, system)
         self.curves = _curves(compression)
 
     def task_times(self, option: Option, values: int) -> list[tuple[Task, int, float]]:
@@ -102,41 +102,48 @@ def offered(compression: Compression, system: System) -> tuple[tuple[str, ...], 
     )
 
 
-def _links(compression: Compression, system: System) -> Floats:
-    """Return the numbers of the cost model, in the order in which `task_times` unpacks them."""
-    switch = system.switch
+def _link(compression: Compression, system: System) -> Link:
+    """Return the numbers of the cost model. Where there is no such limit, it is infinite."""
+    switch, framing = system.switch, system.framing
     inter = system.inter if system.machines > 1 else system.intra
     host = inter.gbit
     fabric = switch.fabric_gbit if switch and switch.fabric_gbit else host
     window = math.inf
     if switch and inter.latency_us:
         window = switch.slots * switch.payload / (2e-6 * inter.latency_us)
-    recirculation = switch.recirculation_gbit if switch else math.inf
-    framing = system.framing
-    if framing is None:
-        frames = [math.inf, 0.0, 0.0, 0.0, 0.0, 0.0]
-        packets = [0.0, 0.0]
-        marked = [math.inf, 0.0, 0.0]
-    else:
-        frames = [float(framing.payload), framing.packet, framing.message, 0.0]
-        edges = switch is not None and switch.edges
-        frames += [_stores(host, fabric, edges), framing.acknowledgement]
-        packets = [float(framing.sums), float(framing.aggregation)]
-        marked = [float(framing.marked), float(framing.marked_packet), float(framing.shim)]
-    return np.array(
-        [
-            system.machines, system.gpus,
-            system.intra.gbit * 125e6, system.intra.latency_us * 1e-6,
-            min(host, fabric) * 125e6, inter.latency_us * 1e-6,
-            compression.ratio, compression.header + (framing.piece if framing else 0),
-            compression.code_bits / 8, compression.sum_bits / 8,
-            window, recirculation * 125e6, switch.passes if switch else 1.0,
-            host * 125e6, fabric * 125e6, (switch.tos_ratio if switch else None) or 1.0,
-            max(system.servers, 1), INTER if system.machines > 1 else INTRA,
-            switch.payload if switch else math.inf, *frames, float(compression.padded),
-            *packets, *marked,
-        ]
-    )  # fmt: skip
+    numbers = Link(
+        machines=system.machines,
+        gpus=system.gpus,
+        inside_rate=system.intra.gbit * 125e6,
+        inside_latency=system.intra.latency_us * 1e-6,
+        rate=min(host, fabric) * 125e6,
+        latency=inter.latency_us * 1e-6,
+        ratio=compression.ratio,
+        header=compression.header + (framing.piece if framing else 0),
+        code_bytes=compression.code_bits / 8,
+        sum_bytes=compression.sum_bits / 8,
+        window=window,
+        recirculation=(switch.recirculation_gbit if switch else math.inf) * 125e6,
+        passes=switch.passes if switch else 1,
+        host=host * 125e6,
+        fabric=fabric * 125e6,
+        tos_ratio=(switch.tos_ratio if switch else None) or 1,
+        servers=max(system.servers, 1),
+        between=INTER if system.machines > 1 else INTRA,
+        payload=switch.payload if switch else math.inf,
+        message_payload=framing.payload if framing else math.inf,
+        packet=framing.packet if framing else 0,
+        message=framing.message if framing else 0,
+        stored=_stores(host, fabric, switch is not None and switch.edges) if framing else 0,
+        acknowledgement=framing.acknowledgement if framing else 0,
+        padded=compression.padded,
+        sums=framing.sums if framing else 0,
+        aggregation=framing.aggregation if framing else 0,
+        marked=framing.marked if framing else math.inf,
+        marked_packet=framing.marked_packet if framing else 0,
+        shim=framing.shim if framing else 0,
+    )
+    return Link(*map(float, numbers))  # of one type: the kernels are compiled once
 
 
 def _stores(host: float, fabric: float, edges: bool) -> float:
