@@ -1,12 +1,14 @@
 """Memory by its address, for Numba's kernels: words, copies, arrays, and calls of other code.
 
+A `Record` is state that Python and kernels share.
+
 Kernels that walk over arrays of several owners get those as addresses in an array of integers, so
 that a call of the kernel converts few arguments. Nothing is checked: the owners keep the memory
 alive while a kernel runs.
 """
 
 from ctypes import addressof, c_char
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +28,58 @@ def address_of(array: npt.NDArray[Any]) -> int:
     if not array.size or not array.flags.writeable:
         return int(array.__array_interface__["data"][0])
     return addressof(c_char.from_buffer(array))  # type: ignore[arg-type]  # five times as fast
+
+
+class Record:
+    """State that lies in memory at `address`, where kernels read and write it, too.
+
+    A subclass has a `layout`, all of whose fields are int64 or float64, and gives those that Python
+    uses as Whole and Real.
+    """
+
+    layout: ClassVar[np.dtype[Any]]
+
+    def __init__(self, **values: float) -> None:
+        """Set some fields; the others are 0."""
+        memory = np.zeros(1, self.layout)
+        for name, value in values.items():
+            memory[name] = value
+        self.address = address_of(memory)
+        self.words, self.reals = (memory.view(kind).data for kind in (np.int64, np.float64))
+
+
+class Whole:
+    """A field of a Record that is an int64."""
+
+    def __set_name__(self, owner: type[Record], name: str) -> None:
+        self._at = place_of(owner.layout, name)
+
+    def __get__(self, record: Record, owner: type[Record]) -> int:
+        value: int = record.words[self._at]
+        return value
+
+    def __set__(self, record: Record, value: int) -> None:
+        record.words[self._at] = value
+
+
+class Real:
+    """A field of a Record that is a float64."""
+
+    def __set_name__(self, owner: type[Record], name: str) -> None:
+        self._at = place_of(owner.layout, name)
+
+    def __get__(self, record: Record, owner: type[Record]) -> float:
+        value: float = record.reals[self._at]
+        return value
+
+    def __set__(self, record: Record, value: float) -> None:
+        record.reals[self._at] = value
+
+
+def place_of(layout: np.dtype[Any], name: str) -> int:
+    """Return the number of a field of 8 bytes."""
+    assert layout.fields is not None
+    return layout.fields[name][1] // 8
 
 
 def _load(typing: Any, address: Any) -> Any:

@@ -11,10 +11,18 @@ ones again and again: a round trip since the last transmission is none too long,
 estimate.
 """
 
+import numpy as np
+
+from gradplane._addresses import Real, Record, Whole
+
 _ALPHA, _BETA, _K = 1 / 8, 1 / 4, 4
 
-Measured = tuple[int, int, int, float, float]
-"""1 once something was measured, when it was last, the timeout (ns); SRTT and RTTVAR (ns)."""
+TIMEOUT = np.dtype(
+    [(name, np.int64) for name in ("least", "most", "measured", "measured_at", "value")]
+    + [(name, np.float64) for name in ("smoothed", "variation")]
+)
+"""An estimate. least, most: the bounds of the timeout `value`, ns. measured: 1 once something was,
+the last time at measured_at. smoothed, variation: SRTT and RTTVAR, ns."""
 
 # Kernels compile these two functions, too (`protocols/fast_results.py`).
 
@@ -35,51 +43,32 @@ def estimate(smoothed: float, variation: float, least: int, most: int) -> int:
     return min(max(int(smoothed + _K * variation), least), most)
 
 
-class RetransmissionTimeout:
+class RetransmissionTimeout(Record):
     """The estimate of one path. Times are int nanoseconds.
 
     first: the timeout before anything was measured, at most `most`. least, most: its bounds.
+    value: the timeout.
     """
 
+    layout = TIMEOUT
+    least, most, value = Whole(), Whole(), Whole()
+    measured, measured_at = Whole(), Whole()
+    smoothed, variation = Real(), Real()
+
     def __init__(self, first: int, least: int, most: int) -> None:
-        self._least, self._most = min(least, most), most
-        self._smoothed: float | None = None
-        self._variation = 0.0
         self._first = min(first, most)
+        super().__init__(least=min(least, most), most=most, measured_at=-1, value=self._first)
         self._doubled_at = -1  # when it was last doubled; packets sent before do not count again
-        self._measured_at = -1
-        self.value = self._first
-        """The timeout."""
-
-    @property
-    def bounds(self) -> tuple[int, int]:
-        """The least timeout and the ceiling, in ns."""
-        return self._least, self._most
-
-    @property
-    def measured(self) -> Measured:
-        """The part of the state that measure() changes."""
-        known = self._smoothed is not None
-        smoothed = self._smoothed or 0.0
-        return int(known), self._measured_at, self.value, smoothed, self._variation
-
-    @measured.setter
-    def measured(self, measured: Measured) -> None:
-        known, self._measured_at, self.value, smoothed, self._variation = measured
-        self._smoothed = smoothed if known else None
 
     def measure(self, sent_at: int, now: int) -> None:
         """Take the round-trip time of a packet that was sent once; this also ends the back-off.
 
         Of the packets of one round trip, only the first counts: what delays one delays all.
         """
-        if sent_at < self._measured_at:
+        if sent_at < self.measured_at:
             return
-        self._measured_at, round_trip = now, now - sent_at
-        known = self._smoothed is not None
-        self._smoothed, self._variation = smooth(
-            known, self._smoothed or 0.0, self._variation, round_trip
-        )
+        self.measured_at = now
+        self._smooth(now - sent_at)
         self.value = self._estimate()
 
     def answered(self, sent_at: int, now: int) -> None:
@@ -87,18 +76,20 @@ class RetransmissionTimeout:
 
         Its round trip lasted at least since then, and counts where it is longer than the estimate.
         """
-        if now - sent_at > (self._smoothed or self._least):
-            known = self._smoothed is not None
-            self._smoothed, self._variation = smooth(
-                known, self._smoothed or 0.0, self._variation, now - sent_at
-            )
-        if self._smoothed is None or now - sent_at >= self._smoothed / 2:
+        if now - sent_at > (self.smoothed or self.least):
+            self._smooth(now - sent_at)
+        if not self.measured or now - sent_at >= self.smoothed / 2:
             self.value = self._estimate()
 
+    def _smooth(self, round_trip: int) -> None:
+        known = bool(self.measured)
+        self.smoothed, self.variation = smooth(known, self.smoothed, self.variation, round_trip)
+        self.measured = 1
+
     def _estimate(self) -> int:
-        if self._smoothed is None:
+        if not self.measured:
             return self._first
-        return estimate(self._smoothed, self._variation, self._least, self._most)
+        return estimate(self.smoothed, self.variation, self.least, self.most)
 
     def back_off(self, sent_at: int, now: int) -> None:
         """Double the timeout, as a packet sent at `sent_at` was not answered in time.
@@ -107,9 +98,9 @@ class RetransmissionTimeout:
         """
         if sent_at >= self._doubled_at:
             self._doubled_at = now
-            self.value = min(2 * self.value, self._most)
+            self.value = min(2 * self.value, self.most)
 
     def after(self, attempts: int) -> int:
         """Return the timeout of a packet's attempt number `attempts`, from 1, which doubles each
         time."""
-        return min(self.value << min(max(attempts - 1, 0), 32), self._most)
+        return min(self.value << min(max(attempts - 1, 0), 32), self.most)

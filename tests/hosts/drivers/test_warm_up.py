@@ -13,17 +13,17 @@ from numba.core.dispatcher import Dispatcher
 from gradplane._addresses import address_of
 from gradplane.hosts.drivers.datagram_socket import DatagramSocket, OrdinaryResults
 from gradplane.hosts.drivers.warm_up import exercise_switch_worker, warm_up
-from gradplane.hosts.protocols.fast_results import STATE
+from gradplane.hosts.protocols.fast_results import WORKER
 from gradplane.hosts.wire.payloads import Payloads
 
 VECTOR = np.linspace(-1, 1, 12_000, dtype=np.float32)  # 16 chunks
 
 
-class NothingLent:
-    """The record of a worker that has lent nothing: every packet is left to it."""
+class NothingInFlight:
+    """The record of a worker without a reduce in flight: every packet is left to it."""
 
     def __init__(self):
-        self._record = np.zeros(1, STATE)
+        self._record = np.zeros(1, WORKER)
         self.address = address_of(self._record)
         self.answer_size = 536
 
@@ -62,7 +62,7 @@ def test_a_workers_kernels(reliability, sum_bits):
 def test_the_kernel_of_a_socket():
     exercise_switch_worker(make_job())
     before = signatures()
-    ordinary = OrdinaryResults(NothingLent(), ("127.0.0.1", 9), lambda: 0)
+    ordinary = OrdinaryResults(NothingInFlight(), ("127.0.0.1", 9), lambda: 0)
     with socket.socket(type=socket.SOCK_DGRAM) as probe:
         probe.bind(("127.0.0.1", 0))
         place = probe.getsockname()

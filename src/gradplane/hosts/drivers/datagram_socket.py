@@ -29,7 +29,7 @@ from gradplane.hosts.drivers.ordinary_exchange import (
     exchange,
     polled,
 )
-from gradplane.hosts.protocols.fast_results import FastResults
+from gradplane.hosts.protocols.fast_results import WorkerRecord
 from gradplane.hosts.wire.payloads import Payloads
 
 BATCH = 256  # datagrams taken from a socket before timers get a turn
@@ -82,7 +82,7 @@ class OrdinaryResults:
     """The kernel that takes a port's ordinary packets from `peer`, (IP, port); `now` is the time
     in ns. It waits for more until the time `until`, or until one of `others` can be read."""
 
-    results: FastResults
+    results: WorkerRecord
     peer: tuple[str, int]
     now: Callable[[], int]
     until: Callable[[], int] = lambda: NEVER
@@ -300,7 +300,7 @@ class _Trains:
         return min(_MOST_SEGMENTS, _MOST_BYTES // size)
 
 
-def load_kernel(results: FastResults) -> None:
+def load_kernel(results: WorkerRecord) -> None:
     """Load the compiled kernel that exchanges ordinary packets, at a socket that gets none."""
     ordinary = OrdinaryResults(results, ("127.0.0.1", 0), lambda: 0)
     with contextlib.closing(DatagramSocket("0.0.0.0", 0, ordinary)) as opened:

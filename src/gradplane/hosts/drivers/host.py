@@ -6,7 +6,7 @@ from gradplane.hosts.config import HostConfig
 from gradplane.hosts.drivers.environment import Environment
 from gradplane.hosts.impairments.host_link import HostLink
 from gradplane.hosts.impairments.interventions import Intervention
-from gradplane.hosts.protocols.fast_results import FastResults
+from gradplane.hosts.protocols.fast_results import WorkerRecord
 from gradplane.hosts.training.user_objects import load
 from gradplane.hosts.wire.payloads import Payloads
 
@@ -76,8 +76,8 @@ class Host:
         else:
             self._env.call_at(self._start_at, self.role.start)
 
-    def fast_results(self, port: int) -> FastResults | None:
-        """Let a kernel take the ordinary packets for a local port, and return its record.
+    def fast_results(self, port: int) -> WorkerRecord | None:
+        """Return the record on which a kernel may take the ordinary packets for a local port.
 
         None where every packet has to come through receive().
         """

@@ -76,8 +76,9 @@ class Outcome(NamedTuple):
 def exchange(record, peer, descriptor, arrivals, trains, files, now, until):  # type: ignore[no-untyped-def]
     """Exchange packets with `peer` on a socket that is readable; return an Outcome's fields.
 
-    record: the address of the worker's. peer: uint64[2], a sockaddr_in. files: POLLED[n], the
-    files to wait for; the first is the socket's. now, until: the time, and that of the next timer.
+    record: the address of the worker's record. peer: uint64[2], a sockaddr_in. files: POLLED[n],
+    the files to wait for; the first is the socket's. now, until: the time, and that of the next
+    timer.
     """
     clock = np.empty(2, np.int64)
     origin = now - _monotonic(clock)

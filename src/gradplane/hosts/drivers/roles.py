@@ -101,9 +101,8 @@ class PlannedWorkerRole(StreamHost):
         self.link.ports[port] = LocalPort(partial(self.machines.receive, port=port), stream_payload)
         sums = self._planned.sums
         for port, routine in sums.ports.items():
-            local = LocalPort(partial(self._receive_sums, port), aggregation_payload)
-            local.fast_results = sums.machines[routine].fast_results
-            self.link.ports[port] = local
+            receive, record = partial(self._receive_sums, port), sums.machines[routine].record
+            self.link.ports[port] = LocalPort(receive, aggregation_payload, record)
 
     def _receive_sums(self, port: int, ip: str, source: int, payloads: Payloads) -> None:
         actions = self._planned.receive_sums(port, ip, source, payloads, self.env.now())

@@ -17,7 +17,7 @@ from gradplane.hosts.drivers.datagram_socket import DatagramSocket, OrdinaryResu
 from gradplane.hosts.drivers.idle_thread import IdleThread
 from gradplane.hosts.drivers.ordinary_exchange import NEVER
 from gradplane.hosts.protocols.actions import Peer, Send
-from gradplane.hosts.protocols.fast_results import FastResults
+from gradplane.hosts.protocols.fast_results import WorkerRecord
 from gradplane.hosts.wire.payloads import Payloads
 
 Receive = Callable[[int, str, int, Payloads], None]
@@ -66,7 +66,7 @@ class SocketEnvironment:
             opened.close()
 
     def listen(
-        self, port: int, receive: Receive, fast: FastResults | None = None, peer: Peer = ("", 0)
+        self, port: int, receive: Receive, fast: WorkerRecord | None = None, peer: Peer = ("", 0)
     ) -> None:
         """Bind a socket to `port` and pass its datagrams to `receive`. OSError if that fails.
 

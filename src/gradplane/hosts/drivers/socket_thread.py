@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from gradplane.hosts.drivers.socket_environment import Receive, SocketEnvironment
 from gradplane.hosts.protocols.actions import Peer
-from gradplane.hosts.protocols.fast_results import FastResults
+from gradplane.hosts.protocols.fast_results import WorkerRecord
 
 T = TypeVar("T")
 
@@ -38,7 +38,7 @@ class SocketThread:
         self._thread = threading.Thread(target=self._run, name=f"sockets of {ip}", daemon=True)
 
     def listen(
-        self, port: int, receive: Receive, fast: FastResults | None = None, peer: Peer = ("", 0)
+        self, port: int, receive: Receive, fast: WorkerRecord | None = None, peer: Peer = ("", 0)
     ) -> None:
         """Bind a port, before start(); see SocketEnvironment. OSError, with all closed, where that
         fails."""

@@ -32,7 +32,7 @@ def warm_up(job: JobConfig) -> None:
 
 def exercise_switch_worker(job: JobConfig) -> None:
     """Reduce a packet's values at a worker whose switch answers, then some whose sums are lost."""
-    load_kernel(SwitchWorker(job, 0).fast_results(lambda results, answers: None))
+    load_kernel(SwitchWorker(job, 0).record)
     worker, vector = SwitchWorker(job, 0), np.ones(8, np.float32)
     _deliver(job, worker, worker.reduce(0, vector, 0), lost=None)
     _deliver(job, worker, worker.reduce(1, vector, 0), lost=Type.INDICES)

@@ -97,8 +97,8 @@ class SwitchReducer(WorkerReducer):
         """Open the port of aggregation packets."""
         self._machine = SwitchWorker(self.job, self.worker, self.env.granularity)
         _, port = self.job.addresses.worker_addresses[self.worker]
-        self.link.ports[port] = self.port = LocalPort(self._receive, aggregation_payload)
-        self.port.fast_results = self._machine.fast_results
+        self.port = LocalPort(self._receive, aggregation_payload, self._machine.record)
+        self.link.ports[port] = self.port
         self.encode_ns = self.decode_ns = codec_ns(self.job, self.job.coding.codec)
         self.refused = self._machine.refused
 

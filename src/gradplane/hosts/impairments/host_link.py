@@ -14,7 +14,7 @@ from gradplane.hosts.impairments.interventions import Intervention
 from gradplane.hosts.impairments.late_packets import LatePackets
 from gradplane.hosts.impairments.verdicts import Impairments, Verdict
 from gradplane.hosts.protocols.actions import Send
-from gradplane.hosts.protocols.fast_results import FastResults
+from gradplane.hosts.protocols.fast_results import WorkerRecord
 from gradplane.hosts.stream import segments
 from gradplane.hosts.wire import aggregation
 from gradplane.hosts.wire.aggregation import Type
@@ -56,23 +56,29 @@ class PortTraffic:
 
 class LocalPort:
     """A local UDP port: the receiver of its datagrams, a function that adds up what they carry
-    beside the protocol's headers, its traffic; and a switch worker's fast_results(), where a kernel
-    may take its packets.
+    beside the protocol's headers, its traffic; and a switch worker's record, where a kernel may
+    take its packets.
     """
 
-    fast_results: Callable[[Callable[[int, int], None]], FastResults] | None = None
-
-    def __init__(self, receiver: Receiver, payload_size: Callable[[Payloads], int]) -> None:
+    def __init__(
+        self,
+        receiver: Receiver,
+        payload_size: Callable[[Payloads], int],
+        record: WorkerRecord | None = None,
+    ) -> None:
         self.receiver = receiver
         self.payload_size = payload_size
+        self.record = record
         self.traffic = PortTraffic()
 
     def take_traffic(self) -> PortTraffic:
         """Return the traffic since the last call."""
+        if self.record is not None:
+            self._count_fast(self.record.sum_bits, *self.record.take_counts())
         taken, self.traffic = self.traffic, PortTraffic()
         return taken
 
-    def count_fast(self, sum_bits: int, results: int, answers: int) -> None:
+    def _count_fast(self, sum_bits: int, results: int, answers: int) -> None:
         """Count packets of sums that a kernel took, and of indices by which it answered."""
         traffic, headers = self.traffic, UDP_OVERHEAD + aggregation.HEADER_SIZE
         sums = results * aggregation.body_size(Type.SUMS, sum_bits)
@@ -115,7 +121,6 @@ class HostLink:
             config.live,
         )
         self._late = LatePackets()
-        self._sum_bits = job.transport.sum_bits
         self.ports: dict[int, LocalPort] = {}
         self.strays = 0  # datagrams for ports without a receiver
 
@@ -130,13 +135,10 @@ class HostLink:
         remove = self._impairments.add(intervention.spec)
         self._env.call_at(self._env.now() + intervention.duration_ns, remove)
 
-    def fast_results(self, port: int) -> FastResults | None:
-        """Let a kernel take packets for a local port; None where impairments rule on each, or the
-        port has no kernel."""
-        local = self.ports[port]
-        if self._impairments.active or local.fast_results is None:
-            return None
-        return local.fast_results(partial(local.count_fast, self._sum_bits))
+    def fast_results(self, port: int) -> WorkerRecord | None:
+        """Return the record on which a kernel may take packets for a local port; None where
+        impairments rule on each, or the port has no kernel."""
+        return None if self._impairments.active else self.ports[port].record
 
     def send(self, send: Send) -> None:
         """Send datagrams but those that the impairments drop, after the delay that they add."""

@@ -7,49 +7,44 @@ timeout and counters, and at most one packet answers it. Whoever delivers packet
 such as a compiled event loop, offers each to take(), and a socket a batch to take_batch(); of a
 packet that it does not take nothing has changed, and the state machine gets it in the usual way.
 
-The state that a kernel changes belongs to the state machine in Python. `FastResults.lend` copies it
-into a record when the state machine has handled an event, and `take_back` copies it back before it
-handles the next.
+The kernel works on the state machine's own state: the records of the worker, of its reduce
+(`switch_reduce.REDUCE`) and of its timeout. It is called between two events of the state machine,
+never during one.
 """
 
-import struct
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numba import njit
 
-from gradplane._addresses import address_of, carray, copy, pointer
+from gradplane._addresses import Record, Whole, address_of, carray, copy, pointer
+from gradplane.hosts.config import JobConfig
 from gradplane.hosts.protocols import chunk_table
 from gradplane.hosts.protocols.chunk_table import AFTER, PENDING, ROW, WAITING, Ints
 from gradplane.hosts.protocols.switch_packets import packet_kind, packet_number
-from gradplane.hosts.protocols.switch_reduce import SwitchReduce
-from gradplane.hosts.protocols.switch_states import PartitionState
-from gradplane.hosts.retransmission_timeout import RetransmissionTimeout, estimate, smooth
+from gradplane.hosts.protocols.switch_reduce import REDUCE
+from gradplane.hosts.retransmission_timeout import (
+    TIMEOUT,
+    RetransmissionTimeout,
+    estimate,
+    smooth,
+)
 from gradplane.hosts.wire import aggregation
 from gradplane.hosts.wire.aggregation import HEADER_SIZE, Type
 
 UNTAKEN, NO_ANSWER = -1, 0
 """Answers of take() beside the address of a payload."""
 
-_FIXED = ("least", "most_timeout", "patience", "job", "sum_bits", "slots", "workers", "window",
-          "most", "lanes", "answer_size", "turns")  # fmt: skip
-_LENT = ("table", "chunks", "first", "parts", "ends", "norms", "sums", "packets", "alarm")
-_CHANGED = ("left", "results", "answers", "measured", "measured_at", "value")
-_FLOATS = ("smoothed", "variation")
-STATE = np.dtype(
-    [(name, np.int64) for name in _FIXED + _LENT + _CHANGED]
-    + [(name, np.float64) for name in _FLOATS]
+WORKER = np.dtype(
+    [(name, np.int64) for name in ("patience", "job", "sum_bits", "slots", "workers", "window")]
+    + [(name, np.int64) for name in ("most", "lanes", "answer_size", "turns", "timeout")]
+    + [(name, np.int64) for name in ("reduce", "alarm", "results", "answers")]
 )
-"""The record of a worker. turns, table, ends, norms, sums: addresses of its arrays. packets: the
-address of int64[parts], where each partition's first payload is, 0 while it is not sending. table
-is 0 while nothing is lent. results, answers: packets taken and sent since."""
+"""A worker. turns, timeout: addresses of its array and of its TIMEOUT. reduce: the address of the
+REDUCE of its only reduce in flight; 0 where there is none or several. alarm: when its timer runs
+out, NO_ALARM where it is not set. results, answers: packets taken and sent by the kernel."""
 
-_FIRST = struct.Struct(f"={len(_FIXED)}q")
-_REST = struct.Struct(f"={len(_LENT + _CHANGED)}q{len(_FLOATS)}d")
-_BACK = struct.Struct(f"={len(_CHANGED)}q{len(_FLOATS)}d")
-_LENT_AT = _FIRST.size
-_CHANGED_AT = _LENT_AT + 8 * len(_LENT)
+NO_ALARM = -1
 _smooth: Any = njit(smooth)
 _estimate: Any = njit(estimate)
 _SUMS = int(Type.SUMS)
@@ -57,81 +52,35 @@ _RESULT, _TURN = chunk_table.RESULT, chunk_table.TURN
 _BITMAP_AT, _NORM_AT, _COUNT_AT = 12, 20, 3  # in the header
 
 
-class FastResults:
-    """One worker's record, at `address`, and the loan of its state. Packets that answer results are
-    of `answer_size` bytes.
+class WorkerRecord(Record):
+    """One worker's record. Packets that answer results are of `answer_size` bytes.
 
-    job: as JobConfig. most: the largest number of the codec's table. turns: int64[window], by chain
-    the chunk whose turn it is. patience: timeouts after which a chunk's deadline is. counted: takes
-    the numbers of results that were taken and of packets that answered them, at each take_back().
+    most: the largest number of the codec's table. turns: int64[window], by chain the chunk whose
+    turn it is. patience: timeouts after which a chunk's deadline is.
     """
 
-    def __init__(
-        self,
-        job: tuple[int, int, int, int],
-        most: int,
-        turns: Ints,
-        patience: int,
-        timeout: RetransmissionTimeout,
-        counted: Callable[[int, int], None],
-    ) -> None:
-        """Take (number, sum_bits, slots, workers) of the job, and what stays the same."""
-        number, sum_bits, slots, workers = job
-        lanes = aggregation.LANES[sum_bits]
-        record = np.zeros(1, STATE)
-        self.address = address_of(record)
-        self._record = record.view(np.uint8).data
-        self._turns, self._timeout, self._counted = turns, timeout, counted
-        self._lent: SwitchReduce | None = None
-        self._arrays_of: SwitchReduce | None = None
-        self._arrays: tuple[int, ...] = ()
-        self._packets: Ints = np.zeros(0, np.int64)
-        fixed = (*timeout.bounds, patience, number, sum_bits, slots, workers, len(turns), most)
-        self.answer_size = HEADER_SIZE + lanes // 2
-        _FIRST.pack_into(self._record, 0, *fixed, lanes, self.answer_size, address_of(turns))
+    layout = WORKER
+    sum_bits, answer_size, reduce, alarm = Whole(), Whole(), Whole(), Whole()
+    results, answers = Whole(), Whole()
 
-    def lend(self, reduces: list[SwitchReduce], alarm: int | None) -> None:
-        """Lend the state where one reduce is in flight, which sends, and the timer is set."""
-        if len(reduces) != 1:
-            self._arrays_of = None
-            return
-        reduce = reduces[0]
-        sending = [part.stage is PartitionState.SENDING for part in reduce.parts]
-        if alarm is None or not any(sending):
-            return
-        if reduce is not self._arrays_of:
-            self._arrays_of, self._arrays = reduce, _arrays(reduce)
-            self._packets = np.zeros(len(sending), np.int64)
-        self._packets[:] = [
-            address_of(part.packets) if sends else 0
-            for part, sends in zip(reduce.parts, sending, strict=True)
-        ]
-        self._lent = reduce
-        _REST.pack_into(
-            self._record, _LENT_AT, *self._arrays, address_of(self._packets), alarm,
-            reduce.left, 0, 0, *self._timeout.measured,
+    def __init__(
+        self, job: JobConfig, most: int, turns: Ints, patience: int, timeout: RetransmissionTimeout
+    ) -> None:
+        lanes = aggregation.LANES[job.transport.sum_bits]
+        self._memory = turns, timeout  # whose addresses the record has
+        super().__init__(
+            patience=patience, job=job.number, sum_bits=job.transport.sum_bits, slots=job.transport.slots,
+            workers=job.workers, window=len(turns), most=most, lanes=lanes,
+            answer_size=HEADER_SIZE + lanes // 2, turns=address_of(turns), timeout=timeout.address,
+            alarm=NO_ALARM,
         )  # fmt: skip
 
-    def take_back(self) -> None:
-        """End the loan, if there is one."""
-        reduce = self._lent
-        if reduce is None:
-            return
-        self._lent = None
-        left, results, answers, *measured = _BACK.unpack_from(self._record, _CHANGED_AT)
-        self._record[_LENT_AT : _LENT_AT + 8] = bytes(8)
-        if results:
-            reduce.left = left
-            known, at, value, smoothed, variation = measured
-            self._timeout.measured = known, at, value, smoothed, variation
-            self._counted(results, answers)
-
-
-def _arrays(reduce: SwitchReduce) -> tuple[int, ...]:
-    """Return the record's fields from `table` to `sums` of a reduce."""
-    arrays = address_of(reduce.ends), address_of(reduce.norms), address_of(reduce.sums)
-    table = address_of(reduce.table), len(reduce.table)
-    return *table, reduce.first, len(reduce.parts), *arrays
+    def take_counts(self) -> tuple[int, int]:
+        """Return the numbers of results taken and of packets that answered them since the last
+        call."""
+        taken = self.results, self.answers
+        self.results = self.answers = 0
+        return taken
 
 
 @njit(cache=True, nogil=True)
@@ -142,8 +91,11 @@ def take(address, payload, size, now):  # type: ignore[no-untyped-def]
     rules on it. Returns UNTAKEN, NO_ANSWER or the address of the payload that answers it, and the
     bytes of that.
     """
-    state = carray(pointer(address), (1,), STATE)[0]
-    if state.table == 0:
+    state = carray(pointer(address), (1,), WORKER)[0]
+    if state.reduce == 0 or state.alarm == NO_ALARM:
+        return UNTAKEN, 0
+    reduce = carray(pointer(state.reduce), (1,), REDUCE)[0]
+    if reduce.sending == 0:
         return UNTAKEN, 0
     packet = carray(pointer(payload), (size,), np.uint8)
     kind = packet_kind(packet, size, state.job, state.sum_bits, state.slots, state.workers)
@@ -151,15 +103,15 @@ def take(address, payload, size, now):  # type: ignore[no-untyped-def]
         return UNTAKEN, 0
     slot, round = np.int64(packet_number(packet, 4, 2)), np.int64(packet_number(packet, 8, 4))
     number = (round - 1) * state.slots + slot
-    index = number - state.first
-    if index < 0 or index >= state.chunks or state.left <= 1:
+    index = number - reduce.first
+    if index < 0 or index >= reduce.chunks or reduce.left <= 1:
         return UNTAKEN, 0
-    table = carray(pointer(state.table), (state.chunks,), ROW)
+    table = carray(pointer(reduce.table), (reduce.chunks,), ROW)
     row = table[index]
     if row.state != PENDING:
         return UNTAKEN, 0
-    ends = carray(pointer(state.ends), (state.parts,), np.int64)
-    norms = carray(pointer(state.norms), (state.parts,), np.int64)
+    ends = carray(pointer(reduce.ends), (reduce.parts,), np.int64)
+    norms = carray(pointer(reduce.norms), (reduce.parts,), np.int64)
     part = _part(ends, index)
     if norms[part] != np.int64(packet_number(packet, _NORM_AT, 4)):
         return UNTAKEN, 0
@@ -167,32 +119,33 @@ def take(address, payload, size, now):  # type: ignore[no-untyped-def]
     # The next chunk of the chain: its payload, if it is sent now.
     answer = NO_ANSWER
     following = index + state.window
-    if following < state.chunks:
-        answer = _answer(state, table, ends, following)
+    if following < reduce.chunks:
+        answer = _answer(state, reduce, table, ends, following)
         if answer == UNTAKEN:
             return UNTAKEN, 0
-    measured, measured_at, value = state.measured, state.measured_at, state.value
-    smoothed, variation = state.smoothed, state.variation
+    timeout = carray(pointer(state.timeout), (1,), TIMEOUT)[0]
+    measured, measured_at, value = timeout.measured, timeout.measured_at, timeout.value
+    smoothed, variation = timeout.smoothed, timeout.variation
     if row.attempts == 1 and row.sent_at >= measured_at:
         smoothed, variation = _smooth(measured != 0, smoothed, variation, now - row.sent_at)
         measured, measured_at = 1, now
-        value = _estimate(smoothed, variation, state.least, state.most_timeout)
+        value = _estimate(smoothed, variation, timeout.least, timeout.most)
     deadline = now + state.patience * value
     if answer != NO_ANSWER and deadline < state.alarm:
         return UNTAKEN, 0
 
     body = packet[HEADER_SIZE:]
     most = state.most * np.int64(packet[_COUNT_AT])
-    if not _scatter(body, state.sums, index, state.lanes, state.sum_bits, most):
+    if not _scatter(body, reduce.sums, index, state.lanes, state.sum_bits, most):
         return UNTAKEN, 0
-    state.measured, state.measured_at, state.value = measured, measured_at, value
-    state.smoothed, state.variation = smoothed, variation
+    timeout.measured, timeout.measured_at, timeout.value = measured, measured_at, value
+    timeout.smoothed, timeout.variation = smoothed, variation
     row.count, row.at = packet[_COUNT_AT], now
     row.bitmap = packet_number(packet, _BITMAP_AT, 8)
     chunk_table.step(row, _RESULT, AFTER)
     turns = carray(pointer(state.turns), (state.window,), np.int64)
     turns[number % state.window] += state.window
-    state.left -= 1
+    reduce.left -= 1
     state.results += 1
     if answer != NO_ANSWER:
         sent = table[following]
@@ -228,9 +181,11 @@ def take_batch(address, peer, data, names, sizes, count, now, answers):  # type:
 
 @njit(cache=True, nogil=True)
 def many_left(address):  # type: ignore[no-untyped-def]
-    """Return whether a worker, whose state is lent, has more chunks to come than are in flight."""
-    state = carray(pointer(address), (1,), STATE)[0]
-    return state.left > state.window
+    """Return whether a worker's only reduce has more chunks to come than are in flight."""
+    state = carray(pointer(address), (1,), WORKER)[0]
+    if state.reduce == 0:
+        return False
+    return carray(pointer(state.reduce), (1,), REDUCE)[0].left > state.window
 
 
 @njit(cache=True, nogil=True)
@@ -243,7 +198,7 @@ def _part(ends, index):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _answer(state, table, ends, index):  # type: ignore[no-untyped-def]
+def _answer(state, reduce, table, ends, index):  # type: ignore[no-untyped-def]
     """Return where the payload of a chunk is whose turn comes; NO_ANSWER if it has to wait."""
     row, part = table[index], _part(ends, index)
     start = ends[part - 1] if part else 0
@@ -251,7 +206,7 @@ def _answer(state, table, ends, index):  # type: ignore[no-untyped-def]
         return UNTAKEN  # its result was early, or its turn starts its partition
     if not row.open:
         return NO_ANSWER
-    packets = carray(pointer(state.packets), (state.parts,), np.int64)
+    packets = carray(pointer(reduce.packets), (reduce.parts,), np.int64)
     if packets[part] == 0:
         return UNTAKEN  # a silent partition
     return packets[part] + (index - start) * state.answer_size

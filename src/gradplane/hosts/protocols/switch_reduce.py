@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gradplane._addresses import Record, Whole, address_of
 from gradplane._deferred import Deferred
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.digest import digest
@@ -24,14 +25,25 @@ from gradplane.hosts.protocols.switch_states import PartitionState
 from gradplane.hosts.wire import aggregation
 from gradplane.hosts.wire.payloads import Bytes
 
+REDUCE = np.dtype(
+    [(name, np.int64) for name in ("table", "chunks", "first", "parts", "ends", "norms", "sums")]
+    + [(name, np.int64) for name in ("packets", "sending", "left")]
+)
+"""A reduce as the kernel of fast_results sees it. table, ends, norms, sums: addresses of its
+arrays, of `chunks` or `parts` rows. packets: the address of int64[parts], where each partition's
+first payload is, 0 while it is not sending; sending: how many are."""
 
-class SwitchReduce:
+
+class SwitchReduce(Record):
     """Reduce `ticket` of `vector`, float32[n], in the job's chunks `first` to `stop` - 1.
 
     table: a row a chunk (`chunk_table.ROW`). sums: [chunks, lanes], 0 where missing. norms:
-    int64[partitions], the workers' common norms as float32 bits, -1 where not known. gradient,
-    codes: the digests of the vector and of all partitions' codes.
+    int64[partitions], the workers' common norms as float32 bits, -1 where not known. left: chunks
+    that have not ended. gradient, codes: the digests of the vector and of all partitions' codes.
     """
+
+    layout = REDUCE
+    sending, left = Whole(), Whole()
 
     def __init__(
         self, job: JobConfig, ticket: int, tensor: int, vector: Floats, parts: list[WorkerPartition]
@@ -39,15 +51,28 @@ class SwitchReduce:
         self.ticket, self.tensor, self.vector, self.parts = ticket, tensor, vector, parts
         self.first = parts[0].first if parts else 0
         self.stop = parts[-1].stop if parts else 0
-        self.left = self.stop - self.first  # chunks that have not ended
-        self.table: Table = chunk_table.make(self.left)
+        chunks = self.stop - self.first
+        self.table: Table = chunk_table.make(chunks)
         self.ends: Ints = np.array([part.stop - self.first for part in parts], np.int64)
         self.norms: Ints = np.full(len(parts), -1, np.int64)
         self.gradient = Deferred(digest, vector)
         self.codes = Deferred(self._digest_codes)
         self._workers = job.workers
-        shape = (self.left, aggregation.LANES[job.transport.sum_bits])
+        shape = (chunks, aggregation.LANES[job.transport.sum_bits])
         self.sums: npt.NDArray[Any] = np.zeros(shape, f"u{job.transport.sum_bits // 8}")
+        self._packets: Ints = np.zeros(len(parts), np.int64)
+        super().__init__(
+            table=address_of(self.table), chunks=chunks, first=self.first, parts=len(parts),
+            ends=address_of(self.ends), norms=address_of(self.norms), sums=address_of(self.sums),
+            packets=address_of(self._packets), left=chunks,
+        )  # fmt: skip
+
+    def open(self, part: WorkerPartition, packets: Bytes) -> None:
+        """Let a partition's chunks take their turns, with these payloads."""
+        part.packets = packets
+        self._packets[part.index] = address_of(packets)
+        self.sending += 1
+        self.rows_of(part)["open"] = 1
 
     def part_of(self, index: int) -> WorkerPartition:
         """Return the partition of a chunk, by its index."""

@@ -35,7 +35,7 @@ from gradplane.hosts.config import JobConfig
 from gradplane.hosts.protocols import chunk_table
 from gradplane.hosts.protocols.actions import Action, CancelTimer, Defer, Deliver, SetTimer
 from gradplane.hosts.protocols.chunk_table import AFTER, Ints
-from gradplane.hosts.protocols.fast_results import FastResults
+from gradplane.hosts.protocols.fast_results import NO_ALARM, WorkerRecord
 from gradplane.hosts.protocols.integer_digits import IntegerDigits
 from gradplane.hosts.protocols.job_codec import summed_codec
 from gradplane.hosts.protocols.partition import SummedCodes, WorkerPartition
@@ -106,27 +106,11 @@ class SwitchWorker:
         self._allocated = 0  # chunks so far
         self._turns: Ints = np.arange(job.transport.window)  # by chain: the chunk whose turn it is
         self._released = np.empty(job.transport.window, np.int64)  # for the kernels' answers
-        self._alarm: int | None = None  # when the timer is set to run out
         self._out: list[Action] = []
         self._deferred: list[Deferred[Any]] = []
-        self._fast: FastResults | None = None
-
-    def fast_results(self, counted: Callable[[int, int], None]) -> FastResults:
-        """Let a kernel take ordinary results from now on, and return its record.
-
-        counted: takes the numbers of results and of the packets that answered them, before the next
-        event that the kernel does not take. What an earlier record knows is taken back.
-        """
-        self._begin_event()
-        job = (
-            self._job.number,
-            self._transport.sum_bits,
-            self._transport.slots,
-            self._job.workers,
-        )
         most = self._codec.table[-1]
-        self._fast = FastResults(job, most, self._turns, self._patience, self._timeout, counted)
-        return self._fast
+        self.record = WorkerRecord(job, most, self._turns, self._patience, self._timeout)
+        """The record on which a kernel may take ordinary results between two events."""
 
     def skip(self, reduces: int, n: int) -> None:
         """Begin after `reduces` reduces of n values, in which this worker took no part.
@@ -148,19 +132,18 @@ class SwitchWorker:
         its n and has one reduce in flight at a time. Raises ReduceError where these rules break,
         and for non-finite values.
         """
-        self._begin_event()
         if not is_integers(vector):
             vector = checked_vector(vector, self._worker, ticket)
         elif not self._exact:
             raise ReduceError(f"worker {self._worker}, ticket {ticket}: {INEXACT}")
         self._check(ticket, tensor, vector.size)
         self._reduces.append(self._cut(ticket, tensor, vector))
+        self._note_only()
         self._go_on(now)
         return self._taken()
 
     def receive(self, ip: str, source_port: int, payloads: Payloads, now: int) -> list[Action]:
         """Take datagrams for the worker's aggregation port; invalid ones are counted."""
-        self._begin_event()
         for results in self._packets.parse((ip, source_port), payloads):
             self._handlers[results.kind](self, results, now)
         self._go_on(now)
@@ -168,8 +151,7 @@ class SwitchWorker:
 
     def timer(self, key: Hashable, now: int) -> list[Action]:
         """Handle the timer: end what has waited long enough, or ask again."""
-        self._begin_event()
-        self._alarm = None
+        self.record.alarm = NO_ALARM
         for reduce in list(self._reduces):
             for part in reduce.parts:
                 if part.stage is PartitionState.NORM and part.deadline <= now:
@@ -195,7 +177,6 @@ class SwitchWorker:
 
     def give_up(self, wait: Wait, now: int) -> list[Action]:
         """End one of `waits` as its last timeout would."""
-        self._begin_event()
         kind, number = wait
         reduce = self._find(number)
         assert reduce is not None, f"{wait} of no reduce in flight"
@@ -253,8 +234,13 @@ class SwitchWorker:
             if reduce.left == 0:
                 self._deliver(reduce, now)
 
+    def _note_only(self) -> None:
+        """Note the only reduce in flight, whose results a kernel may take."""
+        self.record.reduce = self._reduces[0].address if len(self._reduces) == 1 else 0
+
     def _deliver(self, reduce: SwitchReduce, now: int) -> None:
         self._reduces.remove(reduce)
+        self._note_only()
         if reduce.tensor < TRANSIENT:
             self._states[reduce.tensor] = [part.state for part in reduce.parts]
         self._out += self._log.arrivals(reduce, now)
@@ -436,8 +422,7 @@ class SwitchWorker:
         """Encode a partition and let its chunks take their turns."""
         part.encode(norm, self._worker)
         reduce.norms[part.index] = norm or 0
-        part.packets = self._packets.indices(part.first, part.codes, norm or 0)
-        reduce.rows_of(part)["open"] = 1
+        reduce.open(part, self._packets.indices(part.first, part.codes, norm or 0))
         if reduce.vector.size >= _LARGE:
             self._defer(reduce, part)
 
@@ -504,8 +489,8 @@ class SwitchWorker:
 
     def _wake(self, at: int) -> None:
         """Let the timer run out at `at` or before."""
-        if self._alarm is None or at < self._alarm:
-            self._alarm = at
+        if self.record.alarm == NO_ALARM or at < self.record.alarm:
+            self.record.alarm = at
             self._out.append(SetTimer(TIMER, at))
 
     def _rearm(self) -> None:
@@ -519,19 +504,13 @@ class SwitchWorker:
                 deadlines.append(int(pending.min()))
         if deadlines:
             self._wake(min(deadlines))
-        elif self._alarm is not None:
-            self._alarm = None
+        elif self.record.alarm != NO_ALARM:
+            self.record.alarm = NO_ALARM
             self._out.append(CancelTimer(TIMER))
 
-    def _begin_event(self) -> None:
-        if self._fast is not None:
-            self._fast.take_back()
-
     def _taken(self) -> list[Action]:
-        if self._alarm is None or not self._reduces:
+        if self.record.alarm == NO_ALARM or not self._reduces:
             self._rearm()
-        if self._fast is not None:
-            self._fast.lend(self._reduces, self._alarm)
         out, self._out = self._out, []
         if self._deferred:
             out.append(Defer(tuple(self._deferred)))

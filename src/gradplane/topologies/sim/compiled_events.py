@@ -242,7 +242,7 @@ class CompiledEvents:
 
         origin: the time that counts as 0 for the hosts.
         Of each: host, local port, the peer's MAC address, IP address and port, the address of a
-        record of `fast_results.STATE`.
+        record of `fast_results.WORKER`.
         """
         rows = sorted(receivers)
         hosts = self._memory.table(at.HOSTS)

@@ -18,7 +18,7 @@ Deliver = Callable[[bytes], None]
 class Receiver:
     """A local UDP port whose ordinary packets from `peer` a kernel takes.
 
-    record: the address of its `fast_results.STATE`.
+    record: the address of its `fast_results.WORKER`.
     """
 
     host: str

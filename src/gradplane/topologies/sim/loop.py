@@ -274,7 +274,7 @@ def _taken(words, number, packet):  # type: ignore[no-untyped-def]
             return False
         payload = words[at.DATA] + packet * words[at.STRIDE] + _HEADERS
         now = words[at.NOW] - receiver[at.ORIGIN]
-        answer, length = take(receiver[at.STATE], payload, size, now)
+        answer, length = take(receiver[at.RECORD], payload, size, now)
         if answer == _UNTAKEN:
             return False
         if answer == _NO_ANSWER:

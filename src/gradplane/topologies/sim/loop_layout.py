@@ -46,11 +46,11 @@ TO_HOST, TO_SWITCH, TO_NEXT_PASS = range(3)
 SWITCH_COLUMNS: Final = 16
 
 # HOSTS: addresses as integers, the channel of its link, and its rows of RECEIVERS: local ports
-# whose ordinary packets, those from PEER_IP and PEER_PORT, a kernel takes with the record at STATE;
-# its time counts from ORIGIN.
+# whose ordinary packets, those from PEER_IP and PEER_PORT, a kernel takes with the record at
+# RECORD; its time counts from ORIGIN.
 MAC, IP, LINK, FIRST_RECEIVER, RECEIVER_COUNT = range(5)
 HOST_COLUMNS: Final = 5
-LOCAL_PORT, PEER_MAC, PEER_IP, PEER_PORT, STATE, ORIGIN = range(6)
+LOCAL_PORT, PEER_MAC, PEER_IP, PEER_PORT, RECORD, ORIGIN = range(6)
 RECEIVER_COLUMNS: Final = 6
 
 # The reasons for which the kernel returns: no event is left; a call is due (WHO: its number, AT:
