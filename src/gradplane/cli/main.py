@@ -25,8 +25,18 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for module in (experiment_commands, torch_command, codec_commands, p4_commands, switch_commands):
-    app.add_typer(module.commands)
+_PANELS = {
+    "Experiments": experiment_commands.commands,
+    "PyTorch": torch_command.commands,
+    "Compression": codec_commands.commands,
+    "P4 programs": p4_commands.commands,
+    "Switches and networks": switch_commands.commands,
+}
+"""The groups of commands in --help, in their order."""
+for _title, _commands in _PANELS.items():
+    for _command in (*_commands.registered_commands, *_commands.registered_groups):
+        _command.rich_help_panel = _title
+    app.add_typer(_commands)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
