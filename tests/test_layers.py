@@ -28,10 +28,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "differ": {"switch", "controller", "experiment"},
     "fit": {"switch"},
     "runs": PARTS | {"experiment"},
-    "report": {"codecs", "experiment", "runs"},
-    "viewer": PARTS | {"experiment", "runs", "report"},
-    "studies": PARTS | {"experiment", "runs", "report"},
-    "cli": PARTS | {"differ", "fit", "viewer", "experiment", "runs", "report", "studies"},
+    "pages": PARTS | {"experiment", "fit", "runs"},
+    "studies": PARTS | {"experiment", "runs", "pages"},
+    "cli": PARTS | {"differ", "fit", "experiment", "runs", "pages", "studies"},
 }
 
 ENTRY_POINTS = {"__init__.py", "__main__.py"}  # of the package: they import the rooms they open
@@ -92,6 +91,12 @@ def test_imports_point_one_way(room: str) -> None:
     for module in sorted((SOURCE / room).rglob("*.py")):
         extra = outside(module)
         assert not extra, f"{module.relative_to(SOURCE)} imports {', '.join(sorted(extra))}"
+
+
+def test_the_kit_of_pages_imports_no_room() -> None:
+    for name in ("figures", "plotly_script"):
+        found = set(imports(ast.parse((SOURCE / "pages" / f"{name}.py").read_text())))
+        assert not found & (MAY_IMPORT.keys() - {"pages"}), name
 
 
 def test_modules_at_the_top_import_no_room() -> None:

@@ -26,7 +26,7 @@ def run(
     """Run an experiment, write its report, and return its summary.
 
     The options are those of gradplane.runs.run_experiment.run."""
-    from gradplane.report import page
+    from gradplane.pages.report import page
     from gradplane.runs import run_experiment
 
     summary = run_experiment.run(experiment, out, **options)
@@ -36,7 +36,7 @@ def run(
 
 def resume(folder: str | Path, **options: Any) -> Summary:
     """Finish a run that was stopped; see gradplane.runs.run_experiment.resume."""
-    from gradplane.report import page
+    from gradplane.pages.report import page
     from gradplane.runs import run_experiment
 
     summary = run_experiment.resume(folder, **options)
@@ -48,7 +48,7 @@ def replay(
     folder: str | Path, settings: Sequence[str] = (), **options: Any
 ) -> ReplayResult | Summary | ScriptReplay | Finished:
     """Re-enact a recorded run; see gradplane.runs.replayer.replay_run.replay."""
-    from gradplane.report import page
+    from gradplane.pages.report import page
     from gradplane.runs.replayer import replay_run
 
     result = replay_run.replay(folder, settings, **options)
@@ -64,7 +64,7 @@ def sweep(
     **options: Any,
 ) -> DataFrame:
     """Run an experiment over a grid and several seeds; see gradplane.runs.sweeps.sweep.sweep."""
-    from gradplane.report import sweep_page
+    from gradplane.pages.report import sweep_page
     from gradplane.runs.sweeps import sweep as sweeping
 
     return sweeping.sweep(experiment, over, out, pages=sweep_page.PAGES, **options)

@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 from gradplane.cli.p4_commands import commands
 from gradplane.fit.analysis import fit
 from gradplane.fit.chip_resources import CHIPS
-from gradplane.fit.page import page
 from gradplane.fit.report_text import report_json, report_text
+from gradplane.pages.fit_page import page
 from gradplane.switch.compiler import compile_program
 
 

@@ -4,8 +4,8 @@ import pytest
 from fragments import report, table
 
 from gradplane.fit.analysis import PipelineFit
-from gradplane.fit.page import page
 from gradplane.fit.report_text import report_json, report_text
+from gradplane.pages.fit_page import page
 
 ACT = "action act() { hdr.ip.tos = 1; }\n"
 STAGES = "Tofino 1 has stages 0 to 11"

@@ -8,10 +8,10 @@ import pytest
 from typer.testing import CliRunner
 
 from gradplane.cli.main import app
+from gradplane.pages.plan_page import page
 from gradplane.planner.compiled import evaluate
 from gradplane.planner.inputs import Compression, Gradient, Model, PlannerError, System, load
 from gradplane.planner.job import Builder
-from gradplane.planner.page import page
 from gradplane.planner.plan import FP32, make, plan
 
 RUNNER = CliRunner()

@@ -8,7 +8,7 @@ import pytest
 
 from gradplane.experiment.document import ExperimentError
 from gradplane.experiment.loading import load
-from gradplane.report import page
+from gradplane.pages.report import page
 from gradplane.runs import run_experiment
 from gradplane.runs.records.summary import Summary
 from gradplane.runs.replayer.replay_run import ReplayResult, replay

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from gradplane.experiment.loading import ExperimentError, load
+from gradplane.pages.report.page import write as write_report
 from gradplane.planner.experiment_file import experiment
 from gradplane.planner.inputs import System
 from gradplane.planner.plan import make
-from gradplane.report.page import write as write_report
 from gradplane.runs.records.run_folder import read_lines
 from gradplane.runs.replayer.replay_run import replay
 from gradplane.runs.run_experiment import mininet_possible, run

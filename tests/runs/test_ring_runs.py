@@ -11,8 +11,8 @@ import pytest
 from gradplane.controller import Bound
 from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.loading import ExperimentError, load, load_deployment
-from gradplane.report import rows as report_rows
-from gradplane.report.page import write as write_report
+from gradplane.pages.report import rows as report_rows
+from gradplane.pages.report.page import write as write_report
 from gradplane.runs import run_experiment
 from gradplane.runs.records import run_data
 from gradplane.runs.records.run_data import RunData

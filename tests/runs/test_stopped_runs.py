@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import gradplane
-from gradplane.report import page
+from gradplane.pages.report import page
 from gradplane.runs import progress, run_experiment
 from gradplane.runs.records import run_folder
 from gradplane.runs.records.recorder import Recorder

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gradplane.experiment.loading import ExperimentError
-from gradplane.report import page
+from gradplane.pages.report import page
 from gradplane.runs import isolation
 from gradplane.runs.records.run_folder import FolderError
 from gradplane.runs.replayer import replay_run

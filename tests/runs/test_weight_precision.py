@@ -6,7 +6,7 @@ import pytest
 
 from gradplane.experiment.document import ExperimentError
 from gradplane.experiment.loading import Experiment, load
-from gradplane.report import precision
+from gradplane.pages.report import precision
 from gradplane.runs.records import run_folder
 from gradplane.runs.records.run_data import RunData
 from gradplane.runs.replayer.replay_run import replay

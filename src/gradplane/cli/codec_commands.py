@@ -78,8 +78,8 @@ def plan(
 ) -> None:
     """Choose for each tensor of a model whether, where and how to compress it."""
     from gradplane.cli import plan_tables
+    from gradplane.pages.plan_page import page
     from gradplane.planner.experiment_file import experiment
-    from gradplane.planner.page import page
     from gradplane.planner.plan import make, options
 
     console = make_console()

@@ -21,8 +21,8 @@ from gradplane.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from gradplane.pages.viewer.live_run_server import WebPage
     from gradplane.runs.records.summary import Summary
-    from gradplane.viewer.live_run_server import WebPage
 
 commands = typer.Typer()
 
@@ -100,8 +100,8 @@ def _show(summary: "Summary") -> None:
 
 def _page() -> "WebPage":
     """Return the page of a run; its address is printed when the run starts."""
-    from gradplane.viewer.live_run_server import WebPage
-    from gradplane.viewer.local_server import ServerError
+    from gradplane.pages.viewer.live_run_server import WebPage
+    from gradplane.pages.viewer.local_server import ServerError
 
     def say_address(url: str) -> None:
         print(f"{url}\nfor browsers on this machine", flush=True)
@@ -237,7 +237,7 @@ def sweep(
 ) -> None:
     """Run an experiment at every point of a grid and under several seeds; write one table."""
     from gradplane.cli import output_tables
-    from gradplane.report import sweep_page
+    from gradplane.pages.report import sweep_page
     from gradplane.runs.sweeps import sweep as sweeping
 
     check_network(net)
@@ -272,7 +272,7 @@ def compare_targets(
     settings: Settings = [],  # noqa: B006
 ) -> None:
     """Run an experiment on several switches; print the first difference, or that there is none."""
-    from gradplane.report import page
+    from gradplane.pages.report import page
     from gradplane.runs.replayer import compare_targets as comparing
 
     check_network(net)
@@ -298,7 +298,7 @@ def report(
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="The HTML file to write")] = None,
 ) -> None:
     """Write the report of a run, a study or a sweep, or the comparison of several runs."""
-    from gradplane.report import page as reports
+    from gradplane.pages.report import page as reports
     from gradplane.runs.sweeps.plan_file import is_sweep
     from gradplane.studies import launch
 
@@ -312,7 +312,7 @@ def report(
             param_hint="RUN_DIR",
         )
     if sweeps:
-        from gradplane.report import sweep_page
+        from gradplane.pages.report import sweep_page
 
         say(make_console(), f"report: {sweep_page.write_again(sweeps[0], out)}")
         return
@@ -330,10 +330,10 @@ def view(
     """Look into recorded runs in a browser: rounds, packets, and what the switch did with each."""
     from contextlib import ExitStack
 
+    from gradplane.pages.viewer.local_server import ServerError
+    from gradplane.pages.viewer.run_server import run_server
+    from gradplane.pages.viewer.run_view import RunView
     from gradplane.runs.records.run_data import RunData
-    from gradplane.viewer.local_server import ServerError
-    from gradplane.viewer.run_server import run_server
-    from gradplane.viewer.run_view import RunView
 
     runs = [RunData.read(folder) for folder in folders]
     with ExitStack() as stack:

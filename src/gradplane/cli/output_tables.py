@@ -169,7 +169,7 @@ def sweep(results: "Results") -> Table:
 
     The report has all metrics; here are accuracy, time to the target accuracy if there is one, and
     else the time of the training."""
-    from gradplane.report.sweep_page import estimate_text
+    from gradplane.pages.report.sweep_page import estimate_text
     from gradplane.runs.sweeps.axes import label, short_names
 
     named = {metric.name: metric for metric in results.metrics}

@@ -158,9 +158,9 @@ def view(
 ) -> None:
     """Draw a program: its parsers' states, its tables and conditions, beside its source."""
     from gradplane.experiment import p4_programs as programs
-    from gradplane.viewer.graph_drawing import DrawingError, dot_text
-    from gradplane.viewer.program_graphs import graphs
-    from gradplane.viewer.program_page import page
+    from gradplane.pages.viewer.graph_drawing import DrawingError, dot_text
+    from gradplane.pages.viewer.program_graphs import graphs
+    from gradplane.pages.viewer.program_page import page
 
     compiled = programs.compiled(program, include, define, library=True)
     if dot:
@@ -189,8 +189,8 @@ def _serve(page: str, address: str, device_id: int, port: int) -> None:
     from gradplane.controller import targets
     from gradplane.controller.connection import Connection
     from gradplane.controller.controller_errors import ControllerError
-    from gradplane.viewer.local_server import ServerError
-    from gradplane.viewer.program_server import program_server
+    from gradplane.pages.viewer.local_server import ServerError
+    from gradplane.pages.viewer.program_server import program_server
 
     def connection() -> Connection:
         return Connection(address, device_id, targets.get("embedded"))
@@ -241,8 +241,8 @@ def fit_chip(
 def _print_fit(
     report: "FitReport", lines: dict[str, list[str]], as_json: bool, html: Path | None
 ) -> None:
-    from gradplane.fit.page import page
     from gradplane.fit.report_text import report_json, report_text
+    from gradplane.pages.fit_page import page
 
     if html is not None:
         html.write_text(page(report), "utf-8")

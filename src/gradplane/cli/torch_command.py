@@ -39,7 +39,7 @@ def torchrun(
         text = "--cli takes no script" if cli else "name a script, or use --cli for the prompt"
         raise typer.BadParameter(text, param_hint="SCRIPT.py")
     from gradplane.cli import output_tables
-    from gradplane.report import page
+    from gradplane.pages.report import page
     from gradplane.runs import torchrun as running
 
     with stoppable():
@@ -69,7 +69,7 @@ def torch_compare(
 ) -> None:
     """Run a torchrun script with PyTorch's own hooks and with ours, and compare them."""
     from gradplane.cli import output_tables
-    from gradplane.report import page
+    from gradplane.pages.report import page
     from gradplane.runs import torch_comparison
 
     console = make_console()

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from gradplane.experiment.loading import Experiment, load
-from gradplane.report import rows
+from gradplane.pages.report import rows
 from gradplane.runs import run_experiment
 from gradplane.runs.records import run_folder
 from gradplane.studies import gradients

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator, PercentFormatter
 
-from gradplane.report.figures import BASELINE, DARK, PALETTE, RUN
+from gradplane.pages.figures import BASELINE, DARK, PALETTE, RUN
 from gradplane.studies.axes_look import dress, legend, new_axes
 
 Point = tuple[str, float, float]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gradplane.experiment.loading import ExperimentError
-from gradplane.report import page
+from gradplane.pages.report import page
 from gradplane.runs.records.run_data import RunData
 from gradplane.runs.records.run_folder import FolderError
 from gradplane.runs.replayer.replay_run import replay

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from gradplane.report import script_page
+from gradplane.pages.report import script_page
 from gradplane.runs.records import script_run
 from gradplane.runs.records.recorder import TRAFFIC
 

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from gradplane.cli import output_tables
-from gradplane.report import page
+from gradplane.pages.report import page
 from gradplane.runs.records.run_data import RunData
 from gradplane.runs.records.summary import Summary, undelivered
 from gradplane.runs.run_experiment import run

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradplane.report.sweep_page import interval
+from gradplane.pages.report.sweep_page import interval
 from gradplane.runs.sweeps.tables import Estimate, quantile
 
 

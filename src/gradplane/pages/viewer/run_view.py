@@ -1,0 +1,340 @@
+"""What a page shows of one recorded run: its rounds, their packets, and a packet's way through the
+switch; as plain values that go into JSON.
+
+Times are ns since the experiment's start.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from gradplane.hosts.wire import aggregation
+from gradplane.pages.report import causes, round_records
+from gradplane.pages.report.round_records import PHASES, Event, Round
+from gradplane.pages.viewer.packet_fields import layers
+from gradplane.pages.viewer.run_search import matches, parse
+from gradplane.runs.records.run_data import RunData
+from gradplane.runs.replayer.round_packets import JobPackets, Pass, RoundPackets, SentPacket
+from gradplane.switch.interp.trace_events import Entered, TraceEvent
+from gradplane.switch.source import NOWHERE
+
+Values = dict[str, Any]
+Key = tuple[int, str, int, int]
+"""A worker, a packet's type, its slot and the slot's round."""
+
+_MOST_HITS = 200
+_MOST_CELLS = 200  # of registers that a packet changed
+
+
+class NotThere(Exception):
+    """A job, round or packet that the run does not have; the message names it."""
+
+
+class RunView:
+    """One run; a context manager. Its methods may be called by several threads."""
+
+    def __init__(self, run: RunData) -> None:
+        self._run = run
+        self._lock = threading.Lock()
+        self._packets: dict[int, JobPackets] = {}
+        self._exit = ExitStack()
+
+    @property
+    def name(self) -> str:
+        """The run's name."""
+        return self._run.name
+
+    @property
+    def folder(self) -> Path:
+        """The run's folder."""
+        return self._run.folder
+
+    def __enter__(self) -> RunView:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._exit.close()
+
+    @cached_property
+    def _jobs(self) -> list[round_records.JobRounds]:
+        return round_records.read(self._run)
+
+    @cached_property
+    def _sendings(self) -> dict[tuple[int, Key], Values]:
+        """What is recorded of each chunk and norm that a worker waited for, by job and key."""
+        found: dict[tuple[int, Key], Values] = {}
+        for line in self._run.arrivals:
+            if line["kind"] in ("arrival", "norm") and line["slot"] is not None:
+                kind = "norm" if line["kind"] == "norm" else "indices"
+                key = line["worker"], kind, line["slot"], line["round"]
+                found.setdefault((line["job"], key), line)
+        return found
+
+    def overview(self) -> Values:
+        """Return the run's name, its jobs with their rounds, and the slow rounds with causes."""
+        with self._lock:
+            slow = causes.slowest(self._run, self._jobs)
+            return {
+                "name": self._run.name,
+                "experiment": self._run.experiment.name,
+                "network": self._run.network,
+                "unfinished": self._run.unfinished,
+                "program": self._run.deployment.program.path.name,
+                "jobs": [
+                    {
+                        "name": job.name,
+                        "workers": job.workers,
+                        "rounds": [_summed(one) for one in job.rounds],
+                    }
+                    for job in self._jobs
+                ],
+                "slow": [
+                    {"job": s.job.number, "round": s.round.number, "cause": s.cause} for s in slow
+                ],
+            }
+
+    def round(self, job: int, number: int) -> Values:
+        """Return a round: its lanes, its events and its packets. Raises NotThere, ReplayError."""
+        with self._lock:
+            one = self._round(job, number)
+            packets = self._of(job).of(number)
+            places = _places(packets)
+            return {
+                "job": job,
+                "round": number,
+                "started": one.started,
+                "took": one.took,
+                "phases": PHASES,
+                "lanes": [
+                    {
+                        "worker": lane.worker,
+                        "started": lane.started,
+                        "ends": lane.ends,
+                        "missed": lane.missed,
+                    }
+                    for lane in one.lanes
+                ],
+                "events": [_event(event, places) for event in one.events],
+                "packets": [
+                    self._row(job, i, packet, packets, one)
+                    for i, packet in enumerate(packets.packets)
+                ],
+            }
+
+    def packet(self, job: int, number: int, index: int) -> Values:
+        """Return a packet: decoded, what each switch did with it, what it caused, its neighbours.
+
+        Raises NotThere, ReplayError."""
+        with self._lock:
+            one = self._round(job, number)
+            found = self._of(job).of(number)
+            if not 0 <= index < len(found.packets):
+                raise NotThere(f"round {number} has {len(found.packets)} packets, not {index + 1}")
+            packet = found.packets[index]
+            row = self._row(job, index, packet, found, one)
+            return row | {
+                "started": one.started,
+                "recorded": self._recorded(job, packet),
+                "events": [_event(e, {}) for e in one.events if _about(e) == _key(packet)],
+                "slot_packets": _slot_mates(found, index),
+                "passes": [self._traced(job, number, found, place) for place in packet.passes],
+                "payload": None if packet.passes else _header(packet.payload),
+            }
+
+    def source(self) -> list[Values]:
+        """Return the program's files: name and lines."""
+        with self._lock:
+            return [
+                {"file": file, "name": Path(file).name, "lines": list(lines)}
+                for file, lines in self._lines.items()
+            ]
+
+    def search(self, text: str) -> Values:
+        """Return the rounds, events and packets that a search like "round 46 worker 2 lost" finds.
+
+        Raises SearchError."""
+        query = parse(text)
+        with self._lock:
+            hits = list(self._hits(query))
+        return {"hits": hits[:_MOST_HITS], "more": max(0, len(hits) - _MOST_HITS)}
+
+    def _hits(self, query: Any) -> Iterator[Values]:
+        for job in self._jobs:
+            for one in job.rounds:
+                if query.round not in (None, one.number) or query.job not in (None, job.number):
+                    continue
+                where = {"job": job.number, "round": one.number}
+                if query.only_place:
+                    yield where | {"text": f"round {one.number}", "at": one.started, "event": None}
+                for i, event in enumerate(one.events):
+                    slot = event.line.get("slot")
+                    if matches(query, event.worker, slot, f"{event.what} {event.text}"):
+                        text = f"round {one.number}, worker {event.worker}: {event.text}"
+                        yield where | {"text": text, "at": event.at, "event": i}
+
+    # Parts
+
+    def _of(self, job: int) -> JobPackets:
+        if job not in self._packets:
+            self._packets[job] = self._exit.enter_context(JobPackets(self._run, job))
+        return self._packets[job]
+
+    def _round(self, job: int, number: int) -> Round:
+        if not 0 <= job < len(self._jobs):
+            raise NotThere(f"the run has {len(self._jobs)} jobs, not job {job}")
+        rounds = self._jobs[job].rounds
+        if not 0 <= number < len(rounds):
+            raise NotThere(f"job {job} has {len(rounds)} recorded rounds, not round {number}")
+        return rounds[number]
+
+    def _recorded(self, job: int, packet: SentPacket) -> Values | None:
+        key = _key(packet)
+        return None if key is None else self._sendings.get((job, key))
+
+    def _row(
+        self, job: int, index: int, packet: SentPacket, found: RoundPackets, one: Round
+    ) -> Values:
+        key, recorded = _key(packet), self._recorded(job, packet)
+        hosts = self._run.deployment.topology.hosts
+        host = next(h.name for h in hosts if h.ip == packet.source[0])
+        lost = sum(_about(event) == key and event.what == "lost" for event in one.events)
+        worker, kind, slot, use = key or (None, "values", None, None)
+        return {
+            "index": index,
+            "host": host,
+            "worker": worker,
+            "type": kind,
+            "slot": slot,
+            "use": use,
+            "size": len(packet.payload),
+            "sent": (recorded or {}).get("sent"),
+            "attempts": (recorded or {}).get("attempts"),
+            "lost": lost,
+            "fate": _fate(packet, found),
+        }
+
+    @cached_property
+    def _lines(self) -> dict[str, Sequence[str]]:
+        from gradplane.experiment import p4_programs
+
+        program = self._run.deployment.program
+        defines = [f"{name}={value}" for name, value in program.defines.items()]
+        compiled = p4_programs.compiled(program.path, [], defines, library=True)
+        lines: dict[str, Sequence[str]] = dict(compiled.reporter.lines)
+        return lines
+
+    def _traced(self, job: int, number: int, found: RoundPackets, place: int) -> Values:
+        one = found.passes[place]
+        traced = self._of(job).trace(number, place)
+        changes = [[c.register, c.index, c.before, c.after] for c in traced.changes[:_MOST_CELLS]]
+        return {
+            "switch": one.switch,
+            "port": one.entered[0],
+            "layers": layers(one.entered[1]),
+            "events": [_traced_event(event) for event in traced.trace.events],
+            "changes": changes,
+            "changed": len(traced.changes),
+            "left": [{"port": port, "to": self._neighbour(one, port), "layers": layers(frame)}
+                     for port, frame in one.left],
+        }  # fmt: skip
+
+    def _neighbour(self, one: Pass, port: int) -> str:
+        for link in self._run.deployment.topology.links:
+            for node, own in ((link.a, link.a_port), (link.b, link.b_port)):
+                if (node, own) == (one.switch, port):
+                    return str(link.other_end(node)[0])
+        return ""
+
+
+def _summed(one: Round) -> Values:
+    kinds = [event.what for event in one.events]
+    return {
+        "round": one.number,
+        "took": one.took,
+        "missed": sum(lane.missed for lane in one.lanes),
+        "lost": kinds.count("lost"),
+        "again": kinds.count("sent again"),
+    }
+
+
+def _header(payload: bytes) -> Values:
+    header, _ = aggregation.parse(payload)
+    return {
+        "type": header.type.name.lower(),
+        "job": header.job,
+        "worker": header.worker,
+        "slot": header.slot,
+        "round": header.round,
+    }
+
+
+def _key(packet: SentPacket) -> Key | None:
+    """Return what an aggregation packet is about; None for values of a stream."""
+    try:
+        header, _ = aggregation.parse(packet.payload)
+    except aggregation.WireError:
+        return None
+    return header.worker, header.type.name.lower(), header.slot, header.round
+
+
+def _about(event: Event) -> Key | None:
+    """Return the packet that a verdict is about, as a worker's own packet."""
+    line = event.line
+    if "verdict" not in line or line["type"] not in ("norm", "indices"):
+        return None
+    return event.worker, line["type"], line["slot"], line["round"]
+
+
+def _places(found: RoundPackets) -> dict[Key, int]:
+    places: dict[Key, int] = {}
+    for i, packet in enumerate(found.packets):
+        if (key := _key(packet)) is not None:
+            places.setdefault(key, i)
+    return places
+
+
+def _event(event: Event, places: dict[Key, int]) -> Values:
+    about = _about(event)
+    if about is None and event.line.get("slots") and places:
+        slot, use = event.line["slots"][0]
+        kind = "norm" if event.line["stage"] == "norm" else "indices"
+        about = event.worker, kind, slot, use
+    return {
+        "worker": event.worker,
+        "at": event.at,
+        "what": event.what,
+        "text": event.text,
+        "packet": None if about is None else places.get(about),
+    }
+
+
+def _slot_mates(found: RoundPackets, index: int) -> list[int]:
+    """Return the packets of the same type for the same slot and use, in their order."""
+    key = _key(found.packets[index])
+    if key is None:
+        return [index]
+    keys = enumerate(map(_key, found.packets))
+    return [i for i, other in keys if other is not None and other[1:] == key[1:]]
+
+
+def _fate(packet: SentPacket, found: RoundPackets) -> str:
+    if not packet.passes:
+        return "never came to the switch"
+    late = "came late; " if packet.late else ""
+    if packet.answers:
+        hosts = ", ".join(dict.fromkeys(host for host, _, _ in packet.answers))
+        return f"{late}answered to {hosts}"
+    if any(found.passes[place].left for place in packet.passes):
+        return f"{late}forwarded"
+    return f"{late}kept by the switch"
+
+
+def _traced_event(event: TraceEvent) -> Values:
+    place = None if event.span == NOWHERE else [event.span.file, event.span.line]
+    block = isinstance(event, Entered)
+    return {"kind": event.kind, "text": event.text(), "place": place, "block": block}

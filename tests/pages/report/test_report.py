@@ -1,0 +1,192 @@
+"""Reports: everything inside, right numbers, several runs side by side."""
+
+import base64
+import json
+import re
+import shutil
+import warnings
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gradplane.pages.report import causes, round_charts, round_records
+from gradplane.pages.report import page as report
+from gradplane.runs.records.run_data import RunData
+from gradplane.runs.records.run_folder import FolderError
+from gradplane.runs.records.summary import Summary
+
+Runs = Callable[..., Summary]
+
+
+def page(folder: Path) -> str:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # matplotlib's, where a figure does not fit
+        return report.write([folder]).read_text()
+
+
+def figures_in(text: str) -> int:
+    """Count the figures of a page that are drawn from its data."""
+    return len(data_of(text)["figures"])
+
+
+def data_of(text: str) -> dict[str, Any]:
+    """Return the data of a page's figures."""
+    found = re.search(r'<script type="text/plain" id="data">([^<]*)</script>', text)
+    assert found
+    data: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(found[1])))
+    return data
+
+
+def test_a_report_needs_nothing_from_elsewhere(lossy_run: Summary) -> None:
+    text = page(lossy_run.folder)
+    shown = re.sub(r"<(script|style).*?</\1>", "", text, flags=re.DOTALL)
+    links = re.findall(r'(?:href|src)="([^"#][^"]*)"|(url\([^#])', shown)
+    assert all(link.startswith("data:") for link, _ in links)
+    assert 'id="plotly"' in text and "src=" not in text
+    assert text.count('data-figure="') == figures_in(text) == 13
+    assert len(text) < 3e6
+
+
+def test_the_page_has_each_round_as_recorded(lossy_run: Summary) -> None:
+    (job,) = data_of(page(lossy_run.folder))["details"]["jobs"]
+    run = RunData.read(lossy_run.folder)
+    for shown, line in zip(job["rounds"], run.metrics, strict=True):
+        assert shown["took"] == line["finished"] - line["started"]
+        for lane, worker in zip(shown["lanes"], line["workers"], strict=True):
+            assert lane[:3] == [worker["worker"], worker["started"] - line["started"],
+                                worker["missed"]]  # fmt: skip
+            assert lane[3:] == sorted(lane[3:])
+            assert lane[3] == worker["computed"] - line["started"]
+            assert lane[-1] == worker["finished"] - line["started"]
+        members = {use[0]: use[6] for use in shown["slots"]}
+        for arrival in run.arrivals:
+            if (arrival["kind"], arrival.get("ticket")) != ("arrival", line["round"]):
+                continue
+            if arrival["result"] == "in time":
+                absent = [w for w in range(3) if not int(arrival["bitmap"], 16) >> w & 1]
+                assert members[arrival["slot"]] == absent
+    events = [event for r in job["rounds"] for event in r["events"]]
+    lost = [e for e in events if e[2] == "lost" and " slot " in e[3]]
+    slots = [line for line in run.verdicts if line["type"] not in ("stream", "ack")]
+    assert len(lost) == sum(line["verdict"] in ("drop", "leave out") for line in slots) > 0
+    assert all(event[1] is not None for event in lost)
+
+
+def test_a_slow_round_is_explained(small_run: Runs) -> None:
+    """The packet of worker 1 for slot 1 is lost three times in the third round."""
+    packets = ", ".join(
+        f'{{link="h2", direction="up", type="indices", slot=1, round=3, attempt={attempt}}}'
+        for attempt in range(3)
+    )
+    lost = f'impairment=[{{model="drop list", packets=[{packets}]}}]'
+    run = small_run("job.reliability=retransmit", "job.slots=2", lost)
+    data = data_of(page(run.folder))
+    (round_two,) = (r for r in data["details"]["jobs"][0]["rounds"] if r["number"] == 2)
+    assert "Worker 1's packet (indices, slot 1) was lost 3 times on h2's link" in round_two["cause"]
+    assert "timer ran out 3 times, waiting from 1 ms to 4 ms: 7 ms in all" in round_two["cause"]
+    assert "named worker 1 as missing" in round_two["cause"]
+
+
+def test_a_straggling_computation_is_the_cause(small_run: Runs) -> None:
+    run = small_run("job.compute_ms=[1.0, 1.0, 9.0]")
+    folder = run.folder
+    found = causes.slowest(RunData.read(folder), round_records.read(RunData.read(folder)))
+    assert len(found) == 1  # no round stands out
+    assert found[0].cause == "No phase is much longer than usual."
+
+
+def test_link_use_adds_up_to_the_counters(lossy_run: Summary) -> None:
+    run = RunData.read(lossy_run.folder)
+    assert len(run.link_use) == len(run.metrics)
+    for number, link in enumerate(lossy_run.values["links"]):
+        counted = sum(line["links"][number][0] for line in run.link_use)
+        assert 0 <= counted <= link["up_bytes"]  # the rest is the synchronisation's at the end
+    assert all(max(line["links"][0][4:]) > 0 for line in run.link_use)
+
+
+def test_link_use_of_several_jobs_is_drawn_over_the_rounds_of_one() -> None:
+    """Bytes and drops of other jobs since its last round are added; of peaks the larger counts."""
+    first = {"job": 1, "round": 0, "at": 5, "links": [[10, 1, 0, 2, 7, 1]]}
+    second = {"job": 0, "round": 0, "at": 9, "links": [[5, 2, 1, 0, 3, 4]]}
+    third = {"job": 1, "round": 1, "at": 12, "links": [[1, 1, 1, 1, 1, 1]]}
+    merged = second | {"links": [[15, 3, 1, 2, 7, 4]]}
+    assert round_charts.link_lines([first, second, third], 0) == [merged]
+    assert round_charts.link_lines([first, second], 1) == [first]
+
+
+def test_a_timer_of_a_lossy_job_gives_up(small_run: Runs) -> None:
+    packets = '{link="h2", direction="up", type="indices", slot=1, round=3}'
+    lost = f'impairment=[{{model="drop list", packets=[{packets}]}}]'
+    run = RunData.read(small_run("job.reliability=lossy", "job.slots=2", lost).folder)
+    cause = causes.slowest(run, round_records.read(run))[0].cause
+    assert "Worker 1's packet (indices, slot 1) was lost on h2's link" in cause
+    assert "and it gave the result up." in cause and "retransmission" not in cause
+
+
+def test_it_says_what_the_summary_says(lossy_run: Summary) -> None:
+    text, values = page(lossy_run.folder), lossy_run.values
+    job = values["jobs"][0]
+    assert f"{values['test_accuracy']:.1%}" in text
+    assert f"{job['traffic']['payload_down']:,.0f} B; as float32 6,040 B" in text
+    assert f'<h3>Results missed</h3><p class="big bad">{job["missed"]:,}</p>' in text
+    for weights in job["weights"].values():
+        assert weights in text
+    assert "6 rounds on the simulated network, switch embedded, seed 1" in text
+    assert "model = &#34;bernoulli&#34;" in text
+
+
+def test_a_run_without_losses_says_so(small_run: Runs) -> None:
+    text = page(small_run().folder)
+    assert "None were injected, and every worker had every result in time." in text
+    assert figures_in(text) == 11
+
+
+def test_figures_do_not_change_from_writing_to_writing(small_run: Runs) -> None:
+    assert page(small_run().folder) == page(small_run().folder)
+
+
+def test_names_are_escaped(small_run: Runs, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(small_run().folder, tmp_path / "run"))
+    (folder / "manifest.json").unlink()
+    summary = json.loads((folder / "summary.json").read_text())
+    (folder / "summary.json").write_text(json.dumps(summary | {"name": "<b>&"}))
+    assert "<h1>&lt;b&gt;&amp;</h1>" in page(folder)
+
+
+def test_verdicts_are_placed_in_training_rounds(lossy_run: Summary) -> None:
+    run = RunData.read(lossy_run.folder)
+    by_round = run.verdicts_by_round()
+    placed = sum(sum(counts.values()) for counts in by_round.values())
+    streams = sum(line["type"] in ("stream", "ack") for line in run.verdicts)
+    assert placed == len(run.verdicts) - streams > 0
+    assert {number for counts in by_round.values() for number in counts} <= set(range(6))
+
+
+def test_comparison(small_run: Runs, lossy_run: Summary, tmp_path: Path) -> None:
+    folders = [small_run().folder, lossy_run.folder]
+    text = report.write(folders, tmp_path / "both.html").read_text()
+    for folder in folders:
+        assert text.count(f"<th>{folder.name}</th>") >= 1
+    assert "These runs differ" not in text
+    assert figures_in(text) == 8
+
+
+def test_runs_of_different_machines_are_distinguished(small_run: Runs, tmp_path: Path) -> None:
+    other = Path(shutil.copytree(small_run().folder, tmp_path / "other"))
+    (other / "manifest.json").unlink()
+    summary = json.loads((other / "summary.json").read_text())
+    (other / "summary.json").write_text(json.dumps(summary | {"cpu": "Z80"}))
+    text = report.write([small_run().folder, other], tmp_path / "both.html").read_text()
+    assert (
+        "These runs differ in cpu: their accuracies can be compared, their speeds and digests"
+        " cannot."
+    ) in text
+
+
+def test_a_folder_without_an_experiment_has_no_report(tmp_path: Path) -> None:
+    with pytest.raises(FolderError) as caught:
+        report.write([tmp_path])
+    assert str(caught.value) == f"{tmp_path}: not a run folder: it has no experiment.toml"

@@ -1,0 +1,174 @@
+"""`gradplane view`: a recorded run, packet by packet."""
+
+import json
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from gradplane.cli.main import app
+from gradplane.pages.viewer.local_server import LocalServer
+from gradplane.pages.viewer.run_search import Query, SearchError, parse
+from gradplane.pages.viewer.run_server import run_server
+from gradplane.pages.viewer.run_view import NotThere, RunView
+from gradplane.runs.records.run_data import RunData
+from gradplane.runs.records.summary import Summary
+from gradplane.runs.run_experiment import run
+
+
+@pytest.fixture(scope="module")
+def slow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunView]:
+    """Yield the view of the shipped run whose round 46 took 5 s."""
+    folder = tmp_path_factory.mktemp("slow") / "slow-round"
+    run("slow-round", folder, net="sim", settings=["output.report=false"])
+    with RunView(RunData.read(folder)) as view:
+        yield view
+
+
+def test_the_slow_round_leads_to_the_packet_that_was_lost(slow: RunView) -> None:
+    overview = slow.overview()
+    assert overview["slow"][0]["round"] == 46
+    assert "slot 3) was lost 13 times on h3's link" in overview["slow"][0]["cause"]
+    assert overview["jobs"][0]["rounds"][46]["lost"] == 13
+
+    one = slow.round(0, 46)
+    lost = [event for event in one["events"] if event["what"] == "lost"]
+    assert len(lost) == 13
+    (index,) = {event["packet"] for event in lost}
+    row = one["packets"][index]
+    assert (row["worker"], row["type"], row["slot"], row["lost"]) == (2, "indices", 3, 13)
+
+    packet = slow.packet(0, 46, index)
+    assert packet["recorded"]["attempts"] == 14
+    (there,) = packet["passes"]
+    assert ["ThcIngress.slot_bitmap", 24, 0b0011, 0b0111] in there["changes"]
+    assert there["left"] == []  # the fourth worker's packet completes the sum
+    fields = dict(there["layers"][-1]["fields"])
+    assert (fields["type"], fields["worker"], fields["slot"]) == ("indices", "2", "3")
+    last = slow.packet(0, 46, packet["slot_packets"][-1])
+    assert [frame["to"] for frame in last["passes"][0]["left"]] == ["h1", "h2", "h3", "h4"]
+
+
+def test_executed_lines_are_of_the_program(slow: RunView) -> None:
+    lines = {file["file"]: file["lines"] for file in slow.source()}
+    (there,) = slow.packet(0, 0, 5)["passes"]
+    written = [e for e in there["events"] if e["text"].startswith("ThcIngress.slot_bitmap.write")]
+    assert len(written) == 8  # one a pass through the pipeline
+    file, line = written[0]["place"]
+    assert "slot_bitmap.write" in lines[file][line - 1]
+
+
+def test_rounds_in_any_order_have_the_same_packets(slow: RunView) -> None:
+    later, first = slow.round(0, 20), slow.round(0, 2)
+    for number in range(30, 40):  # more than are remembered
+        slow.round(0, number)
+    assert slow.round(0, 2) == first
+    assert slow.round(0, 20) == later
+
+
+def test_a_packet_that_never_came_to_the_switch(lossy_run: Summary) -> None:
+    with RunView(RunData.read(lossy_run.folder)) as view:
+        rounds = view.overview()["jobs"][0]["rounds"]
+        fates = {}
+        for one in rounds:
+            for packet in view.round(0, one["round"])["packets"]:
+                fates.setdefault(packet["fate"], (one["round"], packet["index"]))
+        number, index = fates["never came to the switch"]
+        packet = view.packet(0, number, index)
+        assert packet["passes"] == []
+        assert packet["payload"]["type"] in ("norm", "indices")
+
+
+def test_what_is_not_there_is_named(slow: RunView) -> None:
+    with pytest.raises(NotThere, match="the run has 1 jobs, not job 1"):
+        slow.round(1, 0)
+    with pytest.raises(NotThere, match="job 0 has 66 recorded rounds, not round 66"):
+        slow.round(0, 66)
+    with pytest.raises(NotThere, match="round 3 has 20 packets, not 100"):
+        slow.packet(0, 3, 99)
+
+
+def test_searches(slow: RunView) -> None:
+    assert len(slow.search("round 46 worker 2 lost")["hits"]) == 13
+    assert slow.search("round 46 worker 1 lost") == {"hits": [], "more": 0}
+    assert [hit["round"] for hit in slow.search("round 12")["hits"]] == [12]
+    assert parse("Round 4, LOST slot 3") == Query(round=4, slot=3, words=("lost",))
+    for text in ("round five", "  "):
+        with pytest.raises(SearchError, match="as in: round 46 worker 2 lost"):
+            parse(text)
+
+
+@pytest.fixture(scope="module")
+def server(slow: RunView) -> Iterator[LocalServer]:
+    pytest.importorskip("starlette")
+    pytest.importorskip("uvicorn")
+    served = run_server([slow])
+    thread = threading.Thread(target=served.run)
+    thread.start()
+    yield served
+    served.stop()
+    thread.join()
+
+
+def status(url: str, **headers: str) -> int:
+    try:
+        request = urllib.request.Request(url, headers=headers)
+        return int(urllib.request.urlopen(request, timeout=60).status)
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def test_the_server_answers_its_own_pages_only(server: LocalServer) -> None:
+    url = server.url
+    assert url.startswith("http://127.0.0.1:")
+    base = url[: url.index("/", 8)]
+    assert status(url) == 200
+    assert status(f"{base}/") == status(f"{base}/wrong-token/runs") == 403
+    assert status(f"{url}runs", Host="example.org") == 400
+    assert status(f"{url}run/1/overview") == 404
+    assert status(f"{url}run/0/job/0/round/66") == 404
+    assert status(f"{url}run/0/search?q=round%20x") == 400
+    assert status(f"{url}run/0/report") == 404
+    answer = urllib.request.urlopen(f"{url}run/0/job/0/round/46", timeout=60)
+    assert json.load(answer)["round"] == 46
+
+
+def test_the_page_shows_what_is_clicked(browser: Any, server: LocalServer) -> None:
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    def element(selector: str) -> Any:
+        return browser.find_element("css selector", selector)
+
+    def shows(selector: str, text: str) -> None:
+        found = "return [...document.querySelectorAll(arguments[0])].map(e => e.innerText).join()"
+        WebDriverWait(browser, 60).until(lambda d: text in d.execute_script(found, selector))
+
+    browser.get(server.url)
+    shows("#slow", "was lost 13 times on h3's link")
+    element("#query").send_keys("round 46 worker 2 lost\n")
+    shows("#hits", "13 found")
+    element("#hits button").click()
+    shows("#round h2", "Round 46: 5.049 s")
+    shows("#packet h2", "indices of worker 2, slot 3, the slot's round 24")
+    assert element("#packets tr.chosen .bad").text == "13"
+    shows(".source .here", "state start")
+    element("body").send_keys("n")
+    shows("#packet h2", "indices of worker 3, slot 3")
+    shows("#packet summary", "a packet to h4, port 4: Aggregation sums")
+    element("body").send_keys("]")
+    shows("#round h2", "Round 47")
+    metrics = {"width": 400, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= 400
+    assert [line for line in browser.get_log("browser") if line["level"] == "SEVERE"] == []
+
+
+def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["view", str(tmp_path)])
+    assert done.exit_code != 0
+    assert "not a run folder" in str(done.exception) + done.output
