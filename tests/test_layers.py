@@ -94,7 +94,7 @@ def test_imports_point_one_way(room: str) -> None:
 
 
 def test_the_kit_of_pages_imports_no_room() -> None:
-    for name in ("figures", "plotly_script"):
+    for name in ("kit", "figures"):
         found = set(imports(ast.parse((SOURCE / "pages" / f"{name}.py").read_text())))
         assert not found & (MAY_IMPORT.keys() - {"pages"}), name
 

@@ -1,4 +1,5 @@
-"""The report's figures: Plotly's traces and layouts as plain data, which the page's script draws.
+"""The colours of all pages, and figures: Plotly's traces and layouts as plain data, which the
+page's script draws.
 
 Colours of text and grid are the page's, light or dark; the script adds them. A trace's `meta` is
 the name of its series, by which the page's key shows and hides it.
@@ -14,6 +15,24 @@ Figure = dict[str, Any]
 RUN, BASELINE, DARK = "#3b74e6", "#9aa3af", "#374151"
 PALETTE = (RUN, "#e08a1e", "#0f9d76", "#c2489a", "#7d6be0", "#d0493b", "#1795b5", "#94815f")
 HEADERS, UNDELIVERED = "#a9c3f7", "#ee9d8f"
+PHASES = {
+    "compute": RUN,
+    "encode": "#e08a1e",
+    "norms": "#7d6be0",
+    "send": "#0f9d76",
+    "wait": "rgba(148,163,184,0.45)",
+    "decode": "#c2489a",
+}
+"""The colour of each phase of a worker's round, in their order; in pages, CSS's --compute etc."""
+
+PLANNED = {
+    "computation": PHASES["compute"],
+    "codec": PHASES["encode"],
+    "communication": "#9ad3c0",
+    "communication, compressed": PHASES["send"],
+}
+"""The colour of each kind of task of a planned iteration."""
+
 KINDS = {
     "drop, up": "#d0493b",
     "drop, down": "#ee9d8f",

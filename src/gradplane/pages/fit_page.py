@@ -6,23 +6,25 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, select_autoescape
-
 from gradplane.fit.analysis import FitReport, PipelineFit
 from gradplane.fit.chip_resources import STAGE
 from gradplane.fit.logical_tables import LogicalTable
 from gradplane.fit.placement import Part, Stage, used
 from gradplane.fit.report_text import ESTIMATE, chain_text, parser_text, passes_text, phv_text
+from gradplane.pages.kit import render
 
 
 def page(report: FitReport) -> str:
     """Return the page of a report as HTML that needs nothing else."""
-    environment = Environment(
-        loader=PackageLoader("gradplane.pages"), autoescape=select_autoescape()
-    )
-    environment.filters["capitalize_first"] = lambda text: text[:1].upper() + text[1:]
-    return environment.get_template("fit.html").render(
-        report=report, estimate=ESTIMATE, pipelines=[_pipeline(p) for p in report.pipelines]
+    verdict = "fits" if report.fits else "does not fit"
+    return render(
+        "fit.html",
+        {
+            "title": f"{report.program} on {report.chip.title}: {verdict}",
+            "lead": ESTIMATE,
+            "report": report,
+            "pipelines": [_pipeline(pipeline) for pipeline in report.pipelines],
+        },
     )
 
 
@@ -33,14 +35,18 @@ def _pipeline(found: PipelineFit) -> dict[str, Any]:
         "stages": [_stage(stage, found, labels) for stage in found.placement.stages],
         "unused": range(found.stages, found.chip.stages),
         "rows": _rows(found),
-        "phv": phv_text(found),
-        "parsers": [parser_text(parser, found.chip) for parser in found.parsers],
-        "passes": passes_text(found),
+        "phv": _sentence(phv_text(found)),
+        "parsers": [_sentence(parser_text(parser, found.chip)) for parser in found.parsers],
+        "passes": _sentence(passes_text(found)),
         "chains": {gress: chain_text(chain) for gress, chain in found.chains.items() if chain},
         "fields": sorted(
             ((g, f) for g, f in found.fields if f.computed), key=lambda x: (x[0], x[1].first)
         ),
     }
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _rows(found: PipelineFit) -> list[tuple[str, str, int, list[dict[str, Any]], int]]:

@@ -14,7 +14,7 @@ from gradplane.experiment.document import Document, ExperimentError, dumps, near
 from gradplane.experiment.schema import Experiment
 from gradplane.experiment.sections import Section
 from gradplane.experiment.validation_text import explain
-from gradplane.pages.report.page import render
+from gradplane.pages.kit import render
 from gradplane.runs.machine import OneBlasThread, describe
 from gradplane.runs.records import run_folder
 from gradplane.studies import papers

@@ -1,20 +1,14 @@
 """report.html: one file with everything inside, for one run or for several side by side.
 
-Pages are Jinja2 templates (templates/); the modules run_page.py and comparison_page.py make what
-they show of a run folder's records.
+The modules run_page.py, comparison_page.py and script_page.py make what their templates show of a
+run folder's records.
 """
 
-import json
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
-
-from gradplane.pages.figures import Figure
-from gradplane.pages.plotly_script import packed, plotly_script
+from gradplane.pages.kit import render
 from gradplane.pages.report import comparison_page, run_page, script_page
 from gradplane.runs.records import script_run
 from gradplane.runs.records.run_data import RunData
@@ -49,34 +43,3 @@ def write_wanted(folder: Path) -> None:
     values = tomllib.loads((folder / EXPERIMENT).read_text("utf-8"))
     if values.get("output", {}).get("report", True):
         write([folder])
-
-
-def render(template: str, contents: dict[str, Any]) -> str:
-    """Return the page that a template makes of its contents. Text is escaped.
-
-    Templates call plot(figure, label) where a figure is to be; `contents` may have `details`, more
-    data for the page's script. A page without figures has no script."""
-    figures: list[Figure] = []
-
-    def plot(figure: Figure, label: str = "") -> Markup:
-        figures.append(figure)
-        text = label or figure["layout"]["yaxis"]["title"]["text"]
-        height = figure["layout"]["height"]
-        return Markup(
-            '<div class="figure" data-figure="{}" tabindex="0" role="img" aria-label="{}"'
-            ' style="min-height: {}px"></div>'
-        ).format(len(figures) - 1, text, height)
-
-    def data() -> str:
-        values = {"figures": figures, "details": contents.get("details")}
-        return packed(json.dumps(values, separators=(",", ":"), allow_nan=False).encode())
-
-    environment = Environment(
-        loader=PackageLoader("gradplane.pages"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    script = {"plot": plot, "drawn": figures, "data": data, "plotly": plotly_script}
-    return environment.get_template(template).render(contents | script)

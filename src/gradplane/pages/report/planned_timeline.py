@@ -10,13 +10,10 @@ from gradplane.runs.records.run_data import RunData
 
 HEAD = ("job", "planned, ms", "run, ms", "differs by", "longest wait behind an earlier step, ms")
 _LANES = {"gpu": "GPU", "cpu": "CPU", "intra": "in machine", "inter": "between"}
-_COLOURS = (figures.BASELINE, figures.RUN, figures.PALETTE[2], figures.PALETTE[3])
-"""Computation, codec, communication of uncompressed and of compressed tensors."""
-_LABELS = ("computation", "codec", "communication", "communication, compressed")
-KEY = [charts.key(label, colour, 10) for label, colour in zip(_LABELS, _COLOURS, strict=True)]
+KEY = [charts.key(label, colour, 10) for label, colour in figures.PLANNED.items()]
 
-Bar = tuple[str, int, float, float]
-"""Resource, colour, beginning and length in ms."""
+Bar = tuple[str, str, float, float]
+"""Resource, kind of task (figures.PLANNED), beginning and length in ms."""
 
 
 def contents(run: RunData) -> dict[str, Any]:
@@ -51,8 +48,8 @@ def _figure(plan: RunPlan, events: Sequence[Sequence[int]]) -> figures.Figure:
     data: list[dict[str, Any]] = []
     drawn = (("", list(_planned(plan))), ("2", list(_run(plan, events))))
     for axis, bars in drawn:
-        for colour, label in enumerate(_LABELS):
-            own = [bar for bar in bars if bar[1] == colour]
+        for label, colour in figures.PLANNED.items():
+            own = [bar for bar in bars if bar[1] == label]
             data.append(
                 {
                     "type": "bar",
@@ -64,7 +61,7 @@ def _figure(plan: RunPlan, events: Sequence[Sequence[int]]) -> figures.Figure:
                     "base": [start for _, _, start, _ in own],
                     "x": [length for _, _, _, length in own],
                     "width": 0.8,
-                    "marker": {"color": _COLOURS[colour]},
+                    "marker": {"color": colour},
                     "hovertemplate": f"{label}<br>%{{y}}, from %{{base:,.6~g}} ms, for"
                     " %{x:,.6~g} ms<extra></extra>",
                 }
@@ -85,20 +82,20 @@ def _figure(plan: RunPlan, events: Sequence[Sequence[int]]) -> figures.Figure:
 def _planned(plan: RunPlan) -> Iterator[Bar]:
     for resource, steps in plan.order.items():
         for step in steps:
-            colour = _colour(plan, resource, step.tensor, step.step)
-            yield resource, colour, step.start / 1e6, (step.end - step.start) / 1e6
+            kind = _kind(plan, resource, step.tensor, step.step)
+            yield resource, kind, step.start / 1e6, (step.end - step.start) / 1e6
 
 
 def _run(plan: RunPlan, events: Sequence[Sequence[int]]) -> Iterator[Bar]:
     for number, tensor, step, _, start, end in events:
         resource = RESOURCES[number]
-        yield resource, _colour(plan, resource, tensor, step), start / 1e6, (end - start) / 1e6
+        yield resource, _kind(plan, resource, tensor, step), start / 1e6, (end - start) / 1e6
 
 
-def _colour(plan: RunPlan, resource: str, tensor: int, step: int) -> int:
+def _kind(plan: RunPlan, resource: str, tensor: int, step: int) -> str:
     if step == COMPUTATION:
-        return 0
+        return "computation"
     if resource in ("gpu", "cpu"):
-        return 1
+        return "codec"
     compressed = any(task.kind.endswith("_comp") for task in plan.tensors[tensor].steps[step])
-    return 3 if compressed else 2
+    return "communication, compressed" if compressed else "communication"

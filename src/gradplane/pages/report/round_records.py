@@ -8,12 +8,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from gradplane.pages import figures
 from gradplane.runs.records.recorder import lost
 from gradplane.runs.records.run_data import STREAM_TYPES, RunData
 
 Line = dict[str, Any]
 
-PHASES = ("compute", "encode", "norms", "send", "wait", "decode")
+PHASES = tuple(figures.PHASES)
 """The parts of a worker's round, in order. norms: until the workers' common norm is known. send:
 until the last packet was sent for the first time. wait: until the last result came."""
 

@@ -7,9 +7,10 @@ from typing import Any
 
 from gradplane.experiment.document import dumps
 from gradplane.pages import figures
+from gradplane.pages.kit import render
 from gradplane.pages.report import charts
 from gradplane.pages.report.estimates import Series, estimates
-from gradplane.pages.report.page import render, write_wanted
+from gradplane.pages.report.page import write_wanted
 from gradplane.runs.sweeps.axes import Axis, Point, label
 from gradplane.runs.sweeps.metrics import Metric
 from gradplane.runs.sweeps.sweep import Pages

@@ -2,10 +2,6 @@
 // The timeline of one round: a lane for each worker, marks for what was lost and sent again, and a lane
 // for each slot below, over the same axis.
 
-const PHASE_COLOURS = {
-  compute: "#3b74e6", encode: "#e08a1e", norms: "#7d6be0", send: "#0f9d76",
-  wait: "rgba(148,163,184,0.38)", decode: "#c2489a",
-};
 const MARKS = {
   "lost": ["x", "#d0493b"], "sent again": ["triangle-up", "#e08a1e"], "given up": ["square", "#b42318"],
   "delayed": ["diamond", "#1795b5"], "duplicated": ["cross", "#5b8f1a"], "waits": ["circle-open", "#94815f"],
@@ -36,7 +32,7 @@ const laneTraces = (phases, lanes, scale) => phases.map((phase, i) => {
     text: rows.map(([lane, from, to]) =>
       `worker ${lane[0]}: ${phase} for ${text(to - from)}<br>from ${text(from)} to ${text(to)}`),
     textposition: "none", hovertemplate: "%{text}<extra></extra>",
-    marker: { color: PHASE_COLOURS[phase] },
+    marker: { color: colour(phase) },
   };
 });
 

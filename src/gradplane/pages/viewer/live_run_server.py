@@ -12,11 +12,12 @@ from typing import Any
 
 from gradplane.experiment.deployment import Deployment
 from gradplane.hosts.impairments.interventions import Intervention
+from gradplane.pages.figures import PALETTE
+from gradplane.pages.kit import render
 from gradplane.pages.viewer.local_server import LocalServer, ServerError
 from gradplane.pages.viewer.run_watch import RunWatch
 from gradplane.runs.records import interventions
 
-_PAGE = Path(__file__).parents[1] / "templates" / "live_run.html"
 _PAUSE = 0.3  # seconds between two events of a page
 _LAST_EVENTS = 5.0  # seconds for pages to take the last event
 _LONGEST = 60.0  # seconds of an intervention
@@ -75,7 +76,9 @@ def live_run_server(run: LiveRun, port: int = 0) -> LocalServer:
     from starlette.routing import Route
 
     async def page(request: Any) -> Any:
-        return HTMLResponse(_PAGE.read_text("utf-8"))
+        return HTMLResponse(
+            render("live_run.html", {"title": "A running experiment", "palette": PALETTE})
+        )
 
     async def hosts(request: Any) -> Any:
         return JSONResponse(run.hosts)

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, select_autoescape
 from markupsafe import Markup
 
+from gradplane.pages.kit import render
 from gradplane.pages.viewer.graph_drawing import svg
 from gradplane.pages.viewer.program_graphs import Graph, Node, graphs
 from gradplane.switch.ir import nodes as ir
@@ -28,18 +28,15 @@ def page(program: ir.Program, lines: Mapping[str, Sequence[str]], name: str, liv
             return ""
         return f"#f{files.index(node.span.file)}-{node.span.line}"
 
-    environment = Environment(
-        loader=PackageLoader("gradplane.pages"),
-        autoescape=select_autoescape(),
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("program.html").render(
-        name=name,
-        live=live,
-        graphs=[_drawn(graph, Markup(svg(graph, address))) for graph in found],
-        files=[(i, Path(file).name, lines[file]) for i, file in enumerate(files)],
-        tables=[_row(table) for table in program.tables],
+    return render(
+        "program.html",
+        {
+            "title": name,
+            "live": live,
+            "graphs": [_drawn(graph, Markup(svg(graph, address))) for graph in found],
+            "files": [(i, Path(file).name, lines[file]) for i, file in enumerate(files)],
+            "tables": [_row(table) for table in program.tables],
+        },
     )
 
 

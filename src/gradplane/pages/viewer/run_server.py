@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 from gradplane.aggregations.aggregation import ReplayError
+from gradplane.pages.kit import render
 from gradplane.pages.viewer.local_server import LocalServer
 from gradplane.pages.viewer.run_search import SearchError
 from gradplane.pages.viewer.run_view import NotThere, RunView
 from gradplane.runs.records.run_folder import REPORT
-
-_PAGE = Path(__file__).parents[1] / "templates" / "recorded_run.html"
 
 
 def run_server(views: Sequence[RunView], port: int = 0) -> LocalServer:
@@ -52,7 +50,7 @@ def _routes(views: Sequence[RunView]) -> list[Any]:
                 request.path_params]  # fmt: skip
 
     def page(request: Any) -> HTMLResponse:
-        return HTMLResponse(_PAGE.read_text("utf-8"))
+        return HTMLResponse(render("recorded_run.html", {"title": "A recorded run"}))
 
     def report(request: Any) -> FileResponse | JSONResponse:
         number = request.path_params["run"]
