@@ -6,7 +6,7 @@ import pytest
 
 from gradplane.experiment.document import ExperimentError
 from gradplane.experiment.loading import Experiment, load
-from gradplane.pages.report import precision
+from gradplane.pages.report.run_page import weight_precision
 from gradplane.runs.records import run_folder
 from gradplane.runs.records.run_data import RunData
 from gradplane.runs.replayer.replay_run import replay
@@ -51,7 +51,7 @@ def test_a_server_raises_the_precision_of_what_it_sends(tmp_path: Path) -> None:
         assert all(size <= body < size + 64 for body in bodies)
     assert len(set(summary.weights["awp"].values())) == 1
     assert replay(folder).equal
-    (page,) = precision.contents(RunData.read(folder))
+    (page,) = weight_precision(RunData.read(folder))
     assert [key["label"] for key in page["key"]] == ["layer0.weights", "layer1.weights"]
 
 

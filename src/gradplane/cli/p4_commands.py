@@ -158,8 +158,7 @@ def view(
 ) -> None:
     """Draw a program: its parsers' states, its tables and conditions, beside its source."""
     from gradplane.experiment import p4_programs as programs
-    from gradplane.pages.viewer.graph_drawing import DrawingError, dot_text
-    from gradplane.pages.viewer.program_graphs import graphs
+    from gradplane.pages.viewer.program_graphs import DrawingError, dot_text, graphs
     from gradplane.pages.viewer.program_page import page
 
     compiled = programs.compiled(program, include, define, library=True)

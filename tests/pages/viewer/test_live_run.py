@@ -18,8 +18,7 @@ from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.loading import load_deployment
 from gradplane.hosts.impairments.interventions import Intervention
 from gradplane.hosts.impairments.verdicts import Impairments
-from gradplane.pages.viewer.live_run_server import AskError, LiveRun, WebPage
-from gradplane.pages.viewer.run_watch import RunWatch
+from gradplane.pages.viewer.live_run_server import AskError, LiveRun, RunWatch, WebPage
 from gradplane.runs.records import interventions
 from gradplane.runs.replayer.replay_run import replay
 from gradplane.runs.run_experiment import mininet_possible, run

@@ -13,9 +13,8 @@ from typer.testing import CliRunner
 
 from gradplane.cli.main import app
 from gradplane.pages.viewer.local_server import LocalServer
-from gradplane.pages.viewer.run_search import Query, SearchError, parse
 from gradplane.pages.viewer.run_server import run_server
-from gradplane.pages.viewer.run_view import NotThere, RunView
+from gradplane.pages.viewer.run_view import NotThere, Query, RunView, SearchError, parse
 from gradplane.runs.records.run_data import RunData
 from gradplane.runs.records.summary import Summary
 from gradplane.runs.run_experiment import run

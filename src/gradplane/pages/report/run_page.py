@@ -3,15 +3,10 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from gradplane.experiment.planned_jobs import COMPUTATION, RESOURCES, RunPlan, parsed
+from gradplane.experiment.tensor_codecs import tensors_of
 from gradplane.pages import figures
-from gradplane.pages.report import (
-    causes,
-    charts,
-    planned_timeline,
-    precision,
-    round_charts,
-    round_records,
-)
+from gradplane.pages.report import causes, charts, round_charts, round_records
 from gradplane.pages.report import rows as report_rows
 from gradplane.runs.records.recorder import lost
 from gradplane.runs.records.run_data import STREAM_TYPES, RunData
@@ -42,12 +37,12 @@ def contents(run: RunData) -> Values:
         "times": {"head": report_rows.PARTS, "rows": list(report_rows.parts(summary))},
         "compute": {"head": report_rows.COMPUTE, "rows": list(_compute_rows(run))},
         "device": {"head": report_rows.DEVICE, "rows": list(report_rows.device(summary))},
-        "precision": precision.contents(run),
+        "precision": weight_precision(run),
         "background": {
             "head": report_rows.BACKGROUND,
             "rows": list(report_rows.background(summary)),
         },
-        "planned": planned_timeline.contents(run),
+        "planned": _planned_iterations(run),
         "slow": list(round_charts.slow_rows(slow, len(jobs) > 1)),
         "details": round_charts.details(jobs, slow),
         "rounds": list(round_charts.panels(run, jobs)),
@@ -280,3 +275,132 @@ def _machine(machine: Values) -> Rows:
     versions = ", ".join(f"{name} {number}" for name, number in machine["versions"].items())
     rest = [[key, str(machine[key])] for key in ("cpu", "blas", "platform")]
     return [*rest, ["versions", versions]]
+
+
+# Precision of weights, where a policy chooses it
+
+_FULL = 4  # bytes
+
+
+def weight_precision(run: RunData) -> list[dict[str, Any]]:
+    """Return a figure and its key for each job whose weights have a precision."""
+    found = []
+    for number, job in enumerate(run.experiment.job):
+        lines = [line for line in run.metrics if line["job"] == number]
+        kept = [line["workers"][0].get("precision") for line in lines]
+        if lines and kept[0]:
+            rounds = [line["round"] for line in lines]
+            names = [tensor.name for tensor in tensors_of(job)]
+            found.append({"name": job.name, **_precision(rounds, kept, names)})
+    return found
+
+
+def _precision(rounds: list[int], kept: list[list[int]], names: list[str]) -> dict[str, Any]:
+    columns = list(zip(names, zip(*kept, strict=True), strict=True))
+    shown = [(name, keeps) for name, keeps in columns if min(keeps) < _FULL]
+    lines, key = [], []
+    for number, (name, keeps) in enumerate(shown):
+        colour = figures.PALETTE[number % len(figures.PALETTE)]
+        lines.append(figures.Curve(name, colour, False, rounds, [8 * keep for keep in keeps]))
+        key.append(charts.key(name, colour))
+    figure = figures.curves(lines, "round, from 0", "bits per weight")
+    for trace in figure["data"]:
+        trace["line"]["shape"] = "hv"  # a precision holds until the next one
+    figure["layout"]["yaxis"] |= {"tickvals": [8, 16, 24, 32]}
+    return {"key": key, "figures": [figure]}
+
+
+# The last iteration of a job with a plan: its timeline as planned beside the run's
+
+_WAIT = "longest wait behind an earlier step, ms"
+_PLANNED_HEAD = ("job", "planned, ms", "run, ms", "differs by", _WAIT)
+_LANES = {"gpu": "GPU", "cpu": "CPU", "intra": "in machine", "inter": "between"}
+_PLANNED_KEY = [charts.key(label, colour, 10) for label, colour in figures.PLANNED.items()]
+
+Bar = tuple[str, str, float, float]
+"""Resource, kind of task (figures.PLANNED), beginning and length in ms."""
+
+
+def _planned_iterations(run: RunData) -> dict[str, Any]:
+    """Return a row for each job with a plan, and the figure of the first one's worker 0."""
+    rows: list[list[str]] = []
+    figure: figures.Figure | None = None
+    for number, job in enumerate(run.experiment.job):
+        if job.plan is None:
+            continue
+        plan = parsed(job)
+        lines = [
+            line for line in run.arrivals if (line["kind"], line["job"]) == ("timeline", number)
+        ]
+        if not lines:
+            continue
+        last = max(line["ticket"] for line in lines)
+        workers = [line for line in lines if line["ticket"] == last]
+        ends = [line["forward"] + max(event[5] for event in line["events"]) for line in workers]
+        waits = max(event[4] - event[3] for line in workers for event in line["events"])
+        rows.append(
+            [
+                job.name, f"{plan.iteration_ns / 1e6:.3f}", f"{max(ends) / 1e6:.3f}",
+                f"{max(ends) / max(plan.iteration_ns, 1) - 1:+.1%}", f"{waits / 1e6:.3f}",
+            ]
+        )  # fmt: skip
+        first = min(workers, key=lambda line: line["worker"])
+        figure = figure or _timelines(plan, first["events"])
+    return {"head": _PLANNED_HEAD, "rows": rows, "figure": figure, "key": _PLANNED_KEY}
+
+
+def _timelines(plan: RunPlan, events: Sequence[Sequence[int]]) -> figures.Figure:
+    data: list[dict[str, Any]] = []
+    drawn = (("", list(_planned(plan))), ("2", list(_timed(plan, events))))
+    for axis, bars in drawn:
+        for label, colour in figures.PLANNED.items():
+            own = [bar for bar in bars if bar[1] == label]
+            data.append(
+                {
+                    "type": "bar",
+                    "orientation": "h",
+                    "meta": label,
+                    "name": label,
+                    "yaxis": f"y{axis}",
+                    "y": [_LANES[resource] for resource, _, _, _ in own],
+                    "base": [start for _, _, start, _ in own],
+                    "x": [length for _, _, _, length in own],
+                    "width": 0.8,
+                    "marker": {"color": colour},
+                    "hovertemplate": f"{label}<br>%{{y}}, from %{{base:,.6~g}} ms, for"
+                    " %{x:,.6~g} ms<extra></extra>",
+                }
+            )
+    lanes: dict[str, Any] = {
+        "type": "category",
+        "categoryarray": [_LANES[name] for name in RESOURCES],
+    }
+    lanes |= {"autorange": "reversed", "automargin": True}
+    layout = figures.axes("ms since the backward propagation began", "", 380)
+    layout |= {"barmode": "overlay"}
+    layout["xaxis"] |= {"anchor": "y2"}
+    layout["yaxis"] = lanes | {"domain": [0.54, 1], "title": {"text": "planned"}}
+    layout["yaxis2"] = lanes | {"domain": [0, 0.46], "title": {"text": "this run"}}
+    return {"data": data, "layout": layout}
+
+
+def _planned(plan: RunPlan) -> Iterator[Bar]:
+    for resource, steps in plan.order.items():
+        for step in steps:
+            kind = _kind(plan, resource, step.tensor, step.step)
+            yield resource, kind, step.start / 1e6, (step.end - step.start) / 1e6
+
+
+def _timed(plan: RunPlan, events: Sequence[Sequence[int]]) -> Iterator[Bar]:
+    for number, tensor, step, _, start, end in events:
+        resource = RESOURCES[number]
+        yield resource, _kind(plan, resource, tensor, step), start / 1e6, (end - start) / 1e6
+
+
+def _kind(plan: RunPlan, resource: str, tensor: int, step: int) -> str:
+    if step == COMPUTATION:
+        return "computation"
+    if resource in ("gpu", "cpu"):
+        return "codec"
+    compressed = any(task.kind.endswith("_comp") for task in plan.tensors[tensor].steps[step])
+    return "communication, compressed" if compressed else "communication"

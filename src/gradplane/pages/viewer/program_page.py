@@ -9,8 +9,7 @@ from typing import Any
 from markupsafe import Markup
 
 from gradplane.pages.kit import render
-from gradplane.pages.viewer.graph_drawing import svg
-from gradplane.pages.viewer.program_graphs import Graph, Node, graphs
+from gradplane.pages.viewer.program_graphs import Graph, Node, graphs, svg
 from gradplane.switch.ir import nodes as ir
 
 

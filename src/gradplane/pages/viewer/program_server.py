@@ -5,14 +5,150 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections import defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+import finsy
+
 from gradplane.controller.connection import Connection
-from gradplane.controller.controller_errors import ControllerError
-from gradplane.pages.viewer.live_tables import Entry, LiveTables
+from gradplane.controller.controller_errors import ControllerError, RequestError
 from gradplane.pages.viewer.local_server import LocalServer, ServerError
+
+Values = dict[str, Any]
+
+_SHOWN = 500  # entries of a table
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An entry as a page sends it: the match by key (absent: any value), action and parameters."""
+
+    table: str
+    match: Mapping[str, str]
+    action: str = ""
+    params: Mapping[str, str] = field(default_factory=dict)
+    priority: int = 0
+
+    @classmethod
+    def of(cls, values: Any) -> Entry:
+        """Return the entry of a JSON object. Raises RequestError if it is none."""
+        try:
+            match = {str(key): str(value) for key, value in values["match"].items() if value != ""}
+            params = {str(key): str(value) for key, value in values.get("params", {}).items()}
+            priority = int(values.get("priority") or 0)
+            return cls(str(values["table"]), match, str(values.get("action", "")), params, priority)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise RequestError(f"this is no entry: {error!r}") from error
+
+    def entity(self) -> finsy.P4TableEntry:
+        """Return it as finsy's. Raises RequestError for parameters that no action can have."""
+        try:
+            action = finsy.P4TableAction(self.action, **self.params) if self.action else None
+        except (TypeError, ValueError) as error:
+            raise RequestError(f"{self.table}: {error}") from error
+        match = finsy.P4TableMatch(dict(self.match))
+        return finsy.P4TableEntry(self.table, match=match, action=action, priority=self.priority)
+
+
+class LiveTables:
+    """What a connection's switch holds. Every method raises RequestError where it refuses."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def overview(self) -> Values:
+        """Return each table's number of entries and its packets, and each counter's sums.
+
+        packets: None for a table without direct counters."""
+        entries: dict[str, int] = defaultdict(int)
+        packets: dict[str, int] = defaultdict(int)
+        async for entry in self._connection.read(_every("")):
+            entries[entry.table_id] += not entry.is_default_action
+            if entry.counter_data is not None:
+                packets[entry.table_id] += entry.counter_data.packet_count
+        counters: dict[str, list[int]] = {}
+        async for cell in self._connection.read(finsy.P4CounterEntry()):
+            sums = counters.setdefault(cell.counter_id, [0, 0])
+            sums[0] += cell.packet_count
+            sums[1] += cell.byte_count
+        return {
+            "tables": {
+                table.name: {
+                    "entries": entries[table.name],
+                    "size": table.size,
+                    "packets": packets[table.name] if table.direct_counter else None,
+                }
+                for table in self._connection.schema.tables
+            },
+            "counters": counters,
+        }
+
+    async def table(self, name: str) -> Values:
+        """Return a table's keys, actions and entries, the default action last."""
+        schema = self._connection.schema
+        try:
+            table = schema.tables[name]
+        except ValueError as error:
+            raise RequestError(str(error)) from error
+        found: list[Values] = []
+        async for entry in self._connection.read(_every(name)):
+            if len(found) <= _SHOWN and not entry.is_default_action:
+                found.append(_shown(entry, schema))
+        more = len(found) > _SHOWN
+        del found[_SHOWN:]
+        default = finsy.P4TableEntry(name, is_default_action=True)
+        async for entry in self._connection.read(default):
+            found.append(_shown(entry, schema))
+        return {
+            "name": name,
+            "const": table.is_const,
+            "keys": [
+                {"name": key.alias, "kind": _kind(key.match_type), "bits": key.bitwidth}
+                for key in table.match_fields
+            ],
+            "actions": [
+                {
+                    "name": action.alias,
+                    "params": [{"name": p.name, "bits": p.bitwidth} for p in action.params],
+                }
+                for action in table.actions
+            ],
+            "entries": found,
+            "more": more,
+        }
+
+    async def put(self, entry: Entry) -> None:
+        """Insert an entry, or modify the one with its match and priority."""
+        await self._connection.put([entry.entity()])
+
+    async def remove(self, entry: Entry) -> None:
+        """Delete the entry with that match and priority, whatever its action."""
+        await self._connection.remove([replace(entry, action="").entity()])
+
+
+def _every(table: str) -> finsy.P4TableEntry:
+    return finsy.P4TableEntry(table, counter_data=finsy.P4CounterData())
+
+
+def _kind(match_type: Any) -> str:
+    return match_type if isinstance(match_type, str) else str(match_type.name).lower()
+
+
+def _shown(entry: finsy.P4TableEntry, schema: finsy.P4Schema) -> Values:
+    counted = entry.counter_data
+    return {
+        "match": entry.match_dict(schema, wildcard="") if entry.match is not None else {},
+        "text": entry.match_str(schema),
+        "action": entry.action_str(schema),
+        "priority": entry.priority,
+        "default": entry.is_default_action,
+        "const": entry.is_const,
+        "packets": None if counted is None else counted.packet_count,
+        "bytes": None if counted is None else counted.byte_count,
+    }
 
 
 def program_server(page: str, connection: Connection, port: int = 0) -> LocalServer:

@@ -8,8 +8,7 @@ from typing import Any
 from gradplane.aggregations.aggregation import ReplayError
 from gradplane.pages.kit import render
 from gradplane.pages.viewer.local_server import LocalServer
-from gradplane.pages.viewer.run_search import SearchError
-from gradplane.pages.viewer.run_view import NotThere, RunView
+from gradplane.pages.viewer.run_view import NotThere, RunView, SearchError
 from gradplane.runs.records.run_folder import REPORT
 
 

@@ -6,9 +6,11 @@ Times are ns since the experiment's start.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,12 +18,56 @@ from typing import Any
 from gradplane.hosts.wire import aggregation
 from gradplane.pages.report import causes, round_records
 from gradplane.pages.report.round_records import PHASES, Event, Round
-from gradplane.pages.viewer.packet_fields import layers
-from gradplane.pages.viewer.run_search import matches, parse
 from gradplane.runs.records.run_data import RunData
 from gradplane.runs.replayer.round_packets import JobPackets, Pass, RoundPackets, SentPacket
 from gradplane.switch.interp.trace_events import Entered, TraceEvent
 from gradplane.switch.source import NOWHERE
+
+# Search: places and words of a query such as "round 46 worker 2 lost".
+
+_PLACE = re.compile(r"\b(job|round|worker|slot)\s+([^\s,]+)", re.IGNORECASE)
+
+
+class SearchError(ValueError):
+    """A search that cannot be understood; the message says what can."""
+
+
+@dataclass(frozen=True)
+class Query:
+    """Where to look, None: everywhere; and the words that must be there, in lower case."""
+
+    job: int | None = None
+    round: int | None = None
+    worker: int | None = None
+    slot: int | None = None
+    words: tuple[str, ...] = ()
+
+    @property
+    def only_place(self) -> bool:
+        """True if it names nothing but a round or a job."""
+        return not self.words and self.worker is None and self.slot is None
+
+
+def parse(text: str) -> Query:
+    """Return the query of a text. Raises SearchError."""
+    places: dict[str, int] = {}
+    for name, value in _PLACE.findall(text):
+        if not value.isdecimal():
+            raise SearchError(f"{name} {value}: give its number, as in: round 46 worker 2 lost")
+        places[name.lower()] = int(value)
+    words = tuple(_PLACE.sub(" ", text).lower().replace(",", " ").split())
+    if not places and not words:
+        raise SearchError("write what to look for, as in: round 46 worker 2 lost")
+    return Query(**places, words=words)
+
+
+def matches(query: Query, worker: int, slot: int | None, text: str) -> bool:
+    """Return whether an event of a worker, perhaps about a slot, is wanted."""
+    if query.worker not in (None, worker) or query.slot not in (None, slot):
+        return False
+    lower = text.lower()
+    return all(word in lower for word in query.words)
+
 
 Values = dict[str, Any]
 Key = tuple[int, str, int, int]
@@ -338,3 +384,35 @@ def _traced_event(event: TraceEvent) -> Values:
     place = None if event.span == NOWHERE else [event.span.file, event.span.line]
     block = isinstance(event, Entered)
     return {"kind": event.kind, "text": event.text(), "place": place, "block": block}
+
+
+# The fields of packets
+
+_SHOWN = 64  # values of a list field
+
+
+def layers(frame: bytes) -> list[dict[str, Any]]:
+    """Return the layers of an Ethernet frame from the outside in: `name`, and `fields` as pairs of
+    name and text."""
+    from scapy.layers.l2 import Ether
+    from scapy.packet import NoPayload
+
+    from gradplane.hosts.scapy_layers import bind, compressed
+
+    bind()
+    packet, found = compressed(Ether(frame)), []
+    while not isinstance(packet, NoPayload):
+        fields = [[name, _text(packet, name)] for name in packet.fields]
+        found.append({"name": packet.name, "fields": fields})
+        packet = packet.payload
+    return found
+
+
+def _text(packet: Any, name: str) -> str:
+    value = packet.getfieldval(name)
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, list):
+        more = f" ... {len(value):,} in all" if len(value) > _SHOWN else ""
+        return " ".join(map(str, value[:_SHOWN])) + more
+    return str(packet.get_field(name).i2repr(packet, value))
