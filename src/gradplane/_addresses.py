@@ -45,7 +45,8 @@ class Record:
         for name, value in values.items():
             memory[name] = value
         self.address = address_of(memory)
-        self.words, self.reals = (memory.view(kind).data for kind in (np.int64, np.float64))
+        self.words: Any = memory.view(np.int64).data
+        self.reals: Any = memory.view(np.float64).data
 
 
 class Whole:

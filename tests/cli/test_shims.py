@@ -14,7 +14,7 @@ from finsy.proto import p4i
 from google.protobuf import json_format, text_format
 
 from gradplane.cli import bmv2_commands, p4c_command
-from gradplane.cli.shims import write_shims
+from gradplane.cli.bmv2_commands import write_shims
 from gradplane.switch import Switch
 from gradplane.switch.p4runtime.device_config import parse_device_config
 from gradplane.switch.runtime.control_errors import SwitchError

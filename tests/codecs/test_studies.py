@@ -6,7 +6,8 @@ import pytest
 from gradplane import codecs
 from gradplane.codecs import CodecError
 from gradplane.codecs.policies.awp import AWP
-from gradplane.studies import awp_savings, gradients, inceptionn_tags, threelc_bits
+from gradplane.studies import gradients
+from gradplane.studies.papers import awp_precision, inceptionn_table3, threelc_table2
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +44,7 @@ def test_distributions() -> None:
 
 
 def test_table_2_of_3lc_falls_with_s(steps: list[gradients.Step]) -> None:
-    rows = threelc_bits.table2([s.gradients for s in steps])
+    rows = threelc_table2.table2([s.gradients for s in steps])
     assert [row.s for row in rows] == [None, 1.0, 1.5, 1.75, 1.9]
     assert [row.paper_bits for row in rows] == [1.6, 0.812, 0.451, 0.298, 0.2]
     bits = [row.bits for row in rows]
@@ -54,14 +55,14 @@ def test_table_2_of_3lc_falls_with_s(steps: list[gradients.Step]) -> None:
 
 def test_table_2_counts_the_bytes_of_each_tensor() -> None:
     tensors = [np.ones(10, np.float32), np.zeros((5, 4), np.float32)]
-    (row,) = threelc_bits.table2([tensors], s=())
+    (row,) = threelc_table2.table2([tensors], s=())
     assert row.steps == (8 * (4 + 2 + 4 + 4) / 30,)
 
 
 @pytest.mark.parametrize("kind", gradients.KINDS)
 def test_tag_mix_is_what_the_codec_sends(kind: str) -> None:
     x = gradients.drawn(kind, 8000) * np.float32(0.01)
-    for mix in inceptionn_tags.table3(x):
+    for mix in inceptionn_table3.table3(x):
         data, _ = codecs.get("inceptionn", bound=mix.bound).encode(x)
         assert sum(mix.shares) == pytest.approx(1)
         assert mix.bits * 1000 == pytest.approx(len(data))
@@ -70,14 +71,14 @@ def test_tag_mix_is_what_the_codec_sends(kind: str) -> None:
 
 def test_tag_mix_of_known_values() -> None:
     x = np.array([2.0, -1.0, 0.5, 2.0**-7, 2.0**-9, 0.0, 1e-40, -0.9], np.float32)
-    mixes = {mix.bound: mix.shares for mix in inceptionn_tags.table3(x)}
+    mixes = {mix.bound: mix.shares for mix in inceptionn_table3.table3(x)}
     assert mixes[10] == (2 / 8, 2 / 8, 2 / 8, 2 / 8)
     assert mixes[8] == (3 / 8, 1 / 8, 2 / 8, 2 / 8)
     assert mixes[6] == (4 / 8, 0, 2 / 8, 2 / 8)
 
 
 def test_truncation_stands_beside_inceptionn(steps: list[gradients.Step]) -> None:
-    rows = inceptionn_tags.against_truncation(gradients.flat(steps[10].gradients))
+    rows = inceptionn_table3.against_truncation(gradients.flat(steps[10].gradients))
     assert [(r.name, r.parameter) for r in rows] == [
         *(("truncation", drop) for drop in (8, 16, 24)),
         *(("inceptionn", bound) for bound in (10, 8, 6)),
@@ -107,7 +108,7 @@ def test_gradients_are_those_of_the_weights_that_arrive() -> None:
 
 def test_awp_raises_the_precision_of_layers_that_shrink() -> None:
     policy = AWP(threshold=-1e-4, interval=5)
-    made = awp_savings.train(policy, 40, (16,), decay=0.05, lr=0.1)
+    made = awp_precision.train(policy, 40, (16,), decay=0.05, lr=0.1)
     assert made.sizes == (64 * 16, 16 * 10)
     assert made.bits[0] == (8, 8) and made.rates[0] < -1e-4
     risen = made.since(0, 16)
@@ -118,7 +119,7 @@ def test_awp_raises_the_precision_of_layers_that_shrink() -> None:
 
 
 def test_awp_of_a_block_is_one_precision() -> None:
-    made = awp_savings.train(
+    made = awp_precision.train(
         AWP(threshold=-1e-4, interval=5), 40, (16, 12), decay=0.05, lr=0.1, block=2
     )
     assert all(first == second for first, second, _ in made.bits)
@@ -126,7 +127,7 @@ def test_awp_of_a_block_is_one_precision() -> None:
 
 
 def test_a_precision_that_never_rises() -> None:
-    made = awp_savings.train(AWP(awp_savings.NEVER, initial=32), 20, (16,), decay=0.05)
+    made = awp_precision.train(AWP(awp_precision.NEVER, initial=32), 20, (16,), decay=0.05)
     assert set(made.bits) == {(32, 32)} and made.ratio == 1
-    plain = list(gradients.training(20, (16,), lr=0.05, decay=0.05, test=awp_savings.TEST))
-    assert made.accuracy == gradients.accuracy(plain[-1].weights, awp_savings.TEST)
+    plain = list(gradients.training(20, (16,), lr=0.05, decay=0.05, test=awp_precision.TEST))
+    assert made.accuracy == gradients.accuracy(plain[-1].weights, awp_precision.TEST)

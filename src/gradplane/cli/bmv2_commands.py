@@ -7,10 +7,13 @@ without a P4Runtime server on a fixed port.
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+
+from gradplane.switch.runtime.control_errors import SwitchError
 
 # Options that come before the arguments, so that one of the same name among these replaces it.
 THRIFT = ("--thrift-port", "9090")
@@ -69,3 +72,32 @@ def run(name: str, arguments: Sequence[str]) -> int:
 
 if __name__ == "__main__":
     sys.exit(run(sys.argv[1], sys.argv[2:]))
+
+
+_MARK = "# A stand-in written by `gradplane shims`."
+_SCRIPT = """\
+#!/bin/sh
+{mark}
+exec {python} -P -m gradplane.cli.bmv2_commands {name} "$@"
+"""
+
+
+def write_shims(folder: Path) -> str:
+    """Write a stand-in for each of BMv2's programs; return the shell line that puts them on PATH.
+
+    Stand-ins of an earlier call are replaced. Raises SwitchError, before anything is written, where
+    a file of that name is something else.
+    """
+    files = {name: folder / name for name in COMMANDS}
+    for file in files.values():
+        if file.is_symlink() or (file.exists() and not _is_shim(file)):
+            raise SwitchError(f"{file} exists and is not a stand-in: choose another folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, file in files.items():
+        file.write_text(_SCRIPT.format(mark=_MARK, python=shlex.quote(sys.executable), name=name))
+        file.chmod(0o755)
+    return f"export PATH={shlex.quote(str(folder.resolve()))}:$PATH"
+
+
+def _is_shim(file: Path) -> bool:
+    return file.is_file() and _MARK.encode() in file.read_bytes()[:200]

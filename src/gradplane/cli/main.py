@@ -34,8 +34,10 @@ _PANELS = {
 }
 """The groups of commands in --help, in their order."""
 for _title, _commands in _PANELS.items():
-    for _command in (*_commands.registered_commands, *_commands.registered_groups):
+    for _command in _commands.registered_commands:
         _command.rich_help_panel = _title
+    for _group in _commands.registered_groups:
+        _group.rich_help_panel = _title
     app.add_typer(_commands)
 
 

@@ -84,7 +84,7 @@ def shims(
     folder: Annotated[Path, typer.Argument(metavar="DIR", show_default=False)],
 ) -> None:
     """Write stand-ins for p4c and BMv2's programs to DIR; print the line that puts it on PATH."""
-    from gradplane.cli.shims import write_shims
+    from gradplane.cli.bmv2_commands import write_shims
 
     print(write_shims(folder))
 

@@ -20,9 +20,9 @@ from gradplane.torch.membership import (
     NetworkState,
     available,
     join,
+    record,
 )
 from gradplane.torch.process_group import register
-from gradplane.torch.script_records import record
 from gradplane.torch.stand_ins import HOOK_VARIABLE, StandIn
 
 __all__ = [

@@ -7,9 +7,8 @@ from host_configs import complete, make_hosts, make_job
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradplane.hosts.impairments.corruption import MOST_BITS
 from gradplane.hosts.impairments.host_link import HostLink, LocalPort, aggregation_payload
-from gradplane.hosts.impairments.model_registry import MODELS
+from gradplane.hosts.impairments.impairment_models import MODELS, MOST_BITS
 from gradplane.hosts.impairments.verdict_kinds import ARRIVING, VERDICTS
 from gradplane.hosts.impairments.verdicts import Impairments
 from gradplane.hosts.protocols.actions import Send

@@ -8,9 +8,8 @@ from stream_network import MS, A, B, StreamNetwork, chaos
 
 from gradplane.hosts.protocols.actions import Received, Send
 from gradplane.hosts.stream import segments
-from gradplane.hosts.stream.incoming import MAX_MESSAGE
 from gradplane.hosts.stream.segments import SEGMENT, Ack, DataSegment, ValuesSegment
-from gradplane.hosts.stream.stream import Stream, StreamError
+from gradplane.hosts.stream.stream import MAX_MESSAGE, Stream, StreamError
 from gradplane.hosts.wire.payloads import Payloads
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from gradplane.runs.records.summary import Summary
 
-NOTEBOOK = Path(__file__).parents[2] / "examples" / "slow_round.ipynb"
+NOTEBOOK = Path(__file__).parents[3] / "examples" / "slow_round.ipynb"
 
 
 def test_a_summary_shows_itself_and_gives_frames(small_run: Callable[..., Summary]) -> None:

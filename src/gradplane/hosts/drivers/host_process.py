@@ -9,6 +9,8 @@ dies.
 """
 
 import contextlib
+import ctypes
+import gc
 import json
 import sys
 from pathlib import Path
@@ -16,7 +18,6 @@ from typing import TextIO
 
 from gradplane.hosts.config import ConfigError, HostConfig
 from gradplane.hosts.drivers.host import Host
-from gradplane.hosts.drivers.process_memory import exempt_loaded_objects, keep_memory
 from gradplane.hosts.drivers.roles import SwitchWorkerRole
 from gradplane.hosts.drivers.socket_environment import SocketEnvironment
 from gradplane.hosts.drivers.training_host import HostError
@@ -106,3 +107,23 @@ def main(arguments: list[str]) -> int:
         print(f"gradplane.hosts {arguments[0]}: {error}", file=sys.stderr)
         return 1
     return 0
+
+
+# malloc.h. Setting one of them ends their adjustment by the library itself.
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
+_KEPT = 1 << 30  # bytes of free memory
+_LONGEST = 32 << 20  # bytes of an array whose memory is kept: the largest that glibc accepts
+
+
+def keep_memory() -> None:
+    """Keep freed memory for the next array, where the C library is glibc."""
+    set_option = getattr(ctypes.CDLL(None), "mallopt", None)
+    if set_option is not None:
+        set_option(_MMAP_THRESHOLD, _LONGEST)
+        set_option(_TRIM_THRESHOLD, _KEPT)
+
+
+def exempt_loaded_objects() -> None:
+    """Exempt all objects so far, most of them of libraries, from Python's garbage collection."""
+    gc.collect()
+    gc.freeze()

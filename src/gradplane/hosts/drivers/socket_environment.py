@@ -6,19 +6,44 @@ import json
 import os
 import selectors
 import signal
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TextIO
 
 from gradplane._deferred import Deferred
 from gradplane.hosts.drivers.datagram_socket import DatagramSocket, OrdinaryResults
-from gradplane.hosts.drivers.idle_thread import IdleThread
 from gradplane.hosts.drivers.ordinary_exchange import NEVER
 from gradplane.hosts.protocols.actions import Peer, Send
 from gradplane.hosts.protocols.fast_results import WorkerRecord
 from gradplane.hosts.wire.payloads import Payloads
+
+_NICER = 10  # than the thread that receives and sends; 19 is the most
+
+
+class IdleThread:
+    """A thread that computes values in order. It starts with the first one."""
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, "idle", _yield_to_others)
+
+    def compute(self, value: Deferred[Any]) -> None:
+        """Compute a value. Whoever asks for it gets its exception, if there is one."""
+        self._thread.submit(value.get)
+
+    def close(self) -> None:
+        """End the thread; values that it has not begun are not computed."""
+        self._thread.shutdown(cancel_futures=True)
+
+
+def _yield_to_others() -> None:
+    thread = threading.get_native_id()
+    niceness = os.getpriority(os.PRIO_PROCESS, thread)
+    os.setpriority(os.PRIO_PROCESS, thread, niceness + _NICER)
+
 
 Receive = Callable[[int, str, int, Payloads], None]
 """Called with local port, IP, source port and payloads, which are valid until it returns."""

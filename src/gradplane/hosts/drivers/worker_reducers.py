@@ -3,6 +3,8 @@
 Hosts that train (roles.py) and user programs (hosts/reducer.py) reduce by the same ones.
 """
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +12,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gradplane.hosts import integer_limbs
 from gradplane.hosts.config import ConfigError, HostConfig
 from gradplane.hosts.drivers.action_driver import ActionDriver
 from gradplane.hosts.drivers.environment import Environment
@@ -23,6 +24,29 @@ from gradplane.hosts.protocols.ring_plan import RingPlan
 from gradplane.hosts.protocols.ring_worker import RingWorker
 from gradplane.hosts.protocols.switch_worker import INEXACT, SwitchWorker
 from gradplane.hosts.wire.payloads import Payloads
+
+_BITS = 16
+
+
+def split(x: npt.NDArray[Any]) -> Floats:
+    """Return the limbs of int32[n] or int64[n], all lowest ones first."""
+    words = x.astype(np.int64).view(np.uint64)
+    limbs = [words >> np.uint64(_BITS * k) & np.uint64(0xFFFF) for k in range(_limbs(x.dtype))]
+    return np.concatenate(limbs).astype(np.float32)
+
+
+def joined(mean: Floats, workers: int, kind: np.dtype[Any]) -> npt.NDArray[np.int64]:
+    """Return the sums of integers of that type from the mean of their limbs over all workers."""
+    sums = np.rint(mean.astype(np.float64) * workers).astype(np.uint64).reshape(_limbs(kind), -1)
+    total = np.zeros(sums.shape[1], np.uint64)
+    for k, limb in enumerate(sums):
+        total += limb << np.uint64(_BITS * k)
+    return total.view(np.int64).astype(kind).astype(np.int64)
+
+
+def _limbs(kind: np.dtype[Any]) -> int:
+    return kind.itemsize * 8 // _BITS
+
 
 Array = npt.NDArray[Any]
 
@@ -79,11 +103,11 @@ class WorkerReducer(ABC):
 
     def of_integers(self, x: Array) -> Array:
         """Return what to reduce so that int32[n] or int64[n] are summed."""
-        return integer_limbs.split(x)
+        return split(x)
 
     def integer_sums(self, reduced: Reduced, kind: np.dtype[Any]) -> Array:
         """Return the sums, int64[n], from the result of a reduce of of_integers()."""
-        return integer_limbs.joined(reduced.mean, self.job.workers, kind)
+        return joined(reduced.mean, self.job.workers, kind)
 
     @abstractmethod
     def waiting(self, ticket: int) -> str:

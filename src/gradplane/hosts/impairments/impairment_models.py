@@ -5,6 +5,7 @@ A ruling is None, or a verdict (verdict_kinds.py) and a delay in nanoseconds.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any
 
 from gradplane import codecs
@@ -189,3 +190,96 @@ class Straggler(ImpairmentModel):
 def uniform(seed: int, *parts: int | str) -> float:
     """Return a random value in [0, 1) that is a function of the arguments."""
     return codecs.key(seed, *parts) / 2.0**64
+
+
+MOST_BITS = 15
+"""The length of the burst of flipped bits that the Internet checksum always finds (RFC 1071): a
+shorter one changes the sum of the 16-bit words by something that is no multiple of 2^16 - 1."""
+
+
+class Corruption(ImpairmentModel):
+    """Each packet is damaged with probability `rate`, in a burst of up to MOST_BITS bits.
+
+    The receiving stack drops a datagram whose UDP checksum is wrong, and so does the end of a link
+    with a frame check sequence: the verdict "corrupt" drops the packet and counts it."""
+
+    def take(self, spec: Spec) -> None:
+        """Take rate."""
+        self._rate: float = spec["rate"]
+
+    def rule(self, packet: PacketIdentity) -> Ruling:
+        """Drop by the packet's random value."""
+        damaged = packet.random_value(self._seed, "corruption") < self._rate
+        return ("corrupt", 0) if damaged else None
+
+
+class Duplication(ImpairmentModel):
+    """Each packet arrives twice with probability `rate`, the copy `delay_ms` after the packet."""
+
+    def take(self, spec: Spec) -> None:
+        """Take rate and delay_ms."""
+        self._rate: float = spec["rate"]
+        self._delay_ns = round(spec["delay_ms"] * 1e6)
+
+    def rule(self, packet: PacketIdentity) -> Ruling:
+        """Duplicate by the packet's random value."""
+        twice = packet.random_value(self._seed, "duplication") < self._rate
+        return ("duplicate", self._delay_ns) if twice else None
+
+
+class Reordering(ImpairmentModel):
+    """Each packet is held back for `delay_ms` with probability `rate`; the others are not."""
+
+    def take(self, spec: Spec) -> None:
+        """Take rate and delay_ms."""
+        self._rate: float = spec["rate"]
+        self._delay_ns = round(spec["delay_ms"] * 1e6)
+
+    def rule(self, packet: PacketIdentity) -> Ruling:
+        """Delay by the packet's random value."""
+        held = packet.random_value(self._seed, "reordering") < self._rate
+        return ("delay", self._delay_ns) if held else None
+
+
+_NORMAL = NormalDist()
+_LEAST = 2.0**-64  # the normal distribution has no quantile of 0
+
+
+class Jitter(ImpairmentModel):
+    """Each packet is delayed by `delay_ms`, more or less by up to `jitter_ms`, never below 0.
+
+    distribution: "uniform" between both ends, or "normal" with the deviation `jitter_ms`. Packets
+    whose delays differ by more than the time between them change places."""
+
+    def take(self, spec: Spec) -> None:
+        """Take delay_ms, jitter_ms and distribution."""
+        self._delay_ns = spec["delay_ms"] * 1e6
+        self._jitter_ns = spec["jitter_ms"] * 1e6
+        self._normal: bool = spec["distribution"] == "normal"
+
+    def rule(self, packet: PacketIdentity) -> Ruling:
+        """Delay by the packet's random value."""
+        share = packet.random_value(self._seed, "jitter")
+        shift = _NORMAL.inv_cdf(max(share, _LEAST)) if self._normal else 2 * share - 1
+        delay = round(max(0.0, self._delay_ns + self._jitter_ns * shift))
+        return ("delay", delay) if delay else None
+
+
+MODELS: dict[str, type[ImpairmentModel]] = {
+    "bernoulli": Bernoulli,
+    "nth": Nth,
+    "burst": BurstLoss,
+    "corruption": Corruption,
+    "duplication": Duplication,
+    "reordering": Reordering,
+    "jitter": Jitter,
+    "drop list": DropList,
+    "straggler": Straggler,
+}
+
+
+def make_model(spec: Spec, place: ModelPlace) -> ImpairmentModel | None:
+    """Return the spec's model, None if it is for another link."""
+    if spec["link"] not in ("*", place.link):
+        return None
+    return MODELS[spec["model"]](spec, place)

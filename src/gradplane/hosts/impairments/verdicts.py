@@ -49,8 +49,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from gradplane.hosts.impairments.impairment_models import ModelPlace, PacketIdentity
-from gradplane.hosts.impairments.model_registry import make_model
+from gradplane.hosts.impairments.impairment_models import ModelPlace, PacketIdentity, make_model
 from gradplane.hosts.impairments.packet_types import AGG_TYPES, OTHER
 from gradplane.hosts.impairments.verdict_kinds import ARRIVING
 from gradplane.hosts.protocols.actions import Record

@@ -8,14 +8,191 @@ largest size, so that an acknowledgement of many is one step.
 
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
+from numba import njit
 
 from gradplane.hosts.retransmission_timeout import RetransmissionTimeout
-from gradplane.hosts.stream import window_kernels
-from gradplane.hosts.stream.outgoing_message import Batch, OutgoingMessage
-from gradplane.hosts.stream.segments import BEYOND, Ack
-from gradplane.hosts.wire.payloads import Ints
+from gradplane.hosts.stream import segments
+from gradplane.hosts.stream.segments import (
+    BEYOND,
+    HEADER_SIZE,
+    SEGMENT,
+    VALUES,
+    VALUES_HEADER_SIZE,
+    Ack,
+)
+from gradplane.hosts.wire.payloads import Bytes, Ints, Payloads
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Datagrams of equal ToS that are sent together."""
+
+    tos: int
+    payloads: Payloads
+
+
+class OutgoingMessage:
+    """Message `number` of a connection, in its segments `first` to `stop` - 1: exact bytes, then
+    values.
+    """
+
+    def __init__(
+        self, connection: int, first: int, number: int, data: bytes, values: bytes
+    ) -> None:
+        self._connection, self.first, self.number = connection, first, number
+        self._data = np.frombuffer(data, np.uint8)
+        self._values = np.frombuffer(values, np.uint8)
+        self.exact = max(-(-len(data) // SEGMENT), 1)
+        self.count = self.exact + -(-len(values) // VALUES)
+        self.stop = first + self.count
+
+    def batches(self, first: int, stop: int) -> Iterator[Batch]:
+        """Yield the datagrams of segments `first` to `stop` - 1, which are the message's."""
+        border = min(max(self.first + self.exact, first), stop)
+        if first < border:
+            yield Batch(0, self._exact(first, border))
+        if border < stop:
+            yield Batch(segments.MARK, self._marked(border, stop))
+
+    def place(self, sequence: int) -> str:
+        """Say for people which segment of the message this is."""
+        index = sequence - self.first
+        if index < self.exact:
+            return f"message {self.number}, segment {index + 1} of {self.count},"
+        return f"segment {sequence} of the connection, of values,"
+
+    def _exact(self, first: int, stop: int) -> Payloads:
+        start = first - self.first
+        rows, sizes = _rows(self._data, start, stop - first, HEADER_SIZE, SEGMENT)
+        header = np.zeros(len(rows), segments.DATA_HEADERS)
+        header["start"] = segments.start_of_data(len(self._values) > 0)
+        header["connection"], header["sequence"] = self._connection, np.arange(first, stop)
+        header["message"], header["count"] = self.number, self.count
+        header["index"] = np.arange(start, start + len(rows))
+        rows[:, :HEADER_SIZE] = header.view(np.uint8).reshape(len(rows), -1)
+        return Payloads(rows, sizes)
+
+    def _marked(self, first: int, stop: int) -> Payloads:
+        start = first - self.first - self.exact
+        rows, sizes = _rows(self._values, start, stop - first, VALUES_HEADER_SIZE, VALUES)
+        header = np.zeros(len(rows), segments.VALUES_HEADERS)
+        header["start"] = segments.START_OF_VALUES
+        header["connection"], header["sequence"] = self._connection, np.arange(first, stop)
+        rows[:, :VALUES_HEADER_SIZE] = header.view(np.uint8).reshape(len(rows), -1)
+        return Payloads(rows, sizes)
+
+
+def _rows(source: Bytes, start: int, count: int, header: int, size: int) -> tuple[Bytes, Ints]:
+    """Return pieces `start` and on of `source`, `size` bytes each, behind room for a header; and
+    the datagrams' sizes.
+    """
+    some = source[start * size : (start + count) * size]
+    whole, rest = divmod(some.size, size)
+    rows = np.zeros((count, header + (size if whole else rest)), np.uint8)
+    if whole:
+        rows[:whole, header:] = some[: whole * size].reshape(whole, size)
+    sizes = np.full(count, header + size)
+    if whole < count:
+        rows[whole, header : header + rest] = some[whole * size :]
+        sizes[whole] = header + rest
+    return rows, sizes
+
+
+ARRIVED, FLIGHT, LOST = 0, 1, 2
+
+
+@njit(cache=True, nogil=True)
+def take(  # type: ignore[no-untyped-def]
+    state, attempts, sent_at, transmission, oldest, next, stop, window, transmissions, now, chosen
+):
+    """Choose the segments to send now: those that were lost, then new ones below `stop`.
+
+    `window` is how many may be in flight; transmissions, how many there were. Writes the sequence
+    numbers to chosen, int64[window's largest], and returns how many there are, and the new `next`.
+    """
+    size = len(state)
+    room = window
+    for sequence in range(oldest, next):
+        if state[sequence % size] == FLIGHT:
+            room -= 1
+    count = 0
+    for sequence in range(oldest, next):
+        if count < room and state[sequence % size] == LOST:
+            chosen[count] = sequence
+            count += 1
+    new = max(min(next + room - count, stop, oldest + size), next)
+    for sequence in range(next, new):
+        attempts[sequence % size] = 0
+        chosen[count] = sequence
+        count += 1
+    for i in range(count):
+        slot = chosen[i] % size
+        state[slot], sent_at[slot] = FLIGHT, now
+        attempts[slot] += 1
+        transmission[slot] = transmissions + 1 + i
+    return count, new
+
+
+@njit(cache=True, nogil=True)
+def arrive(  # type: ignore[no-untyped-def]
+    state, attempts, sent_at, transmission, oldest, next, before, beyond
+):
+    """Mark the segments as arrived that an acknowledgement covers.
+
+    Those are all before number `before`, and `before` + 1 + i for each bit i of beyond, uint8[n],
+    lowest bits first. Of the segments that were in flight until now, returns how many there are,
+    the last transmission, and when the last one was sent that was sent once, -1 for none, and the
+    last of all; then the new `oldest`.
+    """
+    size = len(state)
+    arrived, newest, once, last = 0, np.int64(-1), np.int64(-1), np.int64(-1)
+    for sequence in range(oldest, next):
+        ahead = sequence - before - 1
+        covered = sequence < before
+        if 0 <= ahead < 8 * len(beyond):
+            covered = beyond[ahead // 8] >> (ahead % 8) & 1 != 0
+        if not covered:
+            continue
+        slot = sequence % size
+        if state[slot] == FLIGHT:
+            arrived += 1
+            newest, last = max(newest, transmission[slot]), max(last, sent_at[slot])
+            if attempts[slot] == 1:
+                once = max(once, sent_at[slot])
+        state[slot] = ARRIVED
+    while oldest < next and state[oldest % size] == ARRIVED:
+        oldest += 1
+    return arrived, newest, once, last, oldest
+
+
+@njit(cache=True, nogil=True)
+def overtake(state, transmission, oldest, next, limit):  # type: ignore[no-untyped-def]
+    """Mark as lost what is in flight since transmission `limit` or before.
+
+    Returns the last of their transmissions, -1 if there are none.
+    """
+    last = np.int64(-1)
+    for sequence in range(oldest, next):
+        slot = sequence % len(state)
+        if state[slot] == FLIGHT and transmission[slot] <= limit:
+            state[slot] = LOST
+            last = max(last, transmission[slot])
+    return last
+
+
+@njit(cache=True, nogil=True)
+def first_sent(state, sent_at, oldest, next):  # type: ignore[no-untyped-def]
+    """Return when the segment in flight was sent that was sent first; -1 if none is."""
+    first = np.int64(-1)
+    for sequence in range(oldest, next):
+        slot = sequence % len(state)
+        if state[slot] == FLIGHT and (first < 0 or sent_at[slot] < first):
+            first = sent_at[slot]
+    return first
+
 
 _OVERTAKEN = 3
 _FIRST_WINDOW, _LEAST_WINDOW = 16.0, 2.0
@@ -62,9 +239,7 @@ class Outgoing:
     def take(self, now: int) -> Iterator[Batch]:
         """Yield the segments that the window allows to send now."""
         window = (self._oldest, self._next, self._stop, int(self._window))
-        count, self._next = window_kernels.take(
-            *self._columns, *window, self._transmissions, now, self._chosen
-        )
+        count, self._next = take(*self._columns, *window, self._transmissions, now, self._chosen)
         self._transmissions += count
         if count:
             yield from self._batches(self._chosen[:count].copy())
@@ -83,7 +258,7 @@ class Outgoing:
 
     def deadline(self) -> int | None:
         """Return the time when timeout() is due, or None if nothing is in flight."""
-        first = window_kernels.first_sent(self._state, self._sent_at, self._oldest, self._next)
+        first = first_sent(self._state, self._sent_at, self._oldest, self._next)
         return None if first < 0 else first + self._timeout.value
 
     def timeout(self, now: int) -> tuple[int, str] | None:
@@ -93,10 +268,10 @@ class Outgoing:
         sent = np.arange(self._oldest, self._next)
         slots = sent % BEYOND
         late = self._sent_at[slots] + self._timeout.value <= now
-        overdue = sent[late & (self._state[slots] == window_kernels.FLIGHT)]
+        overdue = sent[late & (self._state[slots] == FLIGHT)]
         if not len(overdue):
             return None
-        self._state[overdue % BEYOND] = window_kernels.LOST
+        self._state[overdue % BEYOND] = LOST
         self._lost(int(self._transmission[overdue % BEYOND].max()))
         self._window = _LEAST_WINDOW
         self._timeout.back_off(int(self._sent_at[overdue % BEYOND].max()), now)
@@ -115,7 +290,7 @@ class Outgoing:
         if ack.connection != self.connection or ack.next > self._stop:
             return
         beyond = np.frombuffer(ack.beyond.to_bytes(BEYOND // 8, "little"), np.uint8)
-        arrived, newest, once, last, self._oldest = window_kernels.arrive(
+        arrived, newest, once, last, self._oldest = arrive(
             *self._columns, self._oldest, self._next, ack.next, beyond
         )
         while self._messages and self._messages[0].stop <= self._oldest:
@@ -128,7 +303,7 @@ class Outgoing:
             self._timeout.answered(last, now)
         self._grow(arrived)
         place = (self._transmission, self._oldest, self._next)
-        self._lost(window_kernels.overtake(self._state, *place, newest - _OVERTAKEN))
+        self._lost(overtake(self._state, *place, newest - _OVERTAKEN))
 
     def _message_of(self, sequence: int) -> OutgoingMessage:
         return next(m for m in self._messages if m.first <= sequence < m.stop)

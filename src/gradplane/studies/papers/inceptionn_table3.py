@@ -1,15 +1,81 @@
 """INCEPTIONN, table III: tag mix, ratio and error, compared with plain truncation."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
 from matplotlib.figure import Figure
 from pydantic import Field
 
-from gradplane.studies import gradients, inceptionn_tags, plot
-from gradplane.studies.inceptionn_tags import CodecEffect, Mix
-from gradplane.studies.nmse import Floats
+from gradplane.codecs import _bursts
+from gradplane.codecs._base import Codec, Floats, check_vector
+from gradplane.codecs.inceptionn import Inceptionn
+from gradplane.codecs.truncation import Truncation
+from gradplane.studies import gradients, plot
 from gradplane.studies.study import NOT_IN_OUR_COPY, Study, StudyOutcome, number
+
+BOUNDS = (10, 8, 6)
+DROPS = (8, 16, 24)
+WIDTHS = (2, 10, 18, 34)  # bits of a value with tag 0, 1, 2, 3, including the tag
+
+
+@dataclass(frozen=True)
+class Mix:
+    """The shares of the values with tag 0, 1, 2 and 3, which add up to 1."""
+
+    bound: int
+    shares: tuple[float, ...]
+
+    @property
+    def bits(self) -> float:
+        """The mean number of bits per value, tags included."""
+        return float(np.dot(self.shares, WIDTHS))
+
+    @property
+    def ratio(self) -> float:
+        """The compression ratio: 32 bits over `bits`."""
+        return 32 / self.bits
+
+
+@dataclass(frozen=True)
+class CodecEffect:
+    """The effect of a codec on a gradient: ratio of bytes, largest error, NMSE."""
+
+    name: str
+    parameter: int
+    ratio: float
+    largest: float
+    nmse: float
+
+
+def table3(gradient: Floats, bounds: Sequence[int] = BOUNDS) -> list[Mix]:
+    """Return the tag mix of float32[n], n > 0, for each error bound 2^-k."""
+    exponents = (check_vector(gradient).view(np.uint32) >> np.uint32(23)) & np.uint32(255)
+    rows = []
+    for bound in bounds:
+        low, middle = _bursts.thresholds(Inceptionn(bound).bound)
+        tags = np.searchsorted((low, middle, 127), exponents, side="right")
+        counts = np.bincount(tags, minlength=4) / exponents.size
+        rows.append(Mix(bound, tuple(counts.tolist())))
+    return rows
+
+
+def against_truncation(
+    gradient: Floats, bounds: Sequence[int] = BOUNDS, drops: Sequence[int] = DROPS
+) -> list[CodecEffect]:
+    """Return ratio and error on float32[n], n > 0, of each truncation, then of each bound."""
+    truncated = [_error(Truncation(drop), drop, gradient) for drop in drops]
+    return truncated + [_error(Inceptionn(bound), bound, gradient) for bound in bounds]
+
+
+def _error(codec: Codec, parameter: int, x: Floats) -> CodecEffect:
+    data, _ = codec.encode(x)
+    error = codec.decode(data, x.size).astype(np.float64) - x
+    power = float(np.dot(x.astype(np.float64), x)) or 1.0
+    largest, nmse = float(np.abs(error).max()), float(np.dot(error, error)) / power
+    return CodecEffect(codec.name, parameter, x.nbytes / len(data), largest, nmse)
+
 
 Bound = Literal[6, 8, 10]
 Drop = Literal[8, 16, 24]
@@ -31,8 +97,8 @@ class Table3(Study):
         """Return a row for each truncation, then one for each error bound."""
         steps = gradients.training(self.steps, self.hidden, self.batch, self.lr, seed)
         x = np.concatenate([gradients.flat(step.gradients) for step in steps])
-        mixes = {mix.bound: mix for mix in inceptionn_tags.table3(x, self.bounds)}
-        errors = inceptionn_tags.against_truncation(x, self.bounds, self.drops)
+        mixes = {mix.bound: mix for mix in table3(x, self.bounds)}
+        errors = against_truncation(x, self.bounds, self.drops)
         return StudyOutcome(
             title=f"INCEPTIONN, table III: {x.size:,} values",
             head=("scheme", "0 bits", "8", "16", "32", "ratio", "NMSE", "the paper's"),
