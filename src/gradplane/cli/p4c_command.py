@@ -6,17 +6,17 @@ which `gradplane switch` loads and controllers push. The P4Info is as p4c writes
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from types import SimpleNamespace
 
 from google.protobuf import json_format
 
 from gradplane import __version__
+from gradplane._option_tables import Option, OptionError, help_text, parse
 from gradplane._shipped_programs import include_dirs
 from gradplane.experiment import p4_programs as programs
 from gradplane.switch.compiler import Compiled
@@ -30,10 +30,6 @@ _TARGETS = ("bmv2", "bmv2-ss-p4org")
 _ARCHITECTURES = ("v1model", "psa")
 _LANGUAGES = ("16", "p4-16", "p4_16")
 _FORMATS = {".txt": "text", ".txtpb": "text", ".json": "json", ".bin": "binary"}
-
-
-class P4cOptionError(Exception):
-    """The command line is not valid; the message says what is accepted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +57,7 @@ def main(name: str, arguments: Sequence[str]) -> int:
     try:
         options = parse_options(name, arguments)
         return int(not compile_as(options))
-    except P4cOptionError as error:
+    except OptionError as error:
         print(f"{name}: {error}", file=sys.stderr)
         return USAGE
     except CompileError as error:
@@ -72,16 +68,18 @@ def main(name: str, arguments: Sequence[str]) -> int:
 
 
 def parse_options(name: str, arguments: Sequence[str]) -> P4cOptions:
-    """Parse the command line of `name`. Raises P4cOptionError.
+    """Parse the command line of `name`. Raises OptionError.
 
     The two differ in -o: a folder (default: the current one) for p4c, a file for p4c-bm2-ss.
     """
     rest, disabled, fatal = _warning_options(arguments)
-    parser = _parser(name)
-    parsed, unknown = parser.parse_known_args(rest)
-    if unknown:
-        options = [argument for argument in unknown if argument.startswith("-")]
-        parser.error(f"cannot use {' '.join(options or unknown)}")
+    table = _table(name)
+    try:
+        parsed = _parsed(name, table, rest)
+    except OptionError as error:
+        accepted = " ".join(sorted(one for option in table for one in option.names.split()))
+        warnings = "--Wdisable[=KIND] --Werror[=KIND]"
+        raise OptionError(f"{error}\naccepted: {accepted} {warnings}") from None
     program: Path = parsed.program
     output: Path | None = parsed.o
     if name == "p4c":
@@ -120,35 +118,47 @@ def compile_as(options: P4cOptions) -> bool:
     return True
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        accepted = " ".join(sorted(name for name in self._option_string_actions))
-        raise P4cOptionError(f"{message}\naccepted: {accepted} --Wdisable[=KIND] --Werror[=KIND]")
-
-
-def _parser(name: str) -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog=name,
-        description="Compile a P4_16 program for gradplane's switch (a stand-in for p4c).",
-        allow_abbrev=False,
-    )
+def _table(name: str) -> tuple[Option, ...]:
     where = "folder" if name == "p4c" else "file"
-    add = parser.add_argument
-    add("program", type=Path, metavar="FILE.p4")
-    add("-o", type=Path, metavar=where.upper(), help=f"the {where} to write")
-    add("-I", action="append", default=[], type=Path, metavar="DIR", help="folder of includes")
-    add("-D", action="append", default=[], metavar="NAME[=VALUE]", help="define a macro")
-    add("-E", action="store_true", help="print the program with its includes; do not compile it")
-    add("--p4runtime-files", action="append", default=[], metavar="FILE,...",
-        help="P4Info, in the format of the suffix: .txt .txtpb .json .bin")  # fmt: skip
-    add("--p4runtime-file", type=Path, metavar="FILE", help="P4Info, as --p4runtime-format says")
-    add("--p4runtime-format", choices=sorted(set(_FORMATS.values())), default="binary")
-    add("-b", "--target", choices=_TARGETS)
-    add("-a", "--arch", choices=_ARCHITECTURES, help="refuse a program of another architecture")
-    add("-x", "--std", "--p4v", choices=_LANGUAGES, help="P4_14 is not compiled")
-    add("--emit-externs", action="store_true", help="always so: see gradplane switch --externs")
-    add("--version", action="version", version=f"{name} (gradplane {__version__})")
-    return parser
+    formats = tuple(sorted(set(_FORMATS.values())))
+    files = "P4Info, in the format of the suffix: .txt .txtpb .json .bin"
+    return (
+        Option("-h --help", "", "print this text"),
+        Option("-o", where.upper(), f"the {where} to write", Path),
+        Option("-I", "DIR", "folder of includes", Path, many=True),
+        Option("-D", "NAME[=VALUE]", "define a macro", many=True),
+        Option("-E", "", "print the program with its includes; do not compile it"),
+        Option("--p4runtime-files", "FILE,...", files, many=True),
+        Option("--p4runtime-file", "FILE", "P4Info, as --p4runtime-format says", Path),
+        Option("--p4runtime-format", "FORMAT", default="binary", choices=formats),
+        Option("-b --target", "TARGET", choices=_TARGETS),
+        Option("-a --arch", "ARCH", "refuse a program of another architecture",
+               choices=_ARCHITECTURES),
+        Option("-x --std --p4v", "LANGUAGE", "P4_14 is not compiled", choices=_LANGUAGES),
+        Option("--emit-externs", "", "always so: see gradplane switch --externs"),
+        Option("--version", "", "print the version"),
+    )  # fmt: skip
+
+
+def _parsed(name: str, table: Sequence[Option], arguments: Sequence[str]) -> SimpleNamespace:
+    """Return the values of the options, and the `program`. Prints the help or the version where
+    that is asked."""
+    found, others = parse(table, arguments)
+    about = "Compile a P4_16 program for gradplane's switch (a stand-in for p4c)."
+    if found.help:
+        print(help_text(f"{name} [OPTIONS] FILE.p4", about, table), end="")
+        raise SystemExit
+    if found.version:
+        print(f"{name} (gradplane {__version__})")
+        raise SystemExit
+    options = [other for other in others if other.startswith("-")]
+    programs = [other for other in others if not other.startswith("-")]
+    if not programs:
+        raise OptionError("the following arguments are required: FILE.p4")
+    if options or programs[1:]:
+        raise OptionError(f"cannot use {' '.join(options or programs[1:])}")
+    found.program = Path(programs[0])
+    return found
 
 
 def _warning_options(
@@ -167,13 +177,13 @@ def _warning_options(
     return rest, disabled, fatal
 
 
-def _p4info_files(parsed: argparse.Namespace) -> list[tuple[Path, str]]:
+def _p4info_files(parsed: SimpleNamespace) -> list[tuple[Path, str]]:
     files = [Path(name) for names in parsed.p4runtime_files for name in names.split(",")]
     found = []
     for file in files:
         if file.suffix not in _FORMATS:
             suffixes = ", ".join(_FORMATS)
-            raise P4cOptionError(f"--p4runtime-files {file}: the suffix must be one of {suffixes}")
+            raise OptionError(f"--p4runtime-files {file}: the suffix must be one of {suffixes}")
         found.append((file, _FORMATS[file.suffix]))
     if parsed.p4runtime_file is not None:
         found.append((parsed.p4runtime_file, parsed.p4runtime_format))

@@ -12,9 +12,10 @@ import pytest
 from bfrt_client import Client, bf
 from bfrt_served import Served
 
+from gradplane._option_tables import OptionError
 from gradplane.switch.bfruntime.server import BfRuntimeServer
 from gradplane.switch.daemon.live_switch import make_device
-from gradplane.switch.daemon.options import OptionError, SwitchOptions, parse_options
+from gradplane.switch.daemon.options import SwitchOptions, parse_options
 from gradplane.switch.p4runtime.device_config import device_config
 
 PROGRAM = Path(__file__).parent / "pipelines.p4"

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from gradplane._option_tables import OptionError
 from gradplane._shipped_programs import SHIPPED
 from gradplane.switch.daemon.live_switch import make_device
-from gradplane.switch.daemon.options import OptionError, SwitchOptions, parse_options
+from gradplane.switch.daemon.options import SwitchOptions, parse_options
 from gradplane.switch.p4runtime.server import ServerTls
 
 

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from typing import cast
 
+from gradplane._option_tables import OptionError
 from gradplane.switch.commands.command_registry import CommandError, PortStatus
-from gradplane.switch.daemon.options import OptionError, SwitchOptions, check_ports
+from gradplane.switch.daemon.options import SwitchOptions, check_ports
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.ports.link_state import LinkWatch
 from gradplane.switch.ports.packet_loop import Capture, PacketLoop, PacketPort

@@ -12,13 +12,14 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, TextIO
 
+from gradplane._option_tables import OptionError
 from gradplane._shipped_programs import include_dirs
 from gradplane.switch.arch.registry import architecture
 from gradplane.switch.daemon.bmv2_log import Bmv2Log
 from gradplane.switch.daemon.command_service import CommandService
 from gradplane.switch.daemon.garbage_collection import short_collections, visit_all
 from gradplane.switch.daemon.live_ports import LivePorts
-from gradplane.switch.daemon.options import OptionError, SwitchOptions, parse_options
+from gradplane.switch.daemon.options import SwitchOptions, parse_options
 from gradplane.switch.daemon.trace_service import MAX_TRACES, TraceService
 from gradplane.switch.interp.trace_events import Trace
 from gradplane.switch.ir import nodes as ir

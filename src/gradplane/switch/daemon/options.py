@@ -7,15 +7,15 @@ Options for features of that switch only (its debugger, nanomsg) are ignored wit
 
 from __future__ import annotations
 
-import argparse
 import ipaddress
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NoReturn
+from types import SimpleNamespace
 
 from gradplane import _shipped_programs
+from gradplane._option_tables import Option, OptionError, help_text, parse
 from gradplane.switch.p4runtime.server import DEFAULT_ADDRESS, ServerTls
 from gradplane.switch.runtime.egress_queues import MOST_PACKETS, PRIORITIES
 
@@ -42,10 +42,6 @@ _REFUSED = {
     "--packet-in": "packets come from interfaces: -i PORT@INTERFACE",
     "--packet-out": "packets go to interfaces: -i PORT@INTERFACE",
 }
-
-
-class OptionError(Exception):
-    """The command line is not valid; the message says what is expected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +93,7 @@ class SwitchOptions:
 def parse_options(arguments: Sequence[str]) -> SwitchOptions:
     """Parse a command line. Raises OptionError."""
     known, notes = _without_ignored(arguments)
-    parsed = _parser().parse_args(known)
+    parsed = _parsed(known)
     program, pcap = parsed.program, parsed.pcap
     if program is None and pcap is not None and pcap.suffix in (".p4", ".json"):
         program, pcap = pcap, Path()  # --pcap without a folder, before the program
@@ -167,69 +163,66 @@ def parse_options(arguments: Sequence[str]) -> SwitchOptions:
     )
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise OptionError(message)
+_TARGET = "target options (after --)"
+_OPTIONS = (
+    Option("-h --help", "", "print this text"),
+    Option("-i --interface", "PORT@INTERFACE", "open an interface as a port", many=True),
+    Option("-I --include", "DIR", "a folder of includes", Path, many=True),
+    Option("-D --define", "NAME[=VALUE]", "define a macro", many=True),
+    Option("--pcap", "DIR", "capture the packets of each port", Path, alone=Path()),
+    Option("--externs", "FILE.py", "implements the user-defined externs", Path),
+    Option("--seed", "N", "the seed of random numbers", int, 0),
+    Option("--engine", "ENGINE", "jit or interpreter"),
+    Option("--log-console", "", "print a trace of each packet"),
+    Option("--log-file", "NAME", "write the traces to NAME.txt", Path),
+    Option("-L --log-level", "LEVEL", f"{', '.join(LOG_LEVELS)}; above debug: no traces",
+           default="trace", choices=LOG_LEVELS),
+    Option("--log-format", "FORM", "the form of the traces: " + " or ".join(LOG_FORMATS),
+           default="gradplane", choices=LOG_FORMATS),
+    Option("--dump-packet-data", "N", "show the first N bytes of each packet, too", int, 0),
+    Option("--commands", "FILE", "simple_switch_CLI's commands, or runtime JSON, to run first",
+           Path, many=True),
+    Option("--restore-state", "FILE", "start with what serialize_state saved", Path),
+    Option("--queue-rate", "N", "packets a second that leave each queue (set_queue_rate)", int),
+    Option("--queue-depth", "N", "packets that wait in each queue at most (set_queue_depth)", int),
+    Option("--thrift-port", "PORT", "a second port for gradplane cli; no Thrift", int),
+    Option("--bfrt-addr", "HOST:PORT", f"serve BFRuntime, at {BFRT_ADDRESS} or this address",
+           alone=BFRT_ADDRESS),
+    Option("--pipe-scope", "NAME=PIPE,PIPE", "the pipes that run a pipeline of a TNA program",
+           many=True),
+    Option("--no-p4", "", "start without a program"),
+    Option("--device-id", "N", "the P4Runtime device id", int, 0),
+    Option("--grpc-server-addr", "HOST:PORT",
+           f"the P4Runtime server's address, default {DEFAULT_ADDRESS}",
+           default=DEFAULT_ADDRESS, group=_TARGET),
+    Option("--grpc-server-ssl", "", "encrypt connections (TLS)", group=_TARGET),
+    Option("--grpc-server-cert", "FILE", "the server's certificate, PEM", Path, group=_TARGET),
+    Option("--grpc-server-key", "FILE", "its private key, PEM", Path, group=_TARGET),
+    Option("--grpc-server-cacert", "FILE", "the clients' authority, PEM", Path, group=_TARGET),
+    Option("--grpc-server-with-client-auth", "", "require their certificates", group=_TARGET),
+    Option("--cpu-port", "PORT", "the port of packet-ins and packet-outs", int, group=_TARGET),
+    Option("--drop-port", "PORT", "the port that mark_to_drop sets", int, DROP_PORT, group=_TARGET),
+    Option("--priority-queues", "N", "queues of each port, 1 to 8", int, group=_TARGET),
+)  # fmt: skip
+_USAGE = "gradplane switch [OPTIONS] [FILE.p4] [-- TARGET OPTIONS]"
+_ABOUT = """Run a P4 switch on network interfaces, under P4Runtime.
+
+FILE.p4: the program, or a shipped one's name; without it, wait for a pushed one."""
+_OTHERS = "simple_switch_grpc's other options are accepted and ignored, or refused."
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog="gradplane switch",
-        description="Run a P4 switch on network interfaces, under P4Runtime.",
-        epilog="simple_switch_grpc's other options are accepted and ignored, or refused.",
-        allow_abbrev=False,
-    )
-    add = parser.add_argument
-    add("program", nargs="?", type=Path, metavar="FILE.p4",
-        help="the program, or a shipped one's name; without it, wait for a pushed one")  # fmt: skip
-    add("-i", "--interface", action="append", default=[], metavar="PORT@INTERFACE",
-        help="open an interface as a port")  # fmt: skip
-    add("-I", "--include", action="append", default=[], type=Path, metavar="DIR",
-        help="a folder of includes")  # fmt: skip
-    add("-D", "--define", action="append", default=[], metavar="NAME[=VALUE]",
-        help="define a macro")  # fmt: skip
-    add("--pcap", nargs="?", const=Path(), type=Path, metavar="DIR",
-        help="capture the packets of each port")  # fmt: skip
-    add("--externs", type=Path, metavar="FILE.py", help="implements the user-defined externs")
-    add("--seed", type=int, default=0, metavar="N", help="the seed of random numbers")
-    add("--engine", help="jit or interpreter")
-    add("--log-console", action="store_true", help="print a trace of each packet")
-    add("--log-file", type=Path, metavar="NAME", help="write the traces to NAME.txt")
-    add("-L", "--log-level", choices=LOG_LEVELS, default="trace", metavar="LEVEL",
-        help=f"{', '.join(LOG_LEVELS)}; above debug: no traces")  # fmt: skip
-    add("--log-format", choices=LOG_FORMATS, default="gradplane", help="the form of the traces")
-    add("--dump-packet-data", type=int, default=0, metavar="N",
-        help="show the first N bytes of each packet, too")  # fmt: skip
-    add("--commands", action="append", default=[], type=Path, metavar="FILE",
-        help="simple_switch_CLI's commands, or runtime JSON, to run first")  # fmt: skip
-    add("--restore-state", type=Path, metavar="FILE",
-        help="start with what serialize_state saved")  # fmt: skip
-    add("--queue-rate", type=int, metavar="N",
-        help="packets a second that leave each queue (set_queue_rate)")  # fmt: skip
-    add("--queue-depth", type=int, metavar="N",
-        help="packets that wait in each queue at most (set_queue_depth)")  # fmt: skip
-    add("--thrift-port", type=int, metavar="PORT",
-        help="a second port for gradplane cli; no Thrift")  # fmt: skip
-    add("--bfrt-addr", nargs="?", const=BFRT_ADDRESS, metavar="HOST:PORT",
-        help=f"serve BFRuntime, at {BFRT_ADDRESS} or this address")  # fmt: skip
-    add("--pipe-scope", action="append", default=[], metavar="NAME=PIPE,PIPE",
-        help="the pipes that run a pipeline of a TNA program")  # fmt: skip
-    add("--no-p4", action="store_true", help="start without a program")
-    add("--device-id", type=int, default=0, metavar="N", help="the P4Runtime device id")
-    target = parser.add_argument_group("target options (after --)")
-    add = target.add_argument
-    add("--grpc-server-addr", default=DEFAULT_ADDRESS, metavar="HOST:PORT",
-        help=f"the P4Runtime server's address, default {DEFAULT_ADDRESS}")  # fmt: skip
-    add("--grpc-server-ssl", action="store_true", help="encrypt connections (TLS)")
-    add("--grpc-server-cert", type=Path, metavar="FILE", help="the server's certificate, PEM")
-    add("--grpc-server-key", type=Path, metavar="FILE", help="its private key, PEM")
-    add("--grpc-server-cacert", type=Path, metavar="FILE", help="the clients' authority, PEM")
-    add("--grpc-server-with-client-auth", action="store_true", help="require their certificates")
-    add("--cpu-port", type=int, metavar="PORT", help="the port of packet-ins and packet-outs")
-    add("--drop-port", type=int, default=DROP_PORT, metavar="PORT",
-        help="the port that mark_to_drop sets")  # fmt: skip
-    add("--priority-queues", type=int, metavar="N", help="queues of each port, 1 to 8")
-    return parser
+def _parsed(arguments: Sequence[str]) -> SimpleNamespace:
+    """Return the values of the options, and the `program`. Prints the help where that is asked."""
+    found, others = parse(_OPTIONS, arguments)
+    if found.help:
+        print(help_text(_USAGE, _ABOUT, _OPTIONS, _OTHERS), end="")
+        raise SystemExit
+    programs = [other for other in others if not other.startswith("-")]
+    unknown = [other for other in others if other not in programs[:1]]
+    if unknown:
+        raise OptionError(f"unrecognized arguments: {' '.join(unknown)}")
+    found.program = Path(programs[0]) if programs else None
+    return found
 
 
 def _without_ignored(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -270,7 +263,7 @@ def _pipe_scopes(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
     return found
 
 
-def _tls(parsed: argparse.Namespace) -> ServerTls | None:
+def _tls(parsed: SimpleNamespace) -> ServerTls | None:
     cert, key, cacert = (
         parsed.grpc_server_cert, parsed.grpc_server_key, parsed.grpc_server_cacert
     )  # fmt: skip
