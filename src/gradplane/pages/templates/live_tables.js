@@ -34,7 +34,7 @@ async function show(name, problem) {
   box.hidden = false;
   let table;
   try { table = await ask(`table?name=${encodeURIComponent(name)}`); }
-  catch (error) { box.replaceChildren(el("p", {class: "bad", role: "alert"}, error.message)); return; }
+  catch (error) { box.replaceChildren(el("p", {class: "bad problem", role: "alert"}, error.message)); return; }
   const change = async (path, entry) => {
     let said = "";
     try { await ask(path, {table: name, ...entry}); } catch (error) { said = error.message; }
@@ -49,7 +49,7 @@ async function show(name, problem) {
     heads.includes("packets") ? el("td", {class: "n"}, number(entry.packets)) : null,
     el("td", {}, entry.default || entry.const || table.const ? "" :
       button("delete", () => change("remove", entry), {"aria-label": `delete ${entry.text}`}))));
-  box.replaceChildren(el("h3", {}, name), problem ? el("p", {class: "bad", role: "alert"}, problem) : "",
+  box.replaceChildren(el("h3", {}, name), problem ? el("p", {class: "bad problem", role: "alert"}, problem) : "",
     listed(heads.map(head => el("th", {}, head)), rows),
     table.more ? el("p", {class: "quiet"}, "and more: only the first entries are shown") : "",
     table.const ? el("p", {class: "quiet"}, "Its entries are constants of the program.") : form(table, change));
