@@ -66,10 +66,11 @@ class WorkerRecord(Record):
     def __init__(
         self, job: JobConfig, most: int, turns: Ints, patience: int, timeout: RetransmissionTimeout
     ) -> None:
-        lanes = aggregation.LANES[job.transport.sum_bits]
+        transport = job.transport
+        lanes = aggregation.LANES[transport.sum_bits]
         self._memory = turns, timeout  # whose addresses the record has
         super().__init__(
-            patience=patience, job=job.number, sum_bits=job.transport.sum_bits, slots=job.transport.slots,
+            patience=patience, job=job.number, sum_bits=transport.sum_bits, slots=transport.slots,
             workers=job.workers, window=len(turns), most=most, lanes=lanes,
             answer_size=HEADER_SIZE + lanes // 2, turns=address_of(turns), timeout=timeout.address,
             alarm=NO_ALARM,
