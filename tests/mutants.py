@@ -332,12 +332,16 @@ def mutants(root: Path, only: str) -> list[Mutant]:
     found: list[Mutant] = []
     for path in sorted((root / PACKAGE).rglob("*.py")):
         module = path.relative_to(root / PACKAGE).as_posix()
-        if fnmatch.fnmatch(module, only) and not any(fnmatch.fnmatch(module, m) for m in LEFT_OUT):
+        if _matches(module, only.split(",")) and not _matches(module, LEFT_OUT):
             source = path.read_text("utf-8")
             maker = Maker(module, source)
             maker.visit(ast.parse(source))
             found += maker.found
     return found
+
+
+def _matches(module: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatch.fnmatch(module, pattern) for pattern in patterns)
 
 
 def sample(found: Sequence[Mutant], count: int, seed: int) -> list[Mutant]:
@@ -477,7 +481,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--count", type=int, default=20, metavar="N")
     parser.add_argument("--seed", type=int, default=0, metavar="N")
-    parser.add_argument("--only", default="*", metavar="PATTERN", help="modules, as 'codecs/*'")
+    parser.add_argument(
+        "--only", default="*", metavar="PATTERN", help="modules, as 'codecs/*,planner/*'"
+    )
     parser.add_argument("--mutant", metavar="NAME", help="those of this name or pattern")
     parser.add_argument("--list", action="store_true", help="print the names of all")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="of tests for a mutant")

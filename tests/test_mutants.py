@@ -1,0 +1,78 @@
+"""The mutants that are made, and those that are not."""
+
+import ast
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import mutants
+
+SOURCE = '''"""A text: 1 + 1."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from other import thing
+
+Kind = int | None
+
+
+@cached(maxsize=3)
+def limit(a: "int | None", b, low=2) -> bool:
+    """Return 3."""
+    if a in (b, low):
+        raise ValueError(f"{a + 1} is not {b - 1}")
+    log.debug("seen", a)
+    store.put(a, b)
+    self.kept = a
+    twin = replace(a, x=a, y=b)
+    return low <= a and not b
+'''
+
+
+def made() -> dict[str, str]:
+    """Return the changed line of each mutant, by its kind."""
+    maker = mutants.Maker("m.py", SOURCE)
+    maker.visit(ast.parse(SOURCE))
+    found = {}
+    for mutant in maker.found:
+        changed = mutant.applied(SOURCE)
+        ast.parse(changed)
+        found[mutant.kind] = changed.splitlines()[mutant.line - 1].strip()
+    return found
+
+
+def test_each_kind_of_change_is_made_where_it_changes_something() -> None:
+    assert made() == {
+        "constant": 'def limit(a: "int | None", b, low=(2 + 1)) -> bool:',
+        "comparison in not in": "if a not in (b, low):",
+        "element b left out": "if a in (low, ):",
+        "element low left out": "if a in (b, ):",
+        "check left out": "pass",
+        "call left out": "pass",
+        "arguments swapped": "store.put(b, a)",
+        "assignment left out": "pass",
+        "field x of a copy left out": "twin = replace(a, y=b)",
+        "field y of a copy left out": "twin = replace(a, x=a)",
+        "and or and or": "return low <= a or not b",
+        "comparison <= <": "return low < a and not b",
+        "not left out": "return low <= a and (b)",
+    }
+
+
+def test_a_sample_is_the_same_for_a_seed_and_has_no_mutant_twice() -> None:
+    maker = mutants.Maker("m.py", SOURCE)
+    maker.visit(ast.parse(SOURCE))
+    first = mutants.sample(maker.found, 8, seed=1)
+    assert first == mutants.sample(maker.found, 8, seed=1)
+    assert len({mutant.name for mutant in first}) == 8
+    assert len(mutants.sample(maker.found, 1000, seed=2)) == len(maker.found)
+
+
+def test_the_nearest_tests_come_first() -> None:
+    groups = mutants.nearest_tests(mutants.ROOT, "controller/plan.py")
+    assert groups[0] == ["tests/controller/test_plan.py"]
+    files = [file for group in groups for file in group]
+    assert len(files) == len(set(files))
+    assert "tests/controller/test_controller.py" in files
