@@ -43,28 +43,28 @@ class Implementation:
 
     externs: functions and methods, each with its implementations. direct: what tables do with their
     direct counters and meters. places: the blocks in words, by package parameter ("ingress.ip":
-    within the package that is parameter `ingress`). model: a packet's path in the interpreter.
-    traffic: the same as machine code. prepare: what is settled about a program when it is loaded,
-    in this order. rules: what is refused then, besides externs that are missing or misplaced.
-    sees_queues: whether a program's metadata give away how long packets wait for egress. replaced:
-    externs without implementations, since preparation replaces their calls. device: returns what a
-    control protocol can configure in the chip; None where the architecture is not a chip's. place:
-    returns a program whose pipelines run in given pipes; raises SwitchError. path: weaves the path,
-    if it is text, around a program.
+    within the package that is parameter `ingress`). path: weaves a packet's path, which is text,
+    around a program; None if it is no text, but `model` in the interpreter and `traffic` as machine
+    code. prepare: what is settled about a program when it is loaded, in this order. rules: what is
+    refused then, besides externs that are missing or misplaced. sees_queues: whether a program's
+    metadata give away how long packets wait for egress. replaced: externs without implementations,
+    since preparation replaces their calls. device: returns what a control protocol can configure in
+    the chip; None where the architecture is not a chip's. place: returns a program whose pipelines
+    run in given pipes; raises SwitchError.
     """
 
     externs: Externs
     direct: DirectResources
     places: Mapping[str, str]
-    model: type[Model[Any]]
-    traffic: Callable[..., Traffic]
+    path: Callable[[ir.Program], Path] | None
     prepare: Sequence[Prepare] = ()
     rules: Sequence[Rule] = ()
     sees_queues: Callable[[ir.Program], bool] = lambda program: False
     replaced: Iterable[tuple[str, str]] = ()
     device: Callable[[ir.Program], DeviceFacts | None] = lambda program: None
     place: Callable[[ir.Program, PipeScopes], ir.Program] | None = None
-    path: Callable[[ir.Program], Path] | None = None
+    model: type[Model[Any]] | None = None
+    traffic: type[Traffic] | None = None
 
 
 @dataclass(frozen=True)
@@ -162,8 +162,11 @@ class Architecture:
 
         `externs` implements its user-defined externs.
         """
+        from gradplane.switch.machine.interpreted_paths import PathModel
+
+        model = self.implementation.model or PathModel
         with internal_errors_reported(program.package.span):
-            return self.implementation.model(self, program, state, externs)
+            return model(self, program, state, externs)
 
     def engine(
         self,
@@ -174,15 +177,14 @@ class Architecture:
     ) -> Engine:
         """Compile a program, which the interpreter has loaded, to machine code."""
         from gradplane.switch.jit.engine import Engine  # LLVM is loaded where it is used
+        from gradplane.switch.machine.native_paths import PathTraffic
         from gradplane.switch.machine.primitives import IN_BODIES
 
         made = self.implementation
         builders = {("", name): row.compile for name, row in IN_BODIES.items()}
         builders |= {name: extern.compile for name, extern in made.externs.items()}
-        traffic = made.traffic
-        if made.path is not None:
-            traffic = partial(traffic, path=self.path(program))
         with internal_errors_reported(program.package.span):
+            traffic = made.traffic or partial(PathTraffic, path=self.path(program))
             return Engine(
                 program, state, traffic, builders, made.direct.compile, self.sessions,
                 self.groups, cpu_port=cpu_port, user_externs=user_externs,

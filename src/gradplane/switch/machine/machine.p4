@@ -25,6 +25,7 @@ extern void copy<P>(inout P packet, in P from);
 extern bit<32> length<P>(in P packet);                      // with what setValid made longer
 extern bit<32> size(in bytes_t bytes);
 extern bytes_t cut(in bytes_t bytes, in bit<32> most);
+extern bytes_t keep(in bytes_t bytes);                      // until the pass is over
 
 // -- the program's blocks -------------------------------------------------------------------------
 

@@ -238,8 +238,9 @@ class PathTraffic(Traffic):
     @cached_property
     def keeps(self) -> bool:
         """Whether the path keeps bytes."""
-        calls = (s for e in self.path.entries for s in nested(e.body))
-        return any(KEEP in constants(s) for s in calls if isinstance(s, ir.CallExtern))
+        stmts = (s for e in self.path.entries for s in nested(e.body))
+        calls = (s for s in stmts if isinstance(s, ir.CallExtern))
+        return any(c.name == KEEP or KEEP in constants(c) for c in calls)
 
     def start_empty(self, f: Function) -> None:
         super().start_empty(f)

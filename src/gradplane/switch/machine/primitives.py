@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from gradplane.switch.interp.extern_call import Call
@@ -18,11 +19,13 @@ from gradplane.switch.ir import nodes as ir
 from gradplane.switch.jit import native_vectors
 from gradplane.switch.jit.entry_points import NODE
 from gradplane.switch.jit.externs import NativeCall
+from gradplane.switch.machine import weaving
 from gradplane.switch.machine.extern_table import Extern
 from gradplane.switch.machine.interpreted_paths import PathCall
 from gradplane.switch.machine.model import SwitchPacket
 from gradplane.switch.machine.native_paths import NativePathCall
-from gradplane.switch.machine.weaving import Primitive
+from gradplane.switch.machine.path_texts import path_text
+from gradplane.switch.machine.weaving import Expansions, Primitive
 from gradplane.switch.runtime.egress_queues import QUEUES
 from gradplane.switch.runtime.packet_passes import Arrival
 from gradplane.switch.runtime.port_queues import QueueTimes
@@ -102,6 +105,19 @@ def _cut_native(call: NativePathCall) -> None:
     address, size = call.bytes(0)
     args = (("i64", size), ("i64", call.number(1)))
     call.give_bytes(address, call.f.intrinsic("llvm.umin.i64", "i64", *args), call.home(0))
+
+
+def _keep(call: PathCall) -> Run:
+    data, store = call.arg(0), call.struct()
+    return lambda env: store(env, data(env))
+
+
+def _keep_native(call: NativePathCall) -> None:
+    address, size = call.bytes(0)
+    target = call.traffic.keep(call.f, size)
+    call.f.copy(target, address, size)
+    call.traffic.kept(call.f, size)
+    call.give_bytes(target, size, "keep")
 
 
 # -- the program's blocks -----------------------------------------------------------------------
@@ -450,6 +466,7 @@ PRIMITIVES: dict[str, Primitive] = {
     "length": Primitive(_length, _length_native),
     "size": Primitive(_size, _size_native),
     "cut": Primitive(_cut, _cut_native),
+    "keep": Primitive(_keep, _keep_native),
     "run": Primitive(_run, _run_native),
     "deparse": Primitive(_deparse, _deparse_native),
     "send": Primitive(_send, _send_native),
@@ -469,3 +486,15 @@ PRIMITIVES: dict[str, Primitive] = {
     "note": Primitive(partial(_told, event=Copied), _for_traces),
     "rejected": Primitive(_rejected, _for_traces),
 }
+
+
+def text_path(
+    folder: Path, expansions: Callable[[ir.Program], Expansions] = lambda program: {}
+) -> Callable[[ir.Program], weaving.Path]:
+    """Return what weaves the path whose text is in a folder. expansions: returns what calls of the
+    text stand for in a program, by their names."""
+
+    def woven(program: ir.Program) -> weaving.Path:
+        return weaving.weave(path_text(folder), program, PRIMITIVES, expansions(program))
+
+    return woven

@@ -25,8 +25,9 @@ from gradplane.switch.ir.types import Bits, Bool, Fields, Struct, Type
 from gradplane.switch.ir.walk import nested, operands, with_operands
 from gradplane.switch.machine.path_texts import PathText
 
-Expand = Callable[[ir.CallExtern], list[ir.Stmt]]
-"""Returns the statements that a call stands for, which depend on the program."""
+Expansions = Mapping[str, Callable[[ir.CallExtern], list[ir.Stmt]]]
+"""The functions that return the statements a call stands for, which depend on the program, by the
+name of what is called."""
 
 BLOCK_CALLS = {"run": 1, "deparse": 2}
 """The primitives that run a block, and the position of the first value that they pass to it."""
@@ -96,7 +97,7 @@ def weave(
     text: PathText,
     program: ir.Program,
     rows: Mapping[str, Primitive],
-    expansions: Mapping[str, Expand],
+    expansions: Expansions,
 ) -> Path:
     """Weave a path around a program. rows: the primitives that it uses."""
     controls = [text.controls[name] for name in ("ingress", "egress") if name in text.controls]
@@ -152,7 +153,7 @@ def _block_calls(body: Sequence[ir.Stmt]) -> Iterator[ir.CallExtern]:
 def _entry(
     control: ir.Control,
     types: Mapping[str, Type],
-    expansions: Mapping[str, Expand],
+    expansions: Expansions,
 ) -> Entry:
     weaver = Weaver(types, expansions)
     params = [weaver.variable(param.var) for param in control.params]
@@ -171,15 +172,18 @@ def instantiate(
     known: dict[ir.Var, ir.Expr] = {}
     types = {}
     given = iter(args)
+    own = {"notes": notes, "result": result}
     for param in body.params:
-        own = {"notes": notes, "result": result}.get(param.name)
-        value = next(given) if own is None else own
-        known[param.var] = value
-        if isinstance(param.var.type, Fields):
-            types[param.var.type.name] = value.type
+        value = own[param.name] if param.name in own else next(given)
+        if value is not None:
+            known[param.var] = value
+            if isinstance(param.var.type, Fields):
+                types[param.var.type.name] = value.type
     weaver = Weaver(types, {}, known, strict=True)
     stmts = weaver.stmts(body.body)
-    return [weaver.variable(var) for var in body.locals], stmts
+    locals = [var for var in body.locals]
+    locals += [p.var for p in body.params if p.name == "result" and result is None]
+    return [weaver.variable(var) for var in locals], stmts
 
 
 # -- the rewriting ------------------------------------------------------------------------------
@@ -199,7 +203,7 @@ class Weaver:
     LookupError for a field that a struct of the program lacks."""
 
     types: Mapping[str, Type]
-    expansions: Mapping[str, Expand]
+    expansions: Expansions
     known: dict[ir.Var, ir.Expr] = field(default_factory=dict)
     packets: dict[ir.Var, Packet] = field(default_factory=dict)
     strict: bool = False

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from gradplane.switch.arch.architecture import Architecture, Implementation
 from gradplane.switch.ir.nodes import InstanceKind
 from gradplane.switch.runtime.replicas import CloneSession, Replica
 
-PORT_RECIRCULATE = 0xFFFF_FFFA
 PORT_CPU = 0xFFFF_FFFD
 SESSION_TO_CPU = 0
 
@@ -14,11 +15,11 @@ SESSION_TO_CPU = 0
 def _load() -> Implementation:
     from gradplane.switch.arch.psa.externs import EXTERNS
     from gradplane.switch.arch.psa.loading import PLACES, PREPARE, RULES
-    from gradplane.switch.arch.psa.native_pipeline import PsaTraffic
-    from gradplane.switch.arch.psa.pipeline import PsaModel
     from gradplane.switch.machine.externs.direct_resources import ON_CALL
+    from gradplane.switch.machine.primitives import text_path
 
-    return Implementation(EXTERNS, ON_CALL, PLACES, PsaModel, PsaTraffic, PREPARE, RULES)
+    path = text_path(Path(__file__).parent)
+    return Implementation(EXTERNS, ON_CALL, PLACES, path, prepare=PREPARE, rules=RULES)
 
 
 ARCHITECTURE = Architecture(

@@ -26,8 +26,8 @@ def _load() -> Implementation:
     from gradplane.switch.machine.externs.direct_resources import ON_CALL
 
     return Implementation(
-        EXTERNS, ON_CALL, PLACES, TnaModel, TnaTraffic, PREPARE, RULES, replaced=REPLACED,
-        device=device, place=place,
+        EXTERNS, ON_CALL, PLACES, None, PREPARE, RULES, replaced=REPLACED, device=device,
+        place=place, model=TnaModel, traffic=TnaTraffic,
     )  # fmt: skip
 
 

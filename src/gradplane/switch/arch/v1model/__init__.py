@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from gradplane.switch.arch.architecture import Architecture, Implementation
 from gradplane.switch.ir.nodes import InstanceKind
 
 
 def _load() -> Implementation:
     from gradplane.switch.arch.v1model.externs import EXTERNS
+    from gradplane.switch.arch.v1model.field_lists import expansions
     from gradplane.switch.arch.v1model.loading import PLACES, PREPARE, RULES
-    from gradplane.switch.arch.v1model.path import woven
     from gradplane.switch.arch.v1model.queue_metadata import sees_queues
     from gradplane.switch.machine.externs.direct_resources import AUTOMATIC
-    from gradplane.switch.machine.interpreted_paths import PathModel
-    from gradplane.switch.machine.native_paths import PathTraffic
+    from gradplane.switch.machine.primitives import text_path
 
+    path = text_path(Path(__file__).parent, expansions)
     return Implementation(
-        EXTERNS, AUTOMATIC, PLACES, PathModel, PathTraffic, PREPARE, RULES, sees_queues, path=woven
+        EXTERNS, AUTOMATIC, PLACES, path, prepare=PREPARE, rules=RULES, sees_queues=sees_queues
     )
 
 

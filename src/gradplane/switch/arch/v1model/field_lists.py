@@ -10,11 +10,14 @@ gets a new list and becomes the newer call, with the data after its number:
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
+from gradplane.switch.ir import expression_builder
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.aliasing import path
 from gradplane.switch.ir.types import Bits, Field, Fields, Header, Struct, Type
 from gradplane.switch.ir.walk import statements
+from gradplane.switch.machine.weaving import Expansions
 
 COPYING = ("ig", "eg")  # blocks that may clone, resubmit, recirculate
 
@@ -107,3 +110,35 @@ class FieldLists:
 def _numbers(field: Field) -> list[int]:
     values = [v for a in field.annotations if a.name == "field_list" for v in a.values]
     return [int(v) for v in values if not isinstance(v, str)]
+
+
+# -- in the packet's path -------------------------------------------------------------------------
+
+
+def expansions(program: ir.Program) -> Expansions:
+    """Return what the calls of v1model's own primitive stand for in its path."""
+    meta = program.package.parser("p").params[1].var.type
+    lists = FieldLists(meta, [program.package.control(name) for name in COPYING])
+    return {"preserve": partial(_preserve, lists)}
+
+
+def _preserve(lists: FieldLists, call: ir.CallExtern) -> list[ir.Stmt]:
+    """Return the statements of preserve(list, meta, standard, kept, kept_standard): a switch on the
+    list's number, with an assignment for each field that it preserves."""
+    number, *sources = call.args[:3]
+    targets = call.args[3:]
+    cases = [
+        ([value], [_copied(place, sources, targets) for place in places])
+        for value, places in lists.paths.items()
+    ]
+    return [ir.SwitchStmt(number, cases, [], span=call.span)]
+
+
+def _copied(place: Place, sources: list[ir.Expr], targets: list[ir.Expr]) -> ir.Stmt:
+    (which, *steps), _ = place
+    source, target = sources[which], targets[which]
+    for index in steps:
+        source = expression_builder.field(source, index)
+        target = expression_builder.field(target, index)
+    assert isinstance(target, ir.LValue), target
+    return ir.Assign(target, source)

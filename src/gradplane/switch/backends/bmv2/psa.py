@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gradplane.switch.arch.blocks import Layout
-from gradplane.switch.arch.psa.packet import EGRESS, INGRESS, pipelines
 from gradplane.switch.backends.bmv2.control_flow import Actions, Numbers, Pipeline
 from gradplane.switch.backends.bmv2.parsers import ParserStates
 from gradplane.switch.backends.bmv2.psa_externs import DECIDED, PsaExterns
@@ -21,6 +19,20 @@ from gradplane.switch.ir.types import Fields, Struct, Type
 from gradplane.switch.ir.walk import statements
 from gradplane.switch.source import refuse
 
+Layout = dict[str, tuple[str, ...]]
+"""The values that each block of a pipeline takes, in the order of its parameters. The metadata that
+a deparser sets ("to ...") are other values than those that a parser gets."""
+
+INGRESS: Layout = {
+    "ip": ("hdr", "meta", "parser istd", "resubmit", "recirculate"),
+    "ig": ("hdr", "meta", "istd", "ostd"),
+    "id": ("to clone_i2e", "to resubmit", "to normal", "hdr", "meta", "ostd"),
+}
+EGRESS: Layout = {
+    "ep": ("hdr", "meta", "parser istd", "normal", "clone_i2e", "clone_e2e"),
+    "eg": ("hdr", "meta", "istd", "ostd"),
+    "ed": ("to clone_e2e", "to recirculate", "hdr", "meta", "ostd", "deparser istd"),
+}
 _NORMAL = "normal_metadata"
 _STANDARD = {
     ("ingress", "parser istd"): "psa_ingress_parser_input_metadata",
@@ -43,16 +55,23 @@ def to_json(program: ir.Program) -> Json:
     return _PsaProgram(program).json()
 
 
+def _pipelines(program: ir.Program) -> tuple[ir.Package, ir.Package]:
+    """Return the ingress and the egress pipeline."""
+    ingress, egress = (program.package.args[name] for name in ("ingress", "egress"))
+    assert isinstance(ingress, ir.Package) and isinstance(egress, ir.Package)
+    return ingress, egress
+
+
 class _PsaProgram(Sections):
     def __init__(self, program: ir.Program) -> None:
         storage = Storage(program.package.span)
         self._externs = PsaExterns(storage)
         super().__init__(program, storage, self._externs)
         self._actions = Actions(storage, self._externs)
-        self._ingress, self._egress = pipelines(program)
+        self._ingress, self._egress = _pipelines(program)
         self._places: dict[tuple[str, str], tuple[Type, Place]] = {}
         for side, package, layout in self._sides:
-            for name, values in layout.blocks.items():
+            for name, values in layout.items():
                 block = package.args[name]
                 assert isinstance(block, ir.Parser | ir.Control), block
                 for param, value in zip(block.params, values, strict=True):
