@@ -73,11 +73,13 @@ class Interfaces:
         matches = {n: v if isinstance(v, tuple) else (v,) for n, v in key.items()}
         with self.sw.lock, self.sw.store.batch():
             if what == "add":
-                table.add(self.scope, matches, data)
+                undo: Any = table.add(self.scope, matches, data)
             elif what == "modify":
-                table.modify(self.scope, matches, data, Flags())
+                undo = table.modify(self.scope, matches, data, Flags())
             else:
-                table.delete(self.scope, matches)
+                undo = table.delete(self.scope, matches)
+            if undo is not None:
+                self.sw.store.journal.record(undo)
 
     def bfrt_read(self, name: str, key: Mapping[str, Any]) -> dict[str, Any]:
         matches = {n: v if isinstance(v, tuple) else (v,) for n, v in key.items()}

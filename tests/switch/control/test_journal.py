@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -230,3 +231,29 @@ def test_a_batch_is_its_threads_own() -> None:
         other.join()
         raise Failed
     assert items == {"theirs": 2}
+
+
+def test_a_dump_is_plain_and_complete() -> None:
+    sw = made("interpreter")
+    sw.table("t").add({"h.a.x": 1}, "mark", {"v": 11})
+    sw.profile("implementation").add_member(3, "mark", {"v": 3})
+    sw.profile("implementation").add_group(4, [(3, 2, 300)])
+    sw.register("seen").write(2, 9)
+    sw.counter("hits").write(5, 1, 10)
+    sw.meter("rate").write(1, MeterConfig(1, 2, 3, 4), 5)
+    dump = sw.store.dump()
+    assert json.loads(json.dumps(dump))["registers"]
+    named = {kind: {one["name"]: one for one in found} for kind, found in dump.items()
+             if kind != "replication"}  # fmt: skip
+    (entry,) = named["tables"]["I.t"]["entries"]
+    assert entry["matches"] == [[1]]
+    assert entry["action"] == {"name": "I.mark", "args": [11]}
+    assert named["profiles"]["I.grouped.implementation"] == {
+        "name": "I.grouped.implementation", "pipes": [0],
+        "members": {3: {"name": "I.mark", "args": [3]}},
+        "groups": {4: {"max_size": 0, "members": [[3, 2, "012c", True]]}},
+    }  # fmt: skip
+    assert named["registers"]["I.seen"]["cells"] == {2: 9}
+    assert named["counters"]["I.hits"]["cells"] == {5: [1, 10]}
+    assert named["meters"]["I.rate"]["cells"] == {1: [1, 1, 2, 3, 4, 0, 1, 0, 0, 0, 0, 0, 0]}
+    assert dump["replication"]["groups"] == {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -133,3 +134,31 @@ def test_a_refused_update_leaves_no_node(all_of_tna: Interfaces) -> None:
         raise KeyError
     assert all_of_tna.p4rt_group(7) == [(1, 0)]
     assert all_of_tna.sw.state.replication.nodes == {}
+
+
+def test_plain_records_make_it_anew(all_of_tna: Interfaces) -> None:
+    """Also by way of JSON, as saved state has them."""
+    sw, replication = all_of_tna.sw, all_of_tna.sw.store.replication
+    assert not replication.beyond_replicas
+    sw.multicast(8, [(4, 1, [(5, 2), 6])])
+    sw.clone_session(6, [3], truncate=70)
+    assert not replication.beyond_replicas
+    all_of_tna.cli("mc_mgrp_create 7\nmc_node_create 3 1 2\nmc_node_associate 7 0")
+    all_of_tna.bfrt("add", "$pre.lag", {"$MULTICAST_LAG_ID": 9}, DEV_PORT=[11, 12])
+    all_of_tna.bfrt("modify", "$pre.node", {NODE: 0}, MULTICAST_LAG_ID=[9])
+    all_of_tna.bfrt("add", "$pre.ecmp", {"$MULTICAST_ECMP_ID": 4}, MULTICAST_NODE_ID=[0])
+    all_of_tna.bfrt("add", "$pre.prune", {"$MULTICAST_L2_XID": 2}, DEV_PORT=[2, 1])
+    all_of_tna.bfrt("add", "$mirror.cfg", {SID: 5}, "$normal", session_enable=False,
+                    ucast_egress_port=9, ucast_egress_port_valid=True, direction="EGRESS",
+                    mcast_grp_a=7, mcast_grp_a_valid=True)  # fmt: skip
+    assert replication.beyond_replicas
+    dump, ports = json.loads(json.dumps(replication.dump())), dict(sw.state.multicast)
+    sw.reset()
+    assert not sw.state.replication.nodes
+    replication.load(dump)
+    assert json.loads(json.dumps(replication.dump())) == dump
+    assert sw.state.multicast == ports
+    assert [r.port for r in ports[7]] == [1, 2, 11]
+    assert sw.state.pruned[2].nonzero()[0].tolist() == [1, 2]
+    assert all_of_tna.bfrt_read("$mirror.cfg", {SID: 5})["$direction"] == "EGRESS"
+    assert sorted(sw.state.clone_sessions) == [6]

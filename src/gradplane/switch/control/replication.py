@@ -7,7 +7,8 @@ when one of them writes it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from typing import Any, ClassVar
 
 import numpy.typing as npt
@@ -276,7 +277,7 @@ class Rows(_TreeKind):
         pruned: npt.NDArray[Any] | None = None,
     ) -> None:  # fmt: skip
         super().__init__(journal, tree, range(1 << 16), ports)
-        self.name = f"replication row of {name}"
+        self.row, self.name = name, f"replication row of {name}"
         self._rows = tree.rows[name]
         self._pruned = pruned
 
@@ -397,6 +398,76 @@ class Replication:
         self.prune = Rows(journal, tree, "prune", ports, state.pruned)
         self.sessions = Sessions(journal, tree, range(architecture.sessions), ports)
         self.settings = ReplicationSettings(journal, state)
+
+    # -- as plain records -----------------------------------------------------------------------
+
+    def dump(self) -> Record:
+        """Return everything as plain records."""
+        tree = self.tree
+        return {
+            "nodes": {n: _plain(tree.nodes[n]) for n in tree.nodes},
+            "ecmp": {n: list(nodes) for n, nodes in tree.ecmp.items()},
+            "rows": {name: {n: dict(row) for n, row in rows.items()}
+                     for name, rows in tree.rows.items()},
+            "settings": dict(tree.device),
+            "groups": {n: [_plain(part) for part in record["parts"]]
+                       for n, record in self.groups.records()},
+            "sessions": {n: _plain(session_of(record)) for n, record in self.sessions.records()},
+        }  # fmt: skip
+
+    @property
+    def beyond_replicas(self) -> bool:
+        """Whether there is more than groups and sessions of replicas."""
+        tree = self.tree
+        whole = [tree.nodes, tree.ecmp, tree.device, *tree.rows.values()]
+        plain = {f.name: f.default for f in self.sessions.fields if f.name in _BEYOND}
+        found = (record for _, record in self.sessions.records())
+        return any(whole) or any(record[n] != plain[n] for record in found for n in plain)
+
+    def load(self, records: Record) -> None:
+        """Write what `dump` returned, also by way of JSON. Raises Refusal."""
+        for name, value in records["settings"].items():
+            self.settings.put(name, value)
+        for rows in (self.lags, self.ports, self.prune):
+            for number, row in _numbered(records["rows"][rows.row]):
+                rows.write(number, **row)
+        for number, node in _numbered(records["nodes"]):
+            self.nodes.write(number, **node)
+        for number, nodes in _numbered(records["ecmp"]):
+            self.ecmp.write(number, nodes=nodes)
+        for number, parts in _numbered(records["groups"]):
+            self.groups.write(number, parts=[_part(part) for part in parts])
+        for number, session in _numbered(records["sessions"]):
+            replicas = tuple(_part(replica) for replica in session["replicas"])
+            groups = tuple(session["groups"])
+            self.sessions.write(number, **{**session, "replicas": replicas, "groups": groups})
+
+
+_BEYOND = ("groups", "to_cpu", "enabled", "settings")
+
+
+def _plain(value: Node | Part | Session) -> Record:
+    """Return the fields of a record as numbers, texts, lists and mappings."""
+    found: Record = {}
+    for f in fields(value):
+        item = getattr(value, f.name)
+        if isinstance(item, tuple):
+            found[f.name] = [_plain(one) if isinstance(one, Replica) else one for one in item]
+        elif f.name != "written":
+            found[f.name] = dict(item) if isinstance(item, Mapping) else item
+    return found
+
+
+def _part(record: Record) -> Any:
+    """Return the part of a group, or the replica, that a plain record is of."""
+    if "number" in record:
+        return Branch(**record)
+    return Replica(**{**record, "backups": tuple(map(_part, record["backups"]))})
+
+
+def _numbered(records: Mapping[Any, Any]) -> Iterator[tuple[int, Any]]:
+    """Iterate over records by number; JSON has made texts of the numbers."""
+    return ((int(number), record) for number, record in records.items())
 
 
 def session_of(record: Record) -> Session:

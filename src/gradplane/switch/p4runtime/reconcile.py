@@ -57,6 +57,8 @@ def carry_over(old: Pipeline, new: Pipeline) -> None:
         pipes = {pipe: list(found) for pipe, found in pipe_updates(old).items()}
         scopes = old.state.scopes.own
         _restore(new, list(_updates(old)), set(old.state.tables), scopes, pipes)
+        if old.store.replication.beyond_replicas:
+            new.store.replication.load(old.store.replication.dump())
         _set_hashes(new, _replaced_hashes(old))
         _set_handles(new, _handles(old))
     except (RpcError, TableError) as error:
@@ -71,7 +73,8 @@ def saved_state(p: Pipeline) -> str:
     That is all that a controller can write: a WriteRequest and, where pipes of a chip differ from
     the first one, `scopes`, the groups of pipes by name, and `pipes`, a WriteRequest for each;
     `hashes`: the CRCs, by name, in place of the program's algorithms; `handles`: those of each
-    table's entries.
+    table's entries. `replication`: nodes, link groups and settings of sessions, where there are
+    some: Replication.dump.
     Tokens in meters' buckets and times are not in it.
     """
     state = {"updates": [], **_plain(_updates(p))}
@@ -83,6 +86,8 @@ def saved_state(p: Pipeline) -> str:
     if hashes := _replaced_hashes(p):
         state["hashes"] = {name: asdict(crc) for name, crc in hashes.items()}
     state["handles"] = _handles(p)
+    if p.store.replication.beyond_replicas:
+        state["replication"] = p.store.replication.dump()
     return json.dumps(state, indent=2)
 
 
@@ -93,6 +98,7 @@ def load_state(new: Pipeline, text: str) -> None:
         if not isinstance(state, dict) or "updates" not in state:
             raise ValueError('expected a JSON object with "updates", as serialize_state writes it')
         scopes, pipes = state.pop("scopes", {}), state.pop("pipes", {})
+        replication = state.pop("replication", None)
         hashes = {name: Crc(**crc) for name, crc in state.pop("hashes", {}).items()}
         handles = {name: tuple(found) for name, found in state.pop("handles", {}).items()}
         whole = ParseDict(state, p4r.WriteRequest())
@@ -104,8 +110,13 @@ def load_state(new: Pipeline, text: str) -> None:
         _restore(new, whole.updates, set(new.state.tables), scopes, found)
         _set_hashes(new, hashes)
         _set_handles(new, handles)
+        if replication is not None:
+            new.store.replication.load(replication)
     except (RpcError, TableError) as error:
         what = f"the program has no place for the saved state: {error.message}"
+        raise RpcError("INVALID_ARGUMENT", what) from error
+    except (KeyError, ValueError, TypeError, AttributeError) as error:
+        what = f"this is no saved state: replication: {type(error).__name__}: {error}"
         raise RpcError("INVALID_ARGUMENT", what) from error
 
 
