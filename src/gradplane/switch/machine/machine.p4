@@ -53,6 +53,8 @@ extern void drop(string reason);                 // {drop port}: the number of t
 extern void again(in bit<32> kind, in bit<32> port, in bit<32> passes, in bytes_t bytes);
 extern void again<A, B>(in bit<32> kind, in bit<32> port, in bit<32> passes, in bytes_t bytes,
                         in A a, in B b);
+extern void again<A, B, C>(in bit<32> kind, in bit<32> port, in bit<32> passes, in bytes_t bytes,
+                           in A a, in B b, in C c);
 // Pass a copy on to egress, by way of the port's queue if it has one.
 extern void enqueue<A, B, C, D>(in bit<32> port, in bit<32> priority, in A a, in B b, in C c,
                                 in D d);

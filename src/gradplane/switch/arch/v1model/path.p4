@@ -65,14 +65,13 @@ extern void preserve(in bit<32> list, in metadata_t meta, in standard_metadata_t
                      inout metadata_t kept, inout standard_metadata_t kept_standard);
 
 control ingress(in bytes_t bytes, in bit<32> port, in bit<32> kind, in bit<32> passes,
-                in metadata_t meta, in standard_metadata_t standard) {
+                in bit<32> list, in metadata_t meta, in standard_metadata_t standard) {
     packet_t p;
     packet_t twin;
     apply {
         begin(p, bytes);
         if (kind != NORMAL) {
-            p.meta = meta;
-            p.standard = standard;
+            preserve(list, meta, standard, p.meta, p.standard);
         }
         p.standard.instance_type = kind;
         p.standard.packet_length = size(bytes);
@@ -116,18 +115,15 @@ control ingress(in bytes_t bytes, in bit<32> port, in bit<32> kind, in bit<32> p
         send_digests(p);
 
         if (p.notes.resubmitted) {
-            bit<32> list = p.notes.resubmit_list;
-            if (list == NO_LIST) {
+            bit<32> preserved = p.notes.resubmit_list;
+            if (preserved == NO_LIST) {
                 note("resubmitted");
-            } else if (list < NAMED) {
-                note("resubmitted, preserving field list {}", list);
+            } else if (preserved < NAMED) {
+                note("resubmitted, preserving field list {}", preserved);
             } else {
                 note("resubmitted, preserving fields");
             }
-            twin.meta = {...};
-            twin.standard = {...};
-            preserve(list, p.meta, p.standard, twin.meta, twin.standard);
-            again(RESUBMITTED, 0, passes, bytes, twin.meta, twin.standard);
+            again(RESUBMITTED, 0, passes, bytes, preserved, p.meta, p.standard);
             return;
         }
         if (p.standard.mcast_grp != 0) {
@@ -200,10 +196,7 @@ control egress(inout packet_t p, in bit<32> port, in bit<16> instance, in bit<32
             } else {
                 note("recirculated, preserving fields");
             }
-            twin.meta = {...};
-            twin.standard = {...};
-            preserve(list, p.meta, p.standard, twin.meta, twin.standard);
-            again(RECIRCULATED, 0, passes, whole, twin.meta, twin.standard);
+            again(RECIRCULATED, 0, passes, whole, list, p.meta, p.standard);
             return;
         }
         bytes_t left = deparse("dep", "send", p.hdr);
