@@ -121,6 +121,7 @@ def check(paths: Sequence[str]) -> int:
     records = recorded(paths)
     lines = changed(records, expected)
     if lines:
+        print(f"{len(lines)} differ; once more:", *lines, sep="\n", flush=True)
         again = set(changed(recorded(paths, seed="1"), expected))
         lines = [line for line in lines if line in again]
     print("".join(f"changed: {line}\n" for line in lines), end="")
