@@ -91,7 +91,19 @@ def test_unary_operators() -> None:
             assert unary("-", t, a) == fit(t, -a)
             assert unary("~", t, a) == fit(t, -a - 1)
             assert unary("+", t, a) == a
-    assert unary("!", BOOL, True) is False
+    assert [unary("!", BOOL, a) for a in (False, True)] == [True, False]
+
+
+def test_operators_on_truth_values() -> None:
+    tables = {
+        "&&": [False, False, False, True],
+        "||": [False, True, True, True],
+        "==": [True, False, False, True],
+        "!=": [False, True, True, False],
+    }
+    for op, table in tables.items():
+        found = [binary(op, BOOL, BOOL, a, b) for a in (False, True) for b in (False, True)]
+        assert found == table, op
 
 
 def test_casts_between_all_types() -> None:
