@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from gradplane.switch.check.checker import Checked, Checker
+from gradplane.switch.check.checker import Checker
+from gradplane.switch.check.records import Checked
 from gradplane.switch.interp.expressions import Expressions
 from gradplane.switch.interp.frame_layout import Frame
 from gradplane.switch.interp.packet import Reject
@@ -112,7 +113,8 @@ def compile_filter(text: str, params: Sequence[ir.Param], errors: Sequence[str])
         d.__class__(d.span, d.message, "error", d.hint) for d in reporter.diagnostics
     ]
     reporter.stop_on_errors()
-    lowering = Lowering(Checked(ast.Program([], span=PLACE), list(errors), checker), reporter)
+    checked = Checked(ast.Program([], span=PLACE), list(errors), checker.match_kinds, {})
+    lowering = Lowering(checked, reporter)
     for decl, param in zip(decls, params, strict=True):
         lowering.top.bind(decl, param.var)
     body = Body(lowering)

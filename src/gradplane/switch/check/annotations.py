@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from gradplane.switch.check.checker_types import ANY
+from gradplane.switch.check.context import Context
+from gradplane.switch.check.expression_text import Value, literal
+from gradplane.switch.check.records import annotations_of
 from gradplane.switch.ir.types import Annotation, Annotations
 from gradplane.switch.syntax import ast
-
-if TYPE_CHECKING:
-    from gradplane.switch.check.checker import Checker
-
-Value = int | bool | str
 
 _TEXT = frozenset({"name", "deprecated", "noWarn"})
 _EMPTY = frozenset(
@@ -22,7 +19,7 @@ _NUMBER = {"id": 1, "priority": 0}  # the smallest value allowed
 
 
 class AnnotationChecker:
-    def __init__(self, checker: Checker) -> None:
+    def __init__(self, checker: Context) -> None:
         self.c = checker
 
     def values(self, annotations: Sequence[ast.Annotation]) -> Annotations:
@@ -38,7 +35,9 @@ class AnnotationChecker:
                 self.c.error(a, f"a second @{a.name} on one element", where)
             first.setdefault(a.name, a)
             self._rule(a)
-        return tuple(map(self._value, annotations))
+        for a in annotations:
+            a.value = self._value(a)
+        return annotations_of(annotations)
 
     def _value(self, a: ast.Annotation) -> Annotation:
         known = a.structured or a.name == "field_list"
@@ -85,29 +84,3 @@ class AnnotationChecker:
                 self.c.error(e, "the number of a field list must be 0 to 255")
         if not a.exprs:
             self.c.error(a, "@field_list takes one number or more")
-
-
-def muted(annotations: Sequence[ast.Annotation]) -> frozenset[str]:
-    """Return the kinds of warnings that @noWarn silences."""
-    given = [literal(e) for a in annotations if a.name == "noWarn" for e in a.exprs or []]
-    return frozenset(v for v in given if isinstance(v, str))
-
-
-def literal(e: ast.Expr) -> Value | None:
-    """Return the value of a literal or the text of a name; None for other expressions."""
-    match e:
-        case ast.IntLit(value=value):
-            return value
-        case ast.BoolLit(value=flag):
-            return flag
-        case ast.StringLit(value=text):
-            return text
-        case ast.Name(name=name):
-            return name
-        case ast.Unary(op="-", operand=ast.IntLit(value=value)):
-            return -value
-        case ast.Binary(op="++", left=left, right=right):
-            parts = literal(left), literal(right)
-            if isinstance(parts[0], str) and isinstance(parts[1], str):
-                return parts[0] + parts[1]
-    return None

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 from gradplane._suggestions import did_you_mean
-from gradplane.switch.check.annotations import literal
 from gradplane.switch.check.checker_types import (
     ANY,
     BlockType,
@@ -24,43 +22,20 @@ from gradplane.switch.check.checker_types import (
     substitute,
     substitute_params,
 )
+from gradplane.switch.check.context import Context
 from gradplane.switch.check.conversions import settle
+from gradplane.switch.check.expression_text import literal
 from gradplane.switch.check.lvalues import require_lvalue
+from gradplane.switch.check.records import CallInfo
 from gradplane.switch.check.unify import Inference
 from gradplane.switch.ir.types import INTEGER, STRING, Integer, Type, Void
 from gradplane.switch.syntax import ast
-
-if TYPE_CHECKING:
-    from gradplane.switch.check.checker import Checker
-
-
-@dataclass(slots=True, eq=False)
-class CallInfo:
-    """The meaning of a call.
-
-    kind: "function" (a P4 function with a body), "extern" (an extern function), "method" (of an
-    extern instance), "action", "table" (apply), "block" (apply of a parser or control), "builtin"
-    (isValid, push_front, ...) or "constructor". `args` has an expression for each parameter of
-    `signature`, None if the argument was left out or is `_`; `order` lists the positions of the
-    parameters in the order in which their arguments are evaluated.
-    """
-
-    kind: str
-    name: str
-    signature: Signature
-    args: list[ast.Expr | None]
-    decl: ast.Decl | None = None
-    base: ast.Expr | None = None  # the object whose method is called
-    type_args: list[Type] = field(default_factory=list)
-    constructed: Type | None = None  # the type that is applied directly
-    order: list[int] = field(default_factory=list)
-
 
 _UNTYPED = (ListLiteral, StructLiteral, DefaultLiteral)
 
 
 class ArgumentChecker:
-    def __init__(self, checker: Checker) -> None:
+    def __init__(self, checker: Context) -> None:
         self.c = checker
 
     def _fail(self, e: ast.Call, message: str, hint: str = "") -> Type:
@@ -267,7 +242,7 @@ def _differs(param: ParamType, arg: ast.Expr) -> str:
 
 
 def match_arguments(
-    c: Checker, place: ast.Node, given: Sequence[ast.Argument], signature: Signature
+    c: Context, place: ast.Node, given: Sequence[ast.Argument], signature: Signature
 ) -> list[ast.Expr | None] | None:
     """Return the argument for each parameter, by position or by name; None after an error."""
     params = signature.params

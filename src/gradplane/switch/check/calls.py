@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from gradplane._suggestions import did_you_mean
-from gradplane.switch.check.arguments import ArgumentChecker, CallInfo, takes
+from gradplane.switch.check.arguments import ArgumentChecker, takes
 from gradplane.switch.check.checker_types import (
     ANY,
     ApplyResult,
@@ -24,6 +23,7 @@ from gradplane.switch.check.checker_types import (
 )
 from gradplane.switch.check.expression_text import article, describe
 from gradplane.switch.check.lvalues import require_lvalue
+from gradplane.switch.check.records import CallInfo
 from gradplane.switch.check.scope import TypeParam
 from gradplane.switch.check.unify import Inference
 from gradplane.switch.check.wire_sizes import emittable, size_bits, varbits
@@ -42,25 +42,18 @@ from gradplane.switch.ir.types import (
 )
 from gradplane.switch.syntax import ast
 
-if TYPE_CHECKING:
-    from gradplane.switch.check.checker import Checker
-
-
 _SIZES = {"minSizeInBits", "minSizeInBytes", "maxSizeInBits", "maxSizeInBytes"}
 
 
 class CallChecker(ArgumentChecker):
-    def __init__(self, checker: Checker) -> None:
-        super().__init__(checker)
-        self._signatures: dict[ast.Decl, Signature] = {}
-
     # -- signatures ----------------------------------------------------------------------------
 
     def signature(self, decl: ast.FunctionDecl | ast.ActionDecl) -> Signature:
         """Return the signature of a function, method or action, type parameters as variables."""
-        if decl not in self._signatures:
-            self._signatures[decl] = self._make_signature(decl)
-        return self._signatures[decl]
+        if decl.signature is None:
+            decl.signature = self._make_signature(decl)
+        found: Signature = decl.signature
+        return found
 
     def _make_signature(self, decl: ast.FunctionDecl | ast.ActionDecl) -> Signature:
         variables = self.c.types.variables(decl)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gradplane.switch.check.checker_types import ANY, DefaultLiteral, ListLiteral, StructLiteral
+from gradplane.switch.check.context import Context
 from gradplane.switch.check.flexible_headers import is_padded
 from gradplane.switch.ir import ops
 from gradplane.switch.ir.types import (
@@ -24,11 +25,8 @@ from gradplane.switch.ir.types import (
 )
 from gradplane.switch.syntax import ast
 
-if TYPE_CHECKING:
-    from gradplane.switch.check.checker import Checker
 
-
-def coerce(c: Checker, e: ast.Expr, target: Type, what: str) -> bool:
+def coerce(c: Context, e: ast.Expr, target: Type, what: str) -> bool:
     """Convert `e` implicitly to type `target`; report an error if that is not possible."""
     t = e.type
     assert t is not None, e
@@ -68,7 +66,7 @@ def _base(t: Type) -> Type:
     return _base(t.underlying) if isinstance(t, NewType) else t
 
 
-def _constant(c: Checker, e: ast.Expr, target: Type) -> bool:
+def _constant(c: Context, e: ast.Expr, target: Type) -> bool:
     e.type = target
     if e.const is None:  # an error in it has been reported already
         return True
@@ -79,7 +77,7 @@ def _constant(c: Checker, e: ast.Expr, target: Type) -> bool:
     return True
 
 
-def _literal(c: Checker, e: ast.Expr, target: Type, what: str) -> bool:
+def _literal(c: Context, e: ast.Expr, target: Type, what: str) -> bool:
     """Convert a list, struct, `...` or `{#}` literal, or a ?: of such literals."""
     match e:
         case ast.Ternary(then=then, other=other):
@@ -100,7 +98,7 @@ def _literal(c: Checker, e: ast.Expr, target: Type, what: str) -> bool:
     return False
 
 
-def _list(c: Checker, e: ast.ListExpr, target: Type, what: str) -> bool:
+def _list(c: Context, e: ast.ListExpr, target: Type, what: str) -> bool:
     dots = bool(e.elements) and isinstance(e.elements[-1], ast.Dots)
     values = e.elements[:-1] if dots else e.elements
     match target:
@@ -128,7 +126,7 @@ def _list(c: Checker, e: ast.ListExpr, target: Type, what: str) -> bool:
     return all([coerce(c, v, t, f"element {i}") for i, (v, t) in enumerate(pairs)])
 
 
-def _struct(c: Checker, e: ast.StructExpr, target: Type, what: str) -> bool:
+def _struct(c: Context, e: ast.StructExpr, target: Type, what: str) -> bool:
     if not isinstance(target, Struct | Header):
         c.error(e, f"{what} must be {target}, not {e.type}")
         return False
@@ -143,7 +141,7 @@ def _struct(c: Checker, e: ast.StructExpr, target: Type, what: str) -> bool:
     return all([_struct_field(c, target, name, value) for name, value in e.fields])
 
 
-def _struct_field(c: Checker, target: Fields, name: str, value: ast.Expr) -> bool:
+def _struct_field(c: Context, target: Fields, name: str, value: ast.Expr) -> bool:
     index = target.index(name)
     if index is None:
         c.error(value, f"{target} has no field {name}")
@@ -151,7 +149,7 @@ def _struct_field(c: Checker, target: Fields, name: str, value: ast.Expr) -> boo
     return coerce(c, value, target.fields[index].type, f"field {name}")
 
 
-def settle(c: Checker, e: ast.Expr) -> Type:
+def settle(c: Context, e: ast.Expr) -> Type:
     """Give a literal the type it has without a context: a list becomes a tuple."""
     match e, e.type:
         case ast.ListExpr(), ListLiteral(dots=False):
@@ -168,7 +166,7 @@ def settle(c: Checker, e: ast.Expr) -> Type:
     return e.type
 
 
-def _with_width(c: Checker, e: ast.Expr) -> Type:
+def _with_width(c: Context, e: ast.Expr) -> Type:
     """Return the type of a tuple's element; an int gets the width it needs, at least 32 bits."""
     t = settle(c, e)
     if isinstance(t, Integer) and isinstance(e.const, int):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields
 
 from gradplane.switch.syntax import ast
+
+Value = int | bool | str
 
 
 def describe(e: ast.Expr) -> str:
@@ -40,3 +43,29 @@ def written_alike(a: object, b: object) -> bool:
 def article(noun: str) -> str:
     """Return the noun with `a` or `an`."""
     return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
+
+
+def muted(annotations: Sequence[ast.Annotation]) -> frozenset[str]:
+    """Return the kinds of warnings that @noWarn silences."""
+    given = [literal(e) for a in annotations if a.name == "noWarn" for e in a.exprs or []]
+    return frozenset(v for v in given if isinstance(v, str))
+
+
+def literal(e: ast.Expr) -> Value | None:
+    """Return the value of a literal or the text of a name; None for other expressions."""
+    match e:
+        case ast.IntLit(value=value):
+            return value
+        case ast.BoolLit(value=flag):
+            return flag
+        case ast.StringLit(value=text):
+            return text
+        case ast.Name(name=name):
+            return name
+        case ast.Unary(op="-", operand=ast.IntLit(value=value)):
+            return -value
+        case ast.Binary(op="++", left=left, right=right):
+            parts = literal(left), literal(right)
+            if isinstance(parts[0], str) and isinstance(parts[1], str):
+                return parts[0] + parts[1]
+    return None

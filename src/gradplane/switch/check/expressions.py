@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from gradplane._suggestions import did_you_mean
@@ -23,6 +22,7 @@ from gradplane.switch.check.checker_types import (
 from gradplane.switch.check.conversions import cast_allowed, coerce
 from gradplane.switch.check.expression_text import describe
 from gradplane.switch.check.operators import OperatorChecker
+from gradplane.switch.check.records import EnumValue
 from gradplane.switch.check.scope import TypeParam
 from gradplane.switch.check.wire_sizes import MAX_WIDTH
 from gradplane.switch.ir import ops
@@ -45,15 +45,6 @@ from gradplane.switch.ir.types import (
     Type,
 )
 from gradplane.switch.syntax import ast
-
-
-@dataclass(frozen=True, slots=True)
-class EnumValue:
-    """The compile-time value of a member of an enum or of `error`."""
-
-    type: Type
-    name: str
-
 
 _STACK_MEMBERS = {"next", "last", "lastIndex", "size"}
 BIT32 = Bits(32)

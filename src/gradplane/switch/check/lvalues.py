@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from gradplane.switch.check.checker_types import ANY
+from gradplane.switch.check.context import Context
 from gradplane.switch.ir.types import Fields, Stack, Tuple
 from gradplane.switch.syntax import ast
-
-if TYPE_CHECKING:
-    from gradplane.switch.check.checker import Checker
 
 
 def is_lvalue(e: ast.Expr) -> bool:
@@ -30,7 +26,7 @@ def is_lvalue(e: ast.Expr) -> bool:
     return False
 
 
-def require_lvalue(c: Checker, e: ast.Expr, what: str) -> bool:
+def require_lvalue(c: Context, e: ast.Expr, what: str) -> bool:
     """Report an error if `e` cannot be written."""
     if e.type == ANY or is_lvalue(e):
         return True

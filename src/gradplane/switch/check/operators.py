@@ -1,9 +1,10 @@
-"""Operators: their operand and result types, and their value on constants (sections 8.5 to 8.9)."""
+"""Operators: their operand and result types, and their value on constants (sections 8.5 to 8.9);
+warnings about operations whose result does not depend on their operands.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING
 
 from gradplane.switch.check.checker_types import (
     ANY,
@@ -13,9 +14,12 @@ from gradplane.switch.check.checker_types import (
     StructLiteral,
     TypeVar,
 )
-from gradplane.switch.check.constant_result_warnings import warn_comparison, warn_shift
+from gradplane.switch.check.context import Context
 from gradplane.switch.check.conversions import coerce
+from gradplane.switch.check.expression_text import written_alike
+from gradplane.switch.check.records import MAX_BITS
 from gradplane.switch.ir import ops
+from gradplane.switch.ir.ops import limits
 from gradplane.switch.ir.types import (
     BOOL,
     STRING,
@@ -30,19 +34,16 @@ from gradplane.switch.ir.types import (
     Type,
 )
 from gradplane.switch.syntax import ast
-
-if TYPE_CHECKING:
-    from gradplane.switch.check.checker import Checker
+from gradplane.switch.syntax.ast_walk import walk
 
 _ORDER = {"<", "<=", ">", ">="}
 _BOOLEAN = _ORDER | {"==", "!=", "&&", "||"}
 _BITWISE = {"&", "|", "^"}
 _SATURATING = {"|+|", "|-|"}
-MAX_BITS = 1 << 16  # limit on an int's bits, to bound the work at compile time
 
 
 class OperatorChecker:
-    def __init__(self, checker: Checker) -> None:
+    def __init__(self, checker: Context) -> None:
         self.c = checker
 
     @abstractmethod
@@ -245,3 +246,57 @@ def _same_width(e: ast.Binary) -> str:
     if isinstance(e.left.type, Bits) and isinstance(e.right.type, Bits):
         return f"both operands need one type: cast one, as in ({e.left.type}) ..."
     return ""
+
+
+# -- results that are always the same ---------------------------------------------------------
+
+
+_MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
+_SAME_SIDES = {"==": True, "<=": True, ">=": True, "!=": False, "<": False, ">": False}
+
+
+def warn_comparison(c: Context, e: ast.Binary, t: Type) -> None:
+    """Warn of a comparison of values of type t that is always true or always false."""
+    outcome = _outcome(e, t)
+    if outcome is not None:
+        c.warn(e, "always", f"this is always {str(outcome).lower()}")
+
+
+def _outcome(e: ast.Binary, t: Type) -> bool | None:
+    if e.left.const is not None and e.right.const is not None:
+        return None
+    if _pure(e.left) and written_alike(e.left, e.right):
+        return _SAME_SIDES[e.op]
+    if not isinstance(t, Bits) or e.op not in _MIRRORED:
+        return None
+    low, high = limits(t)
+    if isinstance(e.right, ast.IntLit):
+        return _against(e.op, e.right.const, low, high)
+    if isinstance(e.left, ast.IntLit):
+        return _against(_MIRRORED[e.op], e.left.const, low, high)
+    return None
+
+
+def _against(op: str, value: int, low: int, high: int) -> bool | None:
+    """Return the value of `x op value` if it is the same for every x from low to high."""
+    match op:
+        case "<" if value <= low:
+            return False
+        case ">=" if value <= low:
+            return True
+        case ">" if value >= high:
+            return False
+        case "<=" if value >= high:
+            return True
+    return None
+
+
+def _pure(e: ast.Expr) -> bool:
+    return not any(isinstance(node, ast.Call) for node in walk(e))
+
+
+def warn_shift(c: Context, e: ast.Binary, t: Type) -> None:
+    """Warn of a shift by at least as many bits as the operand has."""
+    amount = e.right.const
+    if isinstance(t, Bits) and isinstance(amount, int) and amount >= t.width > 0:
+        c.warn(e, "overflow", f"a shift by {amount} leaves none of the {t.width} bits")

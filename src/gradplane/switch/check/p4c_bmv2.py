@@ -1,14 +1,17 @@
-"""Limits of p4c's back ends for BMv2 (p4lang/p4c, backends/bmv2): what it refuses for v1model and
-for PSA, and what it refuses for v1model only."""
+"""Limits of p4c's back ends for BMv2 (p4lang/p4c, backends/bmv2).
+
+They are what it refuses for v1model and for PSA, for v1model only, and for psa_switch beyond those
+of both; and constructs that it compiles to JSON which BMv2 refuses, crashes on, or runs otherwise.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TypeGuard
 
-from gradplane.switch.check.arguments import CallInfo
-from gradplane.switch.check.ast_walk import walk
 from gradplane.switch.check.checker_types import ExternType, SetType
 from gradplane.switch.check.p4c_rules import Found, Rules, called_function, instantiates
+from gradplane.switch.check.records import CallInfo
 from gradplane.switch.check.wire_sizes import size_bits
 from gradplane.switch.ir.types import (
     Bits,
@@ -19,11 +22,14 @@ from gradplane.switch.ir.types import (
     Header,
     NewType,
     SerEnum,
+    Stack,
     Struct,
     Tuple,
     Type,
+    Union,
 )
 from gradplane.switch.syntax import ast
+from gradplane.switch.syntax.ast_walk import walk
 
 BOTH = Rules()
 V1MODEL = Rules()
@@ -278,3 +284,107 @@ def other_than_calls(stmt: ast.Stmt, where: str, what: str) -> Iterator[Found]:
             yield from other_than_calls(inner, where, what)
         elif not isinstance(inner, ast.CallStmt | ast.Empty):
             yield inner, f"p4c for BMv2: {where} can only {what}", ""
+
+
+# -- constructs that BMv2 misreads ------------------------------------------------------------
+
+
+MISREAD = Rules()
+
+
+@MISREAD.at(ast.Member)
+def _struct_chosen(field: ast.Member) -> Iterator[Found]:
+    if isinstance(field.base, ast.Ternary) and isinstance(field.base.type, Struct):
+        text = "p4c's JSON for a field of a struct chosen by ?: crashes BMv2"
+        yield field, text, "choose between the fields"
+
+
+@MISREAD.at_calls
+def _validity(call: ast.Call, info: CallInfo) -> Iterator[Found]:
+    """isValid() of an element of a stack."""
+    element = info.base
+    if (info.kind, info.name) != ("builtin", "isValid") or not _is_element(element):
+        return
+    if isinstance(element.type, Union):
+        text = "p4c's JSON for isValid() of a union in a stack crashes BMv2"
+        yield call, text, "call isValid() of its headers"
+    elif element.index.const is None:
+        text = "BMv2 refuses p4c's JSON for isValid() of an element with a run-time index"
+        yield call, text, "test each index in turn"
+
+
+def _is_element(e: object) -> TypeGuard[ast.Index]:
+    return isinstance(e, ast.Index) and isinstance(e.base.type, Stack)
+
+
+@MISREAD.at(ast.Select)
+def _last_index(select: ast.Select) -> Iterator[Found]:
+    for e in select.exprs:
+        if isinstance(e, ast.Member) and e.name == "lastIndex" and isinstance(e.base.type, Stack):
+            text = "p4c's JSON for a select on lastIndex crashes BMv2"
+            yield e, text, "cast it: (bit<8>) ..."
+
+
+@MISREAD.at(ast.ActionDecl)
+def _index_in_action_data(action: ast.ActionDecl) -> Iterator[Found]:
+    data = [param for param in action.params if not param.direction]
+    for node in walk(action.body):
+        if _is_element(node) and isinstance(node.index, ast.Name) and node.index.decl in data:
+            text = "p4c's JSON for action data as the index of a stack crashes BMv2"
+            yield node, text, "copy it to a field of the metadata first"
+
+
+@MISREAD.at(ast.Assign)
+def _list_that_reads(assign: ast.Assign) -> Iterator[Found]:
+    """A list with fields of the header that it is assigned to."""
+    if assign.op != "=" or not isinstance(assign.target.type, Header):
+        return
+    value = assign.value.operand if isinstance(assign.value, ast.Cast) else assign.value
+    literal = isinstance(value, ast.ListExpr | ast.StructExpr)
+    if literal and any(_same(node, assign.target) for node in walk(value)):
+        text = "p4c's JSON for a list that reads the header it is assigned to makes it invalid"
+        yield assign, text, "assign its fields"
+
+
+def _same(a: ast.Node, b: ast.Node) -> bool:
+    """Return whether two expressions certainly are the same place."""
+    match a, b:
+        case ast.Name(), ast.Name():
+            return a.decl is b.decl
+        case ast.Member(), ast.Member():
+            return a.name == b.name and _same(a.base, b.base)
+        case ast.Index(), ast.Index():
+            known = a.index.const is not None and a.index.const == b.index.const
+            return known and _same(a.base, b.base)
+    return False
+
+
+# -- psa_switch -------------------------------------------------------------------------------
+
+
+PSA = Rules()
+PSA_PARSERS = Rules()
+_CALLED_IN_PSA_PARSERS = ("packet_in", "InternetChecksum")
+
+
+@PSA.at(ast.Instantiation)
+def _instance(decl: ast.Instantiation) -> Iterator[Found]:
+    if instantiates(decl, "DirectMeter"):
+        yield decl, "p4c for psa_switch has no DirectMeter", "use a Meter"
+    elif instantiates(decl, "Register") and len(decl.args) > 1:
+        yield decl, "p4c for psa_switch has no initial values of registers", ""
+
+
+@PSA_PARSERS.at_calls
+def _method(call: ast.Call, info: CallInfo) -> Iterator[Found]:
+    if info.kind == "method" and info.base is not None:
+        t = info.base.type
+        if isinstance(t, ExternType) and t.name not in _CALLED_IN_PSA_PARSERS:
+            yield call, f"p4c for psa_switch has no {t.name} in parsers", ""
+
+
+def conditions(nodes: Sequence[ast.Node]) -> Iterator[Found]:
+    """Find them among the nodes of a deparser."""
+    for node in nodes:
+        if isinstance(node, ast.If | ast.SwitchStmt):
+            yield node, "p4c for psa_switch has no conditions in deparsers", ""

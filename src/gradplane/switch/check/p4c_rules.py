@@ -1,4 +1,5 @@
-"""Rules that look for constructs which p4c refuses, or reads otherwise: a function for each.
+"""Rules that look for constructs which p4c refuses, or reads otherwise: a function for each; and
+those of its front end, for programs of every architecture.
 
 A module of rules has one `Rules` or more, with which its functions are registered for the kind of
 node that they look at.
@@ -10,9 +11,22 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from gradplane.switch.check.arguments import CallInfo
 from gradplane.switch.check.checker_types import ExternType
+from gradplane.switch.check.records import CallInfo
+from gradplane.switch.ir.types import (
+    Bits,
+    Bool,
+    Error,
+    Fields,
+    Integer,
+    NewType,
+    SerEnum,
+    Stack,
+    Struct,
+    Type,
+)
 from gradplane.switch.syntax import ast
+from gradplane.switch.syntax.ast_walk import walk
 
 Found = tuple[ast.Node, str, str]  # place, message, hint
 CallRule = Callable[[ast.Call, CallInfo], Iterator[Found]]
@@ -63,3 +77,167 @@ def called_function(node: ast.Node) -> ast.FunctionDecl | None:
     info = node.info if isinstance(node, ast.Call) else None
     decl = info.decl if isinstance(info, CallInfo) and info.kind == "function" else None
     return decl if isinstance(decl, ast.FunctionDecl) else None
+
+
+# -- the language -----------------------------------------------------------------------------
+
+
+REFUSED = Rules()
+
+
+@REFUSED.at(ast.Ternary)
+def _choice(e: ast.Ternary) -> Iterator[Found]:
+    branches = (e.then, e.other)
+    if e.chained:
+        text = "p4c reads a ? b : c ? d : e as (a ? b : c) ? d : e"
+        yield e.other, text, "put the last part in parentheses"
+    if e.cond.const is None and all(isinstance(b.type, Integer) for b in branches):
+        yield e, "p4c needs a width for a branch of this ?:", "write it with a width: 8w1"
+    if all(isinstance(b, ast.ListExpr | ast.StructExpr) for b in branches) and (
+        type(e.then) is not type(e.other) or any(map(_has_dots, branches))
+    ):
+        text = "p4c cannot choose between lists of different forms"
+        yield e, text, "write the type before them: (S) {...}"
+
+
+@REFUSED.at(ast.Slice)
+def _bits_of_int(e: ast.Slice) -> Iterator[Found]:
+    if isinstance(e.base.type, Integer) and e.base.const is None:
+        yield e, "p4c takes bits of a bit<> only, not of an int", "cast it first"
+
+
+def _has_dots(literal: ast.Expr) -> bool:
+    if isinstance(literal, ast.ListExpr):
+        return any(isinstance(e, ast.Dots) for e in literal.elements)
+    return isinstance(literal, ast.StructExpr) and literal.dots
+
+
+@REFUSED.at(ast.SwitchStmt)
+def _switch(statement: ast.SwitchStmt) -> Iterator[Found]:
+    subject = statement.subject
+    if isinstance(subject.type, Bool | Error):
+        yield subject, f"p4c cannot switch on {subject.type}", "use if"
+    elif isinstance(subject.type, SerEnum):
+        for case in statement.cases:
+            yield from _number_for_enum(case.label, subject.type)
+
+
+def _number_for_enum(value: ast.Expr, t: Type) -> Iterator[Found]:
+    """A number where a member of a serializable enum is matched."""
+    if isinstance(t, SerEnum) and isinstance(value.type, Bits | Integer):
+        yield value, f"p4c does not compare {t} with a number here", f"cast it: ({t}) ..."
+
+
+@REFUSED.at(ast.Binary)
+def _binary(e: ast.Binary) -> Iterator[Found]:
+    if e.op in ("/", "%") and e.const is None:
+        yield from _divisor(e, e.op, e.right)
+    if e.op in ("==", "!="):
+        literals = [side for side in (e.left, e.right) if isinstance(side, ast.ListExpr)]
+        generic = [t for t in (e.left.type, e.right.type) if isinstance(t, Fields) and t.args]
+        if literals and generic:
+            text = "p4c does not compare a generic struct with a list"
+            yield literals[0], text, f"write its type: ({generic[0]}) {{...}}"
+
+
+@REFUSED.at(ast.Assign)
+def _division(assign: ast.Assign) -> Iterator[Found]:
+    if assign.op in ("/=", "%="):
+        yield from _divisor(assign, assign.op[0], assign.value)
+
+
+def _divisor(place: ast.Node, op: str, divisor: ast.Expr) -> Iterator[Found]:
+    value = divisor.const
+    if not isinstance(value, int) or value & (value - 1):
+        yield place, f"p4c takes powers of two only at the right of {op}", ""
+
+
+@REFUSED.at(ast.Call)
+def _generic_argument(call: ast.Call) -> Iterator[Found]:
+    """A call of a generic function among the arguments of a function."""
+    if called_function(call) is None:
+        return
+    for inner in walk(call.args):
+        decl = called_function(inner)
+        if decl is not None and decl.type_params:
+            text = f"p4c loses the types of {decl.name} in the arguments of another function"
+            yield inner, text, "assign its result to a variable first"
+
+
+@REFUSED.at_calls
+def _index_beyond(call: ast.Call, info: CallInfo) -> Iterator[Found]:
+    """A constant argument that is an index in what is called, beyond the end of the stack."""
+    decl = info.decl
+    if not isinstance(decl, ast.FunctionDecl | ast.ActionDecl):
+        return
+    given = {
+        param: arg.const
+        for param, arg in zip(decl.params, info.args, strict=True)
+        if arg is not None and isinstance(arg.const, int)
+    }
+    for node in walk(decl.body) if given else ():
+        if isinstance(node, ast.Index) and isinstance(node.index, ast.Name):
+            value, t = given.get(node.index.decl), node.base.type
+            if value is not None and isinstance(t, Stack) and value >= t.size:
+                yield call, f"p4c refuses {value} as the index of {t.size} elements", ""
+                return
+
+
+@REFUSED.at(ast.NamedTypeRef)
+def _in_itself(ref: ast.NamedTypeRef) -> Iterator[Found]:
+    """A generic type inside its own arguments."""
+    inner = [n for n in walk(ref.args) if isinstance(n, ast.NamedTypeRef)]
+    if any(n.name == ref.name for n in inner):
+        yield ref, f"p4c takes no {ref.name} among the type arguments of {ref.name}", ""
+
+
+@REFUSED.at(ast.BaseTypeRef)
+def _width(ref: ast.BaseTypeRef) -> Iterator[Found]:
+    for part in walk(ref.width):
+        inside = isinstance(part, ast.Member) and isinstance(part.base.type, Struct)
+        if inside or isinstance(part, ast.Index):
+            text = "p4c knows no field of a constant struct or tuple in a width"
+            yield ref.width or ref, text, "declare a constant for it"
+            return
+
+
+@REFUSED.at(ast.Select)
+def _select(select: ast.Select) -> Iterator[Found]:
+    for e in select.exprs:
+        if isinstance(e.type, Struct | NewType | Error):
+            yield e, f"p4c cannot select on {_words(e.type)}", "select on its parts, or cast it"
+    if select.one_list:
+        yield select, "p4c cannot select on one list", "leave out its braces"
+
+
+def _words(t: Type) -> str:
+    return f"struct {t}" if isinstance(t, Struct) else str(t)
+
+
+@REFUSED.at(ast.TableDecl)
+def _table(table: ast.TableDecl) -> Iterator[Found]:
+    for entry in table.entries:
+        if len(table.key) > 1 and isinstance(entry.keyset, ast.DefaultKey):
+            text = f"p4c needs a keyset of {len(table.key)} values here"
+            yield entry.keyset, text, "write (" + ", ".join("_" * len(table.key)) + ")"
+        yield from _left_out(entry.action)
+        yield from _numbers_for_enums(table, entry.keyset)
+    if table.default_action is not None:
+        yield from _left_out(table.default_action)
+
+
+def _numbers_for_enums(table: ast.TableDecl, keyset: ast.Expr) -> Iterator[Found]:
+    several = isinstance(keyset, ast.TupleKey | ast.ListExpr) and len(table.key) != 1
+    values = getattr(keyset, "elements", [keyset]) if several else [keyset]
+    for key, value in zip(table.key, values, strict=False):
+        if isinstance(key.expr.type, SerEnum):
+            yield from _number_for_enum(value, key.expr.type)
+
+
+def _left_out(ref: ast.ActionRef) -> Iterator[Found]:
+    """An action without the arguments that the table's list of actions gives it."""
+    if ref.info is None:
+        return
+    bound = [p.name for p in ref.info.decl.params if p.direction]
+    if bound and len(ref.args or []) < len(ref.info.decl.params):
+        yield ref, f"p4c wants the argument for {bound[0]} repeated here", ""

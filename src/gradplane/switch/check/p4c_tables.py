@@ -11,9 +11,9 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from gradplane.switch.check.annotations import muted
-from gradplane.switch.check.checker import Checked
+from gradplane.switch.check.expression_text import muted
 from gradplane.switch.check.p4c_warnings import KIND
+from gradplane.switch.check.records import Checked
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.printer import expression_text
 from gradplane.switch.ir.walk import blocks, nested
@@ -52,7 +52,7 @@ def _silent(checked: Checked) -> set[Span]:
     return {
         node.span
         for decl in checked.program.declarations
-        for node in checked.checker.nodes[decl]
+        for node in checked.nodes[decl]
         if isinstance(node, ast.TableDecl)
         and KIND in muted(decl.annotations) | muted(node.annotations)
     }

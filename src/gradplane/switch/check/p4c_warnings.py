@@ -7,18 +7,14 @@ warnings' kind is "p4c".
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
-from gradplane.switch.check import p4c_bmv2, p4c_psa
-from gradplane.switch.check.arguments import CallInfo
+from gradplane.switch.check import p4c_bmv2
 from gradplane.switch.check.checker_types import BlockType, ExternType
-from gradplane.switch.check.p4c_json import MISREAD
-from gradplane.switch.check.p4c_language import REFUSED
-from gradplane.switch.check.p4c_rules import Found
+from gradplane.switch.check.context import Context
+from gradplane.switch.check.p4c_bmv2 import MISREAD
+from gradplane.switch.check.p4c_rules import REFUSED, Found
+from gradplane.switch.check.records import CallInfo
 from gradplane.switch.syntax import ast
-
-if TYPE_CHECKING:
-    from gradplane.switch.check.checker import Checker
 
 KIND = "p4c"
 # Positions among the arguments of V1Switch.
@@ -26,7 +22,7 @@ _CHECKSUMS, _DEPARSER = (1, 4), 5
 _PIPELINES = {2: "ingress", 3: "egress"}
 
 
-def warn_p4c(c: Checker, program: ast.Program) -> None:
+def warn_p4c(c: Context, program: ast.Program) -> None:
     """Warn of what p4c refuses, each at its place in a declaration of the program."""
     main = _main(program)
     package = "" if main is None else main.name
@@ -43,7 +39,7 @@ def warn_p4c(c: Checker, program: ast.Program) -> None:
                 _report(c, _in_psa(decl, nodes))
 
 
-def _report(c: Checker, found: Iterator[Found]) -> None:
+def _report(c: Context, found: Iterator[Found]) -> None:
     for node, message, hint in found:
         c.warn(node, KIND, message, hint)
 
@@ -82,11 +78,11 @@ def _in_v1model(
 
 
 def _in_psa(decl: ast.Decl, nodes: Sequence[ast.Node]) -> Iterator[Found]:
-    yield from p4c_psa.PSA.find(nodes)
+    yield from p4c_bmv2.PSA.find(nodes)
     if isinstance(decl, ast.ParserDecl):
-        yield from p4c_psa.PSA_PARSERS.find(nodes)
+        yield from p4c_bmv2.PSA_PARSERS.find(nodes)
     elif isinstance(decl, ast.ControlDecl) and any(map(_is_packet_out, decl.params)):
-        yield from p4c_psa.conditions(nodes)
+        yield from p4c_bmv2.conditions(nodes)
 
 
 def _is_packet_out(param: ast.Param) -> bool:

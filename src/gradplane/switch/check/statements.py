@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from gradplane.switch.check.checker_types import (
     ANY,
@@ -15,10 +14,11 @@ from gradplane.switch.check.checker_types import (
     ListLiteral,
     compile_time_only,
 )
+from gradplane.switch.check.context import Context
 from gradplane.switch.check.expression_text import describe
-from gradplane.switch.check.expressions import EnumValue
 from gradplane.switch.check.keysets import matched
 from gradplane.switch.check.lvalues import require_lvalue
+from gradplane.switch.check.records import EnumValue
 from gradplane.switch.ir.dispatch import by_class
 from gradplane.switch.ir.types import (
     BOOL,
@@ -35,12 +35,9 @@ from gradplane.switch.ir.types import (
 )
 from gradplane.switch.syntax import ast
 
-if TYPE_CHECKING:
-    from gradplane.switch.check.checker import Checker
-
 
 class StatementChecker:
-    def __init__(self, checker: Checker) -> None:
+    def __init__(self, checker: Context) -> None:
         self.c = checker
         self._result: Type = VOID  # the result type of the function being checked
         self._loops = 0

@@ -1,10 +1,13 @@
-"""Check tables: keys, actions, entries, properties (specification, section 14.2)."""
+"""Check tables: keys, actions, entries, properties (specification, section 14.2).
+
+The control-plane names of keys that have no @name are p4c's: @name on fields is applied, isValid()
+becomes `$valid$`.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from gradplane._suggestions import did_you_mean
 from gradplane.switch.check.arguments import match_arguments
@@ -15,47 +18,29 @@ from gradplane.switch.check.checker_types import (
     Signature,
     free_variables,
 )
+from gradplane.switch.check.context import Context
 from gradplane.switch.check.expression_text import describe, written_alike
-from gradplane.switch.check.key_names import given_name, key_name
-from gradplane.switch.check.keyset_coverage import Earlier, Known, known_sets, single
+from gradplane.switch.check.keyset_coverage import Earlier, Known, PlainEntries, known_sets, single
 from gradplane.switch.check.lvalues import require_lvalue
-from gradplane.switch.check.plain_entries import PlainEntries
+from gradplane.switch.check.records import MAX_PRIORITY, MAX_SIZE, ActionUse
 from gradplane.switch.ir.types import (
     BOOL,
     INTEGER,
     Bits,
     Enum,
     Error,
+    Fields,
     Integer,
     NewType,
     SerEnum,
     Type,
+    given_name,
 )
 from gradplane.switch.syntax import ast
 
-if TYPE_CHECKING:
-    from gradplane.switch.check.checker import Checker
-
-
-MAX_PRIORITY = (1 << 31) - 1  # an int32 in P4Runtime
-MAX_SIZE = (1 << 31) - 1  # of a table or value set: what P4Info and BMv2's JSON can hold
-
-
-@dataclass(slots=True)
-class ActionUse:
-    """An action named in a table.
-
-    `bound` are the arguments of its parameters with a direction (in the action list), `data` those
-    of its directionless ones (default_action, entries).
-    """
-
-    decl: ast.ActionDecl
-    bound: list[ast.Expr]
-    data: list[ast.Expr]
-
 
 class TableChecker:
-    def __init__(self, checker: Checker) -> None:
+    def __init__(self, checker: Context) -> None:
         self.c = checker
 
     def check(self, decl: ast.TableDecl) -> None:
@@ -68,6 +53,7 @@ class TableChecker:
             if decl.empty_group_action is not None:
                 self._called(decl, decl.empty_group_action, uses)
             self._key_names(decl)
+            self.c.annotations(decl.entries_annotations)
             only = {
                 r.name for r in decl.actions if any(a.name == "defaultonly" for a in r.annotations)
             }
@@ -114,9 +100,10 @@ class TableChecker:
                 self.c.error(key, what, f"the first is at {seen[name].span}")
             seen[name] = key
 
-    def _name(self, key: ast.KeyElement) -> str | None:
+    def _name(self, key: ast.KeyElement) -> str:
         given = given_name(self.c.annotations(key.annotations))
-        return given or key_name(key.expr, self.c.reporter.lines)
+        key.name = given or key_name(key.expr, self.c.reporter.lines) or ""
+        return key.name
 
     # -- actions -------------------------------------------------------------------------------
 
@@ -365,3 +352,59 @@ def _before(a: ast.Node, b: ast.Node) -> bool:
     """Return whether a is before b in the same file."""
     one, other = a.span, b.span
     return one.file == other.file and (one.line, one.column) < (other.line, other.column)
+
+
+# -- names of keys ----------------------------------------------------------------------------
+
+
+Lines = dict[str, list[str]]  # of each source file, by its name
+
+_LITERAL = re.compile(r"(?:\d+[ws])?(0[xXbBoOdD])?[0-9a-fA-F_]+")
+_BASES = {"0x": hex, "0b": bin, "0o": oct}
+
+
+def key_name(e: ast.Expr, lines: Lines) -> str | None:
+    """Return the name of a key's expression; None if it is too complex and needs a @name."""
+    match e:
+        case ast.Name(name=name, dot=dot):
+            return ("." if dot else "") + name
+        case ast.IntLit():
+            return _number(e, lines)
+        case ast.Member(base=base, name=name):
+            return _member(key_name(base, lines), _field_name(base, name))
+        case ast.Call(callee=ast.Member(base=base, name="isValid"), args=[]):
+            return _joined(key_name(base, lines), "{}.$valid$")
+        case ast.Index(base=base, index=index):
+            return _joined(key_name(base, lines), "{}[{}]", key_name(index, lines))
+        case ast.Slice(base=base, hi=ast.Expr() as hi, lo=lo):
+            bounds = key_name(hi, lines), key_name(lo, lines)
+            return _joined(key_name(base, lines), "{}[{}:{}]", *bounds)
+        case ast.Binary(op="&", left=left, right=right):
+            return _joined(key_name(left, lines), "{} & {}", key_name(right, lines))
+    return None
+
+
+def _joined(first: str | None, form: str, *more: str | None) -> str | None:
+    parts = (first, *more)
+    return None if None in parts else form.format(*parts)
+
+
+def _member(base: str | None, name: str) -> str | None:
+    return name[1:] if name.startswith(".") else _joined(base, "{}.{}", name)
+
+
+def _field_name(base: ast.Expr, name: str) -> str:
+    """Return a field's name, from its @name if it has one."""
+    at = base.type.index(name) if isinstance(base.type, Fields) else None
+    if at is None or not isinstance(base.type, Fields):
+        return name
+    return given_name(base.type.fields[at].annotations) or name
+
+
+def _number(e: ast.IntLit, lines: Lines) -> str:
+    """Return a number in the base it was written in, without width and underscores."""
+    source = lines.get(e.span.file, [])
+    line = source[e.span.line - 1] if 0 < e.span.line <= len(source) else ""
+    found = _LITERAL.fullmatch(line[e.span.column - 1 : e.span.end - 1])
+    base = (found[1] or "").lower() if found else ""
+    return _BASES.get(base, str)(e.value)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from gradplane.switch.check.checker_types import (
     ANY,
@@ -15,6 +14,7 @@ from gradplane.switch.check.checker_types import (
     compile_time_only,
     substitute,
 )
+from gradplane.switch.check.context import Context
 from gradplane.switch.check.flexible_headers import padded
 from gradplane.switch.check.scope import TypeParam
 from gradplane.switch.check.wire_sizes import MAX_WIDTH
@@ -47,9 +47,6 @@ from gradplane.switch.ir.types import (
 from gradplane.switch.source import Span
 from gradplane.switch.syntax import ast
 
-if TYPE_CHECKING:
-    from gradplane.switch.check.checker import Checker
-
 _BODILESS = (ast.FunctionDecl, ast.ParserTypeDecl, ast.ControlTypeDecl, ast.PackageTypeDecl)
 _PLAIN = {
     "bool": BOOL,
@@ -65,9 +62,8 @@ MAX_FIELDS = 1 << 14  # limit on a struct's fields, nested structs and stacks in
 class TypeResolver:
     """Resolves TypeRefs in the checker's current scope; each declared type is made once."""
 
-    def __init__(self, checker: Checker) -> None:
+    def __init__(self, checker: Context) -> None:
         self.c = checker
-        self._declared: dict[ast.Decl, Type] = {}
         self._variables: dict[ast.Decl, tuple[TypeVar, ...]] = {}
         self._specialised: dict[tuple[ast.Decl | Type, ...], Type] = {}
         self._serial = itertools.count()
@@ -196,12 +192,9 @@ class TypeResolver:
 
     def declared(self, decl: ast.Decl) -> Type | None:
         """Return the type that a declaration makes, with its type variables, or None."""
-        if decl not in self._declared:
-            made = self._make(decl)
-            if made is None:
-                return None
-            self._declared[decl] = made
-        return self._declared[decl]
+        if decl.denoted is None:
+            decl.denoted = self._make(decl)
+        return decl.denoted
 
     def _make(self, decl: ast.Decl) -> Type | None:
         match decl:
@@ -295,7 +288,7 @@ class TypeResolver:
             return ANY
         values: dict[str, int] = {}
         enum = SerEnum(decl.name, underlying, values)
-        self._declared[decl] = enum  # the value of a member may refer to earlier ones
+        decl.denoted = enum  # the value of a member may refer to earlier ones
         for name, expr, span in decl.members:
             values[name] = self._enum_value(decl, underlying, name, expr, span)
         return enum

@@ -33,6 +33,14 @@ class Annotation:
 Annotations = tuple[Annotation, ...]
 
 
+def given_name(annotations: Annotations) -> str:
+    """Return the text of @name; empty if there is none."""
+    for a in annotations:
+        if a.name == "name" and a.values and isinstance(a.values[0], str):
+            return a.values[0]
+    return ""
+
+
 @dataclass(frozen=True, slots=True)
 class Type:
     """A type; equality is structural except for declared (named) types, which are their name."""

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
-from gradplane.switch.check.checker_types import substitute
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits, Type
 from gradplane.switch.ir.walk import nested
 from gradplane.switch.lower.instance_scope import Env
+from gradplane.switch.lower.shared_state import Shared
 from gradplane.switch.lower.type_erasure import erase
 from gradplane.switch.source import NOWHERE, Span
 from gradplane.switch.syntax import ast
-
-if TYPE_CHECKING:
-    from gradplane.switch.lower.instances import Instances
 
 
 class Frame:
     """A block being lowered: `out` receives its statements, `locals` every variable made."""
 
-    def __init__(self, lowering: Instances) -> None:
+    def __init__(self, lowering: Shared) -> None:
         self.p = lowering
         self.out: list[ir.Stmt] = []
         self.locals: list[ir.Var] = []
@@ -98,14 +94,14 @@ class Frame:
         return var
 
     def table_digest(self) -> ir.Var:
-        """Return the variable with the digest of the table applied last (table_digests.py)."""
+        """Return the variable with the digest of the table applied last (table_lowering.py)."""
         if self._table_digest is None:
             self._table_digest = self.variable("digest", Bits(64))
         return self._table_digest
 
     def type_of(self, e: ast.Expr) -> Type:
         assert e.type is not None, e
-        return erase(substitute(e.type, self.env.types))
+        return erase(self.env.resolved(e.type))
 
     @contextmanager
     def returns(self, result: ir.Var | None) -> Iterator[None]:

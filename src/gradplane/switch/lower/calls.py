@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from gradplane.switch.check.arguments import CallInfo
-from gradplane.switch.check.ast_walk import walk
-from gradplane.switch.check.checker_types import substitute
+from gradplane.switch.check.records import CallInfo, annotations_of
 from gradplane.switch.ir import expression_builder
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.aliasing import in_header, independent, overlap, path
@@ -28,6 +26,7 @@ from gradplane.switch.lower.instance_scope import (
 from gradplane.switch.lower.type_erasure import erase, type_name
 from gradplane.switch.source import Span
 from gradplane.switch.syntax import ast
+from gradplane.switch.syntax.ast_walk import walk
 
 NEVER_STORED = (INTEGER, STRING)  # types without run-time values: such a parameter is its constant
 STARTED_ANEW = ("Checksum", "InternetChecksum")  # PSA: their state lasts for one run of their block
@@ -120,10 +119,8 @@ class CallLowering(ExternLowering):
                 home = found.env
                 if not self._acting:
                     self.p.note_direct_action(found)
-        variables = self.p.checker.types.variables(decl)
-        types = {
-            v: substitute(t, outer.types) for v, t in zip(variables, info.type_args, strict=False)
-        }
+        variables = decl.signature.type_params
+        types = {v: outer.resolved(t) for v, t in zip(variables, info.type_args, strict=False)}
         inner = home.inner({**home.types, **types})
         copies = self._bind_arguments(
             info, decl.params, inner, by_reference=isinstance(decl, ast.FunctionDecl)
@@ -218,7 +215,7 @@ class CallLowering(ExternLowering):
         copies: list[ir.Stmt] = []
         for i, (param, value) in enumerate(zip(params, values, strict=True)):
             formal = info.signature.params[i]
-            t_checked = substitute(formal.type, self.env.types)
+            t_checked = self.env.resolved(formal.type)
             if value is None or not isinstance(value, ir.Expr):
                 self._bind_object(param, value, t_checked, env)
                 continue
@@ -323,7 +320,7 @@ class CallLowering(ExternLowering):
             for param in action.decl.params:
                 assert param.type is not None
                 t = erase(param.type)
-                annotations = self.p.checker.annotations(param.annotations)
+                annotations = annotations_of(param.annotations)
                 var = self.p.variable(param.name, t)
                 if not param.direction:
                     var.name = control_plane_name("", param.name, annotations)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 
-from gradplane.switch.check.expressions import EnumValue
-from gradplane.switch.check.operators import MAX_BITS
+from gradplane.switch.check.records import MAX_BITS, EnumValue
 from gradplane.switch.ir import expression_builder
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.dispatch import by_class

@@ -1,117 +1,101 @@
-"""Lower arguments of calls, and calls that remain in the IR: externs and packet methods."""
+"""Lower calls that remain in the IR: externs, user-defined ones too, and packet methods."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
 
-from gradplane.switch.check.arguments import CallInfo
-from gradplane.switch.check.checker_types import substitute
+from gradplane.switch.check.records import CallInfo
 from gradplane.switch.ir import expression_builder
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import (
     BOOL,
     ERROR,
     STRING,
-    Bits,
     Enum,
     Header,
-    Integer,
-    Stack,
     Struct,
     Type,
     Void,
 )
 from gradplane.switch.lower import register_cells
-from gradplane.switch.lower.expressions import ExpressionLowering, has_call
+from gradplane.switch.lower.arguments import ArgumentLowering
 from gradplane.switch.lower.instance_scope import PACKET, Binding
 from gradplane.switch.lower.register_actions import RegisterActionCall
-from gradplane.switch.lower.type_erasure import CODE, erase, erase_keeping_names, without_headers
-from gradplane.switch.lower.user_externs import UserExternCall
+from gradplane.switch.lower.type_erasure import (
+    erase,
+    erase_keeping_names,
+    extern_type,
+    without_headers,
+)
 from gradplane.switch.syntax import ast
 
 
-class ExternLowering(ExpressionLowering):
-    @abstractmethod
-    def stmts(self, statements: Sequence[ast.Stmt]) -> None:
-        """Lower statements."""
+class UserExternCall:
+    """A call being lowered. Results go to variables, which are copied out afterwards."""
 
-    # -- arguments -----------------------------------------------------------------------------
+    def __init__(self, body: ArgumentLowering, e: ast.Call, info: CallInfo) -> None:
+        self.body = body
+        self.e = e
+        self.info = info
+        self.copies: list[ir.Stmt] = []
 
-    def argument_values(self, info: CallInfo) -> tuple[list[Binding | None], dict[int, ir.Var]]:
-        """Evaluate arguments in order: l-values for out and inout, else values or objects.
+    def lower(self, instance: ir.ExternInstance | None) -> ir.Expr | None:
+        """Emit the call; return the variable with its result, if it has one."""
+        body, info = self.body, self.info
+        values, saved = body.argument_values(info)
+        args = []
+        for i, (param, value) in enumerate(zip(info.signature.params, values, strict=True)):
+            if param.direction in ("out", "inout"):
+                value = self._place(i, value, saved)
+            kind = self._extern_type(param.type)
+            args.append(
+                ir.UserExternArgument(param.name, param.direction, kind, self._given(value))
+            )
+        result = None
+        if not isinstance(info.signature.result, Void):
+            result = body.variable(info.name, body.type_of(self.e))
+        kind = self._extern_type(info.signature.result)
+        call = ir.CallUserExtern(instance, info.name, args, result, kind)
+        body.p.user_extern_calls.append(call)
+        body.emit(call, self.e.span)
+        body.out += self.copies
+        return result
 
-        A value that evaluating a later argument may change is saved before; for an inout argument
-        the second result has the variable it was saved in.
-        """
-        values: list[Binding | None] = [None] * len(info.args)
-        saved: dict[int, ir.Var] = {}
-        order = [(i, arg) for i in info.order if (arg := info.args[i]) is not None]
-        for n, (i, arg) in enumerate(order):
-            direction = info.signature.params[i].direction
-            changes = any(has_call(later) for _, later in order[n + 1 :])
-            if direction in ("out", "inout"):
-                place = values[i] = self._settled(self.lvalue(arg))
-                if direction == "inout" and changes:
-                    saved[i] = self.spill(place)
-            elif (found := self._object(arg)) is not None:
-                values[i] = found
-            else:
-                value = self.expr(arg)
-                if not isinstance(info.signature.params[i].type, Integer):
-                    value = _typed(value)
-                keep = isinstance(value, ir.Const) or not changes
-                values[i] = value if keep else self.spill(value)
-        return values, saved
+    def _place(self, i: int, value: Binding | None, saved: dict[int, ir.Var]) -> ir.Var | None:
+        """Return the variable for an out or inout argument; None for an optional one left out."""
+        param, body = self.info.signature.params[i], self.body
+        if value is None and param.direction == "inout":
+            return None
+        if value is None:  # `_`
+            return body.variable(param.name, self._erased(param.type))
+        assert isinstance(value, ir.Expr), value
+        var = saved.get(i) or body.variable(param.name, value.type)
+        if param.direction == "inout" and i not in saved:
+            body.emit(ir.Assign(var, value))
+        self.copies.append(body.copy_out(value, var))
+        return var
 
-    def _settled(self, place: ir.Expr) -> ir.LValue:
-        """Return the storage that an argument names now, whatever `next` and `last` are later."""
-        match place:
-            case ir.FieldOf(base=base, index=index):
-                place = expression_builder.field(self._settled(base), index)
-            case ir.ElementOf(base=base, index=index):
-                place = expression_builder.element(self._settled(base), index)
-            case ir.SliceOf(base=base, hi=hi, lo=lo):
-                place = ir.SliceOf(place.type, self._settled(base), hi, lo)
-            case ir.NextOf(base=base) | ir.LastOf(base=base):
-                place = self._stack_end(self._settled(base), following=isinstance(place, ir.NextOf))
-        assert isinstance(place, ir.LValue), place
-        return place
-
-    def _stack_end(self, stack: ir.LValue, following: bool) -> ir.Expr:
-        """Return the next or last element of a stack as an element with an index."""
-        assert isinstance(stack.type, Stack), stack.type
-        last = ir.LastIndex(Bits(32), stack)
-        index = (
-            expression_builder.binary("+", last, expression_builder.number(last.type, 1))
-            if following
-            else last
-        )
-        at = self.spill(index, "index")
-        inside = expression_builder.binary(
-            "<", at, expression_builder.number(at.type, stack.type.size)
-        )
-        outside = self.p.error_code("StackOutOfBounds")
-        self.emit(ir.Verify(inside, ir.Const(CODE, outside)))
-        return expression_builder.element(stack, at)
-
-    def copy_out(self, target: ir.Expr, value: ir.Expr) -> ir.Stmt:
-        assert isinstance(target, ir.LValue), target
-        return ir.Assign(target, value, span=self._span)
-
-    def _object(self, arg: ast.Expr) -> Binding | None:
-        if isinstance(arg, ast.Name) and arg.decl is not None and arg.const is None:
-            found = self.env.find(arg.decl)
-            if found is not None and not isinstance(found, ir.Expr):
-                return found
+    def _given(self, value: Binding | None) -> ir.Expr | ir.ExternInstance | None:
+        if value is None or isinstance(value, ir.Expr | ir.ExternInstance):
+            return value
+        what = "a user-defined extern can only take values and extern objects"
+        self.body.p.unsupported(self.e.span, what)
         return None
 
+    def _extern_type(self, t: Type) -> Type:
+        return extern_type(self.body.env.resolved(t))
+
+    def _erased(self, t: Type) -> Type:
+        return erase(self.body.env.resolved(t))
+
+
+class ExternLowering(ArgumentLowering):
     # -- calls ---------------------------------------------------------------------------------
 
     def _extern(self, e: ast.Call, info: CallInfo, wanted: bool) -> ir.Expr | None:
         if info.kind == "method":
             assert info.base is not None
-            instance = self._object(info.base)
+            instance = self.object_of(info.base)
             if instance is PACKET:
                 return self._packet(e, info)
         else:
@@ -146,7 +130,7 @@ class ExternLowering(ExpressionLowering):
                 directions,
                 result,
                 [self._erased(t) for t in info.type_args],
-                [erase_keeping_names(substitute(t, self.env.types)) for t in info.type_args],
+                [erase_keeping_names(self.env.resolved(t)) for t in info.type_args],
             )
         )
         self.out += copies
@@ -199,7 +183,7 @@ class ExternLowering(ExpressionLowering):
         return args, directions, copies
 
     def _erased(self, t: Type) -> Type:
-        return erase(substitute(t, self.env.types))
+        return erase(self.env.resolved(t))
 
     def _static_assert(self, e: ast.Call, info: CallInfo) -> ir.Expr:
         cond = info.args[0]
@@ -271,9 +255,3 @@ def _enum(info: CallInfo, at: int) -> Enum | None:
     assert isinstance(info.decl, ast.FunctionDecl)
     declared = info.decl.params[at].type
     return declared if isinstance(declared, Enum) else None
-
-
-def _typed(value: ir.Expr) -> ir.Expr:
-    """Give an index without a type, which an extern made with the type `_` takes, 32 bits."""
-    whole = isinstance(value.type, Integer)
-    return expression_builder.cast(Bits(32), value) if whole else value

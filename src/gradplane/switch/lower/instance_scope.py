@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from gradplane.switch.check.checker_types import TypeVar
+from gradplane.switch.check.checker_types import TypeVar, substitute
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import Annotation, Type
+from gradplane.switch.ir.types import Annotation, Type, given_name
 from gradplane.switch.syntax import ast
 
 
@@ -96,6 +96,10 @@ class Env:
     def bind(self, decl: ast.Decl, value: Binding) -> None:
         self.bindings[decl] = value
 
+    def resolved(self, t: Type) -> Type:
+        """Return a type of the checked tree with the type arguments of this place."""
+        return substitute(t, self.types) if self.types else t
+
     def inner(self, types: Mapping[TypeVar, Type] | None = None) -> Env:
         return Env(self, self.path, types if types is not None else self.types)
 
@@ -105,9 +109,7 @@ def control_plane_name(path: str, name: str, annotations: tuple[Annotation, ...]
 
     @name replaces the last part, or everything if it starts with a dot.
     """
-    for a in annotations:
-        if a.name == "name" and a.values and isinstance(a.values[0], str):
-            name = a.values[0]
+    name = given_name(annotations) or name
     if name.startswith("."):
         return name[1:]
     return f"{path}.{name}" if path else name

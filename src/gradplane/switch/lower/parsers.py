@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from gradplane.switch.check.ast_walk import walk
 from gradplane.switch.ir import expression_builder
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Struct
@@ -14,6 +13,7 @@ from gradplane.switch.lower.instance_scope import Env
 from gradplane.switch.lower.statements import Body
 from gradplane.switch.lower.table_lowering import match_of
 from gradplane.switch.syntax import ast
+from gradplane.switch.syntax.ast_walk import walk
 
 if TYPE_CHECKING:
     from gradplane.switch.lower.instances import Instances

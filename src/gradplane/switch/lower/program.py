@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
-from gradplane.switch.check.arguments import CallInfo
-from gradplane.switch.check.checker import Checked
 from gradplane.switch.check.checker_types import ExternType
+from gradplane.switch.check.records import CallInfo, Checked, annotations_of
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import (
     Annotation,
@@ -21,7 +20,6 @@ from gradplane.switch.ir.types import (
     bit_width,
 )
 from gradplane.switch.lower.block_uses import used_blocks
-from gradplane.switch.lower.id_annotations import check_numbers
 from gradplane.switch.lower.instance_scope import (
     PACKET,
     ActionInstance,
@@ -30,17 +28,17 @@ from gradplane.switch.lower.instance_scope import (
     PackageInstance,
     control_plane_name,
 )
-from gradplane.switch.lower.instances import Instances, Natives
+from gradplane.switch.lower.instances import Instances
 from gradplane.switch.lower.parsers import ParserLowering
+from gradplane.switch.lower.shared_state import DEFAULT_SIZE, Natives
 from gradplane.switch.lower.statements import Body
-from gradplane.switch.lower.table_lowering import DEFAULT_SIZE
 from gradplane.switch.lower.type_erasure import (
     erase,
     erase_keeping_names,
     several_varbits,
     type_name,
 )
-from gradplane.switch.source import Reporter
+from gradplane.switch.source import Reporter, Span
 from gradplane.switch.syntax import ast
 
 PACKET_TYPES = ("packet_in", "packet_out")
@@ -58,7 +56,7 @@ class Lowering(Instances):
         for decl in self.program.declarations:
             match decl:
                 case ast.ActionDecl():
-                    annotations = self.checker.annotations(decl.annotations)
+                    annotations = annotations_of(decl.annotations)
                     name = control_plane_name("", decl.name, annotations)
                     self.top.bind(decl, ActionInstance(decl, name, self.top))
                 case ast.Instantiation():
@@ -105,7 +103,7 @@ class Lowering(Instances):
             for p, a in zip(info.signature.params, info.args, strict=True)
             if a is not None
         }
-        declared = self.checker.annotations(info.decl.annotations)
+        declared = annotations_of(info.decl.annotations)
         parameters = tuple(p.name for p in info.signature.params)
         return ir.Package(
             info.name, args, annotations, declared_annotations=declared, name=name,
@@ -120,7 +118,7 @@ class Lowering(Instances):
         """
         return Counter(
             node.info.decl
-            for node in self.checker.all_nodes()
+            for node in self.checked.all_nodes()
             if isinstance(node, ast.Instantiation | ast.Call)
             and isinstance(getattr(node.info, "decl", None), ast.PackageTypeDecl)
         )
@@ -130,7 +128,7 @@ class Lowering(Instances):
 
         Those with constructor parameters are left out: there are no arguments for them.
         """
-        used = used_blocks(self.checker.all_nodes())
+        used = used_blocks(self.checked.all_nodes())
         for decl in self.program.declarations:
             if not isinstance(decl, ast.ParserDecl | ast.ControlDecl) or decl in used:
                 continue
@@ -171,7 +169,7 @@ class Lowering(Instances):
         env = instance.env.inner()
         env.path = instance.name
         params = self._params(decl.params, env)
-        annotations = self.checker.annotations(decl.annotations)
+        annotations = annotations_of(decl.annotations)
         with body.scope(env):
             self.elaborate(decl, env, body)
             if isinstance(decl, ast.ParserDecl):
@@ -216,14 +214,14 @@ class Lowering(Instances):
         found = {}
         for decl in self.program.declarations:
             if isinstance(decl, ast.TypedefDecl) and decl.new:
-                t = self.checker.types.declared(decl)
+                t = decl.denoted
                 if isinstance(t, NewType):
                     found[t.name] = self._type_info(t, decl)
         return found
 
     def _enums(self) -> dict[str, SerEnum | Enum]:
         decls = [d for d in self.program.declarations if isinstance(d, ast.EnumDecl)]
-        types = [self.checker.types.declared(decl) for decl in decls]
+        types = [decl.denoted for decl in decls]
         return {t.name: t for t in types if isinstance(t, SerEnum | Enum)}
 
     def _type_info(self, t: NewType, decl: ast.TypedefDecl) -> ir.TypeInfo:
@@ -244,7 +242,7 @@ class Lowering(Instances):
         found = []
         for decl in self.program.declarations:
             if any(a.name == "controller_header" for a in decl.annotations):
-                t = self.checker.types.declared(decl)
+                t = decl.denoted
                 if t is not None and isinstance(erased := erase_keeping_names(t), Header):
                     found.append(erased)
         return found
@@ -291,7 +289,42 @@ def lower(
     """
     program = Lowering(checked, reporter, natives, table_size).run(library)
     if program is not None:
-        check_numbers(program, reporter)
+        _check_numbers(program, reporter)
     reporter.stop_on_errors()
     assert program is not None
     return program
+
+
+# -- numbers that @id gives ------------------------------------------------------------------------
+
+_Numbered = tuple[str, Annotations, Span]
+
+_PROFILES = ("action_profile", "action_selector")  # one kind in P4Runtime
+_LOW_BITS = (1 << 24) - 1  # the upper byte of an object's id encodes its kind
+
+
+def _check_numbers(program: ir.Program, reporter: Reporter) -> None:
+    """Report objects of a kind, keys of a table and parameters of an action with equal numbers."""
+    for group in _groups(program):
+        seen: dict[int, str] = {}
+        for name, notes, span in group:
+            number = next((a.values[0] for a in notes if a.name == "id" and a.values), None)
+            if not isinstance(number, int):
+                continue
+            first = seen.setdefault(number & _LOW_BITS, name)
+            if first != name:
+                reporter.error(span, f"{name} has the same @id as {first}: {number}")
+
+
+def _groups(program: ir.Program) -> Iterator[Iterable[_Numbered]]:
+    for objects in (program.tables, program.actions, program.value_sets):
+        yield [(o.name, o.annotations, o.span) for o in objects]
+    kinds: dict[str, list[ir.ExternInstance]] = {}
+    for x in program.externs:
+        kinds.setdefault("profile" if x.kind in _PROFILES else x.kind, []).append(x)
+    for of_kind in kinds.values():
+        yield [(x.name, x.annotations, x.span) for x in of_kind]
+    for table in program.tables:
+        yield [(f"key {k.name}", k.annotations, table.span) for k in table.keys]
+    for action in program.actions:
+        yield [(f"parameter {v.name}", v.annotations, action.span) for v in action.params]

@@ -14,24 +14,26 @@ the block around it. Helpers that only a method may call (predicate, min8, ...) 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
-from gradplane.switch.check.arguments import CallInfo
-from gradplane.switch.check.checker_types import substitute
+from gradplane.switch.check.records import CallInfo
 from gradplane.switch.ir import expression_builder as build
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.comparisons import comparisons
 from gradplane.switch.ir.printer import expression_text
 from gradplane.switch.ir.types import BOOL, Bits, Type, Void, bit_width
-from gradplane.switch.ir.walk import variables
-from gradplane.switch.lower import predicates, register_cells
+from gradplane.switch.ir.walk import nested, outside_helpers, rewrite, variables
+from gradplane.switch.lower import register_cells
+from gradplane.switch.lower.arguments import ArgumentLowering
 from gradplane.switch.lower.instance_scope import AbstractMethod, Binding
 from gradplane.switch.lower.register_indices import FIRST, NUMBER, OWN_INDEX, OwnIndex
 from gradplane.switch.lower.type_erasure import erase
 from gradplane.switch.syntax import ast
 
-if TYPE_CHECKING:
-    from gradplane.switch.lower.externs import ExternLowering
+PREDICATE = "predicate"
+"""A helper: a number with a bit for each condition of a register action's body."""
 
+PREDICATE_NUMBER = Bits(16)  # four conditions make sixteen combinations
 _ADDRESS = "address"
 _PARTS = {"min8": 8, "max8": 8, "min16": 16, "max16": 16}  # helpers, and the bits of their parts
 
@@ -40,7 +42,7 @@ class RegisterActionCall:
     """A call of a register action's method."""
 
     def __init__(
-        self, body: ExternLowering, e: ast.Call, info: CallInfo, instance: ir.ExternInstance
+        self, body: ArgumentLowering, e: ast.Call, info: CallInfo, instance: ir.ExternInstance
     ) -> None:
         self.body = body
         self.e = e
@@ -59,7 +61,7 @@ class RegisterActionCall:
         if name == ir.SWEEP:
             self._sweep()
             return None
-        if name == predicates.PREDICATE:
+        if name == PREDICATE:
             return self._predicate()
         if name == _ADDRESS:
             return self._address()
@@ -131,7 +133,7 @@ class RegisterActionCall:
             owner = body.p.hidden_register(f"{register.name}.${part}", NUMBER)
             body.emit(ir.CallExtern(owner, "read", [FIRST], ["in"], var), self.e.span)
         formals = self._formals(method)[1:]
-        merged = [body.spill(ir.Zero(erase(substitute(t, method.env.types)))) for t in formals]
+        merged = [body.spill(ir.Zero(erase(method.env.resolved(t)))) for t in formals]
         index = body.spill(plan.index(held), "index")
         branches: list[list[ir.Stmt]] = [[], []]
         block = ir.Block([], "access", self.instance)
@@ -211,7 +213,7 @@ class RegisterActionCall:
         env = method.env.inner()
         variables: list[ir.Var] = []
         for param, formal in zip(method.decl.params, self._formals(method), strict=True):
-            var = body.variable(param.name, erase(substitute(formal, env.types)))
+            var = body.variable(param.name, erase(env.resolved(formal)))
             env.bind(param, var)
             variables.append(var)
         given = self._inputs(method, variables)
@@ -249,11 +251,11 @@ class RegisterActionCall:
     def _fill_in_predicates(self, lowered: list[ir.Stmt], value: ir.Var) -> None:
         """Compute before a body what its calls of `predicate` without conditions give: an ALU
         compares once, the cell as it was."""
-        calls = predicates.calls_of(lowered, self.instance)
+        calls = _predicate_calls(lowered, self.instance)
         if not calls:
             return
-        conditions = predicates.own_conditions(lowered)
-        changed = predicates.assigned(lowered) - {value}
+        conditions = _own_conditions(lowered)
+        changed = _assigned(lowered) - {value}
         for condition in conditions:
             if not changed.isdisjoint(variables(condition)):
                 what = f"predicate(): {expression_text(condition)} reads what the body computes"
@@ -262,12 +264,12 @@ class RegisterActionCall:
                 )
                 return
         body = self.body
-        number = body.variable(predicates.PREDICATE, predicates.NUMBER)
-        body.emit(ir.Assign(number, predicates.one_hot(conditions)), calls[0].span)
-        predicates.replace(lowered, calls, number)
+        number = body.variable(PREDICATE, PREDICATE_NUMBER)
+        body.emit(ir.Assign(number, _one_hot(conditions)), calls[0].span)
+        _replace(lowered, calls, number)
 
     def _formals(self, method: AbstractMethod) -> list[Type]:
-        signature = self.body.p.checker.calls.signature(method.decl)
+        signature = method.decl.signature
         return [param.type for param in signature.params]
 
     def _sized(self, cell: ir.Var, value: ir.Var) -> ir.Expr:
@@ -295,9 +297,9 @@ class RegisterActionCall:
         body, which `_fill_in_predicates` knows."""
         conditions = [self.body.expr(a) for a in self.info.args if a is not None]
         if conditions:
-            return build.cast(self._result(), predicates.one_hot(conditions))
-        found = self.body.variable(predicates.PREDICATE, self._result())
-        call = ir.CallExtern(self.instance, predicates.PREDICATE, [], [], found)
+            return build.cast(self._result(), _one_hot(conditions))
+        found = self.body.variable(PREDICATE, self._result())
+        call = ir.CallExtern(self.instance, PREDICATE, [], [], found)
         self.body.emit(call, self.e.span)
         return found
 
@@ -368,3 +370,59 @@ class RegisterActionCall:
                 target = body.lvalue(arg)
                 body.emit(ir.Assign(target, build.cast(target.type, at)), self.e.span)
         return found
+
+
+# -- predicates --------------------------------------------------------------------------------
+#
+#     rv = this.predicate(value > x)   ->   rv = value > x ? 2 : 1
+#     if (value > x) { value = x; }    ->   predicate = value > x ? 2 : 1
+#     rv = this.predicate()                 if (value > x) { value = x; }
+#                                           rv = predicate
+
+
+def _one_hot(conditions: list[ir.Expr], position: int = 0) -> ir.Expr:
+    """Return a number in which one bit is set: the one whose position the conditions are, the first
+    in the lowest bit."""
+    if not conditions:
+        return build.number(PREDICATE_NUMBER, 1 << position)
+    *rest, last = conditions
+    then, other = (_one_hot(rest, 2 * position + bit) for bit in (1, 0))
+    return build.mux(last, then, other)
+
+
+def _predicate_calls(stmts: Iterable[ir.Stmt], action: ir.ExternInstance) -> list[ir.CallExtern]:
+    """Return the calls of an action's `predicate` without conditions."""
+    return [
+        stmt for stmt in nested(stmts, outside_helpers)
+        if isinstance(stmt, ir.CallExtern) and stmt.instance is action and stmt.name == PREDICATE
+    ]  # fmt: skip
+
+
+def _own_conditions(stmts: list[ir.Stmt]) -> list[ir.Expr]:
+    """Return the different comparisons of a body in the order of its text, which is that of the
+    ALU's comparators."""
+    found: dict[tuple[str, str, str], ir.Expr] = {}
+    for stmt in nested(stmts, outside_helpers):
+        match stmt:
+            case ir.Assign(value=e) | ir.If(cond=e):
+                for key, comparison in comparisons(e):
+                    found.setdefault(key, comparison)
+    return list(found.values())
+
+
+def _assigned(stmts: list[ir.Stmt]) -> set[ir.Expr]:
+    """Return the variables that a body sets as a whole."""
+    targets = [s.target for s in nested(stmts, outside_helpers) if isinstance(s, ir.Assign)]
+    return {target for target in targets if isinstance(target, ir.Var)}
+
+
+def _replace(stmts: list[ir.Stmt], calls: list[ir.CallExtern], value: ir.Expr) -> None:
+    """Replace calls by assignments of a value."""
+
+    def assigned_instead(stmt: ir.Stmt) -> list[ir.Stmt]:
+        if not isinstance(stmt, ir.CallExtern) or stmt not in calls:
+            return [stmt]
+        assert stmt.result is not None
+        return [ir.Assign(stmt.result, build.cast(stmt.result.type, value), span=stmt.span)]
+
+    rewrite(stmts, assigned_instead)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from gradplane.switch.check.checker_types import substitute
 from gradplane.switch.ir import expression_builder
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.dispatch import by_class
@@ -47,7 +46,7 @@ class Body(CallLowering):
         """Lower a local variable or instance. Constants need nothing: their uses are folded."""
         if isinstance(decl, ast.VarDecl):
             assert decl.type is not None
-            t = erase(substitute(decl.type, self.env.types))
+            t = erase(self.env.resolved(decl.type))
             var = self.variable(decl.name, t)
             if decl.init is not None:
                 self.emit(ir.Assign(var, self.expr(decl.init)), decl.span)

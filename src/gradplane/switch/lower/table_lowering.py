@@ -3,26 +3,37 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 from gradplane._suggestions import did_you_mean
-from gradplane.switch.check.arguments import CallInfo
 from gradplane.switch.check.checker_types import ExternType
-from gradplane.switch.check.key_names import given_name, key_name
-from gradplane.switch.check.table_declarations import MAX_PRIORITY, MAX_SIZE, ActionUse
+from gradplane.switch.check.records import (
+    MAX_PRIORITY,
+    MAX_SIZE,
+    ActionUse,
+    CallInfo,
+    annotations_of,
+)
+from gradplane.switch.ir import expression_builder
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import Annotation, Annotations, Fields, Tuple, Type
+from gradplane.switch.ir.types import (
+    Annotation,
+    Annotations,
+    Bits,
+    Field,
+    Fields,
+    Struct,
+    Tuple,
+    Type,
+    bit_width,
+    given_name,
+)
 from gradplane.switch.ir.verify import MATCH_KINDS
+from gradplane.switch.lower.calls import CallLowering
 from gradplane.switch.lower.instance_scope import ActionInstance, Env, control_plane_name
-from gradplane.switch.lower.table_digests import MATCH_KIND as DIGEST_KEYS
-from gradplane.switch.lower.table_digests import emit_digest
+from gradplane.switch.lower.shared_state import DEFAULT_SIZE, Shared
 from gradplane.switch.lower.type_erasure import erase, type_name
 from gradplane.switch.syntax import ast
-
-if TYPE_CHECKING:
-    from gradplane.switch.lower.calls import CallLowering
-    from gradplane.switch.lower.instances import Instances
 
 PROPERTIES = (
     "alpm", "counters", "default_action", "filters", "idle_timeout", "implementation",
@@ -30,7 +41,16 @@ PROPERTIES = (
     "psa_empty_group_action", "psa_idle_timeout", "psa_implementation", "registers", "size",
     "support_timeout",
 )  # fmt: skip
-DEFAULT_SIZE = 1024  # P4Runtime's
+DIGEST_KEYS = "dleft_hash"
+"""The match kind of keys that no entry has. A hash of them, the table's digest, goes to the learn
+actions that the table's actions call:
+
+    key = { h.ip.src : dleft_hash; h.ip.dst : dleft_hash; m.mode : exact; }
+
+    ->   digest = $digest({h.ip.src, h.ip.dst})
+         ... m.mode is looked up ...
+"""
+
 EXACT_ALIASES = {"atcam_partition_index": "exact"}
 """Match kinds of TNA, and their meaning."""
 
@@ -43,14 +63,12 @@ IDLE_EXTERN = "idle_timeout"  # the kind of an extern that turns the timeout on
 class TableLowering:
     """Makes the IR of one table in the environment of its control instance."""
 
-    def __init__(
-        self, lowering: Instances, decl: ast.TableDecl, env: Env, body: CallLowering
-    ) -> None:
+    def __init__(self, lowering: Shared, decl: ast.TableDecl, env: Env, body: CallLowering) -> None:
         self.p = lowering
         self.decl = decl
         self.env = env
         self.body = body
-        self.annotations = lowering.checker.annotations(decl.annotations)
+        self.annotations = annotations_of(decl.annotations)
         self.name = control_plane_name(env.path, decl.name, self.annotations)
         self.actions: list[ir.TableAction] = []
         self.codes: dict[str, int] = {}
@@ -62,7 +80,7 @@ class TableLowering:
                 values = self.body.exprs(*(k.expr for k in self.decl.key))
                 pairs = list(zip(self.decl.key, values, strict=True))
                 if hashed := [v for k, v in pairs if self._is_hashed(k)]:
-                    emit_digest(self.body, hashed, self.decl.span)
+                    self._digest(hashed)
             keys = [self._key(k, v) for k, v in pairs if not self._is_hashed(k)]
             for ref in self.decl.actions:
                 self._add_action(ref)
@@ -94,13 +112,20 @@ class TableLowering:
 
     def _key(self, key: ast.KeyElement, value: ir.Expr) -> ir.Key:
         assert key.expr.type is not None
-        annotations = self.p.checker.annotations(key.annotations)
-        name = given_name(annotations) or key_name(key.expr, self.p.reporter.lines) or ""
+        annotations = annotations_of(key.annotations)
         if key.match_kind not in MATCH_KINDS and key.match_kind not in EXACT_ALIASES:
             what = f"the architecture has no match kind {key.match_kind}"
             self.p.unsupported(key.span, what, f"known: {', '.join(sorted(MATCH_KINDS))}")
         kind = EXACT_ALIASES.get(key.match_kind, key.match_kind)
-        return ir.Key(name, value, kind, annotations, type_name(key.expr.type))
+        return ir.Key(key.name, value, kind, annotations, type_name(key.expr.type))
+
+    def _digest(self, keys: Sequence[ir.Expr]) -> None:
+        """Emit the digest of keys, into the variable that learn actions read."""
+        leaves = [expression_builder.cast(Bits(bit_width(e.type) or 1), e) for e in keys]
+        fields = Struct("digest", tuple(Field(f"f{i}", e.type) for i, e in enumerate(leaves)))
+        data, target = ir.Make(fields, leaves), self.body.table_digest()
+        call = ir.CallExtern(None, ir.TABLE_DIGEST, [data], ["in"], target)
+        self.body.emit(call, self.decl.span)
 
     def _is_hashed(self, key: ast.KeyElement) -> bool:
         """Return whether a key goes into the table's digest only."""
@@ -121,7 +146,7 @@ class TableLowering:
 
     def _add_action(self, ref: ast.ActionRef) -> int:
         action = self._action(self._found(ref), ref.info)
-        self.actions.append(ir.TableAction(action, self.p.checker.annotations(ref.annotations)))
+        self.actions.append(ir.TableAction(action, annotations_of(ref.annotations)))
         self.codes[ref.name] = len(self.actions) - 1
         return self.codes[ref.name]
 
@@ -131,7 +156,7 @@ class TableLowering:
             return instance.made
         data: list[ir.Var] = []
         body = self.body.action_body(instance, use.bound, data)
-        annotations = self.p.checker.annotations(instance.decl.annotations)
+        annotations = annotations_of(instance.decl.annotations)
         action = ir.Action(instance.name, data, body, annotations, instance.decl.span)
         if not use.bound:
             instance.made = action
@@ -203,7 +228,7 @@ class TableLowering:
             self._call(entry.action),
             priority,
             self.decl.const_entries or entry.const,
-            self.p.checker.annotations(entry.annotations),
+            annotations_of(entry.annotations),
             entry.span,
         )
 
@@ -229,7 +254,7 @@ class TableLowering:
             self._warn_priorities(entries, largest)
 
     def _warn_priorities(self, entries: list[ir.Entry], largest: bool) -> None:
-        notes = self.p.checker.annotations(self.decl.entries_annotations)
+        notes = annotations_of(self.decl.entries_annotations)
         silent = {v for a in notes if a.name == "noWarn" for v in a.values}
         seen: dict[int, ir.Entry] = {}
         for entry in entries:
@@ -331,7 +356,7 @@ class TableLowering:
     def _extern(self, p: ast.TableProperty) -> ir.ExternInstance | None:
         if isinstance(p.value, ast.Call) and isinstance(p.value.type, ExternType):
             info: CallInfo = p.value.info
-            annotations = self.p.checker.annotations(p.annotations)
+            annotations = annotations_of(p.annotations)
             name = control_plane_name(self.env.path, given_name(annotations) or "", ())
             if not given_name(annotations):
                 name = f"{self.name}.{p.name}"
@@ -355,11 +380,11 @@ def match_of(body: CallLowering, e: ast.Expr) -> ir.Match:
     return ir.MatchValue(body.expr(e))
 
 
-def value_set(p: Instances, decl: ast.ValueSetDecl, env: Env) -> ir.ValueSet:
+def value_set(p: Shared, decl: ast.ValueSetDecl, env: Env) -> ir.ValueSet:
     """Lower a parser value set; a struct's fields are its match fields (@match, else exact)."""
     t = decl.ref.type
     assert t is not None
-    annotations = p.checker.annotations(decl.annotations)
+    annotations = annotations_of(decl.annotations)
     name = control_plane_name(env.path, decl.name, annotations)
     fields = _value_set_fields("", t, ())
     size = decl.size.const if isinstance(decl.size.const, int) else 0

@@ -38,6 +38,7 @@ class Annotation(Node):
     pairs: dict[str, Expr] | None = None
     structured: bool = False
     pragma: bool = False  # `@pragma name body`
+    value: Any = field(default=None, init=False)  # set by check: the IR's Annotation
 
 
 # -- types as written --------------------------------------------------------------------------
@@ -359,6 +360,7 @@ class Decl(Node):
     name: str
     annotations: list[Annotation] = field(default_factory=list, kw_only=True)
     name_span: Span | None = field(default=None, kw_only=True)  # the span of the name itself
+    denoted: Type | None = field(default=None, init=False)  # set by check: the type it makes
 
 
 @dataclass(slots=True, eq=False)
@@ -407,6 +409,7 @@ class FunctionDecl(Decl):
     params: list[Param]
     body: Block | None = None
     abstract: bool = False
+    signature: Any = field(default=None, init=False)  # set by check
 
 
 @dataclass(slots=True, eq=False)
@@ -421,6 +424,7 @@ class ExternDecl(Decl):
 class ActionDecl(Decl):
     params: list[Param]
     body: Block
+    signature: Any = field(default=None, init=False)  # set by check
 
 
 @dataclass(slots=True, eq=False)
@@ -523,6 +527,7 @@ class KeyElement(Node):
     expr: Expr
     match_kind: str
     annotations: list[Annotation]
+    name: str = field(default="", init=False)  # set by check: the control plane's
 
 
 @dataclass(slots=True, eq=False)

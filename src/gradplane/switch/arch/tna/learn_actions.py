@@ -1,4 +1,4 @@
-"""Learn actions of Tofino 2: the hash of the keys that they get (lower/table_digests.py), and where
+"""Learn actions of Tofino 2: the hash of the keys that they get (lower/table_lowering.py), and where
 they may be called."""
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _digest_native(call: NativeCall) -> None:
 
 
 TABLE_DIGEST = Extern(_digest, _digest_native, needs_packet=False)
-"""The digest of a table's dleft_hash keys (lower/table_digests.py)."""
+"""The digest of a table's dleft_hash keys (lower/table_lowering.py)."""
 
 
 def learn_actions(program: ir.Program) -> Iterable[Diagnostic]:

@@ -1,0 +1,203 @@
+"""The state of a program's lowering that all its parts share: the top environment, the IR's lists,
+names taken, errors."""
+
+from __future__ import annotations
+
+import itertools
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+from gradplane.switch.check.records import CallInfo, Checked, EnumValue, annotations_of
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.types import Annotations, Enum, Error, Type
+from gradplane.switch.ir.verify import CORE_ERRORS
+from gradplane.switch.lower.block_uses import apply_sites, functions_beside_package
+from gradplane.switch.lower.instance_scope import (
+    AbstractMethod,
+    ActionInstance,
+    BlockInstance,
+    Env,
+    control_plane_name,
+)
+from gradplane.switch.source import Reporter, Span
+from gradplane.switch.syntax import ast
+
+DEFAULT_SIZE = 1024  # of a table: P4Runtime's
+MAX_INLINED = 20_000  # calls; functions that call others twice grow exponentially
+Natives = Mapping[tuple[str, str], ir.InstanceKind | None]
+"""The externs that an architecture has: ("", function), (type, method), and (type, "") with the
+kind of its instances."""
+
+
+class Shared(ABC):
+    """The shared state of the lowering of a program: the top environment and the IR's lists."""
+
+    def __init__(
+        self,
+        checked: Checked,
+        reporter: Reporter,
+        natives: Natives | None = None,
+        table_size: int = DEFAULT_SIZE,
+    ) -> None:
+        self.checked = checked
+        self.errors = _in_order(checked.errors)
+        self.program = checked.program
+        self.reporter = reporter
+        self.natives = natives
+        self.table_size = table_size
+        self.top = Env(None)
+        self.tables: list[ir.Table] = []
+        self.actions: list[ir.Action] = []
+        self.externs: list[ir.ExternInstance] = []
+        self.value_sets: list[ir.ValueSet] = []
+        self.user_extern_calls: list[ir.CallUserExtern] = []
+        self.called_actions: dict[Span, Span] = {}
+        self.in_hash: dict[Span, Span] = {}
+        self.direct_actions: dict[str, ir.Action] = {}  # by name
+        self.direct_of: dict[ir.ExternInstance, str] = {}  # direct counter or meter: its table
+        self.methods: dict[tuple[ir.ExternInstance, str], AbstractMethod] = {}  # to be inlined
+        self.accessed: dict[ir.ExternInstance, list[ir.Expr]] = {}  # a register action's cell
+        self.accessing = False  # whether inside the body of a register action
+        self._ids = itertools.count()
+        self.sites = apply_sites(checked.all_nodes())
+        self._direct: dict[tuple[Env, CallInfo], BlockInstance] = {}
+        self._codes: dict[ir.Table, dict[str, int]] = {}
+        self._names: dict[tuple[str, str], Span] = {}
+        self._inlined = 0
+        self._architecture = functions_beside_package(checked.program)
+
+    @abstractmethod
+    def instantiate(self, decl: ast.Instantiation, env: Env) -> None:
+        """Make the object that an instantiation declares, and bind it."""
+
+    @abstractmethod
+    def extern_instance(
+        self, info: CallInfo, name: str, annotations: Annotations, env: Env, span: Span
+    ) -> ir.ExternInstance:
+        """Return the extern instance that a constructor call makes."""
+
+    @abstractmethod
+    def elaborate(self, decl: ast.ParserDecl | ast.ControlDecl, env: Env, body: Any) -> None:
+        """Make the objects that a block declares, once per instance."""
+
+    # -- shared services -----------------------------------------------------------------------
+
+    def variable(self, name: str, t: Type) -> ir.Var:
+        return ir.Var(t, name, next(self._ids))
+
+    def hidden_register(self, name: str, t: Type) -> ir.ExternInstance:
+        """Return the register of one cell with a name, made on first use; it is in no P4Info."""
+        for instance in self.externs:
+            if instance.name == name:
+                return instance
+        made = ir.ExternInstance(
+            ir.HIDDEN_REGISTER, name, [t], [1], kind="register", roles=("size",)
+        )
+        self.externs.append(made)
+        return made
+
+    def unsupported(self, span: Span, message: str, hint: str = "") -> None:
+        """Report what our architectures do not support; another architecture may."""
+        if self.natives is not None:
+            self.reporter.error(span, message, hint)
+
+    def is_user_defined(self, info: CallInfo) -> bool:
+        """Return whether an extern function is user-defined.
+
+        That is, the architecture has none of its name, or declares another form of it beside its
+        package.
+        """
+        if self.natives is None or ("", info.name) not in self.natives:
+            return True
+        assert isinstance(info.decl, ast.FunctionDecl)
+        return info.name in self._architecture and info.decl not in self._architecture[info.name]
+
+    def count_inlined(self, span: Span) -> None:
+        """Count a call that is replaced by the body of its callee."""
+        self._inlined += 1
+        if self._inlined > MAX_INLINED:
+            self.reporter.error(
+                span, f"the program is too large: more than {MAX_INLINED} calls to inline"
+            )
+            self.reporter.stop_on_errors()
+
+    def member_code(self, value: EnumValue) -> int:
+        match value.type:
+            case Enum(members=members):
+                return members.index(value.name)
+            case Error():
+                return self.errors.index(value.name)
+        return self.checked.match_kinds.index(value.name)
+
+    def error_code(self, name: str) -> int:
+        """Return the code of a core.p4 error; 0 without core.p4, as in the engines."""
+        return self.errors.index(name) if name in self.errors else 0
+
+    def note_table(self, table: ir.Table, codes: dict[str, int]) -> None:
+        self.take_name("table", table.name, table.span)
+        self.tables.append(table)
+        self._codes[table] = codes
+
+    def note_action(self, action: ir.Action) -> None:
+        """Add an action; it is listed once, even if several tables bind its arguments.
+
+        Two actions of one name are one to the control plane if their parameters are the same, as
+        those of `@name(".nop")` in several controls; each table has its own action's body.
+        """
+        known = next((a for a in self.actions if a.name == action.name), None)
+        if known is None:
+            self.actions.append(action)
+        elif known.span != action.span and not _same_parameters(known, action):
+            self._same_name("action", action.name, action.span, known.span)
+
+    def note_direct_action(self, action: ActionInstance) -> None:
+        """Add an action that a control calls, unless it has been added before."""
+        decl, name = action.decl, action.name
+        annotations = annotations_of(decl.annotations)
+        self.direct_actions.setdefault(name, ir.Action(name, [], [], annotations, decl.span))
+
+    def action_codes(self, table: ir.Table) -> dict[str, int]:
+        """Return the map from an action's name in the source to its position in table.actions."""
+        return self._codes[table]
+
+    def take_name(self, kind: str, name: str, span: Span) -> None:
+        """Reserve a control-plane name for one object (17.3.1)."""
+        if (kind, name) in self._names:
+            self._same_name(kind, name, span, self._names[kind, name])
+        self._names[kind, name] = span
+
+    def _same_name(self, kind: str, name: str, span: Span, other: Span) -> None:
+        hint = f"the first is at {other}: give one of them a @name"
+        if other == span:
+            hint = "its block is instantiated more than once under one name"
+        self.reporter.error(span, f"a second {kind} has the control-plane name {name}", hint)
+
+    def no_action(self) -> ActionInstance:
+        for decl, bound in self.top.bindings.items():
+            if decl.name == "NoAction" and isinstance(bound, ActionInstance):
+                return bound
+        decl = ast.ActionDecl(
+            "NoAction", [], ast.Block([], span=self.program.span), span=self.program.span
+        )
+        instance = ActionInstance(decl, "NoAction", self.top)
+        self.top.bind(decl, instance)
+        return instance
+
+    def direct_instance(self, info: CallInfo, env: Env) -> BlockInstance:
+        """Return the instance for `C.apply()`: one in each instance of the enclosing block."""
+        assert isinstance(info.decl, ast.ParserDecl | ast.ControlDecl)
+        name = control_plane_name(env.path, info.decl.name, ())
+        return self._direct.setdefault(
+            (env.block(), info), BlockInstance(info.decl, name, self.top.inner())
+        )
+
+
+def _same_parameters(a: ir.Action, b: ir.Action) -> bool:
+    return [(p.name, p.type) for p in a.params] == [(p.name, p.type) for p in b.params]
+
+
+def _in_order(errors: list[str]) -> list[str]:
+    """Return core.p4's errors first: NoError is 0 even if a program declares errors earlier."""
+    core = [name for name in CORE_ERRORS if name in errors]
+    return core + [name for name in errors if name not in core]
