@@ -1,28 +1,32 @@
 """The logical tables of a control, in the order of the source.
 
 Statements outside tables become actions of tables without a key. As many consecutive ones as are
-independent, and use one extern, share an action.
+independent, and use one extern, share an action: those that the chip can do at once.
+
+The chip's compiler makes tables for conditions on a deparser's checksums, too. A deparser updates a
+checksum where a bit of the packet header vector says so. Unless that is the validity of the
+checksum's own header, a table sets the bit from the condition's fields, after all others of the
+control; and a table before it copies the fields that the checksum takes twice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from gradplane.fit.conditions import compared
-from gradplane.fit.copies import copies_in
 from gradplane.fit.known_values import Known, KnownValues, forget, in_all
 from gradplane.fit.line_names import line_name
 from gradplane.fit.logical_tables import ACTION, GATEWAY, MATCH, Arm, LogicalTable, TableAction
-from gradplane.fit.named_conditions import named_conditions
 from gradplane.fit.operations import Run
 from gradplane.fit.partitions import Partitions, finder, index_variable, partitions_of
-from gradplane.fit.places import Place, leaves, reads
-from gradplane.fit.statement_groups import in_another_action, purpose
+from gradplane.fit.places import VALID, Place, leaves, reads
+from gradplane.fit.simplifications import copies_in, named_conditions
 from gradplane.fit.statement_places import across_actions, count_reads, indices
-from gradplane.fit.values import Operation, Value
+from gradplane.fit.values import Operation, Use, Value
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import bit_width
+from gradplane.switch.ir.types import Bits, bit_width
 from gradplane.switch.ir.walk import nested
 from gradplane.switch.source import Span
 
@@ -312,3 +316,96 @@ def _has_flow(stmt: ir.Stmt) -> bool:
 
 def _leaves(body: Sequence[ir.Stmt]) -> bool:
     return bool(body) and isinstance(body[-1], ir.Leave | ir.Exit)
+
+
+# -- statements that share an action ----------------------------------------------------------
+
+
+def in_another_action(operation: Operation, group: Sequence[Operation]) -> bool:
+    """Return whether an operation is in another action than those before it."""
+    if operation.at_once_with or group[-1].at_once_with:
+        again = any(o.span == operation.span and o.writes == operation.writes for o in group)
+        return again or operation.at_once_with != group[-1].at_once_with
+    return _depends(operation, group) or _both_use(operation, group)
+
+
+def _depends(operation: Operation, group: Sequence[Operation]) -> bool:
+    taken = (*operation.reads, *operation.writes)
+    return any(w.overlaps(p) for before in group for w in before.writes for p in taken)
+
+
+def _both_use(operation: Operation, group: Sequence[Operation]) -> bool:
+    return bool(_externs([operation])) and bool(_externs(group))
+
+
+def _externs(group: Sequence[Operation]) -> list[Use]:
+    return [use for op in group for use in op.value.uses if use.instance.kind != "hash"]
+
+
+def purpose(group: Sequence[Operation]) -> str:
+    """Return what statements are for, in short: the register they use, or what they set."""
+    names = [use.instance.name.rpartition(".")[2] for use in _externs(group)]
+    names += [place.name for op in group for place in op.writes]
+    return names[0] if names else "statement"
+
+
+# -- conditions on a deparser's checksums -----------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Update:
+    """A checksum that is updated on a condition: what this reads, and the fields added up twice."""
+
+    span: Span
+    condition: list[Place]
+    twice: list[Place]
+
+
+def checksum_tables(
+    control: ir.Control, deparser: ir.Control, gress: str, after: int, file: str
+) -> list[LogicalTable]:
+    """Return the tables for the conditional checksums of a deparser; after: how many tables the
+    control has; file: the program's."""
+    own = {str(p.var.type): p.var for p in control.params}
+    updates = list(_updates(deparser.body, ()))
+    copies = [u for u in updates if u.twice]
+    tables = []
+    for n, update in enumerate([*copies, *updates]):
+        copied = n < len(copies)
+        what = "copies for" if copied else "condition of"
+        name = f"{what} checksum ({line_name(update.span, file)})"
+        read = [_in_control(p, own) for p in (update.twice if copied else update.condition)]
+        (bit,) = leaves(ir.Var(Bits(1, False), name, -1))
+        value = Value(tuple(read) if copied else (), sources=1)
+        action = TableAction(name, (), [Operation([bit], value, update.span)], update.span)
+        tables.append(
+            LogicalTable(
+                ACTION, name, update.span, gress, after + n, key=() if copied else tuple(read),
+                actions=[action], at_end=not copied,
+            )
+        )  # fmt: skip
+    return tables
+
+
+def _updates(body: Sequence[ir.Stmt], conditions: tuple[ir.Expr, ...]) -> Iterator[_Update]:
+    sums: dict[ir.Var, ir.CallExtern] = {}
+    for stmt in body:
+        match stmt:
+            case ir.If(cond=cond, then=then, other=other):
+                for way in (then, other):
+                    yield from _updates(way, (*conditions, cond))
+            case ir.CallExtern(
+                instance=ir.ExternInstance(kind="checksum"), result=ir.Var() as sum_
+            ):
+                sums[sum_] = stmt
+            case ir.Assign(target=target, value=ir.Var() as sum_) if sum_ in sums:
+                condition = list(dict.fromkeys(p for cond in conditions for p in reads(cond)))
+                header = {(p.var, (*p.path[:-1], VALID)) for p in leaves(target)}
+                if {p.field for p in condition} - header:
+                    taken = Counter(p for e in sums[sum_].args for p in reads(e))
+                    yield _Update(stmt.span, condition, [p for p, n in taken.items() if n > 1])
+
+
+def _in_control(place: Place, own: Mapping[str, ir.Var]) -> Place:
+    """Return a deparser's place as the control's: the parameter of the same type."""
+    return replace(place, var=own.get(str(place.var.type), place.var))

@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from itertools import accumulate
 
-from gradplane.fit import register_accesses
-from gradplane.fit.alu_operators import (
+from gradplane.fit import alu_rules
+from gradplane.fit.alu_rules import (
     ARITHMETIC,
     CONDITION,
     INDEX,
@@ -328,7 +328,7 @@ class Run:
         """Read the access of a register action: index, packet's numbers, results."""
         register = action.accessed
         assert register is not None, action.name
-        access = register_accesses.access_of(block)
+        access = alu_rules.access_of(block)
         index = access.index
         data = list(dict.fromkeys(p for place in access.data for p in self._sources(place)))
         data = [p for p in data if p.var not in self.params]
@@ -336,7 +336,7 @@ class Run:
             known = set(self._reads(index))
             data = [p for p in data if p not in known]
         found = self._use(register, index, data, 32, block.span)
-        found.impossible = found.impossible or register_accesses.problem(block, action)
+        found.impossible = found.impossible or alu_rules.problem(block, action)
         inside = count_reads(block.body)
         outside = [v for v in access.sets if self.everywhere[v] > inside[v]]
         for var in outside:

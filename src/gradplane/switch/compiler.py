@@ -12,8 +12,8 @@ from gradplane.switch.check.p4c_tables import warn_tables
 from gradplane.switch.garbage_pause import collections_paused
 from gradplane.switch.internal_errors import internal_errors_reported
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.lower.instances import Natives
 from gradplane.switch.lower.program import lower, package_types
+from gradplane.switch.lower.shared_state import Natives
 from gradplane.switch.source import Diagnostic, Reporter, Span, refuse
 from gradplane.switch.syntax import ast, parse_file
 

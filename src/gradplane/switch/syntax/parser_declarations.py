@@ -7,8 +7,8 @@ from collections.abc import Callable
 from gradplane.switch.source import Span
 from gradplane.switch.syntax import ast
 from gradplane.switch.syntax.lexer import Token
+from gradplane.switch.syntax.parser_statements import TableParser
 from gradplane.switch.syntax.parser_stream import STOP
-from gradplane.switch.syntax.parser_tables import TableParser
 from gradplane.switch.syntax.parser_types import Head
 
 Annotations = list[ast.Annotation]

@@ -1,5 +1,5 @@
-"""Learn actions of Tofino 2: the hash of the keys that they get (lower/table_lowering.py), and where
-they may be called."""
+"""Learn actions of Tofino 2: the hash of the keys that they get (lower/table_lowering.py), and
+where they may be called."""
 
 from __future__ import annotations
 

@@ -6,18 +6,23 @@ it. `layout` makes types and variables of the instances, `expressions` gives num
 width, `control_flow` makes nested statements of graphs and jumps; the other modules translate the
 sections that they are named after. P4Info, where there is one, adds what the JSON leaves out: ids,
 optional keys, units of counters, types of digests, headers of packet-ins (`control_plane`).
+
+p4c and the tools around it write the P4Info beside a JSON file under several names:
+router.p4info.txtpb, router.p4.p4info.txt.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from finsy.proto import p4i
+from google.protobuf import json_format, text_format
+from google.protobuf.message import DecodeError
 
 from gradplane.switch.frontends.bmv2.items import Item
-from gradplane.switch.frontends.bmv2.p4info_files import candidates, read_p4info
 from gradplane.switch.frontends.bmv2.program import Reader
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.verify import IRError, verify
@@ -80,3 +85,40 @@ def read_program(text: str, file: str, p4info: p4i.P4Info | None = None) -> ir.P
         hint = "the file is not as p4c writes it, or this is a bug: please report it, with the file"
         found = root.refuse(text, hint)
         raise InternalCompilerError(found.diagnostics, found.lines) from error
+
+
+# -- files of P4Info --------------------------------------------------------------------------
+
+
+_NAMES = ("{}.p4info", "{}.p4.p4info", "{}_p4info")
+_SUFFIXES = (".txtpb", ".txt", ".bin", ".json")
+
+
+def candidates(path: Path) -> Iterator[Path]:
+    """Yield the files that may have the P4Info of a JSON file."""
+    for name in _NAMES:
+        for suffix in _SUFFIXES:
+            yield path.with_name(name.format(path.stem) + suffix)
+
+
+def read_p4info(path: Path) -> p4i.P4Info:
+    """Return the P4Info in a file, in the form that its suffix says. Raises CompileError."""
+    found = p4i.P4Info()
+    try:
+        if path.suffix == ".bin":
+            found.ParseFromString(path.read_bytes())
+        elif path.suffix == ".json":
+            json_format.Parse(path.read_text("utf-8"), found)
+        else:
+            text_format.Parse(path.read_text("utf-8"), found)
+    except (
+        OSError,
+        ValueError,
+        RecursionError,
+        DecodeError,
+        json_format.ParseError,
+        text_format.ParseError,
+    ) as error:
+        text = f"this is no P4Info that can be read: {error}"
+        raise refuse(Span(str(path), 1, 1, 2), text) from error
+    return found
