@@ -293,8 +293,8 @@ def test_p4_check_knows_what_the_programs_architecture_runs(
     [
         (
             "control c(); package Other(c a); control d() { apply { } } Other(d()) main;",
-            ":1:60: warning: the program's main is a Other; supported packages: PSA_Switch"
-            " (psa), Switch (tna), V1Switch (v1model)",
+            ":1:60: warning: the program's main is a Other; supported packages: PNA_NIC (pna),"
+            " PSA_Switch (psa), Switch (tna), V1Switch (v1model)",
         ),
         ("bit<8> f(in bit<8> a) { return a; }", ":1:1: warning: the program has no package `main`"),
         (

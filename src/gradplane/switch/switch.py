@@ -78,8 +78,8 @@ Recirculated = Arrival
 class Switch:
     """A running P4 program.
 
-    program: a .p4 file, or an ir.Program. arch: "v1model", "psa"; None: the architecture of the
-    program's package. engine: "interpreter", "jit". seed: of random numbers. clock: nanoseconds;
+    program: a .p4 file, or an ir.Program. arch: "v1model", "psa", "pna", "tna"; None: the
+    architecture of the program's package. engine: "interpreter", "jit". seed: of random numbers. clock: nanoseconds;
     timestamps count from the switch's start. include_dirs, defines: for the preprocessor. text: the
     source, if `program` is only its name. cpu_port: packets that leave there become PacketIn
     messages; PSA has a fixed CPU port and ignores this. drop_port: the port that v1model's

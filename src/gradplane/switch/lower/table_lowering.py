@@ -37,9 +37,10 @@ from gradplane.switch.syntax import ast
 
 PROPERTIES = (
     "alpm", "counters", "default_action", "filters", "idle_timeout", "implementation",
-    "largest_priority_wins", "meters", "priority_delta", "psa_direct_counter", "psa_direct_meter",
-    "psa_empty_group_action", "psa_idle_timeout", "psa_implementation", "registers", "size",
-    "support_timeout",
+    "largest_priority_wins", "meters", "pna_direct_counter", "pna_direct_meter",
+    "pna_empty_group_action", "pna_idle_timeout", "pna_implementation", "priority_delta",
+    "psa_direct_counter", "psa_direct_meter", "psa_empty_group_action", "psa_idle_timeout",
+    "psa_implementation", "registers", "size", "support_timeout",
 )  # fmt: skip
 DIGEST_KEYS = "dleft_hash"
 """The match kind of keys that no entry has. A hash of them, the table's digest, goes to the learn
@@ -54,9 +55,9 @@ actions that the table's actions call:
 EXACT_ALIASES = {"atcam_partition_index": "exact"}
 """Match kinds of TNA, and their meaning."""
 
-IMPLEMENTATION = ("implementation", "psa_implementation")
+IMPLEMENTATION = ("implementation", "psa_implementation", "pna_implementation")
 TABLE_ALGORITHM = "table_algorithm"
-IDLE_TIMEOUT = "PSA_IdleTimeout_t"
+IDLE_TIMEOUT = {"psa_idle_timeout": "PSA_IdleTimeout_t", "pna_idle_timeout": "PNA_IdleTimeout_t"}
 IDLE_EXTERN = "idle_timeout"  # the kind of an extern that turns the timeout on
 
 
@@ -196,12 +197,12 @@ class TableLowering:
     def _for_empty_group(self) -> ir.ActionCall | None:
         """Return the action of an empty group; None: the default action.
 
-        It is the source's or, in PSA, NoAction if the table lists it.
+        It is the source's or, in PSA and PNA, NoAction if the table lists it.
         """
         if self.decl.empty_group_action is not None:
             return self._call(self.decl.empty_group_action)
-        of_psa = any(p.name == "psa_implementation" for p in self._implementation())
-        code = self.codes.get("NoAction") if of_psa else None
+        portable = any(p.name != "implementation" for p in self._implementation())
+        code = self.codes.get("NoAction") if portable else None
         return None if code is None else ir.ActionCall(code, [])
 
     def _implementation(self) -> Iterator[ast.TableProperty]:
@@ -296,7 +297,7 @@ class TableLowering:
                     table.size = int(size) or DEFAULT_SIZE
             case "largest_priority_wins":
                 table.largest_priority_wins = p.value.const
-            case "support_timeout" | "idle_timeout" | "psa_idle_timeout":
+            case "support_timeout" | "idle_timeout" | "psa_idle_timeout" | "pna_idle_timeout":
                 table.support_timeout = self._flag(p)
             case name if name in IMPLEMENTATION:
                 made = self._extern(p)
@@ -307,9 +308,9 @@ class TableLowering:
                     table.implementation = self._instance(p, *kinds, made=made)
             case "alpm" if (made := self._extern(p)) and made.kind == TABLE_ALGORITHM:
                 table.algorithm = made
-            case "counters" | "psa_direct_counter":
+            case "counters" | "psa_direct_counter" | "pna_direct_counter":
                 table.counter = self._direct(p, "direct_counter")
-            case "meters" | "psa_direct_meter":
+            case "meters" | "psa_direct_meter" | "pna_direct_meter":
                 table.meter = self._direct(p, "direct_meter")
             case "registers":
                 table.register = self._direct(p, "direct_register")
@@ -321,14 +322,14 @@ class TableLowering:
                 self.p.reporter.warning(p.span, what, near, "unknown")
 
     def _flag(self, p: ast.TableProperty) -> bool:
-        """Return the value of true or false, or of a member of PSA_IdleTimeout_t; an extern made
-        for it stands for true."""
+        """Return the value of true or false, or of a member of the architecture's enum; an extern
+        made for it stands for true."""
         made = self._extern(p)
         if made is not None and made.kind == IDLE_EXTERN:
             return True
-        value, of_psa = p.value.const, p.name == "psa_idle_timeout"
-        if str(p.value.type) != (IDLE_TIMEOUT if of_psa else "bool"):
-            known = f"a member of {IDLE_TIMEOUT}" if of_psa else "true or false"
+        value, enum = p.value.const, IDLE_TIMEOUT.get(p.name)
+        if str(p.value.type) != (enum or "bool"):
+            known = f"a member of {enum}" if enum else "true or false"
             self.p.unsupported(p.value.span, f"property {p.name} must be {known}")
         return bool(getattr(value, "name", value) != "NO_TIMEOUT" and value)
 

@@ -42,6 +42,7 @@ extern bit<32> run<A, B, C, D, E, F>(string block, inout A a, inout B b, inout C
 // Run a deparser; return its bytes and the payload. They lie where they go to: "send", "again" (the
 // next call of either takes them there without a copy) or "keep".
 extern bytes_t deparse<A>(string block, string to, inout A a);
+extern bytes_t deparse<A, B, C>(string block, string to, inout A a, inout B b, inout C c);
 extern bytes_t deparse<A, B, C, D, E, F>(string block, string to, inout A a, inout B b,
                                          inout C c, inout D d, inout E e, inout F f);
 

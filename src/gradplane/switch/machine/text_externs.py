@@ -3,7 +3,7 @@ parameters and perhaps `result` and `notes` behind them. A call becomes the body
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,10 +36,7 @@ class TextBody:
 
     def closure(self, call: Call, args: Sequence[ir.Expr] = ()) -> Run:
         """Return the closure that runs the body with these arguments; no trace shows it."""
-        _, body = self._instance(call.stmt, args)
-        outer = call.statements
-        plain = Statements(outer.frame, outer.state, outer.expressions.errors, _Primitives())
-        return plain.body(body).run
+        return _closure(call, self._instance(call.stmt, args)[1])
 
     def write(self, call: NativeCall, args: Sequence[ir.Expr] = ()) -> None:
         """Write the body with these arguments."""
@@ -56,6 +53,19 @@ class TextBody:
             return instantiate(text.body(self.name), args, stmt.result, text.notes)
         except LookupError as error:
             raise refuse(stmt.span, str(error)) from error
+
+
+def made_of(body: Callable[[ir.CallExtern], list[ir.Stmt]]) -> Extern:
+    """Return the row of an extern; body: returns the statements that a call stands for."""
+    return Extern(
+        lambda call: _closure(call, body(call.stmt)), lambda call: call.code.body(body(call.stmt))
+    )
+
+
+def _closure(call: Call, body: Sequence[ir.Stmt]) -> Run:
+    outer = call.statements
+    plain = Statements(outer.frame, outer.state, outer.expressions.errors, _Primitives())
+    return plain.body(body).run
 
 
 class _Primitives:
