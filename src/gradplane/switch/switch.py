@@ -79,14 +79,15 @@ class Switch:
     """A running P4 program.
 
     program: a .p4 file, or an ir.Program. arch: "v1model", "psa", "pna", "tna"; None: the
-    architecture of the program's package. engine: "interpreter", "jit". seed: of random numbers. clock: nanoseconds;
-    timestamps count from the switch's start. include_dirs, defines: for the preprocessor. text: the
-    source, if `program` is only its name. cpu_port: packets that leave there become PacketIn
-    messages; PSA has a fixed CPU port and ignores this. drop_port: the port that v1model's
-    mark_to_drop sets. links: the state of the ports' links, to share it. externs: the
-    implementations of user-defined externs: functions and classes by name, a module, or a Python
-    file. pipe_scopes: the pipes that run each pipeline of a chip's program, by the pipelines'
-    names. Raises CompileError if the program is not accepted, SwitchError for other arguments.
+    architecture of the program's package. engine: "interpreter", "jit". seed: of random
+    numbers. clock: nanoseconds; timestamps count from the switch's start. include_dirs,
+    defines: for the preprocessor. text: the source, if `program` is only its name. cpu_port:
+    packets that leave there become PacketIn messages; PSA has a fixed CPU port and ignores
+    this. drop_port: the port that v1model's mark_to_drop sets. links: the state of the ports'
+    links, to share it. externs: the implementations of user-defined externs: functions and
+    classes by name, a module, or a Python file. pipe_scopes: the pipes that run each pipeline
+    of a chip's program, by the pipelines' names. Raises CompileError if the program is not
+    accepted, SwitchError for other arguments.
 
     `lock` is held for each packet and each change; hold it to do several as one. `state` holds the
     program's tables, registers and so on (gradplane.switch.runtime); `store` is how control planes
