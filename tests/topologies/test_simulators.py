@@ -16,11 +16,10 @@ from gradplane.controller import read_counters
 from gradplane.controller.blocking import configure
 from gradplane.experiment.loading import load, load_deployment
 from gradplane.topologies import NetworkError, build
-from gradplane.topologies.sim import frame_kernels, frames, loop
-from gradplane.topologies.sim.compiled_events import CompiledEvents
+from gradplane.topologies.sim import frames, loop
+from gradplane.topologies.sim.compiled_events import CompiledEvents, LoopMemory
 from gradplane.topologies.sim.compiled_fabric import CompiledStack, ip_number, mac_number
 from gradplane.topologies.sim.events import EventQueue
-from gradplane.topologies.sim.loop_memory import LoopMemory
 from gradplane.topologies.sim.sim_network import SIMULATORS, SimNetwork
 
 
@@ -278,9 +277,9 @@ def test_a_kernel_builds_the_frames_of_the_stack(payload, port, tos):
         for end in (source, to)
         for number in (mac_number(end.mac), ip_number(end.ip), end.port)
     ]
-    frame_kernels.build(frame, len(payload), *numbers, tos)
+    loop.build(frame, len(payload), *numbers, tos)
     assert frame.tobytes() == frames.build(source, to, payload, tos)
-    size = frame_kernels.payload_size(frame, len(frame), mac_number(to.mac))
+    size = loop.payload_size(frame, len(frame), mac_number(to.mac))
     assert size == len(payload)
 
 
@@ -299,7 +298,7 @@ def test_a_kernel_refuses_what_the_stack_refuses(payload, data):
         expected = -1
     row = np.zeros(2048, np.uint8)
     row[: len(frame)] = np.frombuffer(bytes(frame), np.uint8)
-    assert frame_kernels.payload_size(row, len(frame), mac_number(to.mac)) == expected
+    assert loop.payload_size(row, len(frame), mac_number(to.mac)) == expected
 
 
 def test_an_unknown_simulator():

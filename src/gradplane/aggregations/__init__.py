@@ -17,7 +17,7 @@ __all__ = ["Aggregation", "get", "names"]
 
 def names() -> list[str]:
     """Return the names of all schemes."""
-    return _plugins.names(__path__, "aggregation", "needs", "on_switch")
+    return _plugins.names(__path__, "aggregation", "needs")
 
 
 def get(name: str) -> Aggregation:

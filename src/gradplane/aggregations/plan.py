@@ -20,7 +20,7 @@ from gradplane.aggregations.aggregation import (
     reference,
 )
 from gradplane.aggregations.needs import AskedJob
-from gradplane.aggregations.on_switch import job_plan, program_limits
+from gradplane.aggregations.switch import job_plan, program_limits
 from gradplane.controller.plan import JobPlan
 from gradplane.hosts.config import Addresses, JobConfig
 from gradplane.hosts.drivers import roles

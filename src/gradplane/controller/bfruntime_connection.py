@@ -19,8 +19,7 @@ from finsy.p4schema import P4Table
 from finsy.proto import rpc_status
 
 from gradplane import _bfruntime as bf
-from gradplane.controller.bfruntime_entries import GROUPS, NODES, PORTS, Entries
-from gradplane.controller.bfruntime_schema import p4info
+from gradplane.controller.bfruntime_entries import GROUPS, NODES, PORTS, Entries, p4info
 from gradplane.controller.connection import E, Entity, Pipeline
 from gradplane.controller.controller_errors import ControllerError, RequestError
 from gradplane.controller.targets import Target

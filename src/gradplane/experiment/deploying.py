@@ -23,7 +23,7 @@ from gradplane.experiment import (
     compute_times,
     p4_programs,
     planned_jobs,
-    weight_codecs,
+    tensor_codecs,
 )
 from gradplane.experiment.checks import Problem
 from gradplane.experiment.deployment import DeployedJob, Deployment
@@ -107,7 +107,7 @@ def _plain(deployed: DeployedJob) -> Job:
             "pull": None,
             "pull_feedback": False,
             "pull_deltas": False,
-            "device": weight_codecs.plain_device(deployed.job),
+            "device": tensor_codecs.plain_device(deployed.job),
             "aggregation": deployed.scheme.baseline,
             "marked": False,
             "bound": None,
@@ -229,9 +229,9 @@ class _Deploying:
             push_codec = host_codec(job.push, job)
         device = None
         with self._about("job", number, "pull"):
-            pull_codec = weight_codecs.pull_codec(pull, job)
+            pull_codec = tensor_codecs.pull_codec(pull, job)
         with self._about("job", number, "device"):
-            device = weight_codecs.device(job)
+            device = tensor_codecs.device(job)
         if len(self._problems) == checked:
             if device is not None and device["policy"] and "policy" in pull_codec[1]:
                 text = "policy in both pull and device: weights arrive at the pull's precision"

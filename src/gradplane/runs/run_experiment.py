@@ -1,7 +1,10 @@
 """Run an experiment: checks, network, controller, hosts, baseline, and the run folder."""
 
+from __future__ import annotations
+
 import dataclasses
 import shutil
+import socket
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass
@@ -10,21 +13,19 @@ from typing import Any
 
 from rich.console import Console
 
-from gradplane.controller import contract
-from gradplane.controller.blocking import configure, read_counters
+from gradplane.controller.blocking import check_running, configure, lacks, read_counters
+from gradplane.controller.controller_errors import ControllerError
 from gradplane.experiment.deploying import baseline
 from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.loading import Experiment, ExperimentError, load_deployment
 from gradplane.experiment.schema import Output
 from gradplane.runs import isolation
-from gradplane.runs.driver import check_driver
 from gradplane.runs.machine import OneBlasThread, describe
 from gradplane.runs.progress import Show, show
 from gradplane.runs.records import manifest, run_folder
 from gradplane.runs.records.interventions import Asked
-from gradplane.runs.records.link_log import LinkLog
 from gradplane.runs.records.manifest import Manifest, planned_jobs, program_digest
-from gradplane.runs.records.recorder import Recorder
+from gradplane.runs.records.recorder import LinkLog, Recorder
 from gradplane.runs.records.run_data import RunData
 from gradplane.runs.records.run_folder import FolderError
 from gradplane.runs.records.summary import (
@@ -94,7 +95,7 @@ def resume(folder: str | Path, *, net: str | None = None, console: bool = False)
     return _carry_out(dataclasses.replace(task, trained=recorded.stored), path)
 
 
-def _carry_out(task: "_Task", folder: Path, watch: Watch | None = None) -> Summary:
+def _carry_out(task: _Task, folder: Path, watch: Watch | None = None) -> Summary:
     """Run what the task has left to do; `folder` is the path as the user gave it."""
     with run_folder.in_use(folder):
         run_folder.clear(folder, training=task.trained is None)
@@ -139,7 +140,7 @@ def measure(experiment: Experiment, folder: Path, net: str) -> dict[str, Any]:
     return _isolated(_Task(deployment, folder.resolve(), network, False, False))
 
 
-def _isolated(task: "_Task") -> dict[str, Any]:
+def _isolated(task: _Task) -> dict[str, Any]:
     """Execute the task, on Mininet in private namespaces."""
     if task.network == "sim":
         return _execute(task)
@@ -183,11 +184,11 @@ def check_target(deployment: Deployment, network: str) -> None:
         raise ExperimentError(f'target = "{target.name}" cannot run on {network}: use {names}')
     if missing := target.missing():
         raise ExperimentError(f'target = "{target.name}" cannot be used here: {missing}')
-    schema, lacks = deployment.pipeline.schema, dict[str, None]()
+    schema, lacking = deployment.pipeline.schema, dict[str, None]()
     for setup in deployment.setups.values():
-        lacks |= dict.fromkeys(contract.missing(schema, setup))
-    if lacks:
-        what = "\n  ".join(lacks)
+        lacking |= dict.fromkeys(lacks(schema, setup))
+    if lacking:
+        what = "\n  ".join(lacking)
         raise ExperimentError(
             f"{deployment.program.path}: the experiment cannot use this program:\n  {what}"
         )
@@ -211,7 +212,7 @@ class _Task:
     live: bool = False  # it takes interventions
     trained: dict[str, Any] | None = None  # the finished training's summary, if there is one
 
-    def baseline(self) -> "_Task":
+    def baseline(self) -> _Task:
         """Return the task of the baseline, which records into a folder inside this one."""
         folder = self.folder / run_folder.BASELINE
         plain = baseline(self.deployment)
@@ -299,3 +300,32 @@ def _network(task: _Task) -> Network:
     from gradplane.topologies.mininet.mininet_network import MininetNetwork
 
     return MininetNetwork(topology, config)
+
+
+# Checks of a driver that the user has started: its program, its ports and the ways to them
+
+
+def check_driver(deployment: Deployment) -> None:
+    """Check that the experiment can use the driver as it is now; nothing is changed.
+
+    Raises ExperimentError where it cannot.
+    """
+    target = deployment.target
+    about = f'target = "{target.name}"'
+    if not isolation.isolated():
+        raise ExperimentError(
+            f"{about}: a run outside a lab has namespaces of its own, where the driver and its"
+            " interfaces are not: start both from one script, gradplane lab SCRIPT.py"
+            " (docs/tofino.md)"
+        )
+    there = {name for _, name in socket.if_nameindex()}
+    for host, (_, interface) in target.attachments.items():
+        if interface not in there:
+            raise ExperimentError(
+                f"{about}: ports: {host}: no interface {interface} here; there are"
+                f" {', '.join(sorted(there))}"
+            )
+    try:
+        check_running(deployment.pipeline, target)
+    except ControllerError as error:
+        raise ExperimentError(f"{about} cannot be used: {error}") from error

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gradplane.runs.sweeps.axes import Axis, axes, divided, grid, settings, short_names
-from gradplane.runs.sweeps.sweep_errors import SweepError
+from gradplane.runs.sweeps.plan_file import SweepError
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from gradplane.experiment.document import ExperimentError
 from gradplane.runs.sweeps.axes import axes
 from gradplane.runs.sweeps.plan import Plan, continued, make_plan, with_seeds
-from gradplane.runs.sweeps.sweep_errors import SweepError
+from gradplane.runs.sweeps.plan_file import SweepError
 
 ROOT = Path(__file__).parents[3]
 

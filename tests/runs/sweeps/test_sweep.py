@@ -26,9 +26,9 @@ from gradplane.runs.sweeps import run_task
 from gradplane.runs.sweeps import sweep as sweeping
 from gradplane.runs.sweeps.axes import axes
 from gradplane.runs.sweeps.plan import make_plan
-from gradplane.runs.sweeps.progress import SweepProgress, duration
+from gradplane.runs.sweeps.plan_file import SweepError
 from gradplane.runs.sweeps.run_task import RunResult
-from gradplane.runs.sweeps.sweep_errors import SweepError
+from gradplane.runs.sweeps.sweep import SweepProgress, duration
 from gradplane.runs.sweeps.sweep_folder import SweepFolder
 
 OVER = ["job.push.granularity=20,30", "impairment.0.rate=0.0,0.3"]

@@ -167,7 +167,7 @@ class Verdict(TypedDict):
 
 @with_config(ConfigDict(strict=True))
 class LinkUse(TypedDict):
-    """A line of links.jsonl; records/link_log.py has its columns."""
+    """A line of links.jsonl; `recorder.LinkLog` has its columns."""
 
     job: int
     round: int

@@ -10,11 +10,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import TracebackType
 from typing import Any, TextIO
 
 from gradplane.hosts.absences import Absence, present
 from gradplane.hosts.impairments.verdict_kinds import ARRIVING
-from gradplane.runs.records.run_folder import ARRIVALS, IMPAIRMENTS, METRICS
+from gradplane.runs.records.run_folder import ARRIVALS, IMPAIRMENTS, LINKS, METRICS
+from gradplane.topologies.network import Network
 
 Record = dict[str, Any]
 
@@ -370,3 +372,50 @@ def merge(records: list[Record]) -> Record:
 def _mean(records: list[Record], key: str) -> float:
     total: float = sum(record[key] for record in records)
     return total / len(records)
+
+
+COLUMNS = ("up_bytes", "down_bytes", "up_dropped", "down_dropped")
+
+
+class LinkLog:
+    """links.jsonl: a line for each round's end, with what every link has done since the one before.
+
+    A context manager; call it at the end of each round, as a Recorder's `on_round`. A line's fields
+    are job, round, at (ns) and links: for each link of the topology, in its order, bytes up and
+    down, packets dropped up and down, and the most frames that waited in the queue up and down.
+    Only a network that keeps the queues' peaks, the simulated one, has the file.
+    """
+
+    def __init__(self, folder: Path, network: Network) -> None:
+        self._path, self._network = folder / LINKS, network
+
+    def __enter__(self) -> "LinkLog":
+        self._before = self._network.link_counters() if self._peaks() else []
+        self._file = self._path.open("w", encoding="utf-8", buffering=1) if self._before else None
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def __call__(self, recorder: Recorder, job: int) -> None:
+        """Write the line of the round that the job has just ended."""
+        if self._file is None:
+            return
+        now, peaks = self._network.link_counters(), self._peaks()
+        links = [
+            [*(getattr(link - before, name) for name in COLUMNS), *peak]
+            for link, before, peak in zip(now, self._before, peaks, strict=True)
+        ]
+        self._before = now
+        tally = recorder.jobs[job]
+        line = {"job": job, "round": tally.rounds - 1, "at": tally.finished, "links": links}
+        self._file.write(json.dumps(line, separators=(",", ":")) + "\n")
+
+    def _peaks(self) -> list[tuple[int, int]]:
+        return self._network.queue_peaks() or []

@@ -8,7 +8,7 @@ codes, the sums and the means again. The script does not run.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,17 +17,68 @@ from typing import Any
 from gradplane.aggregations.aggregation import ReplayedJob, ReplayedWorker, ReplayError, WrongSum
 from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.loading import load_deployment
+from gradplane.hosts import vector_file
 from gradplane.hosts.digest import digest
+from gradplane.hosts.reducer import VECTORS
 from gradplane.hosts.training.train import Reduce
+from gradplane.hosts.vector_file import Array
 from gradplane.runs.machine import OneBlasThread
-from gradplane.runs.records import exchanges
-from gradplane.runs.records.exchanges import Line, RankLog
-from gradplane.runs.records.run_folder import EXPERIMENT, FolderError
-from gradplane.runs.records.script_run import COUNTERS
+from gradplane.runs.records.arrival_columns import expanded
+from gradplane.runs.records.run_folder import EXPERIMENT, FolderError, read_lines
+from gradplane.runs.records.script_run import COUNTERS, HOSTS
 from gradplane.runs.replayer.outcomes import JobOutcomes
 from gradplane.runs.replayer.replay_network import ReplayNetwork
 from gradplane.runs.replayer.replay_run import Difference, under_recorded_losses
 from gradplane.runs.torchrun import Finished, torchrun
+
+# The exchanges of a script's run: what each rank gave to each reduce, and what came of it
+
+Line = dict[str, Any]
+
+_ARRIVALS = ("arrivals", "arrival", "norm")
+
+
+@dataclass(frozen=True)
+class RankLog:
+    """The log of a rank that joined: its lines, and the file of its vectors beside it."""
+
+    path: Path
+    lines: list[Line]
+
+    @property
+    def reduces(self) -> list[Line]:
+        """The reduces that ended, by ticket."""
+        return sorted(self.of("reduce"), key=lambda line: int(line["ticket"]))
+
+    def of(self, *kinds: str) -> list[Line]:
+        """Return the lines of some kinds."""
+        return [line for line in self.lines if line["kind"] in kinds]
+
+    def arrivals(self) -> Iterator[Line]:
+        """Yield the results that came, chunk by chunk. Raises FolderError for damaged lines."""
+        return expanded(self.of(*_ARRIVALS), self.path)
+
+    def vector(self, reduce: Line) -> Array | None:
+        """Return what a reduce was given; None where it was not kept. Raises FolderError."""
+        place = reduce.get("vector")
+        if place is None:
+            return None
+        file = self.path.with_suffix(VECTORS)
+        try:
+            return vector_file.read(file, (place[0], place[1]), reduce["values"])
+        except OSError as error:
+            raise FolderError(f"{file}: {error.strerror}") from None
+        except ValueError as error:
+            raise FolderError(f"{file}: damaged: {error}") from None
+
+
+def read(folder: Path) -> list[RankLog]:
+    """Return the logs of the ranks that reduced, in their order. Raises FolderError."""
+    logs = [path.with_suffix(".jsonl") for path in (folder / HOSTS).glob("*.json")]
+    found = [RankLog(path, list(read_lines(path, unfinished=True))) for path in logs]
+    ranks = [log for log in found if log.of("reduce")]
+    return sorted(ranks, key=lambda log: int(log.of("reduce")[0]["worker"]))
+
 
 COMPARED = {
     "gradient": "stored gradient",
@@ -75,7 +126,7 @@ def replay(folder: Path, on_round: Callable[[int], None] | None = None) -> Scrip
     nothing to replay or files are damaged, ReplayError for records that do not fit together.
     """
     deployment = load_deployment(folder / EXPERIMENT, recorded=True)
-    logs = exchanges.read(folder)
+    logs = read(folder)
     together = list(zip(*(log.reduces for log in logs), strict=False))
     workers = deployment.jobs[0].config.workers
     if len(logs) < workers or not together:
@@ -101,7 +152,7 @@ def run_again(folder: Path, settings: Sequence[str], out: str | Path | None) -> 
     if not values["script"]:
         raise FolderError(f"{folder}: its programs were started from the prompt: start them again")
     experiment = load_deployment(folder / EXPERIMENT, recorded=True).experiment
-    verdicts = [line for log in exchanges.read(folder) for line in log.of("verdict")]
+    verdicts = [line for log in read(folder) for line in log.of("verdict")]
     changed = under_recorded_losses(experiment, verdicts, settings)
     return torchrun(changed, script, arguments, out=out)
 

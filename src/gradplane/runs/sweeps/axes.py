@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any
 
 from gradplane.experiment.document import Setting, inline, parse_value
-from gradplane.runs.sweeps.sweep_errors import SweepError
+from gradplane.runs.sweeps.plan_file import SweepError
 
 _SEEDS = re.compile(r"(?:(?:job|impairment|traffic)\.(?:\d+\.)?)?seed")
 _OPENING, _CLOSING = "[{", "]}"

@@ -14,8 +14,8 @@ from typing import Any
 
 from gradplane._version import __version__
 from gradplane.runs.sweeps import run_task
+from gradplane.runs.sweeps.plan_file import SweepError
 from gradplane.runs.sweeps.run_task import RunResult, RunTask
-from gradplane.runs.sweeps.sweep_errors import SweepError
 
 Client = Any  # Dask's, which has no types and is imported where it is used
 

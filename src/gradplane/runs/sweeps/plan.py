@@ -13,7 +13,7 @@ from gradplane.experiment.document import ExperimentError, read
 from gradplane.experiment.loading import Experiment, load_deployment
 from gradplane.runs.run_experiment import check_target, choose_network
 from gradplane.runs.sweeps.axes import Axis, Point, grid, settings
-from gradplane.runs.sweeps.sweep_errors import SweepError
+from gradplane.runs.sweeps.plan_file import SweepError
 
 Values = dict[str, Any]
 

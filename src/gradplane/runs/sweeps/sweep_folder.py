@@ -15,9 +15,8 @@ from typing import Any
 from gradplane.runs.records import run_folder
 from gradplane.runs.records.run_folder import FolderError, write_json
 from gradplane.runs.sweeps.plan import Plan, PlannedRun
-from gradplane.runs.sweeps.plan_file import PLAN
+from gradplane.runs.sweeps.plan_file import PLAN, SweepError
 from gradplane.runs.sweeps.run_task import RunTask, is_finished
-from gradplane.runs.sweeps.sweep_errors import SweepError
 
 FAILURES = "failures.json"
 REPORT = run_folder.REPORT

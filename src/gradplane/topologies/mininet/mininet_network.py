@@ -1,6 +1,6 @@
 """The real network: Mininet's namespaces and veth links, our switch, a process for each host.
 
-Enter it in isolated namespaces (runner.isolation): the switches, and their ends of the links, are
+Enter it in isolated namespaces (runs.isolation): the switches, and their ends of the links, are
 in the namespace of the process that enters.
 """
 
@@ -9,21 +9,26 @@ from __future__ import annotations
 import json
 import shlex
 import shutil
+import socket
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from mininet.node import Switch
+
 from gradplane.controller import targets
+from gradplane.controller.targets import Target
 from gradplane.hosts.config import HostConfig
 from gradplane.switch.daemon.clients import CommandClient
+from gradplane.switch.ports import offload
 from gradplane.topologies.description import Link, Topology
 from gradplane.topologies.mininet.host_runner import HostProcess
 from gradplane.topologies.mininet.netns import switch_off_offloads, within
-from gradplane.topologies.mininet.shaping import dropped, shape
 from gradplane.topologies.network import AskedFor, LinkCounters, OnRecord, SwitchConfig, check_hosts
 from gradplane.topologies.topology_errors import NetworkError
 
@@ -83,7 +88,7 @@ class MininetNetwork:
         return topo
 
     def _switch_params(self, name: str) -> dict[str, Any]:
-        from gradplane.topologies.mininet.driven_switch import DrivenSwitch
+        from gradplane.topologies.mininet.mininet_network import DrivenSwitch
         from gradplane.topologies.mininet.p4switch import P4Switch
 
         config = self._config
@@ -293,3 +298,133 @@ def _received(pid: int, interface: str) -> tuple[int, int]:
     output = within(pid, lambda: subprocess.run(show, capture_output=True, check=True).stdout)
     counts = json.loads(output)[0]["stats64"]["rx"]
     return counts["packets"], counts["bytes"]
+
+
+# Rates, delays and queues on real interfaces, by tc: a token bucket, and netem where available
+
+
+_FRAME = 1514
+_BURST = 0.001
+"""Seconds of data that may leave in a burst; the kernel's timers are finer than that."""
+
+
+def shape(link: Link, pid: int, interface: str) -> None:
+    """Shape what `interface`, an end of the link in the namespace of `pid`, sends.
+
+    Raises NetworkError where the kernel cannot: many have no netem, which a delay needs.
+    """
+    parent = "root"
+    if link.delay:
+        limit = ["limit", str(link.queue)]
+        netem = ["handle", "1:", "netem", "delay", f"{link.delay / 1000:.3f}us", *limit]
+        _add(link, pid, interface, parent, netem, _NO_NETEM)
+        parent = "parent 1:1"
+    if link.rate is not None:
+        burst = max(2 * _FRAME, round(link.rate / 8 * _BURST))
+        size = ["burst", str(burst), "limit", str(link.queue * _FRAME)]
+        tbf = ["handle", "2:", "tbf", "rate", f"{link.rate}bit", *size]
+        _add(link, pid, interface, parent, tbf, _NO_TBF)
+        queue = ["handle", "3:", "pfifo", "limit", str(link.queue)]
+        _add(link, pid, interface, "parent 2:1", queue, _NO_TBF)
+
+
+def dropped(pid: int, interface: str) -> int:
+    """Return the number of packets that the queues of `interface` have dropped."""
+    show = ["tc", "-s", "-j", "qdisc", "show", "dev", interface]
+    output = within(pid, lambda: subprocess.run(show, capture_output=True, check=True).stdout)
+    # The root's count includes the drops of its children.
+    drops = [queue["drops"] for queue in json.loads(output) if queue.get("root")]
+    return int(sum(drops))
+
+
+_NO_NETEM = (
+    "a delay needs the kernel's netem, which this kernel refuses: leave the delay out, or use"
+    " --net sim, where delays are virtual"
+)
+_NO_TBF = (
+    "a rate needs the kernel's tbf, which this kernel refuses: leave the rate out, or use"
+    " --net sim, where rates are virtual"
+)
+
+
+def _add(link: Link, pid: int, interface: str, parent: str, queue: list[str], why: str) -> None:
+    command = ["tc", "qdisc", "add", "dev", interface, *parent.split(), *queue]
+    run: Callable[[], subprocess.CompletedProcess[str]] = partial(
+        subprocess.run, command, capture_output=True, text=True, check=False
+    )
+    done = within(pid, run)
+    if done.returncode != 0:
+        raise NetworkError(f"link {link.name}: {why} (tc: {done.stderr.strip()})")
+
+
+# A switch that a driver outside the network runs; its ports are bridged to Mininet's links
+
+
+_BETWEEN_LOOKS = 1.0  # seconds
+_PATIENCE = 5.0  # seconds for the driver to take a connection
+# A hub of two interfaces: nothing is learned, since a packet may come back by its own port.
+_HUB = ("type", "bridge", "ageing_time", "0", "mcast_snooping", "0", "stp_state", "0")
+
+
+class DrivenSwitch(Switch):  # type: ignore[misc]  # mininet has no types
+    """The driver's switch as a node: it starts no process, and leaves the driver as it is.
+
+    A host's link ends at NAME-ethPORT. A bridge joins that end with the interface that leads to
+    the driver's port; the interface keeps its name and stays where it is. After a run that was
+    killed, bridges of the same name are replaced.
+    """
+
+    def __init__(self, name: str, target: Target, **params: Any) -> None:
+        super().__init__(name, **params)
+        self.address = target.address
+        self._interfaces = {place.port: place.interface for place in target.attachments.values()}
+        self._bridges: list[str] = []
+        self._looked = 0.0
+
+    def launch(self) -> None:
+        """Join the links with the driver's ports. Raises NetworkError where that fails."""
+        for end in self.intfList():
+            if end.link is not None:
+                port = self.ports[end]
+                self._join(f"{self.name}-br{port}", end.name, self._interfaces[port])
+
+    def wait_ready(self) -> None:
+        """Check that the driver answers."""
+        self.check()
+
+    def check(self) -> None:
+        """Raise NetworkError if the driver takes no connections; it is asked once a second."""
+        now = time.monotonic()
+        if now - self._looked < _BETWEEN_LOOKS:
+            return
+        self._looked = now
+        host, _, port = self.address.rpartition(":")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), _PATIENCE).close()
+        except OSError as error:
+            raise NetworkError(
+                f"switch {self.name}: the driver at {self.address} is gone: {error.strerror}"
+            ) from error
+
+    def stop(self, deleteIntfs: bool = True) -> None:  # noqa: N803 - Mininet's name
+        """Take the bridges away."""
+        for bridge in self._bridges:
+            subprocess.run(["ip", "link", "delete", bridge], check=False)
+        self._bridges = []
+        super().stop(deleteIntfs)
+
+    def _join(self, bridge: str, link: str, port: str) -> None:
+        subprocess.run(["ip", "link", "delete", bridge], check=False, stderr=subprocess.DEVNULL)
+        _ip("add", "name", bridge, *_HUB)
+        self._bridges.append(bridge)
+        offload.switch_off(port)
+        for name in (link, port):
+            _ip("set", name, "master", bridge)
+        for name in (link, port, bridge):
+            _ip("set", name, "up")
+
+
+def _ip(*words: str) -> None:
+    done = subprocess.run(["ip", "link", *words], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise NetworkError(f"ip link {' '.join(words)}: {done.stderr.strip()}")

@@ -24,8 +24,7 @@ from gradplane.topologies.network import (
     check_hosts,
 )
 from gradplane.topologies.sim.channel import NS
-from gradplane.topologies.sim.fabric import Fabric, Receiver
-from gradplane.topologies.sim.reference_fabric import ReferenceFabric
+from gradplane.topologies.sim.fabric import Fabric, Receiver, ReferenceFabric
 from gradplane.topologies.sim.sim_host import SimEnvironment
 from gradplane.topologies.sim.sim_switch import compiled
 from gradplane.topologies.topology_errors import NetworkError
