@@ -3,7 +3,7 @@
 import gc
 import weakref
 
-from gradplane.switch.daemon.garbage_collection import short_collections, visit_all
+from gradplane.switch.daemon.live_switch import short_collections, visit_all
 
 
 class Ring:

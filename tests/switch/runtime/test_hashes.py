@@ -17,7 +17,7 @@ from gradplane.switch.runtime.hashes import (
     subtract16,
     xor16,
 )
-from gradplane.switch.runtime.rng import Rng
+from gradplane.switch.runtime.state import Rng
 
 CHECK = b"123456789"  # the usual test string of CRC catalogues
 

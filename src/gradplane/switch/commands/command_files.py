@@ -12,14 +12,11 @@ from dataclasses import dataclass
 from functools import partial
 
 from gradplane.switch.commands import (  # noqa: F401 - each registers its commands
-    array_commands,
-    crc_commands,
+    extern_commands,
     profile_commands,
-    queue_commands,
     replication_commands,
     switch_commands,
     table_commands,
-    value_set_commands,
 )
 from gradplane.switch.commands.command_registry import CommandError, CommandTarget, run_words
 from gradplane.switch.commands.runtime_json import is_runtime_json, steps

@@ -115,7 +115,7 @@ def run_words(target: CommandTarget, words: Sequence[str]) -> str:
         count = len(arguments)
         given = f"{count} words follow" if count != 1 else "1 word follows"
         raise CommandError(f"{given} {name}; usage: {found}") from None
-    with target.switch.lock:
+    with target.switch.lock, target.switch.store.batch():
         return found.run(target, *arguments) or ""
 
 

@@ -17,7 +17,6 @@ from gradplane._shipped_programs import include_dirs
 from gradplane.switch.arch.registry import architecture
 from gradplane.switch.daemon.bmv2_log import Bmv2Log
 from gradplane.switch.daemon.command_service import CommandService
-from gradplane.switch.daemon.garbage_collection import short_collections, visit_all
 from gradplane.switch.daemon.live_ports import LivePorts
 from gradplane.switch.daemon.options import SwitchOptions, parse_options
 from gradplane.switch.daemon.trace_service import MAX_TRACES, TraceService
@@ -40,6 +39,8 @@ from gradplane.switch.user_externs_file import load_externs
 if TYPE_CHECKING:
     from gradplane.switch.bfruntime.server import BfRuntimeServer
     from gradplane.switch.bfruntime.snapshots import Placement
+import gc
+from collections.abc import Mapping
 
 log = logging.getLogger(__name__)
 
@@ -262,3 +263,27 @@ def _ready(
         "program": str(options.program) if options.program else None,
         "ports": {str(number): name for number, name in options.interfaces},
     }
+
+
+# -- short pauses of Python's garbage collector, for a process with many objects ------------------
+
+
+@contextmanager
+def short_collections() -> Iterator[None]:
+    """Exempt objects that survive a full collection from later ones in this context."""
+    gc.callbacks.append(_leave_alone)
+    try:
+        yield
+    finally:
+        gc.callbacks.remove(_leave_alone)
+        gc.unfreeze()
+
+
+def visit_all() -> None:
+    """Make the next full collection visit every object, after many have fallen out of use."""
+    gc.unfreeze()
+
+
+def _leave_alone(phase: str, info: Mapping[str, int]) -> None:
+    if phase == "stop" and info["generation"] == 2:
+        gc.freeze()

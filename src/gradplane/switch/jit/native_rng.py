@@ -1,4 +1,4 @@
-"""gradplane.switch.runtime.rng.Rng as native code, on the same state."""
+"""gradplane.switch.runtime.state.Rng as native code, on the same state."""
 
 from __future__ import annotations
 

@@ -8,20 +8,20 @@ from typing import Any
 
 from finsy.proto import p4r
 
-from gradplane.switch.p4runtime.entities.digests import read_digests
 from gradplane.switch.p4runtime.entities.direct_entries import (
     read_direct_counters,
     read_direct_meters,
 )
-from gradplane.switch.p4runtime.entities.indexed_externs import (
+from gradplane.switch.p4runtime.entities.extern_entries import (
     read_counters,
+    read_digests,
     read_meters,
     read_registers,
+    read_value_sets,
 )
 from gradplane.switch.p4runtime.entities.profile_entries import read_groups, read_members
 from gradplane.switch.p4runtime.entities.replication_entries import read_replication
 from gradplane.switch.p4runtime.entities.table_entries import read_table_entries
-from gradplane.switch.p4runtime.entities.value_set_entries import read_value_sets
 from gradplane.switch.p4runtime.pipeline import Pipeline
 from gradplane.switch.p4runtime.roles import FULL_ACCESS, RoleConfig
 from gradplane.switch.p4runtime.status_errors import BatchError, RpcError, internal_error

@@ -11,20 +11,20 @@ from typing import Any
 
 from finsy.proto import p4r
 
-from gradplane.switch.p4runtime.entities.digests import write_digest
 from gradplane.switch.p4runtime.entities.direct_entries import (
     write_direct_counter,
     write_direct_meter,
 )
-from gradplane.switch.p4runtime.entities.indexed_externs import (
+from gradplane.switch.p4runtime.entities.extern_entries import (
     write_counter,
+    write_digest,
     write_meter,
     write_register,
+    write_value_set,
 )
 from gradplane.switch.p4runtime.entities.profile_entries import write_group, write_member
 from gradplane.switch.p4runtime.entities.replication_entries import write_replication
 from gradplane.switch.p4runtime.entities.table_entries import write_table_entry
-from gradplane.switch.p4runtime.entities.value_set_entries import write_value_set
 from gradplane.switch.p4runtime.pipeline import Pipeline
 from gradplane.switch.p4runtime.roles import FULL_ACCESS, RoleConfig
 from gradplane.switch.p4runtime.status_errors import BatchError, RpcError, internal_error

@@ -7,15 +7,15 @@ from collections import Counter as Tally
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+from gradplane._splitmix64 import MASK, mix
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.runtime.arrays import Homes, Register, make_registers, one_pipe
 from gradplane.switch.runtime.byte_adjustments import make_adjustments
 from gradplane.switch.runtime.control_messages import IdleNotice, Message
-from gradplane.switch.runtime.counting_dict import WatchedDict
 from gradplane.switch.runtime.crcs import STANDARD, CustomCrc, custom_crcs
 from gradplane.switch.runtime.dynamic_hashes import DynamicHash
 from gradplane.switch.runtime.entries import Entry
@@ -24,7 +24,6 @@ from gradplane.switch.runtime.match_table import MatchTable
 from gradplane.switch.runtime.pipe_scopes import PipeScopes, make_resources
 from gradplane.switch.runtime.replicas import CloneSession, Replica
 from gradplane.switch.runtime.replication_tree import ReplicationTree
-from gradplane.switch.runtime.rng import Rng
 from gradplane.switch.runtime.stage_probe import StageProbe
 
 Clock = Callable[[], int]
@@ -171,3 +170,64 @@ class PipeState(State):
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._state, name)
+
+
+# -- a dict that counts its changes, so that its mirrors can detect them --------------------------
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class WatchedDict(dict[K, V]):
+    """A dict whose `changes` grows with every change of an item, but not inside the items."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.changes = 0
+
+    def __setitem__(self, key: K, value: V) -> None:
+        self.changes += 1
+        super().__setitem__(key, value)
+
+    def __delitem__(self, key: K) -> None:
+        self.changes += 1
+        super().__delitem__(key)
+
+    def pop(self, key: K, *default: Any) -> Any:
+        self.changes += 1
+        return super().pop(key, *default)
+
+    def clear(self) -> None:
+        self.changes += 1
+        super().clear()
+
+    def update(self, *args: Any, **kwargs: Any) -> None:
+        self.changes += 1
+        super().update(*args, **kwargs)
+
+
+# -- random numbers by counting: the n-th draw depends on the seed and n only ---------------------
+
+
+class Rng:
+    """A stream of 64-bit numbers, which `state` (uint64: seed, draws so far) determines."""
+
+    def __init__(self, seed: int) -> None:
+        # Seeds and counts are small numbers: the seed is inverted so that seeds share no draws.
+        self.state = np.array([mix(~seed & MASK), 0], dtype=np.uint64)
+
+    def draw(self) -> int:
+        """Return the next number, 0 to 2^64 - 1."""
+        seed, count = (int(v) for v in self.state)
+        self.state[1] = (count + 1) & MASK
+        return mix(seed ^ mix(count))
+
+    def between(self, low: int, high: int) -> int:
+        """Return a number from low to high, both included; low if high is less."""
+        span = high - low + 1
+        if span <= 1:
+            return low
+        value = 0
+        for _ in range((span - 1).bit_length() // 64 + 1):
+            value = value << 64 | self.draw()
+        return low + value % span

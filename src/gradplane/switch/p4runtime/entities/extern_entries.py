@@ -1,4 +1,4 @@
-"""CounterEntry, MeterEntry and RegisterEntry: cells of indexed externs."""
+"""Entities of externs: cells of counters, meters and registers; value sets; digests."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ from gradplane.switch.p4runtime.entities.counter_data import (
     show_counter,
     show_meter_config,
 )
+from gradplane.switch.p4runtime.entities.field_matches import read_matches, show_matches
 from gradplane.switch.p4runtime.p4data import read_cell, show_data, unpack_cell
 from gradplane.switch.p4runtime.pipeline import Pipeline, only_modify
+from gradplane.switch.p4runtime.status_errors import RpcError
+from gradplane.switch.runtime.match_fields import Match
 
 
 def write_counter(p: Pipeline, kind: int, message: p4r.CounterEntry) -> None:
@@ -95,3 +98,69 @@ def read_registers(p: Pipeline, query: p4r.RegisterEntry) -> Iterator[p4r.Regist
 def _chosen(externs: Mapping[int, Extern], number: int, what: str) -> Collection[Extern]:
     """Return the extern of this id, or all for id 0."""
     return [find(externs, number, what)] if number else externs.values()
+
+
+# -- valueSetEntry: the members of parser value sets ----------------------------------------------
+
+
+def write_value_set(p: Pipeline, kind: int, message: p4r.ValueSetEntry) -> None:
+    info = find(p.catalog.value_sets, message.value_set_id, "value set")
+    owner = f"value set {info.name}"
+    only_modify(kind, owner)
+    members: list[tuple[Match, ...]] = []
+    for given in message.members:
+        member = read_matches(info.fields, given.match, owner)
+        if member in members:
+            raise RpcError("ALREADY_EXISTS", f"{owner}: member {len(members)} is given twice")
+        members.append(member)
+    p.store.cells.set_members(p.state.value_sets[info.name], members)
+
+
+def read_value_sets(p: Pipeline, query: p4r.ValueSetEntry) -> Iterator[p4r.ValueSetEntry]:
+    known = p.catalog.value_sets
+    chosen = (
+        [find(known, query.value_set_id, "value set")] if query.value_set_id else known.values()
+    )
+    for info in chosen:
+        shown = p4r.ValueSetEntry(value_set_id=info.id)
+        for member in p.state.value_sets[info.name].members:
+            matches: list[p4r.FieldMatch] = []
+            show_matches(info.fields, member, matches)
+            shown.members.add(match=matches)
+        yield shown
+
+
+# -- digestEntry: enables a digest and sets how its messages are gathered -------------------------
+
+
+def write_digest(p: Pipeline, kind: int, message: p4r.DigestEntry) -> None:
+    extern = find(p.catalog.digests, message.digest_id, "digest")
+    former = p.digests.get(extern.id)
+    if kind == p4r.Update.INSERT and former is not None:
+        pi_text = f"Digest {extern.id} already configured"
+        raise RpcError("ALREADY_EXISTS", f"digest {extern.name} is enabled", pi_text)
+    if kind != p4r.Update.INSERT and former is None:
+        what = f"digest {extern.name} is not enabled; INSERT enables it"
+        raise RpcError("NOT_FOUND", what, f"Digest {extern.id} not configured")
+    config = None
+    if kind != p4r.Update.DELETE:
+        config = p4r.DigestEntry.Config()
+        config.CopyFrom(message.config)
+        _check(extern.name, config)
+    p.store.journal.put(p.digests, extern.id, config)
+
+
+def read_digests(p: Pipeline, query: p4r.DigestEntry) -> Iterator[p4r.DigestEntry]:
+    if query.digest_id:
+        find(p.catalog.digests, query.digest_id, "digest")
+    for number, config in p.digests.items():
+        if query.digest_id in (0, number):
+            yield p4r.DigestEntry(digest_id=number, config=config)
+
+
+def _check(name: str, config: p4r.DigestEntry.Config) -> None:
+    for part in ("max_timeout_ns", "max_list_size", "ack_timeout_ns"):
+        if getattr(config, part) < 0:
+            raise RpcError(
+                "INVALID_ARGUMENT", f"digest {name}: {part} {getattr(config, part)} is below 0"
+            )
