@@ -20,6 +20,7 @@ from gradplane.switch.backends.bmv2.storage import (
     Storage,
     UnionAt,
 )
+from gradplane.switch.bmv2_names import PRIMITIVES
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.dispatch import by_class
 from gradplane.switch.ir.types import Bits, Bool, Fields, Header, Stack, Struct, Union, Varbit
@@ -108,6 +109,7 @@ class Primitives:
 
     def add(self, name: str, *parameters: Json) -> Json:
         """Append a primitive and return it."""
+        assert len(parameters) == PRIMITIVES.get(name, len(parameters)), name
         entry: Json = {"op": name, "parameters": list(parameters)}
         if self._span is not None:
             entry |= source_info(self._span)

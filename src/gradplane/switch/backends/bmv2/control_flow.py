@@ -16,6 +16,7 @@ from gradplane.switch.backends.bmv2.actions import ExternCalls, Primitives, sour
 from gradplane.switch.backends.bmv2.expressions import Expressions, number, op
 from gradplane.switch.backends.bmv2.storage import FieldAt, HeaderAt, Json, Storage, scalar_width
 from gradplane.switch.backends.bmv2.tables import table_json
+from gradplane.switch.bmv2_names import HIT, MISS
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.dispatch import by_class
 from gradplane.switch.ir.types import BOOL, Bits
@@ -260,7 +261,7 @@ class Pipeline:
     ) -> Json:
         if hit is not None:
             found = self._assignment(hit, True, after)
-            return {"__HIT__": found, "__MISS__": self._assignment(hit, False, after)}
+            return {HIT: found, MISS: self._assignment(hit, False, after)}
         if action_run is None:
             return {choice.action.name: after for choice in table.actions}
         return {

@@ -22,12 +22,12 @@ from gradplane.switch.backends.bmv2.storage import (
     UnionAt,
     scalar_width,
 )
+from gradplane.switch.bmv2_names import COMPARISONS
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.dispatch import by_class
 from gradplane.switch.ir.types import Bits, Bool, Fields, Header, Stack, Type, Union
 from gradplane.switch.source import Span, refuse
 
-_COMPARISONS = {"==", "!=", "<", "<=", ">", ">="}
 NOWHERE = Span("<program>", 0, 0, 0)
 _LARGEST_SHIFT = 1 << 16  # BMv2 would build a number of as many bits
 
@@ -225,7 +225,7 @@ class Expressions:
         if e.op in ("&&", "||"):
             return op({"&&": "and", "||": "or"}[e.op], self.value(e.left), self.value(e.right))
         left, right = self.value(e.left), self.value(e.right)
-        if e.op in _COMPARISONS:
+        if e.op in COMPARISONS:
             return op(e.op, left, right)
         match e.op:
             case "+" | "-" | "*":

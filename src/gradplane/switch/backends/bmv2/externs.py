@@ -17,12 +17,12 @@ from gradplane.switch.backends.bmv2.storage import (
     UnionAt,
     scalar_width,
 )
+from gradplane.switch.bmv2_names import CLONES, MARKED
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits, Bool, Fields, Stack, Type, Union
 from gradplane.switch.source import Span, refuse
 
 _STANDARD = "standard_metadata"
-_MARKED = ("egress_spec", "mcast_grp")  # what mark_to_drop sets
 LIST_OFFSET = 1  # simple_switch takes field list 0 of a resubmission for "no resubmission"
 
 
@@ -143,7 +143,7 @@ class V1Externs:
         pairs = [
             (FieldAt(_STANDARD, f.name, m.type), m)
             for f, m in zip(t.fields, place.members, strict=True)
-            if f.name in _MARKED and isinstance(m, FieldAt)
+            if f.name in MARKED and isinstance(m, FieldAt)
         ]
         copied = [(real, m) for real, m in pairs if real.reference != m.reference]
         kept = [(real, self.storage.temporary(m.type, "kept")) for real, m in copied]
@@ -156,9 +156,8 @@ class V1Externs:
             code.set_field(real, _field(value))
 
     def _clone(self, code: Primitives, s: ir.CallExtern) -> None:
-        where = {"I2E": "clone_ingress_pkt_to_egress", "E2E": "clone_egress_pkt_to_egress"}
         field_list = s.args[2] if len(s.args) > 2 else None
-        code.add(where[_text(s.args[0])], _in(code, s.args[1]), _field_list(s, field_list))
+        code.add(CLONES[_text(s.args[0])], _in(code, s.args[1]), _field_list(s, field_list))
 
     def _again(self, name: str) -> Callable[[Primitives, ir.CallExtern], None]:
         def call(code: Primitives, s: ir.CallExtern) -> None:

@@ -20,6 +20,7 @@ from gradplane.switch.backends.bmv2.storage import (
     StructAt,
     scalar_width,
 )
+from gradplane.switch.bmv2_names import JUMPS
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.aliasing import overlap
 from gradplane.switch.ir.dispatch import by_class
@@ -29,7 +30,6 @@ from gradplane.switch.source import refuse
 MAX_CASES = 4096  # of one select, after ranges became masks
 NO_MATCH = "$no_match"
 OPERATION = "$operation"  # the name of a parser's operation among primitives
-_JUMPS = ("_jump", "_jump_if_zero")
 
 
 class ParserStates:
@@ -87,7 +87,7 @@ class ParserStates:
         end = len(primitives)
         starts = {0}
         for at, entry in enumerate(primitives):
-            if entry["op"] in _JUMPS:
+            if entry["op"] in JUMPS:
                 starts |= {at + 1, _target(entry)}
         ordered = sorted(starts)
         names = {at: name if at == 0 else f"{name}${at}" for at in ordered}
@@ -105,7 +105,7 @@ class ParserStates:
         """Return the state of the operations from one start of a jump to the next."""
         *before, last = primitives[start:following]
         after = [_transition("default", names[following])]
-        if last["op"] not in _JUMPS:
+        if last["op"] not in JUMPS:
             return _state(names[start], self._operations([*before, last]), after)
         target, operations = names[_target(last)], self._operations(before)
         if last["op"] == "_jump":

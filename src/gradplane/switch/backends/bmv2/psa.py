@@ -19,6 +19,7 @@ from gradplane.switch.backends.bmv2.externs import V1Externs
 from gradplane.switch.backends.bmv2.parsers import ParserStates
 from gradplane.switch.backends.bmv2.sections import Sections, hash_name
 from gradplane.switch.backends.bmv2.storage import Json, Place, Storage
+from gradplane.switch.bmv2_names import ARRAYS
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import BOOL, Bits, Bool, Fields, Struct, Type
 from gradplane.switch.ir.walk import statements
@@ -138,9 +139,9 @@ class _PsaProgram(Sections):
             "parsers": parsers,
             "parse_vsets": self.value_sets,
             "deparsers": deparsers,
-            "meter_arrays": [m for m in self.meters() if m["is_direct"]],
-            "counter_arrays": self.counters(),
-            "register_arrays": self.registers(),
+            ARRAYS["meter"]: [m for m in self.meters() if m["is_direct"]],
+            ARRAYS["counter"]: self.counters(),
+            ARRAYS["register"]: self.registers(),
             "calculations": self._externs.calculations,
             "learn_lists": [],
             "actions": self._actions.json,

@@ -7,11 +7,11 @@ from itertools import product
 
 from gradplane.switch.backends.bmv2.actions import source_info
 from gradplane.switch.backends.bmv2.storage import Json, scalar_width
+from gradplane.switch.bmv2_names import LARGEST_PRIORITY, MISS
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.runtime.entries import ActionData
 from gradplane.switch.runtime.match_table import MatchTable
 
-_LARGEST = (1 << 31) - 1  # priorities: of ours the largest wins, of BMv2's the smallest
 _KINDS = ("exact", "lpm", "ternary", "range")  # of a table: the last that one of its keys has
 
 
@@ -41,7 +41,7 @@ def table_json(
         "direct_meters": None if table.meter is None else table.meter.name,
         "action_ids": action_ids,
         "actions": [choice.action.name for choice in table.actions],
-        "base_default_next": next_nodes.get("__MISS__") or next_nodes.get(default),
+        "base_default_next": next_nodes.get(MISS) or next_nodes.get(default),
         "next_tables": next_nodes,
     } | source_info(table.span)
     if table.implementation is not None:
@@ -76,7 +76,7 @@ def _entries(table: ir.Table, numbers: list[int]) -> list[Json]:
                 "action_id": numbers[entry.action.index],
                 "action_data": _data(table, entry.action.index, entry.action.args),
             },
-            "priority": _LARGEST - entry.priority if entry.priority else at + 1,
+            "priority": LARGEST_PRIORITY - entry.priority if entry.priority else at + 1,
         }
         found += [{"match_key": list(keys)} | rest for keys in product(*choices)]
     return found

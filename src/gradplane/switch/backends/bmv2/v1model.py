@@ -18,6 +18,7 @@ from gradplane.switch.backends.bmv2.storage import (
     Storage,
     StructAt,
 )
+from gradplane.switch.bmv2_names import ARRAYS
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Fields, Type
 from gradplane.switch.ir.walk import statements, variables
@@ -82,9 +83,9 @@ class _V1Program(Sections):
             "parsers": [parser],
             "parse_vsets": self.value_sets,
             "deparsers": [self.deparser("deparser", self._controls["dep"])],
-            "meter_arrays": self.meters(),
-            "counter_arrays": self.counters(),
-            "register_arrays": self.registers(),
+            ARRAYS["meter"]: self.meters(),
+            ARRAYS["counter"]: self.counters(),
+            ARRAYS["register"]: self.registers(),
             "calculations": self._externs.calculations,
             "learn_lists": self._externs.learn_lists,
             "actions": self._actions.json,

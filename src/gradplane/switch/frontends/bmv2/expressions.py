@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from gradplane.switch.bmv2_names import COMPARISONS
 from gradplane.switch.frontends.bmv2.arithmetic import (
     as_bit,
     binary,
@@ -174,8 +175,7 @@ def _all(parts: Sequence[ir.Expr]) -> ir.Expr:
     return found
 
 
-_COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
-_TRUTHS = (*_COMPARISONS, "not", "and", "or", "d2b", "valid", "valid_union")
+_TRUTHS = (*COMPARISONS, "not", "and", "or", "d2b", "valid", "valid_union")
 _RING = ("+", "-", "*", "&", "|", "^")  # low bits of the result need low bits of the operands
 
 
@@ -396,7 +396,7 @@ class Expressions:
             return ir.Binary(BOOL, "&&" if op == "and" else "||", a, b)
         if op in ("valid", "valid_union"):
             return ir.IsValid(BOOL, self.places.header(present(right, value)))
-        if op in _COMPARISONS:
+        if op in COMPARISONS:
             return self._comparison(op, present(left, value), present(right, value))
         if op == "?" and self._is_truth(present(left, value)):
             cond, then = self.truth(value["cond"]), self.truth(present(left, value))

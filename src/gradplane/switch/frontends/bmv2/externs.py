@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from gradplane.switch.bmv2_names import ARRAYS
 from gradplane.switch.frontends.bmv2.arithmetic import constant
 from gradplane.switch.frontends.bmv2.control_plane import ControlPlane
 from gradplane.switch.frontends.bmv2.items import Item, span_of
@@ -12,8 +13,6 @@ from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits, Field, Struct, Type, bit_width
 
 SELECTOR_BITS = 64  # of a selector's hash: BMv2 takes all of them
-
-_ARRAYS = {"register": "register_arrays", "counter": "counter_arrays", "meter": "meter_arrays"}
 
 
 class Externs:
@@ -32,7 +31,7 @@ class Externs:
         for instance in root.elements("extern_instances"):
             text = f"extern {instance['type'].text} is not supported"
             raise instance["type"].refuse(text, "v1model's externs are")
-        for kind, section in _ARRAYS.items():
+        for kind, section in ARRAYS.items():
             for entry in root.elements(section):
                 self._array(kind, entry)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from gradplane.switch.bmv2_names import CLONES, MARKED, PRIMITIVES
 from gradplane.switch.frontends.bmv2.arithmetic import cast, constant
 from gradplane.switch.frontends.bmv2.expressions import Expressions
 from gradplane.switch.frontends.bmv2.externs import Externs, make_list
@@ -12,13 +13,12 @@ from gradplane.switch.frontends.bmv2.layout import STANDARD, Scope
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import STRING, Bits, Field, Header, Stack, Struct, Type, Varbit
 
-_CLONES = {"clone_ingress_pkt_to_egress": "I2E", "clone_egress_pkt_to_egress": "E2E"}
+_CLONES = {name: kind for kind, name in CLONES.items()}
 _ARITHMETIC = {
     "add": "+", "subtract": "-", "bit_and": "&", "bit_or": "|", "bit_xor": "^",
     "shift_left": "<<", "shift_right": ">>",
 }  # fmt: skip
 _IN_PLACE = {"add_to_field": "+", "subtract_from_field": "-"}
-_MARKED = ("egress_spec", "mcast_grp")  # what mark_to_drop sets
 
 Handler = Callable[[list[Item]], list[ir.Stmt]]
 
@@ -30,37 +30,37 @@ class Primitives:
         self.scope = scope
         self.code = Expressions(scope, parameters)
         self._externs = externs
-        self._handlers: Mapping[str, tuple[int, Handler]] = {
-            "assign": (2, self._assign),
-            "modify_field": (2, self._assign),
-            "assign_VL": (2, self._assign_varbit),
-            "assign_header": (2, self._assign_whole),
-            "copy_header": (2, self._assign_whole),
-            "assign_union": (2, self._assign_whole),
-            "assign_header_stack": (2, self._assign_whole),
-            "assign_union_stack": (2, self._assign_whole),
-            "add_header": (1, self._validity(True)),
-            "add_header_fast": (1, self._valid_as_it_is),
-            "remove_header": (1, self._validity(False)),
-            "push": (2, self._moved(ir.Push)),
-            "pop": (2, self._moved(ir.Pop)),
-            "exit": (0, lambda parameters: [ir.Exit()]),
-            "no_op": (0, lambda parameters: []),
-            "drop": (0, self._drop),
-            "mark_to_drop": (1, self._drop),
-            "truncate": (1, lambda p: [_call("truncate", ("in", self.code.index(p[0])))]),
-            "register_read": (3, self._register_read),
-            "register_write": (3, self._register_write),
-            "count": (2, self._count),
-            "execute_meter": (3, self._execute_meter),
-            "modify_field_rng_uniform": (3, self._random),
-            "modify_field_with_hash_based_offset": (4, self._hash),
-            "generate_digest": (2, self._digest),
-            "resubmit": (1, self._again("resubmit")),
-            "recirculate": (1, self._again("recirculate")),
-            "assert": (1, lambda p: [_call("assert", ("in", self.code.truth(p[0])))]),
-            "assume": (1, lambda p: [_call("assume", ("in", self.code.truth(p[0])))]),
-            "log_msg": (2, self._log),
+        self._handlers: Mapping[str, Handler] = {
+            "assign": self._assign,
+            "modify_field": self._assign,
+            "assign_VL": self._assign_varbit,
+            "assign_header": self._assign_whole,
+            "copy_header": self._assign_whole,
+            "assign_union": self._assign_whole,
+            "assign_header_stack": self._assign_whole,
+            "assign_union_stack": self._assign_whole,
+            "add_header": self._validity(True),
+            "add_header_fast": self._valid_as_it_is,
+            "remove_header": self._validity(False),
+            "push": self._moved(ir.Push),
+            "pop": self._moved(ir.Pop),
+            "exit": lambda parameters: [ir.Exit()],
+            "no_op": lambda parameters: [],
+            "drop": self._drop,
+            "mark_to_drop": self._drop,
+            "truncate": lambda p: [_call("truncate", ("in", self.code.index(p[0])))],
+            "register_read": self._register_read,
+            "register_write": self._register_write,
+            "count": self._count,
+            "execute_meter": self._execute_meter,
+            "modify_field_rng_uniform": self._random,
+            "modify_field_with_hash_based_offset": self._hash,
+            "generate_digest": self._digest,
+            "resubmit": self._again("resubmit"),
+            "recirculate": self._again("recirculate"),
+            "assert": lambda p: [_call("assert", ("in", self.code.truth(p[0])))],
+            "assume": lambda p: [_call("assume", ("in", self.code.truth(p[0])))],
+            "log_msg": self._log,
         }
 
     def statements(self, item: Item) -> list[ir.Stmt]:
@@ -71,11 +71,11 @@ class Primitives:
         elif name in _ARITHMETIC or name in _IN_PLACE:
             found = self._arithmetic(item, name, parameters)
         elif name in self._handlers:
-            count, handler = self._handlers[name]
+            count = PRIMITIVES[name]
             if len(parameters) != count:
                 text = f"{name} takes {count} parameters, found {len(parameters)}"
                 raise item.refuse(text)
-            found = handler(parameters)
+            found = self._handlers[name](parameters)
         else:
             raise item["op"].refuse(f"primitive {name} is not supported")
         span = span_of(item)
@@ -249,7 +249,7 @@ class Primitives:
 
     def _mark_copy(self, name: Item) -> list[ir.Stmt]:
         """Mark a metadata instance, whose fields are variables, by way of a struct of two."""
-        t = Struct("dropped", tuple(Field(n, self._marked(name, n).type) for n in _MARKED))
+        t = Struct("dropped", tuple(Field(n, self._marked(name, n).type) for n in MARKED))
         made = self.scope.temporary("dropped", t)
         found: list[ir.Stmt] = [_call("mark_to_drop", ("inout", made))]
         for index, field in enumerate(t.fields):

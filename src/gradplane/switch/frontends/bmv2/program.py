@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from finsy.proto import p4i
 
+from gradplane.switch.bmv2_names import HIT, MISS
 from gradplane.switch.frontends.bmv2.control_flow import (
     END,
     Choose,
@@ -149,9 +150,6 @@ def _check_version(root: Item) -> None:
 # -- pipelines --------------------------------------------------------------------------------
 
 
-_HIT, _MISS = "__HIT__", "__MISS__"
-
-
 class PipelineReader:
     """Translates one pipeline; `tables` has its tables and actions."""
 
@@ -209,8 +207,8 @@ class PipelineReader:
         if not isinstance(ways, dict):
             raise item["next_tables"].refuse("expected an object")
         targets = {key: self._way(item, key) for key in ways}
-        if _HIT in targets or _MISS in targets:
-            hit, miss = (targets.get(key, END) for key in (_HIT, _MISS))
+        if HIT in targets or MISS in targets:
+            hit, miss = (targets.get(key, END) for key in (HIT, MISS))
             if hit == miss:
                 return Node([apply], Goto(hit))
             apply.hit = self._scope.temporary(f"{table.name}.hit", BOOL)
@@ -248,7 +246,7 @@ class PipelineReader:
         body = self.tables.code(default["action_id"], values)
         name = self.tables.source(default["action_id"])["name"].text
         ways = item.get("next_tables")
-        following = None if ways is None else ways.get(_MISS) or ways.get(name)
+        following = None if ways is None else ways.get(MISS) or ways.get(name)
         return Node(body, Goto(self._target(following)))
 
 

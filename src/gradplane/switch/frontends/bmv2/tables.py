@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from gradplane.switch.bmv2_names import JUMPS, LARGEST_PRIORITY
 from gradplane.switch.frontends.bmv2.arithmetic import cast, constant
 from gradplane.switch.frontends.bmv2.control_flow import (
     END,
@@ -25,7 +26,6 @@ from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import BOOL, Annotation, Bits
 
 _INVERTED = 1 << 30  # priorities from here on are 2^31 - 1 minus one that grows with importance
-_LARGEST = (1 << 31) - 1
 _NO_ACTION = "NoAction"
 
 
@@ -250,7 +250,7 @@ class Tables:
         found.sort(key=lambda pair: pair[0])
         for number, made in found:
             if number >= _INVERTED:
-                made.priority = _LARGEST - number
+                made.priority = LARGEST_PRIORITY - number
             yield made
 
     def _entry_call(self, item: Item, numbers: list[int]) -> ir.ActionCall:
@@ -313,16 +313,13 @@ def _masked(value: ir.Const, mask: int) -> ir.Match:
 # -- actions ----------------------------------------------------------------------------------
 
 
-_JUMPS = ("_jump", "_jump_if_zero")
-
-
 def body_of(
     item: Item, scope: Scope, externs: Externs, parameters: Sequence[ir.Var]
 ) -> list[ir.Stmt]:
     """Return the statements of an action."""
     code = Primitives(scope, externs, parameters)
     primitives = item.elements("primitives")
-    if not any(p["op"].value in _JUMPS for p in primitives):
+    if not any(p["op"].value in JUMPS for p in primitives):
         return [stmt for p in primitives for stmt in code.statements(p)]
     nodes = _nodes(primitives, code)
     try:
@@ -338,7 +335,7 @@ def _nodes(primitives: list[Item], code: Primitives) -> dict[object, Node]:
     target: Callable[[int], object] = lambda at: END if at >= count else at  # noqa: E731
     starts = {0}
     for at, p in enumerate(primitives):
-        if p["op"].value in _JUMPS:
+        if p["op"].value in JUMPS:
             starts |= {at + 1, _offset(p, count)}
     ordered = sorted(s for s in starts if s < count)
     nodes: dict[object, Node] = {}
