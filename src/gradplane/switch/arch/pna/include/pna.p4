@@ -118,6 +118,25 @@ extern void send_to_port(in PortId_t dest_port);
 extern void mirror_packet(in MirrorSlotId_t mirror_slot_id,
                           in MirrorSessionId_t mirror_session_id);
 
+// Tables that packets write. They are declared only: this switch refuses a program that calls them,
+// unless Python implements them, as user-defined externs.
+typedef bit<1> AddEntryErrorStatus_t;
+const AddEntryErrorStatus_t ADD_ENTRY_SUCCESS = 0;
+const AddEntryErrorStatus_t ADD_ENTRY_NOT_DONE = 1;
+
+extern AddEntryErrorStatus_t add_entry<T>(string action_name, in T action_params,
+                                          in ExpireTimeProfileId_t expire_time_profile_id);
+extern AddEntryErrorStatus_t add_entry_if<T>(in bool do_add_entry, string action_name,
+                                             in T action_params,
+                                             in ExpireTimeProfileId_t expire_time_profile_id);
+extern FlowId_t allocate_flow_id();
+extern void set_entry_expire_time(in ExpireTimeProfileId_t expire_time_profile_id);
+extern void set_entry_expire_time_if(in bool condition,
+                                     in ExpireTimeProfileId_t expire_time_profile_id);
+extern void restart_expire_timer();
+extern void update_expire_info(in bool update_aging_info, in bool update_expire_time,
+                               in ExpireTimeProfileId_t expire_time_profile_id);
+
 @pure extern T SelectByDirection<T>(in PNA_Direction_t direction, in T n2h_value, in T h2n_value);
 
 // -- externs ------------------------------------------------------------------------------------
