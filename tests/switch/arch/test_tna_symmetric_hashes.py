@@ -6,7 +6,7 @@ import pytest
 from tnaprograms import packet, source, switch
 
 from gradplane.switch import CompileError, Switch
-from gradplane.switch.bfruntime.hashed_fields import called_hashes
+from gradplane.switch.bfruntime.tables.hashes import called_hashes
 
 ENGINES = pytest.mark.parametrize("engine", ["interpreter", "jit"])
 ANNOTATION = '@symmetric("hdr.a.x", "hdr.a.y") '

@@ -7,7 +7,7 @@ import pytest
 from bfrt_client import Client
 from bfrt_served import Served
 
-from gradplane.switch.bfruntime.tables.hash_algorithms import NAMED
+from gradplane.switch.bfruntime.tables.hashes import NAMED
 from gradplane.switch.runtime.hashes import crc16
 
 CHECKS = """

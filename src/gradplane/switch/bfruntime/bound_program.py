@@ -10,11 +10,11 @@ from gradplane.switch.bfruntime.fixed_tables import FixedTables
 from gradplane.switch.bfruntime.program_schema import ProgramSchema
 from gradplane.switch.bfruntime.requests import Requests
 from gradplane.switch.bfruntime.snapshots import Placement, Snapshots
+from gradplane.switch.bfruntime.tables.device import Restart
 from gradplane.switch.bfruntime.tables.match_table import MatchActionTable
 from gradplane.switch.bfruntime.tables.profiles import SelectorTable
 from gradplane.switch.bfruntime.tables.program_tables import program_tables
 from gradplane.switch.bfruntime.tables.scoped import ScopedTable
-from gradplane.switch.bfruntime.tables.warm_init import Restart
 from gradplane.switch.p4runtime.pipeline import Pipeline
 
 
@@ -64,7 +64,7 @@ def bind(
     its tables in stages. restart: starts the program anew."""
     schema = ProgramSchema(pipeline.catalog)
     snapshots = _snapshots(schema, pipeline, place)
-    own = program_tables(schema, pipeline.state, snapshots)
+    own = program_tables(schema, pipeline.store, snapshots)
     fixed = FixedTables(schema.facts, pipeline, device, restart, snapshots)
     pipes = schema.facts.pipes if schema.facts is not None else 1
     tables = {**own, **fixed.tables}

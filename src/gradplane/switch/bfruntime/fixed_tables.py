@@ -12,16 +12,20 @@ from gradplane.switch.bfruntime.schema import Schema, TableSchema
 from gradplane.switch.bfruntime.snapshots import Snapshots
 from gradplane.switch.bfruntime.table_notation import parse_tables
 from gradplane.switch.bfruntime.tables.control_table import ControlTable
-from gradplane.switch.bfruntime.tables.debug_counters import ContainerTable, StageCounterTable
-from gradplane.switch.bfruntime.tables.device_configuration import DeviceTable
+from gradplane.switch.bfruntime.tables.device import DEVICE_RULES, Restart, WarmInitTable
+from gradplane.switch.bfruntime.tables.kept_table import Chip, KeptTable, Rules
 from gradplane.switch.bfruntime.tables.packet_generation import (
+    GENERATOR_RULES,
     ApplicationTable,
     GeneratorPortTable,
     PacketBufferTable,
-    PortMaskTable,
-    ReplayTable,
 )
-from gradplane.switch.bfruntime.tables.port_groups import PortGroupTable
+from gradplane.switch.bfruntime.tables.port_groups import (
+    PortGroupTable,
+    PriorityGroupCounts,
+    PriorityGroups,
+    PriorityGroupTable,
+)
 from gradplane.switch.bfruntime.tables.ports import (
     Interfaces,
     PortPlaceTable,
@@ -29,23 +33,19 @@ from gradplane.switch.bfruntime.tables.ports import (
     PortStatisticsTable,
     PortTable,
 )
-from gradplane.switch.bfruntime.tables.priority_groups import (
-    PriorityGroupCounts,
-    PriorityGroups,
-    PriorityGroupTable,
-)
 from gradplane.switch.bfruntime.tables.replication import MirrorTable, replication_table
+from gradplane.switch.bfruntime.tables.snapshots import ContainerTable, StageCounterTable
 from gradplane.switch.bfruntime.tables.traffic_manager import (
     CountsTable,
     LimitsTable,
     PlacesTable,
     TrafficManager,
 )
-from gradplane.switch.bfruntime.tables.traffic_settings import KeptTable
-from gradplane.switch.bfruntime.tables.warm_init import Restart, WarmInitTable
+from gradplane.switch.bfruntime.tables.traffic_settings import TRAFFIC_RULES
+from gradplane.switch.control.store import Store
 from gradplane.switch.p4runtime.pipeline import Pipeline
 
-_ACTING: dict[str, Callable[[TableSchema, TrafficManager], ControlTable]] = {
+_ACTING: dict[str, Callable[[TableSchema, Store, TrafficManager], ControlTable]] = {
     "TmPortCfg": PlacesTable, "TmQueueMap": PlacesTable,
     "TmCounterEgPort": CountsTable, "TmCounterQueue": CountsTable,
     "TmPortSchedCfg": LimitsTable, "TmPortSchedShaping": LimitsTable,
@@ -72,7 +72,7 @@ class FixedTables:
         self._facts = facts
         self._restart = restart
         self._state = pipeline.state
-        self._replication = pipeline.store.replication
+        self._store = pipeline.store
         architecture = pipeline.switch.architecture
         self._ports_there = facts.ports if facts is not None else architecture.ports
         self._place = Ports(
@@ -85,66 +85,58 @@ class FixedTables:
 
     def _made(self) -> Iterator[ControlTable]:
         second = self._facts is not None and self._facts.family != "tf1"
-        replication = fixed_schema.PRE_TF2 if second else fixed_schema.PRE_TF1
-        for schema in parse_tables(replication):
-            yield replication_table(schema, self._replication)
-        mirror = fixed_schema.MIRROR_TF2 if second else fixed_schema.MIRROR_TF1
-        (schema,) = parse_tables(mirror)
-        yield MirrorTable(schema, self._replication)
-        yield from self._port_tables(second)
+        store = self._store
+        for schema in parse_tables(fixed_schema.PRE_TF2 if second else fixed_schema.PRE_TF1):
+            yield replication_table(schema, store)
+        (schema,) = parse_tables(fixed_schema.MIRROR_TF2 if second else fixed_schema.MIRROR_TF1)
+        yield MirrorTable(schema, store)
+        first, *others = parse_tables(fixed_schema.PORTS_TF2 if second else fixed_schema.PORTS_TF1)
+        yield PortTable(first, store, self._place)
+        (schema,) = parse_tables(fixed_schema.PORT_STATISTICS)
+        yield PortStatisticsTable(schema, store, self._place)
+        for schema in others:
+            yield PortPlaceTable(schema, store, self._place)
         if self._facts is not None:
-            text = fixed_schema.DEVICE_TF2 if second else fixed_schema.DEVICE_TF1
-            device, warm = parse_tables(text)
-            yield DeviceTable(device, self._facts)
-            if self._restart is not None:
-                yield WarmInitTable(warm, self._restart)
-            text = fixed_schema.GENERATOR_TF2 if second else fixed_schema.GENERATOR_TF1
-            ports, applications, buffers, *others = parse_tables(text)
-            links = self._state.links
-            self.generator = PacketGenerator(self._facts.pipe_bits, second, lambda: links.down)
-            yield GeneratorPortTable(ports, self.generator, self._state.links)
-            yield ApplicationTable(
-                applications, self.generator, self._state.clock, self._watch_returned
-            )
-            self._watch_returned(False)
-            yield PacketBufferTable(buffers, self.generator)
-            for schema, kind in zip(others, (PortMaskTable, ReplayTable), strict=False):
-                yield kind(schema, self.generator)
-            yield from self._traffic_tables(self._facts)
-            yield from self._debug_tables(self._facts)
+            yield from self._of_chip(self._facts, second)
 
-    def _debug_tables(self, facts: DeviceFacts) -> Iterator[ControlTable]:
-        if self._snapshots is None:
-            return
-        text = fixed_schema.DEBUG_TF1 if facts.family == "tf1" else fixed_schema.DEBUG_TF2
-        counters, containers = parse_tables(text)
-        yield StageCounterTable(counters, self._snapshots)
-        yield ContainerTable(containers)
-
-    def _traffic_tables(self, facts: DeviceFacts) -> Iterator[ControlTable]:
-        second = facts.family != "tf1"
+    def _of_chip(self, facts: DeviceFacts, second: bool) -> Iterator[ControlTable]:
+        store, links = self._store, self._state.links
+        self.generator = PacketGenerator(facts.pipe_bits, second, lambda: links.down)
+        chip = Chip(facts, TrafficManager(store, facts), PriorityGroups(facts), self.generator)
+        text = fixed_schema.DEVICE_TF2 if second else fixed_schema.DEVICE_TF1
+        device, warm = parse_tables(text)
+        yield KeptTable(device, store, chip, DEVICE_RULES)
+        if self._restart is not None:
+            yield WarmInitTable(warm, store, self._restart)
+        text = fixed_schema.GENERATOR_TF2 if second else fixed_schema.GENERATOR_TF1
+        ports, applications, buffers, *others = parse_tables(text)
+        yield GeneratorPortTable(ports, store, self.generator, links)
+        yield ApplicationTable(applications, store, self.generator, self._watch_returned)
+        self._watch_returned(False)
+        yield PacketBufferTable(buffers, store, self.generator)
+        for schema in others:
+            yield KeptTable(schema, store, chip, GENERATOR_RULES[schema.kind])
         text = traffic_schema.TRAFFIC_MANAGER_TF2 if second else traffic_schema.TRAFFIC_MANAGER_TF1
-        manager, groups = TrafficManager(self._state.links.queues, facts), PriorityGroups(facts)
         for schema in parse_tables(text):
-            if schema.kind in _ACTING:
-                yield _ACTING[schema.kind](schema, manager)
-            elif schema.kind == "TmPortGroup":
-                yield PortGroupTable(schema, manager.groups)
-            elif schema.kind == "TmPpgCfg":
-                yield PriorityGroupTable(schema, groups)
-            elif schema.kind == "TmCounterPpg":
-                yield PriorityGroupCounts(schema, groups)
-            else:
-                yield KeptTable(schema, manager, groups)
+            yield self._traffic_table(schema, chip)
+        if self._snapshots is not None:
+            text = fixed_schema.DEBUG_TF2 if second else fixed_schema.DEBUG_TF1
+            counters, containers = parse_tables(text)
+            yield StageCounterTable(counters, store, self._snapshots)
+            yield ContainerTable(containers, store)
+
+    def _traffic_table(self, schema: TableSchema, chip: Chip) -> ControlTable:
+        store = self._store
+        if schema.kind in _ACTING:
+            return _ACTING[schema.kind](schema, store, chip.manager)
+        match schema.kind:
+            case "TmPortGroup":
+                return PortGroupTable(schema, store, chip.manager.groups)
+            case "TmPpgCfg":
+                return PriorityGroupTable(schema, store, chip.groups)
+            case "TmCounterPpg":
+                return PriorityGroupCounts(schema, store, chip.groups)
+        return KeptTable(schema, store, chip, TRAFFIC_RULES.get(schema.kind, Rules()))
 
     def _watch_returned(self, wanted: bool) -> None:
         self._state.links.recirculation[0] = wanted
-
-    def _port_tables(self, second: bool) -> Iterator[ControlTable]:
-        text = fixed_schema.PORTS_TF2 if second else fixed_schema.PORTS_TF1
-        first, *others = parse_tables(text)
-        yield PortTable(first, self._place)
-        (statistics,) = parse_tables(fixed_schema.PORT_STATISTICS)
-        yield PortStatisticsTable(statistics, self._place)
-        for schema in others:
-            yield PortPlaceTable(schema, self._place)

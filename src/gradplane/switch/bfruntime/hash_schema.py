@@ -4,11 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from gradplane.switch.bfruntime.hashed_fields import (
-    HashedField,
-    configured_fields,
-    hashed_fields,
-)
 from gradplane.switch.bfruntime.identifiers import FieldId, TableId, table_id
 from gradplane.switch.bfruntime.schema import (
     ActionSpec,
@@ -18,12 +13,15 @@ from gradplane.switch.bfruntime.schema import (
     TableSchema,
     bits,
 )
-from gradplane.switch.bfruntime.tables.hash_algorithms import (
+from gradplane.switch.bfruntime.tables.hashes import (
     HASH_VALUE,
     NAMES,
     PRE_DEFINED,
     RANDOM,
     USER_DEFINED,
+    HashedField,
+    configured_fields,
+    hashed_fields,
 )
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import bit_width

@@ -98,19 +98,25 @@ class PacketGenerator:
         self, pipe: int, number: int, trigger: str, values: dict[str, Any], now: int
     ) -> None:
         """Set an application; enabling a timer starts it."""
+        made = self.configured(pipe, number, trigger, values, now)
+        self.applications[pipe, number] = made
+
+    def configured(
+        self, pipe: int, number: int, trigger: str, values: dict[str, Any], now: int
+    ) -> Application:
+        """Return an application that takes the place of the one that there is."""
         old = self.applications.get((pipe, number))
         new = Application(pipe, number, trigger, values)
-        self.applications[pipe, number] = new
         if not new.enabled or trigger not in (ONE_SHOT, PERIODIC, PORT_DOWN):
-            return
+            return new
         if old is not None and old.enabled and old.trigger == trigger:
             new.due, new.batch, new.packet = old.due, old.batch, old.packet
-            new.started, new.middle, new.waiting = old.started, old.middle, old.waiting
-            return
-        if trigger == PORT_DOWN:
+            new.started, new.middle, new.waiting = old.started, old.middle, list(old.waiting)
+        elif trigger == PORT_DOWN:
             self._replay(new, now)
-            return
-        new.due = now + new.number_of("timer_nanosec")
+        else:
+            new.due = now + new.number_of("timer_nanosec")
+        return new
 
     def link_down(self, port: int, now: int) -> None:
         """Trigger the applications of a port's pipe that wait for a link to go down."""

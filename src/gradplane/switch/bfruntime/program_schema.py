@@ -16,7 +16,6 @@ from finsy.proto import p4i
 
 from gradplane.switch.arch.device_facts import DeviceFacts, PipelineFacts, device_facts
 from gradplane.switch.bfruntime.hash_schema import hash_tables
-from gradplane.switch.bfruntime.hashed_fields import called_hashes
 from gradplane.switch.bfruntime.identifiers import FieldId, TableId, table_id
 from gradplane.switch.bfruntime.profile_schema import profile_tables
 from gradplane.switch.bfruntime.register_schema import (
@@ -48,6 +47,7 @@ from gradplane.switch.bfruntime.schema_fields import (
     singleton,
 )
 from gradplane.switch.bfruntime.snapshot_schema import snapshot_tables
+from gradplane.switch.bfruntime.tables.hashes import called_hashes
 from gradplane.switch.internal_errors import internal_errors_reported
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits, Fields

@@ -19,13 +19,7 @@ from gradplane.switch.bfruntime.codec import (
 )
 from gradplane.switch.bfruntime.program_schema import MATCH_ACTION
 from gradplane.switch.bfruntime.schema import LearnFilter
-from gradplane.switch.bfruntime.tables.control_table import (
-    ControlTable,
-    Flags,
-    Scope,
-    Undo,
-    nothing,
-)
+from gradplane.switch.bfruntime.tables.control_table import ControlTable, Flags, Scope
 from gradplane.switch.control.store import Store
 from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.runtime.control_errors import SwitchError, TableError
@@ -82,81 +76,85 @@ class Requests:
     def _attempt(self, target: Any, update: Any) -> RpcError | None:
         try:
             with self.store.batch():
-                self.store.journal.record(self._update(target, update))
+                self._update(target, update)
         except (RpcError, SwitchError) as error:
             return _rpc_error(error)
         return None
 
-    def _update(self, target: Any, update: Any) -> Undo:
+    def _update(self, target: Any, update: Any) -> None:
         entity = update.entity
         kind = entity.WhichOneof("entity")
         if kind == "table_entry":
             entry = entity.table_entry
             own = entry.entry_tgt if entry.HasField("entry_tgt") else target
-            return self._write_entry(self._scope(own), update.type, entry)
-        if kind == "table_attribute":
-            return self._write_attribute(entity.table_attribute)
-        if kind == "table_operation":
+            self._write_entry(self._scope(own), update.type, entry)
+        elif kind == "table_attribute":
+            table, name = self._attribute(entity.table_attribute)
+            table.set_attribute(name, entity.table_attribute)
+        elif kind == "table_operation":
             self._operate(entity.table_operation)
-            return nothing
-        raise RpcError("UNIMPLEMENTED", f"an update of {kind or 'nothing'}: write table entries")
+        else:
+            what = f"an update of {kind or 'nothing'}: write table entries"
+            raise RpcError("UNIMPLEMENTED", what)
 
     def _scope(self, target: Any) -> Scope:
         if target.device_id:
             raise RpcError("NOT_FOUND", f"there is no device {target.device_id}: use 0")
         return Scope(target_pipes(target, self.pipes), target.pipe_id == ALL_PIPES)
 
-    def _write_entry(self, scope: Scope, kind: int, entry: Any) -> Undo:
+    def _write_entry(self, scope: Scope, kind: int, entry: Any) -> None:
         table = self.table(entry.table_id)
         if entry.is_default_entry:
-            return self._write_default(table, scope, kind, entry)
+            self._write_default(table, scope, kind, entry)
+            return
         key = self._key(table, scope, entry)
-        if kind == bf.Update.DELETE:
-            return table.clear(scope) if key is None else table.delete(scope, key)
-        if key is None:
-            if table.schema.keys:
-                raise table.invalid("the key is missing")
-            return self._write_keyless(table, scope, kind, entry)
-        if kind == bf.Update.RESET:
-            return table.reset(scope, key)
-        data = read_data(table.schema, entry.data)
-        flags = _flags(entry)
-        if kind == bf.Update.INSERT:
-            return table.add(scope, key, data)
-        if kind == bf.Update.MODIFY:
-            return table.modify(scope, key, data, flags)
-        if kind == bf.Update.MODIFY_INC:
-            return table.modify_incrementally(scope, key, data, flags)
-        if kind == bf.Update.INSERT_OR_MODIFY:
-            try:
-                with self.store.batch():
-                    return table.add(scope, key, data)
-            except (RpcError, TableError) as error:
-                if error.code != "ALREADY_EXISTS":
-                    raise
-                return table.modify(scope, key, data, flags)
-        raise table.invalid("the update has no type")
+        if kind == bf.Update.DELETE and key is None:
+            table.clear(scope)
+        elif key is not None:
+            self._write_keyed(table, scope, key, kind, entry)
+        elif table.schema.keys:
+            raise table.invalid("the key is missing")
+        elif kind == bf.Update.RESET:
+            table.reset_default(scope)
+        else:  # the only entry of a table without a key is the default entry
+            table.set_default(scope, read_data(table.schema, entry.data))
 
-    def _write_default(self, table: ControlTable, scope: Scope, kind: int, entry: Any) -> Undo:
+    def _write_keyed(
+        self, table: ControlTable, scope: Scope, key: Key, kind: int, entry: Any
+    ) -> None:
+        if kind in (bf.Update.DELETE, bf.Update.RESET):
+            (table.delete if kind == bf.Update.DELETE else table.reset)(scope, key)
+            return
+        data, flags = read_data(table.schema, entry.data), _flags(entry)
+        match kind:
+            case bf.Update.INSERT:
+                table.add(scope, key, data)
+            case bf.Update.MODIFY:
+                table.modify(scope, key, data, flags)
+            case bf.Update.MODIFY_INC:
+                table.modify_incrementally(scope, key, data, flags)
+            case bf.Update.INSERT_OR_MODIFY:
+                try:
+                    with self.store.batch():
+                        table.add(scope, key, data)
+                except (RpcError, TableError) as error:
+                    if error.code != "ALREADY_EXISTS":
+                        raise
+                    table.modify(scope, key, data, flags)
+            case _:
+                raise table.invalid("the update has no type")
+
+    def _write_default(self, table: ControlTable, scope: Scope, kind: int, entry: Any) -> None:
         if entry.HasField("key") and entry.key.fields:
             raise table.invalid("the default entry has no key")
         if kind in (bf.Update.DELETE, bf.Update.RESET):
-            return table.reset_default(scope)
-        if kind not in (bf.Update.MODIFY, bf.Update.INSERT_OR_MODIFY):
+            table.reset_default(scope)
+        elif kind in (bf.Update.MODIFY, bf.Update.INSERT_OR_MODIFY):
+            table.set_default(scope, read_data(table.schema, entry.data))
+        else:
             raise table.refused(
                 "the default entry always exists: use MODIFY, or DELETE to reset it"
             )
-        return table.set_default(scope, read_data(table.schema, entry.data))
-
-    def _write_keyless(self, table: ControlTable, scope: Scope, kind: int, entry: Any) -> Undo:
-        """Write the only entry of a table without a key, as the default entry."""
-        if kind == bf.Update.RESET:
-            return table.reset_default(scope)
-        return table.set_default(scope, read_data(table.schema, entry.data))
-
-    def _write_attribute(self, message: Any) -> Undo:
-        table, name = self._attribute(message)
-        return table.set_attribute(name, message)
 
     def _attribute(self, message: Any) -> tuple[ControlTable, str]:
         table, name = self.table(message.table_id), message.WhichOneof("attribute")

@@ -18,7 +18,7 @@ from gradplane.switch.bfruntime.notifications import Notifications
 from gradplane.switch.bfruntime.packet_generator import PacketGenerator
 from gradplane.switch.bfruntime.pushed_programs import anew, no_program, prepared
 from gradplane.switch.bfruntime.snapshots import Placement
-from gradplane.switch.bfruntime.tables.warm_init import Restart
+from gradplane.switch.bfruntime.tables.device import Restart
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.status_errors import BatchError, RpcError, code_number
 from gradplane.switch.runtime.control_messages import Digest, IdleNotice, Message, ReturnedPacket

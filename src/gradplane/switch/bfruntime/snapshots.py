@@ -84,11 +84,15 @@ class Snapshot:
     def enable(self, enabled: bool, now: int) -> None:
         """Wait for a packet, or stop waiting. What was captured before is forgotten when the
         snapshot is enabled."""
-        self.enabled, self.due = enabled, None
+        self.enabled, self.due = enabled, self.due_from(now) if enabled else None
         if enabled:
             self.captures.clear()
-            if self.settings.get("timer_enable"):
-                self.due = now + _MICROSECOND * self.settings.get("timer_value_usecs", 0)
+
+    def due_from(self, now: int) -> int | None:
+        """Return when the timer ends that begins now, None without one."""
+        if not self.settings.get("timer_enable"):
+            return None
+        return now + _MICROSECOND * int(self.settings.get("timer_value_usecs", 0))
 
     def expire(self, now: int) -> None:
         """End the timer when its time has come."""

@@ -8,9 +8,13 @@ from threading import local
 from types import TracebackType
 from typing import Any, TypeVar
 
+import numpy as np
+import numpy.typing as npt
+
 K = TypeVar("K")
 V = TypeVar("V")
 
+Bytes = bytearray | npt.NDArray[np.uint8]
 Step = Callable[..., object]
 """Takes one change back, if it is still as the change left it."""
 
@@ -73,13 +77,14 @@ class Journal:
 
         self.record(step)
 
-    def splice(self, cells: bytearray, at: slice, values: Sequence[int] | bytes) -> None:
+    def splice(self, cells: Bytes, at: slice, values: Sequence[int] | bytes) -> None:
         """Set a part of some bytes, which keeps its length."""
-        former = bytes(cells[at])
-        cells[at] = bytes(values)
+        view = memoryview(cells)  # type: ignore[arg-type]
+        former = bytes(view[at])
+        view[at] = bytes(values)
 
         def step() -> None:
-            cells[at] = former
+            view[at] = former
 
         self.record(step)
 

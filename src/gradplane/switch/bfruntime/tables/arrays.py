@@ -1,114 +1,89 @@
-"""Counters, meters and registers: arrays, whose entries all exist from the start."""
+"""Counters, meters, registers and filters: arrays, whose entries all exist from the start."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
 from gradplane.switch.bfruntime.codec import Data, Key
 from gradplane.switch.bfruntime.schema import TableSchema
-from gradplane.switch.bfruntime.tables.cell_values import CellFields
-from gradplane.switch.bfruntime.tables.control_table import (
-    ControlTable,
-    Flags,
-    Scope,
-    Undo,
+from gradplane.switch.bfruntime.tables.cell_fields import (
+    ADJUSTMENT,
+    BYTES,
+    PACKETS,
+    CellFields,
+    adjustment_attribute,
+    filter_config,
+    filter_values,
+    meter_config,
+    meter_values,
 )
-from gradplane.switch.bfruntime.tables.entry_parts import BYTES, PACKETS
-from gradplane.switch.bfruntime.tables.meter_adjustments import (
-    ATTRIBUTE,
-    set_adjustment,
-    show_adjustment,
-)
-from gradplane.switch.bfruntime.tables.meter_rates import meter_config, meter_values
+from gradplane.switch.bfruntime.tables.control_table import ControlTable, Flags, RowTable, Scope
+from gradplane.switch.control.store import Store
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.runtime.arrays import Counter, Register
 from gradplane.switch.runtime.byte_adjustments import ByteAdjustment
+from gradplane.switch.runtime.filters import Filter
 from gradplane.switch.runtime.meters import Meter
 
 
-class ArrayTable(ControlTable):
+class ArrayTable(RowTable):
     """A table whose key is an index. Adding an entry writes it, as modifying it does."""
 
     @abstractmethod
-    def write(self, scope: Scope, index: int, data: Data) -> Undo:
+    def write(self, scope: Scope, index: int, data: Data) -> None:
         """Set the fields of a cell that are given."""
 
     @abstractmethod
-    def read(self, scope: Scope, index: int) -> Data: ...
-
-    @abstractmethod
-    def initialise(self, scope: Scope, index: int) -> Undo:
+    def initialise(self, scope: Scope, index: int) -> None:
         """Set a cell to its initial value."""
 
-    def add(self, scope: Scope, key: Key, data: Data) -> Undo:
-        return self.write(scope, self._index(key), data)
+    def add(self, scope: Scope, key: Key, data: Data) -> None:
+        self.write(scope, self.row(scope, key), data)
 
-    def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> Undo:
-        return self.write(scope, self._index(key), data)
+    def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> None:
+        self.write(scope, self.row(scope, key), data)
 
-    def delete(self, scope: Scope, key: Key) -> Undo:
-        return self.initialise(scope, self._index(key))
+    def delete(self, scope: Scope, key: Key) -> None:
+        self.initialise(scope, self.row(scope, key))
 
-    def reset(self, scope: Scope, key: Key) -> Undo:
-        return self.initialise(scope, self._index(key))
+    def reset(self, scope: Scope, key: Key) -> None:
+        self.initialise(scope, self.row(scope, key))
 
-    def clear(self, scope: Scope) -> Undo:
-        steps = [self.initialise(scope, i) for i in range(self.schema.size)]
+    def clear(self, scope: Scope) -> None:
+        for i in self.rows(scope):
+            self.initialise(scope, i)
 
-        def undo() -> None:
-            for step in steps:
-                step()
+    def rows(self, scope: Scope) -> range:
+        return range(self.schema.size)
 
-        return undo
-
-    def find(self, scope: Scope, key: Key) -> tuple[Key, Data]:
-        return key, self.read(scope, self._index(key))
-
-    def entries(self, scope: Scope) -> Iterator[tuple[Key, Data]]:
-        name = self.schema.keys[0].name
-        for i in range(self.schema.size):
-            yield {name: (i,)}, self.read(scope, i)
-
-    def usage(self, scope: Scope) -> int:
-        return self.schema.size
-
-    def _index(self, key: Key) -> int:
-        field = self.schema.keys[0]
-        index = self.number(key, field.name)
+    def row(self, scope: Scope, key: Key) -> int:
+        index = self.number(key)
         if index >= self.schema.size:
-            raise self.invalid(f"{field.name} {index} is not within 0 to {self.schema.size - 1}")
+            name = self.schema.keys[0].name
+            raise self.invalid(f"{name} {index} is not within 0 to {self.schema.size - 1}")
         return index
 
 
 class CounterTable(ArrayTable):
-    def __init__(self, schema: TableSchema, counter: Counter) -> None:
-        super().__init__(schema)
+    def __init__(self, schema: TableSchema, store: Store, counter: Counter) -> None:
+        super().__init__(schema, store)
         self.counter = counter
 
-    def write(self, scope: Scope, index: int, data: Data) -> Undo:
-        old = self.counter.read(index)
-        packets = data.values.get(PACKETS, old[0])
-        self.counter.write(index, packets, data.values.get(BYTES, old[1]))
-        return lambda: self.counter.write(index, *old)
-
-    def read(self, scope: Scope, index: int) -> Data:
+    def write(self, scope: Scope, index: int, data: Data) -> None:
         packets, nbytes = self.counter.read(index)
+        packets, nbytes = data.values.get(PACKETS, packets), data.values.get(BYTES, nbytes)
+        self.store.cells.set_counter(self.counter, index, packets, nbytes)
+
+    def shown(self, scope: Scope, row: int) -> Data:
+        packets, nbytes = self.counter.read(row)
         return Data(None, {PACKETS: packets, BYTES: nbytes})
 
-    def initialise(self, scope: Scope, index: int) -> Undo:
-        return self.write(scope, index, Data(None, {PACKETS: 0, BYTES: 0}))
+    def initialise(self, scope: Scope, index: int) -> None:
+        self.store.cells.set_counter(self.counter, index, 0, 0)
 
-    def clear(self, scope: Scope) -> Undo:
-        counter = self.counter
-        packets, nbytes = counter.packets.copy(), counter.bytes.copy()
-        counter.clear()
-
-        def undo() -> None:
-            counter.packets[:], counter.bytes[:] = packets, nbytes
-
-        return undo
+    def clear(self, scope: Scope) -> None:
+        self.store.cells.clear_counter(self.counter)
 
 
 def sum_of_counts(found: Sequence[Data]) -> Data:
@@ -120,115 +95,104 @@ class MeterTable(ArrayTable):
     """Meters; `clock`, in ns, starts their buckets. adjustment: of the bytes that they measure."""
 
     def __init__(
-        self, schema: TableSchema, meter: Meter, clock: Any, adjustment: ByteAdjustment
+        self,
+        schema: TableSchema,
+        store: Store,
+        meter: Meter,
+        clock: Callable[[], int],
+        adjustment: ByteAdjustment,
     ) -> None:
-        super().__init__(schema)
+        super().__init__(schema, store)
         self.meter = meter
-        self._adjustment = adjustment
+        self._clock = clock
+        self.own_attributes[ADJUSTMENT] = adjustment_attribute(self, adjustment)
+
+    def write(self, scope: Scope, index: int, data: Data) -> None:
+        cell = self.meter.cell(index)
+        config = meter_config(self.schema, data.values, cell.config)
+        self.store.cells.set_meter(cell, config, self._clock())
+
+    def shown(self, scope: Scope, row: int) -> Data:
+        return Data(None, dict(meter_values(self.schema, self.meter.read(row))))
+
+    def initialise(self, scope: Scope, index: int) -> None:
+        self.store.cells.set_meter(self.meter.cell(index), None, self._clock())
+
+
+class FilterTable(ArrayTable):
+    """A filter's cells; `clock`, in ns, starts them. A write sets all fields of a cell."""
+
+    def __init__(
+        self, schema: TableSchema, store: Store, filter: Filter, kind: str, clock: Callable[[], int]
+    ) -> None:
+        super().__init__(schema, store)
+        self.filter = filter
+        self._kind = kind
         self._clock = clock
 
-    def write(self, scope: Scope, index: int, data: Data) -> Undo:
-        cell = self.meter.cell(index)
-        old = cell.cells.tolist()
-        cell.configure(meter_config(self.schema, data.values, cell.config), self._clock())
-        return lambda: cell.restore(old)
+    def write(self, scope: Scope, index: int, data: Data) -> None:
+        config = filter_config(self._kind, data.values, self.filter.read(index))
+        self.store.cells.set_filter(self.filter, index, config, self._clock())
 
-    def read(self, scope: Scope, index: int) -> Data:
-        return Data(None, dict(meter_values(self.schema, self.meter.read(index))))
+    def shown(self, scope: Scope, row: int) -> Data:
+        return Data(None, filter_values(self._kind, self.filter.read(row)))
 
-    def initialise(self, scope: Scope, index: int) -> Undo:
-        cell = self.meter.cell(index)
-        old = cell.cells.tolist()
-        cell.configure(None, self._clock())
-        return lambda: cell.restore(old)
-
-    def attribute(self, name: str, message: Any) -> None:
-        if name != ATTRIBUTE:
-            super().attribute(name, message)
-        show_adjustment(self._adjustment, message)
-
-    def set_attribute(self, name: str, message: Any) -> Undo:
-        if name != ATTRIBUTE:
-            return super().set_attribute(name, message)
-        try:
-            return set_adjustment(self._adjustment, message)
-        except ValueError as error:
-            raise self.invalid(str(error)) from error
+    def initialise(self, scope: Scope, index: int) -> None:
+        self.store.cells.set_filter(self.filter, index, None, self._clock())
 
 
 class RegisterTable(ArrayTable):
     """A register; `pipes`: its cells in each pipe in which packets reach it."""
 
     def __init__(
-        self, schema: TableSchema, register: ir.ExternInstance, pipes: Mapping[int, Register]
+        self,
+        schema: TableSchema,
+        store: Store,
+        register: ir.ExternInstance,
+        pipes: Mapping[int, Register],
     ) -> None:
-        super().__init__(schema)
+        super().__init__(schema, store)
         self.pipes = pipes
         self._fields = CellFields(schema, register)
 
-    def write(self, scope: Scope, index: int, data: Data) -> Undo:
-        former = [(cells, cells.read(index)) for cells in _of(self, scope)]
-        values = self._fields.changed(data.values, [old for _, old in former])
-        for (register, _), value in zip(former, values, strict=True):
-            register.write(index, value)
+    def write(self, scope: Scope, index: int, data: Data) -> None:
+        registers = _of(self, scope)
+        if not self._fields.given(data.values):
+            return
+        values = self._fields.changed(data.values, [one.read(index) for one in registers])
+        for register, value in zip(registers, values, strict=True):
+            self.store.cells.set_register(register, index, value)
 
-        def undo() -> None:
-            for register, old in former:
-                register.write(index, old)
-
-        return undo
-
-    def read(self, scope: Scope, index: int) -> Data:
-        cells = [cells.read(index) for cells in _of(self, scope)]
+    def shown(self, scope: Scope, row: int) -> Data:
+        cells = [register.read(row) for register in _of(self, scope)]
         return Data(None, dict(self._fields.fields(cells)))
 
-    def initialise(self, scope: Scope, index: int) -> Undo:
-        former = [(cells, cells.read(index)) for cells in _of(self, scope)]
-        for register, _ in former:
-            register.write(index, register.initial)
+    def initialise(self, scope: Scope, index: int) -> None:
+        for register in _of(self, scope):
+            self.store.cells.set_register(register, index, register.initial)
 
-        def undo() -> None:
-            for register, old in former:
-                register.write(index, old)
-
-        return undo
-
-    def clear(self, scope: Scope) -> Undo:
-        registers = _of(self, scope)
-        former = [(one, one.memory.copy()) for own in registers for one in (own, *own.copies)]
-        for register in registers:
-            register.clear()
-
-        def undo() -> None:
-            for register, old in former:
-                register.memory[...] = old
-
-        return undo
+    def clear(self, scope: Scope) -> None:
+        for register in _of(self, scope):
+            self.store.cells.clear_register(register)
 
 
 class RegisterParamTable(ControlTable):
     """A register's parameter: a number that register actions read, as the default entry."""
 
-    def __init__(self, schema: TableSchema, pipes: Mapping[int, Register]) -> None:
-        super().__init__(schema)
+    def __init__(self, schema: TableSchema, store: Store, pipes: Mapping[int, Register]) -> None:
+        super().__init__(schema, store)
         self.pipes = pipes
 
-    def set_default(self, scope: Scope, data: Data) -> Undo:
-        former = [(cells, cells.read(0)) for cells in _of(self, scope)]
-        for register, _ in former:
+    def set_default(self, scope: Scope, data: Data) -> None:
+        for register in _of(self, scope):
             value = data.values["value"]
             if register.type.signed and value >> (register.width - 1):
                 value -= 1 << register.width
-            register.write(0, value)
+            self.store.cells.set_register(register, 0, value)
 
-        def undo() -> None:
-            for register, old in former:
-                register.write(0, old)
-
-        return undo
-
-    def reset_default(self, scope: Scope) -> Undo:
-        return self.set_default(scope, Data(None, {"value": _of(self, scope)[0].initial}))
+    def reset_default(self, scope: Scope) -> None:
+        for register in _of(self, scope):
+            self.store.cells.set_register(register, 0, register.initial)
 
     def default(self, scope: Scope) -> Data | None:
         return Data(None, {"value": _of(self, scope)[0].read(0)})

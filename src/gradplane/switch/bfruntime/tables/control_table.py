@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from gradplane.switch.bfruntime.codec import Data, Key, invalid
-from gradplane.switch.bfruntime.schema import TableSchema
+from gradplane.switch.bfruntime.schema import ActionSpec, TableSchema
+from gradplane.switch.control.store import Store
 from gradplane.switch.p4runtime.status_errors import RpcError
-
-Undo = Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,43 +30,50 @@ class Flags:
     reset_stats: bool = True
 
 
-def nothing() -> None:
-    """Undo a change that needs no undoing."""
+class Attribute(NamedTuple):
+    """An attribute of a table: `show` writes it into a TableAttribute message, `set` takes it from
+    one."""
+
+    show: Callable[[Any], None]
+    set: Callable[[Any], None]
 
 
 class ControlTable:
     """A table of a program or of the device.
 
-    The methods raise RpcError, or TableError of the switch's state. Those that change something
-    return a function that changes it back.
+    The methods raise RpcError, or TableError of the switch's state. What they change is noted in
+    the store's journal, which takes it back if the request fails. own_attributes: by their fields
+    in messages.
     """
 
-    def __init__(self, schema: TableSchema) -> None:
+    def __init__(self, schema: TableSchema, store: Store) -> None:
         self.schema = schema
+        self.store = store
+        self.own_attributes: dict[str, Attribute] = {}
 
     # -- entries --------------------------------------------------------------------------------
 
-    def add(self, scope: Scope, key: Key, data: Data) -> Undo:
+    def add(self, scope: Scope, key: Key, data: Data) -> None:
         """Add an entry. Raises RpcError ALREADY_EXISTS if there is one."""
         raise self.refused("entries cannot be added")
 
-    def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> Undo:
+    def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> None:
         """Change an entry: the fields that are given. Raises RpcError NOT_FOUND."""
         raise self.refused("entries cannot be modified")
 
-    def modify_incrementally(self, scope: Scope, key: Key, data: Data, flags: Flags) -> Undo:
+    def modify_incrementally(self, scope: Scope, key: Key, data: Data, flags: Flags) -> None:
         """Add the given items to an entry's lists, or remove them."""
         raise self.refused("entries cannot be modified incrementally")
 
-    def delete(self, scope: Scope, key: Key) -> Undo:
+    def delete(self, scope: Scope, key: Key) -> None:
         """Delete an entry. Raises RpcError NOT_FOUND."""
         raise self.refused("entries cannot be deleted")
 
-    def reset(self, scope: Scope, key: Key) -> Undo:
+    def reset(self, scope: Scope, key: Key) -> None:
         """Set an entry to its initial values."""
         raise self.refused("entries cannot be reset")
 
-    def clear(self, scope: Scope) -> Undo:
+    def clear(self, scope: Scope) -> None:
         """Delete all entries."""
         raise self.refused("it cannot be cleared")
 
@@ -93,10 +99,10 @@ class ControlTable:
 
     # -- the default entry ----------------------------------------------------------------------
 
-    def set_default(self, scope: Scope, data: Data) -> Undo:
+    def set_default(self, scope: Scope, data: Data) -> None:
         raise self.refused("it has no default entry")
 
-    def reset_default(self, scope: Scope) -> Undo:
+    def reset_default(self, scope: Scope) -> None:
         """Set the default entry to the source's."""
         raise self.refused("it has no default entry")
 
@@ -114,10 +120,26 @@ class ControlTable:
 
     def attribute(self, name: str, message: Any) -> None:
         """Write the value of an attribute into a message; `name`: its field of TableAttribute."""
-        raise self.refused(f"it has no attribute {name}")
+        self._attribute(name).show(message)
 
-    def set_attribute(self, name: str, message: Any) -> Undo:
-        raise self.refused(f"it has no attribute {name}")
+    def set_attribute(self, name: str, message: Any) -> None:
+        self._attribute(name).set(message)
+
+    def _attribute(self, name: str) -> Attribute:
+        if name not in self.own_attributes:
+            raise self.refused(f"it has no attribute {name}")
+        return self.own_attributes[name]
+
+    def keep_attribute(self, name: str, field: str, place: str) -> None:
+        """Keep a field of an attribute's message in a place: an attribute of this object."""
+
+        def show(message: Any) -> None:
+            setattr(getattr(message, name), field, getattr(self, place))
+
+        def set(message: Any) -> None:
+            self.store.journal.set(self, place, getattr(getattr(message, name), field))
+
+        self.own_attributes[name] = Attribute(show, set)
 
     # -- errors ---------------------------------------------------------------------------------
 
@@ -135,17 +157,67 @@ class ControlTable:
     def missing(self, what: str) -> RpcError:
         return RpcError("NOT_FOUND", f"table {self.schema.name}: {what}")
 
-    def number(self, key: Key, name: str) -> int:
-        """Return a number of the key."""
-        match = key[name]
+    def exists(self, what: str) -> RpcError:
+        return RpcError("ALREADY_EXISTS", f"table {self.schema.name}: {what}")
+
+    def full(self, what: str) -> RpcError:
+        return RpcError("RESOURCE_EXHAUSTED", f"table {self.schema.name}: {what}")
+
+    def check_zeros(self, data: Data) -> None:
+        """Refuse to set counts to anything but 0."""
+        if any(data.values.values()):
+            raise self.invalid("counters can only be set to 0")
+
+    def number(self, key: Key, name: str = "") -> int:
+        """Return a number of the key, by default the first."""
+        match = key[name or self.schema.keys[0].name]
         assert match is not None, name
         return int(match[0])
+
+    def zeros(self, action: ActionSpec | None = None) -> dict[str, Any]:
+        """Return the values of the fields that nobody set: 0, false, and so on."""
+        fields = (*self.schema.data, *(action.data if action is not None else ()))
+        return {f.name: _ZEROS.get(f.type.name, 0) for f in fields}
+
+
+_ZEROS: Mapping[str, Any] = {"bool": False, "string": "", "float": 0.0}
+
+
+class RowTable(ControlTable):
+    """A table of rows: whatever stands for an entry to the class that derives from this one."""
+
+    def row(self, scope: Scope, key: Key) -> Any:
+        """Return the row that a key names, in a request's pipes. Raises RpcError."""
+        raise NotImplementedError
+
+    def rows(self, scope: Scope) -> Iterable[Any]:
+        """Return the rows that there are, in order."""
+        raise NotImplementedError
+
+    def key(self, row: Any) -> Key:
+        """Return the key of a row; by default it is the only number of the key."""
+        return {self.schema.keys[0].name: (row,)}
+
+    def shown(self, scope: Scope, row: Any) -> Data:
+        """Return the data of a row, in a request's pipes."""
+        raise NotImplementedError
+
+    def find(self, scope: Scope, key: Key) -> tuple[Key, Data]:
+        row = self.row(scope, key)
+        return self.key(row), self.shown(scope, row)
+
+    def entries(self, scope: Scope) -> Iterator[tuple[Key, Data]]:
+        for row in self.rows(scope):
+            yield self.key(row), self.shown(scope, row)
+
+    def usage(self, scope: Scope) -> int:
+        return sum(1 for _ in self.rows(scope))
 
 
 class SettingsTable(ControlTable):
     """A table without keys: its default entry, which is always there, has the settings."""
 
-    def clear(self, scope: Scope) -> Undo:
+    def clear(self, scope: Scope) -> None:
         """Set the settings to the source's."""
         return self.reset_default(scope)
 

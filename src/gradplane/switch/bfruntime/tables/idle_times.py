@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from gradplane.switch.bfruntime.codec import Data
+from gradplane.switch.bfruntime.tables.control_table import Attribute
+from gradplane.switch.control.journal import Journal
 from gradplane.switch.runtime.entries import Entry
 from gradplane.switch.runtime.match_table import MatchTable
 
@@ -62,7 +64,8 @@ class IdleTimes:
     """What a client sees and sets of the idle times of a table's entries. timed: whether an entry
     has a time of its own; if not, its hit state can only be polled."""
 
-    def __init__(self, table: MatchTable, timed: bool) -> None:
+    def __init__(self, journal: Journal, table: MatchTable, timed: bool) -> None:
+        self._journal = journal
         self._table = table
         self._timed = timed
         self.mode = IdleMode()
@@ -77,12 +80,21 @@ class IdleTimes:
         if not self.mode.enabled or self.mode.mode == POLL:
             data.values[HIT_STATE] = self._state(entry)
 
+    def attribute(self) -> Attribute:
+        """Return the attribute IdleTimeout."""
+
+        def set(message: Any) -> None:
+            self._journal.set(self, "mode", IdleMode.of(message.idle_table))
+
+        return Attribute(lambda message: self.mode.show(message.idle_table), set)
+
     def note(self, entry: Entry, data: Data) -> None:
         """Keep the hit state that a client sets with an entry."""
-        self._seen[entry.handle] = entry.last_hit_ns
-        self._states[entry.handle] = data.values.get(HIT_STATE, "ENTRY_IDLE")
-        if data.values.get(HIT_STATE) == "ENTRY_ACTIVE":
-            entry.last_hit_ns = self._table.clock()
+        state = data.values.get(HIT_STATE, "ENTRY_IDLE")
+        self._journal.put(self._seen, entry.handle, entry.last_hit_ns)
+        self._journal.put(self._states, entry.handle, state)
+        if state == "ENTRY_ACTIVE":
+            self._journal.set(entry, "last_hit_ns", self._table.clock())
 
     def update_states(self) -> None:
         """See which entries were hit since the last time: the operation UpdateHitState."""
@@ -93,8 +105,8 @@ class IdleTimes:
 
     def forget(self, entry: Entry) -> None:
         """Drop what is known of an entry that is deleted."""
-        self._seen.pop(entry.handle, None)
-        self._states.pop(entry.handle, None)
+        self._journal.put(self._seen, entry.handle, None)
+        self._journal.put(self._states, entry.handle, None)
 
     def _state(self, entry: Entry) -> str:
         if self.mode.mode == POLL and self.mode.enabled:

@@ -6,32 +6,29 @@ A smaller $MATCH_PRIORITY wins, as on the chip; in the switch's state the larger
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from gradplane.switch.bfruntime.codec import Data, Key
-from gradplane.switch.bfruntime.schema import ActionSpec, TableSchema
-from gradplane.switch.bfruntime.tables.control_table import (
-    ControlTable,
-    Flags,
-    Scope,
-    Undo,
-    nothing,
-)
-from gradplane.switch.bfruntime.tables.entry_parts import (
+from gradplane.switch.bfruntime.schema import TableSchema
+from gradplane.switch.bfruntime.tables.cell_fields import (
+    ADJUSTMENT,
     BYTES,
     PACKETS,
     EntryParts,
-    set_counter,
-    together,
+    adjustment_attribute,
+    default_parts,
+    parts_of,
 )
-from gradplane.switch.bfruntime.tables.idle_times import MILLISECOND, TTL, IdleMode, IdleTimes
-from gradplane.switch.bfruntime.tables.key_masks import KeyMasks
-from gradplane.switch.bfruntime.tables.meter_adjustments import (
-    ATTRIBUTE,
-    set_adjustment,
-    show_adjustment,
+from gradplane.switch.bfruntime.tables.control_table import (
+    Attribute,
+    ControlTable,
+    Flags,
+    RowTable,
+    Scope,
 )
+from gradplane.switch.bfruntime.tables.idle_times import MILLISECOND, TTL, IdleTimes
+from gradplane.switch.control.store import Store
+from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits
 from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.runtime.arrays import Register
@@ -56,7 +53,91 @@ FIRST_HANDLE = 1
 """The handle of a table's first entry; 0 is no entry's."""
 
 
-class MatchActionTable(ControlTable):
+class Actions:
+    """The actions of a table's entries, or of members. params: of each, by number; numbers: by id.
+    Parameters with a sign are numbers without one in messages."""
+
+    def __init__(
+        self,
+        owner: ControlTable,
+        params: Sequence[Sequence[ir.Var]],
+        numbers: Mapping[int, int],
+    ) -> None:
+        self._params = params
+        self._numbers = numbers
+        known = owner.schema.action_by_id
+        self._specs = {number: known[id] for id, number in numbers.items() if id in known}
+
+    def of(self, data: Data) -> ActionData:
+        """Return the action of data, which have one."""
+        assert data.action is not None
+        number, args = self._numbers[data.action.id], []
+        for field, param in zip(data.action.data, self._params[number], strict=True):
+            value, t = data.values[field.name], param.type
+            if isinstance(t, Bits) and t.signed and value >> (t.width - 1):
+                value -= 1 << t.width
+            args.append(value)
+        return ActionData(number, tuple(args))
+
+    def shown(self, action: ActionData) -> Data:
+        """Return the data of an action, none of one that is hidden from the control plane."""
+        spec = self._specs.get(action.index)
+        if spec is None:
+            return Data()
+        return Data(spec, dict(zip((f.name for f in spec.data), action.args, strict=True)))
+
+
+class KeyMasks:
+    """The attribute DynamicKeyMask: masks of some of a table's exact key fields; by name, the
+    registers that hold one a pipe."""
+
+    def __init__(self, owner: ControlTable, registers: Mapping[str, Sequence[Register]]) -> None:
+        self._owner = owner
+        self._registers = registers
+        self._fields = {f.id: f for f in owner.schema.keys if f.name in registers}
+
+    def masked(self, key: Key) -> Key:
+        """Return a key without the bits that packets are not compared in."""
+        found = dict(key)
+        for name, registers in self._registers.items():
+            match = found[name]
+            assert match is not None, name
+            found[name] = (match[0] & int(registers[0].read(0)),)
+        return found
+
+    def show(self, message: Any) -> None:
+        """Fill in a message's DynKeyMask."""
+        for number, field in self._fields.items():
+            value = int(self._registers[field.name][0].read(0))
+            size = -(-field.type.bits // 8)
+            message.dyn_key_mask.fields.add(field_id=number, mask=value.to_bytes(size, "big"))
+
+    def set(self, message: Any) -> None:
+        """Set the masks from a DynKeyMask; a field without one is compared in full.
+
+        Raises RpcError for fields that have no mask, and for masks that are too wide.
+        """
+        masks = {f.name: (1 << f.type.bits) - 1 for f in self._fields.values()}
+        for given in message.dyn_key_mask.fields:
+            masks.update([self._mask(given)])
+        for name, mask in masks.items():
+            for register in self._registers[name]:
+                self._owner.store.cells.set_register(register, 0, mask)
+
+    def _mask(self, given: Any) -> tuple[str, int]:
+        field = self._fields.get(given.field_id)
+        if field is None:
+            known = ", ".join(f"{f.id} ({f.name})" for f in self._fields.values()) or "none"
+            what = f"key field {given.field_id} has no mask; those of exact keys: {known}"
+            raise self._owner.invalid(what)
+        mask = int.from_bytes(given.mask, "big")
+        if mask >> field.type.bits:
+            what = f"the mask of key field {field.name} has more than {field.type.bits} bits"
+            raise self._owner.invalid(what)
+        return field.name, mask
+
+
+class MatchActionTable(RowTable):
     """A table of the program. action_numbers: the position of each action, by its id. masks: those
     of its keys that have one, by the field's name, in each pipe. pipes: returns those that share
     the table. adjustment: of the bytes that its meter measures."""
@@ -64,21 +145,24 @@ class MatchActionTable(ControlTable):
     def __init__(
         self,
         schema: TableSchema,
+        store: Store,
         table: MatchTable,
         action_numbers: Mapping[int, int],
         masks: Mapping[str, Sequence[Register]],
         pipes: Callable[[], Sequence[int]],
         adjustment: ByteAdjustment | None = None,
     ) -> None:
-        super().__init__(schema)
+        super().__init__(schema, store)
         self.table = table
-        self._numbers = action_numbers
-        self._specs = {number: schema.action_by_id[id] for id, number in action_numbers.items()
-                       if id in schema.action_by_id}  # fmt: skip
-        self.idle = IdleTimes(table, any(f.name == TTL for f in schema.data))
-        self._masks = KeyMasks(schema, masks)
-        self._adjustment = adjustment
-        self._parts = EntryParts(schema, table, pipes)
+        self.actions = Actions(self, [a.action.params for a in table.table.actions], action_numbers)
+        self.idle = IdleTimes(store.journal, table, any(f.name == TTL for f in schema.data))
+        self._masks = KeyMasks(self, masks)
+        self._parts = EntryParts(self, table, pipes)
+        if "IdleTimeout" in schema.attributes:
+            self.own_attributes["idle_table"] = self.idle.attribute()
+        if "MeterByteCountAdjust" in schema.attributes and adjustment is not None:
+            self.own_attributes[ADJUSTMENT] = adjustment_attribute(self, adjustment)
+        self.own_attributes["dyn_key_mask"] = Attribute(self._masks.show, self._set_masks)
 
     # -- keys -----------------------------------------------------------------------------------
 
@@ -100,19 +184,19 @@ class MatchActionTable(ControlTable):
             raise self.invalid(f"{PRIORITY} {priority} is above {LAST_PRIORITY}")
         return tuple(matches), LAST_PRIORITY + 1 - priority
 
-    def key(self, entry: Entry) -> Key:
+    def key(self, row: Entry) -> Key:
         """Return the key of an entry."""
         names = [f.name for f in self.schema.keys if f.name != PRIORITY]
         key: Key = {}
-        for name, known, match in zip(names, self.table.fields, entry.matches, strict=True):
+        for name, known, match in zip(names, self.table.fields, row.matches, strict=True):
             if match is None and known.kind != "optional":
                 match = (0, known.full) if known.kind == "range" else (0, 0)
             key[name] = match
         if self.table.with_priority:
-            key[PRIORITY] = (LAST_PRIORITY + 1 - entry.priority,)
+            key[PRIORITY] = (LAST_PRIORITY + 1 - row.priority,)
         return key
 
-    def _found(self, key: Key) -> Entry:
+    def row(self, scope: Scope, key: Key) -> Entry:
         matches, priority = self._identity(key)
         found = self.table.find(matches, priority)
         if found is None:
@@ -122,140 +206,78 @@ class MatchActionTable(ControlTable):
 
     # -- entries --------------------------------------------------------------------------------
 
-    def add(self, scope: Scope, key: Key, data: Data) -> Undo:
+    def add(self, scope: Scope, key: Key, data: Data) -> None:
         matches, priority = self._identity(key)
         target = self._target(data)
         if target is None:
             raise self.invalid("an entry needs an action, a member or a group")
         entry = Entry(matches, target, priority, idle_timeout_ns=self._timeout(data))
-        together(
-            lambda: self._insert(entry),  # which makes its register and filter
-            *self._changes(entry, data),
-        )
+        self.store.tables.insert(self.table, entry)  # which makes its register and filter
+        self._parts.set(parts_of(entry), data.values)
         if self.table.table.support_timeout:
             self.idle.note(entry, data)
-        return lambda: self.table.delete(entry)
 
-    def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> Undo:
-        found = self._found(key)
-        hit = found.last_hit_ns
-        changed = self._target(data)
+    def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> None:
+        found = self.row(scope, key)
+        target = self._target(data)
         timeout = self._timeout(data) if TTL in data.values else found.idle_timeout_ns
-        changes = [*self._changes(found, data), lambda: self._retarget(found, changed, timeout)]
-        if flags.reset_stats and changed is not None and not {PACKETS, BYTES} & data.values.keys():
-            changes.append(lambda: set_counter(found.counter, 0, 0))
-        undo_parts = together(*changes)
+        self._parts.set(parts_of(found), data.values)
+        if target is not None or timeout != found.idle_timeout_ns:
+            kept = found.action if target is None else target
+            self.store.tables.modify(self.table, found, action=kept, idle_timeout_ns=timeout)
+        if flags.reset_stats and target is not None and not {PACKETS, BYTES} & data.values.keys():
+            self.store.cells.set_count(found.counter, 0, 0)
         if self.table.table.support_timeout:
             if flags.reset_ttl:
-                found.last_hit_ns = self.table.clock()
+                self.store.journal.set(found, "last_hit_ns", self.table.clock())
             self.idle.note(found, data)
 
-        def undo() -> None:
-            undo_parts()
-            found.last_hit_ns = hit
-
-        return undo
-
-    def _insert(self, entry: Entry) -> Undo:
-        self.table.insert(entry)
-        return lambda: self.table.delete(entry)
-
-    def _changes(self, entry: Entry, data: Data) -> list[Callable[[], Undo]]:
-        """Return the changes of an entry's counter, meter, register and filter."""
-        parts = self._parts
-        return [
-            lambda: parts.set_counter(entry.counter, data),
-            lambda: parts.set_meter(entry.meter, data),
-            lambda: parts.set_register(entry.register, data),
-            lambda: parts.set_filter(entry.filter, data),
-        ]
-
-    def _retarget(self, entry: Entry, target: EntryAction | None, timeout: int) -> Undo:
-        """Give an entry another action and idle timeout; without an action it keeps its own."""
-        if target is None and timeout == entry.idle_timeout_ns:
-            return nothing
-        old, kept = replace(entry), entry.action if target is None else target
-        self.table.modify(Entry(entry.matches, kept, entry.priority, entry.metadata, timeout))
-        return lambda: self.table.modify(old)
-
-    def delete(self, scope: Scope, key: Key) -> Undo:
-        found = self._found(key)
-        self.table.delete(found)
+    def delete(self, scope: Scope, key: Key) -> None:
+        found = self.row(scope, key)
+        self.store.tables.delete(self.table, found)
         self.idle.forget(found)
-        return lambda: self.table.restore(found)
 
-    def clear(self, scope: Scope) -> Undo:
-        former = [e for e in self.table.entries() if not e.is_const]
-        self.table.clear()
+    def clear(self, scope: Scope) -> None:
+        self.store.tables.clear(self.table)
 
-        def undo() -> None:
-            for entry in former:
-                self.table.restore(entry)
+    def rows(self, scope: Scope) -> Iterator[Entry]:
+        return self.table.entries()
 
-        return undo
-
-    def find(self, scope: Scope, key: Key) -> tuple[Key, Data]:
-        found = self._found(key)
-        return self.key(found), self.data(found, scope)
-
-    def entries(self, scope: Scope) -> Iterator[tuple[Key, Data]]:
-        for entry in self.table.entries():
-            yield self.key(entry), self.data(entry, scope)
+    def shown(self, scope: Scope, row: Entry) -> Data:
+        data = self._shown(row.action)
+        self._parts.show(data, scope, parts_of(row))
+        if self.table.table.support_timeout:
+            self.idle.show(data, row)
+        return data
 
     def usage(self, scope: Scope) -> int:
         return len(self.table)
 
     def handle(self, scope: Scope, key: Key) -> int:
-        return self._found(key).handle + FIRST_HANDLE
+        return self.row(scope, key).handle + FIRST_HANDLE
 
     def key_of(self, scope: Scope, handle: int) -> Key:
         return self.key(self.table.by_handle(handle - FIRST_HANDLE))
 
-    def data(self, entry: Entry, scope: Scope) -> Data:
-        """Return the data of an entry, in a request's pipes."""
-        data = self._shown(entry.action)
-        self._parts.show(data, scope, entry.counter, entry.meter, entry.register, entry.filter)
-        if self.table.table.support_timeout:
-            self.idle.show(data, entry)
-        return data
-
     # -- the default entry ----------------------------------------------------------------------
 
-    def set_default(self, scope: Scope, data: Data) -> Undo:
-        table, parts = self.table, self._parts
-        return together(
-            lambda: parts.set_counter(table.default_counter, data),
-            lambda: parts.set_meter(table.default_meter, data),
-            lambda: parts.set_register(table.default_register, data),
-            lambda: parts.set_filter(table.default_filter, data),
-            lambda: self._set_default_action(data),
-        )
-
-    def _set_default_action(self, data: Data) -> Undo:
+    def set_default(self, scope: Scope, data: Data) -> None:
+        self._parts.set(default_parts(self.table), data.values)
         target = self._target(data)
-        if target is None:
-            return nothing
-        old = self.table.default
-        self.table.set_default(target)
-        return lambda: self.table.set_default(old)
+        if target is not None:
+            self.store.tables.set_default(self.table, target)
 
-    def reset_default(self, scope: Scope) -> Undo:
+    def reset_default(self, scope: Scope) -> None:
         """Set the source's default action. That of a table whose default is const is set already:
         the chip's driver takes the request, too."""
-        if self.table.table.const_default:
-            return lambda: None
-        old = self.table.default
-        self.table.set_default(None)
-        return lambda: self.table.set_default(old)
+        if not self.table.table.const_default:
+            self.store.tables.set_default(self.table, None)
 
     def default(self, scope: Scope) -> Data | None:
         if self.table.profile is not None and isinstance(self.table.default, ActionData):
             return None  # the source's action, which is no member
-        table, data = self.table, self._shown(self.table.default)
-        self._parts.show(
-            data, scope, table.default_counter, table.default_meter, table.default_register,
-            table.default_filter,
-        )  # fmt: skip
+        data = self._shown(self.table.default)
+        self._parts.show(data, scope, default_parts(self.table))
         return data
 
     # -- operations and attributes --------------------------------------------------------------
@@ -268,43 +290,16 @@ class MatchActionTable(ControlTable):
         if name == "UpdateHitState":
             self.idle.update_states()
 
-    def attribute(self, name: str, message: Any) -> None:
-        if name == "idle_table" and "IdleTimeout" in self.schema.attributes:
-            self.idle.mode.show(message.idle_table)
-        elif name == "dyn_key_mask":
-            self._masks.show(message.dyn_key_mask)
-        elif name == ATTRIBUTE and "MeterByteCountAdjust" in self.schema.attributes:
-            assert self._adjustment is not None, self.schema.name
-            show_adjustment(self._adjustment, message)
-        else:
-            super().attribute(name, message)
-
-    def set_attribute(self, name: str, message: Any) -> Undo:
-        if name == "idle_table" and "IdleTimeout" in self.schema.attributes:
-            old = self.idle.mode
-            self.idle.mode = IdleMode.of(message.idle_table)
-
-            def undo() -> None:
-                self.idle.mode = old
-
-            return undo
-        if name == "dyn_key_mask":
-            if len(self.table):
-                raise self.refused("its key masks can change while it has no entries: clear it")
-            return self._masks.set(message.dyn_key_mask)
-        if name == ATTRIBUTE and "MeterByteCountAdjust" in self.schema.attributes:
-            assert self._adjustment is not None, self.schema.name
-            try:
-                return set_adjustment(self._adjustment, message)
-            except ValueError as error:
-                raise self.invalid(str(error)) from error
-        return super().set_attribute(name, message)
+    def _set_masks(self, message: Any) -> None:
+        if len(self.table):
+            raise self.refused("its key masks can change while it has no entries: clear it")
+        self._masks.set(message)
 
     # -- parts ----------------------------------------------------------------------------------
 
     def _target(self, data: Data) -> EntryAction | None:
         if data.action is not None:
-            return self._action(data.action, data)
+            return self.actions.of(data)
         if MEMBER in data.values and GROUP in data.values:
             raise self.invalid(f"give one of {MEMBER} and {GROUP}")
         if MEMBER in data.values:
@@ -313,30 +308,14 @@ class MatchActionTable(ControlTable):
             return GroupRef(data.values[GROUP])
         return None
 
-    def _action(self, spec: ActionSpec, data: Data) -> ActionData:
-        number = self._numbers[spec.id]
-        params = self.table.table.actions[number].action.params
-        args = []
-        for field, param in zip(spec.data, params, strict=True):
-            value = data.values[field.name]
-            t = param.type
-            if isinstance(t, Bits) and t.signed and value >> (t.width - 1):
-                value -= 1 << t.width
-            args.append(value)
-        return ActionData(number, tuple(args))
-
     def _shown(self, target: EntryAction) -> Data:
         match target:
             case MemberRef(id=number):
                 return Data(None, {MEMBER: number})
             case GroupRef(id=number):
                 return Data(None, {GROUP: number})
-            case ActionData(index=index, args=args):
-                spec = self._specs.get(index)
-                if spec is None:  # hidden from the control plane
-                    return Data()
-                names = (f.name for f in spec.data)
-                return Data(spec, dict(zip(names, args, strict=True)))
+            case ActionData():
+                return self.actions.shown(target)
         raise RpcError(
             "UNIMPLEMENTED", f"table {self.schema.name}: an entry with a group of its own"
         )

@@ -1,19 +1,26 @@
-"""Groups of ports, which share queues, and the table that deals the queues out to the ports.
+"""Groups of ports, which share queues, and the table that deals the queues out to the ports; and
+priority groups of a port's packets.
 
 A packet names a queue (qid); the port's map gives the queue that it waits in. The switch's own
 queues follow the map (`EgressQueues.classes`).
+
+A priority group says which of a port's packets share a part of the buffer at ingress, by their
+class (icos); nothing waits at ingress here, so that it has no effect. The classes that no group of
+a port has are in its default group (tm.port.dpg, tm.mirror.dpg).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from gradplane.switch.arch.device_facts import DeviceFacts
 from gradplane.switch.bfruntime.codec import Data, Key
 from gradplane.switch.bfruntime.schema import TableSchema
-from gradplane.switch.bfruntime.tables.control_table import ControlTable, Flags, Scope, Undo
+from gradplane.switch.bfruntime.tables.control_table import Flags, RowTable, Scope
+from gradplane.switch.control.journal import Journal
+from gradplane.switch.control.store import Store
 from gradplane.switch.runtime.egress_queues import EgressQueues
 
 LOCAL_PORTS = 72
@@ -99,11 +106,11 @@ class PortGroups:
             return [i * (self.queues // self.ports) for i in range(self.ports)]
         return [sum(found.counts[:i]) for i in range(self.ports)]
 
-    def set(self, group: _Group, deal: _Deal | None) -> Undo:
+    def set(self, journal: Journal, group: _Group, deal: _Deal | None) -> None:
         """Deal out the queues of a group; None: as at the start."""
         old = self._dealt(*group)
         self._apply(group, deal)
-        return lambda: self._apply(group, old)
+        journal.record(lambda: self._apply(group, old))
 
     def _apply(self, group: _Group, deal: _Deal | None) -> None:
         for within in range(self.ports):
@@ -127,57 +134,46 @@ def in_chunks(count: int, qids: int) -> tuple[int, ...]:
     return tuple(i if i < count else 0 for i in range(qids))
 
 
-class PortGroupTable(ControlTable):
+class PortGroupTable(RowTable):
     """The table that deals out the queues of each group; it shows them as the action "map"."""
 
-    def __init__(self, schema: TableSchema, groups: PortGroups) -> None:
-        super().__init__(schema)
+    def __init__(self, schema: TableSchema, store: Store, groups: PortGroups) -> None:
+        super().__init__(schema, store)
         self.groups = groups
 
-    def find(self, scope: Scope, key: Key) -> tuple[Key, Data]:
-        return key, self._shown(scope.pipes[0], self._group(key))
+    def rows(self, scope: Scope) -> range:
+        return range(self.groups.count)
 
-    def entries(self, scope: Scope) -> Iterator[tuple[Key, Data]]:
-        for group in range(self.groups.count):
-            yield {"pg_id": (group,)}, self._shown(scope.pipes[0], group)
-
-    def usage(self, scope: Scope) -> int:
-        return self.groups.count * len(scope.pipes)
-
-    def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> Undo:
-        group = self._group(key)
-        if data.action is None:
-            names = ", ".join(a.name for a in self.schema.actions)
-            raise self.invalid(f"an action is missing: {names}")
-        deals = {pipe: self._deal(pipe, group, data) for pipe in scope.pipes}
-        return self._each([(pipe, group) for pipe in scope.pipes], deals)
-
-    def reset(self, scope: Scope, key: Key) -> Undo:
-        return self._each([(pipe, self._group(key)) for pipe in scope.pipes], {})
-
-    def clear(self, scope: Scope) -> Undo:
-        groups = range(self.groups.count)
-        return self._each([(pipe, group) for pipe in scope.pipes for group in groups], {})
-
-    def _each(self, groups: list[_Group], deals: dict[int, _Deal]) -> Undo:
-        steps = [self.groups.set(group, deals.get(group[0])) for group in groups]
-
-        def undo() -> None:
-            for step in reversed(steps):
-                step()
-
-        return undo
-
-    def _group(self, key: Key) -> int:
-        group = self.number(key, "pg_id")
+    def row(self, scope: Scope, key: Key) -> int:
+        group = self.number(key)
         if group >= self.groups.count:
             raise self.invalid(f"there is no group {group}: a pipe has {self.groups.count}")
         return group
 
-    def _shown(self, pipe: int, group: int) -> Data:
-        groups = self.groups
-        deal = groups.deal(pipe, group)
-        ports = [groups.port(pipe, group, i) for i in range(groups.ports)]
+    def usage(self, scope: Scope) -> int:
+        return self.groups.count * len(scope.pipes)
+
+    def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> None:
+        group = self.row(scope, key)
+        if data.action is None:
+            names = ", ".join(a.name for a in self.schema.actions)
+            raise self.invalid(f"an action is missing: {names}")
+        for pipe, deal in [(pipe, self._deal(pipe, group, data)) for pipe in scope.pipes]:
+            self.groups.set(self.store.journal, (pipe, group), deal)
+
+    def reset(self, scope: Scope, key: Key) -> None:
+        for pipe in scope.pipes:
+            self.groups.set(self.store.journal, (pipe, self.row(scope, key)), None)
+
+    def clear(self, scope: Scope) -> None:
+        for pipe in scope.pipes:
+            for group in self.rows(scope):
+                self.groups.set(self.store.journal, (pipe, group), None)
+
+    def shown(self, scope: Scope, row: int) -> Data:
+        groups, pipe = self.groups, scope.pipes[0]
+        deal = groups.deal(pipe, row)
+        ports = [groups.port(pipe, row, i) for i in range(groups.ports)]
         values: dict[str, Any] = {"pg_dev_ports": ports, "port_queue_count": list(deal.counts)}
         for i, port in enumerate(ports):
             queues = deal.maps[i]
@@ -238,3 +234,179 @@ class PortGroupTable(ControlTable):
         if not changed:
             raise self.invalid("map needs an ingress_qid_map at least")
         return tuple(maps)
+
+
+# -- priority groups ------------------------------------------------------------------------------
+
+_CLASSES = 8
+_OF_A_PORT = 8
+_OF_A_PIPE = 128
+
+
+def mirror_port(pipe: int, pipe_bits: int) -> int:
+    """Return the number of the port that mirror copies come by."""
+    return pipe << pipe_bits | LOCAL_PORTS
+
+
+class PriorityGroups:
+    """The groups that were added, by pipe and number: their values, with the port ("dev_port")."""
+
+    def __init__(self, facts: DeviceFacts) -> None:
+        self.pipe_bits = facts.pipe_bits
+        self.added: dict[_Group, dict[str, Any]] = {}
+
+    def of_port(self, port: int) -> Iterator[tuple[_Group, dict[str, Any]]]:
+        for group, values in self.added.items():
+            if values["dev_port"] == port:
+                yield group, values
+
+    def classes(self, port: int) -> dict[str, Any]:
+        """Return the values of a port's default group: the group of each class, 0 for itself."""
+        owners = [0] * _CLASSES
+        for (_, number), values in self.of_port(port):
+            for i in range(_CLASSES):
+                if values.get(f"icos_{i}"):
+                    owners[i] = number
+        own = {f"icos_{i}": not owner for i, owner in enumerate(owners)}
+        return {"icos_ppg_map": owners, **own}
+
+    def counters(self, pipe: int) -> dict[int, int]:
+        """Return the number of the group of each counter in a pipe."""
+        return {v["ppg_counter_id"]: n for (p, n), v in self.added.items() if p == pipe}
+
+
+class PriorityGroupTable(RowTable):
+    """The table of priority groups. The action says whether a group is a port's or the mirror
+    port's."""
+
+    def __init__(self, schema: TableSchema, store: Store, groups: PriorityGroups) -> None:
+        super().__init__(schema, store)
+        self.groups = groups
+
+    def add(self, scope: Scope, key: Key, data: Data) -> None:
+        number = self.number(key)
+        if not number:
+            raise self.invalid("ppg_id 0 is not allowed")
+        if data.action is None:
+            raise self.invalid("an action is missing: dev_port or mirror_port")
+        for pipe in scope.pipes:
+            if (pipe, number) in self.groups.added:
+                raise self.exists(f"pipe {pipe} has a group {number}")
+        made = {}
+        for pipe in scope.pipes:
+            port = self._port(pipe, data)
+            self._check_room(pipe, port)
+            used = self.groups.counters(pipe)
+            counter = next(i for i in range(_OF_A_PIPE) if i not in used)
+            values = {**data.values, "dev_port": port, "ppg_counter_id": counter}
+            made[pipe, number] = self._checked((pipe, number), values)
+        self._set(made)
+
+    def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> None:
+        changed = {}
+        for group in self._found(scope, key):
+            old = self.groups.added[group]
+            if data.action is not None and data.action.name != self._action(group[0], old):
+                raise self.invalid(f"group {group[1]} is of the other kind of port")
+            if data.values.get("dev_port", old["dev_port"]) != old["dev_port"]:
+                raise self.invalid(f"group {group[1]} is port {old['dev_port']}'s")
+            changed[group] = self._checked(group, {**old, **data.values})
+        self._set(changed)
+
+    def delete(self, scope: Scope, key: Key) -> None:
+        self._set(dict.fromkeys(self._found(scope, key)))
+
+    def clear(self, scope: Scope) -> None:
+        self._set(dict.fromkeys(g for g in self.groups.added if g[0] in scope.pipes))
+
+    def rows(self, scope: Scope) -> Iterable[_Group]:
+        return [group for group in sorted(self.groups.added) if group[0] == scope.pipes[0]]
+
+    def row(self, scope: Scope, key: Key) -> _Group:
+        return self._found(scope, key)[0]
+
+    def key(self, row: _Group) -> Key:
+        return super().key(row[1])
+
+    def shown(self, scope: Scope, row: _Group) -> Data:
+        kept = self.groups.added[row]
+        action = self.schema.action_named(self._action(row[0], kept))
+        fields = (*self.schema.data, *action.data)
+        return Data(action, {f.name: kept.get(f.name, f.first) for f in fields})
+
+    def usage(self, scope: Scope) -> int:
+        return sum(1 for pipe, _ in self.groups.added if pipe in scope.pipes)
+
+    # -- parts ----------------------------------------------------------------------------------
+
+    def _found(self, scope: Scope, key: Key) -> list[_Group]:
+        number = self.number(key)
+        found = [(pipe, number) for pipe in scope.pipes if (pipe, number) in self.groups.added]
+        if not found:
+            raise self.missing(f"there is no group {number}")
+        return found
+
+    def _port(self, pipe: int, data: Data) -> int:
+        assert data.action is not None
+        bits = self.groups.pipe_bits
+        if data.action.name == "mirror_port":
+            return mirror_port(pipe, bits)
+        port = data.values.get("dev_port")
+        if port is None:
+            raise self.invalid("dev_port is missing")
+        if port >> bits != pipe or port & ((1 << bits) - 1) >= LOCAL_PORTS:
+            raise self.invalid(f"dev_port {port} is not a port of pipe {pipe}; name the pipe")
+        return int(port)
+
+    def _check_room(self, pipe: int, port: int) -> None:
+        if sum(1 for _ in self.groups.of_port(port)) >= _OF_A_PORT:
+            raise self.full(f"port {port} has {_OF_A_PORT} groups already")
+        if len(self.groups.counters(pipe)) >= _OF_A_PIPE:
+            raise self.full(f"pipe {pipe} has {_OF_A_PIPE} groups already")
+
+    def _checked(self, group: _Group, values: dict[str, Any]) -> dict[str, Any]:
+        """Return values whose classes no other group of the port has. Raises RpcError."""
+        wanted = [f"icos_{i}" for i in range(_CLASSES) if values.get(f"icos_{i}")]
+        for other, theirs in self.groups.of_port(values["dev_port"]):
+            taken = [name for name in wanted if theirs.get(name)]
+            if other != group and taken:
+                raise self.invalid(f"{taken[0]} is group {other[1]}'s: take it from there first")
+        return values
+
+    def _action(self, pipe: int, values: Mapping[str, Any]) -> str:
+        mirrored = values["dev_port"] == mirror_port(pipe, self.groups.pipe_bits)
+        return "mirror_port" if mirrored else "dev_port"
+
+    def _set(self, values: Mapping[_Group, dict[str, Any] | None]) -> None:
+        self.store.journal.put_all(self.groups.added, values.items())
+
+
+class PriorityGroupCounts(RowTable):
+    """The counts of priority groups, by the number of the counter that each group shows: 0."""
+
+    def __init__(self, schema: TableSchema, store: Store, groups: PriorityGroups) -> None:
+        super().__init__(schema, store)
+        self.groups = groups
+
+    def rows(self, scope: Scope) -> Iterable[int]:
+        return self.groups.counters(scope.pipes[0])
+
+    def row(self, scope: Scope, key: Key) -> int:
+        number = self.number(key)
+        if number not in self.rows(scope):
+            raise self.missing(f"no group of pipe {scope.pipes[0]} has counter {number}")
+        return number
+
+    def shown(self, scope: Scope, row: int) -> Data:
+        group = self.groups.counters(scope.pipes[0])[row]
+        return Data(None, {f.name: f.first for f in self.schema.data} | {"ppg_id": group})
+
+    def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> None:
+        self.row(scope, key)
+        self.check_zeros(data)
+
+    def reset(self, scope: Scope, key: Key) -> None:
+        self.row(scope, key)
+
+    def clear(self, scope: Scope) -> None:
+        """Leave the counts as they are: 0."""

@@ -9,16 +9,16 @@ by it; such a port needs no interface.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 from gradplane.switch.bfruntime.codec import Data, Key
 from gradplane.switch.bfruntime.fixed_schema import STATISTICS
 from gradplane.switch.bfruntime.schema import TableSchema
-from gradplane.switch.bfruntime.tables.control_table import ControlTable, Flags, Scope, Undo
-from gradplane.switch.p4runtime.status_errors import RpcError
+from gradplane.switch.bfruntime.tables.control_table import Flags, RowTable, Scope
+from gradplane.switch.control.journal import Journal
+from gradplane.switch.control.store import Store
 from gradplane.switch.runtime.links import Links
 
 LANES = 4
@@ -77,7 +77,7 @@ class Ports:
         self.count = count
         self._interfaces = interfaces
         self.added: dict[int, dict[str, Any]] = {}
-        self._removed: set[int] = set()
+        self._removed: dict[int, bool] = {}
         for port in self.interfaces():
             self.added[port] = {}
 
@@ -94,16 +94,22 @@ class Ports:
                 self.added[port] = {}
         return self.added
 
-    def forget(self, port: int) -> None:
-        self._removed.add(port)
-        del self.added[port]
-        self.links.loopback[port] = 0
-
-    def remember(self, port: int, values: dict[str, Any]) -> None:
-        self._removed.discard(port)
-        self.added[port] = values
-        looped = values.get("$LOOPBACK_MODE", _NO_LOOPBACK) != _NO_LOOPBACK
-        self.links.loopback[port] = looped and bool(values.get("$PORT_ENABLE", True))
+    def set(
+        self, journal: Journal, port: int, values: dict[str, Any] | None, enables: bool = False
+    ) -> None:
+        """Set the configuration of a port, None: remove it. enables: its link goes up and down with
+        it."""
+        former, links = self.added.get(port), self.links
+        journal.put(self.added, port, values)
+        journal.put(self._removed, port, True if values is None else None)
+        looped = 0
+        if values is not None and values.get("$PORT_ENABLE", True):
+            looped = values.get("$LOOPBACK_MODE", _NO_LOOPBACK) != _NO_LOOPBACK
+        journal.splice(links.loopback, slice(port, port + 1), [looped])
+        if enables and values is not None and "$PORT_ENABLE" in values:
+            links.set(port, bool(values["$PORT_ENABLE"]))
+            was_up = bool((former or {}).get("$PORT_ENABLE", True))
+            journal.record(lambda: links.set(port, was_up))
 
     def up(self, port: int) -> bool:
         enabled = self.added.get(port, {}).get("$PORT_ENABLE", True)
@@ -116,214 +122,130 @@ def front_panel(port: int) -> tuple[int, int]:
     return pipe * 32 // 2 + local // LANES + 1, local % LANES
 
 
-class PortTable(ControlTable):
+class _PortRows(RowTable):
+    """A table of the ports that were added."""
+
+    def __init__(self, schema: TableSchema, store: Store, ports: Ports) -> None:
+        super().__init__(schema, store)
+        self.ports = ports
+
+    def rows(self, scope: Scope) -> list[Any]:
+        return sorted(self.ports.known())
+
+    def row(self, scope: Scope, key: Key) -> Any:
+        port = self.number(key)
+        if port not in self.ports.known():
+            raise self.missing(f"port {port} was not added")
+        return port
+
+
+class PortTable(_PortRows):
     """The configuration of ports."""
 
-    def __init__(self, schema: TableSchema, ports: Ports) -> None:
-        super().__init__(schema)
-        self.ports = ports
+    def __init__(self, schema: TableSchema, store: Store, ports: Ports) -> None:
+        super().__init__(schema, store, ports)
         self.notifies = False
+        self.keep_attribute("port_status_notify", "enable", "notifies")
 
-    def add(self, scope: Scope, key: Key, data: Data) -> Undo:
+    def add(self, scope: Scope, key: Key, data: Data) -> None:
         """Add a port; one with an interface, which exists already, may be added once."""
         port = self._number(key)
         old = self.ports.known().get(port)
         if old:
-            raise RpcError("ALREADY_EXISTS", f"table {self.schema.name}: port {port} exists")
-        return self._set(port, {"$PORT_ENABLE": False, **data.values}, old)
+            raise self.exists(f"port {port} exists")
+        values = {"$PORT_ENABLE": False, **data.values}
+        self.ports.set(self.store.journal, port, values, enables=old is not None)
 
-    def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> Undo:
-        port = self._number(key)
-        old = self._port(port)
-        return self._set(port, {**old, **data.values}, old)
+    def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> None:
+        port = self.row(scope, key)
+        values = {**self.ports.known()[port], **data.values}
+        self.ports.set(self.store.journal, port, values, enables=True)
 
-    def delete(self, scope: Scope, key: Key) -> Undo:
-        port = self._number(key)
-        old = self._port(port)
-        self.ports.forget(port)
-        return lambda: self.ports.remember(port, old)
+    def delete(self, scope: Scope, key: Key) -> None:
+        self.ports.set(self.store.journal, self.row(scope, key), None)
 
-    def clear(self, scope: Scope) -> Undo:
-        steps = [self.delete(scope, {"$DEV_PORT": (p,)}) for p in list(self.ports.known())]
+    def clear(self, scope: Scope) -> None:
+        for port in self.rows(scope):
+            self.ports.set(self.store.journal, port, None)
 
-        def undo() -> None:
-            for step in steps:
-                step()
+    def row(self, scope: Scope, key: Key) -> int:
+        self._number(key)
+        return int(super().row(scope, key))
 
-        return undo
-
-    def find(self, scope: Scope, key: Key) -> tuple[Key, Data]:
-        port = self._number(key)
-        return key, self._shown(port, self._port(port))
-
-    def entries(self, scope: Scope) -> Iterator[tuple[Key, Data]]:
-        for port, values in sorted(self.ports.known().items()):
-            yield {"$DEV_PORT": (port,)}, self._shown(port, values)
-
-    def usage(self, scope: Scope) -> int:
-        return len(self.ports.known())
-
-    def attribute(self, name: str, message: Any) -> None:
-        if name != "port_status_notify":
-            super().attribute(name, message)
-        message.port_status_notify.enable = self.notifies
-
-    def set_attribute(self, name: str, message: Any) -> Undo:
-        if name != "port_status_notify":
-            return super().set_attribute(name, message)
-        old, self.notifies = self.notifies, message.port_status_notify.enable
-
-        def undo() -> None:
-            self.notifies = old
-
-        return undo
+    def shown(self, scope: Scope, row: int) -> Data:
+        connector, channel = front_panel(row)
+        name = self.ports.interfaces().get(row) or f"{connector}/{channel}"
+        return Data(None, {
+            **self.zeros(), **_DEFAULTS, **self.ports.known()[row],
+            "$MEDIA_TYPE": "BF_MEDIA_TYPE_COPPER", "$IS_VALID": True, "$CONN_ID": connector,
+            "$CHNL_ID": channel, "$PORT_NAME": name, "$PORT_UP": self.ports.up(row),
+        })  # fmt: skip
 
     def _number(self, key: Key) -> int:
-        port = self.number(key, "$DEV_PORT")
+        port = self.number(key)
         if port >= self.ports.count:
             raise self.invalid(f"$DEV_PORT {port} is not within 0 to {self.ports.count - 1}")
         return port
 
-    def _port(self, port: int) -> dict[str, Any]:
-        known = self.ports.known()
-        if port not in known:
-            raise self.missing(f"port {port} was not added")
-        return known[port]
 
-    def _set(self, port: int, values: dict[str, Any], old: dict[str, Any] | None) -> Undo:
-        self.ports.remember(port, values)
-        if old is not None and "$PORT_ENABLE" in values:
-            self.ports.links.set(port, bool(values["$PORT_ENABLE"]))
-
-        def undo() -> None:
-            if old is None:
-                self.ports.forget(port)
-            else:
-                self.ports.remember(port, old)
-                self.ports.links.set(port, bool(old.get("$PORT_ENABLE", True)))
-
-        return undo
-
-    def _shown(self, port: int, values: dict[str, Any]) -> Data:
-        connector, channel = front_panel(port)
-        zeros = {f.name: _zero(f.type.name) for f in self.schema.data}
-        name = self.ports.interfaces().get(port) or f"{connector}/{channel}"
-        return Data(None, {
-            **zeros, **_DEFAULTS, **values, "$MEDIA_TYPE": "BF_MEDIA_TYPE_COPPER",
-            "$IS_VALID": True, "$CONN_ID": connector, "$CHNL_ID": channel, "$PORT_NAME": name,
-            "$PORT_UP": self.ports.up(port),
-        })  # fmt: skip
-
-
-class PortPlaceTable(ControlTable):
+class PortPlaceTable(_PortRows):
     """The port of a connector and channel, of a front-panel index, or of a name.
 
     Ports that were not added have a place, too, but no index: scripts look them up to add them."""
 
-    def __init__(self, schema: TableSchema, ports: Ports) -> None:
-        super().__init__(schema)
-        self._ports = ports
+    def rows(self, scope: Scope) -> list[Any]:
+        """Return the ports with their indices."""
+        return [(port, index) for index, port in enumerate(sorted(self.ports.known()))]
 
-    def find(self, scope: Scope, key: Key) -> tuple[Key, Data]:
-        for known, data in chain(self.entries(scope), self._not_added()):
-            if known == key:
-                return known, data
+    def row(self, scope: Scope, key: Key) -> Any:
+        known = self.ports.known()
+        others = (port for port in range(self.ports.count) if port & 127 < FRONT_PORTS)
+        for row in (*self.rows(scope), *((port, -1) for port in others if port not in known)):
+            if self.key(row) == key:
+                return row
         shown = ", ".join(f"{name} {match[0]}" for name, match in key.items() if match)
         raise self.missing(f"there is no port with {shown}")
 
-    def entries(self, scope: Scope) -> Iterator[tuple[Key, Data]]:
-        for index, port in enumerate(sorted(self._ports.known())):
-            yield self._row(port, index)
-
-    def _not_added(self) -> Iterator[tuple[Key, Data]]:
-        known = self._ports.known()
-        for port in range(self._ports.count):
-            if port & 127 < FRONT_PORTS and port not in known:
-                yield self._row(port, -1)
-
-    def _row(self, port: int, index: int) -> tuple[Key, Data]:
+    def key(self, row: Any) -> Key:
+        port, index = row
         connector, channel = front_panel(port)
         values = {
             "$CONN_ID": connector, "$CHNL_ID": channel, "$FP_IDX": index,
-            "$PORT_NAME": self._ports.interfaces().get(port) or f"{connector}/{channel}",
+            "$PORT_NAME": self.ports.interfaces().get(port) or f"{connector}/{channel}",
         }  # fmt: skip
-        return {f.name: (values[f.name],) for f in self.schema.keys}, Data(
-            None, {"$DEV_PORT": port}
-        )
+        return {f.name: (values[f.name],) for f in self.schema.keys}
 
-    def usage(self, scope: Scope) -> int:
-        return len(self._ports.known())
+    def shown(self, scope: Scope, row: Any) -> Data:
+        return Data(None, {"$DEV_PORT": row[0]})
 
 
-class PortStatisticsTable(ControlTable):
+class PortStatisticsTable(_PortRows):
     """The counters of ports, from those of their interfaces; clearing them keeps what to subtract.
 
     Rates are since the last read of a port's.
     """
 
-    def __init__(self, schema: TableSchema, ports: Ports) -> None:
-        super().__init__(schema)
-        self._ports = ports
+    def __init__(self, schema: TableSchema, store: Store, ports: Ports) -> None:
+        super().__init__(schema, store, ports)
         self._cleared: dict[int, dict[str, int]] = {}
         self._last: dict[int, tuple[int, dict[str, int]]] = {}
-        self._interval = 1000
+        self.interval = 1000
+        self.keep_attribute("intvl_ms", "intvl_val", "interval")
 
-    def find(self, scope: Scope, key: Key) -> tuple[Key, Data]:
-        port = self.number(key, "$DEV_PORT")
-        if port not in self._ports.known():
-            raise self.missing(f"port {port} was not added")
-        return key, self._shown(port)
+    def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> None:
+        self.check_zeros(data)
+        self.delete(scope, key)
 
-    def entries(self, scope: Scope) -> Iterator[tuple[Key, Data]]:
-        for port in sorted(self._ports.known()):
-            yield {"$DEV_PORT": (port,)}, self._shown(port)
+    def delete(self, scope: Scope, key: Key) -> None:
+        port = self.number(key)
+        self.store.journal.put(self._cleared, port, self._counts(port))
 
-    def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> Undo:
-        if any(data.values.values()):
-            raise self.invalid("counters can only be set to 0")
-        return self.delete(scope, key)
-
-    def delete(self, scope: Scope, key: Key) -> Undo:
-        port = self.number(key, "$DEV_PORT")
-        old = self._cleared.get(port)
-        self._cleared[port] = self._counts(port)
-
-        def undo() -> None:
-            self._cleared.pop(port)
-            if old is not None:
-                self._cleared[port] = old
-
-        return undo
-
-    def clear(self, scope: Scope) -> Undo:
-        steps = [self.delete(scope, {"$DEV_PORT": (p,)}) for p in self._ports.known()]
-
-        def undo() -> None:
-            for step in steps:
-                step()
-
-        return undo
-
-    def usage(self, scope: Scope) -> int:
-        return len(self._ports.known())
-
-    def attribute(self, name: str, message: Any) -> None:
-        if name != "intvl_ms":
-            super().attribute(name, message)
-        message.intvl_ms.intvl_val = self._interval
-
-    def set_attribute(self, name: str, message: Any) -> Undo:
-        if name != "intvl_ms":
-            return super().set_attribute(name, message)
-        old, self._interval = self._interval, message.intvl_ms.intvl_val
-
-        def undo() -> None:
-            self._interval = old
-
-        return undo
+    def clear(self, scope: Scope) -> None:
+        for port in self.rows(scope):
+            self.store.journal.put(self._cleared, port, self._counts(port))
 
     def _counts(self, port: int) -> dict[str, int]:
-        name = self._ports.interfaces().get(port)
+        name = self.ports.interfaces().get(port)
         counts = dict.fromkeys(STATISTICS, 0)
         # The process's own: /sys may show the interfaces of another network namespace.
         numbers = interface_counts(Path("/proc/self/net/dev").read_text()).get(name or "")
@@ -331,12 +253,12 @@ class PortStatisticsTable(ControlTable):
             counts.update({n: numbers[column] for n, column in _INTERFACE_COUNTS.items()})
         return counts
 
-    def _shown(self, port: int) -> Data:
-        counts, now = self._counts(port), time.monotonic_ns()
-        for name, cleared in self._cleared.get(port, {}).items():
+    def shown(self, scope: Scope, row: int) -> Data:
+        counts, now = self._counts(row), time.monotonic_ns()
+        for name, cleared in self._cleared.get(row, {}).items():
             counts[name] -= cleared
-        since, before = self._last.get(port, (now, counts))
-        self._last[port] = now, dict(counts)
+        since, before = self._last.get(row, (now, counts))
+        self._last[row] = now, dict(counts)
         passed = now - since
         if passed:
             for rate, counter, each in (
@@ -347,7 +269,3 @@ class PortStatisticsTable(ControlTable):
         wall = time.time_ns()
         counts["TimeInSec"], counts["TimeinNSec"] = wall // 10**9, wall % 10**9
         return Data(None, {f"${name}": count for name, count in counts.items()})
-
-
-def _zero(kind: str) -> Any:
-    return {"bool": False, "string": "", "float": 0.0}.get(kind, 0)

@@ -2,84 +2,131 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
-from gradplane.switch.bfruntime.codec import Data
-from gradplane.switch.bfruntime.hashed_fields import called_hashes, hashed_fields
+from gradplane.switch.arch.device_facts import DeviceFacts, PipelineFacts
+from gradplane.switch.bfruntime.codec import Data, Key
 from gradplane.switch.bfruntime.identifiers import TableId, table_id
 from gradplane.switch.bfruntime.program_schema import ProgramSchema, filter_id
 from gradplane.switch.bfruntime.schema import TableSchema
 from gradplane.switch.bfruntime.snapshots import Snapshots
 from gradplane.switch.bfruntime.tables.arrays import (
     CounterTable,
+    FilterTable,
     MeterTable,
     RegisterParamTable,
     RegisterTable,
     sum_of_counts,
 )
-from gradplane.switch.bfruntime.tables.control_table import ControlTable
-from gradplane.switch.bfruntime.tables.debug_counters import DebugCounterTable
-from gradplane.switch.bfruntime.tables.filter_fields import FIELDS
-from gradplane.switch.bfruntime.tables.filters import FilterTable
-from gradplane.switch.bfruntime.tables.hash_algorithms import HashAlgorithmTable, HashComputeTable
-from gradplane.switch.bfruntime.tables.hash_inputs import HashConfigurationTable
+from gradplane.switch.bfruntime.tables.control_table import (
+    ControlTable,
+    Flags,
+    RowTable,
+    Scope,
+)
+from gradplane.switch.bfruntime.tables.hashes import (
+    HashAlgorithmTable,
+    HashComputeTable,
+    HashConfigurationTable,
+    called_hashes,
+    hashed_fields,
+)
 from gradplane.switch.bfruntime.tables.match_table import MatchActionTable
-from gradplane.switch.bfruntime.tables.port_metadata import PortMetadataTable
 from gradplane.switch.bfruntime.tables.profiles import MemberTable, ProbeTable, SelectorTable
-from gradplane.switch.bfruntime.tables.scoped import ScopedTable
+from gradplane.switch.bfruntime.tables.scoped import Make, Merge, ScopedTable
 from gradplane.switch.bfruntime.tables.snapshots import (
+    DebugCounterTable,
     SnapshotConfigTable,
     SnapshotDataTable,
     SnapshotLivenessTable,
     SnapshotTriggerTable,
 )
-from gradplane.switch.bfruntime.tables.value_sets import ValueSetTable
+from gradplane.switch.control.store import Store
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import bit_width
-from gradplane.switch.p4runtime.catalog import ListedActions
+from gradplane.switch.ir.types import Bits, bit_width
+from gradplane.switch.p4runtime.catalog import ListedActions, TableInfo
 from gradplane.switch.runtime.arrays import Register
-from gradplane.switch.runtime.byte_adjustments import ByteAdjustment
-from gradplane.switch.runtime.pipe_scopes import PipeScopes, Resources
-from gradplane.switch.runtime.state import State
+from gradplane.switch.runtime.match_fields import Match
+from gradplane.switch.runtime.pipe_scopes import Resources
+from gradplane.switch.runtime.valuesets import ParserValueSet
+
+Member = tuple[Match, ...]
 
 
 def program_tables(
-    schema: ProgramSchema, state: State, snapshots: Snapshots | None = None
+    schema: ProgramSchema, store: Store, snapshots: Snapshots | None = None
 ) -> dict[int, ControlTable]:
-    """Make the tables of a program: its schema's, on the state of the switch that runs it."""
+    """Make the tables of a program: its schema's, on the store of the switch that runs it."""
     known = {table.id: table for table in schema.schema.tables}
-    made = {table.schema.id: table for table in _Builder(schema, state, known).tables()}
+    made = {table.schema.id: table for table in _Builder(schema, store, known).tables()}
     if snapshots is not None:
-        made |= {table.schema.id: table for table in _snapshots(schema, snapshots, known)}
+        made |= {table.schema.id: table for table in _snapshots(schema, store, snapshots, known)}
     return made
 
 
 def _snapshots(
-    schema: ProgramSchema, snapshots: Snapshots, known: dict[int, TableSchema]
+    schema: ProgramSchema, store: Store, snapshots: Snapshots, known: dict[int, TableSchema]
 ) -> Iterator[ControlTable]:
     for at, pipeline in enumerate(snapshots.facts.pipelines):
         name = pipeline.name
         table = known[table_id(TableId.SNAPSHOT_CONFIG, 2 * at)]
-        yield SnapshotConfigTable(table, snapshots, name)
+        yield SnapshotConfigTable(table, store, snapshots, name)
         for number, gress in enumerate(pipeline.controls, 2 * at):
             table = known[table_id(TableId.SNAPSHOT_TRIGGER, number)]
-            yield SnapshotTriggerTable(table, snapshots, name, gress)
+            yield SnapshotTriggerTable(table, store, snapshots, name, gress)
             table = known[table_id(TableId.SNAPSHOT_DATA, number)]
-            yield SnapshotDataTable(table, snapshots, name, gress, schema.table_name)
+            yield SnapshotDataTable(table, store, snapshots, name, gress, schema.table_name)
             table = known[table_id(TableId.SNAPSHOT_LIVENESS, number)]
-            yield SnapshotLivenessTable(table, snapshots, name, gress)
+            yield SnapshotLivenessTable(table, store, snapshots, name, gress)
     table = known[table_id(TableId.DEBUG_COUNTER, 0)]
-    yield DebugCounterTable(table, snapshots, schema.table_name)
+    yield DebugCounterTable(table, store, snapshots, schema.table_name)
 
 
 class _Builder:
-    def __init__(self, schema: ProgramSchema, state: State, known: dict[int, TableSchema]) -> None:
+    def __init__(self, schema: ProgramSchema, store: Store, known: dict[int, TableSchema]) -> None:
         self.program = schema
         self.catalog = schema.catalog
-        self.state = state
+        self.store = store
+        self.state = store.state
         self.known = known
         self.pipes = schema.facts.pipes if schema.facts else 1
+
+    def tables(self) -> Iterator[ControlTable]:
+        yield from self._match_tables()
+        yield from self._profiles()
+        yield from self._cells()
+        yield from self._registers()
+        yield from self._hashes()
+        facts = self.program.facts
+        for number in range(len(facts.pipelines) if facts is not None else 0):
+            assert facts is not None
+            table = self.known[table_id(TableId.PORT_METADATA, number)]
+            yield PortMetadataTable(table, self.store, facts, number)
+        for number, value_set in self.catalog.value_sets.items():
+            known, name = self.known[number], value_set.name
+            yield self._scoped(known, name, partial(self._value_set, known, name))
+
+    def _scoped(
+        self, known: TableSchema, name: str, make: Make, merge: Merge | None = None
+    ) -> ScopedTable:
+        return ScopedTable(known, self.store, self.state.scopes, name, make, merge)
+
+    def _match_tables(self) -> Iterator[ControlTable]:
+        for number, info in self.catalog.tables.items():
+            known = self.known[number]
+            yield self._scoped(known, info.name, partial(self._match_table, known, info))
+
+    def _match_table(self, known: TableSchema, info: TableInfo, own: Resources) -> ControlTable:
+        scopes, name, table = self.state.scopes, info.name, own.tables[info.name]
+
+        def pipes() -> list[int]:
+            return [p for p in scopes.homes(name) if scopes.pipes[p].tables[name] is table]
+
+        meter = info.table.meter
+        adjustment = None if meter is None else self.state.byte_adjustments[meter.name]
+        masks, numbers = self._masks(known, info.table), _numbers(info.actions)
+        return MatchActionTable(known, self.store, table, numbers, masks, pipes, adjustment)
 
     def _masks(self, schema: TableSchema, table: ir.Table) -> dict[str, list[Register]]:
         """Return the registers of the keys that have a mask, by the names of the key fields."""
@@ -90,133 +137,82 @@ class _Builder:
             if key.mask is not None
         }
 
-    def tables(self) -> Iterator[ControlTable]:
-        yield from self._match_tables()
-        yield from self._profiles()
-        yield from self._cells()
-        yield from self._registers()
-        for at, instance in enumerate(called_hashes(self.catalog.program)):
-            known = self.known[table_id(TableId.HASH_ALGORITHM, at + 1)]
-            hash, width = self.state.hashes[instance.name], bit_width(instance.type_args[0]) or 0
-            yield HashAlgorithmTable(known, hash, width)
-            if fields := hashed_fields(self.catalog.program, instance):
-                known = self.known[table_id(TableId.HASH_CONFIGURE, at + 1)]
-                yield HashConfigurationTable(known, hash, fields)
-                known = self.known[table_id(TableId.HASH_COMPUTE, at + 1)]
-                yield HashComputeTable(known, hash, width, fields)
-        facts = self.program.facts
-        for number in range(len(facts.pipelines) if facts is not None else 0):
-            assert facts is not None
-            table = self.known[table_id(TableId.PORT_METADATA, number)]
-            yield PortMetadataTable(table, facts, number, self.state)
-        for number, value_set in self.catalog.value_sets.items():
-            known, name = self.known[number], value_set.name
-            make = partial(_value_set, known, name)
-            yield ScopedTable(known, self.state.scopes, name, make)
-
-    def _match_tables(self) -> Iterator[ControlTable]:
-        for number, info in self.catalog.tables.items():
-            known = self.known[number]
-            masks = self._masks(known, info.table)
-            meter = info.table.meter
-            adjustment = None if meter is None else self.state.byte_adjustments[meter.name]
-            make = partial(
-                _match_table, known, info.name, _numbers(info.actions), masks, adjustment,
-                self.state.scopes,
-            )  # fmt: skip
-            yield ScopedTable(known, self.state.scopes, info.name, make)
-
     def _profiles(self) -> Iterator[ControlTable]:
-        catalog, scopes = self.catalog, self.state.scopes
-        for number, extern in catalog.profiles.items():
-            name, actions = extern.name, _numbers(catalog.member_actions[number])
-            users = [catalog.tables[i].name for i in extern.tables if i in catalog.tables]
+        for number, extern in self.catalog.profiles.items():
+            name, actions = extern.name, _numbers(self.catalog.member_actions[number])
             members = self.known[table_id(TableId.ACTION_PROFILE, number)]
-            yield ScopedTable(
-                members, scopes, name, partial(_members, members, name, users, actions)
-            )
+            yield self._scoped(members, name, partial(self._members, members, name, actions))
             if self.state.profiles[name].has_groups:
                 groups = self.known[table_id(TableId.ACTION_SELECTOR, number)]
-                selector = ScopedTable(groups, scopes, name, partial(_groups, groups, name, users))
+                selector = self._scoped(groups, name, partial(self._groups, groups, name))
                 yield selector
                 probe = self.known[table_id(TableId.SELECTOR_GET_MEMBER, number)]
-                yield ProbeTable(probe, selector.of)
+                yield ProbeTable(probe, self.store, selector.of)
 
     def _cells(self) -> Iterator[ControlTable]:
         """Yield counters, meters and filters: with one value for all pipes, a counter's the sum."""
-        catalog, scopes, clock = self.catalog, self.state.scopes, self.state.clock
+        catalog = self.catalog
         for number, extern in catalog.counters.items():
             known = self.known[table_id(TableId.COUNTER, number)]
-            make = partial(_counter, known, extern.name)
-            yield ScopedTable(known, scopes, extern.name, make, sum_of_counts)
+            make = partial(self._counter, known, extern.name)
+            yield self._scoped(known, extern.name, make, sum_of_counts)
         for number, extern in catalog.meters.items():
-            adjustment = self.state.byte_adjustments[extern.name]
             known = self.known[table_id(TableId.METER, number)]
-            make = partial(_meter, known, extern.name, clock, adjustment)
-            yield ScopedTable(known, scopes, extern.name, make, _first)
+            yield self._scoped(known, extern.name, partial(self._meter, known, extern.name), _first)
         for kind in ("lpf", "wred"):
             named = (e for e in catalog.program.externs if e.kind == kind)
             for at, instance in enumerate(named):
                 known = self.known[filter_id(kind, at)]
-                make = partial(_filter, known, instance.name, kind, clock)
-                yield ScopedTable(known, scopes, instance.name, make, _first)
+                make = partial(self._filter, known, instance.name, kind)
+                yield self._scoped(known, instance.name, make, _first)
 
     def _registers(self) -> Iterator[ControlTable]:
-        catalog, state, facts = self.catalog, self.state, self.program.facts
-        for number, extern in catalog.registers.items():
-            instance, cells = self.program.instances[extern.name], state.pipe_registers(extern.name)
+        facts, store = self.program.facts, self.store
+        for number, extern in self.catalog.registers.items():
+            instance = self.program.instances[extern.name]
+            cells = self.state.pipe_registers(extern.name)
             homes = range(self.pipes) if facts is None else facts.pipes_of(extern.name)
             pipes = {pipe: cells[pipe % len(cells)] for pipe in homes}
             if instance.type == "RegisterParam":
-                yield RegisterParamTable(
-                    self.known[table_id(TableId.REGISTER_PARAM, number)], pipes
-                )
+                known = self.known[table_id(TableId.REGISTER_PARAM, number)]
+                yield RegisterParamTable(known, store, pipes)
             else:
                 known = self.known[table_id(TableId.REGISTER, number)]
-                yield RegisterTable(known, instance, pipes)
+                yield RegisterTable(known, store, instance, pipes)
 
+    def _hashes(self) -> Iterator[ControlTable]:
+        for at, instance in enumerate(called_hashes(self.catalog.program), 1):
+            known = self.known[table_id(TableId.HASH_ALGORITHM, at)]
+            hash, width = self.state.hashes[instance.name], bit_width(instance.type_args[0]) or 0
+            yield HashAlgorithmTable(known, self.store, hash, width)
+            if fields := hashed_fields(self.catalog.program, instance):
+                known = self.known[table_id(TableId.HASH_CONFIGURE, at)]
+                yield HashConfigurationTable(known, self.store, hash, fields)
+                known = self.known[table_id(TableId.HASH_COMPUTE, at)]
+                yield HashComputeTable(known, self.store, hash, width, fields)
 
-def _match_table(
-    known: TableSchema, name: str, actions: dict[int, int], masks: dict[str, list[Register]],
-    adjustment: ByteAdjustment | None, scopes: PipeScopes, own: Resources,
-) -> ControlTable:  # fmt: skip
-    table = own.tables[name]
+    # -- the table of one pipe's resources ------------------------------------------------------
 
-    def pipes() -> list[int]:
-        return [p for p in scopes.homes(name) if scopes.pipes[p].tables[name] is table]
+    def _members(
+        self, known: TableSchema, name: str, actions: dict[int, int], own: Resources
+    ) -> ControlTable:
+        return MemberTable(known, self.store, own.profiles[name], actions)
 
-    return MatchActionTable(known, table, actions, masks, pipes, adjustment)
+    def _groups(self, known: TableSchema, name: str, own: Resources) -> ControlTable:
+        return SelectorTable(known, self.store, own.profiles[name])
 
+    def _counter(self, known: TableSchema, name: str, own: Resources) -> ControlTable:
+        return CounterTable(known, self.store, own.counters[name])
 
-def _members(
-    known: TableSchema, name: str, users: Sequence[str], actions: dict[int, int], own: Resources
-) -> ControlTable:
-    return MemberTable(known, own.profiles[name], actions, [own.tables[user] for user in users])
+    def _meter(self, known: TableSchema, name: str, own: Resources) -> ControlTable:
+        adjustment = self.state.byte_adjustments[name]
+        return MeterTable(known, self.store, own.meters[name], self.state.clock, adjustment)
 
+    def _filter(self, known: TableSchema, name: str, kind: str, own: Resources) -> ControlTable:
+        return FilterTable(known, self.store, own.filters[name], kind, self.state.clock)
 
-def _groups(known: TableSchema, name: str, users: Sequence[str], own: Resources) -> ControlTable:
-    return SelectorTable(known, own.profiles[name], [own.tables[user] for user in users])
-
-
-def _counter(known: TableSchema, name: str, own: Resources) -> ControlTable:
-    return CounterTable(known, own.counters[name])
-
-
-def _meter(
-    known: TableSchema, name: str, clock: Callable[[], int], adjustment: ByteAdjustment,
-    own: Resources,
-) -> ControlTable:  # fmt: skip
-    return MeterTable(known, own.meters[name], clock, adjustment)
-
-
-def _filter(
-    known: TableSchema, name: str, kind: str, clock: Callable[[], int], own: Resources
-) -> ControlTable:
-    return FilterTable(known, own.filters[name], FIELDS[kind], clock)
-
-
-def _value_set(known: TableSchema, name: str, own: Resources) -> ControlTable:
-    return ValueSetTable(known, own.value_sets[name])
+    def _value_set(self, known: TableSchema, name: str, own: Resources) -> ControlTable:
+        return ValueSetTable(known, self.store, own.value_sets[name])
 
 
 def _first(found: Sequence[Data]) -> Data:
@@ -225,3 +221,156 @@ def _first(found: Sequence[Data]) -> Data:
 
 def _numbers(actions: ListedActions) -> dict[int, int]:
     return {id: action.index for id, action in actions.by_id.items()}
+
+
+# -- tables of which the program has few ----------------------------------------------------------
+
+
+class ValueSetTable(RowTable):
+    """A parser value set: entries without data. Keys are ternary; a field that the switch matches
+    in another way takes a full mask."""
+
+    def __init__(self, schema: TableSchema, store: Store, value_set: ParserValueSet) -> None:
+        super().__init__(schema, store)
+        self.value_set = value_set
+
+    def add(self, scope: Scope, key: Key, data: Data) -> None:
+        member = self._member(key)
+        if member in self.value_set.members:
+            raise self.exists("the entry exists")
+        self._set([*self.value_set.members, member])
+
+    def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> None:
+        self.row(scope, key)
+
+    def delete(self, scope: Scope, key: Key) -> None:
+        gone = self.row(scope, key)
+        self._set([member for member in self.value_set.members if member != gone])
+
+    def clear(self, scope: Scope) -> None:
+        self._set([])
+
+    def rows(self, scope: Scope) -> Sequence[Member]:
+        return list(self.value_set.members)
+
+    def row(self, scope: Scope, key: Key) -> Member:
+        member = self._member(key)
+        if member not in self.value_set.members:
+            raise self.missing("it has no such entry")
+        return member
+
+    def shown(self, scope: Scope, row: Member) -> Data:
+        return Data()
+
+    def _set(self, members: Sequence[Member]) -> None:
+        self.store.cells.set_members(self.value_set, members)
+
+    def _member(self, key: Key) -> Member:
+        found: list[Match] = []
+        for f, known in zip(self.schema.keys, self.value_set.fields, strict=True):
+            match = key[f.name]
+            assert match is not None
+            value, mask = match
+            if known.kind == "ternary":
+                found.append(known.canonical((value, mask)))
+            elif mask == known.full:
+                found.append(known.canonical((value, known.width) if known.kind == "lpm"
+                                             else (value, value) if known.kind == "range"
+                                             else (value,)))  # fmt: skip
+            elif not mask and known.kind != "exact":
+                found.append(None)
+            else:
+                raise self.invalid(f"{f.name} matches exactly: give the mask {known.full:#x}")
+        return tuple(found)
+
+    def key(self, row: Member) -> Key:
+        key: Key = {}
+        for f, known, match in zip(self.schema.keys, self.value_set.fields, row, strict=True):
+            if match is None:
+                key[f.name] = (0, 0)
+            else:
+                key[f.name] = (match[0], match[1] if known.kind == "ternary" else known.full)
+        return key
+
+
+class PortMetadataTable(RowTable):
+    """The metadata of the ports of a pipeline's pipes, which its ingress parser reads before each
+    packet. A port without an entry has zeros."""
+
+    def __init__(self, schema: TableSchema, store: Store, facts: DeviceFacts, number: int) -> None:
+        super().__init__(schema, store)
+        self._rows = store.state.port_metadata
+        self._size = facts.port_metadata_bytes
+        pipes = facts.pipelines[number].pipes
+        self._ports = [port for port in range(facts.ports) if port >> facts.pipe_bits in pipes]
+        self._places = _places(facts.pipelines[number], schema, 8 * self._size)
+        self._set: dict[int, bool] = {}  # the ports that have an entry
+
+    def add(self, scope: Scope, key: Key, data: Data) -> None:
+        port = self._port(key)
+        if port in self._set:
+            raise self.exists(f"port {port} has an entry")
+        self._write(port, self._bytes(data))
+
+    def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> None:
+        self._write(self._port(key), self._bytes(data))
+
+    def delete(self, scope: Scope, key: Key) -> None:
+        self._write(self.row(scope, key), None)
+
+    def reset(self, scope: Scope, key: Key) -> None:
+        self._write(self._port(key), None)
+
+    def clear(self, scope: Scope) -> None:
+        for port in list(self._set):
+            self._write(port, None)
+
+    def rows(self, scope: Scope) -> list[int]:
+        return sorted(self._set)
+
+    def row(self, scope: Scope, key: Key) -> int:
+        port = self._port(key)
+        if port not in self._set:
+            raise self.missing(f"port {port} has no entry")
+        return port
+
+    def shown(self, scope: Scope, row: int) -> Data:
+        whole = int.from_bytes(self._rows[row].tobytes(), "big")
+        types = {f.name: f.type.name for f in self.schema.data}
+        values = {}
+        for name, shift, width in self._places:
+            number = whole >> shift & (1 << width) - 1
+            values[name] = bool(number) if types[name] == "bool" else number
+        return Data(None, values)
+
+    def _port(self, key: Key) -> int:
+        port = self.number(key)
+        if port not in self._ports:
+            raise self.invalid(f"port {port} is not of this pipeline's pipes")
+        return port
+
+    def _bytes(self, data: Data) -> bytes:
+        whole = 0
+        for name, shift, width in self._places:
+            whole |= (int(data.values.get(name, 0)) & (1 << width) - 1) << shift
+        return whole.to_bytes(self._size, "big")
+
+    def _write(self, port: int, data: bytes | None) -> None:
+        self.store.journal.splice(self._rows[port], slice(None), data or bytes(self._size))
+        self.store.journal.put(self._set, port, None if data is None else True)
+
+
+def _places(
+    pipeline: PipelineFacts, schema: TableSchema, total: int
+) -> Sequence[tuple[str, int, int]]:
+    """Return the name, shift and width of each data field in the metadata's bits."""
+    if pipeline.port_metadata is None:
+        width = schema.data[0].type.width
+        return [(schema.data[0].name, total - width, width)]
+    known, at, places = {f.name for f in schema.data}, total, []
+    for field in pipeline.port_metadata.fields:
+        width = bit_width(field.type) or (field.type.width if isinstance(field.type, Bits) else 1)
+        at -= width
+        if field.name in known:
+            places.append((field.name, at, width))
+    return places

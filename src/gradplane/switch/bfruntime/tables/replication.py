@@ -15,14 +15,13 @@ from typing import Any
 from gradplane.switch.bfruntime.codec import Data, Key
 from gradplane.switch.bfruntime.schema import TableSchema
 from gradplane.switch.bfruntime.tables.control_table import (
-    ControlTable,
+    Attribute,
     Flags,
+    RowTable,
     Scope,
-    Undo,
-    nothing,
 )
 from gradplane.switch.control.kind import Kind, Record, Refusal
-from gradplane.switch.control.replication import Replication
+from gradplane.switch.control.store import Store
 from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.runtime.replicas import Replica
 from gradplane.switch.runtime.replication_tree import Branch
@@ -34,13 +33,14 @@ _WORDS = {"multicast node": "node", "ECMP group": "ECMP group"}
 _BRANCHES = ((False, "$MULTICAST_NODE"), (True, "$MULTICAST_ECMP"))
 
 
-class ReplicationTable(ControlTable):
+class ReplicationTable(RowTable):
     """A table of the engine, whose key is a number: `kind` has its objects."""
 
-    def __init__(self, schema: TableSchema, replication: Replication, kind: Kind) -> None:
-        super().__init__(schema)
-        self.replication = replication
+    def __init__(self, schema: TableSchema, store: Store, kind: Kind) -> None:
+        super().__init__(schema, store)
+        self.replication = store.replication
         self.kind = kind
+        self.own_attributes["pre_device_config"] = Attribute(self._show_device, self._set_device)
 
     def record(self, values: Values) -> Record:
         """Return the record of an object. Raises RpcError."""
@@ -52,27 +52,24 @@ class ReplicationTable(ControlTable):
 
     # -- requests -------------------------------------------------------------------------------
 
-    def add(self, scope: Scope, key: Key, data: Data) -> Undo:
+    def add(self, scope: Scope, key: Key, data: Data) -> None:
         number = self._number(key)
         with self._worded():
             self.kind.need_absent(number)
             self.kind.insert(number, **self.record(data.values))
-        return nothing
 
-    def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> Undo:
+    def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> None:
         number = self._number(key)
         with self._worded():
             old = _without_zeros(self.values(number))
             self.kind.modify(number, **self.record({**old, **data.values}))
-        return nothing
 
-    def modify_incrementally(self, scope: Scope, key: Key, data: Data, flags: Flags) -> Undo:
+    def modify_incrementally(self, scope: Scope, key: Key, data: Data, flags: Flags) -> None:
         number = self._number(key)
         with self._worded():
             entry = self._whole(self.values(number))
             self._change_lists(number, entry, data.values, flags)
             self.kind.modify(number, **self.record(entry))
-        return nothing
 
     def _change_lists(self, number: int, entry: Values, given: Values, flags: Flags) -> None:
         """Add items to the lists of an entry, or remove them; other lists say more about each."""
@@ -94,35 +91,33 @@ class ReplicationTable(ControlTable):
                         old[n].append(given[n][i] if given.get(n) else default)
             entry.update(old)
 
-    def delete(self, scope: Scope, key: Key) -> Undo:
+    def delete(self, scope: Scope, key: Key) -> None:
         number = self._number(key)
         with self._worded():
             self.kind.delete(number)
-        return nothing
 
-    def clear(self, scope: Scope) -> Undo:
-        name = self.schema.keys[0].name
+    def clear(self, scope: Scope) -> None:
         for number in list(self.kind.existing()):
-            self.delete(scope, {name: (number,)})
-        return nothing
+            self.delete(scope, self.key(number))
 
-    def find(self, scope: Scope, key: Key) -> tuple[Key, Data]:
+    def rows(self, scope: Scope) -> list[int]:
+        return list(self._rows())
+
+    def row(self, scope: Scope, key: Key) -> int:
+        number = self._number(key)
         with self._worded():
-            return key, Data(None, self._whole(self.values(self._number(key))))
+            self.kind.read(number)
+        return number
 
-    def entries(self, scope: Scope) -> Iterator[tuple[Key, Data]]:
-        name = self.schema.keys[0].name
-        for number in list(self._rows()):
-            yield {name: (number,)}, Data(None, self._whole(self.values(number)))
+    def shown(self, scope: Scope, row: int) -> Data:
+        return Data(None, self._whole(self.values(row)))
 
     def usage(self, scope: Scope) -> int:
         return self.kind.usage()
 
     # -- the device's settings ------------------------------------------------------------------
 
-    def attribute(self, name: str, message: Any) -> None:
-        if name != "pre_device_config":
-            super().attribute(name, message)
+    def _show_device(self, message: Any) -> None:
         device, config = self.replication.settings, message.pre_device_config
         config.pre_global_rid.global_rid = device.get("global_rid")
         config.pre_port_protection.enable = bool(device.get("port_protection"))
@@ -131,9 +126,7 @@ class ReplicationTable(ControlTable):
         config.pre_max_node_threshold.node_count = device.get("nodes")
         config.pre_max_node_threshold.port_lag_count = device.get("ports")
 
-    def set_attribute(self, name: str, message: Any) -> Undo:
-        if name != "pre_device_config":
-            return super().set_attribute(name, message)
+    def _set_device(self, message: Any) -> None:
         device, config = self.replication.settings, message.pre_device_config
         if config.HasField("pre_global_rid"):
             device.put("global_rid", config.pre_global_rid.global_rid)
@@ -146,12 +139,11 @@ class ReplicationTable(ControlTable):
         if config.HasField("pre_max_node_threshold"):
             device.put("nodes", config.pre_max_node_threshold.node_count)
             device.put("ports", config.pre_max_node_threshold.port_lag_count)
-        return nothing
 
     # -- parts ----------------------------------------------------------------------------------
 
     def _number(self, key: Key) -> int:
-        return self.number(key, self.schema.keys[0].name)
+        return self.number(key)
 
     def _rows(self) -> Iterable[int]:
         return self.kind.existing()
@@ -262,22 +254,20 @@ class StandingTable(ReplicationTable):
     As in the chip's driver, every row exists from the start: to add sets it, to modify needs no row
     that was added, to delete sets it to what it was at first."""
 
-    def add(self, scope: Scope, key: Key, data: Data) -> Undo:
+    def add(self, scope: Scope, key: Key, data: Data) -> None:
         with self._worded():
             number = self._number(key)
             self.kind.delete(number)
             self.kind.modify(number, **data.values)
-        return nothing
 
     def usage(self, scope: Scope) -> int:
         return self.schema.size
 
-    def clear(self, scope: Scope) -> Undo:
+    def clear(self, scope: Scope) -> None:
         self.kind.clear()
-        return nothing
 
     def _number(self, key: Key) -> int:
-        field, number = self.schema.keys[0].name, self.number(key, self.schema.keys[0].name)
+        field, number = self.schema.keys[0].name, self.number(key)
         rows = self._rows()
         if number not in rows:
             raise self.invalid(f"{field} {number} is not within {rows[0]} to {rows[-1]}")
@@ -292,8 +282,9 @@ class StandingTable(ReplicationTable):
         return [port + local for port in first for local in range(each)]
 
 
-def replication_table(schema: TableSchema, replication: Replication) -> ReplicationTable:
+def replication_table(schema: TableSchema, store: Store) -> ReplicationTable:
     """Return the table of one of the engine's schemas."""
+    replication = store.replication
     made, kind = {
         "$pre.mgid": (GroupTable, replication.groups),
         "$pre.node": (NodeTable, replication.nodes),
@@ -302,7 +293,7 @@ def replication_table(schema: TableSchema, replication: Replication) -> Replicat
         "$pre.prune": (StandingTable, replication.prune),
         "$pre.port": (StandingTable, replication.ports),
     }[schema.name]
-    return made(schema, replication, kind)
+    return made(schema, store, kind)
 
 
 def _without_zeros(values: Values) -> Values:
@@ -318,17 +309,17 @@ _DEFAULTS: Values = {
 }  # fmt: skip
 
 
-class MirrorTable(ControlTable):
+class MirrorTable(RowTable):
     """Clone sessions, with the settings that packets do not see; 0 is none on the chip.
 
     What another interface set of a session takes the place of the settings that say the same."""
 
-    def __init__(self, schema: TableSchema, replication: Replication) -> None:
-        super().__init__(schema)
-        self.sessions = replication.sessions
+    def __init__(self, schema: TableSchema, store: Store) -> None:
+        super().__init__(schema, store)
+        self.sessions = store.replication.sessions
         self._normal = schema.action_named("$normal")
 
-    def add(self, scope: Scope, key: Key, data: Data) -> Undo:
+    def add(self, scope: Scope, key: Key, data: Data) -> None:
         number = self._number(key)
         with self._worded():
             self.sessions.need_absent(number)
@@ -337,9 +328,8 @@ class MirrorTable(ControlTable):
             self._check_action(data)
             values = {**self._zeros(), **data.values}
             self.sessions.insert(number, **_session(values), settings=values)
-        return nothing
 
-    def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> Undo:
+    def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> None:
         number = self._number(key)
         with self._worded():
             old = self._values(number)
@@ -348,31 +338,29 @@ class MirrorTable(ControlTable):
             before, after = _session(old), _session(values)
             changed = {name: after[name] for name in after if after[name] != before[name]}
             self.sessions.modify(number, **changed, settings=values)
-        return nothing
 
-    def delete(self, scope: Scope, key: Key) -> Undo:
+    def delete(self, scope: Scope, key: Key) -> None:
         with self._worded():
             self.sessions.delete(self._number(key))
-        return nothing
 
-    def reset(self, scope: Scope, key: Key) -> Undo:
+    def reset(self, scope: Scope, key: Key) -> None:
         return self.delete(scope, key)
 
-    def clear(self, scope: Scope) -> Undo:
-        for number in self._numbers():
+    def clear(self, scope: Scope) -> None:
+        for number in self.rows(scope):
             self.sessions.delete(number)
-        return nothing
 
-    def find(self, scope: Scope, key: Key) -> tuple[Key, Data]:
+    def rows(self, scope: Scope) -> list[int]:
+        return [n for n in self.sessions.existing() if 0 < n < self.schema.size]
+
+    def row(self, scope: Scope, key: Key) -> int:
+        number = self._number(key)
         with self._worded():
-            return key, Data(self._normal, self._values(self._number(key)))
+            self.sessions.read(number)
+        return number
 
-    def entries(self, scope: Scope) -> Iterator[tuple[Key, Data]]:
-        for number in self._numbers():
-            yield {"$sid": (number,)}, Data(self._normal, self._values(number))
-
-    def usage(self, scope: Scope) -> int:
-        return len(self._numbers())
+    def shown(self, scope: Scope, row: int) -> Data:
+        return Data(self._normal, self._values(row))
 
     # -- parts ----------------------------------------------------------------------------------
 
@@ -382,16 +370,12 @@ class MirrorTable(ControlTable):
             raise self.invalid(f"$sid {number} is not within 1 to {self.schema.size - 1}")
         return number
 
-    def _numbers(self) -> list[int]:
-        return [n for n in self.sessions.existing() if 0 < n < self.schema.size]
-
     def _check_action(self, data: Data) -> None:
         if data.action is not None and data.action.name == "$coalescing":
             raise self.refused("sessions that gather mirrored packets ($coalescing)")
 
     def _zeros(self) -> Values:
-        zeros = {f.name: False if f.type.name == "bool" else 0 for f in self.schema.data}
-        return {**zeros, **_DEFAULTS}
+        return {**self.zeros(), **_DEFAULTS}
 
     def _values(self, number: int) -> Values:
         """Return the settings of a session, with what holds of it now."""

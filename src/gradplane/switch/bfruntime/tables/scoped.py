@@ -7,18 +7,15 @@ from typing import Any
 
 from gradplane.switch.bfruntime.codec import Data, Key
 from gradplane.switch.bfruntime.schema import TableSchema
-from gradplane.switch.bfruntime.tables.control_table import (
-    ControlTable,
-    Flags,
-    Scope,
-    Undo,
-    nothing,
-)
+from gradplane.switch.bfruntime.tables.control_table import ControlTable, Flags, Scope
+from gradplane.switch.control.store import Store
 from gradplane.switch.runtime.pipe_scopes import Groups, PipeScopes, Resources
 
 MOST_SCOPES, SCOPE_BITS = 8, 8
 """A user-defined scope is a number: bitmaps of pipes, so many of so many bits."""
 
+Make = Callable[[Resources], ControlTable]
+"""Returns the table on a pipe's resources."""
 Merge = Callable[[Sequence[Data]], Data]
 
 
@@ -33,12 +30,13 @@ class ScopedTable(ControlTable):
     def __init__(
         self,
         schema: TableSchema,
+        store: Store,
         scopes: PipeScopes,
         name: str,
-        make: Callable[[Resources], ControlTable],
+        make: Make,
         merge: Merge | None = None,
     ) -> None:
-        super().__init__(schema)
+        super().__init__(schema, store)
         self._scopes = scopes
         self._name = name
         self._make = make
@@ -79,50 +77,35 @@ class ScopedTable(ControlTable):
             raise self.invalid("all pipes share its entries: leave the target's pipe at 0xffff")
         return found[0]
 
-    def _written(self, scope: Scope, step: Callable[[ControlTable], Undo]) -> Undo:
-        """Carry out a change in the tables that a request is for, in all of them or in none."""
+    def _write(self, scope: Scope, step: Callable[[ControlTable], None]) -> None:
+        """Carry out a change in the tables that a request is for."""
         if self._merge is None:
-            return step(self.of(scope, write=True))
-        steps: list[Undo] = []
-
-        def undo() -> None:
-            for done in reversed(steps):
-                done()
-
-        try:
-            for part in self._of(scope):
-                steps.append(step(part))
-        except Exception:
-            undo()
-            raise
-        return undo
+            step(self.of(scope, write=True))
+            return
+        for part in self._of(scope):
+            step(part)
 
     # -- entries --------------------------------------------------------------------------------
 
-    def add(self, scope: Scope, key: Key, data: Data) -> Undo:
-        return self._written(scope, lambda part: part.add(scope, key, data))
+    def add(self, scope: Scope, key: Key, data: Data) -> None:
+        self._write(scope, lambda part: part.add(scope, key, data))
 
-    def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> Undo:
-        return self._written(scope, lambda part: part.modify(scope, key, data, flags))
+    def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> None:
+        self._write(scope, lambda part: part.modify(scope, key, data, flags))
 
-    def modify_incrementally(self, scope: Scope, key: Key, data: Data, flags: Flags) -> Undo:
-        return self._written(scope, lambda part: part.modify_incrementally(scope, key, data, flags))
+    def modify_incrementally(self, scope: Scope, key: Key, data: Data, flags: Flags) -> None:
+        self._write(scope, lambda part: part.modify_incrementally(scope, key, data, flags))
 
-    def delete(self, scope: Scope, key: Key) -> Undo:
-        return self._written(scope, lambda part: part.delete(scope, key))
+    def delete(self, scope: Scope, key: Key) -> None:
+        self._write(scope, lambda part: part.delete(scope, key))
 
-    def reset(self, scope: Scope, key: Key) -> Undo:
-        return self._written(scope, lambda part: part.reset(scope, key))
+    def reset(self, scope: Scope, key: Key) -> None:
+        self._write(scope, lambda part: part.reset(scope, key))
 
-    def clear(self, scope: Scope) -> Undo:
+    def clear(self, scope: Scope) -> None:
         """Delete all entries; for all pipes those of each."""
-        steps = [part.clear(scope) for part in self._of(scope)]
-
-        def undo() -> None:
-            for step in steps:
-                step()
-
-        return undo
+        for part in self._of(scope):
+            part.clear(scope)
 
     def find(self, scope: Scope, key: Key) -> tuple[Key, Data]:
         if self._merge is None:
@@ -148,11 +131,11 @@ class ScopedTable(ControlTable):
 
     # -- the default entry ----------------------------------------------------------------------
 
-    def set_default(self, scope: Scope, data: Data) -> Undo:
-        return self._written(scope, lambda part: part.set_default(scope, data))
+    def set_default(self, scope: Scope, data: Data) -> None:
+        self._write(scope, lambda part: part.set_default(scope, data))
 
-    def reset_default(self, scope: Scope) -> Undo:
-        return self._written(scope, lambda part: part.reset_default(scope))
+    def reset_default(self, scope: Scope) -> None:
+        self._write(scope, lambda part: part.reset_default(scope))
 
     def default(self, scope: Scope) -> Data | None:
         return self.of(scope).default(scope) if self._merge is None else None
@@ -179,20 +162,16 @@ class ScopedTable(ControlTable):
                 for at, pipes in enumerate(groups)
             )
 
-    def set_attribute(self, name: str, message: Any) -> Undo:
+    def set_attribute(self, name: str, message: Any) -> None:
         if name == "entry_scope":
             if message.entry_scope.prsr_scope.predef:
                 raise self.refused("a pipe's parsers share its entries")
-            return self._set_scope(message.entry_scope.pipe_scope)
-        steps = [part.set_attribute(name, message) for part in self.parts()]
+            self._set_scope(message.entry_scope.pipe_scope)
+            return
+        for part in self.parts():
+            part.set_attribute(name, message)
 
-        def undo() -> None:
-            for step in reversed(steps):
-                step()
-
-        return undo
-
-    def _set_scope(self, given: Any) -> Undo:
+    def _set_scope(self, given: Any) -> None:
         old = self._scopes.groups(self._name)
         if given.WhichOneof("scope") == "user_defined":
             bitmaps = [given.user_defined >> (SCOPE_BITS * at) & 0xFF for at in range(MOST_SCOPES)]
@@ -204,7 +183,6 @@ class ScopedTable(ControlTable):
             wanted = self._scopes.apart(self._name)
         else:
             wanted = self._scopes.together(self._name)
-        if wanted == old:
-            return nothing
-        self._scopes.set(self._name, wanted)
-        return lambda: self._scopes.set(self._name, old)
+        if wanted != old:
+            self._scopes.set(self._name, wanted)
+            self.store.journal.record(lambda: self._scopes.set(self._name, old))

@@ -2,10 +2,14 @@
 
 A snapshot is one of a range of stages, in one pipe or in all; ranges of one pipe do not overlap.
 The trigger's table knows it by its first stage.
+
+Debug counters count a table's hits or misses, by the table's name, or by its stage and its number
+there. A counter that is DISABLED, as all are at first, does not count.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -13,13 +17,17 @@ from gradplane.switch.bfruntime.codec import Data, Key
 from gradplane.switch.bfruntime.schema import TableSchema
 from gradplane.switch.bfruntime.snapshot_schema import MASK, TRIGGER
 from gradplane.switch.bfruntime.snapshots import (
+    DISABLED,
+    HIT,
+    MISS,
     Capture,
     Snapshot,
     Snapshots,
+    TableCount,
 )
-from gradplane.switch.bfruntime.tables.control_table import ControlTable, Flags, Scope, Undo
+from gradplane.switch.bfruntime.tables.control_table import ControlTable, Flags, RowTable, Scope
 from gradplane.switch.bfruntime.tables.match_table import FIRST_HANDLE
-from gradplane.switch.p4runtime.status_errors import RpcError
+from gradplane.switch.control.store import Store
 
 NO_TABLE, NO_NEXT_TABLE = "NO_TABLE", "NO_NEXT_TABLE"
 NO_OPERATION = "NO_METER_ALU_OPER_TYPE"
@@ -31,12 +39,28 @@ Named = Callable[[str], str]
 """Returns the name that clients have for a table of the program."""
 
 
-class _SnapshotTable(ControlTable):
+class _Probed(RowTable):
+    """A table of snapshots or debug counters, for which packets are followed as needed."""
+
+    def __init__(self, schema: TableSchema, store: Store, snapshots: Snapshots) -> None:
+        super().__init__(schema, store)
+        self.snapshots = snapshots
+
+    def set(self, owner: object, **values: Any) -> None:
+        """Set attributes, and follow packets as needed, now and if that is taken back."""
+        self.store.journal.record(self.snapshots.changed)  # the last step that is taken back
+        for name, value in values.items():
+            self.store.journal.set(owner, name, value)
+        self.snapshots.changed()
+
+
+class _SnapshotTable(_Probed):
     """A table of a pipeline's snapshots."""
 
-    def __init__(self, schema: TableSchema, snapshots: Snapshots, pipeline: str) -> None:
-        super().__init__(schema)
-        self.snapshots = snapshots
+    def __init__(
+        self, schema: TableSchema, store: Store, snapshots: Snapshots, pipeline: str
+    ) -> None:
+        super().__init__(schema, store, snapshots)
         self.pipeline = pipeline
 
     def known(self, scope: Scope) -> list[Snapshot]:
@@ -54,24 +78,11 @@ class _SnapshotTable(ControlTable):
             raise self.other_pipeline(scope.pipes[0], own)
         return tuple(scope.pipes)
 
-    def usage(self, scope: Scope) -> int:
-        return sum(1 for _ in self.entries(scope))
-
-    def changed(self, undo: Undo) -> Undo:
-        """Follow packets as needed, now and after the change is undone."""
-        self.snapshots.changed()
-
-        def undone() -> None:
-            undo()
-            self.snapshots.changed()
-
-        return undone
-
 
 class SnapshotConfigTable(_SnapshotTable):
     """The snapshots of ranges of stages."""
 
-    def add(self, scope: Scope, key: Key, data: Data) -> Undo:
+    def add(self, scope: Scope, key: Key, data: Data) -> None:
         start, end = self._range(key)
         thread = data.values.get("thread")
         if thread not in ("INGRESS", "EGRESS"):
@@ -80,34 +91,46 @@ class SnapshotConfigTable(_SnapshotTable):
         for other in known:
             if set(other.pipes) & set(pipes) and start <= other.end and other.start <= end:
                 what = f"stages {other.start} to {other.end} have a snapshot, of {other.gress}"
-                raise RpcError("ALREADY_EXISTS", f"table {self.schema.name}: {what}: delete it")
+                raise self.exists(f"{what}: delete it")
         made = Snapshot(thread.lower(), pipes, scope.all, start, end, dict(data.values))
-        known.append(made)
-        return self.changed(lambda: known.remove(made))
+        self.set(self.snapshots, known=[*known, made])
 
-    def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> Undo:
-        snapshot = self._found(scope, key)
+    def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> None:
+        snapshot = self.row(scope, key)
         thread = data.values.get("thread", snapshot.gress.upper())
         if thread != snapshot.gress.upper():
             raise self.invalid("the thread of a snapshot cannot be changed: delete it first")
-        old, snapshot.settings = snapshot.settings, {**snapshot.settings, **data.values}
-        return lambda: setattr(snapshot, "settings", old)
+        self.store.journal.set(snapshot, "settings", {**snapshot.settings, **data.values})
 
-    def delete(self, scope: Scope, key: Key) -> Undo:
-        snapshot = self._found(scope, key)
+    def delete(self, scope: Scope, key: Key) -> None:
+        snapshot = self.row(scope, key)
         if snapshot.trigger:
             raise self.invalid("delete the trigger's entry first")
-        return self._without([snapshot])
+        self._remove([snapshot])
 
-    def clear(self, scope: Scope) -> Undo:
-        return self._without(self.known(scope))
+    def clear(self, scope: Scope) -> None:
+        self._remove(self.known(scope))
 
-    def find(self, scope: Scope, key: Key) -> tuple[Key, Data]:
-        return key, self._shown(self._found(scope, key))
+    def rows(self, scope: Scope) -> list[Snapshot]:
+        return self.known(scope)
 
-    def entries(self, scope: Scope) -> Iterator[tuple[Key, Data]]:
-        for s in self.known(scope):
-            yield {"start_stage": (s.start,), "end_stage": (s.end,)}, self._shown(s)
+    def row(self, scope: Scope, key: Key) -> Snapshot:
+        wanted = self._range(key)
+        found = next((s for s in self.known(scope) if (s.start, s.end) == wanted), None)
+        if found is None:
+            raise self.missing(f"there is no snapshot of stages {wanted[0]} to {wanted[1]}")
+        return found
+
+    def key(self, row: Snapshot) -> Key:
+        return {"start_stage": (row.start,), "end_stage": (row.end,)}
+
+    def shown(self, scope: Scope, row: Snapshot) -> Data:
+        self.snapshots.changed()
+        values = {"timer_enable": False, "timer_value_usecs": 0, "ingress_trigger_mode": "INGRESS",
+                  **row.settings}  # fmt: skip
+        if row.captures:
+            values[f"{row.gress}_capture"] = sorted(row.captures)
+        return Data(None, values)
 
     def _range(self, key: Key) -> tuple[int, int]:
         start, end = self.number(key, "start_stage"), self.number(key, "end_stage")
@@ -116,30 +139,8 @@ class SnapshotConfigTable(_SnapshotTable):
             raise self.invalid(f"stages {start} to {end} are not a range within 0 to {last}")
         return start, end
 
-    def _found(self, scope: Scope, key: Key) -> Snapshot:
-        wanted = self._range(key)
-        found = next((s for s in self.known(scope) if (s.start, s.end) == wanted), None)
-        if found is None:
-            raise self.missing(f"there is no snapshot of stages {wanted[0]} to {wanted[1]}")
-        return found
-
-    def _shown(self, s: Snapshot) -> Data:
-        self.snapshots.changed()
-        values = {"timer_enable": False, "timer_value_usecs": 0, "ingress_trigger_mode": "INGRESS",
-                  **s.settings}  # fmt: skip
-        if s.captures:
-            values[f"{s.gress}_capture"] = sorted(s.captures)
-        return Data(None, values)
-
-    def _without(self, gone: list[Snapshot]) -> Undo:
-        known = self.snapshots.known
-        old = list(known)
-        known[:] = [s for s in known if s not in gone]
-
-        def undo() -> None:
-            known[:] = old
-
-        return self.changed(undo)
+    def _remove(self, gone: list[Snapshot]) -> None:
+        self.set(self.snapshots, known=[s for s in self.snapshots.known if s not in gone])
 
 
 class SnapshotTriggerTable(_SnapshotTable):
@@ -147,47 +148,54 @@ class SnapshotTriggerTable(_SnapshotTable):
     that has each field's value, as far as its mask says."""
 
     def __init__(
-        self, schema: TableSchema, snapshots: Snapshots, pipeline: str, gress: str
+        self, schema: TableSchema, store: Store, snapshots: Snapshots, pipeline: str, gress: str
     ) -> None:
-        super().__init__(schema, snapshots, pipeline)
+        super().__init__(schema, store, snapshots, pipeline)
         self.gress = gress
         self._widths = {f.name: f.width for f in snapshots.fields[pipeline, gress]}
 
-    def add(self, scope: Scope, key: Key, data: Data) -> Undo:
-        snapshot = self._found(scope, key)
-        old = dict(snapshot.trigger), snapshot.enabled, snapshot.due, dict(snapshot.captures)
-        snapshot.trigger |= self._trigger(data)
-        snapshot.enable(bool(data.values.get("enable")), self.snapshots.clock())
+    def add(self, scope: Scope, key: Key, data: Data) -> None:
+        snapshot, enabled = self._found(scope, key), bool(data.values.get("enable"))
+        due = snapshot.due_from(self.snapshots.clock()) if enabled else None
+        values = {"trigger": snapshot.trigger | self._trigger(data), "enabled": enabled, "due": due}
+        self.set(snapshot, **values, captures={} if enabled else snapshot.captures)
 
-        def undo() -> None:
-            snapshot.trigger, snapshot.enabled, snapshot.due, snapshot.captures = old
+    def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> None:
+        self.add(scope, key, data)
 
-        return self.changed(undo)
+    def delete(self, scope: Scope, key: Key) -> None:
+        self._disarm([self._found(scope, key)])
 
-    def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> Undo:
-        return self.add(scope, key, data)
+    def clear(self, scope: Scope) -> None:
+        self._disarm(self.rows(scope))
 
-    def delete(self, scope: Scope, key: Key) -> Undo:
-        return self._disarm([self._found(scope, key)])
+    def rows(self, scope: Scope) -> list[Snapshot]:
+        return [s for s in self.known(scope) if s.gress == self.gress]
 
-    def clear(self, scope: Scope) -> Undo:
-        return self._disarm([s for s in self.known(scope) if s.gress == self.gress])
+    def row(self, scope: Scope, key: Key) -> Snapshot:
+        return self._found(scope, key, reads=True)
 
-    def find(self, scope: Scope, key: Key) -> tuple[Key, Data]:
-        return key, self._shown(scope, self._found(scope, key, reads=True))
+    def key(self, row: Snapshot) -> Key:
+        return {"stage": (row.start,)}
 
-    def entries(self, scope: Scope) -> Iterator[tuple[Key, Data]]:
-        for s in self.known(scope):
-            if s.gress == self.gress:
-                yield {"stage": (s.start,)}, self._shown(scope, s)
+    def shown(self, scope: Scope, row: Snapshot) -> Data:
+        self.snapshots.changed()
+        pipes = row.pipes if scope.all else self.pipes(scope)
+        values: dict[str, Any] = {
+            "enable": row.enabled, "trigger_state": [row.state(pipe) for pipe in pipes],
+        }  # fmt: skip
+        for name, (value, mask) in row.trigger.items():
+            values[f"{TRIGGER}{name}"] = value
+            values[f"{TRIGGER}{name}{MASK}"] = mask
+        return Data(None, values)
 
     def _found(self, scope: Scope, key: Key, reads: bool = False) -> Snapshot:
         """Return a snapshot; a read finds those of all pipes, too."""
-        start = self.number(key, "stage")
+        start = self.number(key)
         everywhere = Scope(range(self.snapshots.facts.pipes), True)
         for wanted in (scope, everywhere) if reads else (scope,):
-            for s in self.known(wanted):
-                if s.start == start and s.gress == self.gress:
+            for s in self.rows(wanted):
+                if s.start == start:
                     return s
         pipes = "all pipes" if scope.all else f"pipe {scope.pipes[0]}"
         raise self.missing(
@@ -204,62 +212,55 @@ class SnapshotTriggerTable(_SnapshotTable):
             for name in sorted(names)
         }
 
-    def _disarm(self, snapshots: list[Snapshot]) -> Undo:
-        old = [(s, s.trigger, s.enabled, s.due) for s in snapshots]
+    def _disarm(self, snapshots: list[Snapshot]) -> None:
         for s in snapshots:
-            s.trigger, s.enabled, s.due = {}, False, None
-
-        def undo() -> None:
-            for s, trigger, enabled, due in old:
-                s.trigger, s.enabled, s.due = trigger, enabled, due
-
-        return self.changed(undo)
-
-    def _shown(self, scope: Scope, s: Snapshot) -> Data:
-        self.snapshots.changed()
-        pipes = s.pipes if scope.all else self.pipes(scope)
-        values: dict[str, Any] = {
-            "enable": s.enabled, "trigger_state": [s.state(pipe) for pipe in pipes],
-        }  # fmt: skip
-        for name, (value, mask) in s.trigger.items():
-            values[f"{TRIGGER}{name}"] = value
-            values[f"{TRIGGER}{name}{MASK}"] = mask
-        return Data(None, values)
+            self.set(s, trigger={}, enabled=False, due=None)
 
 
 class SnapshotDataTable(_SnapshotTable):
     """What the snapshots of one gress captured, by stage; read only, of one pipe."""
 
     def __init__(
-        self, schema: TableSchema, snapshots: Snapshots, pipeline: str, gress: str, named: Named
+        self,
+        schema: TableSchema,
+        store: Store,
+        snapshots: Snapshots,
+        pipeline: str,
+        gress: str,
+        named: Named,
     ) -> None:
-        super().__init__(schema, snapshots, pipeline)
+        super().__init__(schema, store, snapshots, pipeline)
         self.gress = gress
         self._named = named
 
-    def find(self, scope: Scope, key: Key) -> tuple[Key, Data]:
-        stage = self.number(key, "stage")
-        for known, data in self.entries(scope):
-            if known["stage"] == (stage,):
-                return known, data
-        raise self.missing(f"no {self.gress} snapshot of pipe {scope.pipes[0]} has stage {stage}")
-
-    def entries(self, scope: Scope) -> Iterator[tuple[Key, Data]]:
+    def rows(self, scope: Scope) -> Iterator[tuple[Snapshot, int]]:
+        """Yield the stages of snapshots."""
         if scope.all:
             raise self.invalid("a capture is one pipe's: name it in the target (pipe_id)")
         (pipe,) = self.pipes(scope)
         self.snapshots.changed()
         for s in sorted(self.snapshots.known, key=lambda s: s.start):
             if pipe in s.pipes and s.gress == self.gress:
-                for stage in range(s.start, s.end + 1):
-                    yield {"stage": (stage,)}, self._shown(s, s.captures.get(pipe), stage)
+                yield from ((s, stage) for stage in range(s.start, s.end + 1))
+
+    def row(self, scope: Scope, key: Key) -> tuple[Snapshot, int]:
+        stage = self.number(key)
+        for row in self.rows(scope):
+            if row[1] == stage:
+                return row
+        raise self.missing(f"no {self.gress} snapshot of pipe {scope.pipes[0]} has stage {stage}")
+
+    def key(self, row: tuple[Snapshot, int]) -> Key:
+        return {"stage": (row[1],)}
 
     def usage(self, scope: Scope) -> int:
         own = self.snapshots.pipes(self.pipeline)
         ones = (Scope(range(pipe, pipe + 1), False) for pipe in scope.pipes if pipe in own)
-        return sum(1 for one in ones for _ in self.entries(one))
+        return sum(1 for one in ones for _ in self.rows(one))
 
-    def _shown(self, s: Snapshot, capture: Capture | None, stage: int) -> Data:
+    def shown(self, scope: Scope, row: tuple[Snapshot, int]) -> Data:
+        s, stage = row
+        capture = s.captures.get(scope.pipes[0])
         way = capture or Capture(None)
         stages = self.snapshots.stages
         captured = way.first is not None
@@ -295,21 +296,23 @@ class SnapshotLivenessTable(_SnapshotTable):
     """The stages in which a field can be used: all of them, since none is in a container."""
 
     def __init__(
-        self, schema: TableSchema, snapshots: Snapshots, pipeline: str, gress: str
+        self, schema: TableSchema, store: Store, snapshots: Snapshots, pipeline: str, gress: str
     ) -> None:
-        super().__init__(schema, snapshots, pipeline)
+        super().__init__(schema, store, snapshots, pipeline)
         self._names = [f.name for f in snapshots.fields[pipeline, gress]]
 
-    def find(self, scope: Scope, key: Key) -> tuple[Key, Data]:
-        match = key["field_name"]
-        if match is None or match[0] not in self._names:
-            name = "" if match is None else match[0]
-            raise self.missing(f"there is no field {name!r}; the data table lists the fields")
-        return key, Data(None, {"valid_stages": list(range(self.snapshots.facts.stages))})
+    def rows(self, scope: Scope) -> list[str]:
+        return self._names
 
-    def entries(self, scope: Scope) -> Iterator[tuple[Key, Data]]:
-        for name in self._names:
-            yield self.find(scope, {"field_name": (name,)})
+    def row(self, scope: Scope, key: Key) -> str:
+        match = key["field_name"]
+        name = "" if match is None else match[0]
+        if name not in self._names:
+            raise self.missing(f"there is no field {name!r}; the data table lists the fields")
+        return str(name)
+
+    def shown(self, scope: Scope, row: str) -> Data:
+        return Data(None, {"valid_stages": list(range(self.snapshots.facts.stages))})
 
     def usage(self, scope: Scope) -> int:
         return 0
@@ -318,3 +321,134 @@ class SnapshotLivenessTable(_SnapshotTable):
 def _table(name: str, handle: int = 0, hit: bool = False, executed: bool = False) -> dict[str, Any]:
     return {"table_name": name, "match_hit_handle": handle, "table_hit": hit,
             "table_inhibited": False, "table_executed": executed}  # fmt: skip
+
+
+# -- debug counters -------------------------------------------------------------------------------
+
+TABLES_A_STAGE = 16
+
+
+class _CounterTable(_Probed):
+    """Debug counters: one of each table, which is always there. A row is a key."""
+
+    @abstractmethod
+    def rows(self, scope: Scope) -> Iterator[Key]: ...
+
+    @abstractmethod
+    def count(self, key: Key) -> TableCount | None:
+        """Return a counter, None if no table is there. Raises RpcError for a wrong key."""
+
+    def row(self, scope: Scope, key: Key) -> Key:
+        return key
+
+    def key(self, row: Key) -> Key:
+        return row
+
+    def shown(self, scope: Scope, row: Key) -> Data:
+        count = self.count(row) or TableCount()
+        return Data(None, {"type": count.type, "value": count.value})
+
+    def add(self, scope: Scope, key: Key, data: Data) -> None:
+        count = self.count(key)
+        if count is None:
+            raise self.missing("no table is there: see pipe.snapshot.ingress_data")
+        kind = data.values.get("type", count.type)
+        if kind not in (HIT, MISS, DISABLED):
+            raise self.refused(f"{kind}: conditions are not counted; use {HIT}, {MISS}, {DISABLED}")
+        self._set(count, kind, data.values.get("value", 0 if kind != count.type else count.value))
+
+    def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> None:
+        self.add(scope, key, data)
+
+    def reset(self, scope: Scope, key: Key) -> None:
+        count = self.count(key)
+        if count is not None:
+            self._set(count, count.type, 0)
+
+    def clear(self, scope: Scope) -> None:
+        for key in self.rows(scope):
+            self.reset(scope, key)
+
+    def delete(self, scope: Scope, key: Key) -> None:
+        self.add(scope, key, Data(None, {"type": DISABLED, "value": 0}))
+
+    def _set(self, count: TableCount, kind: str, value: int) -> None:
+        more = value - count.value
+        count.value = value
+
+        def step() -> None:
+            count.value -= more  # what packets have counted since stays
+
+        self.store.journal.record(step)
+        self.set(count, type=kind)
+
+
+class DebugCounterTable(_CounterTable):
+    """Counters by the names of tables. named: gives the name that clients have for a table."""
+
+    def __init__(
+        self, schema: TableSchema, store: Store, snapshots: Snapshots, named: Named
+    ) -> None:
+        super().__init__(schema, store, snapshots)
+        self._counts = {named(name): count for name, count in snapshots.counts.items()}
+
+    def rows(self, scope: Scope) -> Iterator[Key]:
+        for name in self._counts:
+            yield {"tbl_name": (name,)}
+
+    def count(self, key: Key) -> TableCount:
+        match = key["tbl_name"]
+        name = "" if match is None else str(match[0])
+        ends = [full for full in self._counts if full == name or full.endswith(f".{name}")]
+        if len(ends) != 1:
+            raise self.missing(f"there is no table {name!r}; tables: {', '.join(self._counts)}")
+        return self._counts[ends[0]]
+
+    def usage(self, scope: Scope) -> int:
+        return sum(count.type != DISABLED for count in self._counts.values())
+
+
+class StageCounterTable(_CounterTable):
+    """Counters by stage and number, the order of the stage's tables. They are those of the first
+    pipe's pipeline."""
+
+    def rows(self, scope: Scope) -> Iterator[Key]:
+        for stage in range(self.snapshots.facts.stages):
+            for i in range(TABLES_A_STAGE):
+                yield {"stage": (stage,), "log_tbl": (i,)}
+
+    def count(self, key: Key) -> TableCount | None:
+        stage, number = self.number(key, "stage"), self.number(key, "log_tbl")
+        if stage >= self.snapshots.facts.stages or number >= TABLES_A_STAGE:
+            last = self.snapshots.facts.stages - 1
+            raise self.missing(f"stages are 0 to {last}, with tables 0 to {TABLES_A_STAGE - 1}")
+        there = self._tables(stage)
+        return self.snapshots.counts[there[number]] if number < len(there) else None
+
+    def _tables(self, stage: int) -> list[str]:
+        stages, own = self.snapshots.stages, self.snapshots.pipeline(0)
+        return [
+            name
+            for (pipeline, _), names in self.snapshots.tables.items()
+            for name in names
+            if pipeline == own and stages[name] == stage
+        ]
+
+
+class ContainerTable(ControlTable):
+    """The captured values of the chip's containers (PHV), which fields do not have here."""
+
+    def find(self, scope: Scope, key: Key) -> tuple[Key, Data]:
+        raise self._elsewhere()
+
+    def entries(self, scope: Scope) -> Iterator[tuple[Key, Data]]:
+        raise self._elsewhere()
+
+    def usage(self, scope: Scope) -> int:
+        return self.schema.size
+
+    def _elsewhere(self) -> Any:
+        return self.refused(
+            "fields are in no containers here: pipe.snapshot.ingress_data and .egress_data have"
+            " them by name"
+        )

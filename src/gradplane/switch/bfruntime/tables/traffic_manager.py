@@ -7,26 +7,24 @@ kept without effect. A packet counts as one cell.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from gradplane.switch.arch.device_facts import DeviceFacts
 from gradplane.switch.bfruntime.codec import Data, Key
 from gradplane.switch.bfruntime.schema import TableSchema
-from gradplane.switch.bfruntime.tables.control_table import (
-    ControlTable,
-    Flags,
-    Scope,
-    Undo,
-)
+from gradplane.switch.bfruntime.tables.control_table import Flags, RowTable, Scope
 from gradplane.switch.bfruntime.tables.port_groups import LOCAL_PORTS, PortGroups
-from gradplane.switch.runtime.egress_queues import DEFAULT_DEPTH, EgressQueues
+from gradplane.switch.control.store import Store
+from gradplane.switch.runtime.egress_queues import DEFAULT_DEPTH
 from gradplane.switch.runtime.port_queues import QueueStatus
 
 NODES = 32
 """Scheduling nodes of a group of ports, on Tofino 2."""
+NO_PORT = -1
+"""Of a scheduling node that is free."""
 NO_TAIL_DROP = (1 << 32) - 1
 _KILO = 1000
 _PORT, _GROUP, _QUEUE = "dev_port", "pg_id", "pg_queue"
@@ -45,10 +43,11 @@ class TrafficManager:
 
     drop_mirror: the queue that packets which ask for it are deflected to, when theirs is a full one
     of the pipe, as its group and its number there. nodes: the port of each scheduling node (pipe,
-    group, node) of Tofino 2, None for a free one; they are shown, without effect.
+    group, node) of Tofino 2, NO_PORT for a free one; they are shown, without effect.
     """
 
-    def __init__(self, queues: EgressQueues, facts: DeviceFacts) -> None:
+    def __init__(self, store: Store, facts: DeviceFacts) -> None:
+        self._journal, queues = store.journal, store.state.links.queues
         self.queues = queues
         self.facts = facts
         self.groups = PortGroups(facts, queues)
@@ -59,7 +58,7 @@ class TrafficManager:
         ]
         self.drop_mirror: dict[int, tuple[int, int]] = {}
         queues.deflections.clear()  # those of an earlier program
-        self.nodes: dict[tuple[int, int, int], int | None] = {}
+        self.nodes: dict[tuple[int, ...], int] = {}
         self._settings: dict[Place, dict[str, Any]] = {}
 
     def ports_of(self, pipe: int) -> list[int]:
@@ -69,7 +68,8 @@ class TrafficManager:
     def node_port(self, pipe: int, group: int, node: int) -> int | None:
         """Return the port of a scheduling node; at first, each port has that of its number."""
         at_first = self.groups.port(pipe, group, node) if node < self.groups.ports else None
-        return self.nodes.get((pipe, group, node), at_first)
+        found = self.nodes.get((pipe, group, node), at_first)
+        return None if found == NO_PORT else found
 
     def nodes_of(self, port: int) -> list[int]:
         pipe, group, _ = self.groups.place(port)
@@ -123,23 +123,19 @@ class TrafficManager:
             return {"tail_drop_enable": True, "guaranteed_cells": own}
         return {"tail_drop_enable": True, "guaranteed_cells": status.depth, "pool_max_cells": 0}
 
-    def set(self, place: Place, values: Mapping[str, Any]) -> Undo:
+    def set(self, place: Place, values: Mapping[str, Any]) -> None:
         """Change settings of a place. Raises SwitchError for a rate that is too large."""
-        return self._change(place, {**self.settings(place), **values})
+        self._change(place, {**self.settings(place), **values})
 
-    def forget(self, place: Place, names: Iterable[str]) -> Undo:
+    def forget(self, place: Place, names: Iterable[str]) -> None:
         """Forget settings of a place: it then has no such limit, a queue the depth of the start."""
         kept = self.settings(place) if place in self._settings else {}
-        return self._change(place, {k: v for k, v in kept.items() if k not in names})
+        self._change(place, {k: v for k, v in kept.items() if k not in names})
 
-    def _change(self, place: Place, values: dict[str, Any]) -> Undo:
+    def _change(self, place: Place, values: dict[str, Any]) -> None:
         old = dict(self.settings(place))
         self._apply(place, values)
-
-        def undo() -> None:
-            self._apply(place, old)
-
-        return undo
+        self._journal.record(lambda: self._apply(place, old))
 
     def _apply(self, place: Place, values: dict[str, Any]) -> None:
         rate = values.get("max_rate", 0) if values.get("max_rate_enable") else 0
@@ -159,30 +155,29 @@ class TrafficManager:
         self._settings[place] = values
 
 
-class TrafficTable(ControlTable, ABC):
+class TrafficTable(RowTable):
     """A table of ports, or of queues by group: an entry of each is there from the start.
 
     A read is of the first pipe that it is for, a write of all of them.
     """
 
-    def __init__(self, schema: TableSchema, manager: TrafficManager) -> None:
-        super().__init__(schema)
+    def __init__(self, schema: TableSchema, store: Store, manager: TrafficManager) -> None:
+        super().__init__(schema, store)
         self.manager = manager
         self._of_ports = schema.keys[0].name == _PORT
 
-    @abstractmethod
-    def shown(self, place: Place) -> Data:
-        """Return the entry of a place."""
+    def rows(self, scope: Scope) -> Iterator[Place]:
+        return self.all_places(scope.pipes[:1])
 
-    def find(self, scope: Scope, key: Key) -> tuple[Key, Data]:
-        return key, self.shown(next(iter(self.places(scope, key))))
+    def row(self, scope: Scope, key: Key) -> Place:
+        return self.places(scope, key)[0]
 
-    def entries(self, scope: Scope) -> Iterator[tuple[Key, Data]]:
-        for place in self._all(_first_pipe(scope)):
-            yield self._key(place), self.shown(place)
-
-    def usage(self, scope: Scope) -> int:
-        return sum(1 for _ in self._all(_first_pipe(scope)))
+    def key(self, row: Place) -> Key:
+        if row.priority is None:
+            return {_PORT: (row.port,)}
+        groups = self.manager.groups
+        _, group, _ = groups.place(row.port)
+        return {_GROUP: (group,), _QUEUE: (groups.number(row.port, row.priority),)}
 
     def places(self, scope: Scope, key: Key) -> list[Place]:
         """Return the places that a key names in the pipes of a request."""
@@ -210,42 +205,27 @@ class TrafficTable(ControlTable, ABC):
                 )
         return [Place(port, queue) for port, queue in found]
 
-    def _all(self, scope: Scope) -> Iterator[Place]:
+    def all_places(self, pipes: range) -> Iterator[Place]:
+        """Yield the places in some pipes; ports are shown for all of them."""
         groups = self.manager.groups
         for port in self.manager.ports:
             if self._of_ports:
                 yield Place(port)
-            elif port >> groups.pipe_bits in scope.pipes:
+            elif port >> groups.pipe_bits in pipes:
                 yield from (Place(port, i) for i in range(groups.queues_of(port)))
-
-    def _key(self, place: Place) -> Key:
-        if place.priority is None:
-            return {_PORT: (place.port,)}
-        groups = self.manager.groups
-        _, group, _ = groups.place(place.port)
-        return {_GROUP: (group,), _QUEUE: (groups.number(place.port, place.priority),)}
-
-    def _each(self, places: list[Place], change: Callable[[Place], Undo]) -> Undo:
-        steps = [change(place) for place in places]
-
-        def undo() -> None:
-            for step in reversed(steps):
-                step()
-
-        return undo
 
 
 class PlacesTable(TrafficTable):
     """Which queues a port has, or which port has a queue."""
 
-    def shown(self, place: Place) -> Data:
-        groups, port = self.manager.groups, place.port
+    def shown(self, scope: Scope, row: Place) -> Data:
+        groups, port = self.manager.groups, row.port
         pipe, group, within = groups.place(port)
         mirrored = self.manager.drop_mirror.get(pipe, (0, 0))
-        if place.priority is not None:
-            mine = [i for i, queue in enumerate(groups.map(port)) if queue == place.priority]
+        if row.priority is not None:
+            mine = [i for i, queue in enumerate(groups.map(port)) if queue == row.priority]
             return Data(None, {
-                "dev_port": port, "queue_nr": place.priority, "ingress_qid_max": groups.queues,
+                "dev_port": port, "queue_nr": row.priority, "ingress_qid_max": groups.queues,
                 "ingress_qid_count": len(mine), "ingress_qid_list": mine,
             })  # fmt: skip
         first, count = groups.number(port, 0), groups.queues_of(port)
@@ -262,15 +242,15 @@ class PlacesTable(TrafficTable):
 class LimitsTable(TrafficTable):
     """Rates, depths and other settings of queues or ports."""
 
-    def __init__(self, schema: TableSchema, manager: TrafficManager) -> None:
-        super().__init__(schema, manager)
+    def __init__(self, schema: TableSchema, store: Store, manager: TrafficManager) -> None:
+        super().__init__(schema, store, manager)
         fields = [*schema.data, *(f for action in schema.actions for f in action.data)]
         self._names = frozenset(f.name for f in fields)
         if schema.actions:
             self._names |= {"action"}
 
-    def shown(self, place: Place) -> Data:
-        kept = {**self._derived(place), **self.manager.settings(place)}
+    def shown(self, scope: Scope, row: Place) -> Data:
+        kept = {**self._derived(row), **self.manager.settings(row)}
         name = kept.get("action", "buffer_only")
         action = self.schema.action_named(name) if self.schema.actions else None
         fields = [*self.schema.data, *(action.data if action is not None else ())]
@@ -286,7 +266,7 @@ class LimitsTable(TrafficTable):
         mirrored = self.manager.drop_mirror.get(pipe, (0, 0)) == here
         return {"pg_l1_node": within, "mirror_drop_destination": mirrored}
 
-    def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> Undo:
+    def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> None:
         values = dict(data.values)
         if data.action is not None:
             values["action"] = data.action.name
@@ -294,7 +274,8 @@ class LimitsTable(TrafficTable):
                 values["pool_max_cells"] = 0
         if "pg_l1_node" in values:
             self._check_node(self.places(scope, key), values["pg_l1_node"])
-        return self._each(self.places(scope, key), lambda place: self.manager.set(place, values))
+        for place in self.places(scope, key):
+            self.manager.set(place, values)
 
     def _check_node(self, places: list[Place], node: int) -> None:
         for place in places:
@@ -304,54 +285,52 @@ class LimitsTable(TrafficTable):
                     f"node {node} is not one of port {place.port}: see tm.l1_node.sched_cfg"
                 )
 
-    def reset(self, scope: Scope, key: Key) -> Undo:
-        return self._each(self.places(scope, key), self._forget)
+    def reset(self, scope: Scope, key: Key) -> None:
+        for place in self.places(scope, key):
+            self.manager.forget(place, self._names)
 
-    def clear(self, scope: Scope) -> Undo:
-        return self._each(list(self._all(scope)), self._forget)
-
-    def _forget(self, place: Place) -> Undo:
-        return self.manager.forget(place, self._names)
+    def clear(self, scope: Scope) -> None:
+        for place in list(self.all_places(scope.pipes)):
+            self.manager.forget(place, self._names)
 
 
 class CountsTable(TrafficTable):
     """Drops of queues or ports, and the packets that wait, now and at most; they are set to 0."""
 
-    def shown(self, place: Place) -> Data:
-        found = [self.manager.queues.queue(place.port, i) for i in self._queues(place)]
+    def shown(self, scope: Scope, row: Place) -> Data:
+        found = [self.manager.queues.queue(row.port, i) for i in self._queues(row)]
         return Data(None, {
             "drop_count_packets": sum(q.dropped for q in found),
             "usage_cells": sum(q.waiting for q in found),
             "watermark_cells": sum(q.most for q in found),
         })  # fmt: skip
 
-    def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> Undo:
-        if any(data.values.values()):
-            raise self.invalid("counters can only be set to 0")
-        return self.reset(scope, key)
+    def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> None:
+        self.check_zeros(data)
+        self.reset(scope, key)
 
-    def reset(self, scope: Scope, key: Key) -> Undo:
-        return self._each(self.places(scope, key), self._restart)
+    def reset(self, scope: Scope, key: Key) -> None:
+        self._restart(self.places(scope, key))
 
-    def clear(self, scope: Scope) -> Undo:
-        return self._each(list(self._all(scope)), self._restart)
+    def clear(self, scope: Scope) -> None:
+        self._restart(self.all_places(scope.pipes))
 
     def _queues(self, place: Place) -> range:
         if place.priority is None:
             return range(self.manager.groups.most)
         return range(place.priority, place.priority + 1)
 
-    def _restart(self, place: Place) -> Undo:
-        old = [(i, self.manager.queues.queue(place.port, i)) for i in self._queues(place)]
-        for i, _ in old:
-            self.manager.queues.restart_counts(place.port, i)
+    def _restart(self, places: Iterable[Place]) -> None:
+        queues = self.manager.queues
+        for place in places:
+            for i in self._queues(place):
+                old = queues.queue(place.port, i)
+                queues.restart_counts(place.port, i)
+                self.store.journal.record(partial(self._count_on, place.port, i, old))
 
-        def undo() -> None:
-            for i, status in old:
-                self.manager.queues.restart_counts(place.port, i, status.dropped, status.most)
-
-        return undo
-
-
-def _first_pipe(scope: Scope) -> Scope:
-    return Scope(scope.pipes[:1], scope.all)
+    def _count_on(self, port: int, priority: int, old: QueueStatus) -> None:
+        """Let a queue count on from an earlier state, with what it has counted since."""
+        queues = self.manager.queues
+        now = queues.queue(port, priority)
+        most = max(old.most, now.most)
+        queues.restart_counts(port, priority, old.dropped + now.dropped, most)

@@ -1,7 +1,7 @@
-"""The table that starts the program anew: "begin" makes it ready, "completed" lets it run.
+"""The tables of the chip as a whole: its configuration, and the one that starts the program anew.
 
-Between the two, what is written and read is the new one's. To start another program, clients use
-SetForwardingPipelineConfig.
+There, "begin" makes the program ready, "completed" lets it run. Between the two, what is written
+and read is the new one's. To start another program, clients use SetForwardingPipelineConfig.
 """
 
 from __future__ import annotations
@@ -14,8 +14,34 @@ from gradplane.switch.arch.architecture import PipeScopes
 from gradplane.switch.arch.device_facts import DeviceFacts
 from gradplane.switch.bfruntime.codec import Data
 from gradplane.switch.bfruntime.schema import DataField, FieldType, TableSchema
-from gradplane.switch.bfruntime.tables.control_table import Scope, SettingsTable, Undo, nothing
+from gradplane.switch.bfruntime.tables.control_table import Scope, SettingsTable
+from gradplane.switch.bfruntime.tables.kept_table import KeptTable, Rules, Spot, Values
+from gradplane.switch.bfruntime.tables.ports import FRONT_PORTS
+from gradplane.switch.control.store import Store
 from gradplane.switch.p4runtime.status_errors import RpcError
+
+_LOCAL_PORTS = 128
+
+
+def _configuration(table: KeptTable, spot: Spot) -> Values:
+    """Return what the chip has, and the first values of a few settings."""
+    facts = table.chip.facts
+    pipes = [pipe * _LOCAL_PORTS for pipe in range(facts.pipes)]
+    inner = [first + port for first in pipes for port in facts.recirculation]
+    front = [first + port for first in pipes for port in range(FRONT_PORTS)
+             if port not in facts.recirculation and first + port != facts.cpu_port]  # fmt: skip
+    return {
+        "sku": facts.sku, "num_pipes": facts.pipes, "num_stages": facts.stages,
+        "num_max_ports": facts.ports, "num_front_ports": len(front),
+        "pcie_cpu_port": facts.cpu_port, "eth_cpu_port_list": [facts.cpu_port],
+        "internal_port_list": inner, "external_port_list": front, "recirc_port_list": inner,
+        "flow_learn_timeout_usec": 500,
+    }  # fmt: skip
+
+
+DEVICE_RULES = Rules(_configuration, a_pipe=False)
+
+# -- starting the program anew --------------------------------------------------------------------
 
 _TEXT = FieldType("string")
 _PIPELINE = (
@@ -51,11 +77,11 @@ class Restart:
 class WarmInitTable(SettingsTable):
     """Its default entry is what runs; an action changes that."""
 
-    def __init__(self, schema: TableSchema, restart: Restart) -> None:
-        super().__init__(replace(schema, data=(*schema.data, PROGRAMS)))
+    def __init__(self, schema: TableSchema, store: Store, restart: Restart) -> None:
+        super().__init__(replace(schema, data=(*schema.data, PROGRAMS)), store)
         self.restart = restart
 
-    def set_default(self, scope: Scope, data: Data) -> Undo:
+    def set_default(self, scope: Scope, data: Data) -> None:
         if data.action is None:
             raise self.invalid("an action is missing: begin or completed")
         restart, begins = self.restart, data.action.name == "begin"
@@ -65,16 +91,16 @@ class WarmInitTable(SettingsTable):
         try:
             if begins:
                 restart.begin(_scopes(programs[0]))
+                self.store.journal.record(restart.undo)
             else:
                 restart.end()
         except RpcError:
             restart.error = True
             raise
         restart.error = False
-        restart.mode = data.values.get("init_mode", restart.mode)
-        return restart.undo if begins else nothing
+        self.store.journal.set(restart, "mode", data.values.get("init_mode", restart.mode))
 
-    def reset_default(self, scope: Scope) -> Undo:
+    def reset_default(self, scope: Scope) -> None:
         raise self.refused("it cannot be reset: set it with an action, begin or completed")
 
     def default(self, scope: Scope) -> Data:
