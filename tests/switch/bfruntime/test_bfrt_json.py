@@ -9,7 +9,7 @@ import tnaprograms
 
 from gradplane.switch.bfruntime import fixed_schema
 from gradplane.switch.bfruntime.program_schema import ProgramSchema
-from gradplane.switch.bfruntime.table_notation import parse_tables
+from gradplane.switch.bfruntime.schema import parse_tables
 from gradplane.switch.bfruntime.tables.hashes import NAMED
 from gradplane.switch.p4runtime.catalog import Catalog
 

@@ -10,8 +10,8 @@ import pytest
 from bfrt_client import Client
 from bfrt_served import PROGRAM, Served
 
+from gradplane.switch.bfruntime.schema import parse_tables
 from gradplane.switch.bfruntime.server import BfRuntimeServer
-from gradplane.switch.bfruntime.table_notation import parse_tables
 from gradplane.switch.bfruntime.traffic_schema import TRAFFIC_MANAGER_TF1, TRAFFIC_MANAGER_TF2
 from gradplane.switch.daemon.live_switch import make_device
 from gradplane.switch.daemon.options import SwitchOptions

@@ -5,7 +5,7 @@ Names, numbers, types and defaults are those of the chip's driver, in `table_not
 
 from __future__ import annotations
 
-from gradplane.switch.bfruntime.table_notation import choices
+from gradplane.switch.bfruntime.schema import choices
 
 _PRE = """
 table $pre.mgid PreMgid 4278321153 65536

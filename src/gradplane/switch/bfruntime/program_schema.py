@@ -15,14 +15,24 @@ from typing import Any
 from finsy.proto import p4i
 
 from gradplane.switch.arch.device_facts import DeviceFacts, PipelineFacts, device_facts
-from gradplane.switch.bfruntime.hash_schema import hash_tables
 from gradplane.switch.bfruntime.identifiers import FieldId, TableId, table_id
-from gradplane.switch.bfruntime.profile_schema import profile_tables
-from gradplane.switch.bfruntime.register_schema import (
+from gradplane.switch.bfruntime.object_schemas import (
+    LPF_FIELDS,
     PARAMETER,
+    U32,
+    WRED_FIELDS,
+    annotations_of,
     cells,
+    counter_fields,
+    field_type,
+    hash_tables,
+    index,
+    meter_fields,
     parameter_table,
+    profile_tables,
     register_table,
+    singleton,
+    snapshot_tables,
     users_of_parameters,
 )
 from gradplane.switch.bfruntime.schema import (
@@ -35,18 +45,6 @@ from gradplane.switch.bfruntime.schema import (
     TableSchema,
     bits,
 )
-from gradplane.switch.bfruntime.schema_fields import (
-    LPF_FIELDS,
-    U32,
-    WRED_FIELDS,
-    annotations_of,
-    counter_fields,
-    field_type,
-    index,
-    meter_fields,
-    singleton,
-)
-from gradplane.switch.bfruntime.snapshot_schema import snapshot_tables
 from gradplane.switch.bfruntime.tables.hashes import called_hashes
 from gradplane.switch.internal_errors import internal_errors_reported
 from gradplane.switch.ir import nodes as ir

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gradplane.switch.bfruntime.fixed_schema import SPEEDS
-from gradplane.switch.bfruntime.table_notation import choices
+from gradplane.switch.bfruntime.schema import choices
 
 _IN = "IG_APP_POOL_0,IG_APP_POOL_1,IG_APP_POOL_2,IG_APP_POOL_3"
 _OUT = _IN.replace("IG", "EG")

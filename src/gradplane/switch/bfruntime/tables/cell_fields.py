@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gradplane.switch.bfruntime.codec import Data, invalid
+from gradplane.switch.bfruntime.object_schemas import UNLIMITED
 from gradplane.switch.bfruntime.schema import TableSchema
-from gradplane.switch.bfruntime.schema_fields import UNLIMITED
 from gradplane.switch.bfruntime.tables.control_table import Attribute, ControlTable, Scope
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits, Fields, bit_width

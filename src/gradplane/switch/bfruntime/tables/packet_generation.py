@@ -1,5 +1,4 @@
-"""The tables of the packet generator: its applications, ports and packet buffers, in each pipe; the
-ports whose links trigger applications with a mask; what becomes of links that are down already."""
+"""The tables of the packet generator: its applications, ports and packet buffers, in each pipe."""
 
 from __future__ import annotations
 
@@ -9,16 +8,13 @@ from typing import Any
 from gradplane.switch.bfruntime.codec import Data, Key
 from gradplane.switch.bfruntime.packet_generator import (
     BUFFER,
-    MASKED_PORTS,
     MASKS,
-    REPLAY_NONE,
     TRIGGERS,
     Application,
     PacketGenerator,
 )
 from gradplane.switch.bfruntime.schema import TableSchema
 from gradplane.switch.bfruntime.tables.control_table import ControlTable, Flags, RowTable, Scope
-from gradplane.switch.bfruntime.tables.kept_table import KeptTable, Rules, Spot, Values
 from gradplane.switch.control.store import Store
 from gradplane.switch.runtime.egress_queues import QUEUES
 from gradplane.switch.runtime.links import Links
@@ -196,37 +192,3 @@ class PacketBufferTable(ControlTable):
         if start + size > BUFFER:
             raise self.invalid(f"{start} + {size} is beyond the buffer's {BUFFER} bytes")
         return start, start + size
-
-
-# -- of Tofino 2 ----------------------------------------------------------------------------------
-
-
-def _mask_given(table: KeptTable, spot: Spot, values: Values) -> None:
-    if "mask" not in values:
-        raise table.invalid("data field mask is missing")
-
-
-def _tell_mask(table: KeptTable, spot: Spot, values: Values) -> None:
-    pipe, number = spot
-    table.store.journal.put(table.chip.generator.masks, (pipe, number), values.get("mask"))
-
-
-def _mode_given(table: KeptTable, spot: Spot, values: Values) -> None:
-    values.setdefault("replay_mode", REPLAY_NONE)
-
-
-def _tell_mode(table: KeptTable, spot: Spot, values: Values) -> None:
-    table.store.journal.put(table.chip.generator.replays, spot[0], values.get("replay_mode"))
-
-
-_ALL_PORTS = (1 << MASKED_PORTS) - 1
-GENERATOR_RULES = {
-    "PktgenPortMaskCfg": Rules(
-        lambda table, spot: {"mask": _ALL_PORTS}, check=_mask_given, tell=_tell_mask,
-        beyond=lambda table, name, number: table.invalid(
-            f"{name} {number} is not within 0 to {MASKS - 1}"
-        ),
-    ),
-    "PktgenPortDownReplyCfg": Rules(check=_mode_given, tell=_tell_mode),
-}  # fmt: skip
-"""The tables that only keep something, by kind."""

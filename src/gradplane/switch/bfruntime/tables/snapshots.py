@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from gradplane.switch.bfruntime.codec import Data, Key
+from gradplane.switch.bfruntime.object_schemas import MASK, TRIGGER
 from gradplane.switch.bfruntime.schema import TableSchema
-from gradplane.switch.bfruntime.snapshot_schema import MASK, TRIGGER
 from gradplane.switch.bfruntime.snapshots import (
     DISABLED,
     HIT,

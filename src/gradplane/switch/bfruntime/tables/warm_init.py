@@ -1,7 +1,7 @@
-"""The tables of the chip as a whole: its configuration, and the one that starts the program anew.
+"""The table that starts the program anew: "begin" makes it ready, "completed" lets it run.
 
-There, "begin" makes the program ready, "completed" lets it run. Between the two, what is written
-and read is the new one's. To start another program, clients use SetForwardingPipelineConfig.
+Between the two, what is written and read is the new one's. To start another program, clients use
+SetForwardingPipelineConfig.
 """
 
 from __future__ import annotations
@@ -15,33 +15,8 @@ from gradplane.switch.arch.device_facts import DeviceFacts
 from gradplane.switch.bfruntime.codec import Data
 from gradplane.switch.bfruntime.schema import DataField, FieldType, TableSchema
 from gradplane.switch.bfruntime.tables.control_table import Scope, SettingsTable
-from gradplane.switch.bfruntime.tables.kept_table import KeptTable, Rules, Spot, Values
-from gradplane.switch.bfruntime.tables.ports import FRONT_PORTS
 from gradplane.switch.control.store import Store
 from gradplane.switch.p4runtime.status_errors import RpcError
-
-_LOCAL_PORTS = 128
-
-
-def _configuration(table: KeptTable, spot: Spot) -> Values:
-    """Return what the chip has, and the first values of a few settings."""
-    facts = table.chip.facts
-    pipes = [pipe * _LOCAL_PORTS for pipe in range(facts.pipes)]
-    inner = [first + port for first in pipes for port in facts.recirculation]
-    front = [first + port for first in pipes for port in range(FRONT_PORTS)
-             if port not in facts.recirculation and first + port != facts.cpu_port]  # fmt: skip
-    return {
-        "sku": facts.sku, "num_pipes": facts.pipes, "num_stages": facts.stages,
-        "num_max_ports": facts.ports, "num_front_ports": len(front),
-        "pcie_cpu_port": facts.cpu_port, "eth_cpu_port_list": [facts.cpu_port],
-        "internal_port_list": inner, "external_port_list": front, "recirc_port_list": inner,
-        "flow_learn_timeout_usec": 500,
-    }  # fmt: skip
-
-
-DEVICE_RULES = Rules(_configuration, a_pipe=False)
-
-# -- starting the program anew --------------------------------------------------------------------
 
 _TEXT = FieldType("string")
 _PIPELINE = (
