@@ -48,7 +48,7 @@ class Primitives:
             "no_op": lambda parameters: [],
             "drop": self._drop,
             "mark_to_drop": self._drop,
-            "truncate": lambda p: [_call("truncate", ("in", self.code.index(p[0])))],
+            "truncate": self._truncate,
             "register_read": self._register_read,
             "register_write": self._register_write,
             "count": self._count,
@@ -166,6 +166,9 @@ class Primitives:
 
     # -- arrays ---------------------------------------------------------------------------------
 
+    def _truncate(self, parameters: list[Item]) -> list[ir.Stmt]:
+        return [_call("truncate", ("in", cast(self.code.index(parameters[0]), Bits(32))))]
+
     def _register_read(self, parameters: list[Item]) -> list[ir.Stmt]:
         target, array, index = parameters
         register = self._externs.instance("register", array["value"])
@@ -268,7 +271,7 @@ class Primitives:
     def _clone(self, kind: str, parameters: list[Item]) -> list[ir.Stmt]:
         session, listed = parameters
         kept = self._externs.field_list(listed, self.scope)
-        args = [("in", ir.Const(STRING, kind)), ("in", self.code.index(session))]
+        args = [("in", ir.Const(STRING, kind)), ("in", cast(self.code.index(session), Bits(32)))]
         return [_call("clone3", *args, ("in", kept))]
 
     def _again(self, name: str) -> Handler:
