@@ -117,6 +117,26 @@ if shutil.which("tshark"):
             assert "   0: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15\n" in text
             assert "(1024 values)" in text
 
+    def test_a_packet_that_the_capture_cut_is_not_malformed():
+        """wrpcap writes the length that a packet had; tshark knows it as the reported length."""
+
+        def noted(packets, size, lua, kind):
+            cut = [Ether(bytes(packet)[:size]) for packet in packets]
+            for short, packet in zip(cut, packets, strict=True):
+                short.wirelen = len(packet)
+            columns = ("-T", "fields", "-e", "frame.number", "-Y", kind)
+            with tempfile.TemporaryDirectory() as name:
+                return tshark(Path(name), *columns, lua=lua, packets=cut)
+
+        for size in (60, 96):  # within the header, and within the body
+            whole = frames()[1:3]
+            assert noted(whole, size, LUA, "gradplane.cut") == ["1", "2"]
+            assert noted(whole, size, LUA, "gradplane.short") == []
+        for size in (44, 50):
+            whole = compressed_frames()[:2]
+            assert noted(whole, size, COMPRESSED_LUA, "tosfloat.cut") == ["1", "2"]
+            assert noted(whole, size, COMPRESSED_LUA, "tosfloat.malformed") == []
+
     def test_tshark_shows_compressed_values():
         def shown(*options):
             packets = compressed_frames()

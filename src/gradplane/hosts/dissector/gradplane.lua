@@ -41,7 +41,15 @@ local short = ProtoExpert.new(
 local unknown = ProtoExpert.new(
   "gradplane.unknown", "Unknown version, type or sum_bits", expert.group.PROTOCOL,
   expert.severity.WARN)
-gradplane.experts = { short, unknown }
+local cut = ProtoExpert.new(
+  "gradplane.cut", "The capture holds only a part of the packet", expert.group.UNDECODED,
+  expert.severity.NOTE)
+gradplane.experts = { short, unknown, cut }
+
+-- A packet of which a snap length has cut a part is not malformed.
+local function add_missing(tree, buffer, needed)
+  tree:add_proto_expert_info(buffer:reported_len() < needed and short or cut)
+end
 
 local function body_size(kind, sum_bits)
   if kind == INDICES then return sum_bits == 16 and 256 or 512 end
@@ -116,7 +124,7 @@ function gradplane.dissector(buffer, packet, root)
   packet.cols.protocol = "gradplane"
   local tree = root:add(gradplane, buffer())
   if buffer:len() < HEADER_SIZE then
-    tree:add_proto_expert_info(short)
+    add_missing(tree, buffer, HEADER_SIZE)
     return buffer:len()
   end
   local version, kind = math.floor(buffer(0, 1):uint() / 16), buffer(0, 1):uint() % 16
@@ -133,7 +141,7 @@ function gradplane.dissector(buffer, packet, root)
   end
   local size = body_size(kind, sum_bits)
   if buffer:len() < HEADER_SIZE + size then
-    tree:add_proto_expert_info(short)
+    add_missing(tree, buffer, HEADER_SIZE + size)
   elseif size > 0 then
     add_body(tree, buffer(HEADER_SIZE, size), kind, sum_bits)
   end

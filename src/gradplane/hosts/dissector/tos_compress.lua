@@ -27,7 +27,10 @@ f.tag3 = ProtoField.uint16("tosfloat.tag3", "Values of 32 bits")
 local malformed = ProtoExpert.new(
   "tosfloat.malformed", "The bursts do not fit the number of values", expert.group.MALFORMED,
   expert.severity.ERROR)
-tosfloat.experts = { malformed }
+local cut = ProtoExpert.new(
+  "tosfloat.cut", "The capture holds only a part of the packet", expert.group.UNDECODED,
+  expert.severity.NOTE)
+tosfloat.experts = { malformed, cut }
 
 local dscp = Field.new("ip.dsfield.dscp")
 
@@ -76,13 +79,14 @@ end
 
 function tosfloat.dissector(buffer, packet, root)
   packet.cols.protocol = "tosfloat"
-  local tree = root:add(tosfloat, buffer())
+  local tree, size = root:add(tosfloat, buffer()), buffer:reported_len()
+  local wrong = buffer:len() < size and cut or malformed
   if buffer:len() < SHIM_SIZE then
-    tree:add_proto_expert_info(malformed)
+    tree:add_proto_expert_info(wrong)
     return buffer:len()
   end
   local count, bound, flags = buffer(0, 2):uint(), buffer(2, 1):uint(), buffer(3, 1):uint()
-  packet.cols.info = string.format("%d values in %d bytes, bound 2^-%d", count, buffer:len(), bound)
+  packet.cols.info = string.format("%d values in %d bytes, bound 2^-%d", count, size, bound)
   tree:add(f.count, buffer(0, 2))
   tree:add(f.bound, buffer(2, 1))
   local branch = tree:add(f.flags, buffer(3, 1))
@@ -94,7 +98,7 @@ function tosfloat.dissector(buffer, packet, root)
     at = at + MESSAGE_SIZE
   end
   if at == buffer:len() or not add_bursts(tree, buffer(at):tvb(), count, bound) then
-    tree:add_proto_expert_info(malformed)
+    tree:add_proto_expert_info(wrong)
   end
   return buffer:len()
 end
