@@ -175,6 +175,8 @@ def instantiate(
     own = {"notes": notes, "result": result}
     for param in body.params:
         value = own[param.name] if param.name in own else next(given)
+        if value is not None and param.direction == "in" and isinstance(value.type, Bits):
+            value = _cast(param.var.type, value)  # a program of BMv2's JSON has widths of its own
         if value is not None:
             known[param.var] = value
             if isinstance(param.var.type, Fields):
