@@ -9,7 +9,7 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -56,7 +56,7 @@ from gradplane.switch.runtime.packet_passes import (
     Output,
     PassResult,
 )
-from gradplane.switch.runtime.pipe_scopes import KINDS, Resources
+from gradplane.switch.runtime.pipe_scopes import KINDS
 from gradplane.switch.runtime.replicas import Replica
 from gradplane.switch.runtime.state import DROP_PORT, State
 from gradplane.switch.runtime.valuesets import ParserValueSet
@@ -64,8 +64,6 @@ from gradplane.switch.user_externs_file import load_externs
 
 if TYPE_CHECKING:
     from gradplane.switch.jit.engine import Engine
-
-T = TypeVar("T")
 
 ENGINES = ("interpreter", "jit")
 DEFAULT_ENGINE = "jit"
@@ -424,30 +422,33 @@ class Switch:
 
         pipe: whose entries, where pipes have their own (`set_scope`).
         """
-        return Table(_named("table", name, self._pipe(pipe).tables), self.store, self.lock)
+        return Table(self.store.names.find("table", name, pipe), self.store, self.lock)
 
     def profile(self, name: str, pipe: int = 0) -> Profile:
         """Return a handle of an action profile or selector. pipe: as for `table`."""
-        profile = _named("action profile", name, self._pipe(pipe).profiles)
+        profile = self.store.names.find("action profile", name, pipe)
         return Profile(profile, self.store, self.lock)
 
     def register(self, name: str) -> Register:
         """Return a register array: read(index), write(index, value), values."""
-        return _named("register", name, self.state.registers)
+        found: Register = self.store.names.find("register", name)
+        return found
 
     def counter(self, name: str, pipe: int = 0) -> Counter:
         """Return an indirect counter array: read(index) -> (packets, bytes).
 
         Direct counters are the `counter` of table entries. pipe: as for `table`.
         """
-        return _named("counter", name, self._pipe(pipe).counters)
+        found: Counter = self.store.names.find("counter", name, pipe)
+        return found
 
     def meter(self, name: str, pipe: int = 0) -> Meter:
         """Return an indirect meter array: write(index, MeterConfig(...)), read(index).
 
         pipe: as for `table`.
         """
-        return _named("meter", name, self._pipe(pipe).meters)
+        found: Meter = self.store.names.find("meter", name, pipe)
+        return found
 
     def set_scope(self, name: str, groups: Iterable[Iterable[int]] | None = None) -> None:
         """Let each pipe of a chip have a table, profile, counter, meter or the like of its own.
@@ -461,12 +462,6 @@ class Switch:
             whole = resolve("table or extern", name, known)
             scopes.set(whole, scopes.apart(whole) if groups is None else groups)
 
-    def _pipe(self, number: int) -> Resources:
-        pipes = self.state.scopes.pipes
-        if not 0 <= number < len(pipes):
-            raise SwitchError(f"pipe {number} is not within 0 to {len(pipes) - 1}")
-        return pipes[number]
-
     def _pipes_changed(self) -> None:
         self._model.compile_again()
         if self._engine is not None:
@@ -474,7 +469,8 @@ class Switch:
 
     def value_set(self, name: str, pipe: int = 0) -> ParserValueSet:
         """Return a parser value set: replace(members). pipe: as for `table`."""
-        return _named("value set", name, self._pipe(pipe).value_sets)
+        found: ParserValueSet = self.store.names.find("value set", name, pipe)
+        return found
 
     def multicast(self, group: int, ports: Iterable[ReplicaSpec]) -> None:
         """Set a multicast group's ports; without ports, delete the group."""
@@ -541,7 +537,3 @@ class Switch:
             out = list(self.state.messages)
             self.state.messages.clear()
         return out
-
-
-def _named(kind: str, name: str, known: Mapping[str, T]) -> T:
-    return known[resolve(kind, name, known)]

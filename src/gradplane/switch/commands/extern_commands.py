@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
+from typing import Any
 
 from gradplane.switch.commands import command_values
 from gradplane.switch.commands.command_registry import CommandError, CommandTarget, command
@@ -133,17 +134,16 @@ def _index(name: str, word: str) -> int:
 
 def _counter(target: CommandTarget, name: str) -> Counter | MatchTable:
     """Return an indirect counter, or the table whose entries have the direct one."""
-    indirect, tables = target.switch.state.counters, target.switch.state.tables.values()
-    direct = {t.table.counter.name: t for t in tables if t.table.counter}
-    known = resolve("counter", name, [*indirect, *direct])
-    return indirect[known] if known in indirect else direct[known]
+    return _cells(target, "counter", name)  # type: ignore[no-any-return]
 
 
 def _meter(target: CommandTarget, name: str) -> Meter | MatchTable:
-    indirect, tables = target.switch.state.meters, target.switch.state.tables.values()
-    direct = {t.table.meter.name: t for t in tables if t.table.meter}
-    known = resolve("meter", name, [*indirect, *direct])
-    return indirect[known] if known in indirect else direct[known]
+    return _cells(target, "meter", name)  # type: ignore[no-any-return]
+
+
+def _cells(target: CommandTarget, kind: str, name: str) -> Any:
+    known = target.switch.store.names.cells(kind)
+    return known[resolve(kind, name, known)]
 
 
 def _config(words: Sequence[str]) -> MeterConfig:

@@ -11,6 +11,7 @@ import numpy as np
 from gradplane.switch.arch.architecture import Architecture
 from gradplane.switch.control.cells import Cells
 from gradplane.switch.control.journal import Batch, Journal
+from gradplane.switch.control.names import Names
 from gradplane.switch.control.replication import Replication
 from gradplane.switch.control.tables import Profiles, Tables
 from gradplane.switch.runtime.action_lists import ActionList
@@ -37,7 +38,8 @@ Plain = dict[str, Any]
 class Store:
     """The kinds of objects of a switch, which read and write the memory of its engines.
 
-    Whoever changes something holds the switch's lock. `journal` undoes batches that fail.
+    Whoever changes something holds the switch's lock. `journal` undoes batches that fail, `names`
+    finds objects.
     """
 
     def __init__(
@@ -45,6 +47,7 @@ class Store:
     ) -> None:
         self.state = state
         self.journal = Journal(lock)
+        self.names = Names(state)
         self.tables = Tables(self.journal)
         self.profiles = Profiles(self.journal)
         self.cells = Cells(self.journal)

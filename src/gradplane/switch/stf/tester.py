@@ -229,15 +229,11 @@ class Tester:
 
     def _count(self, name: str, index: str) -> tuple[int, int]:
         """Return the packets and bytes of a counter's cell, or of an entry's direct one."""
-        indirect = self.switch.state.counters
-        direct = {
-            t.table.counter.name: t for t in self.switch.state.tables.values() if t.table.counter
-        }
-        full = _named("counter", name, [*indirect, *direct])
-        if full in indirect:
-            return self._cell(indirect[full], _index(index or "0"))
-        entries = list(direct[full].entries())
-        count = self._direct(index, entries)
+        known = self.switch.store.names.cells("counter")
+        found = known[_named("counter", name, known)]
+        if isinstance(found, Counter):
+            return self._cell(found, _index(index or "0"))
+        count = self._direct(index, list(found.entries()))
         return count.packets, count.bytes
 
     @staticmethod
