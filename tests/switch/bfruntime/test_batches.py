@@ -198,3 +198,29 @@ def test_settings_of_the_chip(client: Controller) -> None:
     )  # fmt: skip
     assert {t: client.read(t) for t in before} == before
     assert bytes(links.loopback) == loopback and not links.queues.deflections
+
+
+def test_drops_of_queues(client: Controller) -> None:
+    queues = client.sw.state.links.queues
+    queues.set_rate(1, 1)
+    queues.set_depth(1, 1)
+
+    def send() -> None:
+        client.sw.process(0, tnaprograms.packet(x=1))
+
+    for _ in range(5):
+        send()
+    dropped = queues.queue(1, 0).dropped
+    assert dropped
+    client.meanwhile = send
+    client.fail(("DELETE", client.entry("tf1.tm.counter.queue", None)))
+    assert queues.queue(1, 0).dropped == dropped + 2
+
+
+def test_debug_counters(client: Controller) -> None:
+    key = {"tbl_name": "ingress.t"}
+    client.add("tbl_dbg_counter", key, type="TBL_HIT", value=0)
+    client.send(1)
+    client.meanwhile = lambda: client.send(1)
+    client.fail(("MODIFY", client.entry("tbl_dbg_counter", key, value=100)))
+    assert client.one("tbl_dbg_counter", key)["value"] == 1 + 2

@@ -1,6 +1,7 @@
 """The tables that every program has: ports, the packet replication engine, mirror sessions, ...
 
-Names, numbers, types and defaults are those of the chip's driver, in `table_notation`.
+Names, numbers, types and defaults are those of the chip's driver, in the notation of
+`schema.parse_tables`.
 """
 
 from __future__ import annotations

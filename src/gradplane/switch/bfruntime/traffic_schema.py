@@ -1,4 +1,7 @@
-"""The traffic manager's tables, in table_notation. First values are the driver's."""
+"""The traffic manager's tables, in the notation of `schema.parse_tables`.
+
+First values are the driver's.
+"""
 
 from __future__ import annotations
 
