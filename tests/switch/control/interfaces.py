@@ -73,13 +73,11 @@ class Interfaces:
         matches = {n: v if isinstance(v, tuple) else (v,) for n, v in key.items()}
         with self.sw.lock, self.sw.store.batch():
             if what == "add":
-                undo: Any = table.add(self.scope, matches, data)
+                table.add(self.scope, matches, data)
             elif what == "modify":
-                undo = table.modify(self.scope, matches, data, Flags())
+                table.modify(self.scope, matches, data, Flags())
             else:
-                undo = table.delete(self.scope, matches)
-            if undo is not None:
-                self.sw.store.journal.record(undo)
+                table.delete(self.scope, matches)
 
     def bfrt_read(self, name: str, key: Mapping[str, Any]) -> dict[str, Any]:
         matches = {n: v if isinstance(v, tuple) else (v,) for n, v in key.items()}
