@@ -17,8 +17,15 @@ from dataclasses import dataclass, replace
 
 from gradplane.fit.conditions import compared
 from gradplane.fit.known_values import Known, KnownValues, forget, in_all
-from gradplane.fit.line_names import line_name
-from gradplane.fit.logical_tables import ACTION, GATEWAY, MATCH, Arm, LogicalTable, TableAction
+from gradplane.fit.logical_tables import (
+    ACTION,
+    GATEWAY,
+    MATCH,
+    Arm,
+    LogicalTable,
+    TableAction,
+    line_name,
+)
 from gradplane.fit.operations import Run
 from gradplane.fit.partitions import Partitions, finder, index_variable, partitions_of
 from gradplane.fit.places import VALID, Place, leaves, reads

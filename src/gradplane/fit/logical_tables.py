@@ -1,8 +1,12 @@
-"""The logical tables of the chip: match tables, actions without a key, and conditions."""
+"""The logical tables of the chip: match tables, actions without a key, and conditions.
+
+The report names them by the lines of the source, if they have no other name.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import PurePath
 
 from gradplane.fit.partitions import Partitions
 from gradplane.fit.places import Place
@@ -83,3 +87,12 @@ class LogicalTable:
         """Return whether no packet comes through both."""
         other_arms = dict(other.arms)
         return any(other_arms.get(branch, arm) != arm for branch, arm in self.arms)
+
+
+# -- names of lines ---------------------------------------------------------------------------
+
+
+def line_name(span: Span, file: str) -> str:
+    """Return the line of a place; with its file's name, unless that is the program's own file's."""
+    name = PurePath(span.file).name
+    return f"line {span.line}" + ("" if name == PurePath(file).name else f" of {name}")

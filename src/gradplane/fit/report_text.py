@@ -9,7 +9,7 @@ from typing import Any
 from gradplane.fit.analysis import FitReport, PipelineFit
 from gradplane.fit.chip_resources import STAGE, ChipResources
 from gradplane.fit.dependencies import Dependency, tables_of
-from gradplane.fit.line_names import line_name
+from gradplane.fit.logical_tables import line_name
 from gradplane.fit.parser_demand import ParserDemand
 from gradplane.fit.placement import Stage, used
 from gradplane.switch.source import Diagnostic, Span

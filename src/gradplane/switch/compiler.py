@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gradplane.switch.arch.registry import of_packages
 from gradplane.switch.check.checker import check
-from gradplane.switch.check.p4c_tables import warn_tables
+from gradplane.switch.check.p4c_warnings import warn_tables
 from gradplane.switch.garbage_pause import collections_paused
 from gradplane.switch.internal_errors import internal_errors_reported
 from gradplane.switch.ir import nodes as ir

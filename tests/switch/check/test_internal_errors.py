@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from gradplane.experiment import p4_programs
-from gradplane.switch.arch.v1model import ARCHITECTURE as V1_MODEL
 from gradplane.switch.backends.bmv2.actions import Primitives
 from gradplane.switch.check import expressions as checked_expressions
 from gradplane.switch.compiler import compile_source
 from gradplane.switch.lower import statements as lowered_statements
+from gradplane.switch.machine.native_paths import PathTraffic
 from gradplane.switch.p4runtime.p4info import _Builder as P4InfoBuilder
 from gradplane.switch.source import CompileError, InternalCompilerError
 from gradplane.switch.switch import Switch
@@ -21,7 +21,7 @@ from gradplane.switch.syntax import ast
 TEXT = (Path(__file__).parent / "accepted" / "router.p4").read_text()
 
 
-def failing(*_: object) -> None:
+def failing(*_: object, **__: object) -> None:
     raise KeyError("48")
 
 
@@ -49,7 +49,7 @@ def test_it_names_the_construct(
     ("owner", "method", "construct", "stage"),
     [
         (P4InfoBuilder, "_table", " at this table", p4_programs.check),
-        (V1_MODEL.implementation.traffic, "__init__", "", Switch),
+        (PathTraffic, "__init__", "", Switch),
         (Primitives, "assign", " at this assign", partial(p4_programs.compiled_for, "bmv2")),
     ],
 )

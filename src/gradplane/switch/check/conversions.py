@@ -6,7 +6,7 @@ from typing import Any
 
 from gradplane.switch.check.checker_types import ANY, DefaultLiteral, ListLiteral, StructLiteral
 from gradplane.switch.check.context import Context
-from gradplane.switch.check.flexible_headers import is_padded
+from gradplane.switch.check.wire_sizes import is_padded
 from gradplane.switch.ir import ops
 from gradplane.switch.ir.types import (
     BOOL,

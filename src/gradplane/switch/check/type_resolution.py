@@ -15,9 +15,8 @@ from gradplane.switch.check.checker_types import (
     substitute,
 )
 from gradplane.switch.check.context import Context
-from gradplane.switch.check.flexible_headers import padded
 from gradplane.switch.check.scope import TypeParam
-from gradplane.switch.check.wire_sizes import MAX_WIDTH
+from gradplane.switch.check.wire_sizes import MAX_WIDTH, padded
 from gradplane.switch.ir.dispatch import by_class
 from gradplane.switch.ir.ops import limits
 from gradplane.switch.ir.types import (

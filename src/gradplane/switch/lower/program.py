@@ -19,7 +19,6 @@ from gradplane.switch.ir.types import (
     SerEnum,
     bit_width,
 )
-from gradplane.switch.lower.block_uses import used_blocks
 from gradplane.switch.lower.instance_scope import (
     PACKET,
     ActionInstance,
@@ -30,7 +29,7 @@ from gradplane.switch.lower.instance_scope import (
 )
 from gradplane.switch.lower.instances import Instances
 from gradplane.switch.lower.parsers import ParserLowering
-from gradplane.switch.lower.shared_state import DEFAULT_SIZE, Natives
+from gradplane.switch.lower.shared_state import DEFAULT_SIZE, Natives, used_blocks
 from gradplane.switch.lower.statements import Body
 from gradplane.switch.lower.type_erasure import (
     erase,

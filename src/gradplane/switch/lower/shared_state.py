@@ -1,18 +1,19 @@
 """The state of a program's lowering that all its parts share: the top environment, the IR's lists,
-names taken, errors."""
+names taken, errors; and what uses parsers and controls in the syntax tree.
+"""
 
 from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gradplane.switch.check.records import CallInfo, Checked, EnumValue, annotations_of
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Annotations, Enum, Error, Type
 from gradplane.switch.ir.verify import CORE_ERRORS
-from gradplane.switch.lower.block_uses import apply_sites, functions_beside_package
 from gradplane.switch.lower.instance_scope import (
     AbstractMethod,
     ActionInstance,
@@ -201,3 +202,38 @@ def _in_order(errors: list[str]) -> list[str]:
     """Return core.p4's errors first: NoError is 0 even if a program declares errors earlier."""
     core = [name for name in CORE_ERRORS if name in errors]
     return core + [name for name in errors if name not in core]
+
+
+# -- uses of blocks ---------------------------------------------------------------------------
+
+
+def apply_sites(nodes: Iterable[ast.Node]) -> Counter[ast.Decl]:
+    """Count the `instance.apply(...)` of each Instantiation (or parameter)."""
+    count: Counter[ast.Decl] = Counter()
+    for node in nodes:
+        if isinstance(node, ast.Call) and node.info is not None and node.info.kind == "block":
+            base = node.info.base
+            if isinstance(base, ast.Name) and isinstance(base.decl, ast.Decl):
+                count[base.decl] += 1
+    return count
+
+
+def used_blocks(nodes: Iterable[ast.Node]) -> set[ast.Decl]:
+    """Return the parsers and controls that are instantiated or applied somewhere."""
+    used: set[ast.Decl] = set()
+    for node in nodes:
+        info = node.info if isinstance(node, ast.Call | ast.Instantiation) else None
+        if info is not None and info.kind in ("constructor", "block") and info.decl is not None:
+            used.add(info.decl)
+    return used
+
+
+def functions_beside_package(program: ast.Program) -> dict[str, list[ast.Decl]]:
+    """Return the extern functions, by name, of the file that declares the package of `main`."""
+    instances = [d for d in program.declarations if isinstance(d, ast.Instantiation)]
+    files = {d.info.decl.span.file for d in instances if d.name == "main"}
+    found: dict[str, list[ast.Decl]] = {}
+    for decl in program.declarations:
+        if isinstance(decl, ast.FunctionDecl) and decl.span.file in files:
+            found.setdefault(decl.name, []).append(decl)
+    return found
