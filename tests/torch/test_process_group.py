@@ -63,6 +63,11 @@ small = torch.tensor([rank, 120], dtype=torch.uint8)
 dist.all_reduce(small)
 say(counted=counted.tolist(), small=small.tolist(), sent=reduces() > 0)
 
+grids = [torch.arange(6, dtype=kind).view(2, 3) for kind in (torch.float32, torch.float64)]
+for grid in grids:
+    dist.all_reduce(grid[:, 0])
+say(grids=[grid.tolist() for grid in grids])
+
 nets = [torch.nn.Linear(4, 1), torch.nn.Linear(4, 1)]
 hooked, plain = [DistributedDataParallel(net) for net in nets]
 hooked.register_comm_hook(gradplane.torch.join(), gradplane.torch.hook)
@@ -71,7 +76,7 @@ for net in (hooked, plain):
 say(hooked=nets[0].weight.grad.tolist(), plain=nets[1].weight.grad.tolist(), sent=reduces() > 0)
 """
     job = loopback_job("ring", 3, codec=("float32", {}), error_feedback=False)
-    for rank, (reduced, rest, integers, models) in enumerate(found(job, script, tmp_path)):
+    for rank, (reduced, rest, integers, views, models) in enumerate(found(job, script, tmp_path)):
         ways = (value for key, value in reduced.items() if key not in ("flying", "sent"))
         assert list(ways) == [[True, 6, 6], [True, 2, 2]]
         assert reduced["flying"] == [0, 3, 6, 9, 12]
@@ -83,6 +88,7 @@ say(hooked=nets[0].weight.grad.tolist(), plain=nets[1].weight.grad.tolist(), sen
         assert rest["warned"] == [*part, "tensors of torch.float64"]
         counted = [3 * (2**40 + 1)] * 3
         assert integers == {"counted": counted, "small": [3, 360 % 256], "sent": True}
+        assert views["grids"] == [[[0, 1, 2], [9, 4, 5]]] * 2  # only the column is summed
         assert models["hooked"] == models["plain"] == [[1.0] * 4]
         assert reduced["sent"] and models["sent"]
 

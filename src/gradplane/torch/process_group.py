@@ -80,16 +80,24 @@ class NetworkGroup(dist.ProcessGroup):
             )
 
     def _exactly(self, tensor: torch.Tensor, mean: bool) -> Any:
-        """Return the work of gloo's sum, which knows no mean; integers are rounded towards 0."""
-        work = self._gloo.allreduce([tensor])
-        if not mean:
+        """Return the work of gloo's sum, or of the mean; integers are rounded towards 0.
+
+        Gloo has no mean of integers, and adds up what lies in memory one behind the other: a view
+        with gaps is summed in a copy.
+        """
+        dense = tensor.contiguous()
+        work = self._gloo.allreduce([dense])
+        if not mean and dense is tensor:
             return work
         whole = None if tensor.is_floating_point() or tensor.is_complex() else "trunc"
 
-        def divided(done: Any) -> list[torch.Tensor]:
-            return [done.value()[0].div_(self.size(), rounding_mode=whole)]
+        def finished(done: Any) -> list[torch.Tensor]:
+            total = done.value()[0]
+            if mean:
+                total.div_(self.size(), rounding_mode=whole)
+            return [total if dense is tensor else tensor.copy_(total)]
 
-        return _Pending(work.get_future().then(divided))
+        return _Pending(work.get_future().then(finished))
 
     def _maximum(self, flag: torch.Tensor) -> Any:
         options: Any = dist.AllreduceOptions()
