@@ -4,9 +4,9 @@ import ast
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
 
-import mutants
+import mutants  # noqa: E402
 
 SOURCE = '''"""A text: 1 + 1."""
 

@@ -1,6 +1,5 @@
 """The simulated network as a whole: real hosts, the real program, virtual time."""
 
-import dataclasses
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -148,7 +147,7 @@ def test_the_deadline_is_virtual():
 
 def test_hosts_that_wait_for_nothing():
     """One host of two runs alone, without a timer that would end it."""
-    silent = dataclasses.replace(job(), timeout_ns=10**6, retries=0, reliability="retransmit")
+    silent = job(timeout_ns=10**6, retries=0, reliability="retransmit")
     with SimNetwork(build("star", workers=2), switch_config()) as net:
         set_up(net, silent)
         with pytest.raises(NetworkError) as error:
