@@ -1,8 +1,8 @@
 """Change the package in one small place, run the nearest tests, and see whether they notice.
 
-    python scripts/mutants.py --count 20 --seed 1 [--only PATTERN]   a sample, e.g. --only 'codecs/*'
-    python scripts/mutants.py --mutant 'codecs/bits.py:41:12 *'      by name, or a pattern of names
-    python scripts/mutants.py --list --only PATTERN                  names only
+    python scripts/mutants.py --count 20 --seed 1 [--only PATTERN]  a sample, e.g. --only 'codecs/*'
+    python scripts/mutants.py --mutant 'codecs/bits.py:41:12 *'     by name, or a pattern of names
+    python scripts/mutants.py --list --only PATTERN                 names only
 
 A mutant changes an operator, the bound of a comparison, a condition, a constant by one, or the
 order of two arguments; or it leaves out a statement, an assignment to a field, a check, or a field
