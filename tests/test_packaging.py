@@ -16,9 +16,8 @@ from typing import NamedTuple
 import pytest
 
 ROOT = Path(__file__).parents[1]
-NOT_COPIED = shutil.ignore_patterns(
-    ".*", "__pycache__", "*.egg-info", "build", "dist", "runs", "site"
-)
+NOT_COPIED = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info")
+MADE = {"build", "dist", "runs", "site"}  # at the top of the tree only: the package has a room runs
 BESIDE_SOURCES = {
     "CHANGELOG.md",
     "LICENSE",
@@ -46,12 +45,16 @@ def _run(command: Sequence[str | Path], cwd: Path, **variables: str) -> str:
     return done.stdout
 
 
+def _not_copied(folder: str, names: list[str]) -> set[str]:
+    return NOT_COPIED(folder, names) | (MADE if Path(folder) == ROOT else set())
+
+
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     """Return a copy of the tree, and the sdist and the wheel (made from the sdist) of it."""
     folder: Path = tmp_path_factory.mktemp("packaging")
     tree = folder / "tree"
-    shutil.copytree(ROOT, tree, symlinks=True, ignore=NOT_COPIED)
+    shutil.copytree(ROOT, tree, symlinks=True, ignore=_not_copied)
     build = [sys.executable, "-m", "build", "--no-isolation", "-o", folder, tree]
     _run(build, folder)
     (sdist,), (wheel,) = folder.glob("*.tar.gz"), folder.glob("*.whl")
