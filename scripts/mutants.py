@@ -400,7 +400,7 @@ def nearest_tests(root: Path, module: str) -> list[list[str]]:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a mutant: "caught", "survived" or "survived so far" (time was over)."""
+    """Return the fate of a mutant: "caught", "survived" or "survived so far" (time was over)."""
 
     name: str
     verdict: str

@@ -33,7 +33,7 @@ class UnsuitableCodecError(ConfigError):
 
 @dataclass(frozen=True)
 class Training:
-    """What a job's workers train."""
+    """The training of a job's workers."""
 
     model: str
     model_args: dict[str, Any]

@@ -27,7 +27,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 
 class Pages(NamedTuple):
-    """What writes the pages; `run` is pickled, as workers call it."""
+    """The writers of pages; `run` is pickled, as workers call it."""
 
     run: Callable[[Path], object]  # of a finished run's folder, where its experiment wants one
     sweep: Callable[[Results], object]

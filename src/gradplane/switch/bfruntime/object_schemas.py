@@ -318,7 +318,7 @@ def _computation(name: str, number: int, fields: Sequence[HashedField], width: i
 # -- snapshots and debug counters -----------------------------------------------------------------
 
 MASK_ID = 0x8000
-"""What the id of a trigger field's mask is above the field's."""
+"""The distance from a trigger field's id to that of its mask."""
 TRIGGER, MASK = "trig.", "_mask"
 
 _TEXT = FieldType("string")

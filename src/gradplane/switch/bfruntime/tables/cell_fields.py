@@ -186,7 +186,7 @@ def filter_config(
 
 
 class Parts(NamedTuple):
-    """What an entry has beside its action, or the default entry."""
+    """The parts of an entry, or of the default entry, beside its action."""
 
     counter: Count
     meter: MeterCell

@@ -37,7 +37,7 @@ _CLASSES = 8
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """What the tables of a chip say of it."""
+    """The facts of a chip that its tables show."""
 
     facts: DeviceFacts
     manager: TrafficManager
