@@ -282,6 +282,25 @@ def test_only_one_controller_may_write(server, pipeline):
     )
 
 
+def test_a_controller_takes_over_from_one_that_is_leaving(server, pipeline):
+    configure(server.address, pipeline, setup())
+
+    async def leave(first, entered):
+        async with first:
+            entered.set()
+            await asyncio.sleep(0.3)
+
+    async def follow():
+        entered = asyncio.Event()
+        leaving = asyncio.create_task(leave(Controller(server.address), entered))
+        await entered.wait()
+        async with Controller(server.address) as second:
+            await second.install_routes([ROUTE])
+        await leaving
+
+    asyncio.run(follow())
+
+
 def test_others_may_read_meanwhile(server, pipeline):
     configure(server.address, pipeline, setup(plan(2)))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -28,6 +29,7 @@ _HINTS = {
 
 
 _ATTEMPTS = 30  # at a request that is not answered; finsy waits for 10 s each time
+_PROPOSALS, _PROPOSAL_SECONDS = 40, 0.05  # before a primary that does not leave is an error
 _ELECTION_ID = 10  # leaves lower ids for later controllers, which only read
 
 
@@ -161,7 +163,7 @@ class Connection:
         """Run this program. If it runs already it goes on, with all its state, unless `force`."""
         schema = finsy.P4Schema(parse_p4info(pipeline.p4info), pipeline.device_config)
         if force or self._cookie != schema.p4cookie:
-            self._check_primary()
+            await self._become_primary()
             await self._push(schema.get_pipeline_config())
         self._schema, self._cookie = schema, schema.p4cookie
 
@@ -255,7 +257,7 @@ class Connection:
 
     async def _write(self, kind: p4r.Update.Type.ValueType, entities: Iterable[Entity]) -> None:
         messages = p4entity.encode_entities(entities, self.schema)
-        self._check_primary()
+        await self._become_primary()
         updates = [p4r.Update(type=kind, entity=message) for message in messages]
         request = p4r.WriteRequest(device_id=self._device_id, updates=updates)
         await _patiently(lambda: self._client.request(request))
@@ -264,7 +266,17 @@ class Connection:
         if isinstance(request, p4r.WriteRequest | p4r.SetForwardingPipelineConfigRequest):
             request.election_id.CopyFrom(U128.encode(self._election_id))
 
-    def _check_primary(self) -> None:
+    async def _become_primary(self) -> None:
+        """Propose again while a primary is leaving; raise RequestError if it stays.
+
+        A controller that has just closed its stream is the primary one until the switch has seen
+        the end of that stream.
+        """
+        for _ in range(_PROPOSALS):
+            if self._primary:
+                return
+            await asyncio.sleep(_PROPOSAL_SECONDS)
+            await self._propose()
         if not self._primary:
             raise RequestError(
                 f"{self.address}: another controller (election id {self._primary_id}) is the"
