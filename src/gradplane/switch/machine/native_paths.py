@@ -68,11 +68,8 @@ class PathTraffic(Traffic):
         self.path = path
         self.drops: dict[str, str] = {}
         self.emitted: dict[str, int] = {}
-        self.memories = {
-            memory.kind: PacketMemory(self._context(memory.kind, memory.parts))
-            for entry in path.entries
-            for memory in entry.packets.values()
-        }
+        kinds = {m.kind: m.parts for entry in path.entries for m in entry.packets.values()}
+        self.memories = {k: PacketMemory(self._context(k, parts)) for k, parts in kinds.items()}
         self.packet_words: dict[str, int] = {}
         self.kept_metadata: list[tuple[ir.Var, int]] = []
         end = NODE_META
