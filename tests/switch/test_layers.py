@@ -16,7 +16,7 @@ BELOW = {
     "runtime": {"ir"},
     "interp": {"ir", "runtime"},
     "jit": {"ir", "runtime", "interp"},
-    "machine": {"ir", "runtime", "interp", "jit", "compiler"},
+    "machine": {"ir", "syntax", "check", "lower", "runtime", "interp", "jit"},
     "arch": {"ir", "runtime", "interp", "jit", "machine"},
     "backends": {"ir", "runtime", "arch", "bmv2_names"},
     "frontends": {"ir", "bmv2_names"},

@@ -9,6 +9,7 @@ from pathlib import Path
 from gradplane._shipped_programs import SHIPPED, include_dirs, shipped
 from gradplane.experiment.document import ExperimentError
 from gradplane.switch import backends
+from gradplane.switch.arch.load_checks import prepare
 from gradplane.switch.arch.registry import architecture
 from gradplane.switch.compiler import Compiled, compile_source
 from gradplane.switch.ir import nodes as ir
@@ -125,7 +126,7 @@ def check(compiled: Compiled, arch: str | None = None) -> None:
     """
     found = architecture(None, compiled.program)
     try:
-        found.check(compiled.program)
+        prepare(compiled.program, found)
         if arch not in (None, found.name):
             text = f"the program is for {found.name}, not for {arch}"
             raise refuse(compiled.program.package.span, text)

@@ -24,7 +24,8 @@ from gradplane.fit.parser_demand import ParserDemand, parser_demand
 from gradplane.fit.placement import Placement, place, used
 from gradplane.fit.simplifications import merged, needless_zeros, without_unread
 from gradplane.fit.stage_pragmas import asked_stages, wrong_stages
-from gradplane.switch.arch.device_facts import DeviceFacts, device_facts
+from gradplane.switch.arch.device_facts import DeviceFacts
+from gradplane.switch.arch.registry import device_facts
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits
 from gradplane.switch.ir.walk import statements

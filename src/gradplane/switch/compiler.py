@@ -13,9 +13,8 @@ from gradplane.switch.garbage_pause import collections_paused
 from gradplane.switch.internal_errors import internal_errors_reported
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.lower.program import lower, package_types
-from gradplane.switch.lower.shared_state import Natives
 from gradplane.switch.source import Diagnostic, Reporter, Span, refuse
-from gradplane.switch.syntax import ast, parse_file
+from gradplane.switch.syntax import parse_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +37,14 @@ def compile_source(
     text: str | None = None,
     library: bool = False,
     p4info: bytes | None = None,
-    machine: bool = False,
 ) -> Compiled:
     """Compile a P4_16 file, or `text`; then `path` is the file name that messages show.
 
     A file whose name ends in .json is BMv2's JSON, as p4c writes it. p4info: the P4Info (a
     serialized message) that belongs to it; None: of the file beside it, if there is one. library:
-    also accept a program without a `main`. machine: it is text for the switch itself, whose extern
-    functions are primitives (switch/machine). The program may be written for an architecture that
-    this package does not implement; gradplane.switch.arch.registry reports that. Raises
-    CompileError with every error of the stage that failed.
+    also accept a program without a `main`. The program may be written for an architecture that this
+    package does not implement; gradplane.switch.arch.registry reports that. Raises CompileError
+    with every error of the stage that failed.
     """
     if str(path).endswith(".json"):
         return _read_json(Path(path), text, p4info)
@@ -57,20 +54,13 @@ def compile_source(
     with internal_errors_reported(place, reporter):
         checked = check(tree, reporter)
         architecture = of_packages(package_types(tree))
-        if machine:
-            program = lower(checked, reporter, _primitives(tree), True)
-        elif architecture is None:
+        if architecture is None:
             program = lower(checked, reporter, None, library)
         else:
             natives, size = architecture.natives, architecture.table_size
             program = lower(checked, reporter, natives, library, size)
         warn_tables(program, reporter, checked)
     return Compiled(program, reporter)
-
-
-def _primitives(tree: ast.Program) -> Natives:
-    functions = (d for d in tree.declarations if isinstance(d, ast.FunctionDecl))
-    return {("", function.name): None for function in functions}
 
 
 def _read_json(path: Path, text: str | None, p4info: bytes | None) -> Compiled:

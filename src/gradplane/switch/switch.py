@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from gradplane.switch.arch import load_checks
 from gradplane.switch.arch.registry import architecture
 from gradplane.switch.control.store import Store
 from gradplane.switch.control_handles import (
@@ -114,7 +115,7 @@ class Switch:
         if not isinstance(program, ir.Program):
             program = load_program(program, include_dirs, defines, text)
         self.architecture = architecture(arch, program)
-        self.architecture.check(program)
+        load_checks.prepare(program, self.architecture)
         program = self.architecture.placed(program, pipe_scopes or {})
         self.program = program
         fixed = self.architecture.cpu_port

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gradplane.switch import Switch, SwitchError
-from gradplane.switch.arch.device_facts import device_facts
+from gradplane.switch.arch.registry import device_facts
 from gradplane.switch.runtime.control_errors import TableError
 from gradplane.switch.source import CompileError
 

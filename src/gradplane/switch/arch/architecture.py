@@ -11,7 +11,7 @@ from gradplane.switch.internal_errors import internal_errors_reported
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.runtime.control_errors import SwitchError
 from gradplane.switch.runtime.replicas import GROUPS, CloneSession
-from gradplane.switch.source import CompileError, Diagnostic, source_lines
+from gradplane.switch.source import Diagnostic
 
 if TYPE_CHECKING:
     from gradplane.switch.arch.device_facts import DeviceFacts
@@ -141,20 +141,6 @@ class Architecture:
             raise SwitchError(f"pipe scopes: a switch of {self.name} has no pipes")
         return self.implementation.place(program, scopes)
 
-    def check(self, program: ir.Program) -> None:
-        """Prepare a program in place; raises CompileError for what it may not use."""
-        from gradplane.switch.arch.load_checks import problems
-
-        found: list[Diagnostic] = []
-        with internal_errors_reported(program.package.span):
-            for step in self.implementation.prepare:
-                found += run_step(step, program)
-            found += problems(program, self)
-            for rule in self.implementation.rules:
-                found += rule(program)
-        if found:
-            raise CompileError(found, source_lines([d.span for d in found]))
-
     def interpreter(
         self, program: ir.Program, state: State, externs: Implementations | None = None
     ) -> Model[Any]:
@@ -195,8 +181,3 @@ class Architecture:
 def woven(weave: Callable[[ir.Program], Path], program: ir.Program) -> Path:
     """Return the path around a program: once for both engines."""
     return weave(program)
-
-
-def run_step(step: Prepare, program: ir.Program) -> list[Diagnostic]:
-    """Run one step of a program's preparation. The tests verify the IR after each."""
-    return list(step(program))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gradplane.switch.arch.registry import of_package
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Fields
 
@@ -58,9 +57,3 @@ class DeviceFacts:
             if name.startswith(f"{pipeline.name}."):
                 return pipeline.pipes
         return tuple(range(self.pipes))
-
-
-def device_facts(program: ir.Program) -> DeviceFacts | None:
-    """Return the facts of a program's chip; None if its architecture is not a chip's."""
-    found = of_package(program.package.package_type)
-    return None if found is None else found.implementation.device(program)

@@ -1,22 +1,39 @@
-"""The checks of a program when it is loaded, whatever its architecture: externs that are missing,
-calls in the wrong place, tables that no engine can run."""
+"""Preparing and checking a program when it is loaded, whatever its architecture: externs that are
+missing, calls in the wrong place, tables that no engine can run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
 
+from gradplane.switch.arch.architecture import Architecture, Prepare
+from gradplane.switch.internal_errors import internal_errors_reported
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.printer import expression_text
 from gradplane.switch.ir.types import Bits, Bool
 from gradplane.switch.ir.walk import blocks, nested, same_value, statements
-from gradplane.switch.source import Diagnostic
-
-if TYPE_CHECKING:
-    from gradplane.switch.arch.architecture import Architecture
+from gradplane.switch.source import CompileError, Diagnostic, source_lines
 
 MAX_CELLS = 1 << 26
 _ARRAYS = ("register", "counter", "meter")
+
+
+def prepare(program: ir.Program, architecture: Architecture) -> None:
+    """Prepare a program in place; raises CompileError for what it may not use."""
+    made = architecture.implementation
+    found: list[Diagnostic] = []
+    with internal_errors_reported(program.package.span):
+        for step in made.prepare:
+            found += run_step(step, program)
+        found += problems(program, architecture)
+        for rule in made.rules:
+            found += rule(program)
+    if found:
+        raise CompileError(found, source_lines([d.span for d in found]))
+
+
+def run_step(step: Prepare, program: ir.Program) -> list[Diagnostic]:
+    """Run one step of a program's preparation. The tests verify the IR after each."""
+    return list(step(program))
 
 
 def problems(program: ir.Program, architecture: Architecture) -> list[Diagnostic]:

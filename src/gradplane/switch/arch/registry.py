@@ -9,6 +9,7 @@ from pkgutil import iter_modules
 
 from gradplane.switch import arch
 from gradplane.switch.arch.architecture import Architecture
+from gradplane.switch.arch.device_facts import DeviceFacts
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.runtime.control_errors import SwitchError
 from gradplane.switch.source import refuse
@@ -70,3 +71,9 @@ def of_packages(packages: Iterable[ir.PackageType]) -> Architecture | None:
 def of_package(package: ir.PackageType) -> Architecture | None:
     """Return the architecture whose programs instantiate this package; None if there is none."""
     return next((a for a in architectures().values() if a.declares(package)), None)
+
+
+def device_facts(program: ir.Program) -> DeviceFacts | None:
+    """Return the facts of a program's chip; None if its architecture is not a chip's."""
+    found = of_package(program.package.package_type)
+    return None if found is None else found.implementation.device(program)

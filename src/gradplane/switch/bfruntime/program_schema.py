@@ -14,7 +14,8 @@ from typing import Any
 
 from finsy.proto import p4i
 
-from gradplane.switch.arch.device_facts import DeviceFacts, PipelineFacts, device_facts
+from gradplane.switch.arch.device_facts import DeviceFacts, PipelineFacts
+from gradplane.switch.arch.registry import device_facts
 from gradplane.switch.bfruntime.identifiers import FieldId, TableId, table_id
 from gradplane.switch.bfruntime.object_schemas import (
     LPF_FIELDS,

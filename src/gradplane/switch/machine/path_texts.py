@@ -52,12 +52,17 @@ def path_text(folder: Path) -> PathText:
 
 
 def lowered(folder: Path) -> PathText:
-    """Compile a text."""
-    # Imported late: the compiler knows the architectures, and is not needed for the texts here.
-    from gradplane.switch.compiler import compile_source
+    """Compile a text, whose extern functions are primitives."""
+    # Imported late: the texts here are compiled already.
+    from gradplane.switch.check.checker import check
+    from gradplane.switch.lower.program import lower
+    from gradplane.switch.syntax import ast, parse_file
 
     name, text = f"{folder.name}/{TEXT}", (folder / TEXT).read_text("utf-8")
-    program = compile_source(name, [HERE], text=text, machine=True).program
+    tree, reporter = parse_file(name, [HERE], None, text)
+    functions = (d for d in tree.declarations if isinstance(d, ast.FunctionDecl))
+    primitives = {("", function.name): None for function in functions}
+    program = lower(check(tree, reporter), reporter, primitives, True)
     controls = {c.name: c for c in program.package.args.values() if isinstance(c, ir.Control)}
     for control in controls.values():
         control.body = _without_copies(control.body)
