@@ -4,46 +4,46 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gradplane.switch.arch.architecture import Architecture, Implementation
+from gradplane.switch.arch import portable
+from gradplane.switch.arch.architecture import Implementation
 from gradplane.switch.ir.nodes import InstanceKind
-from gradplane.switch.runtime.replicas import CloneSession, Replica
 
-PORT_CPU = 0xFFFF_FFFD
-SESSION_TO_CPU = 0
+_PLACES = {
+    "ingress.ip": "the ingress parser",
+    "ingress.ig": "the ingress control",
+    "ingress.id": "the ingress deparser",
+    "egress.ep": "the egress parser",
+    "egress.eg": "the egress control",
+    "egress.ed": "the egress deparser",
+}
+_ASKED_IN = {
+    "psa_clone_i2e": "ingress.id", "psa_resubmit": "ingress.id", "psa_normal": "ingress.id",
+    "psa_clone_e2e": "egress.ed", "psa_recirculate": "egress.ed",
+}  # fmt: skip
+"""The externs that ask what becomes of the packet, whose bodies are in path.p4; and the block that
+may call each."""
 
 
 def _load() -> Implementation:
-    from gradplane.switch.arch.psa.externs import EXTERNS
-    from gradplane.switch.arch.psa.loading import PLACES, PREPARE, RULES
-    from gradplane.switch.machine.externs.direct_resources import ON_CALL
-    from gradplane.switch.machine.primitives import text_path
+    from gradplane.switch.machine.externs import messages
+    from gradplane.switch.machine.text_externs import TextBody
 
-    path = text_path(Path(__file__).parent)
-    return Implementation(EXTERNS, ON_CALL, PLACES, path, prepare=PREPARE, rules=RULES)
+    folder = Path(__file__).parent
+    asking = {
+        ("", name): TextBody(folder, name).extern().within(place)
+        for name, place in _ASKED_IN.items()
+    }
+    asserting = {("", name): messages.ASSERT for name in ("assert", "assume")}
+    return portable.implementation(folder, _PLACES, {**asking, **asserting}, ["ingress.id"])
 
 
-ARCHITECTURE = Architecture(
-    name="psa",
-    package="PSA_Switch",
-    parameters=("ingress", "pre", "egress", "bqe"),
-    instances={
-        "Register": InstanceKind("register", ("size", "initial")),
-        "Counter": InstanceKind("counter", ("size", "unit")),
-        "DirectCounter": InstanceKind("direct_counter", ("unit",)),
-        "Meter": InstanceKind("meter", ("size", "unit")),
-        "DirectMeter": InstanceKind("direct_meter", ("unit",)),
-        "ActionProfile": InstanceKind("action_profile", ("size",)),
-        "ActionSelector": InstanceKind("action_selector", ("algorithm", "size", "width")),
-        "Digest": InstanceKind("digest"),
-        "Random": InstanceKind("random", ("low", "high")),
-        "Hash": InstanceKind("hash", ("algorithm",)),
-        "Checksum": InstanceKind("checksum", ("algorithm",)),
-        "InternetChecksum": InstanceKind("internet_checksum"),
+ARCHITECTURE = portable.record(
+    "psa",
+    "PSA_Switch",
+    ("ingress", "pre", "egress", "bqe"),
+    _load,
+    {
         "PacketReplicationEngine": InstanceKind("packet_replication_engine"),
         "BufferingQueueingEngine": InstanceKind("buffering_queueing_engine"),
     },
-    load=_load,
-    ports=1 << 32,
-    cpu_port=PORT_CPU,
-    clone_sessions={SESSION_TO_CPU: CloneSession([Replica(PORT_CPU)])},
 )
