@@ -45,6 +45,21 @@ def test_another_port_may_be_the_one_that_drops(engine: str) -> None:
         Switch("test.p4", text=text, drop_port=512)
 
 
+@pytest.mark.parametrize("engine", ["interpreter", "jit"])
+@pytest.mark.parametrize(("drop_port", "found"), [(511, 0), (0, 1), (100, 101), (510, 511)])
+def test_egress_starts_with_the_port_behind_the_drop_port(
+    engine: str, drop_port: int, found: int
+) -> None:
+    """As simple_switch does (behavioral-model 1.15.5): drop port + 1, modulo 512."""
+    text = source(
+        ingress="s.egress_spec = 3;",
+        egress="h.a.y = (bit<8>) (s.egress_spec >> 8); h.a.z = (bit<8>) s.egress_spec;",
+    )
+    sw = Switch("test.p4", text=text, engine=engine, drop_port=drop_port)
+    assert sw.process(1, packet()) == [(3, packet(0, 0, found >> 8, found & 0xFF))]
+    assert not sw.state.drops
+
+
 def test_mark_to_drop_also_ends_a_multicast_but_may_be_overruled() -> None:
     sw = switch(
         ingress="s.mcast_grp = 1; mark_to_drop(s); if (h.a.kind == 1) { s.egress_spec = 3; }"

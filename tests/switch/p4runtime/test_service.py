@@ -508,6 +508,20 @@ def test_a_packet_out_enters_at_the_cpu_port_behind_its_header() -> None:
     assert outputs == [(510, bytes([0b1000_0010, 0b1000_0000]) + b"data")]
 
 
+@pytest.mark.parametrize("pad", [None, b""])
+def test_metadata_of_a_packet_out_that_has_no_value_is_zero(pad: bytes | None) -> None:
+    """As PI does (p4lang/PI of 2026-06): ONOS sends the egress port and no padding."""
+    message = p4r.PacketOut(payload=b"data")
+    message.metadata.add(metadata_id=1, value=b"\x01\x05")
+    if pad is not None:
+        message.metadata.add(metadata_id=2, value=pad)
+    made = service()
+    _, outputs = made.stream_message("c", p4r.StreamMessageRequest(packet=message))
+    assert outputs == [(510, bytes([0b1000_0010, 0b1000_0000]) + b"data")]
+    _, outputs = made.stream_message("c", p4r.StreamMessageRequest(packet=p4r.PacketOut()))
+    assert outputs == [(510, b"\0\0")]
+
+
 def test_only_the_primary_gets_a_packet_in_with_its_header() -> None:
     made = service()
     made.stream_message("backup", announce(0))
@@ -571,8 +585,11 @@ def test_packet_outs_that_are_refused() -> None:
         3,
         "packet_out: metadata 7 is not known; there are: egress_port (1), _pad (2)",
     )
-    del wrong.packet.metadata[1]
-    assert stream_error(made, "c", wrong) == (3, "packet_out: metadata missing: _pad")
+    wrong.packet.metadata[1].metadata_id = 1
+    assert stream_error(made, "c", wrong) == (
+        3,
+        "packet_out: metadata 1 is given twice; there are: egress_port (1), _pad (2)",
+    )
     assert made.device.pipeline is not None
     made.device.pipeline.switch.cpu_port = None  # type: ignore[misc]
     assert stream_error(made, "c", packet_out(b"\1")) == (

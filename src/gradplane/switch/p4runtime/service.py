@@ -319,7 +319,11 @@ _NO_HEADER = HeaderInfo("", ())
 
 
 def packet_out_bytes(catalog: Catalog, message: p4r.PacketOut) -> bytes:
-    """Return the packet to give to the CPU port: the packet_out header and the payload."""
+    """Return the packet to give to the CPU port: the packet_out header and the payload.
+
+    A metadata field that is left out, or has no bytes, is 0, as in PI: pipelines have fields that
+    controllers do not know, such as padding.
+    """
     header = catalog.headers.get("packet_out", _NO_HEADER)
     given: dict[int, bytes] = {}
     known = {f.id: f for f in header.fields if f.id}
@@ -332,12 +336,10 @@ def packet_out_bytes(catalog: Catalog, message: p4r.PacketOut) -> bytes:
                 f"packet_out: metadata {item.metadata_id} {what}; there are: {there}",
             )
         given[item.metadata_id] = item.value
-    missing = [f.name for f in known.values() if f.id not in given]
-    if missing:
-        raise RpcError("INVALID_ARGUMENT", f"packet_out: metadata missing: {', '.join(missing)}")
     bits = 0
     for f in header.fields:
-        bits = bits << f.width | (_value(f, given[f.id]) if f.id else 0)
+        value = given.get(f.id, b"")
+        bits = bits << f.width | (_value(f, value) if value else 0)
     padding = header.size * 8 - sum(f.width for f in header.fields)
     return (bits << padding).to_bytes(header.size, "big") + message.payload
 

@@ -153,7 +153,7 @@ control egress(inout packet_t p, in bit<32> port, in bit<16> instance, in bit<32
         times_t times = queue_times(port);
         p.standard.egress_port = (bit<9>) port;
         p.standard.egress_rid = instance;
-        p.standard.egress_spec = 0;
+        p.standard.egress_spec = (bit<9>) (drop_port() + 1);      // as simple_switch starts it
         p.standard.packet_length = length(p);
         p.standard.egress_global_timestamp = (bit<48>) microseconds();
         p.standard.enq_timestamp = (bit<32>) times.entered;
