@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 SHIPPED = Path(__file__).parent / "p4"
-INCLUDE = SHIPPED / "include"
+# Where includes are looked for besides a program's own folder: a copy of a shipped program finds
+# its "include/headers.p4".
+INCLUDE_DIRS = (SHIPPED, SHIPPED / "include")
 
 
 def shipped() -> list[str]:
@@ -18,10 +20,3 @@ def find(program: str | Path) -> Path:
     program of that name where there is no such file."""
     path = Path(program)
     return SHIPPED / path if str(path) in shipped() and not path.exists() else path
-
-
-def include_dirs(program: Path) -> tuple[Path, ...]:
-    """Return where a program's includes are looked for: beside it, then among the shipped ones.
-
-    A copy of a shipped program therefore finds its "include/headers.p4"."""
-    return tuple(dict.fromkeys((program.parent, SHIPPED, INCLUDE)))

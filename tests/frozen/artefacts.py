@@ -88,11 +88,11 @@ def _for_bmv2(source: P4Source, compiled: Any) -> Iterator[tuple[str, str]]:
 
 
 def _compiled(source: P4Source, macros: Sequence[str]) -> Any:
-    from gradplane._shipped_programs import include_dirs
+    from gradplane._shipped_programs import INCLUDE_DIRS
     from gradplane.switch.compiler import compile_source
 
     file = Path(source.file)
-    return compile_source(file, include_dirs(file), macros, source.text, library=True)
+    return compile_source(file, INCLUDE_DIRS, macros, source.text, library=True)
 
 
 def _normalised(text: str) -> str:

@@ -17,7 +17,7 @@ from google.protobuf import json_format
 
 from gradplane import __version__
 from gradplane._option_tables import Option, OptionError, help_text, parse
-from gradplane._shipped_programs import include_dirs
+from gradplane._shipped_programs import INCLUDE_DIRS
 from gradplane.experiment import p4_programs as programs
 from gradplane.switch.compiler import Compiled
 from gradplane.switch.p4runtime.device_config import device_config
@@ -203,7 +203,7 @@ def _report_warnings(compiled: Compiled, options: P4cOptions) -> bool:
 
 
 def _preprocessed(options: P4cOptions) -> str:
-    folders = (*options.include_dirs, *include_dirs(options.program))
+    folders = (*options.include_dirs, *INCLUDE_DIRS)
     config = json.loads(device_config(options.program, folders, options.defines))
     return str(config["source"])
 

@@ -16,7 +16,7 @@ import grpc
 from finsy.proto import p4r
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, text_format
 
-from gradplane._shipped_programs import include_dirs
+from gradplane._shipped_programs import INCLUDE_DIRS
 from gradplane.controller import targets
 from gradplane.controller.targets import Start
 from gradplane.controller.targets.bmv2 import Bmv2
@@ -123,7 +123,7 @@ class _Loadable:
 
     @property
     def include_dirs(self) -> Sequence[Path]:
-        return (*self.folders, *include_dirs(self.path))
+        return (*self.folders, *INCLUDE_DIRS)
 
     def p4info(self, switch: str = "") -> bytes:
         return p4_programs.p4info(self.compiled.program, switch).encode()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from gradplane._shipped_programs import SHIPPED, include_dirs, shipped
+from gradplane._shipped_programs import INCLUDE_DIRS, SHIPPED, shipped
 from gradplane.experiment.document import ExperimentError
 from gradplane.switch import backends
 from gradplane.switch.arch.load_checks import prepare
@@ -31,7 +31,7 @@ class P4Program:
     @property
     def include_dirs(self) -> tuple[Path, ...]:
         """The folders that its includes are looked for in."""
-        return include_dirs(self.path)
+        return INCLUDE_DIRS
 
     def p4info(self, switch: str = "") -> bytes:
         """Return its P4Info as protobuf text. switch: as `switch.backends` names it; "": ours.
@@ -115,7 +115,7 @@ def compiled(
     """Compile a program; the result has its warnings. `macros`: a mapping, or NAME[=VALUE] texts.
 
     library: it needs no `main`. Raises CompileError."""
-    folders = (*folders, *include_dirs(program))
+    folders = (*folders, *INCLUDE_DIRS)
     return compile_source(program, folders, macros or None, library=library)
 
 
@@ -170,7 +170,7 @@ def bfrt_info(program: ir.Program) -> str:
 def config(program: Path, folders: Sequence[Path], macros: Sequence[str]) -> str:
     """Return a program as one JSON text to push. Raises CompileError, with every error found."""
     check(compiled(program, folders, macros))
-    return device_config(program, (*folders, *include_dirs(program)), macros).decode()
+    return device_config(program, (*folders, *INCLUDE_DIRS), macros).decode()
 
 
 def trace(

@@ -38,6 +38,26 @@ from gradplane.switch.syntax.conditions import ConditionError, evaluate
         ("0x7FFFFFFFFFFFFFFF + 1", -(2**63)),
         ("1 << 63", -(2**63)),
         ("-1 >> 1", -1),
+        # as C's preprocessor (GCC 12): unsigned operands make the operator unsigned
+        ("-1 > 0u", 1),
+        ("-1 > 0", 0),
+        ("0x8000000000000000 > 0", 1),
+        ("9223372036854775808 > 0", 1),
+        ("9223372036854775807 + 1 > 0", 0),
+        ("-1 / 2u", 2**63 - 1),
+        ("-7 % 4u", 1),
+        ("(0u - 1) >> 63", 1),
+        ("-1 >> 63u", -1),  # a shift is of its left operand's type
+        ("0u - 1", 2**64 - 1),
+        ("-1 == 0xFFFFFFFFFFFFFFFF", 1),
+        ("~0u > 0", 1),
+        ("-(1u) > 0", 1),
+        ("-1 < (0u < 1)", 1),  # a comparison is signed
+        ("-1 < (1u && 1u)", 1),
+        ("-1 < !0u", 1),
+        ("(1 ? -1 : 0u) > 0", 1),
+        ("(0 && 1u) - 1 < 0", 1),
+        ("2LLU - 3 > 0", 1),
     ],
 )
 def test_values(text, value):

@@ -324,6 +324,62 @@ def test_a_missing_include(errors, tmp_path):
     assert message[3].endswith("/switch/include")
 
 
+def test_a_file_can_include_a_shipped_one_of_its_own_name(tmp_path):
+    """As with p4c: <name> is looked for in the folders of -I and the compiler's."""
+    path = tmp_path / "psa.p4"
+    path.write_text("#include <psa.p4>\nconst bit<8> MINE = 1;")
+    tree, _ = parse_file(path)
+    assert len(tree.declarations) > 20
+
+
+def test_a_file_in_angle_brackets_beside_the_program_needs_a_folder(errors, tmp_path):
+    (tmp_path / "mine.p4").write_text("const bit<8> MINE = 1;")
+    path = tmp_path / "main.p4"
+    path.write_text("#include <mine.p4>")
+    assert len(parse_file(path, include_dirs=[tmp_path])[0].declarations) == 1
+    with pytest.raises(CompileError) as caught:
+        parse_file(path)
+    found = str(caught.value).splitlines()
+    assert found[0] == f'{path}:1:1: error: cannot find "mine.p4"'
+    hint = '    write #include "mine.p4" for the one beside this file; looked in: '
+    assert found[3].startswith(hint) and str(tmp_path) not in found[3]
+
+
+def test_an_included_file_finds_files_beside_the_program(tmp_path):
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner/a.p4").write_text('#include "b.p4"')
+    (tmp_path / "b.p4").write_text("const bit<8> B = 1;")
+    path = tmp_path / "main.p4"
+    path.write_text('#include "inner/a.p4"')
+    assert len(parse_file(path)[0].declarations) == 1
+
+
+@pytest.mark.parametrize(
+    ("condition", "holds"),
+    [
+        ("__has_include(<core.p4>)", True),
+        ("__has_include(<nowhere.p4>)", False),
+        ("__has_include ( <beside.p4> ) || 0", False),
+        ('__has_include("beside.p4")', True),
+        ("__has_include(SHIPPED)", True),
+        ("HAS(<core.p4>) && !HAS(<nowhere.p4>)", True),
+        ("defined(__has_include) && defined __has_include", True),
+    ],
+)
+def test_whether_there_is_an_include(tmp_path, condition, holds):
+    (tmp_path / "beside.p4").write_text("")
+    text = "#define SHIPPED <core.p4>\n#define HAS(name) __has_include(name)\n"
+    text += f"#ifdef __has_include\n#if {condition}\nyes\n#else\nno\n#endif\n#endif"
+    pieces, _ = preprocess(tmp_path / "t.p4", text=text)
+    assert "".join(piece.text for piece in pieces).split() == ["yes" if holds else "no"]
+
+
+def test_whether_there_is_an_include_of_no_name(errors):
+    assert '__has_include needs a file name, as ("name") or (<name>)' in errors(
+        "#if __has_include(core)\n#endif"
+    )
+
+
 @pytest.mark.parametrize("name", ["a" * 5000, "a\0b"])
 def test_an_include_no_file_can_be_called(errors, name):
     assert f'cannot find "{name}"' in errors(f"#include <{name}>")

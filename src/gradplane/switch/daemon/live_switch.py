@@ -13,7 +13,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, TextIO
 
 from gradplane._option_tables import OptionError
-from gradplane._shipped_programs import include_dirs
+from gradplane._shipped_programs import INCLUDE_DIRS
 from gradplane.switch.arch.registry import architecture
 from gradplane.switch.daemon.bmv2_log import Bmv2Log
 from gradplane.switch.daemon.command_service import CommandService
@@ -178,7 +178,7 @@ def make_device(
 def _program(options: SwitchOptions, file: Path) -> ir.Program:
     """Load P4 source, BMv2's JSON, or a device config that `gradplane p4 config` made."""
     if file.suffix != ".json":
-        folders = (*options.include_dirs, *include_dirs(file))
+        folders = (*options.include_dirs, *INCLUDE_DIRS)
         return load_program(file, folders, options.defines)
     try:
         source = parse_device_config(file.read_bytes())

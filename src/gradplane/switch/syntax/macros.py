@@ -7,7 +7,7 @@ preprocess.py decides which text is expanded and where it came from.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from typing import Any, NoReturn
 
@@ -22,6 +22,8 @@ MAX_NESTING = 100  # macros expanded inside macros
 BUILT_IN = frozenset({"__LINE__", "__COUNTER__"})
 _SEPARATE = frozenset(" (),;")  # no token of P4 goes on before or after these
 _DEFINED = re.compile(r"\bdefined\s*(?:\(\s*([A-Za-z_]\w*)\s*\)|([A-Za-z_]\w*))")
+FILE_NAME = r'"[^"]+"|<[^>]+>'
+_HAS_INCLUDE = re.compile(rf"\b__has_include\s*\(\s*({FILE_NAME})\s*\)")
 _PARAMETER = r"\s*(?:[A-Za-z_]\w*(?:\.\.\.)?|\.\.\.)\s*"
 _HEAD = re.compile(rf"\s*[A-Za-z_]\w*(?:\((?:{_PARAMETER}(?:,{_PARAMETER})*|\s*)\)|\s|$)")
 
@@ -294,13 +296,27 @@ class Macros:
             parts.append(value)
         return "".join(parts)
 
-    def holds(self, condition: str, line: int) -> bool:
-        """Return whether a condition, as written after #if, is true."""
+    def defined(self, name: str) -> bool:
+        """Return whether `name` counts as defined in a condition."""
+        return name in self or name == "__has_include"
+
+    def holds(self, condition: str, line: int, has_file: Callable[[str], bool]) -> bool:
+        """Return whether a condition, as written after #if, is true.
+
+        has_file: whether there is a file of a name as "name" or <name>.
+        """
         if not condition:
             raise MacroError("a condition is missing")
-        asked = _DEFINED.sub(lambda m: str(int((m[1] or m[2]) in self)), condition)
+
+        def looked_for(text: str) -> str:
+            return _HAS_INCLUDE.sub(lambda m: str(int(has_file(m[1]))), text)
+
+        asked = _DEFINED.sub(lambda m: str(int(self.defined(m[1] or m[2]))), looked_for(condition))
+        expanded = looked_for(self.expand(asked, line))  # the name may be a macro's
+        if "__has_include" in expanded:
+            raise MacroError('__has_include needs a file name, as ("name") or (<name>)')
         try:
-            return evaluate(self.expand(asked, line)) != 0
+            return evaluate(expanded) != 0
         except ConditionError as error:
             raise MacroError(f"this condition cannot be evaluated: {error}") from error
 

@@ -18,7 +18,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gradplane.switch.source import Reporter, Span
-from gradplane.switch.syntax.macros import Defines, MacroError, MacroExplosion, Macros
+from gradplane.switch.syntax.macros import (
+    FILE_NAME,
+    Defines,
+    MacroError,
+    MacroExplosion,
+    Macros,
+)
 
 _SWITCH = Path(__file__).resolve().parent.parent
 # The includes that are shipped: each architecture's in its folder, and those for all of them.
@@ -101,6 +107,7 @@ class Preprocessor:
         self.reporter = reporter
         self._shipped_only = shipped_only
         self._dirs = [*map(Path, include_dirs), *STOCK_INCLUDES]
+        self._beside: tuple[Path, ...] = ()  # the program's folder
         self._macros = Macros()
         self._defines = defines
         self._pieces: list[Piece] = []
@@ -111,6 +118,7 @@ class Preprocessor:
     def run(self, path: Path, name: str, text: str | None) -> list[Piece]:
         """Return the pieces of the program in `path`, or in `text` when given."""
         place = Span(name, 1, 1, 1)
+        self._beside = (path.parent,)
         try:
             self._macros = Macros(self._defines)
         except MacroError as error:
@@ -299,21 +307,36 @@ class Preprocessor:
     def _include(self, body: str, place: Span) -> None:
         if body[:1] not in ('"', "<"):
             body = self._macros.expand(body, place.line).strip()
-        match = re.fullmatch(r'"([^"]+)"|<([^>]+)>', body)
-        if match is None:
+        if re.fullmatch(FILE_NAME, body) is None:
             raise MacroError('#include needs a file name, as "name" or <name>')
         if len(self._open) > MAX_INCLUDES:
             raise MacroError(f"includes are nested deeper than {MAX_INCLUDES} files")
-        dirs = ([self._open[-1].path.parent] if match[1] else []) + self._dirs
-        name = match[1] or match[2]
-        found = next((d / name for d in dirs if self._is_there(d / name)), None)
+        found = self._found(body)
         if found is None:
-            where = ", ".join(str(d) for d in dirs)
-            self.reporter.error(place, f'cannot find "{name}"', f"looked in: {where}")
+            self._missing(body, place)
         elif found.resolve() not in self._once:
             content = self._read(found, place)
             if content is not None:
                 self._file(_File(found, str(found)), content)
+
+    def _found(self, name: str) -> Path | None:
+        """Return the file of a name as it stands after #include; None if there is none."""
+        files = (folder / name[1:-1] for folder in self._folders(name))
+        return next((file for file in files if self._is_there(file)), None)
+
+    def _folders(self, name: str) -> list[Path]:
+        """Return where a file is looked for: only "name" is looked for beside files that were read,
+        so that a program psa.p4 can include <psa.p4>."""
+        if name[0] == "<":
+            return self._dirs
+        return list(dict.fromkeys((self._open[-1].path.parent, *self._dirs, *self._beside)))
+
+    def _missing(self, name: str, place: Span) -> None:
+        plain, where = name[1:-1], ", ".join(map(str, self._folders(name)))
+        hint = f"looked in: {where}"
+        if name[0] == "<" and self._found(f'"{plain}"'):
+            hint = f'write #include "{plain}" for the one beside this file; {hint}'
+        self.reporter.error(place, f'cannot find "{plain}"', hint)
 
     def _is_there(self, path: Path) -> bool:
         there = _is_file(path)
@@ -325,14 +348,17 @@ class Preprocessor:
 
     # -- conditions ------------------------------------------------------------------------------
 
+    def _holds(self, body: str, place: Span) -> bool:
+        return self._macros.holds(body, place.line, lambda name: self._found(name) is not None)
+
     def _if(self, body: str, place: Span) -> None:
-        self._open_condition(place, lambda: self._macros.holds(body, place.line))
+        self._open_condition(place, lambda: self._holds(body, place))
 
     def _ifdef(self, body: str, place: Span) -> None:
-        self._open_condition(place, lambda: _name(body, "#ifdef") in self._macros)
+        self._open_condition(place, lambda: self._macros.defined(_name(body, "#ifdef")))
 
     def _ifndef(self, body: str, place: Span) -> None:
-        self._open_condition(place, lambda: _name(body, "#ifndef") not in self._macros)
+        self._open_condition(place, lambda: not self._macros.defined(_name(body, "#ifndef")))
 
     def _open_condition(self, place: Span, holds: Callable[[], bool]) -> None:
         """Open an #if. Within skipped text all branches are skipped, and `holds` is not called."""
@@ -346,7 +372,7 @@ class Preprocessor:
         condition = self._innermost("#elif")
         condition.live = False
         if not condition.done:
-            condition.live = condition.done = self._macros.holds(body, place.line)
+            condition.live = condition.done = self._holds(body, place)
 
     def _else(self, body: str, place: Span) -> None:
         condition = self._innermost("#else")
