@@ -1,11 +1,12 @@
-"""Handles of tables and action profiles: the results of Switch.table and Switch.profile."""
+"""Handles of tables, action profiles and externs: what Switch.table, Switch.register ... return."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
 
+from gradplane.switch.control.cells import Meters
 from gradplane.switch.control.kind import Refusal
 from gradplane.switch.control.store import Store
 from gradplane.switch.ir import nodes as ir
@@ -13,15 +14,14 @@ from gradplane.switch.ir.types import Bits, Bool
 from gradplane.switch.match_values import match_of, number
 from gradplane.switch.naming import resolve
 from gradplane.switch.runtime.action_lists import ActionList
-from gradplane.switch.runtime.arrays import Register
 from gradplane.switch.runtime.control_errors import SwitchError
 from gradplane.switch.runtime.entries import ActionData, Entry, EntryAction, GroupRef, MemberRef
 from gradplane.switch.runtime.match_fields import Match
 from gradplane.switch.runtime.match_table import MatchTable
+from gradplane.switch.runtime.meters import MeterConfig
 from gradplane.switch.runtime.profiles import ActionProfile, Weighted
 from gradplane.switch.runtime.replicas import Replica
 from gradplane.switch.runtime.state import State
-from gradplane.switch.runtime.valuesets import ParserValueSet
 
 ReplicaSpec = int | tuple[int, int] | tuple[int, int, Iterable[Any]]
 """A replica: port, (port, egress_rid), or (port, egress_rid, backups): while the port has no link,
@@ -40,7 +40,7 @@ class Table:
 
     def __init__(self, table: MatchTable, store: Store, lock: AbstractContextManager[Any]) -> None:
         self.state = table
-        self._tables = store.tables
+        self._entries = store.entries(table)
         self._lock = lock
         self._where = f"table {table.table.name}"
 
@@ -60,7 +60,7 @@ class Table:
         """Add an entry. Where a priority is needed and none is given it is 1; larger wins."""
         entry = self._entry(match, priority, self._target(action, params, member, group))
         with self._lock:
-            self._tables.insert(self.state, entry)
+            self._entries.add(entry)
         return entry
 
     def modify(
@@ -76,17 +76,17 @@ class Table:
         """Give the entry with this match (and priority) another action."""
         entry = self._entry(match, priority, self._target(action, params, member, group))
         with self._lock:
-            self._tables.modify(self.state, entry, action=entry.action)
+            self._entries.modify(entry.key, action=entry.action)
 
     def remove(self, match: Mapping[str, Any], priority: int | None = None) -> None:
         """Remove the entry with this match (and priority)."""
         with self._lock:
-            self._tables.delete(self.state, self._entry(match, priority, ActionData(0)))
+            self._entries.delete(self._entry(match, priority, ActionData(0)).key)
 
     def clear(self) -> None:
         """Remove all entries except those that are constant in the source."""
         with self._lock:
-            self._tables.clear(self.state)
+            self._entries.clear()
 
     def set_default(
         self, action: str | None = None, params: Mapping[str, Any] | None = None
@@ -94,7 +94,7 @@ class Table:
         """Set the action for lookup misses; without arguments, restore the source's."""
         data = None if action is None else action_data(self.state.actions, action, params)
         with self._lock:
-            self._tables.set_default(self.state, data)
+            self._entries.set_default(data)
 
     def entries(self) -> list[Entry]:
         """Return all entries, oldest first."""
@@ -135,7 +135,9 @@ class Profile:
         self, profile: ActionProfile, store: Store, lock: AbstractContextManager[Any]
     ) -> None:
         self.state = profile
-        self._profiles = store.profiles
+        # simple_switch does not ask whether a default entry uses what is removed.
+        self.members = store.members(profile, defaults=False)
+        self.groups = store.groups(profile, defaults=False)
         self._lock = lock
 
     @property
@@ -149,18 +151,18 @@ class Profile:
         """Add a member; `action` is an action of a table that uses the profile."""
         data = action_data(self.actions, action, params)
         with self._lock:
-            self._profiles.add_member(self.state, id, data)
+            self.members.insert(id, action=data)
 
     def modify_member(self, id: int, action: str, params: Mapping[str, Any] | None = None) -> None:
         """Give a member another action."""
         data = action_data(self.actions, action, params)
         with self._lock:
-            self._profiles.modify_member(self.state, id, data)
+            self.members.modify(id, action=data)
 
     def remove_member(self, id: int) -> None:
         """Remove a member that no group and no entry uses."""
         with self._lock:
-            self._profiles.delete_member(self.state, id, default=False)
+            self.members.delete(id)
 
     def add_group(
         self, id: int, members: Iterable[int | tuple[int, int] | tuple[int, int, int]]
@@ -172,12 +174,12 @@ class Profile:
         """
         weighted = [_weighted(*m) if isinstance(m, tuple) else Weighted(m) for m in members]
         with self._lock:
-            self._profiles.add_group(self.state, id, weighted)
+            self.groups.insert(id, members=weighted)
 
     def remove_group(self, id: int) -> None:
         """Remove a group that no entry uses."""
         with self._lock:
-            self._profiles.delete_group(self.state, id, default=False)
+            self.groups.delete(id)
 
 
 def _weighted(member: int, weight: int, port: int | None = None) -> Weighted:
@@ -212,6 +214,81 @@ def _argument(param: ir.Var, value: Any, where: str) -> int:
     return n
 
 
+# -- externs --------------------------------------------------------------------------------------
+
+
+class _Extern:
+    """A handle of an extern. Reading is of the engines' own memory, whose attributes it has; what
+    is written goes through the store."""
+
+    def __init__(self, state: Any, store: Store, lock: AbstractContextManager[Any]) -> None:
+        self.state = state
+        self._store = store
+        self._lock = lock
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.state, name)
+
+
+class RegisterHandle(_Extern):
+    """A register: `read`, `values`, `size` and so on as gradplane.switch.runtime.arrays has them.
+    A change of `values` or `cells` in place is not undone if a batch fails."""
+
+    def write(self, index: int, value: int) -> None:
+        """Set a cell; raises TableError OUT_OF_RANGE or, for a value that does not fit,
+        INVALID_ARGUMENT."""
+        with self._lock:
+            self._store.registers(self.state).write(index, value=value)
+
+    def clear(self) -> None:
+        """Set all cells to their initial value."""
+        with self._lock:
+            self._store.registers(self.state).clear()
+
+
+class CounterHandle(_Extern):
+    """A counter: `read(index)` gives packets and bytes."""
+
+    def write(self, index: int, packets: int, bytes: int) -> None:
+        """Set a cell; raises TableError OUT_OF_RANGE."""
+        with self._lock:
+            self._store.counters(self.state).write(index, packets=packets, bytes=bytes)
+
+    def clear(self) -> None:
+        """Set all cells to 0."""
+        with self._lock:
+            self._store.counters(self.state).clear()
+
+
+class MeterHandle(_Extern):
+    """A meter: `read(index)` gives its rates, `counts(index)` what it has counted per colour."""
+
+    def write(self, index: int, config: MeterConfig | None, now: int | None = None) -> None:
+        """Set a cell's rates (None: every packet is green) and fill its buckets; now: by the
+        switch's clock, in ns, None: its time. Raises TableError OUT_OF_RANGE."""
+        clock = self._store.state.clock if now is None else lambda: now
+        with self._lock:
+            Meters(self._store.journal, self.state, clock).write(index, config=config)
+
+    def clear(self) -> None:
+        """Remove the rates of all cells."""
+        with self._lock:
+            self._store.meters(self.state).clear()
+
+
+class ValueSetHandle(_Extern):
+    """A parser value set: `members`, `fields`, `size`."""
+
+    def replace(self, members: Sequence[Sequence[Match]]) -> None:
+        """Set all members; raises TableError and changes nothing if one is not possible."""
+        with self._lock:
+            self._store.values(self.state).replace(members)
+
+    def clear(self) -> None:
+        """Remove all members."""
+        self.replace([])
+
+
 # -- multicast groups and clone sessions ----------------------------------------------------------
 
 
@@ -236,7 +313,7 @@ def set_session(
     sessions, found = store.replication.sessions, _replicas(ports)
     too_long = f"clone session {session}: truncate {truncate} is not within 31 bits"
     with _as_switch_errors(truncate=too_long):
-        sessions.check_number(session)
+        sessions.check_key(session)
         if found:
             sessions.set_plain(
                 session, replicas=found, truncate=truncate, class_of_service=class_of_service
@@ -287,9 +364,9 @@ class ControlledSwitch(Protocol):
 
     def profile(self, name: str) -> Profile: ...
 
-    def register(self, name: str) -> Register: ...
+    def register(self, name: str) -> RegisterHandle: ...
 
-    def value_set(self, name: str) -> ParserValueSet: ...
+    def value_set(self, name: str) -> ValueSetHandle: ...
 
     def replicas(self, ports: Iterable[ReplicaSpec]) -> list[Replica]: ...
 

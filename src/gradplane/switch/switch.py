@@ -18,9 +18,13 @@ from gradplane.switch.arch import load_checks
 from gradplane.switch.arch.registry import architecture
 from gradplane.switch.control.store import Store
 from gradplane.switch.control_handles import (
+    CounterHandle,
+    MeterHandle,
     Profile,
+    RegisterHandle,
     ReplicaSpec,
     Table,
+    ValueSetHandle,
     replicas,
     set_group,
     set_session,
@@ -34,12 +38,11 @@ from gradplane.switch.naming import resolve
 from gradplane.switch.packet_tracing import PacketWatcher, Tracing, UnfinishedTraces, Watchers
 from gradplane.switch.program_cache import load_program
 from gradplane.switch.queue_departures import Departed, QueueDepartures
-from gradplane.switch.runtime.arrays import Counter, Homes, Register, one_pipe
+from gradplane.switch.runtime.arrays import Homes, one_pipe
 from gradplane.switch.runtime.control_errors import SwitchError
 from gradplane.switch.runtime.control_messages import Message, PacketIn
 from gradplane.switch.runtime.egress_queues import EgressQueues
 from gradplane.switch.runtime.links import Links
-from gradplane.switch.runtime.meters import Meter
 from gradplane.switch.runtime.packet_buffers import (
     Buffers,
     Bytes,
@@ -60,7 +63,6 @@ from gradplane.switch.runtime.packet_passes import (
 from gradplane.switch.runtime.pipe_scopes import KINDS
 from gradplane.switch.runtime.replicas import Replica
 from gradplane.switch.runtime.state import DROP_PORT, State
-from gradplane.switch.runtime.valuesets import ParserValueSet
 from gradplane.switch.user_externs_file import load_externs
 
 if TYPE_CHECKING:
@@ -430,26 +432,24 @@ class Switch:
         profile = self.store.names.find("action profile", name, pipe)
         return Profile(profile, self.store, self.lock)
 
-    def register(self, name: str) -> Register:
+    def register(self, name: str) -> RegisterHandle:
         """Return a register array: read(index), write(index, value), values."""
-        found: Register = self.store.names.find("register", name)
-        return found
+        return RegisterHandle(self.store.names.find("register", name), self.store, self.lock)
 
-    def counter(self, name: str, pipe: int = 0) -> Counter:
+    def counter(self, name: str, pipe: int = 0) -> CounterHandle:
         """Return an indirect counter array: read(index) -> (packets, bytes).
 
         Direct counters are the `counter` of table entries. pipe: as for `table`.
         """
-        found: Counter = self.store.names.find("counter", name, pipe)
-        return found
+        found = self.store.names.find("counter", name, pipe)
+        return CounterHandle(found, self.store, self.lock)
 
-    def meter(self, name: str, pipe: int = 0) -> Meter:
+    def meter(self, name: str, pipe: int = 0) -> MeterHandle:
         """Return an indirect meter array: write(index, MeterConfig(...)), read(index).
 
         pipe: as for `table`.
         """
-        found: Meter = self.store.names.find("meter", name, pipe)
-        return found
+        return MeterHandle(self.store.names.find("meter", name, pipe), self.store, self.lock)
 
     def set_scope(self, name: str, groups: Iterable[Iterable[int]] | None = None) -> None:
         """Let each pipe of a chip have a table, profile, counter, meter or the like of its own.
@@ -461,17 +461,17 @@ class Switch:
         known = dict.fromkeys(chain.from_iterable(scopes.pipes[0].of(kind) for kind in KINDS))
         with self.lock:
             whole = resolve("table or extern", name, known)
-            scopes.set(whole, scopes.apart(whole) if groups is None else groups)
+            self.store.scopes.set(whole, scopes.apart(whole) if groups is None else groups)
 
     def _pipes_changed(self) -> None:
         self._model.compile_again()
         if self._engine is not None:
             self._engine.share_pipes()
 
-    def value_set(self, name: str, pipe: int = 0) -> ParserValueSet:
+    def value_set(self, name: str, pipe: int = 0) -> ValueSetHandle:
         """Return a parser value set: replace(members). pipe: as for `table`."""
-        found: ParserValueSet = self.store.names.find("value set", name, pipe)
-        return found
+        found = self.store.names.find("value set", name, pipe)
+        return ValueSetHandle(found, self.store, self.lock)
 
     def multicast(self, group: int, ports: Iterable[ReplicaSpec]) -> None:
         """Set a multicast group's ports; without ports, delete the group."""
@@ -484,7 +484,7 @@ class Switch:
         While a port is down, group members that watch it are skipped, and replicas through it are
         replaced with their backups.
         """
-        self.state.links.set(port, up)
+        self.store.links.put(port, {"up": up})
 
     def clone_session(
         self,

@@ -26,6 +26,7 @@ from interfaces import (
 )
 
 from gradplane.switch import Switch
+from gradplane.switch.control.records import dump
 from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.runtime.control_errors import SwitchError
 
@@ -176,7 +177,7 @@ class Machine(RuleBasedStateMachine):
 
         def change() -> None:
             if via == "python":
-                self.sw.store.cells.set_register(register, cell, value)
+                register.write(cell, value)
             elif via == "commands":
                 self.all.cli(f"register_write cells {cell} {value}")
             elif via == "p4rt":
@@ -196,7 +197,7 @@ class Machine(RuleBasedStateMachine):
     def set_count(self, via: str, cell: int, value: int, fails: bool) -> None:
         def change() -> None:
             if via == "python":
-                self.sw.store.cells.set_counter(self.sw.counter("seen"), cell, value, 0)
+                self.sw.counter("seen").write(cell, value, 0)
             elif via == "commands":
                 self.all.cli(f"counter_write seen {cell} {value} 0")
             elif via == "p4rt":
@@ -334,11 +335,11 @@ class Machine(RuleBasedStateMachine):
         if not fails:
             change()
             return True
-        before = self.sw.store.dump()
+        before = dump(self.sw.store)
         with pytest.raises(Undone), self.sw.lock, self.sw.store.batch():
             change()
             raise Undone
-        assert self.sw.store.dump() == before
+        assert dump(self.sw.store) == before
         return False
 
 

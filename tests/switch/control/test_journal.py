@@ -12,7 +12,8 @@ from v1programs import packet, source
 
 from gradplane.switch import Switch
 from gradplane.switch.control.journal import Journal
-from gradplane.switch.runtime.entries import ActionData, Entry, GroupRef, MemberRef
+from gradplane.switch.control.records import dump
+from gradplane.switch.runtime.entries import ActionData, Entry, MemberRef
 from gradplane.switch.runtime.meters import MeterConfig
 from gradplane.switch.runtime.profiles import Weighted
 
@@ -70,17 +71,17 @@ def z(sw: Switch, x: int, y: int = 0) -> int:
 @engines
 def test_counters_keep_what_packets_counted_meanwhile(engine: str) -> None:
     sw = made(engine)
-    hits, cells = sw.counter("hits"), sw.store.cells
+    hits = sw.counter("hits")
     hits.write(1, 10, 1000)
     with failing(sw):
-        cells.set_counter(hits, 1, 0, 0)
+        hits.write(1, 0, 0)
         z(sw, 1)
-        cells.set_counter(hits, 2, 7, 70)
+        hits.write(2, 7, 70)
         z(sw, 2)
         assert (hits.read(1), hits.read(2)) == ((1, 4), (8, 74))
     assert (hits.read(1), hits.read(2)) == ((11, 1004), (1, 4))
     with failing(sw):
-        cells.clear_counter(hits)
+        hits.clear()
         z(sw, 1)
     assert (hits.read(1), hits.read(2)) == ((12, 1008), (1, 4))
 
@@ -88,19 +89,19 @@ def test_counters_keep_what_packets_counted_meanwhile(engine: str) -> None:
 @engines
 def test_registers_keep_what_packets_wrote_meanwhile(engine: str) -> None:
     sw = made(engine)
-    seen, wide, cells = sw.register("seen"), sw.register("wide"), sw.store.cells
+    seen, wide = sw.register("seen"), sw.register("wide")
     for index, value in ((1, 10), (2, 20), (3, 30)):
         seen.write(index, value)
     wide.write(0, 1 << 70)
     wide.write(1, 5)
     with failing(sw):
         for index in (1, 2):
-            cells.set_register(seen, index, 100)
+            seen.write(index, 100)
         z(sw, 1)
     assert list(seen.cells)[1:4] == [101, 20, 30]
     with failing(sw):
-        cells.clear_register(seen)
-        cells.clear_register(wide)
+        seen.clear()
+        wide.clear()
         z(sw, 2)
     assert list(seen.cells)[1:4] == [101, 1, 30]
     assert list(wide.cells)[:2] == [1, 5]
@@ -115,10 +116,10 @@ def test_meters_get_their_rates_back_and_keep_the_tokens_that_are_left(engine: s
     z(sw, 0)
     former = cell.cells.tolist()
     with failing(sw):
-        sw.store.cells.set_meter(cell, MeterConfig(5, 3, 5, 3), 10**9, clear=True)
+        sw.store.meters(cell).write(0, config=MeterConfig(5, 3, 5, 3), clear=True)
     assert cell.cells.tolist() == former
     with failing(sw):
-        sw.store.cells.set_meter(cell, MeterConfig(5, 3, 5, 3), 10**9, clear=True)
+        sw.store.meters(cell).write(0, config=MeterConfig(5, 3, 5, 3), clear=True)
         z(sw, 0)
     assert cell.config == MeterConfig(1, 9, 1, 9)
     assert (cell.committed, cell.excess) == (2, 2)  # of 3, one was taken
@@ -129,6 +130,7 @@ def test_meters_get_their_rates_back_and_keep_the_tokens_that_are_left(engine: s
 def test_entries_and_their_counters(engine: str) -> None:
     sw = made(engine)
     table, store = sw.table("t"), sw.store
+    entries = store.entries(table.state)
     first = table.add({"h.a.x": 1}, "mark", {"v": 11})
     second = table.add({"h.a.x": 2}, "mark", {"v": 22})
     table.remove({"h.a.x": 1})
@@ -137,12 +139,12 @@ def test_entries_and_their_counters(engine: str) -> None:
     handles = [(entry.handle, entry.action) for entry in table.entries()]
     assert [z(sw, x) for x in (1, 2, 3)] == [11, 22, 0]
     with failing(sw):
-        store.tables.delete(table.state, second)
+        entries.delete(second.key)
         new = Entry(((3,),), ActionData(0, (33,)))
-        store.tables.insert(table.state, new)
-        store.tables.modify(table.state, again, action=ActionData(0, (99,)))
-        store.cells.set_count(again.counter, 0, 0)
-        store.tables.set_default(table.state, ActionData(0, (77,)))
+        entries.add(new)
+        entries.modify(again.key, action=ActionData(0, (99,)))
+        store.counters(again.counter).write(0, packets=0, bytes=0)
+        entries.set_default(ActionData(0, (77,)))
         assert [z(sw, x) for x in (1, 2, 3)] == [99, 77, 33]
     assert [z(sw, x) for x in (1, 2, 3)] == [11, 22, 0]
     assert (again.counter.packets, second.counter.packets) == (3, 2)
@@ -150,7 +152,7 @@ def test_entries_and_their_counters(engine: str) -> None:
         ((entry.handle, entry.action) for entry in table.entries()), key=str
     )
     with failing(sw):
-        store.tables.clear(table.state)
+        entries.clear()
         assert [z(sw, x) for x in (1, 2)] == [0, 0]
     assert [z(sw, x) for x in (1, 2)] == [11, 22]
     assert {entry.handle for entry in table.entries()} == {handle for handle, _ in handles}
@@ -164,7 +166,7 @@ def test_entries_that_are_there_by_then_stay(engine: str) -> None:
     table = sw.table("t")
     old = table.add({"h.a.x": 1}, "mark", {"v": 11})
     with failing(sw):
-        sw.store.tables.delete(table.state, old)
+        sw.store.entries(table.state).delete(old.key)
         table.state.insert(Entry(((1,),), ActionData(0, (55,))))  # as a packet's
     assert z(sw, 1) == 55
 
@@ -178,21 +180,37 @@ def test_members_and_groups_deal_as_before(engine: str) -> None:
     profile.add_group(1, [3, 1, 2])
     sw.table("grouped").add({"h.a.x": 9}, group=1)
     dealt = [z(sw, 9, y) for y in range(6)]
-    profiles = sw.store.profiles
+    grouped = sw.store.entries(sw.table("grouped").state)
+    members, groups = sw.store.members(profile.state), sw.store.groups(profile.state)
     with failing(sw):
-        profiles.modify_group(profile.state, 1, [Weighted(2)])
-        profiles.delete_member(profile.state, 1)
-        profiles.modify_member(profile.state, 2, ActionData(0, (42,)))
+        groups.modify(1, members=[Weighted(2)])
+        members.delete(1)
+        members.modify(2, action=ActionData(0, (42,)))
         assert z(sw, 9) == 42
     assert [z(sw, 9, y) for y in range(6)] == dealt
     with failing(sw):
-        sw.store.tables.delete(sw.table("grouped").state, Entry(((9,),), GroupRef(1)))
-        profiles.delete_group(profile.state, 1)
-        profiles.add_member(profile.state, 7, ActionData(0, (7,)))
-        sw.store.tables.insert(sw.table("grouped").state, Entry(((9,),), MemberRef(7)))
+        grouped.delete((((9,),), 0))
+        groups.delete(1)
+        members.insert(7, action=ActionData(0, (7,)))
+        grouped.add(Entry(((9,),), MemberRef(7)))
         assert z(sw, 9) == 7
     assert [z(sw, 9, y) for y in range(6)] == dealt
     assert sorted(profile.state.members) == [1, 2, 3]
+
+
+def test_settings_of_queues_links_and_crcs() -> None:
+    sw = made("interpreter")
+    sw.run_commands("set_queue_depth 9\nset_queue_rate 100 1")
+    before = sw.run_commands("show_queues")
+    with failing(sw):
+        sw.run_commands("set_queue_rate 5\nset_queue_depth 3 1\nset_queue_rate 7 2")
+        sw.set_link(3, up=False)
+        assert sw.state.links.down == {3}
+    assert sw.run_commands("show_queues") == before.rstrip() + (
+        "\n    2     0          0          9        0        0"
+    )
+    assert sw.state.links.down == set()
+    assert sw.state.links.queues.flags[[1, 2, 4]].tolist() == [1, 0, 0]
 
 
 def test_many_entries_or_none() -> None:
@@ -200,9 +218,9 @@ def test_many_entries_or_none() -> None:
     table = sw.table("t").state
     entries = [Entry(((x,),), ActionData(0, (x,))) for x in range(5)]
     with pytest.raises(Exception, match="all 4 entries are in use"):
-        sw.store.tables.insert_all(table, entries)
+        sw.store.entries(table).add_all(entries)
     assert len(table) == 0
-    sw.store.tables.insert_all(table, entries[:4])
+    sw.store.entries(table).add_all(entries[:4])
     assert len(table) == 4
 
 
@@ -241,10 +259,10 @@ def test_a_dump_is_plain_and_complete() -> None:
     sw.register("seen").write(2, 9)
     sw.counter("hits").write(5, 1, 10)
     sw.meter("rate").write(1, MeterConfig(1, 2, 3, 4), 5)
-    dump = sw.store.dump()
-    assert json.loads(json.dumps(dump))["registers"]
-    named = {kind: {one["name"]: one for one in found} for kind, found in dump.items()
-             if kind != "replication"}  # fmt: skip
+    found = dump(sw.store)
+    assert json.loads(json.dumps(found))["registers"]
+    named = {kind: {one["name"]: one for one in ones} for kind, ones in found.items()
+             if isinstance(ones, list)}  # fmt: skip
     (entry,) = named["tables"]["I.t"]["entries"]
     assert entry["matches"] == [[1]]
     assert entry["action"] == {"name": "I.mark", "args": [11]}
@@ -256,4 +274,4 @@ def test_a_dump_is_plain_and_complete() -> None:
     assert named["registers"]["I.seen"]["cells"] == {2: 9}
     assert named["counters"]["I.hits"]["cells"] == {5: [1, 10]}
     assert named["meters"]["I.rate"]["cells"] == {1: [1, 1, 2, 3, 4, 0, 1, 0, 0, 0, 0, 0, 0]}
-    assert dump["replication"]["groups"] == {}
+    assert found["replication"]["groups"] == {}

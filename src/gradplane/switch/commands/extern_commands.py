@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from gradplane.switch.commands import command_values
 from gradplane.switch.commands.command_registry import CommandError, CommandTarget, command
 from gradplane.switch.commands.command_values import natural
 from gradplane.switch.commands.dumps import hexadecimal
+from gradplane.switch.control.cells import Values
 from gradplane.switch.match_values import match_of, number
 from gradplane.switch.naming import resolve
 from gradplane.switch.runtime.arrays import Counter
@@ -38,14 +38,13 @@ def register_read(target: CommandTarget, register: str, index: str | None = None
 def register_write(target: CommandTarget, register: str, index: str, value: str) -> None:
     """Set a register's cell."""
     found = target.switch.register(register)
-    cell, word = _index(register, index), number(value, f"register {found.name}: value")
-    target.switch.store.cells.set_register(found, cell, word)
+    found.write(_index(register, index), number(value, f"register {found.name}: value"))
 
 
 @command("REGISTER")
 def register_reset(target: CommandTarget, register: str) -> None:
     """Set all cells of a register to their initial values."""
-    target.switch.store.cells.clear_register(target.switch.register(register))
+    target.switch.register(register).clear()
 
 
 # -- counters ------------------------------------------------------------------------------------
@@ -69,23 +68,22 @@ def counter_write(
 ) -> None:
     """Set a counter's cell; for a direct counter, that of an entry."""
     found, cell = _counter(target, counter), _index(counter, index)
-    count = command_values.natural(packets, "packets"), command_values.natural(bytes, "bytes")
-    cells = target.switch.store.cells
+    count = {"packets": natural(packets, "packets"), "bytes": natural(bytes, "bytes")}
     if isinstance(found, Counter):
-        cells.set_counter(found, cell, *count)
+        target.switch.store.counters(found).write(cell, **count)
     else:
-        cells.set_count(found.by_handle(cell).counter, *count)
+        target.switch.store.counters(found.by_handle(cell).counter).write(0, **count)
 
 
 @command("COUNTER")
 def counter_reset(target: CommandTarget, counter: str) -> None:
     """Set all cells of a counter to 0; for a direct counter, those of all entries."""
-    found, cells = _counter(target, counter), target.switch.store.cells
-    if isinstance(found, Counter):
-        cells.clear_counter(found)
-        return
-    for count in (found.default_counter, *(entry.counter for entry in found.entries())):
-        cells.set_count(count, 0, 0)
+    found = _counter(target, counter)
+    whole = [found] if isinstance(found, Counter) else [
+        found.default_counter, *(entry.counter for entry in found.entries())
+    ]  # fmt: skip
+    for one in whole:
+        target.switch.store.counters(one).clear()
 
 
 # -- meters --------------------------------------------------------------------------------------
@@ -95,20 +93,20 @@ def counter_reset(target: CommandTarget, counter: str) -> None:
 def meter_set_rates(target: CommandTarget, meter: str, index: str, *rates: str) -> None:
     """Set a meter's committed and peak rate, in packets or bytes per microsecond."""
     found, cell = _meter(target, meter), _index(meter, index)
-    config, now = _config(rates), target.switch.state.clock()
+    config = _config(rates)
     one = found.cell(cell) if isinstance(found, Meter) else found.by_handle(cell).meter
-    target.switch.store.cells.set_meter(one, config, now)
+    target.switch.store.meters(one).write(0, config=config)
 
 
 @command("METER RATE:BURST RATE:BURST")
 def meter_array_set_rates(target: CommandTarget, meter: str, *rates: str) -> None:
     """Set the rates of all of a meter's cells; for a direct meter, of all entries."""
-    found, config, now = _meter(target, meter), _config(rates), target.switch.state.clock()
+    found, config = _meter(target, meter), _config(rates)
     cells = map(found.cell, range(found.size)) if isinstance(found, Meter) else (
         entry.meter for entry in found.entries()
     )  # fmt: skip
     for cell in cells:
-        target.switch.store.cells.set_meter(cell, config, now)
+        target.switch.store.meters(cell).write(0, config=config)
 
 
 @command("METER INDEX_OR_HANDLE")
@@ -129,7 +127,7 @@ def meter_get_rates(target: CommandTarget, meter: str, index: str) -> str:
 
 
 def _index(name: str, word: str) -> int:
-    return command_values.natural(word, f"{name}: index")
+    return natural(word, f"{name}: index")
 
 
 def _counter(target: CommandTarget, name: str) -> Counter | MatchTable:
@@ -181,31 +179,31 @@ def _rate(word: str) -> tuple[Decimal, int]:
 @command("VALUE_SET VALUE...")
 def pvs_add(target: CommandTarget, value_set: str, value: str, *more: str) -> None:
     """Add a member: one number with all fields concatenated, or one number for each field."""
-    found = target.switch.value_set(value_set)
+    found, members = _value_set(target, value_set)
     member = _member(found, [value, *more])
-    if member not in found.members:
-        target.switch.store.cells.set_members(found, [*found.members, member])
+    if not members.has(member):
+        members.insert(member)
 
 
 @command("VALUE_SET VALUE...")
 def pvs_remove(target: CommandTarget, value_set: str, value: str, *more: str) -> None:
     """Remove a member, if it exists."""
-    found = target.switch.value_set(value_set)
+    found, members = _value_set(target, value_set)
     member = _member(found, [value, *more])
-    left = [m for m in found.members if m != member]
-    target.switch.store.cells.set_members(found, left)
+    if members.has(member):
+        members.delete(member)
 
 
 @command("VALUE_SET")
 def pvs_clear(target: CommandTarget, value_set: str) -> None:
     """Remove all members."""
-    target.switch.store.cells.set_members(target.switch.value_set(value_set), [])
+    _value_set(target, value_set)[1].clear()
 
 
 @command("VALUE_SET")
 def pvs_get(target: CommandTarget, value_set: str) -> str:
     """Print the members, each as one number in hexadecimal."""
-    found = target.switch.value_set(value_set)
+    found, _ = _value_set(target, value_set)
     return "\n".join(_shown(found, member) for member in found.members)
 
 
@@ -216,6 +214,11 @@ def show_pvs(target: CommandTarget) -> str:
     return "\n".join(
         f"{name:30} [compressed bitwidth:{_width(sets[name])}]" for name in sorted(sets)
     )
+
+
+def _value_set(target: CommandTarget, name: str) -> tuple[ParserValueSet, Values]:
+    found: ParserValueSet = target.switch.value_set(name).state
+    return found, target.switch.store.values(found)
 
 
 def _width(value_set: ParserValueSet) -> int:
@@ -280,11 +283,13 @@ def set_crc32_parameters(
 def _set_crc(
     target: CommandTarget, width: int, calculation: str, words: Sequence[str], flags: Sequence[str]
 ) -> None:
-    known = {crc.name: crc for crc in target.switch.state.crcs.values() if crc.width == width}
-    found = known[resolve(f"crc{width}_custom calculation", calculation, known)]
+    crcs = target.switch.store.crcs
+    known = crcs.of_width(width)
+    found = resolve(f"crc{width}_custom calculation", calculation, known)
     polynomial, initial, final = (_number(calculation, word, width) for word in words)
-    data, remainder = map(_flag, flags)
-    found.set(CrcParameters(polynomial, initial, final, data, remainder))
+    reflect_data, reflect_remainder = map(_flag, flags)
+    parameters = CrcParameters(polynomial, initial, final, reflect_data, reflect_remainder)
+    crcs.modify(found, parameters=parameters)
 
 
 def _number(calculation: str, word: str, width: int) -> int:

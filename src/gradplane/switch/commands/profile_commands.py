@@ -77,7 +77,7 @@ def act_prof_add_member_to_group(
     if any(m.member == number for m in there):
         raise CommandError(f"action profile {found.state.name}: group {group} has member {member}")
     members = [*there, Weighted(number)]
-    target.switch.store.profiles.modify_group(found.state, _handle("group", group), members)
+    found.groups.modify(_handle("group", group), members=members)
 
 
 @command("PROFILE MEMBER GROUP")
@@ -91,7 +91,7 @@ def act_prof_remove_member_from_group(
         has = ", ".join(str(m.member) for m in there) or "none"
         what = f"group {group} has no member {member}; its members: {has}"
         raise CommandError(f"action profile {found.state.name}: {what}")
-    target.switch.store.profiles.modify_group(found.state, _handle("group", group), left)
+    found.groups.modify(_handle("group", group), members=left)
 
 
 # -- dumps ---------------------------------------------------------------------------------------
@@ -147,7 +147,7 @@ def table_indirect_add_with_group(target: CommandTarget, table: str, *words: str
 def table_indirect_delete(target: CommandTarget, table: str, handle: str) -> None:
     """Remove an entry."""
     found = _indirect(target, table)
-    target.switch.store.tables.delete(found.state, entry_of(found.state, handle))
+    target.switch.store.entries(found.state).delete(entry_of(found.state, handle).key)
 
 
 @command("TABLE MEMBER")
@@ -172,7 +172,7 @@ def table_indirect_reset_default(target: CommandTarget, table: str) -> None:
 
 
 def _set_default(target: CommandTarget, table: str, action: MemberRef | GroupRef) -> None:
-    target.switch.store.tables.set_default(_indirect(target, table).state, action)
+    target.switch.store.entries(_indirect(target, table).state).set_default(action)
 
 
 def _indirect(target: CommandTarget, name: str) -> Table:

@@ -108,8 +108,8 @@ def set_queue_depth(
     target: CommandTarget, packets: str, port: str | None = None, priority: str | None = None
 ) -> None:
     """Set how many packets wait in a queue, in a port's queues, or in all."""
-    queues = target.switch.state.links.queues
-    queues.set_depth(natural(packets, "packets"), *_which(port, priority))
+    depth = natural(packets, "packets")
+    target.switch.store.queues.modify(_which(port, priority), depth=depth)
 
 
 @command("PACKETS_A_SECOND [PORT [PRIORITY]]")
@@ -117,8 +117,8 @@ def set_queue_rate(
     target: CommandTarget, rate: str, port: str | None = None, priority: str | None = None
 ) -> None:
     """Set the rate of a queue, of a port's queues, or of all; 0: no limit."""
-    queues = target.switch.state.links.queues
-    queues.set_rate(natural(rate, "rate"), *_which(port, priority))
+    packets = natural(rate, "rate")
+    target.switch.store.queues.modify(_which(port, priority), rate=packets)
 
 
 @command()

@@ -39,14 +39,14 @@ def table_modify(target: CommandTarget, table: str, action: str, handle: str, *w
     given = words[1:] if words[:1] == (ARROW,) else words
     parameters = command_values.parameters(where.state.actions, name, given)
     data = action_data(where.state.actions, name, parameters)
-    target.switch.store.tables.modify(where.state, found, action=data)
+    target.switch.store.entries(where.state).modify(found.key, action=data)
 
 
 @command("TABLE HANDLE")
 def table_delete(target: CommandTarget, table: str, handle: str) -> None:
     """Remove an entry."""
     where = target.switch.table(table)
-    target.switch.store.tables.delete(where.state, entry_of(where.state, handle))
+    target.switch.store.entries(where.state).delete(entry_of(where.state, handle).key)
 
 
 @command("TABLE")
@@ -80,7 +80,7 @@ def table_set_timeout(target: CommandTarget, table: str, handle: str, timeout: s
     found = entry_of(where.state, handle)
     milliseconds = command_values.natural(timeout, "timeout")
     nanoseconds = milliseconds * 1_000_000
-    target.switch.store.tables.modify(where.state, found, idle_timeout_ns=nanoseconds)
+    target.switch.store.entries(where.state).modify(found.key, idle_timeout_ns=nanoseconds)
 
 
 @command("TABLE")

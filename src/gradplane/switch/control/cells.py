@@ -3,58 +3,95 @@
 A step of the journal takes back what the control plane wrote, and no more. A counter loses what was
 added to it and keeps what packets have counted since; a meter gets its rates back, and its tokens
 unless packets have taken some; a register's cell stays as it is if a packet has set it since.
+
+A direct counter or meter, of a table entry, is an array of one cell.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
 from gradplane.switch.control.journal import Journal
+from gradplane.switch.control.kind import Kind, Record
 from gradplane.switch.runtime.arrays import MASK64, Counter, Register
 from gradplane.switch.runtime.byte_adjustments import ByteAdjustment
 from gradplane.switch.runtime.entries import Count
-from gradplane.switch.runtime.filters import Filter, FilterConfig
+from gradplane.switch.runtime.filters import Filter
 from gradplane.switch.runtime.match_fields import Match
-from gradplane.switch.runtime.meters import COUNTS, Meter, MeterCell, MeterConfig
+from gradplane.switch.runtime.meters import COUNTS, Meter, MeterCell
 from gradplane.switch.runtime.valuesets import ParserValueSet
 
 _TOKENS, _PERIOD = slice(6, 9), 9  # words of a meter's cell
 
 
-class Cells:
-    """Writes the cells of a switch; reading needs no help."""
+class Cells(Kind[int]):
+    """The cells of an array, which are there from the start: a write sets those fields that are
+    given, and deleting a cell sets it to its initial value."""
 
-    def __init__(self, journal: Journal) -> None:
-        self._journal = journal
+    def __init__(self, journal: Journal, size: int) -> None:
+        super().__init__(journal)
+        self.size = size
 
-    # -- counters -------------------------------------------------------------------------------
+    @abstractmethod
+    def get(self, key: int) -> Record: ...
 
-    def set_count(self, count: Count, packets: int, nbytes: int) -> None:
-        """Set the direct counter of an entry, or of a table's misses."""
-        more = packets - count.packets, nbytes - count.bytes
-        count.packets, count.bytes = packets, nbytes
+    @abstractmethod
+    def initial(self, key: int) -> Record:
+        """Return the record of a cell at the start."""
 
-        def step() -> None:
-            count.packets, count.bytes = count.packets - more[0], count.bytes - more[1]
+    def existing(self) -> range:
+        return range(self.size)
 
-        self._journal.record(step)
+    def insert(self, key: int, /, **values: Any) -> None:
+        self.modify(key, **values)
 
-    def set_counter(self, counter: Counter, index: int, packets: int, nbytes: int) -> None:
-        """Set a cell of a counter; raises TableError OUT_OF_RANGE."""
-        former = counter.read(index)
-        counter.write(index, packets, nbytes)
+    def write(self, key: int, /, **values: Any) -> None:
+        self.modify(key, **values)
+
+    def delete(self, key: int) -> None:
+        self.put(key, self.initial(key))
+
+    def touched(self) -> Iterable[int]:
+        """Return the cells that may differ from the start."""
+        return self.existing()
+
+
+class Counters(Cells):
+    """The packets and bytes of a counter, or of one entry's; raises TableError OUT_OF_RANGE."""
+
+    name = "counter"
+
+    def __init__(self, journal: Journal, counter: Counter | Count) -> None:
+        super().__init__(journal, 1 if isinstance(counter, Count) else counter.size)
+        self.counter = counter
+
+    def get(self, key: int) -> Record:
+        packets, nbytes = self._read(key)
+        return {"packets": packets, "bytes": nbytes}
+
+    def initial(self, key: int) -> Record:
+        return {"packets": 0, "bytes": 0}
+
+    def put(self, key: int, record: Record | None) -> None:
+        packets, nbytes = (0, 0) if record is None else (record["packets"], record["bytes"])
+        former = self._read(key)
+        self._write_cell(key, packets, nbytes)
         more = (packets & MASK64) - former[0], (nbytes & MASK64) - former[1]
 
         def step() -> None:
-            now = counter.read(index)
-            counter.write(index, now[0] - more[0], now[1] - more[1])
+            now = self._read(key)
+            self._write_cell(key, now[0] - more[0], now[1] - more[1])
 
-        self._journal.record(step)
+        self.journal.record(step)
 
-    def clear_counter(self, counter: Counter) -> None:
-        """Set all cells of a counter to 0."""
+    def clear(self) -> None:
+        counter = self.counter
+        if isinstance(counter, Count):
+            return self.delete(0)
         packets, nbytes = counter.packets.copy(), counter.bytes.copy()
         counter.clear()
 
@@ -62,52 +99,114 @@ class Cells:
             counter.packets[:] += packets
             counter.bytes[:] += nbytes
 
-        self._journal.record(step)
+        self.journal.record(step)
+        return None
 
-    # -- meters ---------------------------------------------------------------------------------
+    def touched(self) -> Iterable[int]:
+        if isinstance(self.counter, Count):
+            return (0,)
+        return map(int, np.flatnonzero(self.counter.packets | self.counter.bytes))
 
-    def set_meter(
-        self, cell: MeterCell, config: MeterConfig | None, now: int, clear: bool = False
+    def _read(self, index: int) -> tuple[int, int]:
+        counter = self.counter
+        if isinstance(counter, Count):
+            return counter.packets, counter.bytes
+        return counter.read(index)
+
+    def _write_cell(self, index: int, packets: int, nbytes: int) -> None:
+        if isinstance(self.counter, Count):
+            self.counter.packets, self.counter.bytes = packets, nbytes
+        else:
+            self.counter.write(index, packets, nbytes)
+
+
+class Meters(Cells):
+    """The rates of a meter, or of one entry's: `config`, None where every packet is green. A write
+    fills the buckets; `clear`: it sets the counts per colour to 0, too. `clock`: in ns."""
+
+    name = "meter"
+
+    def __init__(
+        self, journal: Journal, meter: Meter | MeterCell, clock: Callable[[], int]
     ) -> None:
-        """Set a meter's rates and fill its buckets; None: every packet is green.
+        super().__init__(journal, 1 if isinstance(meter, MeterCell) else meter.size)
+        self.meter, self._clock = meter, clock
 
-        clear: set its counts per colour to 0, too."""
+    def get(self, key: int) -> Record:
+        return {"config": self.cell(key).config, "clear": False}
+
+    def initial(self, key: int) -> Record:
+        return {"config": None, "clear": False}
+
+    def put(self, key: int, record: Record | None) -> None:
+        cell = self.cell(key)
         former = cell.cells.tolist()
-        cell.configure(config, now)
-        if clear:
+        cell.configure(None if record is None else record["config"], self._clock())
+        if record is not None and record["clear"]:
             cell.clear_counts()
         written = cell.cells.tolist()
-        self._journal.record(_take_meter_back, cell.cells, former, written)
+        self.journal.record(_take_meter_back, cell.cells, former, written)
 
-    def clear_meter(self, meter: Meter, now: int) -> None:
-        """Remove the rates of all cells of a meter."""
-        for i in range(meter.size):
-            self.set_meter(meter.cell(i), None, now)
+    def cell(self, key: int) -> MeterCell:
+        """Return a cell; raises TableError OUT_OF_RANGE."""
+        return self.meter if isinstance(self.meter, MeterCell) else self.meter.cell(key)
 
-    def set_adjustment(self, adjustment: ByteAdjustment, nbytes: int | None) -> None:
-        """Set the bytes that are added to what a meter measures; raises ValueError."""
+
+class Adjustments(Kind[str]):
+    """The bytes that are added to what a meter measures, None: the program's, by its name."""
+
+    name = "byte adjustment"
+
+    def __init__(self, journal: Journal, known: dict[str, ByteAdjustment]) -> None:
+        super().__init__(journal)
+        self._known = known
+
+    def existing(self) -> Iterable[str]:
+        return (name for name, one in self._known.items() if one.bytes is not None)
+
+    def get(self, key: str) -> Record | None:
+        return {"bytes": self._known[key].bytes} if key in self._known else None
+
+    def put(self, key: str, record: Record | None) -> None:
+        adjustment, number = self._known[key], None if record is None else record["bytes"]
         former = adjustment.bytes
-        adjustment.set(nbytes)
-        self._journal.record(adjustment.set, former)
+        adjustment.set(number)
+        self.journal.record(adjustment.set, former)
 
-    # -- registers ------------------------------------------------------------------------------
 
-    def set_register(self, register: Register, index: int, value: int) -> None:
-        """Set a cell of a register, in all pipes that it is in; raises TableError."""
-        former = [(one, one.cells[index]) for one in _copies(register) if index < one.size]
-        register.write(index, value)
+class Registers(Cells):
+    """The cells of a register, in all pipes that it is in; raises TableError."""
+
+    name = "register"
+
+    def __init__(self, journal: Journal, register: Register) -> None:
+        super().__init__(journal, register.size)
+        self.register = register
+
+    def get(self, key: int) -> Record:
+        return {"value": self.register.read(key)}
+
+    def initial(self, key: int) -> Record:
+        return {"value": self.register.initial}
+
+    def modify(self, key: int, /, **values: Any) -> None:
+        self.put(key, values)
+
+    def put(self, key: int, record: Record | None) -> None:
+        value = self.register.initial if record is None else record["value"]
+        former = [(one, one.cells[key]) for one in self._copies() if 0 <= key < one.size]
+        self.register.write(key, value)
 
         def step() -> None:
             for one, old in former:
-                if one.cells[index] == value:
-                    one.cells[index] = old
+                if one.cells[key] == value:
+                    one.cells[key] = old
 
-        self._journal.record(step)
+        self.journal.record(step)
 
-    def clear_register(self, register: Register) -> None:
-        """Set all cells of a register to their initial value."""
-        former = [(one, one.memory.copy()) for one in _copies(register)]
-        register.clear()
+    def clear(self) -> None:
+        former = [(one, one.memory.copy()) for one in self._copies()]
+        self.register.clear()
         written = [one.memory.copy() for one, _ in former]
 
         def step() -> None:
@@ -116,29 +215,78 @@ class Cells:
                 same = same if same.ndim == 1 else same.all(axis=1)
                 one.memory[same] = old[same]
 
-        self._journal.record(step)
+        self.journal.record(step)
 
-    # -- filters --------------------------------------------------------------------------------
+    def touched(self) -> Iterable[int]:
+        initial = self.register.initial
+        return (i for i, cell in enumerate(self.register.cells) if cell != initial)
 
-    def set_filter(self, filter: Filter, index: int, config: FilterConfig | None, now: int) -> None:
-        """Set a filter's settings and start it anew; raises TableError OUT_OF_RANGE."""
-        former, cell = filter.read(index), filter.cells[index].copy()
-        filter.write(index, config, now)
-        written = filter.cells[index].copy()
+    def _copies(self) -> Iterable[Register]:
+        return (self.register, *self.register.copies)
+
+
+class Filters(Cells):
+    """The settings of a filter: `config`, None without one; a write starts it anew. Raises
+    TableError OUT_OF_RANGE. `clock`: in ns."""
+
+    name = "filter"
+
+    def __init__(self, journal: Journal, filter: Filter, clock: Callable[[], int]) -> None:
+        super().__init__(journal, filter.size)
+        self.filter, self._clock = filter, clock
+
+    def get(self, key: int) -> Record:
+        return {"config": self.filter.read(key)}
+
+    def initial(self, key: int) -> Record:
+        return {"config": None}
+
+    def put(self, key: int, record: Record | None) -> None:
+        filter, now = self.filter, self._clock()
+        former, cell = filter.read(key), filter.cells[key].copy()
+        filter.write(key, None if record is None else record["config"], now)
+        written = filter.cells[key].copy()
 
         def step() -> None:
-            untouched = np.array_equal(filter.cells[index], written)
-            filter.write(index, former, now)
+            untouched = np.array_equal(filter.cells[key], written)
+            filter.write(key, former, now)
             if untouched:
-                filter.cells[index] = cell
+                filter.cells[key] = cell
 
-        self._journal.record(step)
+        self.journal.record(step)
 
-    # -- value sets -----------------------------------------------------------------------------
+    def touched(self) -> Iterable[int]:
+        return map(int, np.flatnonzero(self.filter.cells[:, 0]))
 
-    def set_members(self, value_set: ParserValueSet, members: Sequence[Sequence[Match]]) -> None:
-        """Set all members of a parser value set; raises TableError."""
-        former = value_set.members
+
+Member = tuple[Match, ...]
+
+
+class Values(Kind[Member]):
+    """The members of a parser value set, which have no data; raises TableError."""
+
+    name = "member"
+
+    def __init__(self, journal: Journal, value_set: ParserValueSet) -> None:
+        super().__init__(journal)
+        self.value_set = value_set
+
+    def existing(self) -> Iterable[Member]:
+        return self.value_set.members
+
+    def get(self, key: Member) -> Record | None:
+        return {} if key in self.value_set.members else None
+
+    def put(self, key: Member, record: Record | None) -> None:
+        others = [member for member in self.value_set.members if member != key]
+        self.replace(others if record is None else [*others, key])
+
+    def clear(self) -> None:
+        self.replace([])
+
+    def replace(self, members: Sequence[Sequence[Match]]) -> None:
+        """Set all members."""
+        value_set, former = self.value_set, self.value_set.members
         value_set.replace(members)
         written = value_set.members
 
@@ -146,11 +294,7 @@ class Cells:
             if value_set.members is written:
                 value_set.members = former
 
-        self._journal.record(step)
-
-
-def _copies(register: Register) -> Iterable[Register]:
-    return (register, *register.copies)
+        self.journal.record(step)
 
 
 def _take_meter_back(cells: memoryview[int], former: Sequence[int], written: Sequence[int]) -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from gradplane.switch.control.journal import Journal
 from gradplane.switch.runtime.control_errors import TableError
 
 Record = dict[str, Any]
 """The data fields of an object, by name."""
+
+K = TypeVar("K", bound=Hashable)
 
 
 class Refusal(TableError):
@@ -49,11 +51,11 @@ class Field:
     words: str = ""
 
 
-class Kind(ABC):
-    """The objects of one kind, by number.
+class Kind(ABC, Generic[K]):
+    """The objects of one kind, by key: of a switch, or of one table, profile or array.
 
-    `numbers`: those that there can be; `capacity`: how many of them at a time. The objects are the
-    engines' own memory: `get` makes a record of one, `put` writes it, with the journal's steps.
+    The objects are the engines' own memory: `get` makes a record of one, `put` writes it, with the
+    journal's steps.
     """
 
     name: str
@@ -61,100 +63,100 @@ class Kind(ABC):
     fields: ClassVar[tuple[Field, ...]] = ()
     passing: ClassVar[Record] = {}  # fields that a write resets which does not give them
 
-    def __init__(self, journal: Journal, numbers: range, capacity: int | None = None) -> None:
+    def __init__(self, journal: Journal) -> None:
         self.journal = journal
-        self.numbers = numbers
-        self.capacity = len(numbers) if capacity is None else capacity
 
     # -- the memory -----------------------------------------------------------------------------
 
     @abstractmethod
-    def existing(self) -> Iterable[int]:
-        """Return the numbers of the objects that there are, oldest first."""
+    def existing(self) -> Iterable[K]:
+        """Return the keys of the objects that there are, oldest first."""
 
     @abstractmethod
-    def get(self, number: int) -> Record | None:
+    def get(self, key: K) -> Record | None:
         """Return the record of an object; None if there is none."""
 
     @abstractmethod
-    def put(self, number: int, record: Record | None) -> None:
+    def put(self, key: K, record: Record | None) -> None:
         """Write an object's memory, None: remove it. A step of the journal restores it."""
 
-    def check(self, number: int, record: Record) -> None:  # noqa: B027 (most kinds need none)
+    def check_key(self, key: K) -> None:  # noqa: B027 (most kinds need none)
+        """Refuse a key that no object can have."""
+
+    def check(self, key: K, record: Record) -> None:  # noqa: B027 (most kinds need none)
         """Refuse a record that refers to what is not there, and the like."""
 
-    def check_unused(self, number: int) -> None:  # noqa: B027 (most kinds need none)
+    def check_room(self, key: K) -> None:  # noqa: B027 (most kinds need none)
+        """Refuse one more object."""
+
+    def check_unused(self, key: K) -> None:  # noqa: B027 (most kinds need none)
         """Refuse to delete an object that others refer to."""
 
     # -- the operations -------------------------------------------------------------------------
 
-    def insert(self, number: int, /, **values: Any) -> None:
+    def insert(self, key: K, /, **values: Any) -> None:
         """Add an object; fields that are not given have their defaults."""
-        self.need_absent(number)
-        if self.capacity < len(self.numbers) and self.used() >= self.capacity:
-            what = f"all {self.capacity} are in use"
-            raise self._refusal("RESOURCE_EXHAUSTED", number, what, "full")
-        self._write(number, {**self.defaults(), **values})
+        self.need_absent(key)
+        self.check_room(key)
+        self._write(key, {**self.defaults(), **values})
 
-    def modify(self, number: int, /, **values: Any) -> None:
+    def insert_all(self, records: Iterable[tuple[K, Record]]) -> None:
+        """Add many objects, all of them or, where one is refused, none."""
+        with self.journal.batch():
+            for key, record in records:
+                self.insert(key, **record)
+
+    def modify(self, key: K, /, **values: Any) -> None:
         """Set the fields of an object that are given."""
-        self._write(number, {**self.read(number), **self.passing, **values})
+        self._write(key, {**self.read(key), **self.passing, **values})
 
-    def write(self, number: int, /, **values: Any) -> None:
+    def write(self, key: K, /, **values: Any) -> None:
         """Insert or modify an object."""
-        former = self.get(number)
-        self._write(number, {**(former or self.defaults()), **self.passing, **values})
+        if self.has(key):
+            self.modify(key, **values)
+        else:
+            self.insert(key, **values)
 
-    def delete(self, number: int) -> None:
+    def delete(self, key: K) -> None:
         """Remove an object that no other refers to."""
-        self.read(number)
-        self.check_unused(number)
-        self.put(number, None)
+        self.read(key)
+        self.check_unused(key)
+        self.put(key, None)
 
-    def read(self, number: int) -> Record:
+    def read(self, key: K) -> Record:
         """Return the record of an object, which must be there."""
-        found = self.get(number)
+        found = self.get(key)
         if found is None:
             pi_text = f"{self.in_pi} does not exist" if self.in_pi else ""
-            raise self._refusal("NOT_FOUND", number, "does not exist", "missing", pi_text=pi_text)
+            raise self.refusal("NOT_FOUND", key, "does not exist", "missing", pi_text=pi_text)
         return found
 
-    def records(self) -> Iterator[tuple[int, Record]]:
+    def records(self) -> Iterator[tuple[K, Record]]:
         """Iterate over all objects."""
-        for number in list(self.existing()):
-            found = self.get(number)
+        for key in list(self.existing()):
+            found = self.get(key)
             if found is not None:
-                yield number, found
+                yield key, found
 
     def clear(self) -> None:
         """Remove all objects."""
-        for number in list(self.existing()):
-            self.delete(number)
+        for key in list(self.existing()):
+            self.delete(key)
 
     def usage(self) -> int:
         """Return how many objects there are."""
         return sum(1 for _ in self.existing())
 
-    def used(self) -> int:
-        """Return how many of its capacity are in use."""
-        return self.usage()
+    def has(self, key: K) -> bool:
+        """Return whether there is an object of a key."""
+        return self.get(key) is not None
 
-    def has(self, number: int) -> bool:
-        """Return whether there is an object of a number."""
-        return self.get(number) is not None
-
-    def need_absent(self, number: int) -> None:
-        """Refuse a number that cannot be, or that an object has."""
-        self.check_number(number)
-        if self.has(number):
+    def need_absent(self, key: K) -> None:
+        """Refuse a key that cannot be, or that an object has."""
+        self.check_key(key)
+        if self.has(key):
             pi_text = f"{self.in_pi} already exists" if self.in_pi else ""
-            raise self._refusal("ALREADY_EXISTS", number, "exists", "exists", pi_text=pi_text)
-
-    def check_number(self, number: int) -> None:
-        """Refuse a number that no object can have."""
-        if number not in self.numbers:
-            what = f"is not within {self.numbers[0]} to {self.numbers[-1]}"
-            raise self._refusal("INVALID_ARGUMENT", number, what, "range")
+            raise self.refusal("ALREADY_EXISTS", key, "exists", "exists", pi_text=pi_text)
 
     def defaults(self) -> Record:
         """Return the record of an object for which nothing is given."""
@@ -162,22 +164,49 @@ class Kind(ABC):
 
     # -- parts ----------------------------------------------------------------------------------
 
-    def _write(self, number: int, record: Record) -> None:
-        self.check_number(number)
-        self._check_ranges(number, record)
-        self.check(number, record)
-        self.put(number, record)
+    def _write(self, key: K, record: Record) -> None:
+        self.check_key(key)
+        self._check_ranges(key, record)
+        self.check(key, record)
+        self.put(key, record)
 
-    def _check_ranges(self, number: int, record: Mapping[str, Any]) -> None:
+    def _check_ranges(self, key: K, record: Mapping[str, Any]) -> None:
         for f in self.fields:
             if f.numbers is not None and record[f.name] not in f.numbers:
                 low, high = f.numbers[0], f.numbers[-1]
                 what = f"{f.words or f.name} {record[f.name]} is not within {low} to {high}"
-                raise Refusal("INVALID_ARGUMENT", f"{self.name} {number}: {what}", "range",
-                              self.name, number, f.name, record[f.name])  # fmt: skip
+                raise Refusal("INVALID_ARGUMENT", f"{self.name} {key}: {what}", "range",
+                              self.name, _number(key), f.name, record[f.name])  # fmt: skip
 
-    def _refusal(
-        self, code: str, number: int, what: str, reason: str, pi_text: str = ""
-    ) -> Refusal:
-        message = f"{self.name} {number} {what}"
-        return Refusal(code, message, reason, self.name, number, pi_text=pi_text)
+    def refusal(self, code: str, key: K, what: str, reason: str, pi_text: str = "") -> Refusal:
+        """Return the refusal of a request for one object."""
+        message = f"{self.name} {key} {what}"
+        return Refusal(code, message, reason, self.name, _number(key), pi_text=pi_text)
+
+
+class Numbered(Kind[int]):
+    """A kind whose keys are numbers. `numbers`: those that there can be; `capacity`: how many of
+    them at a time."""
+
+    def __init__(self, journal: Journal, numbers: range, capacity: int | None = None) -> None:
+        super().__init__(journal)
+        self.numbers = numbers
+        self.capacity = len(numbers) if capacity is None else capacity
+
+    def used(self) -> int:
+        """Return how many of its capacity are in use."""
+        return self.usage()
+
+    def check_key(self, key: int) -> None:
+        if key not in self.numbers:
+            what = f"is not within {self.numbers[0]} to {self.numbers[-1]}"
+            raise self.refusal("INVALID_ARGUMENT", key, what, "range")
+
+    def check_room(self, key: int) -> None:
+        if self.capacity < len(self.numbers) and self.used() >= self.capacity:
+            what = f"all {self.capacity} are in use"
+            raise self.refusal("RESOURCE_EXHAUSTED", key, what, "full")
+
+
+def _number(key: object) -> int:
+    return key if isinstance(key, int) else 0

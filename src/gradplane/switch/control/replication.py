@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from gradplane.switch.arch.architecture import Architecture
 from gradplane.switch.control.journal import Journal
-from gradplane.switch.control.kind import Field, Kind, Record, Refusal
+from gradplane.switch.control.kind import Field, Numbered, Record, Refusal
 from gradplane.switch.runtime.replicas import Replica
 from gradplane.switch.runtime.replication_tree import (
     Branch,
@@ -31,7 +31,7 @@ _RIDS = range(1 << 16)
 _RID_BITS = 16
 
 
-class _TreeKind(Kind):
+class _TreeKind(Numbered):
     """A kind whose objects are in the replication tree. ports: how many the switch has."""
 
     def __init__(
@@ -201,7 +201,7 @@ class Groups(_TreeKind):
             if isinstance(part, Replica):
                 self.check_replicas(number, (part,))
                 continue
-            kind: Kind = self._ecmp if part.ecmp else self._nodes
+            kind: Numbered = self._ecmp if part.ecmp else self._nodes
             if not kind.has(part.number):
                 what = f"{self.name} {number}: there is no {kind.name} {part.number}"
                 raise Refusal("NOT_FOUND", what, "reference", self.name, number,

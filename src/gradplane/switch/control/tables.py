@@ -1,61 +1,94 @@
-"""Table entries, default entries, and the members and groups of action profiles."""
+"""Table entries, and the members and groups of action profiles.
+
+Presence, ranges and capacity are checked where the engines keep them, since packets add entries,
+too. Entries that packets add stay what they are when a batch fails.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 from gradplane.switch.control.journal import Journal
-from gradplane.switch.control.kind import Refusal
+from gradplane.switch.control.kind import Kind, Record, Refusal
 from gradplane.switch.runtime.entries import (
     ActionData,
     Entry,
     EntryAction,
     GroupRef,
     MemberRef,
+    OneShot,
 )
+from gradplane.switch.runtime.match_fields import Match
 from gradplane.switch.runtime.match_table import MatchTable
-from gradplane.switch.runtime.profiles import ActionProfile, Weighted
+from gradplane.switch.runtime.profiles import ActionProfile
 
-# The fields of an entry that a control plane writes and packets do not.
+EntryKey = tuple[Sequence[Match], int]
+"""The matches and the priority of an entry."""
+
 ENTRY_FIELDS = ("action", "metadata", "idle_timeout_ns", "controller_metadata")
+"""The fields of an entry that a control plane writes and packets do not."""
 
 
-class Tables:
-    """Writes the entries of match-action tables. Entries that packets add stay what they are."""
+class Entries(Kind[EntryKey]):
+    """The entries of one table; its default entry is beside them."""
 
-    def __init__(self, journal: Journal) -> None:
-        self._journal = journal
+    name = "entry"
 
-    def insert(self, table: MatchTable, entry: Entry) -> None:
+    def __init__(self, journal: Journal, table: MatchTable) -> None:
+        super().__init__(journal)
+        self.table = table
+
+    def existing(self) -> Iterable[EntryKey]:
+        return ((entry.matches, entry.priority) for entry in self.table.entries())
+
+    def get(self, key: EntryKey) -> Record | None:
+        found = self.table.find(*key)
+        return None if found is None else {name: getattr(found, name) for name in ENTRY_FIELDS}
+
+    def put(self, key: EntryKey, record: Record | None) -> None:
+        found = self.table.find(*key)
+        if record is None:
+            assert found is not None, key
+            self.table.take_out(found)
+            self.journal.record(self.table.restore, found)
+        elif found is None:
+            self.insert(key, **record)
+        else:
+            self.modify(key, **record)
+
+    def insert(self, key: EntryKey, /, **values: Any) -> None:
         """Add an entry; raises TableError."""
-        table.insert(entry)
-        self._journal.record(table.take_out, entry)
+        self.add(Entry(tuple(key[0]), priority=key[1], **values))
 
-    def insert_all(self, table: MatchTable, entries: Iterable[Entry]) -> None:
+    def add(self, entry: Entry) -> None:
+        """Add an entry, which the table keeps; raises TableError."""
+        self.table.insert(entry)
+        self.journal.record(self.table.take_out, entry)
+
+    def add_all(self, entries: Iterable[Entry]) -> None:
         """Add many entries, all of them or, where one is refused, none."""
         done: list[Entry] = []
 
         def step() -> None:
             for entry in reversed(done):
-                table.take_out(entry)
+                self.table.take_out(entry)
 
         try:
             for entry in entries:
-                table.insert(entry)
+                self.table.insert(entry)
                 done.append(entry)
         except BaseException:
             step()
             raise
-        self._journal.record(step)
+        self.journal.record(step)
 
-    def modify(self, table: MatchTable, entry: Entry, **values: Any) -> None:
-        """Set those of ENTRY_FIELDS that are given in the entry of the same identity; raises
-        TableError."""
-        found = table.find(entry.matches, entry.priority)
+    def modify(self, key: EntryKey, /, **values: Any) -> None:
+        """Set those of ENTRY_FIELDS that are given; raises TableError."""
+        table, found = self.table, self.table.find(*key)
         former = {name: getattr(found, name) for name in values} if found is not None else {}
-        table.change(entry, values)
+        table.change(_identifying(key), values)
 
         def step() -> None:
             assert found is not None
@@ -63,19 +96,19 @@ class Tables:
                 name: old for name, old in former.items() if getattr(found, name) == values[name]
             })  # fmt: skip
 
-        self._journal.record(step)
+        self.journal.record(step)
 
-    def delete(self, table: MatchTable, entry: Entry) -> None:
-        """Remove the entry of the same identity; raises TableError."""
-        found = table.find(entry.matches, entry.priority)
-        table.delete(entry)
-        assert found is not None, entry
-        self._journal.record(table.restore, found)
+    def delete(self, key: EntryKey) -> None:
+        """Remove an entry; raises TableError."""
+        found = self.table.find(*key)
+        self.table.delete(_identifying(key))
+        assert found is not None, key
+        self.journal.record(self.table.restore, found)
 
-    def clear(self, table: MatchTable) -> None:
+    def clear(self) -> None:
         """Remove all entries but the constant ones; raises TableError."""
+        table, handles = self.table, self.table.handles
         former = [entry for entry in table.entries() if not entry.is_const]
-        handles = table.handles
         table.clear()
 
         def step() -> None:
@@ -84,11 +117,14 @@ class Tables:
             for entry in former:
                 table.restore(entry)
 
-        self._journal.record(step)
+        self.journal.record(step)
 
-    def set_default(self, table: MatchTable, action: EntryAction | None) -> None:
-        """Set a table's action on a miss, None: the source's; raises TableError."""
-        former = table.default
+    def usage(self) -> int:
+        return len(self.table)
+
+    def set_default(self, action: EntryAction | None) -> None:
+        """Set the table's action on a miss, None: the source's; raises TableError."""
+        table, former = self.table, self.table.default
         table.set_default(action)
         written = table.default
 
@@ -96,79 +132,120 @@ class Tables:
             if table.default is written:
                 table.put_default(former)
 
-        self._journal.record(step)
+        self.journal.record(step)
 
 
-class Profiles:
-    """Writes the members and groups of action profiles; raises TableError."""
+def _identifying(key: EntryKey) -> Entry:
+    """Return an entry that only identifies another."""
+    return Entry(tuple(key[0]), ActionData(0), key[1])
 
-    def __init__(self, journal: Journal) -> None:
-        self._journal = journal
 
-    # -- members --------------------------------------------------------------------------------
+class _OfProfile(Kind[int]):
+    """A part of an action profile. defaults: whether a default entry uses it, too, which
+    simple_switch's commands do not look at."""
 
-    def add_member(self, profile: ActionProfile, number: int, action: ActionData) -> None:
-        """Add a member."""
-        with self._member(profile, number):
-            profile.add_member(number, action)
+    words: ClassVar[str]  # in messages
+    ref: ClassVar[type[MemberRef] | type[GroupRef]]
 
-    def modify_member(self, profile: ActionProfile, number: int, action: ActionData) -> None:
-        """Give a member another action."""
-        with self._member(profile, number):
-            profile.modify_member(number, action)
+    def __init__(self, journal: Journal, profile: ActionProfile, defaults: bool = True) -> None:
+        super().__init__(journal)
+        self.profile = profile
+        self._defaults_use = defaults
 
-    def delete_member(self, profile: ActionProfile, number: int, default: bool = True) -> None:
-        """Remove a member that no group and no entry uses. default: nor a default entry, which
-        simple_switch's commands do not look at."""
-        with self._member(profile, number):
-            check_unused(profile, MemberRef(number), default)
-            profile.delete_member(number)
+    def check_unused(self, key: int) -> None:
+        """Refuse to remove what an entry uses."""
+        for table in self.profile.tables:
+            user = table.user_of(self.ref(key), self._defaults_use)
+            if user is not None:
+                what = f"action profile {self.profile.name}: {self.name} {key} is used by {user}"
+                raise Refusal("FAILED_PRECONDITION", what, "used", self.name, key, value=user)
 
-    # -- groups ---------------------------------------------------------------------------------
+    def _check_not_one_shot(self) -> None:
+        """Refuse a first member or group beside entries with groups of their own."""
+        if self.profile.members or self.profile.groups:
+            return  # no entry can be a one shot beside them
+        if any(isinstance(t, OneShot) for table in self.profile.tables for t in table.targets()):
+            what = "its tables are programmed with sets of actions (one shot): it takes no members"
+            message = f"action profile {self.profile.name}: {what} and no groups"
+            raise Refusal("INVALID_ARGUMENT", message, "used", self.name)
 
-    def add_group(
-        self, profile: ActionProfile, number: int, members: Sequence[Weighted], most: int = 0
-    ) -> None:
-        """Add a group of members; most: how many it may have, 0 for the profile's limit."""
-        with self._group(profile, number):
-            profile.add_group(number, members, most)
 
-    def modify_group(
-        self, profile: ActionProfile, number: int, members: Sequence[Weighted], most: int = 0
-    ) -> None:
-        """Give a group other members; most: as in `add_group`, 0 for the former one."""
-        with self._group(profile, number):
-            profile.modify_group(number, members, most)
+class Members(_OfProfile):
+    """The members of an action profile: an action each. Raises TableError."""
 
-    def delete_group(self, profile: ActionProfile, number: int, default: bool = True) -> None:
-        """Remove a group that no entry uses; default: as in `delete_member`."""
-        with self._group(profile, number):
-            check_unused(profile, GroupRef(number), default)
-            profile.delete_group(number)
+    name = "member"
+    ref = MemberRef
+
+    def existing(self) -> Iterable[int]:
+        return self.profile.members
+
+    def get(self, key: int) -> Record | None:
+        action = self.profile.members.get(key)
+        return None if action is None else {"action": action}
+
+    def read(self, key: int) -> Record:
+        return {"action": self.profile.member(key)}
+
+    def put(self, key: int, record: Record | None) -> None:
+        with self._undone(key):
+            if record is None:
+                self.profile.delete_member(key)
+            elif key in self.profile.members:
+                self.profile.modify_member(key, record["action"])
+            else:
+                self.profile.add_member(key, record["action"])
+
+    def insert(self, key: int, /, **values: Any) -> None:
+        self._check_not_one_shot()
+        with self._undone(key):
+            self.profile.add_member(key, values["action"])
 
     @contextmanager
-    def _member(self, profile: ActionProfile, number: int) -> Iterator[None]:
+    def _undone(self, key: int) -> Iterator[None]:
         """Record how a change of a member is taken back, if it is made."""
-        former = profile.memory_of_member(number)
+        former = self.profile.memory_of_member(key)
         yield
-        self._journal.record(profile.restore_member, number, former)
+        self.journal.record(self.profile.restore_member, key, former)
+
+
+class SelectorGroups(_OfProfile):
+    """The groups of an action selector: members with weights, and how many members it may have at
+    most, 0 for the selector's limit. Raises TableError."""
+
+    name = "group"
+    ref = GroupRef
+
+    def existing(self) -> Iterable[int]:
+        return self.profile.groups
+
+    def get(self, key: int) -> Record | None:
+        group = self.profile.groups.get(key)
+        return None if group is None else {"members": group.members, "max_size": group.max_size}
+
+    def read(self, key: int) -> Record:
+        self.profile.group(key)  # which must exist
+        found = self.get(key)
+        assert found is not None, key
+        return found
+
+    def put(self, key: int, record: Record | None) -> None:
+        with self._undone(key):
+            if record is None:
+                self.profile.delete_group(key)
+            elif key in self.profile.groups:
+                self.profile.modify_group(key, record["members"], record["max_size"])
+            else:
+                self.profile.add_group(key, record["members"], record["max_size"])
+
+    def insert(self, key: int, /, **values: Any) -> None:
+        self._check_not_one_shot()
+        with self._undone(key):
+            self.profile.add_group(key, values.get("members", ()), values.get("max_size", 0))
 
     @contextmanager
-    def _group(self, profile: ActionProfile, number: int) -> Iterator[None]:
+    def _undone(self, key: int) -> Iterator[None]:
         """Record how a change of a group is taken back, if it is made."""
-        former = profile.memory_of_group(number)
+        former = self.profile.memory_of_group(key)
         yield
-        written = profile.memory_of_group(number)
-        self._journal.record(profile.restore_group, number, former, written)
-
-
-def check_unused(
-    profile: ActionProfile, target: MemberRef | GroupRef, default: bool = True
-) -> None:
-    """Refuse to remove a member or group that an entry uses."""
-    for table in profile.tables:
-        user = table.user_of(target, default)
-        if user is not None:
-            kind = "member" if isinstance(target, MemberRef) else "group"
-            what = f"action profile {profile.name}: {kind} {target.id} is used by {user}"
-            raise Refusal("FAILED_PRECONDITION", what, "used", kind, target.id, value=user)
+        written = self.profile.memory_of_group(key)
+        self.journal.record(self.profile.restore_group, key, former, written)

@@ -5,6 +5,7 @@ P4Runtime specification, section "DigestEntry".
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -22,9 +23,10 @@ class _Digest:
 
 @dataclass(slots=True)
 class DigestLists:
-    """The lists of all digests that `configs` (by digest id) enables; time is in ns."""
+    """The lists of all digests that are enabled; time is in ns. config: returns how the messages of
+    a digest, by its id, are gathered, None while it is not enabled."""
 
-    configs: dict[int, p4r.DigestEntry.Config]
+    config: Callable[[int], p4r.DigestEntry.Config | None]
     _digests: dict[int, _Digest] = field(default_factory=dict)
     _next_list: int = 1
 
@@ -35,7 +37,7 @@ class DigestLists:
 
     def offer(self, digest_id: int, data: p4d.P4Data, now: int) -> list[p4r.DigestList]:
         """Add a message from the data plane and return the lists to send now."""
-        config = self.configs.get(digest_id)
+        config = self.config(digest_id)
         if config is None:
             return []
         digest = self._digests.setdefault(digest_id, _Digest())
@@ -53,7 +55,7 @@ class DigestLists:
         """Return the lists whose oldest message has waited long enough."""
         due = []
         for digest_id, digest in self._digests.items():
-            config = self.configs.get(digest_id)
+            config = self.config(digest_id)
             if config is None:
                 digest.waiting.clear()
             elif digest.waiting and now - digest.since >= config.max_timeout_ns:
@@ -75,7 +77,9 @@ class DigestLists:
         """Send all waiting messages, in several lists if the maximum size was lowered since."""
         digest, lists = self._digests[digest_id], []
         waiting = iter(digest.waiting.items())
-        while some := list(islice(waiting, self.configs[digest_id].max_list_size or None)):
+        config = self.config(digest_id)
+        most = None if config is None else config.max_list_size or None
+        while some := list(islice(waiting, most)):
             number, self._next_list = self._next_list, self._next_list + 1
             digest.unacknowledged.update((key, (number, now)) for key, _ in some)
             lists.append(

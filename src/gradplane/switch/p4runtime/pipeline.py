@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from finsy.proto import p4r
@@ -53,15 +53,12 @@ class Pipeline:
     """One pushed or loaded program. `config` is the answer to GetForwardingPipelineConfig.
 
     `whole`: reads and writes are the switch's own, to save or restore all state; then ids of
-    members, groups and sessions may be 0, which commands choose and controllers cannot. The other
-    fields hold what reads must give back as it was written and the switch does not need.
+    members, groups and sessions may be 0, which commands choose and controllers cannot.
     """
 
     catalog: Catalog
     switch: RunningSwitch
     config: p4r.ForwardingPipelineConfig
-    digests: dict[int, p4r.DigestEntry.Config] = field(default_factory=dict)
-    selector_use: dict[int, int] = field(default_factory=dict)  # an upper bound, by profile id
     whole: bool = False
 
     @property
@@ -71,6 +68,12 @@ class Pipeline:
     @property
     def store(self) -> Store:
         return self.switch.store
+
+    def digest_config(self, number: int) -> p4r.DigestEntry.Config | None:
+        """Return how the messages of a digest are gathered, None while it is not enabled."""
+        extern = self.catalog.digests.get(number)
+        found = None if extern is None else self.store.digests.get(extern.name)
+        return None if found is None else p4r.DigestEntry.Config(**found)
 
     @property
     def port_bits(self) -> int:

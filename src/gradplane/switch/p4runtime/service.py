@@ -262,7 +262,7 @@ class P4RuntimeService:
     def _digest_lists(self, pipeline: Pipeline) -> DigestLists:
         """Return the lists of the current pipeline; a new pipeline starts with none."""
         if self._digests is None or self._digests[0] is not pipeline:
-            self._digests = (pipeline, DigestLists(pipeline.digests))
+            self._digests = (pipeline, DigestLists(pipeline.digest_config))
         return self._digests[1]
 
     def _digest_deliveries(self, lists: Sequence[p4r.DigestList]) -> list[Delivery]:

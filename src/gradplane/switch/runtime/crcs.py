@@ -51,8 +51,9 @@ class CustomCrc:
     def __init__(self, name: str, width: int) -> None:
         self.name = name
         self.width = width
+        self.standard = STANDARD[width]
         self.memory = np.zeros(WORDS, dtype=np.uint32)
-        self.set(STANDARD[width])
+        self.set(self.standard)
 
     def set(self, p: CrcParameters) -> None:
         """Change the parameters, from the next packet on."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -34,7 +35,8 @@ class DynamicHash:
     """A hash of the program, whose algorithm is not random. `algorithm`: the program's, the CRC of
     its polynomial or the name in the source. `crc`: the CRC in place of it, None without. `spans`:
     the bits that it takes of the program's, each with its start and length, the first bit on top;
-    None: all, in order.
+    None: all, in order; `total`: the bits of all. `shown`: what a notation keeps of both, under its
+    own names.
 
     Compiled code reads `memory` (uint64): the rows of the 256 bytes, and single words; and
     `span_memory` (int64)."""
@@ -47,6 +49,8 @@ class DynamicHash:
         self._own = HASHES.get(own, no_hash) if isinstance(own, str) else own
         self.memory = np.zeros(WORDS, dtype=np.uint64)
         self.spans: Spans | None = None
+        self.total = 0
+        self.shown: dict[str, Any] = {}
         self.span_memory = np.zeros(FIRST + 2 * SPANS, dtype=np.int64)
 
     def compute(self, data: bytes) -> int:
@@ -67,7 +71,7 @@ class DynamicHash:
     def take(self, spans: Spans | None, total: int) -> None:
         """Hash these spans of the program's `total` bits from the next packet on; None: all."""
         assert spans is None or len(spans) <= SPANS, len(spans)
-        self.spans = spans
+        self.spans, self.total = spans, total
         self.span_memory[:FIRST] = (0, 0) if spans is None else (len(spans), total)
         for i, span in enumerate(spans or ()):
             self.span_memory[FIRST + 2 * i : FIRST + 2 * i + 2] = span

@@ -12,7 +12,7 @@ pace a port or a queue, too: then a packet leaves when the link has sent the one
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +38,14 @@ NO_QUEUE = "the port has no queue of the packet's priority"
 
 MOST_PACKETS = 1 << 32
 MOST_BITS = 1 << 42
+
+
+class QueueLimits(NamedTuple):
+    """Rate and depth of ports that were not named, and of each queue."""
+
+    rate: int
+    depth: int
+    queues: list[tuple[PortQueue, int, int]]
 
 
 class EgressQueues:
@@ -95,6 +103,24 @@ class EgressQueues:
             queue.depth = depth
         if port is None:
             self._depth = depth
+        self._settled()
+
+    def limits(self) -> QueueLimits:
+        """Return the rates and depths of all queues, for `restore_limits`."""
+        known = ((q, q.rate, q.depth) for port in self._ports.values() for q in port.queues)
+        return QueueLimits(self._rate, self._depth, list(known))
+
+    def restore_limits(self, former: QueueLimits, written: QueueLimits) -> None:
+        """Take a change from `former` to `written` back, where it still holds."""
+        before = {id(q): (rate, depth) for q, rate, depth in former.queues}
+        after = {id(q): (rate, depth) for q, rate, depth in written.queues}
+        for queue in (q for port in self._ports.values() for q in port.queues):
+            rate, depth = before.get(id(queue), (former.rate, former.depth))
+            set_rate, set_depth = after.get(id(queue), (written.rate, written.depth))
+            queue.rate = rate if queue.rate == set_rate else queue.rate
+            queue.depth = depth if queue.depth == set_depth else queue.depth
+        self._rate = former.rate if self._rate == written.rate else self._rate
+        self._depth = former.depth if self._depth == written.depth else self._depth
         self._settled()
 
     def pace(self, port: int, rate: int, depth: int) -> None:

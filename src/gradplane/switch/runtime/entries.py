@@ -112,6 +112,11 @@ class Entry:
     filter: Filter | None = field(default=None, init=False, repr=False)
 
     @property
+    def key(self) -> tuple[tuple[Match, ...], int]:
+        """The entry's matches and priority."""
+        return self.matches, self.priority
+
+    @property
     def counter(self) -> Count:
         """The entry's direct counter."""
         if self._counter is None:

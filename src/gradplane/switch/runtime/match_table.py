@@ -77,7 +77,7 @@ class MatchTable:
         self._serial = 0
         self._index: Index | None = None  # made for the first lookup: compiled code needs none
         self.watchers: list[Watcher] = []
-        self.default: EntryAction = self._source_default
+        self.default: EntryAction = self.source_default
         self.default_metadata: tuple[int, bytes] = (0, b"")  # of a P4Runtime controller
         self._load()
 
@@ -145,6 +145,9 @@ class MatchTable:
 
     def put_values(self, found: Entry, values: Mapping[str, Any]) -> None:
         """Set attributes of an entry, unchecked."""
+        if self.profile is not None and "action" in values:
+            self.profile.note(found.action, -1)
+            self.profile.note(values["action"])
         for name, value in values.items():
             setattr(found, name, value)
         for watcher in self.watchers:
@@ -161,6 +164,8 @@ class MatchTable:
         if self._entries.get(identity) is not entry:
             return
         del self._entries[identity]
+        if self.profile is not None:
+            self.profile.note(entry.action, -1)
         self.handles.remove(entry)
         if self._index is not None:
             self._index.remove(entry)
@@ -214,7 +219,7 @@ class MatchTable:
             self.actions.check(action, forbidden="tableonly")
         elif action is not None:
             self._check_target(action)
-        self.put_default(self._source_default if action is None else action)
+        self.put_default(self.source_default if action is None else action)
 
     def put_default(self, action: EntryAction) -> None:
         """Set the action on a miss, unchecked."""
@@ -262,7 +267,7 @@ class MatchTable:
         given = self.table.empty_group
         if given is not None:
             return ActionData(given.index, _numbers(given.args))
-        return self.default if isinstance(self.default, ActionData) else self._source_default
+        return self.default if isinstance(self.default, ActionData) else self.source_default
 
     def user_of(self, target: EntryAction, default: bool = True) -> str | None:
         """Return the first entry that has a member or a group, as text; None if there is none.
@@ -310,6 +315,8 @@ class MatchTable:
         if self.table.filter is not None and entry.filter is None:
             entry.filter = Filter(self.table.filter.name, 1)
         self._entries[self._identity(entry.matches, entry.priority)] = entry
+        if self.profile is not None:
+            self.profile.note(entry.action)
         give_handle(entry)
         if self._index is not None:
             self._index.insert(entry)
@@ -381,7 +388,8 @@ class MatchTable:
     # -- the source's entries -------------------------------------------------------------------
 
     @property
-    def _source_default(self) -> ActionData:
+    def source_default(self) -> ActionData:
+        """The action on a miss that the source gives."""
         default = self.table.default
         return ActionData(default.index, _numbers(default.args))
 

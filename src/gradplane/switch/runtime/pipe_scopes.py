@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.runtime.arrays import Counter, Homes, Register, one_pipe
@@ -78,6 +78,15 @@ def make_resources(
         profile = made.profiles[table.implementation.name] if table.implementation else None
         made.tables[table.name] = MatchTable(table, profile, clock, pipes)
     return made
+
+
+class ScopeMemory(NamedTuple):
+    """The names of resources that have one scope, by kind; each pipe's, by kind, name and pipe; and
+    their groups of pipes, None where all pipes share them."""
+
+    names: Mapping[str, list[str]]
+    objects: dict[tuple[str, str, int], Any]
+    groups: Mapping[str, Groups | None]
 
 
 class PipeScopes:
@@ -156,12 +165,35 @@ class PipeScopes:
                         self.pipes[pipe].of(kind)[each] = made.of(kind)[each]
         for names in together.values():
             for each in names:
-                if wanted == (home,):
-                    self._groups.pop(each, None)
-                else:
-                    self._groups[each] = wanted
+                self._set_groups(each, None if wanted == (home,) else wanted)
         for follow in self.changed:
             follow()
+
+    def memory(self, name: str) -> ScopeMemory:
+        """Return what `restore` needs to give a resource, and what has one scope with it, the scope
+        of now."""
+        names = self._together(name)
+        each = [(kind, one) for kind, found in names.items() for one in found]
+        objects = {
+            (kind, one, pipe): self.pipes[pipe].of(kind)[one]
+            for kind, one in each for pipe in self.homes(name)
+        }  # fmt: skip
+        return ScopeMemory(names, objects, {one: self._groups.get(one) for _, one in each})
+
+    def restore(self, former: ScopeMemory) -> None:
+        """Put former resources back, unchecked."""
+        for (kind, one, pipe), found in former.objects.items():
+            self.pipes[pipe].of(kind)[one] = found
+        for one, groups in former.groups.items():
+            self._set_groups(one, groups)
+        for follow in self.changed:
+            follow()
+
+    def _set_groups(self, name: str, groups: Groups | None) -> None:
+        if groups is None:
+            self._groups.pop(name, None)
+        else:
+            self._groups[name] = groups
 
     def _together(self, name: str) -> Mapping[str, list[str]]:
         """Return the names, by kind, of what has one scope with a resource."""

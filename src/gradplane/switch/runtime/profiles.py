@@ -45,6 +45,20 @@ class Group:
         return any(weighted.member == member for weighted in self.members)
 
 
+@dataclass(slots=True)
+class Use:
+    """What all groups of a selector use, with those that entries have of their own: the sum of
+    weights, and the number of members."""
+
+    weights: int = 0
+    members: int = 0
+
+    def add(self, weights: Collection[int], times: int = 1) -> None:
+        """Count a group with these weights, or one less of it (-1)."""
+        self.weights += times * sum(weights)
+        self.members += times * len(weights)
+
+
 GroupMemory = tuple[Group, int | None, list[int]]
 """A group, its first cell in the register of states, and the states."""
 
@@ -102,6 +116,7 @@ class ActionProfile:
         self._ages: dict[int, int] = {}  # of the members; the older has the lower number
         self._age = 0
         self.groups: dict[int, Group] = {}
+        self.use = Use()
         self.changes = 0  # so that mirrors can detect changes
 
     def attach(self, table: SharingTable) -> list[int]:
@@ -165,7 +180,7 @@ class ActionProfile:
             raise self._error("ALREADY_EXISTS", f"group {id} exists", f"Duplicate group id: {id}")
         group = self._group(list(members), max_size)
         self._activate(id, group)
-        self.groups[id] = group
+        self._put_group(id, group)
         self.changes += 1
 
     def modify_group(self, id: int, members: Iterable[Weighted], max_size: int = 0) -> None:
@@ -175,18 +190,19 @@ class ActionProfile:
         actions = [self.members[weighted.member] for weighted in group.members]
         self._check_users(GroupRef(id).__eq__, actions)
         self._activate(id, group)
-        self.groups[id] = group
+        self._put_group(id, group)
         self.changes += 1
 
     def delete_group(self, id: int) -> None:
         self._need_group(id)
-        del self.groups[id]
+        self._put_group(id, None)
         self._first_cells.pop(id, None)
         self.changes += 1
 
     def clear(self) -> None:
         """Remove all groups and members, which no entry may use."""
-        self.groups.clear()
+        for id in list(self.groups):
+            self._put_group(id, None)
         self._first_cells.clear()
         self.members.clear()
         self._ages.clear()
@@ -216,14 +232,29 @@ class ActionProfile:
     ) -> None:
         """Make a group what it was, unchecked. written: as it was after the change that is taken
         back; states that packets have set since stay."""
-        self.groups.pop(id, None)
+        self._put_group(id, None)
         self._first_cells.pop(id, None)
         if former is not None:
-            self.groups[id], first, states = former
+            group, first, states = former
+            self._put_group(id, group)
             if first is not None:
                 self._first_cells[id] = first
                 self._restore_states(first, states, written[2] if written else states)
         self.changes += 1
+
+    def note(self, target: EntryAction, times: int = 1) -> None:
+        """Count what an entry begins to use of the selector's size, or ends to (-1): a group of its
+        own."""
+        if type(target) is OneShot:
+            self.use.add([weight for _, weight, _ in target.actions], times)
+
+    def _put_group(self, id: int, group: Group | None) -> None:
+        former = self.groups.pop(id, None) if group is None else self.groups.get(id)
+        if former is not None:
+            self.use.add([w.weight for w in former.members], -1)
+        if group is not None:
+            self.groups[id] = group
+            self.use.add([w.weight for w in group.members])
 
     def _restore_states(self, first: int, states: list[int], written: list[int]) -> None:
         assert self.states is not None

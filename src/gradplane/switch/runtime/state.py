@@ -16,7 +16,7 @@ from gradplane.switch.ir import nodes as ir
 from gradplane.switch.runtime.arrays import Homes, Register, make_registers, one_pipe
 from gradplane.switch.runtime.byte_adjustments import make_adjustments
 from gradplane.switch.runtime.control_messages import IdleNotice, Message
-from gradplane.switch.runtime.crcs import STANDARD, CustomCrc, custom_crcs
+from gradplane.switch.runtime.crcs import CustomCrc, custom_crcs
 from gradplane.switch.runtime.dynamic_hashes import DynamicHash
 from gradplane.switch.runtime.entries import Entry
 from gradplane.switch.runtime.links import Links
@@ -42,10 +42,12 @@ class State:
     clock: returns nanoseconds. drop_port: where v1model's mark_to_drop sends packets. links: which
     ports are down. `cpu_port`: the switch's, for architectures that copy packets to it. pipes: of a
     chip, each of which has cells of its own in registers. port_metadata: how many ports have
-    metadata, and how many bytes, which `port_metadata` then holds. `pruned`: the ports that a level
-    2 exclusion id leaves out. `scopes`: the tables and externs of each pipe; `tables`, `counters`
-    and so on are the first pipe's. `global_rid`: the replication id that stands for all in
-    exclusion."""
+    metadata, and how many bytes, which `port_metadata` then holds; those that were set are
+    `ports_with_metadata`. `pruned`: the ports that a level 2 exclusion id leaves out. `scopes`: the
+    tables and externs of each pipe; `tables`, `counters` and so on are the first pipe's.
+    `global_rid`: the replication id that stands for all in exclusion. `digests`: how a controller
+    wants the messages of those that it has enabled, by name. `kept`: what notations keep, by name:
+    settings without an effect on packets."""
 
     def __init__(
         self,
@@ -73,6 +75,7 @@ class State:
         self.register_cells, self.current_pipe = made.cells, made.current
         self._pipe_registers = made.pipes
         self.port_metadata = np.zeros(port_metadata, dtype=np.uint8)
+        self.ports_with_metadata: dict[int, bool] = {}
         self.pruned = np.zeros((EXCLUSIONS, port_metadata[0]), dtype=np.uint8)
         self.global_rid: int | None = None
         self.scopes = PipeScopes(
@@ -90,6 +93,8 @@ class State:
         crcs = custom_crcs(program)
         named = {crc: CustomCrc(*crc) for crc in crcs.values()}
         self.crcs = {call: named[crc] for call, crc in crcs.items()}
+        self.digests: dict[str, dict[str, Any]] = {}
+        self.kept: dict[str, dict[Any, Any]] = {}
         self.messages: deque[Message] = deque(maxlen=MESSAGES_KEPT)
         self.listener: Callable[[Message], None] | None = None
         self.drops: Tally[str] = Tally()  # packets dropped, by reason
@@ -115,15 +120,17 @@ class State:
             register.clear()
         self.replication.clear()
         self.port_metadata.fill(0)
+        self.ports_with_metadata.clear()
         self.pruned.fill(0)
         self.global_rid = None
         for hash in self.hashes.values():
             hash.set(None)
             hash.take(None, 0)
+            hash.shown = {}
         for adjustment in self.byte_adjustments.values():
             adjustment.set(None)
         for crc in self.crcs.values():
-            crc.set(STANDARD[crc.width])
+            crc.set(crc.standard)
 
     def microseconds(self) -> int:
         """Return the time since the switch started."""

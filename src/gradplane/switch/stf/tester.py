@@ -134,7 +134,7 @@ class Tester:
         target = self._table(table)
         if handle:
             with self.switch.lock:
-                self.switch.store.tables.delete(target.state, self._entry(handle))
+                self.switch.store.entries(target.state).delete(self._entry(handle).key)
         else:
             target.remove(self._match(target, matches), self._priority(target, priority))
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from gradplane.switch.bfruntime.codec import Data, Key
 from gradplane.switch.bfruntime.schema import TableSchema
 from gradplane.switch.bfruntime.tables.cell_fields import (
     ADJUSTMENT,
     BYTES,
+    COUNTS,
     PACKETS,
     CellFields,
     adjustment_attribute,
@@ -71,19 +72,18 @@ class CounterTable(ArrayTable):
         self.counter = counter
 
     def write(self, scope: Scope, index: int, data: Data) -> None:
-        packets, nbytes = self.counter.read(index)
-        packets, nbytes = data.values.get(PACKETS, packets), data.values.get(BYTES, nbytes)
-        self.store.cells.set_counter(self.counter, index, packets, nbytes)
+        given = {name: data.values[of] for name, of in COUNTS.items() if of in data.values}
+        self.store.counters(self.counter).write(index, **given)
 
     def shown(self, scope: Scope, row: int) -> Data:
         packets, nbytes = self.counter.read(row)
         return Data(None, {PACKETS: packets, BYTES: nbytes})
 
     def initialise(self, scope: Scope, index: int) -> None:
-        self.store.cells.set_counter(self.counter, index, 0, 0)
+        self.store.counters(self.counter).delete(index)
 
     def clear(self, scope: Scope) -> None:
-        self.store.cells.clear_counter(self.counter)
+        self.store.counters(self.counter).clear()
 
 
 def sum_of_counts(found: Sequence[Data]) -> Data:
@@ -92,53 +92,47 @@ def sum_of_counts(found: Sequence[Data]) -> Data:
 
 
 class MeterTable(ArrayTable):
-    """Meters; `clock`, in ns, starts their buckets. adjustment: of the bytes that they measure."""
+    """Meters. adjustment: of the bytes that they measure."""
 
     def __init__(
         self,
         schema: TableSchema,
         store: Store,
         meter: Meter,
-        clock: Callable[[], int],
         adjustment: ByteAdjustment,
     ) -> None:
         super().__init__(schema, store)
         self.meter = meter
-        self._clock = clock
         self.own_attributes[ADJUSTMENT] = adjustment_attribute(self, adjustment)
 
     def write(self, scope: Scope, index: int, data: Data) -> None:
-        cell = self.meter.cell(index)
-        config = meter_config(self.schema, data.values, cell.config)
-        self.store.cells.set_meter(cell, config, self._clock())
+        config = meter_config(self.schema, data.values, self.meter.read(index))
+        self.store.meters(self.meter).write(index, config=config)
 
     def shown(self, scope: Scope, row: int) -> Data:
         return Data(None, dict(meter_values(self.schema, self.meter.read(row))))
 
     def initialise(self, scope: Scope, index: int) -> None:
-        self.store.cells.set_meter(self.meter.cell(index), None, self._clock())
+        self.store.meters(self.meter).delete(index)
 
 
 class FilterTable(ArrayTable):
-    """A filter's cells; `clock`, in ns, starts them. A write sets all fields of a cell."""
+    """A filter's cells. A write sets all fields of a cell."""
 
-    def __init__(
-        self, schema: TableSchema, store: Store, filter: Filter, kind: str, clock: Callable[[], int]
-    ) -> None:
+    def __init__(self, schema: TableSchema, store: Store, filter: Filter, kind: str) -> None:
         super().__init__(schema, store)
         self.filter = filter
         self._kind = kind
-        self._clock = clock
 
     def write(self, scope: Scope, index: int, data: Data) -> None:
         config = filter_config(self._kind, data.values, self.filter.read(index))
-        self.store.cells.set_filter(self.filter, index, config, self._clock())
+        self.store.filters(self.filter).write(index, config=config)
 
     def shown(self, scope: Scope, row: int) -> Data:
         return Data(None, filter_values(self._kind, self.filter.read(row)))
 
     def initialise(self, scope: Scope, index: int) -> None:
-        self.store.cells.set_filter(self.filter, index, None, self._clock())
+        self.store.filters(self.filter).delete(index)
 
 
 class RegisterTable(ArrayTable):
@@ -161,7 +155,7 @@ class RegisterTable(ArrayTable):
             return
         values = self._fields.changed(data.values, [one.read(index) for one in registers])
         for register, value in zip(registers, values, strict=True):
-            self.store.cells.set_register(register, index, value)
+            self.store.registers(register).write(index, value=value)
 
     def shown(self, scope: Scope, row: int) -> Data:
         cells = [register.read(row) for register in _of(self, scope)]
@@ -169,11 +163,11 @@ class RegisterTable(ArrayTable):
 
     def initialise(self, scope: Scope, index: int) -> None:
         for register in _of(self, scope):
-            self.store.cells.set_register(register, index, register.initial)
+            self.store.registers(register).delete(index)
 
     def clear(self, scope: Scope) -> None:
         for register in _of(self, scope):
-            self.store.cells.clear_register(register)
+            self.store.registers(register).clear()
 
 
 class RegisterParamTable(ControlTable):
@@ -188,11 +182,11 @@ class RegisterParamTable(ControlTable):
             value = data.values["value"]
             if register.type.signed and value >> (register.width - 1):
                 value -= 1 << register.width
-            self.store.cells.set_register(register, 0, value)
+            self.store.registers(register).write(0, value=value)
 
     def reset_default(self, scope: Scope) -> None:
         for register in _of(self, scope):
-            self.store.cells.set_register(register, 0, register.initial)
+            self.store.registers(register).delete(0)
 
     def default(self, scope: Scope) -> Data | None:
         return Data(None, {"value": _of(self, scope)[0].read(0)})

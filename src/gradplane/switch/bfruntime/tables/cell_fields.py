@@ -19,6 +19,7 @@ from gradplane.switch.runtime.match_table import MatchTable
 from gradplane.switch.runtime.meters import MeterCell, MeterConfig
 
 PACKETS, BYTES = "$COUNTER_SPEC_PKTS", "$COUNTER_SPEC_BYTES"
+COUNTS = {"packets": PACKETS, "bytes": BYTES}
 
 # -- registers ------------------------------------------------------------------------------------
 
@@ -131,7 +132,7 @@ def adjustment_attribute(table: ControlTable, adjustment: ByteAdjustment) -> Att
         number, most = message.byte_count_adj.byte_count_adjust, 1 << _ADJUSTMENT_BITS - 1
         if not -most <= number < most:
             raise table.invalid(f"byte_count_adjust {number} is not within {-most} to {most - 1}")
-        table.store.cells.set_adjustment(adjustment, number)
+        table.store.adjustments.write(adjustment.name, bytes=number)
 
     return Attribute(show, set)
 
@@ -223,26 +224,26 @@ class EntryParts:
 
     def set(self, parts: Parts, values: Mapping[str, Any]) -> None:
         """Set the parts for which values are given. Raises RpcError or TableError."""
-        cells = self._store.cells
+        store = self._store
         if PACKETS in values or BYTES in values:
-            packets = values.get(PACKETS, parts.counter.packets)
-            cells.set_count(parts.counter, packets, values.get(BYTES, parts.counter.bytes))
+            given = {name: values[of] for name, of in COUNTS.items() if of in values}
+            store.counters(parts.counter).write(0, **given)
         if any(name.startswith("$METER_SPEC") for name in values):
             config = meter_config(self._schema, values, parts.meter.config)
-            cells.set_meter(parts.meter, config, self._table.clock())
+            store.meters(parts.meter).write(0, config=config)
         if parts.register is not None and self._cells is not None and self._cells.given(values):
             self._set_register(parts.register, self._cells, values)
         if parts.filter is not None:
             former = parts.filter.read(0)
             changed = filter_config(self._filter_kind, values, former)
             if changed is not former:
-                cells.set_filter(parts.filter, 0, changed, self._table.clock())
+                store.filters(parts.filter).write(0, config=changed)
 
     def _set_register(self, cell: Register, fields: CellFields, values: Mapping[str, Any]) -> None:
         pipes = self._pipes()
         changed = fields.changed(values, [cell.read(pipe) for pipe in pipes])
         for pipe, value in zip(pipes, changed, strict=True):
-            self._store.cells.set_register(cell, pipe, value)
+            self._store.registers(cell).write(pipe, value=value)
 
     def show(self, data: Data, scope: Scope, parts: Parts) -> None:
         """Add the parts that the table has, in a request's pipes, to an entry's data."""

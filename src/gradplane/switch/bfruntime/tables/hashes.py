@@ -153,6 +153,10 @@ NAMED = {
 """The parameters of CRCs, by their names in the chip's driver."""
 NAMES = (IDENTITY, RANDOM, XOR, *NAMED)
 
+_CHOSEN, _PARTS = "algorithm_name", "parts"
+"""What the store keeps of a hash for clients: the name of the last algorithm that was chosen by
+name, and the parts of fields that it takes."""
+
 _OF_PROGRAM = {
     "identity": IDENTITY, "random": RANDOM, "xor8": XOR, "xor16": XOR, "xor32": XOR,
     "crc8": "CRC_8", "crc16": "CRC_16", "crc32": "CRC_32", "crc64": "CRC_64",
@@ -168,7 +172,6 @@ class HashAlgorithmTable(SettingsTable):
         self.hash = hash
         self._width = width
         self._own = _name_of(hash.algorithm)
-        self._chosen = ""  # the name of the last algorithm that was chosen by name
 
     def set_default(self, scope: Scope, data: Data) -> None:
         if not scope.all:
@@ -187,7 +190,7 @@ class HashAlgorithmTable(SettingsTable):
         self._set(None, self._own)
 
     def default(self, scope: Scope) -> Data | None:
-        crc, name = self.hash.crc, self._chosen
+        crc, name = self.hash.crc, self.hash.shown.get(_CHOSEN, "")
         if crc is None:
             own = self.hash.algorithm
             crc, name = own if isinstance(own, Crc) else None, self._own
@@ -239,10 +242,8 @@ class HashAlgorithmTable(SettingsTable):
         return value
 
     def _set(self, crc: Crc | None, name: str) -> None:
-        old = self.hash.crc
-        self.hash.set(crc)
-        self.store.journal.record(lambda: self.hash.set(old))
-        self.store.journal.set(self, "_chosen", name)
+        shown = {**self.hash.shown, _CHOSEN: name}
+        self.store.hashes.modify(self.hash.name, crc=crc, shown=shown)
 
 
 def _name_of(algorithm: Crc | str) -> str:
@@ -274,7 +275,6 @@ class HashConfigurationTable(SettingsTable):
         ends = accumulate(f.width for f in self._fields)
         self._ends = dict(zip((f.name for f in self._fields), ends, strict=True))
         self._total = sum(f.width for f in self._fields)
-        self._values: dict[str, list[Part]] = self._all()
 
     def _all(self) -> dict[str, list[Part]]:
         return {
@@ -297,10 +297,10 @@ class HashConfigurationTable(SettingsTable):
         self._set(values, spans)
 
     def reset_default(self, scope: Scope) -> None:
-        self._set(self._all(), None)
+        self._set({}, None)
 
     def default(self, scope: Scope) -> Data | None:
-        return Data(None, dict(self._values))
+        return Data(None, dict(self.hash.shown.get(_PARTS) or self._all()))
 
     def _part(self, field: HashedField, item: Part) -> Part:
         if "order" not in item:
@@ -323,10 +323,8 @@ class HashConfigurationTable(SettingsTable):
                 yield part["order"], start, part["length"]
 
     def _set(self, values: dict[str, list[Part]], spans: Spans | None) -> None:
-        old = self.hash.spans
-        self.hash.take(spans, self._total)
-        self.store.journal.record(lambda: self.hash.take(old, self._total))
-        self.store.journal.set(self, "_values", values)
+        shown = {**self.hash.shown, _PARTS: values}
+        self.store.hashes.modify(self.hash.name, spans=spans, total=self._total, shown=shown)
 
 
 class HashComputeTable(ControlTable):

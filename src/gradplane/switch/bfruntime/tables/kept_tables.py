@@ -91,7 +91,9 @@ class KeptTable(RowTable):
         self._fields = {
             f.name: f for f in (*schema.data, *(d for a in schema.actions for d in a.data))
         }
-        self._written: dict[Spot, Values] = {}
+        self._written: dict[Spot, Values] = store.kept(schema.name)
+        for spot, kept in self._written.items():
+            self.rules.tell(self, spot, kept)
 
     # -- entries --------------------------------------------------------------------------------
 

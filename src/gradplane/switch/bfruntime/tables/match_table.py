@@ -221,7 +221,7 @@ class KeyMasks:
             masks.update([self._mask(given)])
         for name, mask in masks.items():
             for register in self._registers[name]:
-                self._owner.store.cells.set_register(register, 0, mask)
+                self._owner.store.registers(register).write(0, value=mask)
 
     def _mask(self, given: Any) -> tuple[str, int]:
         field = self._fields.get(given.field_id)
@@ -253,6 +253,7 @@ class MatchActionTable(RowTable):
     ) -> None:
         super().__init__(schema, store)
         self.table = table
+        self._kind = store.entries(table)
         self.actions = Actions(self, [a.action.params for a in table.table.actions], action_numbers)
         self.idle = IdleTimes(store.journal, table, any(f.name == TTL for f in schema.data))
         self._masks = KeyMasks(self, masks)
@@ -311,7 +312,7 @@ class MatchActionTable(RowTable):
         if target is None:
             raise self.invalid("an entry needs an action, a member or a group")
         entry = Entry(matches, target, priority, idle_timeout_ns=self._timeout(data))
-        self.store.tables.insert(self.table, entry)  # which makes its register and filter
+        self._kind.add(entry)  # which makes its register and filter
         self._parts.set(parts_of(entry), data.values)
         if self.table.table.support_timeout:
             self.idle.note(entry, data)
@@ -323,9 +324,9 @@ class MatchActionTable(RowTable):
         self._parts.set(parts_of(found), data.values)
         if target is not None or timeout != found.idle_timeout_ns:
             kept = found.action if target is None else target
-            self.store.tables.modify(self.table, found, action=kept, idle_timeout_ns=timeout)
+            self._kind.modify(found.key, action=kept, idle_timeout_ns=timeout)
         if flags.reset_stats and target is not None and not {PACKETS, BYTES} & data.values.keys():
-            self.store.cells.set_count(found.counter, 0, 0)
+            self.store.counters(found.counter).clear()
         if self.table.table.support_timeout:
             if flags.reset_ttl:
                 self.store.journal.set(found, "last_hit_ns", self.table.clock())
@@ -333,11 +334,11 @@ class MatchActionTable(RowTable):
 
     def delete(self, scope: Scope, key: Key) -> None:
         found = self.row(scope, key)
-        self.store.tables.delete(self.table, found)
+        self._kind.delete(found.key)
         self.idle.forget(found)
 
     def clear(self, scope: Scope) -> None:
-        self.store.tables.clear(self.table)
+        self._kind.clear()
 
     def rows(self, scope: Scope) -> Iterator[Entry]:
         return self.table.entries()
@@ -364,13 +365,13 @@ class MatchActionTable(RowTable):
         self._parts.set(default_parts(self.table), data.values)
         target = self._target(data)
         if target is not None:
-            self.store.tables.set_default(self.table, target)
+            self._kind.set_default(target)
 
     def reset_default(self, scope: Scope) -> None:
         """Set the source's default action. That of a table whose default is const is set already:
         the chip's driver takes the request, too."""
         if not self.table.table.const_default:
-            self.store.tables.set_default(self.table, None)
+            self._kind.set_default(None)
 
     def default(self, scope: Scope) -> Data | None:
         if self.table.profile is not None and isinstance(self.table.default, ActionData):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 
 from gradplane.switch.bfruntime.codec import Data, Key
 from gradplane.switch.bfruntime.schema import TableSchema
@@ -14,7 +13,7 @@ from gradplane.switch.bfruntime.tables.control_table import (
     Scope,
 )
 from gradplane.switch.bfruntime.tables.match_table import GROUP, MEMBER, Actions
-from gradplane.switch.control.kind import Refusal
+from gradplane.switch.control.kind import Kind, Refusal
 from gradplane.switch.control.store import Store
 from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.runtime.entries import ActionData
@@ -32,27 +31,35 @@ class _ProfileTable(RowTable):
     def __init__(self, schema: TableSchema, store: Store, profile: ActionProfile) -> None:
         super().__init__(schema, store)
         self.profile = profile
+        self.kind: Kind[int] = store.members(profile)
 
     def clear(self, scope: Scope) -> None:
         for number in self.rows(scope):
             self.delete(scope, self.key(number))
 
+    def delete(self, scope: Scope, key: Key) -> None:
+        number = self.row(scope, key)
+        try:
+            self.kind.delete(number)
+        except Refusal as error:  # in the words of the chip's driver
+            what = f"table {self.schema.name}: {error.number} is used by {error.value}"
+            raise RpcError(error.code, what) from error
+
+    def rows(self, scope: Scope) -> list[int]:
+        return list(self.kind.existing())
+
+    def row(self, scope: Scope, key: Key) -> int:
+        number = self.number(key)
+        self.kind.read(number)
+        return number
+
     def handle(self, scope: Scope, key: Key) -> int:
-        return int(self.row(scope, key))
+        return self.row(scope, key)
 
     def key_of(self, scope: Scope, handle: int) -> Key:
         key = self.key(handle)
         self.row(scope, key)
         return key
-
-    @contextmanager
-    def worded(self) -> Iterator[None]:
-        """Raise the store's refusal to remove what is used in the words of the chip's driver."""
-        try:
-            yield
-        except Refusal as error:
-            what = f"table {self.schema.name}: {error.number} is used by {error.value}"
-            raise RpcError(error.code, what) from error
 
 
 class MemberTable(_ProfileTable):
@@ -70,24 +77,10 @@ class MemberTable(_ProfileTable):
         self._actions = Actions(self, params, action_numbers)
 
     def add(self, scope: Scope, key: Key, data: Data) -> None:
-        self.store.profiles.add_member(self.profile, self.number(key), self._action(data))
+        self.kind.insert(self.number(key), action=self._action(data))
 
     def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> None:
-        number = self.row(scope, key)
-        self.store.profiles.modify_member(self.profile, number, self._action(data))
-
-    def delete(self, scope: Scope, key: Key) -> None:
-        number = self.row(scope, key)
-        with self.worded():
-            self.store.profiles.delete_member(self.profile, number)
-
-    def rows(self, scope: Scope) -> list[int]:
-        return list(self.profile.members)
-
-    def row(self, scope: Scope, key: Key) -> int:
-        number = self.number(key)
-        self.profile.member(number)
-        return number
+        self.kind.modify(self.row(scope, key), action=self._action(data))
 
     def shown(self, scope: Scope, row: int) -> Data:
         return self._actions.shown(self.profile.member(row))
@@ -104,7 +97,7 @@ class SelectorTable(_ProfileTable):
     def __init__(self, schema: TableSchema, store: Store, profile: ActionProfile) -> None:
         super().__init__(schema, store, profile)
         self._most: int = next(f.type.default for f in schema.data if f.name == MOST) or 0  # type: ignore[assignment]
-        self._limits: dict[int, int] = {}
+        self.kind = store.groups(profile)
         self.notifies = False
         self.changed: MemberChange | None = None
         self.keep_attribute("selector_update_notify", "enable", "notifies")
@@ -119,19 +112,18 @@ class SelectorTable(_ProfileTable):
             raise self.full(f"all {self.schema.size} groups are in use")
         limit = self._limit(data, self._most)
         members = self._given(data, limit)
-        self.store.profiles.add_group(self.profile, number, _weighted(members))
-        self.store.journal.put(self._limits, number, limit)
+        self.kind.insert(number, members=_weighted(members), max_size=limit)
         self._report(number, [], members)
 
     def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> None:
         number = self.row(scope, key)
-        changed = self._limit(data, self._limits.get(number, self._most))
+        changed = self._limit(data, self._limit_of(number))
         given = MEMBER in data.values
         self._set(number, self._given(data, changed) if given else self.members(number), changed)
 
     def modify_incrementally(self, scope: Scope, key: Key, data: Data, flags: Flags) -> None:
         number = self.number(key)
-        limit = self._limits.get(number, self._most)
+        limit = self._limit_of(number)
         given = self._given(data, 0)
         named = {member for member, _ in given}
         rest = [pair for pair in self.members(number) if pair[0] not in named]
@@ -144,26 +136,12 @@ class SelectorTable(_ProfileTable):
         else:
             self._set(number, [*rest, *given], limit)
 
-    def delete(self, scope: Scope, key: Key) -> None:
-        number = self.row(scope, key)
-        with self.worded():
-            self.store.profiles.delete_group(self.profile, number)
-        self.store.journal.put(self._limits, number, None)
-
-    def rows(self, scope: Scope) -> list[int]:
-        return list(self.profile.groups)
-
-    def row(self, scope: Scope, key: Key) -> int:
-        number = self.number(key)
-        self.profile.group(number)
-        return number
-
     def shown(self, scope: Scope, row: int) -> Data:
         members = self.members(row)
         return Data(None, {
             MEMBER: [member for member, _ in members],
             STATUS: [active for _, active in members],
-            MOST: self._limits.get(row, self._most),
+            MOST: self._limit_of(row),
             "$ADT_OFFSET": 0,
         })  # fmt: skip
 
@@ -179,6 +157,10 @@ class SelectorTable(_ProfileTable):
         if limit != former and not 1 <= limit <= self._most:
             raise self.invalid(f"{MOST} {limit} is not within 1 to {self._most}")
         return limit
+
+    def _limit_of(self, number: int) -> int:
+        """Return how many members a group may have; without a limit of its own, the selector's."""
+        return self.profile.group(number).max_size or self._most
 
     def _given(self, data: Data, limit: int) -> list[tuple[int, bool]]:
         members = data.values.get(MEMBER, [])
@@ -197,8 +179,7 @@ class SelectorTable(_ProfileTable):
     def _set(self, number: int, members: list[tuple[int, bool]], limit: int) -> None:
         former = self.members(number)
         self._check_room(members, limit)
-        self.store.profiles.modify_group(self.profile, number, _weighted(members))
-        self.store.journal.put(self._limits, number, limit)
+        self.kind.modify(number, members=_weighted(members), max_size=limit)
         self._report(number, former, members)
 
     def _report(

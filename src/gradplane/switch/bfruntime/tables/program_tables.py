@@ -206,10 +206,10 @@ class _Builder:
 
     def _meter(self, known: TableSchema, name: str, own: Resources) -> ControlTable:
         adjustment = self.state.byte_adjustments[name]
-        return MeterTable(known, self.store, own.meters[name], self.state.clock, adjustment)
+        return MeterTable(known, self.store, own.meters[name], adjustment)
 
     def _filter(self, known: TableSchema, name: str, kind: str, own: Resources) -> ControlTable:
-        return FilterTable(known, self.store, own.filters[name], kind, self.state.clock)
+        return FilterTable(known, self.store, own.filters[name], kind)
 
     def _value_set(self, known: TableSchema, name: str, own: Resources) -> ControlTable:
         return ValueSetTable(known, self.store, own.value_sets[name])
@@ -233,22 +233,22 @@ class ValueSetTable(RowTable):
     def __init__(self, schema: TableSchema, store: Store, value_set: ParserValueSet) -> None:
         super().__init__(schema, store)
         self.value_set = value_set
+        self._kind = store.values(value_set)
 
     def add(self, scope: Scope, key: Key, data: Data) -> None:
         member = self._member(key)
-        if member in self.value_set.members:
+        if self._kind.has(member):
             raise self.exists("the entry exists")
-        self._set([*self.value_set.members, member])
+        self._kind.insert(member)
 
     def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> None:
         self.row(scope, key)
 
     def delete(self, scope: Scope, key: Key) -> None:
-        gone = self.row(scope, key)
-        self._set([member for member in self.value_set.members if member != gone])
+        self._kind.delete(self.row(scope, key))
 
     def clear(self, scope: Scope) -> None:
-        self._set([])
+        self._kind.clear()
 
     def rows(self, scope: Scope) -> Sequence[Member]:
         return list(self.value_set.members)
@@ -261,9 +261,6 @@ class ValueSetTable(RowTable):
 
     def shown(self, scope: Scope, row: Member) -> Data:
         return Data()
-
-    def _set(self, members: Sequence[Member]) -> None:
-        self.store.cells.set_members(self.value_set, members)
 
     def _member(self, key: Key) -> Member:
         found: list[Match] = []
@@ -299,43 +296,42 @@ class PortMetadataTable(RowTable):
 
     def __init__(self, schema: TableSchema, store: Store, facts: DeviceFacts, number: int) -> None:
         super().__init__(schema, store)
-        self._rows = store.state.port_metadata
+        self._kind = store.port_metadata
         self._size = facts.port_metadata_bytes
         pipes = facts.pipelines[number].pipes
         self._ports = [port for port in range(facts.ports) if port >> facts.pipe_bits in pipes]
         self._places = _places(facts.pipelines[number], schema, 8 * self._size)
-        self._set: dict[int, bool] = {}  # the ports that have an entry
 
     def add(self, scope: Scope, key: Key, data: Data) -> None:
         port = self._port(key)
-        if port in self._set:
+        if self._kind.has(port):
             raise self.exists(f"port {port} has an entry")
-        self._write(port, self._bytes(data))
+        self._kind.insert(port, data=self._bytes(data))
 
     def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> None:
-        self._write(self._port(key), self._bytes(data))
+        self._kind.write(self._port(key), data=self._bytes(data))
 
     def delete(self, scope: Scope, key: Key) -> None:
-        self._write(self.row(scope, key), None)
+        self._kind.delete(self.row(scope, key))
 
     def reset(self, scope: Scope, key: Key) -> None:
-        self._write(self._port(key), None)
+        self._kind.put(self._port(key), None)
 
     def clear(self, scope: Scope) -> None:
-        for port in list(self._set):
-            self._write(port, None)
+        for port in self.rows(scope):
+            self._kind.delete(port)
 
     def rows(self, scope: Scope) -> list[int]:
-        return sorted(self._set)
+        return [port for port in self._kind.existing() if port in self._ports]
 
     def row(self, scope: Scope, key: Key) -> int:
         port = self._port(key)
-        if port not in self._set:
+        if not self._kind.has(port):
             raise self.missing(f"port {port} has no entry")
         return port
 
     def shown(self, scope: Scope, row: int) -> Data:
-        whole = int.from_bytes(self._rows[row].tobytes(), "big")
+        whole = int.from_bytes(self._kind.read(row)["data"], "big")
         types = {f.name: f.type.name for f in self.schema.data}
         values = {}
         for name, shift, width in self._places:
@@ -354,10 +350,6 @@ class PortMetadataTable(RowTable):
         for name, shift, width in self._places:
             whole |= (int(data.values.get(name, 0)) & (1 << width) - 1) << shift
         return whole.to_bytes(self._size, "big")
-
-    def _write(self, port: int, data: bytes | None) -> None:
-        self.store.journal.splice(self._rows[port], slice(None), data or bytes(self._size))
-        self.store.journal.put(self._set, port, None if data is None else True)
 
 
 def _places(

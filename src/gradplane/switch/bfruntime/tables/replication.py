@@ -36,7 +36,7 @@ _BRANCHES = ((False, "$MULTICAST_NODE"), (True, "$MULTICAST_ECMP"))
 class ReplicationTable(RowTable):
     """A table of the engine, whose key is a number: `kind` has its objects."""
 
-    def __init__(self, schema: TableSchema, store: Store, kind: Kind) -> None:
+    def __init__(self, schema: TableSchema, store: Store, kind: Kind[int]) -> None:
         super().__init__(schema, store)
         self.replication = store.replication
         self.kind = kind

@@ -184,5 +184,4 @@ class ScopedTable(ControlTable):
         else:
             wanted = self._scopes.together(self._name)
         if wanted != old:
-            self._scopes.set(self._name, wanted)
-            self.store.journal.record(lambda: self._scopes.set(self._name, old))
+            self.store.scopes.set(self._name, wanted)

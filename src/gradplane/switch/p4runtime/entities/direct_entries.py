@@ -27,8 +27,8 @@ def write_direct_counter(p: Pipeline, kind: int, message: p4r.DirectCounterEntry
     only_modify(kind, f"table {info.name}: a direct counter")
     _, direct = _one(p, info, message.table_entry)
     if message.HasField("data"):
-        values = counter_values(message.data, f"table {info.name}")
-        p.store.cells.set_count(direct.counter, *values)
+        packets, nbytes = counter_values(message.data, f"table {info.name}")
+        p.store.counters(direct.counter).write(0, packets=packets, bytes=nbytes)
 
 
 def write_direct_meter(p: Pipeline, kind: int, message: p4r.DirectMeterEntry) -> None:

@@ -38,7 +38,7 @@ class Direct:
         `clear`: reset the counts too.
         """
         config = None if message is None else read_meter_config(p, name, message)
-        p.store.cells.set_meter(self.meter, config, p.state.clock(), clear)
+        p.store.meters(self.meter).write(0, config=config, clear=clear)
 
 
 def check_direct(p: Pipeline, info: TableInfo, message: p4r.TableEntry) -> None:
@@ -67,10 +67,10 @@ def write_direct(
     set as given; its counts per colour become 0 for a new entry and where they are given.
     """
     if message.HasField("counter_data"):
-        values = counter_values(message.counter_data, f"table {info.name}")
-        p.store.cells.set_count(direct.counter, *values)
+        packets, nbytes = counter_values(message.counter_data, f"table {info.name}")
+        p.store.counters(direct.counter).write(0, packets=packets, bytes=nbytes)
     elif insert:
-        p.store.cells.set_count(direct.counter, 0, 0)
+        p.store.counters(direct.counter).clear()
     if info.table.meter is not None:
         config = message.meter_config if message.HasField("meter_config") else None
         clear = insert or message.HasField("meter_counter_data")

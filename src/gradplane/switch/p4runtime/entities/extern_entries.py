@@ -32,7 +32,7 @@ def write_counter(p: Pipeline, kind: int, message: p4r.CounterEntry) -> None:
         return
     packets, nbytes = counter_values(message.data, f"counter {extern.name}")
     for i in cells:
-        p.store.cells.set_counter(counter, i, packets, nbytes)
+        p.store.counters(counter).write(i, packets=packets, bytes=nbytes)
 
 
 def read_counters(p: Pipeline, query: p4r.CounterEntry) -> Iterator[p4r.CounterEntry]:
@@ -48,12 +48,12 @@ def write_meter(p: Pipeline, kind: int, message: p4r.MeterEntry) -> None:
     extern = find(p.catalog.meters, message.meter_id, "meter")
     only_modify(kind, f"meter {extern.name}")
     check_zero(message.counter_data, f"meter {extern.name}")
-    meter, now = p.state.meters[extern.name], p.state.clock()
+    meters = p.store.meters(p.state.meters[extern.name])
     chosen = indices(extern, "meter", message.index if message.HasField("index") else None)
     given = message.HasField("config")
     config = read_meter_config(p, extern.name, message.config) if given else None
     for i in chosen:
-        p.store.cells.set_meter(meter.cell(i), config, now, message.HasField("counter_data"))
+        meters.write(i, config=config, clear=message.HasField("counter_data"))
 
 
 def read_meters(p: Pipeline, query: p4r.MeterEntry) -> Iterator[p4r.MeterEntry]:
@@ -80,7 +80,7 @@ def write_register(p: Pipeline, kind: int, message: p4r.RegisterEntry) -> None:
     where, program = f"register {extern.name}", p.catalog.program
     value = read_cell(extern.data, extern.inside, message.data, where, program)
     for i in cells:
-        p.store.cells.set_register(register, i, value)
+        p.store.registers(register).write(i, value=value)
 
 
 def read_registers(p: Pipeline, query: p4r.RegisterEntry) -> Iterator[p4r.RegisterEntry]:
@@ -113,7 +113,7 @@ def write_value_set(p: Pipeline, kind: int, message: p4r.ValueSetEntry) -> None:
         if member in members:
             raise RpcError("ALREADY_EXISTS", f"{owner}: member {len(members)} is given twice")
         members.append(member)
-    p.store.cells.set_members(p.state.value_sets[info.name], members)
+    p.store.values(p.state.value_sets[info.name]).replace(members)
 
 
 def read_value_sets(p: Pipeline, query: p4r.ValueSetEntry) -> Iterator[p4r.ValueSetEntry]:
@@ -135,27 +135,29 @@ def read_value_sets(p: Pipeline, query: p4r.ValueSetEntry) -> Iterator[p4r.Value
 
 def write_digest(p: Pipeline, kind: int, message: p4r.DigestEntry) -> None:
     extern = find(p.catalog.digests, message.digest_id, "digest")
-    former = p.digests.get(extern.id)
-    if kind == p4r.Update.INSERT and former is not None:
+    digests = p.store.digests
+    there = digests.has(extern.name)
+    if kind == p4r.Update.INSERT and there:
         pi_text = f"Digest {extern.id} already configured"
         raise RpcError("ALREADY_EXISTS", f"digest {extern.name} is enabled", pi_text)
-    if kind != p4r.Update.INSERT and former is None:
+    if kind != p4r.Update.INSERT and not there:
         what = f"digest {extern.name} is not enabled; INSERT enables it"
         raise RpcError("NOT_FOUND", what, f"Digest {extern.id} not configured")
-    config = None
-    if kind != p4r.Update.DELETE:
-        config = p4r.DigestEntry.Config()
-        config.CopyFrom(message.config)
-        _check(extern.name, config)
-    p.store.journal.put(p.digests, extern.id, config)
+    if kind == p4r.Update.DELETE:
+        digests.delete(extern.name)
+        return
+    _check(extern.name, message.config)
+    digests.write(extern.name, **{f.name: getattr(message.config, f.name) for f in digests.fields})
 
 
 def read_digests(p: Pipeline, query: p4r.DigestEntry) -> Iterator[p4r.DigestEntry]:
     if query.digest_id:
         find(p.catalog.digests, query.digest_id, "digest")
-    for number, config in p.digests.items():
-        if query.digest_id in (0, number):
-            yield p4r.DigestEntry(digest_id=number, config=config)
+    numbers = {extern.name: number for number, extern in p.catalog.digests.items()}
+    for name, config in p.store.digests.records():
+        if query.digest_id in (0, numbers[name]):
+            shown = p4r.DigestEntry.Config(**config)
+            yield p4r.DigestEntry(digest_id=numbers[name], config=shown)
 
 
 def _check(name: str, config: p4r.DigestEntry.Config) -> None:

@@ -10,7 +10,7 @@ from gradplane.switch.p4runtime.catalog import Extern, ListedActions, TableInfo,
 from gradplane.switch.p4runtime.entities.table_actions import read_action, show_action, watch_port
 from gradplane.switch.p4runtime.pipeline import Pipeline
 from gradplane.switch.p4runtime.status_errors import RpcError
-from gradplane.switch.runtime.entries import Entry, GroupRef, OneShot
+from gradplane.switch.runtime.entries import Entry, OneShot
 from gradplane.switch.runtime.profiles import ActionProfile, Group, Weighted
 
 
@@ -19,18 +19,17 @@ def write_member(p: Pipeline, kind: int, message: p4r.ActionProfileMember) -> No
     number = message.member_id
     if number == 0 and not p.whole:
         raise _error(extern, "member id 0 stands for all members, it cannot be written")
-    profiles = p.store.profiles
+    members = p.store.members(profile)
     if kind == p4r.Update.DELETE:
-        profiles.delete_member(profile, number)
+        members.delete(number)
         return
     if not message.HasField("action"):
         raise _error(extern, f"member {number} is given without an action")
     action = read_action(_actions(p, extern), message.action)
     if kind == p4r.Update.INSERT:
-        _check_not_one_shot(p, extern)
-        profiles.add_member(profile, number, action)
+        members.insert(number, action=action)
     else:
-        profiles.modify_member(profile, number, action)
+        members.modify(number, action=action)
 
 
 def write_group(p: Pipeline, kind: int, message: p4r.ActionProfileGroup) -> None:
@@ -38,8 +37,9 @@ def write_group(p: Pipeline, kind: int, message: p4r.ActionProfileGroup) -> None
     number = message.group_id
     if number == 0 and not p.whole:
         raise _error(extern, "group id 0 stands for all groups, it cannot be written")
+    groups = p.store.groups(profile)
     if kind == p4r.Update.DELETE:
-        p.store.profiles.delete_group(profile, number)
+        groups.delete(number)
         return
     members = [Weighted(m.member_id, m.weight, watch_port(m)) for m in message.members]
     _check_members(p, extern, number, members)
@@ -47,18 +47,17 @@ def write_group(p: Pipeline, kind: int, message: p4r.ActionProfileGroup) -> None
     _check_max_size(extern, shape, message.max_size)
     weights = [m.weight for m in members]
     _check_weights(extern, shape, weights, message.max_size)
-    _check_total(p, extern, shape, weights, GroupRef(number))
-    if kind == p4r.Update.INSERT:
-        _check_not_one_shot(p, extern)
-        p.store.profiles.add_group(profile, number, members, message.max_size)
-        return
     former = profile.groups.get(number)
+    _check_total(p, extern, shape, weights, [w.weight for w in former.members] if former else [])
+    if kind == p4r.Update.INSERT:
+        groups.insert(number, members=members, max_size=message.max_size)
+        return
     if former is not None and (size := _max_size(former, shape)) != message.max_size:
         raise _error(
             extern,
             f"group {number} has max_size {size}, which cannot be changed to {message.max_size}",
         )
-    p.store.profiles.modify_group(profile, number, members, message.max_size)
+    groups.modify(number, members=members, max_size=message.max_size)
 
 
 def read_members(p: Pipeline, query: p4r.ActionProfileMember) -> Iterator[p4r.ActionProfileMember]:
@@ -108,7 +107,9 @@ def check_one_shot(
         )
     shape, weights = _described(p, extern), [weight for _, weight, _ in target.actions]
     _check_weights(extern, shape, weights, 0)
-    _check_total(p, extern, shape, weights, replaced)
+    gone = replaced.action if replaced is not None else None
+    _check_total(p, extern, shape, weights,
+                 [w for _, w, _ in gone.actions] if isinstance(gone, OneShot) else [])  # fmt: skip
     for _, _, port in target.actions:
         _check_watched(p, extern, port)
 
@@ -177,41 +178,23 @@ def _check_total(
     extern: Extern,
     shape: p4i.ActionProfile,
     weights: Collection[int],
-    replaced: GroupRef | Entry | None,
+    replaced: Collection[int],
 ) -> None:
-    """Check the selector's size, which limits all groups and one shots together.
+    """Check the selector's size, which limits all groups and one shots together, whoever made them.
 
-    Deletions do not lower `selector_use`; it is computed anew only when it reaches the size.
+    replaced: the weights of the group or one shot that goes.
     """
     if not shape.size:
         return
-    used = p.selector_use.get(extern.id, 0) + _size(shape, weights)
-    if used > shape.size:
-        used = _selector_use(p, extern, shape, replaced) + _size(shape, weights)
+    use = p.state.profiles[extern.name].use
+    used = use.members if _by_members(shape) else use.weights
+    used += _size(shape, weights) - _size(shape, replaced)
     if used > shape.size:
         what = "members" if _by_members(shape) else "weights in sum"
         raise _error(
             extern, f"{used} {what} in all groups are above its size of {shape.size}",
             "RESOURCE_EXHAUSTED",
         )  # fmt: skip
-    p.selector_use[extern.id] = used
-
-
-def _selector_use(
-    p: Pipeline, extern: Extern, shape: p4i.ActionProfile, replaced: GroupRef | Entry | None
-) -> int:
-    """Return the sum of the sizes of all groups and one shots but the replaced one."""
-    groups = p.state.profiles[extern.name].groups
-    used = sum(
-        _size(shape, [m.weight for m in group.members])
-        for number, group in groups.items()
-        if replaced != GroupRef(number)
-    )
-    for table in extern.tables:
-        for entry in p.state.tables[p.catalog.tables[table].name].entries():
-            if isinstance(entry.action, OneShot) and entry is not replaced:
-                used += _size(shape, [weight for _, weight, _ in entry.action.actions])
-    return used
 
 
 def _by_members(shape: p4i.ActionProfile) -> bool:
@@ -221,20 +204,6 @@ def _by_members(shape: p4i.ActionProfile) -> bool:
 def _size(shape: p4i.ActionProfile, weights: Collection[int]) -> int:
     """Return a group's size in the selector's unit."""
     return len(weights) if _by_members(shape) else sum(weights)
-
-
-def _check_not_one_shot(p: Pipeline, extern: Extern) -> None:
-    profile = p.state.profiles[extern.name]
-    if profile.members or profile.groups:
-        return  # no entry can be a one shot beside them
-    for number in extern.tables:
-        table = p.state.tables[p.catalog.tables[number].name]
-        if any(isinstance(entry.action, OneShot) for entry in table.entries()):
-            raise _error(
-                extern,
-                "its tables are programmed with sets of actions (one shot): it takes no members"
-                " and no groups",
-            )
 
 
 # -- shared by all ------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from copy import copy
 
 from finsy.proto import p4r
 
-from gradplane.switch.control.kind import Kind, Refusal
+from gradplane.switch.control.kind import Numbered, Refusal
 from gradplane.switch.p4runtime.bit_strings import from_bytes, to_bytes
 from gradplane.switch.p4runtime.pipeline import Pipeline
 from gradplane.switch.p4runtime.status_errors import RpcError
@@ -170,7 +170,7 @@ def _show_replica(p: Pipeline, replica: Replica) -> p4r.Replica:
     return shown
 
 
-def _is_written(objects: Kind, kind: int, number: int) -> bool:
+def _is_written(objects: Numbered, kind: int, number: int) -> bool:
     """Delete an object, or return that it is to be written, if it may be."""
     if kind == p4r.Update.DELETE:
         objects.delete(number)
@@ -182,7 +182,7 @@ def _is_written(objects: Kind, kind: int, number: int) -> bool:
     return True
 
 
-def _outside(objects: Kind, number: int, code: str) -> RpcError:
+def _outside(objects: Numbered, number: int, code: str) -> RpcError:
     what = f"{objects.name} {number}: its id is not within 1 to {objects.numbers[-1]}"
     return RpcError(code, what)
 

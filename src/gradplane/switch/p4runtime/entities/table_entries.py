@@ -35,7 +35,7 @@ def write_table_entry(p: Pipeline, kind: int, message: p4r.TableEntry) -> None:
         return
     matches = read_matches(info.fields, message.match, f"table {info.name}")
     if kind == p4r.Update.DELETE:
-        p.store.tables.delete(table, _plain(matches, message.priority))
+        p.store.entries(table).delete((matches, message.priority))
         return
     check_direct(p, info, message)
     _check_idle(info, message)
@@ -93,7 +93,7 @@ def _insert(
     entry = Entry(matches, target, message.priority, message.metadata, message.idle_timeout_ns)
     entry.controller_metadata = message.controller_metadata
     give_direct(p, info, entry, message)
-    p.store.tables.insert(table, entry)
+    p.store.entries(table).add(entry)
 
 
 def _modify(
@@ -105,13 +105,13 @@ def _modify(
 ) -> None:
     found = table.find(matches, message.priority)
     if found is None:
-        key = table.describe(_plain(matches, message.priority))
+        key = table.describe(Entry(matches, ActionData(0), message.priority))
         raise RpcError("NOT_FOUND", f"table {info.name}: it has no entry for {key}", PI_NO_ENTRY)
     direct = Direct(found.counter, found.meter)
     if found.is_const or info.table.const_entries:
         _check_direct_only(info, table, found, message)
     else:
-        p.store.tables.modify(table, found, **_modified(p, info, found, message))
+        p.store.entries(table).modify(found.key, **_modified(p, info, found, message))
     write_direct(p, info, direct, message)
 
 
@@ -144,11 +144,6 @@ def _check_direct_only(
             )
 
 
-def _plain(matches: tuple[Match, ...], priority: int) -> Entry:
-    """Return an entry that only identifies another."""
-    return Entry(matches, ActionData(0), priority)
-
-
 # -- the default entry ---------------------------------------------------------------------------
 
 
@@ -163,7 +158,7 @@ def _write_default(
         raise _error(info, "the default entry has no idle timeout")
     check_direct(p, info, message)
     action = _default_action(info, message)
-    p.store.tables.set_default(table, action)
+    p.store.entries(table).set_default(action)
     direct = Direct(table.default_counter, table.default_meter)
     write_direct(p, info, direct, message, insert=action is None)
     metadata = (message.controller_metadata, message.metadata) if action is not None else (0, b"")
