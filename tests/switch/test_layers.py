@@ -23,6 +23,7 @@ BELOW = {
     "ports": {"runtime", "jit"},
     "control": {"ir", "runtime", "arch"},
     "p4runtime": {"ir", "runtime", "syntax", "arch", "control", "packet_tracing"},
+    "gnmi": {"runtime", "p4runtime"},
     "bfruntime": {"ir", "runtime", "arch", "control", "p4runtime"},
     "commands": {"ir", "runtime", "control", "control_handles"},
     "stf": {"ir", "runtime", "interp", "switch", "control", "control_handles", "commands"},

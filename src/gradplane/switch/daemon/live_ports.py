@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from typing import cast
 
 from gradplane._option_tables import OptionError
@@ -17,6 +17,7 @@ from gradplane.switch.ports.pcap import PcapWriter
 from gradplane.switch.ports.port import Port
 from gradplane.switch.ports.queue_lengths import QueueWatch
 from gradplane.switch.runtime.egress_queues import EgressQueues
+from gradplane.switch.runtime.interfaces import flags, set_up
 from gradplane.switch.runtime.links import Links
 
 log = logging.getLogger(__name__)
@@ -35,6 +36,7 @@ class LivePorts:
         self.links = Links(self._interfaces or None, EgressQueues(options.priority_queues))
         for number in self._interfaces:
             self._set_queues(number)
+        self._set_down: set[str] = set()
         self._opened: dict[int, Port] = {}
         self._captures: dict[int, Capture] = {}
         self._watch: LinkWatch | None = None
@@ -95,6 +97,15 @@ class LivePorts:
         watch = self._watch
         self._loop.add(number, port, capture, lambda: watch.add(number, interface))
 
+    def enable(self, interface: str, up: bool) -> None:
+        """Set an interface up or down, until the switch ends. Raises OSError."""
+        was_up, _ = flags(interface) or (False, False)
+        set_up(interface, up)
+        if up:
+            self._set_down.discard(interface)
+        elif was_up:
+            self._set_down.add(interface)
+
     def _set_queues(self, number: int) -> None:
         """Give the queues of a port the options' rate and depth.
 
@@ -151,3 +162,6 @@ class LivePorts:
             capture.close()
         for port in self._opened.values():
             port.close()
+        for interface in self._set_down:
+            with suppress(OSError):  # it was removed meanwhile
+                set_up(interface, True)

@@ -20,6 +20,7 @@ from gradplane.switch.daemon.command_service import CommandService
 from gradplane.switch.daemon.live_ports import LivePorts
 from gradplane.switch.daemon.options import SwitchOptions, parse_options
 from gradplane.switch.daemon.trace_service import MAX_TRACES, TraceService
+from gradplane.switch.gnmi.service import MAX_STREAMS, GnmiService
 from gradplane.switch.interp.trace_events import Trace
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.p4runtime.device import Device
@@ -113,8 +114,8 @@ def serve(options: SwitchOptions, place: Placement | None = None) -> None:
             P4RuntimeServer(
                 device,
                 options.grpc_address,
-                [TraceService(device).handler(), commands.handler()],
-                MAX_TRACES,
+                [TraceService(device).handler(), commands.handler(), GnmiService(ports).handler()],
+                MAX_TRACES + MAX_STREAMS,
                 [f"127.0.0.1:{options.thrift_port}"] if options.thrift_port else [],
                 options.tls,
             )

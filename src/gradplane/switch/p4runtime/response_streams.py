@@ -29,6 +29,10 @@ class ResponseStream:
         if self._waiting.qsize() < WAITING:
             self._waiting.put(message)
 
+    def end(self, error: RpcError | None = None) -> None:
+        """End the stream once the waiting responses are sent; with an error, if there is one."""
+        self._waiting.put(error)
+
     def serve(
         self,
         requests: Iterable[Any],

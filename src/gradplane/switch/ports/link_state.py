@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import socket
-import struct
 from collections.abc import Sequence
 
+from gradplane.switch.runtime.interfaces import flags
 from gradplane.switch.runtime.links import Links
 
 _RTMGRP_LINK = 1  # linux/rtnetlink.h
-_SIOCGIFFLAGS = 0x8913
-_IFF_UP, _IFF_RUNNING = 1, 1 << 6  # linux/if.h
 _SIZE = 1 << 16
 
 log = logging.getLogger(__name__)
@@ -62,19 +59,8 @@ class LinkWatch:
         self._changes.close()
 
     def _check(self) -> None:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
-            for port, interface in self._interfaces.items():
-                up = _has_link(control, interface)
-                if up == (port in self._links.down):
-                    log.info("port %d: %s is %s", port, interface, "up" if up else "down")
-                    self._links.set(port, up)
-
-
-def _has_link(control: socket.socket, interface: str) -> bool:
-    request = struct.pack("16sh22x", interface.encode(), 0)
-    try:
-        (flags,) = struct.unpack_from("H", fcntl.ioctl(control, _SIOCGIFFLAGS, request), 16)
-    except OSError:
-        return False
-    wanted = _IFF_UP | _IFF_RUNNING
-    return bool(flags & wanted == wanted)
+        for port, interface in self._interfaces.items():
+            _, up = flags(interface) or (False, False)
+            if up == (port in self._links.down):
+                log.info("port %d: %s is %s", port, interface, "up" if up else "down")
+                self._links.set(port, up)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Protocol
 
 from gradplane.switch.bfruntime.codec import Data, Key
@@ -19,6 +18,7 @@ from gradplane.switch.bfruntime.schema import TableSchema
 from gradplane.switch.bfruntime.tables.control_table import Flags, RowTable, Scope
 from gradplane.switch.control.journal import Journal
 from gradplane.switch.control.store import Store
+from gradplane.switch.runtime.interfaces import interface_counts
 from gradplane.switch.runtime.links import Links
 
 LANES = 4
@@ -58,15 +58,6 @@ _INTERFACE_COUNTS = {
     "FramesTransmittedwithError": 10,
 }  # fmt: skip
 """The columns of /proc/net/dev that a port's counters show; the others are 0."""
-
-
-def interface_counts(text: str) -> dict[str, list[int]]:
-    """Return the numbers of each interface in /proc/net/dev."""
-    found = {}
-    for line in text.splitlines()[2:]:
-        name, _, numbers = line.partition(":")
-        found[name.strip()] = [int(number) for number in numbers.split()]
-    return found
 
 
 class Ports:
@@ -247,8 +238,7 @@ class PortStatisticsTable(_PortRows):
     def _counts(self, port: int) -> dict[str, int]:
         name = self.ports.interfaces().get(port)
         counts = dict.fromkeys(STATISTICS, 0)
-        # The process's own: /sys may show the interfaces of another network namespace.
-        numbers = interface_counts(Path("/proc/self/net/dev").read_text()).get(name or "")
+        numbers = interface_counts().get(name or "")
         if numbers is not None:
             counts.update({n: numbers[column] for n, column in _INTERFACE_COUNTS.items()})
         return counts

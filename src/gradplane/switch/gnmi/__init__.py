@@ -1,0 +1,1 @@
+"""gNMI: the interfaces of a live switch as openconfig-interfaces has them."""
