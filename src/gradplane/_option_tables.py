@@ -75,7 +75,7 @@ def parse(table: Sequence[Option], arguments: Sequence[str]) -> tuple[SimpleName
         argument = left.popleft()
         if argument == "--":
             return found, [*others, *left]
-        name, text = _split(argument)
+        name, text = (argument, None) if argument in rows else _split(argument)
         option = rows.get(name)
         if option is None:
             others.append(argument)

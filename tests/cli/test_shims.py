@@ -97,11 +97,75 @@ def test_p4c_writes_into_a_folder(folder: Path) -> None:
 
 def test_preprocessing_alone(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The text has no includes left, and compiles to the same program."""
-    assert p4c_command.main("p4c", ["-E", *OPTIONS, "bridge.p4"]) == 0
+    assert p4c_command.main("p4c-bm2-ss", ["-E", *OPTIONS, "bridge.p4"]) == 0
     text = capsys.readouterr().out
     assert 'include "macs.p4"' not in text and "LAST" not in text
     (folder / "expanded.p4").write_text(text)
     assert Switch(folder / "expanded.p4").process(1, PACKET) == [(7, PACKET)]
+    assert not (folder / "bridge.json").exists()
+
+
+def test_preprocessing_and_compiling_apart(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As p4net 1.8.0 calls p4c: -E writes OUT/NAME.p4i, which -e compiles."""
+    assert p4c_command.main("p4c", ["-E", "-o", "out", *OPTIONS, "bridge.p4"]) == 0
+    assert capsys.readouterr().out == ""
+    assert [file.name for file in (folder / "out").iterdir()] == ["bridge.p4i"]
+    (folder / "include" / "macs.p4").unlink()
+    assert p4c_command.main("p4c", ["-e", "-o", "out", "bridge.p4"]) == 0
+    assert ports_of(folder / "out" / "bridge.json") == [(7, PACKET)]
+    assert p4c_command.main("p4c-bm2-ss", ["--nocpp", "-o", "b.json", "out/bridge.p4i"]) == 0
+    assert ports_of(folder / "b.json") == [(7, PACKET)]
+
+
+def test_the_preprocessed_program_lies_beside_the_result(folder: Path) -> None:
+    assert p4c_command.main("p4c", ["-o", "out", *OPTIONS, "bridge.p4"]) == 0
+    assert sorted(file.name for file in (folder / "out").iterdir()) == ["bridge.json", "bridge.p4i"]
+    assert p4c_command.main("p4c-bm2-ss", ["-o", "out2/b.json", *OPTIONS, "bridge.p4"]) == 0
+    assert [file.name for file in (folder / "out2").iterdir()] == ["b.json"]
+
+
+def test_the_steps_are_printed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["-###", "-o", "out", "bridge.p4"]
+    assert p4c_command.main("p4c", arguments) == 0
+    assert capsys.readouterr().out == (
+        "preprocessor:\nbridge.p4 -> out/bridge.p4i\ncompiler:\nbridge.p4 -> out/bridge.json\n"
+    )
+    assert not (folder / "out").exists()
+
+
+def test_options_that_are_passed_on_and_options_without_effect(folder: Path) -> None:
+    passed = "-Xpreprocessor=-DLAST=7 -Xp4c --Wdisable=unused,shadow -D FIRST -U FIRST -I include"
+    others = "-c -S -O2 --parser-inline-opt --loopsUnroll --Wwarn --maxErrorCount 3 -Xlinker x"
+    arguments = [*passed.split(), *others.split(), "--std", "P4\u2081\u2086", "bridge.p4"]
+    assert p4c_command.main("p4c", arguments) == 0
+    assert ports_of(folder / "bridge.json") == [(7, PACKET)]
+
+
+@pytest.mark.parametrize("option", ["--help-targets", "--help-pragmas", "-V", "--help"])
+def test_what_needs_no_program(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        p4c_command.main("p4c", [option])
+    assert not ended.value.code
+    assert capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("option", "reason"),
+    [
+        ("--top4", "p4c's own passes are not run here; see gradplane p4 ir"),
+        ("-Tnode:3", "p4c's own passes are not run here; see gradplane p4 ir"),
+        ("--metrics=all", "metrics of code are not computed"),
+        ("-MD", "rules for make are not written"),
+        ("--ndebug", "assert and assume count; remove them from the program"),
+    ],
+)
+def test_options_that_have_no_meaning_here(
+    folder: Path, capsys: pytest.CaptureFixture[str], option: str, reason: str
+) -> None:
+    assert p4c_command.main("p4c", [option, *OPTIONS, "bridge.p4"]) == 2
+    assert capsys.readouterr().err == f"p4c: cannot use {option.partition('=')[0]}: {reason}\n"
     assert not (folder / "bridge.json").exists()
 
 
@@ -122,7 +186,7 @@ def test_p4info_in_each_format(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--top4", "x", "bridge.p4"], "p4c-bm2-ss: cannot use --top4\n"),
+        (["--other", "bridge.p4"], "p4c-bm2-ss: cannot use --other\n"),
         (["bridge.p4", "two.p4"], "p4c-bm2-ss: cannot use two.p4\n"),
         (["--p4v", "14", "bridge.p4"], "p4c-bm2-ss: argument -x/--std/--p4v: invalid choice: '14'"),
         (["--target", "ebpf", "bridge.p4"], "p4c-bm2-ss: argument -b/--target: invalid choice"),

@@ -1,15 +1,17 @@
 """The command lines of `p4c` and `p4c-bm2-ss`, for programs that run on this package's switch.
 
 In place of BMv2's JSON they write a device config: the program with all its includes, also JSON,
-which `gradplane switch` loads and controllers push. The P4Info is as p4c writes it.
+which `gradplane switch` loads and controllers push. The P4Info is as p4c writes it. Options are
+those of p4c 1.2.5: each is obeyed, has no effect there either, or is refused with the reason.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -27,8 +29,30 @@ from gradplane.switch.source import CompileError
 
 USAGE = 2  # exit status of a wrong command line
 _TARGETS = ("bmv2", "bmv2-ss-p4org")
-_ARCHITECTURES = ("v1model", "psa")
-_LANGUAGES = ("16", "p4-16", "p4_16")
+_ARCHITECTURES = ("v1model", "psa", "pna")
+_LANGUAGES = ("16", "p4-16", "p4_16", "P4\u2081\u2086")
+_PASSES = "p4c's own passes are not run here; see gradplane p4 ir"
+_RULES = "rules for make are not written"
+_REFUSED = {  # options of p4c, with the reason
+    **dict.fromkeys(("-M", "-MD", "-MF", "-MG", "-MP", "-MT", "-MQ"), _RULES),
+    **dict.fromkeys(
+        ("-T", "--top4", "--dump", "--toJson", "--toJSON", "--fromJson", "--fromJSON", "--testJson",
+         "--pp", "--doNotEmitIncludes", "--listFrontendPasses", "--listMidendPasses",
+         "--excludeFrontendPasses", "--excludeMidendPasses"),
+        _PASSES,
+    ),
+    **dict.fromkeys(("--gdb", "--cgdb", "--lldb"), "no other process runs that one could debug"),
+    **dict.fromkeys(
+        ("--disable-annotations", "--disable-annotation", "--disable-pragmas", "--disable-pragma"),
+        "annotations count; remove them from the program",
+    ),
+    "-g": "p4c-bm2-ss does not know it",
+    "--ndebug": "assert and assume count; remove them from the program",
+    "--metrics": "metrics of code are not computed",
+    "--Winfo": "give the warnings to --Wdisable",
+    "--p4runtime-entries-file": "the program has the entries, a Read shows them",
+    "--p4runtime-entries-files": "the program has the entries, a Read shows them",
+}  # fmt: skip
 _FORMATS = {".txt": "text", ".txtpb": "text", ".json": "json", ".bin": "binary"}
 
 
@@ -38,12 +62,19 @@ class P4cOptions:
 
     output: the file to write, None for none. p4info: (file, "text" | "json" | "binary"). arch: None
     for any. disabled: kinds of warnings that are not reported, None for all. fatal: those that are
-    errors, None for all. preprocess: only print the program with its includes and macros expanded.
+    errors, None for all. preprocessed: the file for the program with its includes and macros
+    expanded. preprocess: only write this, or print it where there is no such file. expanded: that
+    file, or the program, has no includes and macros left. shown: print the steps; dry: and do none
+    of them.
     """
 
     program: Path
     output: Path | None
+    preprocessed: Path | None = None
     preprocess: bool = False
+    expanded: bool = False
+    shown: bool = False
+    dry: bool = False
     include_dirs: tuple[Path, ...] = ()
     defines: tuple[str, ...] = ()
     p4info: tuple[tuple[Path, str], ...] = ()
@@ -72,7 +103,9 @@ def parse_options(name: str, arguments: Sequence[str]) -> P4cOptions:
 
     The two differ in -o: a folder (default: the current one) for p4c, a file for p4c-bm2-ss.
     """
-    rest, disabled, fatal = _warning_options(arguments)
+    unwrapped = [re.sub("^-X(p4c|preprocessor)=?", "", argument) for argument in arguments]
+    rest, disabled, fatal = _warning_options([argument for argument in unwrapped if argument])
+    _refuse(rest)
     table = _table(name)
     try:
         parsed = _parsed(name, table, rest)
@@ -81,15 +114,22 @@ def parse_options(name: str, arguments: Sequence[str]) -> P4cOptions:
         warnings = "--Wdisable[=KIND] --Werror[=KIND]"
         raise OptionError(f"{error}\naccepted: {accepted} {warnings}") from None
     program: Path = parsed.program
-    output: Path | None = parsed.o
+    output: Path | None = parsed.output
+    preprocessed = None
     if name == "p4c":
-        output = (output or Path()) / f"{program.stem}.json"
+        preprocessed = (output or Path()) / f"{program.stem}.p4i"
+        output = preprocessed.with_suffix(".json")
+    undefined = set(parsed.U)
     return P4cOptions(
         program=program,
         output=output,
+        preprocessed=preprocessed,
         preprocess=parsed.E,
+        expanded=parsed.e or parsed.nocpp,
+        shown=parsed.debug or parsed.test_only,
+        dry=parsed.test_only,
         include_dirs=tuple(parsed.I),
-        defines=tuple(parsed.D),
+        defines=tuple(one for one in parsed.D if one.partition("=")[0] not in undefined),
         p4info=tuple(_p4info_files(parsed)),
         arch=parsed.arch,
         disabled=disabled,
@@ -98,24 +138,54 @@ def parse_options(name: str, arguments: Sequence[str]) -> P4cOptions:
 
 
 def compile_as(options: P4cOptions) -> bool:
-    """Compile and write the files; return False, with no file written, if a warning is fatal.
+    """Compile and write the files; return False, with no result written, if a warning is fatal.
 
     Raises CompileError and OSError.
     """
+    if options.expanded:
+        program = options.preprocessed or options.program
+        options = replace(options, program=program, include_dirs=(), defines=())
+    elif options.preprocess or options.preprocessed:
+        _preprocess(options)
     if options.preprocess:
-        print(_preprocessed(options))
         return True
+    if options.shown:
+        print(f"compiler:\n{options.program} -> {options.output or 'no file'}")
+    return options.dry or _compile(options)
+
+
+def _preprocess(options: P4cOptions) -> None:
+    """Expand the program's includes and macros into a file, as p4c does before it compiles."""
+    to = options.preprocessed
+    if options.shown:
+        print(f"preprocessor:\n{options.program} -> {to or 'standard output'}")
+    if options.dry or to == options.program:
+        return
+    config = json.loads(
+        device_config(options.program, (*options.include_dirs, *INCLUDE_DIRS), options.defines)
+    )
+    if to is None:
+        print(config["source"])
+    else:
+        _write(to, f"{config['source']}\n")
+
+
+def _compile(options: P4cOptions) -> bool:
     compiled = programs.compiled(options.program, options.include_dirs, options.defines)
     programs.check(compiled, options.arch)
     if not _report_warnings(compiled, options):
         return False
     if options.output is not None:
         config = programs.config(options.program, options.include_dirs, options.defines)
-        options.output.parent.mkdir(parents=True, exist_ok=True)
-        options.output.write_text(config, "utf-8")
+        _write(options.output, config)
     for file, form in options.p4info:
         file.write_bytes(_p4info(compiled, form))
     return True
+
+
+def _write(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, "utf-8")
 
 
 def _table(name: str) -> tuple[Option, ...]:
@@ -124,10 +194,14 @@ def _table(name: str) -> tuple[Option, ...]:
     files = "P4Info, in the format of the suffix: .txt .txtpb .json .bin"
     return (
         Option("-h --help", "", "print this text"),
-        Option("-o", where.upper(), f"the {where} to write", Path),
+        Option("-o --output", where.upper(), f"the {where} to write", Path),
         Option("-I", "DIR", "folder of includes", Path, many=True),
         Option("-D", "NAME[=VALUE]", "define a macro", many=True),
-        Option("-E", "", "print the program with its includes; do not compile it"),
+        Option("-U", "NAME", "do not define a macro", many=True),
+        Option("-E", "", "write the program with its includes (p4c: to NAME.p4i; p4c-bm2-ss: print "
+               "it); do not compile it"),
+        Option("-e", "", "compile the NAME.p4i that -E wrote"),
+        Option("--nocpp", "", "the program has no includes and macros left"),
         Option("--p4runtime-files", "FILE,...", files, many=True),
         Option("--p4runtime-file", "FILE", "P4Info, as --p4runtime-format says", Path),
         Option("--p4runtime-format", "FORMAT", default="binary", choices=formats),
@@ -135,8 +209,23 @@ def _table(name: str) -> tuple[Option, ...]:
         Option("-a --arch", "ARCH", "refuse a program of another architecture",
                choices=_ARCHITECTURES),
         Option("-x --std --p4v", "LANGUAGE", "P4_14 is not compiled", choices=_LANGUAGES),
+        Option("-v --debug", "", "print the steps"),
+        Option("-### --test-only", "", "print the steps; do none of them"),
+        Option("-Xp4c -Xpreprocessor", "OPTION", "an option of p4c-bm2-ss, or -D, -U or -I"),
+        Option("--help-targets --target-help --targets-help", "", "print the targets"),
+        Option("--help-pragmas --pragma-help --pragmas-help --help-annotations --annotation-help "
+               "--annotations-help", "", "say where the annotations are listed"),
+        Option("-V --version", "", "print the version"),
         Option("--emit-externs", "", "always so: see gradplane switch --externs"),
-        Option("--version", "", "print the version"),
+        Option("-c", "", "without effect, as the following"),
+        Option("-S", ""),
+        Option("-O", "LEVEL", alone=""),
+        Option("--parser-inline-opt", ""),
+        Option("--loopsUnroll", ""),
+        Option("--maxErrorCount", "N", "all are reported"),
+        Option("--Wwarn", "KIND", alone=""),
+        Option("-Xassembler", "OPTION", "for targets with an assembler", many=True),
+        Option("-Xlinker", "OPTION", "for targets with a linker", many=True),
     )  # fmt: skip
 
 
@@ -148,9 +237,14 @@ def _parsed(name: str, table: Sequence[Option], arguments: Sequence[str]) -> Sim
     if found.help:
         print(help_text(f"{name} [OPTIONS] FILE.p4", about, table), end="")
         raise SystemExit
-    if found.version:
-        print(f"{name} (gradplane {__version__})")
-        raise SystemExit
+    for asked, answer in (
+        (found.version, f"{name} (gradplane {__version__})"),
+        (found.help_targets, "\n".join(f"bmv2-{arch}" for arch in _ARCHITECTURES)),
+        (found.help_pragmas, "annotations are those of P4_16, v1model and P4Runtime"),
+    ):
+        if asked:
+            print(answer)
+            raise SystemExit
     options = [other for other in others if other.startswith("-")]
     programs = [other for other in others if not other.startswith("-")]
     if not programs:
@@ -170,11 +264,20 @@ def _warning_options(
     for argument in arguments:
         option, _, kind = argument.partition("=")
         if option in kinds:
-            kinds[option].add(kind)
+            kinds[option].update(kind.split(","))
         else:
             rest.append(argument)
     disabled, fatal = (None if "" in named else frozenset(named) for named in kinds.values())
     return rest, disabled, fatal
+
+
+def _refuse(arguments: Sequence[str]) -> None:
+    """Raise OptionError for an option of p4c that has no meaning here."""
+    for argument in arguments:
+        name = argument.partition("=")[0]
+        reason = _REFUSED.get(name) or (_PASSES if argument.startswith("-T") else "")
+        if reason:
+            raise OptionError(f"cannot use {name}: {reason}")
 
 
 def _p4info_files(parsed: SimpleNamespace) -> list[tuple[Path, str]]:
@@ -200,12 +303,6 @@ def _report_warnings(compiled: Compiled, options: P4cOptions) -> bool:
     if found:
         print(f"{options.program}: {found} warnings are errors (--Werror)", file=sys.stderr)
     return not found
-
-
-def _preprocessed(options: P4cOptions) -> str:
-    folders = (*options.include_dirs, *INCLUDE_DIRS)
-    config = json.loads(device_config(options.program, folders, options.defines))
-    return str(config["source"])
 
 
 def _p4info(compiled: Compiled, form: str) -> bytes:
