@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from math import ceil
 
-from gradplane.fit.chip_resources import IMMEDIATE_BITS, RANGE_NIBBLES
+from gradplane.fit.chip_resources import IMMEDIATE_BITS, RANGE_NIBBLES, Overrun
 from gradplane.fit.header_bytes import neighbours
 from gradplane.fit.logical_tables import GATEWAY, LogicalTable, TableAction
-from gradplane.fit.overruns import Overrun
 from gradplane.fit.places import Place
 from gradplane.fit.shared_memory import ALU_KINDS, COUNTERS
 from gradplane.fit.values import Operation, Use

@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from gradplane.fit.action_rules import broken_rules
-from gradplane.fit.chip_resources import CHIPS, STAGE, ChipResources
+from gradplane.fit.chip_resources import CHIPS, STAGE, ChipResources, Overrun
 from gradplane.fit.containers import PhvDemand, phv_demand, without_common_size
 from gradplane.fit.control_tables import checksum_tables, logical_tables
 from gradplane.fit.dependencies import Dependency, dependencies, longest_chain, tables_of
 from gradplane.fit.live_fields import Carried, LiveFields, coexisting
 from gradplane.fit.logical_tables import LogicalTable
-from gradplane.fit.overruns import Overrun
 from gradplane.fit.parser_demand import ParserDemand, parser_demand
 from gradplane.fit.placement import Placement, place, used
 from gradplane.fit.simplifications import merged, needless_zeros, without_unread

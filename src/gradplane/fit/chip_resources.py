@@ -1,12 +1,16 @@
 """The resources of Tofino 1 and Tofino 2: numbers that p4lang/p4c publishes in its Tofino back end.
 
 The layout of a stage follows "Forwarding Metamorphosis" (Bosshart et al., SIGCOMM 2013), section 4.
+
+A program that takes more of one than the chip has gets an `Overrun`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+
+from gradplane.switch.source import Span
 
 RAM_ROWS = 1024
 RAM_BITS = 128
@@ -134,3 +138,22 @@ CHIPS: Mapping[str, ChipResources] = {
         256, {16: 20}, 32, 0, {8: 48, 16: 72, 32: 48},
     ),
 }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Impossible:
+    """Something that no ALU does, and what would do it."""
+
+    what: str
+    way_out: str
+
+
+@dataclass(frozen=True, slots=True)
+class Overrun:
+    """A reason for which a program does not fit: the resource, the line that causes it, and what
+    would change that."""
+
+    resource: str
+    what: str
+    span: Span
+    way_out: str

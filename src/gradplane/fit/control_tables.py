@@ -15,23 +15,24 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gradplane.fit.conditions import compared
-from gradplane.fit.known_values import Known, KnownValues, forget, in_all
+from gradplane.fit.alu_rules import compared
 from gradplane.fit.logical_tables import (
     ACTION,
     GATEWAY,
     MATCH,
     Arm,
     LogicalTable,
+    Partitions,
     TableAction,
+    finder,
+    index_variable,
     line_name,
+    partitions_of,
 )
 from gradplane.fit.operations import Run
-from gradplane.fit.partitions import Partitions, finder, index_variable, partitions_of
-from gradplane.fit.places import VALID, Place, leaves, reads
+from gradplane.fit.places import VALID, Place, across_actions, count_reads, indices, leaves, reads
 from gradplane.fit.simplifications import copies_in, named_conditions
-from gradplane.fit.statement_places import across_actions, count_reads, indices
-from gradplane.fit.values import Operation, Use, Value
+from gradplane.fit.values import Known, KnownValues, Operation, Use, Value, forget, in_all
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits, bit_width
 from gradplane.switch.ir.walk import nested

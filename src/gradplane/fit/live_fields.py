@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 from gradplane.fit.logical_tables import LogicalTable
 from gradplane.fit.placement import Placement
-from gradplane.fit.places import VALID, Place
-from gradplane.fit.statement_places import read_by, written_by
+from gradplane.fit.places import VALID, Place, read_by, written_by
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Header
 from gradplane.switch.ir.walk import nested, statements

@@ -20,12 +20,11 @@ from gradplane.fit.alu_rules import (
     is_extreme,
     narrow_operand,
 )
+from gradplane.fit.chip_resources import Impossible
 from gradplane.fit.header_bytes import header_bytes
-from gradplane.fit.known_values import KnownValues
-from gradplane.fit.overruns import Impossible
-from gradplane.fit.places import Place, leaves, reads
-from gradplane.fit.statement_places import count_reads
+from gradplane.fit.places import Place, count_reads, leaves, reads
 from gradplane.fit.values import (
+    KnownValues,
     Operation,
     Use,
     Value,

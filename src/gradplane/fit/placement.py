@@ -21,9 +21,8 @@ from gradplane.fit.header_bytes import bytes_of, header_bytes
 from gradplane.fit.logical_tables import LogicalTable
 from gradplane.fit.places import Place
 from gradplane.fit.shared_memory import shared, shared_memory
-from gradplane.fit.stage_demand import Demand
 from gradplane.fit.stage_pragmas import AskedStage, asked_stages
-from gradplane.fit.table_formats import demand, size_of, splittable, step_of
+from gradplane.fit.table_formats import Demand, demand, size_of, splittable, step_of
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.source import Span
 

@@ -1,13 +1,19 @@
-"""The bits of storage that expressions read and statements write."""
+"""The bits of storage that expressions read and statements write.
+
+The places that statements read and set: how often, and in which actions.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir import walk
 from gradplane.switch.ir.types import Bits, Bool, Fields, Header, Stack, Type, Varbit
-from gradplane.switch.ir.walk import operands
+from gradplane.switch.ir.walk import nested, operands
+from gradplane.switch.source import Span
 
 VALID = -1
 """The number of a header's validity in a path."""
@@ -137,3 +143,43 @@ def byte_count(places: Iterable[Place]) -> int:
         if not place.of_header:
             found |= {(place.field, n) for n in range(place.low // 8, place.high // 8 + 1)}
     return len(found) + (valid + 7) // 8
+
+
+def read_by(stmt: ir.Stmt) -> Iterator[Place]:
+    """Yield the places that a statement itself reads."""
+    for e in walk.reads(stmt):
+        yield from reads(e)
+
+
+def written_by(stmt: ir.Stmt) -> Iterator[Place]:
+    """Yield the places that a statement itself sets."""
+    for target in walk.writes(stmt):
+        yield from leaves(target)
+
+
+def count_reads(stmts: Sequence[ir.Stmt]) -> Counter[ir.Var]:
+    """Return how often statements, and those inside them, read each variable without fields."""
+    found: Counter[ir.Var] = Counter()
+    for stmt in nested(stmts):
+        found.update(place.var for place in read_by(stmt))
+    return found
+
+
+def across_actions(
+    stmts: Sequence[ir.Stmt], called_actions: Mapping[Span, Span]
+) -> frozenset[ir.Var]:
+    """Return the variables that statements of different actions (or of none) use."""
+    users: dict[ir.Var, set[Span | None]] = {}
+    for stmt in stmts:
+        own = called_actions.get(stmt.span)
+        for inner in nested([stmt]):
+            for place in (*read_by(inner), *written_by(inner)):
+                users.setdefault(place.var, set()).add(own)
+    return frozenset(var for var, actions in users.items() if len(actions) > 1)
+
+
+def indices(stmts: Sequence[ir.Stmt]) -> frozenset[ir.Var]:
+    """Return the variables that hand an index on to an access to a register."""
+    reads_ = (s.body[0] for s in nested(stmts) if isinstance(s, ir.Block) and s.access is not None)
+    args = (read.args[0] for read in reads_ if isinstance(read, ir.CallExtern) and read.args)
+    return frozenset(arg for arg in args if isinstance(arg, ir.Var))

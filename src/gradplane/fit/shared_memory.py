@@ -7,8 +7,7 @@ from math import ceil
 
 from gradplane.fit.chip_resources import RAM_ROWS
 from gradplane.fit.logical_tables import LogicalTable
-from gradplane.fit.stage_demand import Demand
-from gradplane.fit.table_formats import memory_blocks
+from gradplane.fit.table_formats import Demand, memory_blocks
 from gradplane.fit.values import Use
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import bit_width

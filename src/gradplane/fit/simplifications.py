@@ -17,8 +17,7 @@ from heapq import heapify, heappop, heappush
 
 from gradplane.fit.dependencies import Dependency
 from gradplane.fit.logical_tables import GATEWAY, MATCH, LogicalTable
-from gradplane.fit.places import Place, leaves, reads
-from gradplane.fit.statement_places import read_by, written_by
+from gradplane.fit.places import Place, leaves, read_by, reads, written_by
 from gradplane.fit.values import Operation, accesses
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.walk import bodies, nested, statements

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from gradplane.fit.chip_resources import ChipResources
+from gradplane.fit.chip_resources import ChipResources, Overrun
 from gradplane.fit.logical_tables import LogicalTable
-from gradplane.fit.overruns import Overrun
 from gradplane.fit.table_formats import size_of
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Annotation

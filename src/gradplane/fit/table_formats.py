@@ -3,20 +3,22 @@
 The formats follow section 4 of the RMT paper: an exact table is a cuckoo hash of four ways over
 SRAM rows that hold several entries; a ternary table is blocks of TCAM beside SRAM for what to do.
 
-The resources of a stage that a logical table takes: memories, ALUs, hashes, crossbars.
+`Demand` is what one logical table, or all tables of a stage, take of the stage's resources:
+memories, ALUs, hashes, crossbars.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil, log2
 
 from gradplane.fit.chip_resources import (
     GATEWAY_BYTES,
     GATEWAY_ROWS,
     GROUPS_PER_RAM,
+    HASH_DIST_BITS,
     HASH_INDEX_BITS,
     HASH_SELECT_BITS,
     IMMEDIATE_BITS,
@@ -24,16 +26,58 @@ from gradplane.fit.chip_resources import (
     PARTITION_COLUMNS,
     RAM_BITS,
     RAM_ROWS,
+    STAGE,
     TCAM_ROWS,
     WAYS,
 )
 from gradplane.fit.header_bytes import HeaderByte, bytes_of
-from gradplane.fit.logical_tables import ACTION, GATEWAY, LogicalTable
-from gradplane.fit.partitions import Partitions, entry_key_bits
-from gradplane.fit.places import byte_count, reads
-from gradplane.fit.stage_demand import Demand
+from gradplane.fit.logical_tables import ACTION, GATEWAY, LogicalTable, Partitions, entry_key_bits
+from gradplane.fit.places import Place, byte_count, reads
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import bit_width
+
+UNITS_OF_GROUP = 3
+"""The hash distribution units that one hash group feeds."""
+
+
+@dataclass(slots=True)
+class Demand:
+    """The amounts of each resource taken of a stage, the places on both crossbars, and hashes.
+
+    hashes: the bits of each, by what it is of. Tables that need the same bytes or the same hash
+    share them."""
+
+    amounts: Counter[str] = field(default_factory=Counter)
+    exact: set[Place] = field(default_factory=set)
+    ternary: set[Place] = field(default_factory=set)
+    hashes: dict[object, int] = field(default_factory=dict)
+
+    def add(self, other: Demand) -> None:
+        self.amounts.update(other.amounts)
+        self.exact |= other.exact
+        self.ternary |= other.ternary
+        self.hashes.update(other.hashes)
+
+    def with_(self, other: Demand) -> Demand:
+        """Return the sum of two demands."""
+        both = Demand(Counter(self.amounts), set(self.exact), set(self.ternary), dict(self.hashes))
+        both.add(other)
+        return both
+
+    def totals(self) -> dict[str, int]:
+        """Return the amount of each resource."""
+        found = {name: self.amounts[name] for name in STAGE}
+        found["exact_bytes"] += byte_count(self.exact)
+        found["ternary_bytes"] += byte_count(self.ternary)
+        found["hash_units"] += sum(ceil(bits / HASH_DIST_BITS) for bits in self.hashes.values())
+        found["hash_bits"] += sum(self.hashes.values())
+        found["hash_groups"] += ceil(found["hash_units"] / UNITS_OF_GROUP)
+        return found
+
+    def lacking(self) -> list[str]:
+        """Return the resources of which it is more than a stage has."""
+        return [name for name, n in self.totals().items() if n > STAGE[name].amount]
+
 
 TERNARY = ("ternary", "lpm", "range", "optional")
 _VERSION_BITS = 4

@@ -14,9 +14,8 @@ from typing import Any
 from gradplane.switch.check.checker import Checker
 from gradplane.switch.check.records import Checked
 from gradplane.switch.interp.expressions import Expressions
-from gradplane.switch.interp.frame_layout import Frame
-from gradplane.switch.interp.packet import Reject
-from gradplane.switch.interp.statements import Abort
+from gradplane.switch.interp.interpreter_values import Frame
+from gradplane.switch.interp.packet import Abort, Reject
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import BOOL, INTEGER, Type
 from gradplane.switch.lower.program import Lowering

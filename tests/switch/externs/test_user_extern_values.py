@@ -25,8 +25,8 @@ from gradplane.switch.ir.types import (
     Union,
     Varbit,
 )
+from gradplane.switch.jit.user_extern_calls import reader, writer
 from gradplane.switch.jit.value_layout import Layouts
-from gradplane.switch.jit.value_transfer import reader, writer
 
 ERRORS = ("NoError", "Odd")
 COLOR = Enum("Color", ("RED", "GREEN"))

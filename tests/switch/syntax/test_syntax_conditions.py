@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradplane.switch.syntax.conditions import ConditionError, evaluate
+from gradplane.switch.syntax.macros import ConditionError, evaluate
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gradplane.switch.interp.extern_call import Call
-from gradplane.switch.interp.frame_layout import Run
+from gradplane.switch.interp.interpreter_values import Run
 from gradplane.switch.jit.externs import NativeCall
 from gradplane.switch.machine.extern_table import Extern, Externs
 from gradplane.switch.machine.externs import arrays

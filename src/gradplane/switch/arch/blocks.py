@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gradplane.switch.interp.blocks import Block, control_block, parser_block
-from gradplane.switch.interp.frame_layout import Env
-from gradplane.switch.interp.interpreter_values import copier, maker
+from gradplane.switch.interp.interpreter_values import Env, copier, maker
 from gradplane.switch.interp.packet import Packet
 from gradplane.switch.interp.statements import Statements
 from gradplane.switch.ir import nodes as ir

@@ -1,13 +1,17 @@
-"""Match the arguments of a call to parameters, infer type arguments, convert implicitly."""
+"""Match the arguments of a call to parameters, infer type arguments, convert implicitly.
+
+Type inference: bind type variables so that a formal type becomes the actual one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from gradplane._suggestions import did_you_mean
 from gradplane.switch.check.checker_types import (
     ANY,
+    AnyType,
     BlockType,
     DefaultLiteral,
     ExternType,
@@ -15,6 +19,7 @@ from gradplane.switch.check.checker_types import (
     ParamType,
     Signature,
     StructLiteral,
+    Substitution,
     TypeName,
     TypeVar,
     compile_time_only,
@@ -22,14 +27,116 @@ from gradplane.switch.check.checker_types import (
     substitute,
     substitute_params,
 )
-from gradplane.switch.check.context import Context
+from gradplane.switch.check.context import Context, require_lvalue
 from gradplane.switch.check.conversions import settle
 from gradplane.switch.check.expression_text import literal
-from gradplane.switch.check.lvalues import require_lvalue
 from gradplane.switch.check.records import CallInfo
-from gradplane.switch.check.unify import Inference
-from gradplane.switch.ir.types import INTEGER, STRING, Integer, Type, Void
+from gradplane.switch.ir.types import (
+    INTEGER,
+    STRING,
+    Fields,
+    Integer,
+    List,
+    Stack,
+    Tuple,
+    Type,
+    Void,
+)
 from gradplane.switch.syntax import ast
+
+
+class Inference:
+    """Bindings for a set of type variables, extended by `unify`."""
+
+    def __init__(self, variables: Iterable[TypeVar]) -> None:
+        self.variables = set(variables)
+        self.bound: dict[TypeVar, Type] = {}
+
+    @property
+    def widths_known(self) -> Substitution:
+        """The final bindings: a variable bound to int may still get a width."""
+        return {v: t for v, t in self.bound.items() if not isinstance(t, Integer)}
+
+    def unify(self, formal: Type, actual: Type) -> bool:
+        """Return whether `actual` matches `formal`; bind variables in doing so.
+
+        Implicit conversions (an int constant, a list for a struct) are left to the caller and match
+        here.
+        """
+        formal = substitute(formal, self.widths_known)
+        if any(isinstance(t, TypeVar) and t.name == "_" for t in (formal, actual)):
+            return True  # `_` matches every type
+        if isinstance(formal, TypeVar) and formal in self.variables:
+            return self._bind(formal, actual)
+        if isinstance(actual, TypeVar) and actual in self.variables:
+            return self._bind(actual, formal)
+        if isinstance(actual, ListLiteral | StructLiteral):
+            return self._literal(formal, actual)
+        if isinstance(actual, AnyType | Integer | DefaultLiteral):
+            return True
+        match formal, actual:
+            case Stack(element=f, size=n), Stack(element=a, size=m):
+                return n == m and self.unify(f, a)
+            case Tuple(elements=fs), Tuple(elements=as_):
+                return len(fs) == len(as_) and all(map(self.unify, fs, as_))
+            case List(element=f), List(element=a):
+                return self.unify(f, a)
+            case ExternType(args=fs), ExternType(args=as_):
+                return formal.decl is actual.decl and all(map(self.unify, fs, as_))
+            case Fields(args=fs), Fields(args=as_) if fs or as_:
+                return formal.name == actual.name and all(map(self.unify, fs, as_))
+            case BlockType(), BlockType():
+                return formal.kind == actual.kind and self._params(formal.params, actual.params)
+        return formal == actual or isinstance(formal, AnyType)
+
+    def _literal(self, formal: Type, actual: ListLiteral | StructLiteral) -> bool:
+        """Match the members that both have; what is left over the caller reports."""
+        members: Iterable[Type] = ()
+        if isinstance(formal, Fields):
+            members = (f.type for f in formal.fields)
+        elif isinstance(formal, Tuple):
+            members = formal.elements
+        if isinstance(actual, ListLiteral):
+            pairs = list(zip(members, actual.elements, strict=False))
+        else:
+            given = dict(actual.fields)
+            fields = formal.fields if isinstance(formal, Fields) else ()
+            pairs = [(f.type, given[f.name]) for f in fields if f.name in given]
+        return all(self.unify(f, a) for f, a in pairs)
+
+    def same(self, formal: Signature, actual: Signature) -> bool:
+        """Return whether a function has the required parameters and result."""
+        return self._params(formal.params, actual.params) and self.unify(
+            formal.result, actual.result
+        )
+
+    def _params(self, formal: tuple[ParamType, ...], actual: tuple[ParamType, ...]) -> bool:
+        """Match parameters; the architecture may omit optional ones and defaults at the end."""
+        return (
+            len(formal) >= len(actual)
+            and all(f.optional or f.default is not None for f in formal[len(actual) :])
+            and all(
+                f.direction == a.direction and self.unify(f.type, a.type)
+                for f, a in zip(formal, actual, strict=False)
+            )
+        )
+
+    def _bind(self, var: TypeVar, actual: Type) -> bool:
+        if actual == var or isinstance(actual, DefaultLiteral | StructLiteral):
+            return True
+        known = self.bound.get(var)
+        if known is None or isinstance(known, Integer):
+            self.bound[var] = settled(actual)
+            return True
+        return isinstance(actual, Integer | ListLiteral | StructLiteral) or known == actual
+
+
+def settled(t: Type) -> Type:
+    """Return the type of a literal that nothing else determines: a list is a tuple."""
+    if isinstance(t, ListLiteral):
+        return Tuple(tuple(settled(e) for e in t.elements))
+    return t
+
 
 _UNTYPED = (ListLiteral, StructLiteral, DefaultLiteral)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gradplane._suggestions import did_you_mean
-from gradplane.switch.check.arguments import ArgumentChecker, takes
+from gradplane.switch.check.arguments import ArgumentChecker, Inference, takes
 from gradplane.switch.check.checker_types import (
     ANY,
     ApplyResult,
@@ -17,16 +17,16 @@ from gradplane.switch.check.checker_types import (
     TableType,
     TypeName,
     TypeVar,
+    emittable,
     free_variables,
+    size_bits,
     substitute,
     substitute_params,
+    varbits,
 )
+from gradplane.switch.check.context import TypeParam, require_lvalue
 from gradplane.switch.check.expression_text import article, describe
-from gradplane.switch.check.lvalues import require_lvalue
 from gradplane.switch.check.records import CallInfo
-from gradplane.switch.check.scope import TypeParam
-from gradplane.switch.check.unify import Inference
-from gradplane.switch.check.wire_sizes import emittable, size_bits, varbits
 from gradplane.switch.ir.types import (
     BOOL,
     INTEGER,

@@ -2,21 +2,108 @@
 
 Each part is a class with a method or two for one kind of thing; `checker.py` makes them. They know
 each other by the protocols here only.
+
+Beside it, what all parts use: the names in scope at a place in the program (`Scopes`), and the rule
+of l-values, which are the expressions that can be assigned to (specification, section 6.7).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
+from gradplane._suggestions import did_you_mean
 from gradplane.switch.check import checker_types as types
 from gradplane.switch.check.checker_types import ANY
 from gradplane.switch.check.expression_text import muted
-from gradplane.switch.check.scope import Scope, Scopes
-from gradplane.switch.ir.types import Annotations, Type
+from gradplane.switch.ir.types import Annotations, Fields, Stack, Tuple, Type
 from gradplane.switch.source import Reporter, Span
 from gradplane.switch.syntax import ast
+
+
+@dataclass(slots=True, eq=False)
+class TypeParam(ast.Decl):
+    """A type parameter as a declaration in scope."""
+
+    var: types.TypeVar
+
+
+@dataclass(slots=True)
+class Scope:
+    """One level of names; several declarations of one name are overloads."""
+
+    parent: Scope | None = None
+    names: dict[str, list[ast.Decl]] = field(default_factory=dict)
+    beside: Scope | None = None  # parameters, which may not be redeclared here
+
+    def find(self, name: str) -> list[ast.Decl]:
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.names:
+                return scope.names[name]
+            scope = scope.parent
+        return []
+
+    def visible(self) -> Iterator[str]:
+        scope: Scope | None = self
+        while scope is not None:
+            yield from scope.names
+            scope = scope.parent
+
+
+class Scopes:
+    """The stack of scopes during checking; `top` is the program's."""
+
+    def __init__(self, reporter: Reporter) -> None:
+        self.reporter = reporter
+        self.top = Scope()
+        self.current = self.top
+
+    @contextmanager
+    def nested(self, beside: Scope | None = None, within: Scope | None = None) -> Iterator[None]:
+        """Open a scope within the current one, or within `within`."""
+        saved = self.current
+        self.current = Scope(within or saved, beside=beside)
+        try:
+            yield
+        finally:
+            self.current = saved
+
+    def declare(self, decl: ast.Decl) -> None:
+        """Add a name. Functions and methods may share one if their parameters' names differ."""
+        known = self.current.names.setdefault(decl.name, [])
+        clash = next((d for d in known if not _may_overload(d, decl)), None)
+        if clash is not None:
+            self.reporter.error(
+                decl.name_span or decl.span,
+                f"{decl.name} is declared twice in this scope",
+                f"the other declaration is at {clash.name_span or clash.span}",
+            )
+            return
+        if self.current.beside is not None and decl.name in self.current.beside.names:
+            parameter = self.current.beside.names[decl.name][0]
+            self.reporter.error(
+                decl.name_span or decl.span,
+                f"{decl.name} is already declared: it is a parameter",
+                f"the parameter is at {parameter.name_span or parameter.span}",
+            )
+        known.append(decl)
+
+    def find(self, name: str, dot: bool = False) -> list[ast.Decl]:
+        return (self.top if dot else self.current).find(name)
+
+    def nearest(self, name: str) -> str:
+        """Return a hint that names a declared name close to `name`; empty if there is none."""
+        return did_you_mean(name, set(self.current.visible()))
+
+
+def _may_overload(a: ast.Decl, b: ast.Decl) -> bool:
+    if not (isinstance(a, ast.FunctionDecl) and isinstance(b, ast.FunctionDecl)):
+        return False
+    return [p.name for p in a.params] != [p.name for p in b.params]
+
 
 N = TypeVar("N", contravariant=True)
 Callee = ast.FunctionDecl | ast.ActionDecl
@@ -194,3 +281,58 @@ class Context:
 
     def annotations(self, annotations: Sequence[ast.Annotation]) -> Annotations:
         return self.notes.values(annotations)
+
+
+def is_lvalue(e: ast.Expr) -> bool:
+    """Return whether a checked expression names storage that may be written here."""
+    match e:
+        case ast.Name(decl=ast.VarDecl()):
+            return True
+        case ast.Name(decl=ast.Param(direction=direction)):
+            return direction in ("out", "inout")
+        case ast.Member(base=base, name=name):
+            if isinstance(base.type, Stack):
+                return name == "next" and is_lvalue(base)
+            return isinstance(base.type, Fields) and is_lvalue(base)
+        case ast.Index(base=base):
+            return isinstance(base.type, Stack) and is_lvalue(base)
+        case ast.Slice(base=base):
+            return is_lvalue(base)
+    return False
+
+
+def require_lvalue(c: Context, e: ast.Expr, what: str) -> bool:
+    """Report an error if `e` cannot be written."""
+    if e.type == ANY or is_lvalue(e):
+        return True
+    c.error(e, f"{what} must be something that can be assigned to", _reason(e))
+    return False
+
+
+def _reason(e: ast.Expr) -> str:
+    if _through_last(e):
+        return "stack.last can only be read"
+    match root(e):
+        case ast.Name(decl=ast.ConstDecl(name=name)):
+            return f"{name} is a constant"
+        case ast.Name(decl=ast.Param(name=name, direction="in" | "" as direction)):
+            how = f"of direction {direction}" if direction else "without direction"
+            return f"{name} is a parameter {how}"
+    if isinstance(e, ast.Index) and isinstance(e.base.type, Tuple):
+        return "the elements of a tuple cannot be changed one by one"
+    return ""
+
+
+def _through_last(e: ast.Expr) -> bool:
+    while isinstance(e, ast.Member | ast.Index | ast.Slice):
+        if isinstance(e, ast.Member) and e.name == "last" and isinstance(e.base.type, Stack):
+            return True
+        e = e.base
+    return False
+
+
+def root(e: ast.Expr) -> ast.Expr:
+    """Return the expression that members, indexes and slices start from."""
+    while isinstance(e, ast.Member | ast.Index | ast.Slice):
+        e = e.base
+    return e

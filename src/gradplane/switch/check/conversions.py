@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradplane.switch.check.checker_types import ANY, DefaultLiteral, ListLiteral, StructLiteral
+from gradplane.switch.check.checker_types import (
+    ANY,
+    DefaultLiteral,
+    ListLiteral,
+    StructLiteral,
+    is_padded,
+)
 from gradplane.switch.check.context import Context
-from gradplane.switch.check.wire_sizes import is_padded
 from gradplane.switch.ir import ops
 from gradplane.switch.ir.types import (
     BOOL,

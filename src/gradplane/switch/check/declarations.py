@@ -4,6 +4,7 @@ where they are allowed and the abstract methods they implement (11.3).
 
 from __future__ import annotations
 
+from gradplane.switch.check.arguments import Inference
 from gradplane.switch.check.checker_types import (
     ANY,
     AnyType,
@@ -13,12 +14,10 @@ from gradplane.switch.check.checker_types import (
     TypeVar,
     substitute,
 )
-from gradplane.switch.check.context import Context
+from gradplane.switch.check.context import Context, Scope
 from gradplane.switch.check.expression_text import article
 from gradplane.switch.check.records import MAX_SIZE
-from gradplane.switch.check.scope import Scope
 from gradplane.switch.check.statements import always_returns, storable
-from gradplane.switch.check.unify import Inference
 from gradplane.switch.ir.types import (
     BOOL,
     ERROR,

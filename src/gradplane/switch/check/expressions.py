@@ -8,6 +8,7 @@ from typing import Any
 from gradplane._suggestions import did_you_mean
 from gradplane.switch.check.checker_types import (
     ANY,
+    MAX_WIDTH,
     ActionRun,
     ApplyResult,
     DefaultLiteral,
@@ -19,12 +20,11 @@ from gradplane.switch.check.checker_types import (
     TypeName,
     is_value,
 )
+from gradplane.switch.check.context import TypeParam
 from gradplane.switch.check.conversions import cast_allowed, coerce
 from gradplane.switch.check.expression_text import describe
 from gradplane.switch.check.operators import OperatorChecker
 from gradplane.switch.check.records import EnumValue
-from gradplane.switch.check.scope import TypeParam
-from gradplane.switch.check.wire_sizes import MAX_WIDTH
 from gradplane.switch.ir import ops
 from gradplane.switch.ir.dispatch import by_class
 from gradplane.switch.ir.types import (

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TypeGuard
 
-from gradplane.switch.check.checker_types import ExternType, SetType
+from gradplane.switch.check.checker_types import ExternType, SetType, size_bits
 from gradplane.switch.check.p4c_rules import Found, Rules, called_function, instantiates
 from gradplane.switch.check.records import CallInfo
-from gradplane.switch.check.wire_sizes import size_bits
 from gradplane.switch.ir.types import (
     Bits,
     Bool,

@@ -14,10 +14,9 @@ from gradplane.switch.check.checker_types import (
     ListLiteral,
     compile_time_only,
 )
-from gradplane.switch.check.context import Context
+from gradplane.switch.check.context import Context, require_lvalue
 from gradplane.switch.check.expression_text import describe
 from gradplane.switch.check.keysets import matched
-from gradplane.switch.check.lvalues import require_lvalue
 from gradplane.switch.check.records import EnumValue
 from gradplane.switch.ir.dispatch import by_class
 from gradplane.switch.ir.types import (

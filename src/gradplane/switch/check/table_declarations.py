@@ -18,10 +18,9 @@ from gradplane.switch.check.checker_types import (
     Signature,
     free_variables,
 )
-from gradplane.switch.check.context import Context
+from gradplane.switch.check.context import Context, require_lvalue
 from gradplane.switch.check.expression_text import describe, written_alike
 from gradplane.switch.check.keyset_coverage import Earlier, Known, PlainEntries, known_sets, single
-from gradplane.switch.check.lvalues import require_lvalue
 from gradplane.switch.check.records import MAX_PRIORITY, MAX_SIZE, ActionUse
 from gradplane.switch.ir.types import (
     BOOL,

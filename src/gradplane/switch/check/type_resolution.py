@@ -7,16 +7,16 @@ from collections.abc import Callable, Sequence
 
 from gradplane.switch.check.checker_types import (
     ANY,
+    MAX_WIDTH,
     BlockType,
     ExternType,
     ParamType,
     TypeVar,
     compile_time_only,
+    padded,
     substitute,
 )
-from gradplane.switch.check.context import Context
-from gradplane.switch.check.scope import TypeParam
-from gradplane.switch.check.wire_sizes import MAX_WIDTH, padded
+from gradplane.switch.check.context import Context, TypeParam
 from gradplane.switch.ir.dispatch import by_class
 from gradplane.switch.ir.ops import limits
 from gradplane.switch.ir.types import (

@@ -13,8 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 from gradplane.switch.check.checker_types import BlockType, TypeName
-from gradplane.switch.check.context import Context
-from gradplane.switch.check.lvalues import root
+from gradplane.switch.check.context import Context, root
 from gradplane.switch.check.type_resolution import leaves
 from gradplane.switch.ir.types import Fields, Header, Stack, Struct, Type, Union
 from gradplane.switch.syntax import ast

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gradplane.switch.interp.frame_layout import Env, Load
+from gradplane.switch.interp.interpreter_values import Env, Load
 from gradplane.switch.interp.packet import Reject
 from gradplane.switch.interp.statements import Statements
 from gradplane.switch.ir import nodes as ir

@@ -10,9 +10,11 @@ from collections.abc import Callable
 from operator import itemgetter
 from typing import Any
 
-from gradplane.switch.interp.frame_layout import Env, Frame, Load
 from gradplane.switch.interp.interpreter_values import (
+    Env,
+    Frame,
     HeaderValue,
+    Load,
     StackValue,
     Value,
     copier,

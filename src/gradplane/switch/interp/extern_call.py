@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from gradplane.switch.interp.expressions import Store
-from gradplane.switch.interp.frame_layout import Env, Load
+from gradplane.switch.interp.interpreter_values import Env, Load
 from gradplane.switch.interp.statements import Statements
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.aliasing import header_of
 from gradplane.switch.ir.ops import wrap
 from gradplane.switch.ir.types import Bits, Bool, Fields, Header, Stack, Type, Union, Varbit
+from gradplane.switch.ir.walk import header_of
 from gradplane.switch.runtime.hashes import pack_bits
 from gradplane.switch.source import refuse
 

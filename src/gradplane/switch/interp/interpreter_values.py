@@ -3,13 +3,17 @@
 bit<W> and int<W>: an int in range. bool: bool. varbit: (length in bits, value), immutable.
 struct and union: a list of their fields. header: HeaderValue. stack: StackValue. The scalars are
 immutable and shared, the others belong to one place and are copied when assigned.
+
+The frame is one list that holds all variables of a program, each at its slot. Slot 0 is the packet.
+A block's variables are next to each other, so that one slice assignment sets them to zero.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.ops import zero
 from gradplane.switch.ir.types import Fields, Header, Stack, Type, Union
 
@@ -115,3 +119,48 @@ def _plain_fields(t: Fields, values: list[Value]) -> Value:
     if t.name.startswith("tuple<"):
         return [plain(f.type, v) for f, v in zip(t.fields, values, strict=True)]
     return {f.name: plain(f.type, v) for f, v in zip(t.fields, values, strict=True)}
+
+
+Env = list[Any]
+Load = Callable[[Env], Any]
+Run = Callable[[Env], Any]
+
+
+class Frame:
+    """Allots slots to variables on first use."""
+
+    def __init__(self) -> None:
+        self._slots: dict[ir.Var, int] = {}
+        self._size = 1
+
+    def slot(self, var: ir.Var) -> int:
+        if var not in self._slots:
+            self._slots[var] = self._size
+            self._size += 1
+        return self._slots[var]
+
+    def run_of(self, variables: Sequence[ir.Var]) -> tuple[int, int]:
+        """Allot neighbouring slots to variables that have none yet; return start and end."""
+        start = self._size
+        for var in variables:
+            assert var not in self._slots, var.name
+            self.slot(var)
+        return start, self._size
+
+    def new(self) -> Env:
+        """Make a frame for the slots allotted so far."""
+        return [None] * self._size
+
+    def zeroing(self, variables: list[ir.Var]) -> Run:
+        """Return the function that sets variables to their default values."""
+        scalars = [v for v in variables if not is_composite(v.type)]
+        start, end = self.run_of(scalars)
+        zeros = [maker(v.type)() for v in scalars]
+        made = [(self.slot(v), maker(v.type)) for v in variables if is_composite(v.type)]
+
+        def run(env: Env) -> None:
+            env[start:end] = zeros
+            for slot, make in made:
+                env[slot] = make()
+
+        return run

@@ -2,6 +2,8 @@
 
 A closure returns None to go on with the next statement, the Block to leave, or EXIT. `Code` also
 says whether a closure can return anything but None, so that sequences need not ask.
+
+Statements of parsers and deparsers on the packet, as closures; `c` compiles their operands.
 """
 
 from __future__ import annotations
@@ -9,20 +11,134 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from gradplane.switch.interp import packet_statements
 from gradplane.switch.interp.expressions import Expressions, keep_only
-from gradplane.switch.interp.frame_layout import Env, Frame, Load, Run
-from gradplane.switch.interp.interpreter_values import maker
-from gradplane.switch.interp.packet import Abort as Abort
-from gradplane.switch.interp.packet import HeaderCodec
+from gradplane.switch.interp.interpreter_values import Env, Frame, Load, Run, maker
+from gradplane.switch.interp.packet import (
+    MOST_EMITTED,
+    Abort,
+    HeaderCodec,
+    Reject,
+    decoder,
+    encoder,
+)
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.dispatch import by_class
-from gradplane.switch.ir.types import Bits, Header, Stack
+from gradplane.switch.ir.types import Bits, Header, Stack, bit_width
 from gradplane.switch.ir.walk import nested
 from gradplane.switch.runtime.entries import ActionData, Entry
 from gradplane.switch.runtime.match_table import MatchTable
 from gradplane.switch.runtime.state import State
 from gradplane.switch.source import NOWHERE, Span
+
+EMITTED_TOO_MUCH = f"more than {MOST_EMITTED} bytes of headers were emitted"
+
+
+def extract(c: Expressions, s: ir.Extract) -> Run:
+    assert isinstance(s.target.type, Header), s.target.type
+    codec, too_short = HeaderCodec(s.target.type), c.error("PacketTooShort")
+    too_long = c.error("HeaderTooShort")
+    header, siblings = c.load(s.target), c.siblings(s.target)
+    size = None if s.size is None else _whole_bytes(c, s.size)
+    advance = _advance_next(c, s.target)
+
+    def run(env: Env) -> None:
+        packet, target = env[0], header(env)
+        varying = 0 if size is None else size(env)
+        end = packet.position + codec.fixed + varying
+        if end > packet.bits:
+            raise Reject(too_short)
+        if varying > codec.limit:
+            raise Reject(too_long)
+        target.fields = codec.decode(packet, varying)
+        target.valid = True
+        packet.position = end
+        if siblings is not None:
+            keep_only(siblings(env), target)
+        if advance is not None:
+            advance(env)
+
+    return run
+
+
+def _whole_bytes(c: Expressions, size: ir.Expr) -> Load:
+    """Return the function for a number of bits, which must be whole bytes, as in BMv2."""
+    load, invalid = c.load(size), c.error("ParserInvalidArgument")
+
+    def checked(env: Env) -> int:
+        bits: int = load(env)
+        if bits % 8:
+            raise Reject(invalid)
+        return bits
+
+    return checked
+
+
+def _advance_next(c: Expressions, target: ir.LValue) -> Run | None:
+    """Advance stack.next after an extract to it, or to a member of a union there."""
+    base = target.base if isinstance(target, ir.FieldOf) else target
+    if not isinstance(base, ir.NextOf):
+        return None
+    stack = c.load(base.base)
+
+    def run(env: Env) -> None:
+        stack(env).next += 1
+
+    return run
+
+
+def lookahead(c: Expressions, s: ir.Lookahead) -> Run:
+    width, store = bit_width(s.target.type), c.store(s.target)
+    decode, too_short = decoder(s.target.type), c.error("PacketTooShort")
+    assert width is not None, s.target.type
+
+    def run(env: Env) -> None:
+        packet = env[0]
+        if packet.position + width > packet.bits:
+            raise Reject(too_short)
+        store(env, decode(packet))
+
+    return run
+
+
+def advance(c: Expressions, s: ir.Advance) -> Run:
+    bits, too_short = _whole_bytes(c, s.bits), c.error("PacketTooShort")
+
+    def run(env: Env) -> None:
+        packet = env[0]
+        end = packet.position + bits(env)
+        if end > packet.bits:
+            raise Reject(too_short)
+        packet.position = end
+
+    return run
+
+
+def packet_length(c: Expressions, s: ir.PacketLength) -> Run:
+    store = c.store(s.target)
+    return lambda env: store(env, env[0].bits >> 3)
+
+
+def verify(c: Expressions, s: ir.Verify) -> Run:
+    cond, error = c.load(s.cond), c.load(s.error)
+
+    def run(env: Env) -> None:
+        if not cond(env):
+            raise Reject(error(env))
+
+    return run
+
+
+def emit(c: Expressions, s: ir.Emit) -> Run:
+    value, encode = c.load(s.value), encoder(s.value.type)
+
+    def run(env: Env) -> None:
+        packet = env[0]
+        encode(packet, value(env))
+        if packet.emitted > MOST_EMITTED * 8:
+            raise Abort(EMITTED_TOO_MUCH)
+
+    return run
+
 
 EXIT = object()
 
@@ -348,11 +464,11 @@ _STATEMENTS: dict[type[ir.Stmt], Callable[..., Code | Run]] = by_class(
         ir.ApplyTable: Statements._apply,
         ir.CallExtern: Statements._call,
         ir.CallUserExtern: Statements._call_user_extern,
-        ir.Extract: _on_packet(packet_statements.extract),
-        ir.Lookahead: _on_packet(packet_statements.lookahead),
-        ir.Advance: _on_packet(packet_statements.advance),
-        ir.PacketLength: _on_packet(packet_statements.packet_length),
-        ir.Verify: _on_packet(packet_statements.verify),
-        ir.Emit: _on_packet(packet_statements.emit),
+        ir.Extract: _on_packet(extract),
+        ir.Lookahead: _on_packet(lookahead),
+        ir.Advance: _on_packet(advance),
+        ir.PacketLength: _on_packet(packet_length),
+        ir.Verify: _on_packet(verify),
+        ir.Emit: _on_packet(emit),
     },
 )

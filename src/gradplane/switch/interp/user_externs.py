@@ -16,8 +16,7 @@ from threading import RLock, get_ident
 from types import ModuleType
 from typing import Any, TypeGuard
 
-from gradplane.switch.interp.frame_layout import Frame
-from gradplane.switch.interp.interpreter_values import Value
+from gradplane.switch.interp.interpreter_values import Frame, Value
 from gradplane.switch.interp.packet import Abort, Packet
 from gradplane.switch.interp.statements import Statements
 from gradplane.switch.interp.user_extern_values import (

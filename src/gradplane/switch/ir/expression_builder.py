@@ -1,4 +1,7 @@
-"""Build IR expressions, folding constants."""
+"""Build IR expressions, folding constants.
+
+And list the comparisons in one, as the conditions of a stateful ALU count them.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir import ops
+from gradplane.switch.ir.printer import expression_text
 from gradplane.switch.ir.types import (
     BOOL,
     INTEGER,
@@ -18,6 +22,7 @@ from gradplane.switch.ir.types import (
     Type,
     Union,
 )
+from gradplane.switch.ir.walk import operands
 
 TRUE = ir.Const(BOOL, True)
 FALSE = ir.Const(BOOL, False)
@@ -171,3 +176,24 @@ def _all(conditions: Iterable[ir.Expr]) -> ir.Expr:
         pairs = zip(level[::2], level[1::2], strict=False)
         level = [*(binary("&&", a, b) for a, b in pairs), *odd]
     return level[0]
+
+
+COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
+
+Key = tuple[str, str, str]
+
+
+def comparisons(e: ir.Expr) -> Iterator[tuple[Key, ir.Binary]]:
+    """Yield the comparisons in an expression, each with a key that it shares with its opposite."""
+    if isinstance(e, ir.Binary) and e.op in COMPARISONS:
+        yield _key(e), e
+        return
+    for part in operands(e):
+        yield from comparisons(part)
+
+
+def _key(e: ir.Binary) -> Key:
+    left, right = expression_text(e.left), expression_text(e.right)
+    if e.op in ("==", "!="):
+        return ("==", min(left, right), max(left, right))
+    return ("<", left, right) if e.op in ("<", ">=") else ("<", right, left)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gradplane.switch.interp.packet import MOST_EMITTED
-from gradplane.switch.interp.packet_statements import EMITTED_TOO_MUCH
+from gradplane.switch.interp.statements import EMITTED_TOO_MUCH
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Fields, Header, Stack, Type
 from gradplane.switch.ir.walk import statements
 from gradplane.switch.jit.expressions import Unit
-from gradplane.switch.jit.header_codecs import HeaderCodecs
-from gradplane.switch.jit.headers import copy_bits, emitted, wire
+from gradplane.switch.jit.headers import HeaderCodecs, copy_bits, emitted, wire
 from gradplane.switch.jit.llvm_text import Function, Operand
 from gradplane.switch.jit.packet_context import Context
 from gradplane.switch.jit.statements import Calls, Statements

@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.aliasing import header_of
 from gradplane.switch.ir.printer import expression_text
 from gradplane.switch.ir.types import Bits, Bool, Fields, Header, Stack, Type, Varbit
+from gradplane.switch.ir.walk import header_of
 from gradplane.switch.jit import native_vectors
 from gradplane.switch.jit.expressions import Expressions
 from gradplane.switch.jit.headers import NativeHeaderCodec, Number, clear_rest, copy_bits

@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.aliasing import path
 from gradplane.switch.ir.types import Header, Struct, Type
-from gradplane.switch.ir.walk import bodies, expressions, operands, reads
+from gradplane.switch.ir.walk import bodies, expressions, operands, path, reads
 from gradplane.switch.jit.value_layout import Layouts
 from gradplane.switch.runtime.shared_memory import LINE
 

@@ -2,6 +2,13 @@
 
 All in numbers of at most 64 bits, however wide the fields: LLVM handles those well, and wide ones
 badly.
+
+One function for each header type and direction: void get(source, target, varying), put(...).
+
+Runs of fields of equal width are moved as vectors between memory and big-endian bytes.
+
+128 fields of bit<32> are 8 loads of 64 bytes, 8 shuffles and 8 stores, not 128 of each; a
+bit<1024> is such a run of words, the highest first.
 """
 
 from __future__ import annotations
@@ -11,9 +18,127 @@ from dataclasses import dataclass
 
 from gradplane.switch.ir.types import Fields, Header, Stack, Type, Varbit
 from gradplane.switch.jit.expressions import Expressions, Unit
-from gradplane.switch.jit.field_runs import WORD, Piece, Vector, in_vectors, pieces
 from gradplane.switch.jit.llvm_text import Function, Module, Operand
-from gradplane.switch.jit.value_layout import Leaf, leaves
+from gradplane.switch.jit.value_layout import Leaf, container, leaves
+
+WORD = 64
+VECTORS = (64, 32, 16)  # bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """At most 64 bits of a leaf: their place in the run of bits, and in the leaf's memory."""
+
+    start: int
+    width: int
+    leaf: Leaf
+    number: int  # of the 64-bit word, the lowest is 0
+
+    @property
+    def bits(self) -> int:
+        """The bits of the number in memory."""
+        return min(container(self.leaf.width), WORD)
+
+    @property
+    def at(self) -> int:
+        """The offset in memory."""
+        return self.leaf.offset + 8 * self.number
+
+    @property
+    def whole(self) -> bool:
+        """True when it has the same bytes in the packet, in any order."""
+        return not self.start & 7 and self.width == self.bits
+
+
+def pieces(parts: Sequence[Leaf]) -> list[Piece]:
+    """Split a run of leaves into pieces, wide ones into words, in order of the bits."""
+    out, at = [], 0
+    for leaf in parts:
+        for number in reversed(range(-(-leaf.width // WORD))):
+            width = min(WORD, leaf.width - WORD * number)
+            out.append(Piece(at, width, leaf, number))
+            at += width
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """A run of `count` whole pieces.
+
+    start: offset in the packet. at: offset in memory, in bytes. falling: the first piece in the
+    packet is the last in memory."""
+
+    start: int
+    at: int
+    bits: int
+    count: int
+    falling: bool
+
+    def decode(self, f: Function, source: Operand, target: Operand) -> None:
+        """Write the code that copies from the packet to memory."""
+        value = f.load(self._kind, f.add(source, self.start), 1)
+        f.store(self._kind, self._turned(f, value), f.add(target, self.at), self.bits // 8)
+
+    def encode(self, f: Function, source: Operand, target: Operand) -> None:
+        """Write the code that copies from memory to the packet."""
+        value = f.load(self._kind, f.add(source, self.at), self.bits // 8)
+        f.store(self._kind, self._turned(f, value), f.add(target, self.start), 1)
+
+    @property
+    def _kind(self) -> str:
+        return f"<{self.count} x i{self.bits}>"
+
+    def _turned(self, f: Function, value: Operand) -> Operand:
+        if self.bits > 8:
+            name = f"llvm.bswap.v{self.count}i{self.bits}"
+            value = f.intrinsic(name, self._kind, (self._kind, value))
+        if self.falling:
+            order = ", ".join(f"i32 {i}" for i in reversed(range(self.count)))
+            mask = f"<{self.count} x i32> <{order}>"
+            value = f.op(f"shufflevector {self._kind} {value}, {self._kind} poison, {mask}")
+        return value
+
+
+def in_vectors(found: Sequence[Piece]) -> Iterator[Vector | list[Piece]]:
+    """Group pieces, in order, into vectors where possible, the others into lists."""
+    single: list[Piece] = []
+    for run in _same_runs(found):
+        size, i = run[0].bits // 8, 0
+        for length in VECTORS if run[0].whole else ():
+            while (len(run) - i) * size >= length and length > size:
+                if single:
+                    yield single
+                    single = []
+                yield _vector(run[i : i + length // size])
+                i += length // size
+        single += run[i:]
+    if single:
+        yield single
+
+
+def _vector(run: Sequence[Piece]) -> Vector:
+    first, last = run[0], run[-1]
+    at = min(first.at, last.at)
+    return Vector(first.start // 8, at, first.bits, len(run), last.at < first.at)
+
+
+def _same_runs(found: Sequence[Piece]) -> Iterator[list[Piece]]:
+    """Split where the next piece is not of the same size, whole, and next to the last in memory."""
+    run: list[Piece] = []
+    step = 0
+    for piece in found:
+        if run:
+            last = run[-1]
+            fits = piece.whole and last.whole and piece.bits == last.bits
+            distance = piece.at - last.at
+            if not fits or abs(distance) != piece.bits // 8 or (step and distance != step):
+                yield run
+                run, step = [], 0
+            else:
+                step = distance
+        run.append(piece)
+    if run:
+        yield run
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,3 +395,107 @@ def clear_rest(f: Function, target: Operand, bits: Operand) -> None:
         shift = f.resize(f.binary("sub", "i64", odd, 1), 64, 8)
         mask = f.binary("ashr", "i8", -128, shift)
         f.store("i8", f.binary("and", "i8", f.load("i8", last), mask), last)
+
+
+FEW = 8  # fields in vectors
+_GET = [("ptr", "%source"), ("ptr noalias", "%target"), ("i64", "%varying")]
+_PUT = [("ptr", "%source"), ("ptr noalias", "%target")]
+
+
+class HeaderCodecs:
+    """Writes calls of the functions, and each function on its first use."""
+
+    def __init__(self, unit: Unit) -> None:
+        self.unit = unit
+
+    def decode(
+        self, f: Function, t: Header, source: Operand, target: Operand, varying: Operand | int
+    ) -> None:
+        """Decode fields from byte-aligned `source`; validity is not changed."""
+        name = self._name("get", t)
+        if not self.unit.module.has(name):
+            form = wire(self.unit, t)
+            made = self.unit.module.function(name, "void", _GET, attributes=_attributes(form))
+            self._decode(made, form)
+        f.call("void", name, ("ptr", source), ("ptr", target), ("i64", varying))
+
+    def encode(self, f: Function, t: Header, source: Operand, target: Operand) -> None:
+        """Encode fields to byte-aligned `target`, with zeros up to the next byte."""
+        name = self._name("put", t)
+        if not self.unit.module.has(name):
+            form = wire(self.unit, t)
+            made = self.unit.module.function(name, "void", _PUT, attributes=_attributes(form))
+            self._encode(made, form)
+        f.call("void", name, ("ptr", source), ("ptr", target))
+
+    def _name(self, what: str, t: Header) -> str:
+        return f"{what}.{self.unit.number(t)}"
+
+    def _decode(self, f: Function, form: Wire) -> None:
+        codec = NativeHeaderCodec(self.unit, f)
+        codec.decode(form.front, "%source", "%target")
+        if form.varbit is not None:
+            self._decode_varbit(f, form)
+            back = self._back(f, form, "%varying")
+            codec.decode(form.back, back, "%target")
+        f.ret()
+
+    def _decode_varbit(self, f: Function, form: Wire) -> None:
+        assert form.varbit is not None
+        bits, start = container(form.limit), sum(leaf.width for leaf in form.front)
+        buffer = f.alloca(bits // 8)
+        f.clear(buffer, bits // 8)
+        to = f.binary("sub", "i64", bits, "%varying")
+        if start & 7:
+            copy_bits(f, buffer, to, "%source", start, "%varying")
+        else:
+            end = f.add(buffer, f.binary("lshr", "i64", to, 3))
+            f.copy(end, f.add("%source", start // 8), f.binary("lshr", "i64", "%varying", 3))
+        NativeHeaderCodec(self.unit, f).reverse(
+            buffer, f.add("%target", form.varbit + 8), bits // 8
+        )
+        length = f.resize("%varying", 64, 32)
+        f.store("i32", length, f.add("%target", form.varbit), 4)
+
+    def _back(self, f: Function, form: Wire, varying: Operand) -> Operand:
+        """Return the start of the fields after the varbit, aligned to a byte if need be."""
+        width = sum(leaf.width for leaf in form.back)
+        start = f.binary("add", "i64", varying, sum(leaf.width for leaf in form.front))
+        if form.aligned:
+            return f.add("%source", f.binary("lshr", "i64", start, 3))
+        buffer = f.alloca(width // 8 + 1)
+        copy_bits(f, buffer, 0, "%source", start, width)
+        return buffer
+
+    def _encode(self, f: Function, form: Wire) -> None:
+        codec = NativeHeaderCodec(self.unit, f)
+        codec.encode(form.front, "%source", "%target")
+        if form.varbit is not None:
+            self._encode_varbit(f, codec, form)
+        f.ret()
+
+    def _encode_varbit(self, f: Function, codec: NativeHeaderCodec, form: Wire) -> None:
+        assert form.varbit is not None
+        bits, start = container(form.limit), sum(leaf.width for leaf in form.front)
+        buffer = f.alloca(bits // 8)
+        codec.reverse(f.add("%source", form.varbit + 8), buffer, bits // 8)
+        varying = f.resize(f.load("i32", f.add("%source", form.varbit), 4), 32, 64)
+        skipped = f.binary("sub", "i64", bits, varying)
+        width = sum(leaf.width for leaf in form.back)
+        end = f.binary("add", "i64", varying, start)
+        if form.aligned:
+            body = f.add(buffer, f.binary("lshr", "i64", skipped, 3))
+            f.copy(f.add("%target", start // 8), body, f.binary("lshr", "i64", varying, 3))
+            codec.encode(form.back, "%source", f.add("%target", f.binary("lshr", "i64", end, 3)))
+        else:
+            copy_bits(f, "%target", start, buffer, skipped, varying)
+            back = f.alloca(width // 8 + 1)
+            codec.encode(form.back, "%source", back)
+            copy_bits(f, "%target", end, back, 0, width)
+
+
+def _attributes(form: Wire) -> str:
+    """Return the attributes of a codec's function. If vectors fill many fields, it is not inlined:
+    LLVM would extract the fields from the vectors one by one instead of loading them."""
+    found = in_vectors(pieces((*form.front, *form.back)))
+    return "noinline " if sum(p.count for p in found if isinstance(p, Vector)) > FEW else ""

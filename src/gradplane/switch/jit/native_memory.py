@@ -1,7 +1,14 @@
-"""Memory that native code reads, with its address in a state word."""
+"""Memory that native code reads, with its address in a state word.
+
+`VectorTransfer` gives the output of native code to Python without a copy. A large vector's memory
+becomes a NumPy array's, and the vector gets other memory. When nothing refers to the array any
+more, its memory is kept for the next call, which then writes to warm pages and cache lines.
+"""
 
 from __future__ import annotations
 
+import ctypes
+import weakref
 from collections.abc import Callable
 
 import numpy as np
@@ -32,3 +39,52 @@ class Memory:
 
     def write(self, at: int, data: bytes) -> None:
         self.view[at : at + len(data)] = data
+
+
+COPIED = 1 << 15  # bytes up to which a copy is cheaper
+SPARE = 2  # pieces of memory that are kept
+
+_libc = ctypes.CDLL(None)
+_libc.free.argtypes = [ctypes.c_void_p]
+_libc.free.restype = None
+
+
+class VectorTransfer:
+    """Transfers a vector: `words` are the engine's state words, `at` the first of the vector's
+    (address, length, capacity)."""
+
+    def __init__(self, words: memoryview[int], at: int) -> None:
+        self._words = words
+        self._at = at
+        self._spare: list[tuple[int, int]] = []
+        self._open = True
+
+    def prepare(self) -> None:
+        """Give the vector memory that was returned, if it has none."""
+        at = self._at
+        if not self._words[at] and self._spare:
+            self._words[at], self._words[at + 2] = self._spare.pop()
+
+    def take(self) -> npt.NDArray[np.uint8]:
+        """Return the vector's bytes and empty it."""
+        at = self._at
+        start, length, capacity = self._words[at : at + 3].tolist()
+        self._words[at + 1] = 0
+        if length <= COPIED:
+            return np.frombuffer(ctypes.string_at(start, length) if length else b"", np.uint8)
+        memory = (ctypes.c_uint8 * length).from_address(start)
+        weakref.finalize(memory, self._back, start, capacity).atexit = False
+        self._words[at] = self._words[at + 2] = 0
+        return np.frombuffer(memoryview(memory), np.uint8)
+
+    def close(self) -> None:
+        """Free spare memory, now and when more is returned."""
+        self._open = False
+        while self._spare:
+            _libc.free(self._spare.pop()[0])
+
+    def _back(self, start: int, capacity: int) -> None:
+        if self._open and len(self._spare) < SPARE:
+            self._spare.append((start, capacity))
+        else:
+            _libc.free(start)

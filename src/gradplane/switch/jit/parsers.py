@@ -11,8 +11,7 @@ from gradplane.switch.ir.types import Header, bit_width
 from gradplane.switch.ir.walk import statements
 from gradplane.switch.jit.blocks import bind
 from gradplane.switch.jit.expressions import Unit, is_scalar, is_signed
-from gradplane.switch.jit.header_codecs import HeaderCodecs
-from gradplane.switch.jit.headers import NativeHeaderCodec, copy_bits, wire
+from gradplane.switch.jit.headers import HeaderCodecs, NativeHeaderCodec, copy_bits, wire
 from gradplane.switch.jit.llvm_text import Function, Operand
 from gradplane.switch.jit.packet_context import Context
 from gradplane.switch.jit.statements import Calls, Statements

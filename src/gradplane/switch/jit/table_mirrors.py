@@ -2,23 +2,295 @@
 
 The mirror is notified of each change (MatchTable.watchers) and writes one record. Changes of an
 action profile are written before native code runs.
+
+The records of a table's entries differ by kind of table; kinds and layouts are described in
+gradplane.switch.jit.table_layout. `CellList` says where the cells of a table's direct register are,
+for compiled code that sets all of them.
+
+A table with an action profile has choices. Each target in use (a member, a group, a one-shot group)
+has a run of choices: action parts that entries refer to by the first one's number and their number.
+The first two of all are the table's default action, if it is one, and the action for an empty
+group.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits
-from gradplane.switch.jit.cell_lists import CellList, cell_memory
-from gradplane.switch.jit.entry_records import make_records
+from gradplane.switch.jit.hash_tables import Hash, Lpm, joined
 from gradplane.switch.jit.native_memory import Memory, SetWord
-from gradplane.switch.jit.selector_choices import Choices
-from gradplane.switch.jit.table_layout import ActionPart, Shape
-from gradplane.switch.runtime.entries import ActionData, Entry
+from gradplane.switch.jit.table_layout import CELLS, PLAIN_RECORD, ActionPart, Shape
+from gradplane.switch.jit.tuple_space import Tuples
+from gradplane.switch.runtime.arrays import Register
+from gradplane.switch.runtime.entries import ActionData, Entry, EntryAction
+from gradplane.switch.runtime.lookup import entry_values
 from gradplane.switch.runtime.match_table import MatchTable
 from gradplane.switch.runtime.shared_memory import address_of
+
+FIXED = 2  # choices that are always there
+SLACK = 1024  # choices that may be unused before all are written anew
+
+
+@dataclass(slots=True)
+class _Run:
+    """The choices of a target. `users`: the entries with this target, by their id()."""
+
+    actions: list[ActionData]
+    first: int
+    users: dict[int, Entry] = field(default_factory=dict)
+
+    @property
+    def numbers(self) -> bytes:
+        return self.first.to_bytes(4, "little") + len(self.actions).to_bytes(4, "little")
+
+
+class Choices:
+    """The choices of one table.
+
+    encode: returns an action part of `size` bytes for an action, given whether it is an entry's.
+    moved: called with entries whose numbers have changed."""
+
+    def __init__(
+        self,
+        table: MatchTable,
+        memory: Memory,
+        size: int,
+        encode: Callable[[ActionData, bool], bytes],
+        moved: Callable[[Entry, bytes], None],
+    ) -> None:
+        self._table = table
+        self._memory = memory
+        self._size = size
+        self._encode = encode
+        self._moved = moved
+        self._runs: dict[EntryAction, _Run] = {}
+        self._targets: dict[int, EntryAction] = {}  # by the entry's id()
+        self._end = FIXED
+        self._used = FIXED
+        self._seen: object = None  # of the profile, when the runs were last compared with it
+
+    def set_fixed(self) -> None:
+        """Write the default action and that for an empty group."""
+        default, empty = self._table.default, self._table.for_empty_group
+        default = default if isinstance(default, ActionData) else empty
+        for at, action in enumerate((default, empty)):
+            self._write(at, [action], False)
+
+    def take(self, entry: Entry) -> bytes:
+        """Return the numbers for an entry that is new, or has a new target."""
+        self.drop(entry)
+        target = entry.action
+        run = self._runs.get(target)
+        if run is None:
+            run = self._runs[target] = _Run([], 0)
+            self._place(run, self._actions(target))
+        run.users[id(entry)] = entry
+        self._targets[id(entry)] = target
+        return run.numbers
+
+    def drop(self, entry: Entry) -> None:
+        """Note that an entry no longer uses its target."""
+        target = self._targets.pop(id(entry), None)
+        if target is None:
+            return
+        run = self._runs[target]
+        del run.users[id(entry)]
+        if not run.users:
+            self._used -= len(run.actions)
+            del self._runs[target]
+
+    def refresh(self) -> None:
+        """Update the runs from the profile, if it changed."""
+        profile = self._table.profile
+        assert profile is not None, self._table.table.name
+        seen = profile.changes, profile.links.down, profile.member_states()
+        if seen != self._seen:
+            self._seen = seen
+            for target, run in self._runs.items():
+                actions = self._actions(target)
+                if actions != run.actions:
+                    self._place(run, actions)
+
+    def _actions(self, target: EntryAction) -> list[ActionData]:
+        return self._table.members(target)
+
+    def _place(self, run: _Run, actions: list[ActionData]) -> None:
+        """Give a run other actions: in its place if there are as many, else after all others."""
+        before, run.actions = run.actions, actions
+        if len(actions) != len(before):
+            self._used += len(actions) - len(before)
+            run.first, self._end = self._end, self._end + len(actions)
+        self._write(run.first, actions, True)
+        if len(actions) != len(before):
+            for entry in run.users.values():
+                self._moved(entry, run.numbers)
+        if self._end > 2 * self._used + SLACK:
+            self._close_up()
+
+    def _close_up(self) -> None:
+        """Write all runs anew, without gaps."""
+        self._end = self._used = FIXED
+        for run in self._runs.values():
+            actions, run.actions = run.actions, []
+            self._place(run, actions)
+
+    def _write(self, at: int, actions: list[ActionData], hit: bool) -> None:
+        self._memory.grow((at + len(actions)) * self._size)
+        self._memory.write(at * self._size, b"".join(self._encode(a, hit) for a in actions))
+
+
+class _None:
+    """The record of a table without a key: the default."""
+
+    def __init__(self, shape: Shape, set_word: SetWord) -> None:
+        self.shape = shape
+
+    def set_default(self, record: bytes) -> None:
+        """Do nothing: the mirror has written it."""
+
+    def insert(self, entry: Entry, part: bytes) -> None:
+        raise AssertionError(entry)
+
+    modify = insert
+
+    def delete(self, entry: Entry) -> None:
+        raise AssertionError(entry)
+
+
+class _Direct:
+    """A record for every key."""
+
+    def __init__(self, shape: Shape, block: npt.NDArray[np.uint8]) -> None:
+        self.shape = shape
+        self._rows = _rows(block, shape.records, shape.bits, shape.stride)
+        self._used = np.zeros(1 << shape.bits, dtype=bool)
+        self._default = b""
+
+    def set_default(self, record: bytes) -> None:
+        self._default = record.ljust(self.shape.stride, b"\0")
+        self._rows[~self._used] = np.frombuffer(self._default, dtype=np.uint8)
+
+    def insert(self, entry: Entry, part: bytes) -> None:
+        at = joined(self.shape, entry_values(entry))
+        self._used[at] = True
+        self._rows[at] = np.frombuffer(part, dtype=np.uint8)
+
+    modify = insert
+
+    def delete(self, entry: Entry) -> None:
+        at = joined(self.shape, entry_values(entry))
+        self._used[at] = False
+        self._rows[at] = np.frombuffer(self._default, dtype=np.uint8)
+
+
+class _Plain:
+    """Records of the values that each key's action assigns, and its tag."""
+
+    def __init__(self, shape: Shape, block: npt.NDArray[np.uint8]) -> None:
+        self.shape = shape
+        self._rows = _rows(block, shape.records, shape.bits, shape.stride)
+        self._tags = block[shape.tags : shape.tags + (1 << shape.bits)]
+        self._used = np.zeros(1 << shape.bits, dtype=bool)
+        self._default = b""
+
+    def set_default(self, record: bytes) -> None:
+        self._default = record
+        free = ~self._used
+        self._rows[free] = np.frombuffer(record, dtype=np.uint8, offset=PLAIN_RECORD)
+        self._tags[free] = record[0]
+
+    def insert(self, entry: Entry, part: bytes) -> None:
+        self._write(entry, part, True)
+
+    modify = insert
+
+    def delete(self, entry: Entry) -> None:
+        self._write(entry, self._default, False)
+
+    def _write(self, entry: Entry, part: bytes, used: bool) -> None:
+        at = joined(self.shape, entry_values(entry))
+        self._used[at] = used
+        self._rows[at] = np.frombuffer(part, dtype=np.uint8, offset=PLAIN_RECORD)
+        self._tags[at] = part[0]
+
+
+def _rows(
+    block: npt.NDArray[np.uint8], start: int, bits: int, stride: int
+) -> npt.NDArray[np.uint8]:
+    """Return the records of a direct or plain table."""
+    return block[start : start + (stride << bits)].reshape(1 << bits, stride)
+
+
+class Records(Protocol):
+    """The records of any kind of table, as the mirror uses them. `part`: an entry's action part."""
+
+    def set_default(self, record: bytes) -> None: ...
+
+    def insert(self, entry: Entry, part: bytes) -> None: ...
+
+    def modify(self, entry: Entry, part: bytes) -> None: ...
+
+    def delete(self, entry: Entry) -> None: ...
+
+
+_IN_BLOCK: dict[str, Callable[[Shape, npt.NDArray[np.uint8]], Records]] = {
+    "direct": _Direct, "plain": _Plain,
+}  # fmt: skip
+_KINDS: dict[str, Callable[[Shape, SetWord], Records]] = {
+    "none": _None, "hash": Hash, "lpm": Lpm, "tuples": Tuples,
+}  # fmt: skip
+
+
+def make_records(shape: Shape, set_word: SetWord, block: npt.NDArray[np.uint8]) -> Records:
+    """Make empty records for a table of this shape; direct and plain ones are in `block`."""
+    if shape.kind in _IN_BLOCK:
+        return _IN_BLOCK[shape.kind](shape, block)
+    return _KINDS[shape.kind](shape, set_word)
+
+
+_WORD = 8  # bytes
+
+
+class CellList:
+    """A number of cells, then the address of each, in no order, as 64-bit words."""
+
+    def __init__(self, shape: Shape, set_word: SetWord) -> None:
+        self._memory = Memory(shape.word(CELLS), set_word)
+        self._cells: list[Register] = []
+        self._places: dict[Register, int] = {}
+
+    def add(self, cell: Register) -> None:
+        self._places[cell] = len(self._cells)
+        self._cells.append(cell)
+        self._memory.grow((1 + len(self._cells)) * _WORD)
+        self._put(cell)
+
+    def remove(self, cell: Register) -> None:
+        """Remove a cell; the last one takes its place."""
+        last, place = self._cells.pop(), self._places.pop(cell)
+        if last is not cell:
+            self._cells[place] = last
+            self._places[last] = place
+        self._put(last)
+
+    def _put(self, cell: Register) -> None:
+        """Write the address of a cell, if it is still there, and the number of cells."""
+        if cell in self._places:
+            at = (1 + self._places[cell]) * _WORD
+            self._memory.write(at, address_of(cell_memory(cell)).to_bytes(_WORD, "little"))
+        self._memory.write(0, len(self._cells).to_bytes(_WORD, "little"))
+
+
+def cell_memory(cell: Register) -> memoryview[int]:
+    """Return the bytes of a direct register's cell."""
+    return memoryview(cell.memory).cast("B")  # type: ignore[arg-type]
 
 
 class TableMirror:

@@ -10,7 +10,7 @@ from gradplane.switch.ir import expression_builder
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits, Integer, Stack
 from gradplane.switch.lower.expressions import ExpressionLowering, has_call
-from gradplane.switch.lower.instance_scope import Binding
+from gradplane.switch.lower.shared_state import Binding
 from gradplane.switch.lower.type_erasure import CODE
 from gradplane.switch.syntax import ast
 

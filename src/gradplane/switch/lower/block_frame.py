@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits, Type
 from gradplane.switch.ir.walk import nested
-from gradplane.switch.lower.instance_scope import Env
-from gradplane.switch.lower.shared_state import Shared
+from gradplane.switch.lower.shared_state import Env, Shared
 from gradplane.switch.lower.type_erasure import erase
 from gradplane.switch.source import NOWHERE, Span
 from gradplane.switch.syntax import ast

@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from gradplane.switch.check.records import CallInfo, annotations_of
 from gradplane.switch.ir import expression_builder
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.aliasing import in_header, independent, overlap, path
 from gradplane.switch.ir.types import BOOL, INTEGER, STRING, Type, Void
+from gradplane.switch.ir.walk import in_header, independent, overlap, path
 from gradplane.switch.lower.block_frame import leaves
 from gradplane.switch.lower.externs import ExternLowering
-from gradplane.switch.lower.instance_scope import (
+from gradplane.switch.lower.shared_state import (
     ActionInstance,
     Binding,
     BlockInstance,

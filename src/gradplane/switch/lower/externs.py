@@ -19,8 +19,8 @@ from gradplane.switch.ir.types import (
 )
 from gradplane.switch.lower import register_cells
 from gradplane.switch.lower.arguments import ArgumentLowering
-from gradplane.switch.lower.instance_scope import PACKET, Binding
 from gradplane.switch.lower.register_actions import RegisterActionCall
+from gradplane.switch.lower.shared_state import PACKET, Binding
 from gradplane.switch.lower.type_erasure import (
     erase,
     erase_keeping_names,

@@ -10,16 +10,16 @@ from gradplane.switch.ir import expression_builder
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Annotations, Enum, Fields, Header, Void
 from gradplane.switch.lower.calls import CallLowering
-from gradplane.switch.lower.instance_scope import (
+from gradplane.switch.lower.register_cells import packed_constant, packed_type
+from gradplane.switch.lower.shared_state import (
     AbstractMethod,
     ActionInstance,
     BlockInstance,
     Env,
     PackageInstance,
+    Shared,
     control_plane_name,
 )
-from gradplane.switch.lower.register_cells import packed_constant, packed_type
-from gradplane.switch.lower.shared_state import Shared
 from gradplane.switch.lower.statements import Body
 from gradplane.switch.lower.table_lowering import TableLowering, value_set
 from gradplane.switch.lower.type_erasure import erase, erase_keeping_names, extern_type

@@ -19,14 +19,14 @@ from collections.abc import Iterable
 from gradplane.switch.check.records import CallInfo
 from gradplane.switch.ir import expression_builder as build
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.comparisons import comparisons
+from gradplane.switch.ir.expression_builder import comparisons
 from gradplane.switch.ir.printer import expression_text
 from gradplane.switch.ir.types import BOOL, Bits, Type, Void, bit_width
 from gradplane.switch.ir.walk import nested, outside_helpers, rewrite, variables
 from gradplane.switch.lower import register_cells
 from gradplane.switch.lower.arguments import ArgumentLowering
-from gradplane.switch.lower.instance_scope import AbstractMethod, Binding
-from gradplane.switch.lower.register_indices import FIRST, NUMBER, OWN_INDEX, OwnIndex
+from gradplane.switch.lower.register_cells import FIRST, NUMBER, OWN_INDEX, OwnIndex
+from gradplane.switch.lower.shared_state import AbstractMethod, Binding
 from gradplane.switch.lower.type_erasure import erase
 from gradplane.switch.syntax import ast
 

@@ -30,8 +30,13 @@ from gradplane.switch.ir.types import (
 )
 from gradplane.switch.ir.verify import MATCH_KINDS
 from gradplane.switch.lower.calls import CallLowering
-from gradplane.switch.lower.instance_scope import ActionInstance, Env, control_plane_name
-from gradplane.switch.lower.shared_state import DEFAULT_SIZE, Shared
+from gradplane.switch.lower.shared_state import (
+    DEFAULT_SIZE,
+    ActionInstance,
+    Env,
+    Shared,
+    control_plane_name,
+)
 from gradplane.switch.lower.type_erasure import erase, type_name
 from gradplane.switch.syntax import ast
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from gradplane.switch.interp.extern_call import Call, Parts, collector
-from gradplane.switch.interp.frame_layout import Env, Load, Run
+from gradplane.switch.interp.interpreter_values import Env, Load, Run
 from gradplane.switch.interp.statements import Observer, Statements
 from gradplane.switch.interp.user_externs import UserExterns, inputs
 from gradplane.switch.ir import nodes as ir

@@ -11,8 +11,7 @@ from typing import Any
 
 from gradplane.switch.interp.blocks import Block, control_block, parser_block
 from gradplane.switch.interp.extern_call import Call
-from gradplane.switch.interp.frame_layout import Env, Load, Run
-from gradplane.switch.interp.interpreter_values import copier, maker
+from gradplane.switch.interp.interpreter_values import Env, Load, Run, copier, maker
 from gradplane.switch.interp.statements import Observer, Statements
 from gradplane.switch.interp.trace_events import TraceEvent
 from gradplane.switch.ir import nodes as ir

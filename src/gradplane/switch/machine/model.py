@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Generic, Protocol, TypeVar
 
-from gradplane.switch.interp.frame_layout import Frame
-from gradplane.switch.interp.packet import Packet
-from gradplane.switch.interp.statements import Abort, Statements
+from gradplane.switch.interp.interpreter_values import Frame
+from gradplane.switch.interp.packet import Abort, Packet
+from gradplane.switch.interp.statements import Statements
 from gradplane.switch.interp.trace_events import Copied, Dropped, Entered, Queued, Sent, TraceEvent
 from gradplane.switch.interp.traced_statements import TracedStatements
 from gradplane.switch.interp.user_externs import Implementations, UserExterns

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from gradplane.switch.interp.extern_call import Call
-from gradplane.switch.interp.frame_layout import Env, Load, Run
+from gradplane.switch.interp.interpreter_values import Env, Load, Run
 from gradplane.switch.interp.trace_events import Copied, Entered, Rejected
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.jit import native_vectors

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gradplane.switch.interp.extern_call import Call
-from gradplane.switch.interp.frame_layout import Load, Run
+from gradplane.switch.interp.interpreter_values import Load, Run
 from gradplane.switch.interp.statements import Observer, Statements
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.jit.externs import NativeCall

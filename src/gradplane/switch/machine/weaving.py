@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from gradplane.switch.interp.frame_layout import Run
+from gradplane.switch.interp.interpreter_values import Run
 from gradplane.switch.ir import expression_builder
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits, Bool, Fields, Struct, Type

@@ -14,7 +14,7 @@ from gradplane.switch.arch.tna.learn_actions import TABLE_DIGEST
 from gradplane.switch.arch.tna.mirroring import MIRROR, RESUBMIT
 from gradplane.switch.arch.tna.parser_choices import MOST, parser_name
 from gradplane.switch.interp.extern_call import Call
-from gradplane.switch.interp.frame_layout import Env, Run
+from gradplane.switch.interp.interpreter_values import Env, Run
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import bit_width
 from gradplane.switch.jit import native_rng

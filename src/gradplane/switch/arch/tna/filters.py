@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 
 from gradplane.switch.interp.extern_call import Call
-from gradplane.switch.interp.frame_layout import Env, Run
+from gradplane.switch.interp.interpreter_values import Env, Run
 from gradplane.switch.jit import native_rng
 from gradplane.switch.jit.expressions import Unit
 from gradplane.switch.jit.externs import NativeCall, filter_word

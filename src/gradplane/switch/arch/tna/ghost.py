@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from gradplane.switch.arch.tna.chips import LOCAL_PORTS, PIPE_BITS
 from gradplane.switch.interp.blocks import control_block
 from gradplane.switch.interp.interpreter_values import maker
-from gradplane.switch.interp.statements import Abort, Statements
+from gradplane.switch.interp.packet import Abort
+from gradplane.switch.interp.statements import Statements
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Fields
 from gradplane.switch.machine.model import SwitchPacket

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gradplane.switch.interp.extern_call import Call
-from gradplane.switch.interp.frame_layout import Run
+from gradplane.switch.interp.interpreter_values import Run
 from gradplane.switch.jit import native_rng
 from gradplane.switch.jit.externs import NativeCall, hashed_by
 from gradplane.switch.jit.fields import FieldList

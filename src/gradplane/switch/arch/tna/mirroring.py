@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gradplane.switch.interp.extern_call import Call
-from gradplane.switch.interp.frame_layout import Env, Run
+from gradplane.switch.interp.interpreter_values import Env, Run
 from gradplane.switch.jit.externs import NativeCall
 from gradplane.switch.jit.fields import FieldList
 from gradplane.switch.jit.llvm_text import Operand

@@ -26,7 +26,7 @@ from gradplane.switch.jit import native_vectors
 from gradplane.switch.jit.entry_points import ARRIVE, DEFLECTED, NODE_META
 from gradplane.switch.jit.expressions import Expressions, Unit
 from gradplane.switch.jit.externs import Site, post
-from gradplane.switch.jit.header_codecs import HeaderCodecs
+from gradplane.switch.jit.headers import HeaderCodecs
 from gradplane.switch.jit.llvm_text import Function, Operand
 from gradplane.switch.jit.packet_context import NONE
 from gradplane.switch.jit.value_layout import scalar_width

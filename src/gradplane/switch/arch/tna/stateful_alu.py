@@ -14,7 +14,7 @@ from typing import TypeGuard
 from gradplane.switch.arch.tna.chips import chip_of
 from gradplane.switch.arch.tna.register_access import REGISTERS
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.comparisons import COMPARISONS, comparisons
+from gradplane.switch.ir.expression_builder import COMPARISONS, comparisons
 from gradplane.switch.ir.printer import expression_text
 from gradplane.switch.ir.types import Bits, Bool, Struct, Type
 from gradplane.switch.ir.walk import (

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from gradplane.switch.interp.extern_call import Call
-from gradplane.switch.interp.frame_layout import Env, Run
+from gradplane.switch.interp.interpreter_values import Env, Run
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.jit.externs import NativeCall, counter_word
 from gradplane.switch.jit.llvm_text import Function, Operand

@@ -13,9 +13,8 @@ from __future__ import annotations
 from typing import TypeGuard
 
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.aliasing import overlap, path
 from gradplane.switch.ir.types import Fields, Header, Union
-from gradplane.switch.ir.walk import bodies, nested, with_operands, writes
+from gradplane.switch.ir.walk import bodies, nested, overlap, path, with_operands, writes
 
 Place = tuple[ir.Var, tuple[int, ...]]
 

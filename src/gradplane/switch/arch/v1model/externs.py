@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from gradplane.switch.interp.extern_call import Call
-from gradplane.switch.interp.frame_layout import Env, Load, Run
+from gradplane.switch.interp.interpreter_values import Env, Load, Run
 from gradplane.switch.ir.types import Type
 from gradplane.switch.jit.externs import NativeCall, hashed
 from gradplane.switch.jit.fields import FieldList

@@ -14,9 +14,8 @@ from functools import partial
 
 from gradplane.switch.ir import expression_builder
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.aliasing import path
 from gradplane.switch.ir.types import Bits, Field, Fields, Header, Struct, Type
-from gradplane.switch.ir.walk import statements
+from gradplane.switch.ir.walk import path, statements
 from gradplane.switch.machine.weaving import Expansions
 
 COPYING = ("ig", "eg")  # blocks that may clone, resubmit, recirculate

@@ -9,9 +9,8 @@ from gradplane.switch.arch.load_checks import extern_calls, full_name
 from gradplane.switch.arch.v1model.checksum_lists import trace_lists
 from gradplane.switch.arch.v1model.field_lists import COPYING, number_lists
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.aliasing import header_of
 from gradplane.switch.ir.types import BOOL
-from gradplane.switch.ir.walk import blocks, statements
+from gradplane.switch.ir.walk import blocks, header_of, statements
 from gradplane.switch.source import Diagnostic
 
 PLACES = {

@@ -22,9 +22,9 @@ from gradplane.switch.backends.bmv2.storage import (
 )
 from gradplane.switch.bmv2_names import JUMPS
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.aliasing import overlap
 from gradplane.switch.ir.dispatch import by_class
 from gradplane.switch.ir.types import Bits, Bool, Stack, Union, bit_width
+from gradplane.switch.ir.walk import overlap
 from gradplane.switch.source import refuse
 
 MAX_CASES = 4096  # of one select, after ranges became masks

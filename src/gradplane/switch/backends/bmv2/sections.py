@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from gradplane.switch.backends.bmv2.actions import ExternCalls, Primitives, source_info
-from gradplane.switch.backends.bmv2.control_flow import Pipeline
+from gradplane.switch.backends.bmv2.control_flow import Pipeline, table_size
 from gradplane.switch.backends.bmv2.expressions import Expressions
 from gradplane.switch.backends.bmv2.storage import (
     FieldAt,
@@ -19,7 +19,6 @@ from gradplane.switch.backends.bmv2.storage import (
     UnionAt,
     scalar_width,
 )
-from gradplane.switch.backends.bmv2.tables import table_size
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits, Fields
 from gradplane.switch.source import Span, refuse

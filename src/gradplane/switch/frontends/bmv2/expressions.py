@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 
 from gradplane.switch.bmv2_names import COMPARISONS
 from gradplane.switch.frontends.bmv2.arithmetic import (
+    Range,
     as_bit,
     binary,
     bits_of,
@@ -23,16 +24,13 @@ from gradplane.switch.frontends.bmv2.arithmetic import (
     compared,
     constant,
     not_zero,
+    range_of,
+    range_of_result,
     shifted_right,
     unified,
 )
 from gradplane.switch.frontends.bmv2.items import MAX_WIDTH, Item, operands, present, unwrapped
 from gradplane.switch.frontends.bmv2.layout import VALID, Scope
-from gradplane.switch.frontends.bmv2.number_ranges import (
-    Range,
-    range_of,
-    range_of_result,
-)
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import BOOL, Bits, Fields, Header, Stack, Struct, Union, Varbit
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from gradplane.switch.interp.extern_call import Call
-from gradplane.switch.interp.frame_layout import Env, Load, Run
+from gradplane.switch.interp.interpreter_values import Env, Load, Run
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.jit.expressions import is_signed
 from gradplane.switch.jit.externs import (

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from gradplane.switch.interp.extern_call import Call
-from gradplane.switch.interp.frame_layout import Run
+from gradplane.switch.interp.interpreter_values import Run
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Type
 from gradplane.switch.ir.walk import blocks, statements

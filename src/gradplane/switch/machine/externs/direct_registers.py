@@ -4,7 +4,7 @@ has a cell for each pipe."""
 from __future__ import annotations
 
 from gradplane.switch.interp.extern_call import Call
-from gradplane.switch.interp.frame_layout import Env, Run
+from gradplane.switch.interp.interpreter_values import Env, Run
 from gradplane.switch.jit.externs import PIPE, NativeCall
 from gradplane.switch.jit.llvm_text import Operand
 from gradplane.switch.jit.table_layout import CELLS

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from operator import attrgetter
 
-from gradplane.switch.interp.frame_layout import Env
+from gradplane.switch.interp.interpreter_values import Env
 from gradplane.switch.interp.statements import Observer, Statements
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.jit.llvm_text import Operand

@@ -6,9 +6,8 @@ import logging
 from functools import partial
 
 from gradplane.switch.interp.extern_call import Call
-from gradplane.switch.interp.frame_layout import Env, Run
-from gradplane.switch.interp.interpreter_values import copier
-from gradplane.switch.interp.statements import Abort
+from gradplane.switch.interp.interpreter_values import Env, Run, copier
+from gradplane.switch.interp.packet import Abort
 from gradplane.switch.interp.trace_events import Logged, log_message
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.jit.expressions import is_scalar

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gradplane.switch.interp.extern_call import Call
-from gradplane.switch.interp.frame_layout import Env, Load, Run
+from gradplane.switch.interp.interpreter_values import Env, Load, Run
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.jit import native_rng
 from gradplane.switch.jit.expressions import is_signed
