@@ -166,12 +166,15 @@ def make_device(
             preprocess(source.file, defines=source.defines, text=source.text, shipped_only=True)
         return load_source(source)
 
-    device = Device(compiled, start, options.device_id)
+    device = Device(compiled, start, options.device_id, restricted=options.restricted)
     if options.program is not None:
         program = _program(options, options.program)
         if options.pipe_scopes:
             program = architecture(None, program).placed(program, options.pipe_scopes)
-        device.load(program)
+        try:
+            device.load(program)
+        except RpcError as error:
+            raise SwitchError(f"{options.program}: {error.message}") from error
         _restore(device, options.restore_state)
     return device
 

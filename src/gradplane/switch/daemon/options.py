@@ -78,6 +78,7 @@ class SwitchOptions:
     restore_state: Path | None = None
     thrift_port: int | None = None
     device_id: int = 0
+    restricted: bool = True
     cpu_port: int | None = None
     drop_port: int = DROP_PORT
     priority_queues: int | None = None
@@ -159,6 +160,7 @@ def parse_options(arguments: Sequence[str]) -> SwitchOptions:
         bfrt_address=parsed.bfrt_addr,
         tls=tls,
         pipe_scopes=_pipe_scopes(parsed.pipe_scope),
+        restricted=not parsed.no_restrictions,
         notes=tuple(notes),
     )
 
@@ -190,6 +192,7 @@ _OPTIONS = (
            alone=BFRT_ADDRESS),
     Option("--pipe-scope", "NAME=PIPE,PIPE", "the pipes that run a pipeline of a TNA program",
            many=True),
+    Option("--no-restrictions", "", "take entries that @entry_restriction and the like forbid"),
     Option("--no-p4", "", "start without a program"),
     Option("--device-id", "N", "the P4Runtime device id", int, 0),
     Option("--grpc-server-addr", "HOST:PORT",

@@ -14,6 +14,7 @@ from gradplane.switch.arch.architecture import PipeScopes
 from gradplane.switch.arch.registry import of_package
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.p4runtime.catalog import Catalog
+from gradplane.switch.p4runtime.constraints import ConstraintError, restrictions
 from gradplane.switch.p4runtime.device_config import Source, parse_device_config
 from gradplane.switch.p4runtime.p4info_match import differences
 from gradplane.switch.p4runtime.pipeline import Pipeline, RunningSwitch
@@ -36,7 +37,8 @@ class Device:
 
     `pipeline` is the one that packets run through, None until a program is loaded or pushed.
     `saved` waits for a COMMIT; until then it is the one that is read and written. Messages of the
-    running switch go to `listener`, from the thread that runs the packet.
+    running switch go to `listener`, from the thread that runs the packet. `restricted`: entries
+    must keep to the program's @entry_restriction and @action_restriction.
     """
 
     compile: Callable[[Source], ir.Program]
@@ -47,6 +49,7 @@ class Device:
     pipeline: Pipeline | None = None
     saved: Pipeline | None = None
     lost: int = field(default=0)  # packets received while no program was loaded
+    restricted: bool = True
     busy: bool = field(default=False)  # a request of the control plane is in progress
     lock: RLock = field(default_factory=RLock)  # serialises requests; taken before a switch's lock
 
@@ -201,7 +204,15 @@ class Device:
         kept.CopyFrom(config)
         if not kept.p4info.ListFields():
             kept.p4info.CopyFrom(catalog.p4info)
-        return Pipeline(catalog, switch, kept)
+        if not self.restricted:
+            return Pipeline(catalog, switch, kept)
+        try:
+            return Pipeline(catalog, switch, kept, restrictions=restrictions(kept.p4info))
+        except ConstraintError as error:
+            raise RpcError(
+                "INVALID_ARGUMENT",
+                f"{error}; correct it, or start the switch with --no-restrictions",
+            ) from error
 
 
 def _placed(program: ir.Program, scopes: PipeScopes) -> ir.Program:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from finsy.proto import p4r
@@ -11,6 +11,7 @@ from finsy.proto import p4r
 from gradplane.switch.arch.architecture import Architecture
 from gradplane.switch.control.store import Store
 from gradplane.switch.p4runtime.catalog import Catalog
+from gradplane.switch.p4runtime.constraints import Constraints
 from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.runtime.packet_buffers import Bytes, Ints, Sent
 from gradplane.switch.runtime.state import State
@@ -54,12 +55,15 @@ class Pipeline:
 
     `whole`: reads and writes are the switch's own, to save or restore all state; then ids of
     members, groups and sessions may be 0, which commands choose and controllers cannot.
+    `restrictions`: what the program's annotations allow of entries, by the ids of tables and
+    actions.
     """
 
     catalog: Catalog
     switch: RunningSwitch
     config: p4r.ForwardingPipelineConfig
     whole: bool = False
+    restrictions: Constraints = field(default_factory=dict)
 
     @property
     def state(self) -> State:

@@ -148,7 +148,7 @@ def _restore(
     for table in there.every("tables"):
         if not table.table.const_entries:
             table.clear()
-    new = replace(new, whole=True)
+    new = replace(new, whole=True, restrictions={})
     write(new, updates)
     for pipe, found in pipes.items():
         if not 0 < pipe < len(there.pipes):

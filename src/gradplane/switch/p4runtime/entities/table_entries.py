@@ -8,6 +8,7 @@ from typing import Any
 from finsy.proto import p4r
 
 from gradplane.switch.p4runtime.catalog import TableInfo, find
+from gradplane.switch.p4runtime.constraints import check_action, check_entry
 from gradplane.switch.p4runtime.entities.direct_parts import (
     Direct,
     check_direct,
@@ -90,6 +91,7 @@ def _insert(
     target = read_target(info, message.action)
     if isinstance(target, OneShot):
         check_one_shot(p, info, target)
+    check_entry(p.restrictions, info, matches, message.priority, target)
     entry = Entry(matches, target, message.priority, message.metadata, message.idle_timeout_ns)
     entry.controller_metadata = message.controller_metadata
     give_direct(p, info, entry, message)
@@ -122,6 +124,7 @@ def _modified(
     target = read_target(info, message.action) if message.HasField("action") else found.action
     if isinstance(target, OneShot):
         check_one_shot(p, info, target, found)
+    check_entry(p.restrictions, info, found.matches, found.priority, target)
     return {
         "action": target, "metadata": message.metadata,
         "idle_timeout_ns": message.idle_timeout_ns,
@@ -158,6 +161,8 @@ def _write_default(
         raise _error(info, "the default entry has no idle timeout")
     check_direct(p, info, message)
     action = _default_action(info, message)
+    if action is not None:
+        check_action(p.restrictions, info.actions, action)
     p.store.entries(table).set_default(action)
     direct = Direct(table.default_counter, table.default_meter)
     write_direct(p, info, direct, message, insert=action is None)
