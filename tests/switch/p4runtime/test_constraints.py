@@ -21,11 +21,11 @@ from gradplane.switch.p4runtime.write import write
 
 KEYS = {
     "e": Type("exact", 8), "t": Type("ternary", 32), "l": Type("lpm", 32), "r": Type("range", 16),
-    "o": Type("optional", 48), "hdr.flag": Type("exact", 1),
+    "o": Type("optional", 48), "hdr.flag": Type("exact", 1), "name": Type("exact"),
 }  # fmt: skip
 ENTRY: dict[str, Any] = {
     "e": 200, "t": (0x0A000001, 0xFFFFFFFF), "l": (0x0A000000, 8), "r": (10, 20), "o": (0, 0),
-    "hdr.flag": 1, "::priority": 30,
+    "hdr.flag": 1, "::priority": 30, "name": int.from_bytes(b"vrf-1", "big"),
 }  # fmt: skip
 
 
@@ -45,6 +45,7 @@ def holds(text: str, entry: dict[str, Any] = ENTRY) -> bool:
         "::priority < 0x7fffffff", "hdr.flag == true", "!(e == 1) && e != 2 || false",
         "false -> false", "true; e == 200;", "(e == 200) == true",
         "// a line\n e == 200 /* and\n more */ ; true",
+        "name != 0",  # text, which is not empty
         "1 < 2", "ipv6('::1') == 1",
     ],
 )  # fmt: skip

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 from finsy.proto import p4i
 
 from gradplane._suggestions import hint
-from gradplane.switch.p4runtime.catalog import ListedActions, TableInfo
+from gradplane.switch.p4runtime.catalog import ListedActions, TableInfo, Value
 from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.runtime.entries import ActionData, EntryAction, OneShot
 from gradplane.switch.runtime.match_fields import Match
@@ -29,14 +29,14 @@ class ConstraintError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """A type of the language; `width` is 0 for bool and int."""
+    """A type of the language; `width` is 0 for bool and int, and for keys that are text."""
 
     kind: str
     width: int = 0
 
     def __str__(self) -> str:
         if not self.width:
-            return self.kind
+            return f"{self.kind} of text" if self.kind in _EXACTLY else self.kind
         return f"bit<{self.width}>" if self.kind == "bit" else f"{self.kind} of {self.width} bits"
 
 
@@ -130,8 +130,7 @@ def check_entry(
     if constraint is None:
         return
     given: dict[str, Any] = {
-        f.value.name: _value_of(f.kind, f.value.width, matches[f.position])
-        for f in info.fields.values()
+        f.value.name: _value_of(f.kind, f.value, matches[f.position]) for f in info.fields.values()
     }
     _refuse(constraint.violated({**given, "::priority": priority}), f"table {info.name}: the entry")
 
@@ -152,9 +151,14 @@ def _refuse(violated: str | None, what: str) -> None:
         raise RpcError("INVALID_ARGUMENT", f"{what} breaks its restriction: {violated}")
 
 
-def _value_of(kind: str, width: int, match: Match) -> Any:
-    """Return an entry's match of a key as constraints see it; `match` is None for any value."""
-    ones = (1 << width) - 1
+def _value_of(kind: str, field: Value, match: Match) -> Any:
+    """Return an entry's match of a key as constraints see it; `match` is None for any value.
+
+    Text is its bytes as one number, so that only the empty one is 0.
+    """
+    ones = (1 << field.wire) - 1
+    if match is not None and not field.wire:
+        match = (int.from_bytes(field.show(match[0]), "big"), *match[1:])
     match kind:
         case "exact":
             return None if match is None else match[0]
@@ -406,7 +410,7 @@ class _Parser:
         known = self._names.get(name)
         if known is None:
             self._fail(f"{name} is not known here; {hint(name, self._names)}", start)
-        if known.kind != "int" and (known.kind not in ("bit", *_EXACTLY) or not known.width):
+        if known.kind not in ("int", "bit", *_EXACTLY) or known == Type("bit"):
             self._fail(f"{name} has a type that constraints cannot use", start)
         return _Term(known, lambda given: given[name], start, self._end())
 
