@@ -5,8 +5,8 @@ import re
 from pathlib import Path
 
 from gradplane.runs.sweeps.axes import Axis, axes
-from gradplane.runs.sweeps.metrics import METRICS
 from gradplane.runs.sweeps.plan import make_plan
+from gradplane.runs.sweeps.tables import METRICS
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "sweeps.md").read_text()
 

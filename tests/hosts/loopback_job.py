@@ -10,7 +10,7 @@ from host_configs import make_hosts, make_job
 from virtual_network import make_switch
 
 from gradplane.hosts.drivers.host import Host
-from gradplane.hosts.drivers.socket_thread import SocketThread
+from gradplane.hosts.drivers.socket_environment import SocketThread
 
 _nets = count(1)
 

@@ -13,7 +13,7 @@ from gradplane.hosts.config import JobConfig
 from gradplane.hosts.protocols.actions import Action, CancelTimer, Deliver, Record, Send, SetTimer
 from gradplane.hosts.protocols.switch_worker import SwitchWorker
 from gradplane.hosts.wire.payloads import Payloads
-from gradplane.runs.records.arrival_columns import expanded
+from gradplane.runs.records.run_data import expanded
 
 AGGREGATOR = ("10.0.0.254", 18256)
 TIMEOUT = 1_000_000

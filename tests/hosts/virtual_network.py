@@ -8,7 +8,7 @@ from switch_model import Member, SwitchModel
 from gradplane import codecs
 from gradplane.hosts.drivers.host import Host
 from gradplane.hosts.wire.payloads import Payloads
-from gradplane.runs.records.arrival_columns import expanded
+from gradplane.runs.records.run_data import expanded
 
 DELAY_NS = 10_000
 

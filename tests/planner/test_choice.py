@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from gradplane.planner import search
 from gradplane.planner.balance import lower_bound, prices
-from gradplane.planner.choice import choose
 from gradplane.planner.compiled import evaluate
 from gradplane.planner.cost_kernels import few_cheapest
 from gradplane.planner.inputs import Compression, Model, System, load
 from gradplane.planner.job import Builder
+from gradplane.planner.search import choose
 from gradplane.planner.timeline import backward_time
 
 

@@ -12,8 +12,8 @@ import pytest
 import gradplane
 from gradplane.experiment.loading import ExperimentError, load
 from gradplane.runs import run_experiment
-from gradplane.runs.records.arrival_columns import expanded
 from gradplane.runs.records.recorder import StallError
+from gradplane.runs.records.run_data import expanded
 from gradplane.runs.records.run_folder import read_lines
 from gradplane.runs.records.summary import Summary
 

@@ -15,8 +15,7 @@ from gradplane.topologies import HostNode, NetworkError
 from gradplane.topologies.description import Link
 from gradplane.topologies.network import SwitchConfig
 from gradplane.topologies.sim import frames
-from gradplane.topologies.sim.channel import Channel
-from gradplane.topologies.sim.events import EventQueue
+from gradplane.topologies.sim.events import Channel, EventQueue
 from gradplane.topologies.sim.sim_host import HostStack, SimEnvironment
 from gradplane.topologies.sim.sim_switch import SimSwitch, compiled
 

@@ -77,7 +77,7 @@ def plan(
     tree: Annotated[bool, typer.Option("--tree", help="Draw the tree of options instead")] = False,
 ) -> None:
     """Choose for each tensor of a model whether, where and how to compress it."""
-    from gradplane.cli import plan_tables
+    from gradplane.cli import output_tables
     from gradplane.pages.plan_page import page
     from gradplane.planner.experiment_file import experiment
     from gradplane.planner.plan import make, options
@@ -89,7 +89,7 @@ def plan(
     if out is not None and out.exists():
         raise typer.BadParameter(f"{out} exists: choose another folder", param_hint="--out")
     made = make(model, codec, system, constraints, scale)
-    console.print(plan_tables.plan(made))
+    console.print(output_tables.plan_tables(made))
     if out is not None:
         out.mkdir(parents=True)
         (out / "plan.json").write_text(made.to_json(), "utf-8")

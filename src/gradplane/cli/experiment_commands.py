@@ -354,9 +354,9 @@ def records(
     ] = "arrival",
 ) -> None:
     """Print a run's records as CSV, a line a packet."""
-    from gradplane.cli import record_lines
+    from gradplane.cli import output_tables
 
-    if kind not in record_lines.KINDS:
-        known = ", ".join(record_lines.KINDS)
+    if kind not in output_tables.RECORD_KINDS:
+        known = ", ".join(output_tables.RECORD_KINDS)
         raise typer.BadParameter(f"{kind!r}: it must be one of {known}", param_hint="--kind")
-    record_lines.write(folder, kind, sys.stdout)
+    output_tables.write_records(folder, kind, sys.stdout)

@@ -1,8 +1,11 @@
-"""The tables that the commands print; they fit 80 columns."""
+"""What the commands print: tables that fit 80 columns, and a run folder's records as CSV."""
 
+import csv
 import time
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 from rich import box
@@ -19,6 +22,8 @@ from gradplane.studies.nmse import Floats, nmse
 from gradplane.switch.ir import nodes as ir
 
 if TYPE_CHECKING:
+    from gradplane.planner.plan import Plan
+    from gradplane.planner.plan import Row as PlanRow
     from gradplane.runs.sweeps.tables import Results
     from gradplane.runs.torch_comparison import Row
     from gradplane.studies.study import StudyOutcome
@@ -213,3 +218,84 @@ def _table(first: str, *others: str, justify: str = "right") -> Table:
     for name in others:
         table.add_column(name, justify=justify)  # type: ignore[arg-type]
     return table
+
+
+PLAN_ROWS = 30  # tensors shown; a summary by option counts all of them
+
+
+def plan_tables(made: Plan) -> Group:
+    """Return the times, the tensors (the largest, in backward order), and a summary by option."""
+    shown = sorted(range(len(made.rows)), key=lambda at: -made.rows[at].values)[:PLAN_ROWS]
+    parts: list[Table | Group] = [
+        _plan_times(made),
+        _plan_tensors([made.rows[at] for at in sorted(shown)]),
+    ]
+    if len(made.rows) > PLAN_ROWS:
+        parts.append(_plan_summary(made))
+    return Group(*parts)
+
+
+def _plan_times(made: Plan) -> Table:
+    table = _plan_table(f"{made.model.name}, {made.compression.codec}, {made.system.name}")
+    table.add_column("iteration, ms", justify="right")
+    table.add_column("speed-up of this plan_tables", justify="right")
+    rows = {"this plan_tables": made.time, **made.references, "bound: none is quicker": made.bound}
+    for name, seconds in rows.items():
+        if seconds is None:
+            table.add_row(name, "no such option", "")
+        else:
+            table.add_row(name, f"{1e3 * seconds:.3f}", f"{made.speedup(seconds):.2f}")
+    return table
+
+
+def _plan_tensors(rows: list[PlanRow]) -> Table:
+    table = _plan_table("tensor")
+    table.add_column("values", justify="right")
+    table.add_column("option; why not the next best")
+    for row in rows:
+        table.add_row(row.name, f"{row.values:,}", Text(f"{row.option}\n  {row.reason}"))
+    return table
+
+
+def _plan_summary(made: Plan) -> Group:
+    tensors = Counter(str(row.option) for row in made.rows)
+    values: Counter[str] = Counter()
+    for row in made.rows:
+        values[str(row.option)] += row.values
+    table = _plan_table("tensors")
+    table.add_column("values", justify="right")
+    table.add_column("option")
+    for option, count in tensors.most_common():
+        table.add_row(str(count), f"{values[option]:,}", Text(option))
+    title = f"Above: the {PLAN_ROWS} largest of {len(made.rows)} tensors. All of them by option:"
+    return Group(Text(title), table)
+
+
+def _plan_table(first: str) -> Table:
+    return Table(first, box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+
+
+RECORD_KINDS = ("arrival", "norm", "stall", "epoch", "verdict")
+
+
+def write_records(folder: Path, kind: str, out: TextIO) -> int:
+    """Write the records of one of RECORD_KINDS as CSV, a line a packet; return their number.
+
+    The first line has the fields' names. Raises FolderError where the folder is damaged.
+    """
+    from gradplane.runs.records.run_data import RunData
+
+    data = RunData.opened(folder)
+    lines: Iterable[dict[str, Any]] = data.verdicts
+    if kind != "verdict":
+        lines = (line for line in data.arrivals if line["kind"] == kind)
+    writer = None
+    count = 0
+    for line in lines:
+        fields = {key: value for key, value in line.items() if key != "kind"}
+        if writer is None:
+            writer = csv.DictWriter(out, list(fields), extrasaction="ignore", lineterminator="\n")
+            writer.writeheader()
+        writer.writerow(fields)
+        count += 1
+    return count

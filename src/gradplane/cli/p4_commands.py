@@ -158,8 +158,7 @@ def view(
 ) -> None:
     """Draw a program: its parsers' states, its tables and conditions, beside its source."""
     from gradplane.experiment import p4_programs as programs
-    from gradplane.pages.viewer.program_graphs import DrawingError, dot_text, graphs
-    from gradplane.pages.viewer.program_page import page
+    from gradplane.pages.viewer.program_graphs import DrawingError, dot_text, graphs, page
 
     compiled = programs.compiled(program, include, define, library=True)
     if dot:

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gradplane.codecs._base import Codec, CodecError, Context, Floats, State, check_int
-from gradplane.codecs._reader import Reader
+from gradplane.codecs._base import Codec, CodecError, Context, Floats, Reader, State, check_int
 from gradplane.codecs.adt import bitpack, bitunpack
 from gradplane.codecs.policies.awp import AWP, Precision
 

@@ -9,13 +9,17 @@ here. Nothing is remembered between calls: residuals travel as `state`, random v
 distinguishes the reduce from others, as in `codecs.key(experiment_seed, job, round, ...)`. A codec
 derives from it what is common to the workers (THC's rotation) and, with `worker`, what must be
 independent (stochastic rounding).
+
+`Reader` reads encoded bytes from front to back; its errors say what is missing where. The functions
+`check_...` check parameters, vectors and a call's state.
 """
 
 import dataclasses
+import math
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -256,3 +260,87 @@ def check_int(what: str, value: int, low: int, high: int | None = None) -> int:
     if value < low or (high is not None and value > high):
         raise CodecError(f"{what} must be {allowed}, got {value}")
     return int(value)
+
+
+class Reader:
+    """A cursor over encoded bytes."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    def array(self, dtype: str, count: int, what: str) -> npt.NDArray[Any]:
+        """Read `count` items; CodecError "truncated" if the bytes end before."""
+        size = np.dtype(dtype).itemsize * count
+        if self._at + size > len(self._data):
+            left = len(self._data) - self._at
+            at = self._at
+            raise CodecError(f"truncated: {what}, {size} bytes from byte {at} on, {left} left")
+        items = np.frombuffer(self._data, dtype, count, self._at)
+        self._at += size
+        return items
+
+    def need(self, size: int, what: str) -> None:
+        """Raise CodecError "truncated" if fewer bytes are left.
+
+        To be called before memory is allocated by an n that is not checked otherwise.
+        """
+        left = len(self._data) - self._at
+        if size > left:
+            raise CodecError(f"truncated: {what}, at least {size} bytes, {left} left")
+
+    def magnitude(self, what: str) -> np.float32:
+        """Read a float32; CodecError if it is negative or not finite."""
+        value = np.float32(self.array("<f4", 1, what)[0])
+        if not 0 <= value < np.inf:
+            raise CodecError(f"corrupted: {what} = {value} is not a magnitude")
+        return value
+
+    def rest(self) -> npt.NDArray[np.uint8]:
+        """Return all bytes that are left, uint8, without reading them."""
+        return np.frombuffer(self._data, np.uint8, offset=self._at)
+
+    def end(self) -> None:
+        """Raise CodecError if bytes are left."""
+        left = len(self._data) - self._at
+        if left:
+            raise CodecError(f"{left} bytes too many: {self._at} expected, got {len(self._data)}")
+
+
+class Sized(Protocol):
+    """A state with the number of values of its vectors."""
+
+    @property
+    def n(self) -> int: ...
+
+
+S = TypeVar("S", bound=Sized)
+
+
+def check_number(what: str, value: float, allowed: str, fits: Callable[[float], bool]) -> float:
+    """Return value if it is a finite number that fits; else CodecError with what is allowed."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not math.isfinite(value) or not fits(value):
+        raise CodecError(f"{what} must be a number {allowed}, got {value!r}")
+    return value
+
+
+def check_share(what: str, value: float) -> float:
+    """Return value if it is a number above 0 and at most 1; else CodecError."""
+    return check_number(what, value, "above 0 and at most 1", lambda v: 0 < v <= 1)
+
+
+def check_positive(what: str, value: float | None) -> float | None:
+    """Return value if it is None or a number above 0; else CodecError."""
+    if value is None:
+        return None
+    return check_number(what, value, "above 0, or None", lambda v: v > 0)
+
+
+def check_state(codec: str, state: State, kind: type[S], n: int) -> S:
+    """Return state if it is of that kind and for n values; else CodecError."""
+    if not isinstance(state, kind):
+        raise CodecError(f"{codec} needs the state of start(n) or of the last call")
+    if state.n != n:
+        raise CodecError(f"{codec}: the state is for {state.n} values, the vector has {n}")
+    return state

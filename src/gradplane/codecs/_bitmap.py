@@ -3,8 +3,7 @@
 import numpy as np
 from numba import njit
 
-from gradplane.codecs._base import CodecError, Codes
-from gradplane.codecs._reader import Reader
+from gradplane.codecs._base import CodecError, Codes, Reader
 
 
 @njit(cache=True, nogil=True)

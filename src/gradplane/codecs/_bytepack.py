@@ -6,10 +6,9 @@ Byte-wise stores in one loop: the compiler turns them into vector shuffles (the 
 import numpy as np
 from numba import njit
 
-from gradplane.codecs._base import Codes, Floats, check_vector
+from gradplane.codecs._base import Codes, Floats, Reader, check_vector
 from gradplane.codecs._buffers import blank
 from gradplane.codecs._magnitudes import INFINITE
-from gradplane.codecs._reader import Reader
 
 _U8, _U16, _U24 = np.uint32(8), np.uint32(16), np.uint32(24)
 _MAGNITUDE = np.uint32(0x7FFFFFFF)

@@ -24,13 +24,13 @@ from gradplane.codecs._base import (
     Context,
     Floats,
     Partition,
+    Reader,
     State,
     check_array,
     check_int,
 )
 from gradplane.codecs._network_limits import sum_bits
 from gradplane.codecs._random import key
-from gradplane.codecs._reader import Reader
 
 Sums = npt.NDArray[np.integer[Any]]
 MAX_GRANULARITY = 4095

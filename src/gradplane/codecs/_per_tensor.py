@@ -8,9 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from gradplane.codecs._base import Codec, CodecError, Context, Floats, State, check_array, check_int
+from gradplane.codecs._base import (
+    Codec,
+    CodecError,
+    Context,
+    Floats,
+    Reader,
+    State,
+    check_array,
+    check_int,
+)
 from gradplane.codecs._random import key
-from gradplane.codecs._reader import Reader
 
 NAME = "per_tensor"
 

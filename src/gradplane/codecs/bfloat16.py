@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from gradplane.codecs._base import Codec, CodecError, Context, Floats, State, check_vector
-from gradplane.codecs._reader import Reader
+from gradplane.codecs._base import Codec, CodecError, Context, Floats, Reader, State, check_vector
 
 _INFINITY = 0x7F80
 

@@ -10,18 +10,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gradplane.codecs import _hadamard, _indexed
+from gradplane.codecs import _hadamard, _select
 from gradplane.codecs._base import (
     Codec,
     CodecError,
     Context,
     Floats,
+    Reader,
     State,
     check_int,
+    check_number,
+    check_positive,
+    check_state,
     check_vector,
 )
-from gradplane.codecs._params import check_number, check_positive, check_state
-from gradplane.codecs._reader import Reader
 from gradplane.codecs._select import largest_magnitudes
 
 
@@ -59,7 +61,7 @@ class DGC(Codec):
     accumulate: bool = True
 
     def __post_init__(self) -> None:
-        _indexed.check_density(self.fraction, None)
+        _select.check_density(self.fraction, None)
         check_number("momentum", self.momentum, "from 0 to below 1", lambda m: 0 <= m < 1)
         check_positive("clip", self.clip)
         check_int("warmup", self.warmup, 0)
@@ -88,13 +90,13 @@ class DGC(Codec):
 
     def max_size(self, n: int) -> int:
         """Return 4 bytes, and 8 a value that is sent in the densest round, the first."""
-        return 4 + 8 * _indexed.kept(n, self.density(0))
+        return 4 + 8 * _select.kept(n, self.density(0))
 
     def _encode(self, x: Floats, context: Context) -> tuple[bytes, Memory]:
         memory = self._accumulated(x, context.state)
-        k = _indexed.kept(x.size, self.density(memory.rounds - 1))
+        k = _select.kept(x.size, self.density(memory.rounds - 1))
         sent = largest_magnitudes(memory.unsent, k)
-        data = k.to_bytes(4, "little") + _indexed.pack(sent, memory.unsent[sent])
+        data = k.to_bytes(4, "little") + _select.pack(sent, memory.unsent[sent])
         memory.momentum[sent] = 0
         memory.unsent[sent] = 0
         return data, memory
@@ -102,10 +104,10 @@ class DGC(Codec):
     def _decode(self, data: bytes, n: int) -> Floats:
         reader = Reader(data)
         k = int(reader.array("<u4", 1, "number of values")[0])
-        most = _indexed.kept(n, self.density(0))
+        most = _select.kept(n, self.density(0))
         if k > most:
             raise CodecError(f"{k} values, of {n} at most {most} are sent")
-        return _indexed.unpack(reader, k, n)
+        return _select.unpack(reader, k, n)
 
     def _accumulated(self, x: Floats, state: State) -> Memory:
         """Return a new memory that includes x."""

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gradplane.codecs._base import Codec, CodecError, Context, Floats, State, check_vector
-from gradplane.codecs._reader import Reader
+from gradplane.codecs._base import Codec, CodecError, Context, Floats, Reader, State, check_vector
 
 _ROUNDS_TO_INFINITY = 65520.0  # halfway from the largest float16, 65504, to 2^16
 

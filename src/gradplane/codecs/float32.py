@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gradplane.codecs._base import Codec, Context, Floats, State, check_vector
-from gradplane.codecs._reader import Reader
+from gradplane.codecs._base import Codec, Context, Floats, Reader, State, check_vector
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from gradplane.codecs._base import Codec, CodecError, Context, Floats, State
+from gradplane.codecs._base import Codec, CodecError, Context, Floats, Reader, State
 from gradplane.codecs._magnitudes import largest
-from gradplane.codecs._reader import Reader
 
 
 @njit(cache=True, nogil=True)

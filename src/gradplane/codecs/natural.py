@@ -11,9 +11,8 @@ import numpy as np
 from numba import njit
 
 from gradplane.codecs import _bits, _random
-from gradplane.codecs._base import Codec, CodecError, Context, Floats, State, check_int
+from gradplane.codecs._base import Codec, CodecError, Context, Floats, Reader, State, check_int
 from gradplane.codecs._bits import Codes
-from gradplane.codecs._reader import Reader
 
 _GOLDEN = _random.GOLDEN
 _mix = njit(inline="always")(_random.mix)

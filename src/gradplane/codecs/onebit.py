@@ -6,8 +6,7 @@ import numpy as np
 from numba import njit
 
 from gradplane.codecs import _bitmap
-from gradplane.codecs._base import Codec, CodecError, Context, Floats, State
-from gradplane.codecs._reader import Reader
+from gradplane.codecs._base import Codec, CodecError, Context, Floats, Reader, State
 
 
 @njit(cache=True, nogil=True)

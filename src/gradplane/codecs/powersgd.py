@@ -13,9 +13,16 @@ import numpy.typing as npt
 from numba import njit
 
 from gradplane.codecs import _random
-from gradplane.codecs._base import Codec, CodecError, Context, Floats, check_int, check_vector
-from gradplane.codecs._params import check_state
-from gradplane.codecs._reader import Reader
+from gradplane.codecs._base import (
+    Codec,
+    CodecError,
+    Context,
+    Floats,
+    Reader,
+    check_int,
+    check_state,
+    check_vector,
+)
 
 _Factor = npt.NDArray[Any]  # a column of the paper's P or Q is a row here: float32 or 64[rank, ...]
 _DEPENDENT = 1e-8  # of a column's norm: what is left below it after projection is rounding

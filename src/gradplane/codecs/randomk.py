@@ -10,9 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from gradplane.codecs import _indexed, _random
-from gradplane.codecs._base import Codec, CodecError, Context, Floats, State, check_vector
-from gradplane.codecs._reader import Reader
+from gradplane.codecs import _random, _select
+from gradplane.codecs._base import Codec, CodecError, Context, Floats, Reader, State, check_vector
 from gradplane.codecs._select import Indices, largest
 
 _GOLDEN = _random.GOLDEN
@@ -41,7 +40,7 @@ class RandomK(Codec):
     unbiased: bool = False
 
     def __post_init__(self) -> None:
-        _indexed.check_density(self.fraction, self.k)
+        _select.check_density(self.fraction, self.k)
         if not isinstance(self.unbiased, bool):
             raise CodecError(f"unbiased must be True or False, got {self.unbiased!r}")
 
@@ -50,7 +49,7 @@ class RandomK(Codec):
         return 8 + 4 * self._kept(n)
 
     def _kept(self, n: int) -> int:
-        return _indexed.kept(n, self.fraction, self.k)
+        return _select.kept(n, self.fraction, self.k)
 
     def _encode(self, x: Floats, context: Context) -> tuple[bytes, State]:
         key = _random.key(context.seed, "positions")

@@ -9,9 +9,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from gradplane.codecs import _bitmap, _random
-from gradplane.codecs._base import Codec, Context, Floats, State, check_int, check_vector
-from gradplane.codecs._params import check_share
-from gradplane.codecs._reader import Reader
+from gradplane.codecs._base import (
+    Codec,
+    Context,
+    Floats,
+    Reader,
+    State,
+    check_int,
+    check_share,
+    check_vector,
+)
 
 
 @dataclass(frozen=True)

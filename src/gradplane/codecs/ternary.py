@@ -9,11 +9,10 @@ import numpy as np
 from numba import njit
 
 from gradplane.codecs import _base3, _random
-from gradplane.codecs._base import Codec, Context, Floats, State
+from gradplane.codecs._base import Codec, Context, Floats, Reader, State
 from gradplane.codecs._buffers import to_bytes
 from gradplane.codecs._magnitudes import largest
 from gradplane.codecs._random import key
-from gradplane.codecs._reader import Reader
 
 _GOLDEN = _random.GOLDEN
 _mix = njit(inline="always")(_random.mix)

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from gradplane.codecs import _bits, _hadamard
-from gradplane.codecs._base import Floats, Partition
+from gradplane.codecs._base import Floats, Partition, check_positive
 from gradplane.codecs._grid import Fields, GridCodec
-from gradplane.codecs._params import check_positive
 
 
 @dataclass(frozen=True)

@@ -21,14 +21,14 @@ from gradplane.codecs._base import (
     Codes,
     Context,
     Floats,
+    Reader,
     State,
     check_int,
+    check_number,
     check_vector,
 )
 from gradplane.codecs._buffers import to_bytes
 from gradplane.codecs._feedback import Residual, residual
-from gradplane.codecs._params import check_number
-from gradplane.codecs._reader import Reader
 
 
 @njit(cache=True, nogil=True)

@@ -6,9 +6,8 @@ fraction = 0.1.
 
 from dataclasses import dataclass
 
-from gradplane.codecs import _indexed
-from gradplane.codecs._base import Codec, Context, Floats, State
-from gradplane.codecs._reader import Reader
+from gradplane.codecs import _select
+from gradplane.codecs._base import Codec, Context, Floats, Reader, State
 from gradplane.codecs._select import largest_magnitudes
 
 
@@ -25,18 +24,18 @@ class TopK(Codec):
     k: int | None = None
 
     def __post_init__(self) -> None:
-        _indexed.check_density(self.fraction, self.k)
+        _select.check_density(self.fraction, self.k)
 
     def max_size(self, n: int) -> int:
         """Return 8 bytes a value that is sent."""
         return 8 * self._kept(n)
 
     def _kept(self, n: int) -> int:
-        return _indexed.kept(n, self.fraction, self.k)
+        return _select.kept(n, self.fraction, self.k)
 
     def _encode(self, x: Floats, context: Context) -> tuple[bytes, State]:
         indices = largest_magnitudes(x, self._kept(x.size))
-        return _indexed.pack(indices, x[indices]), context.state
+        return _select.pack(indices, x[indices]), context.state
 
     def _decode(self, data: bytes, n: int) -> Floats:
-        return _indexed.unpack(Reader(data), self._kept(n), n)
+        return _select.unpack(Reader(data), self._kept(n), n)

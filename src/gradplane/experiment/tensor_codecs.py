@@ -13,7 +13,7 @@ from gradplane.hosts.config import ConfigError
 from gradplane.hosts.protocols.job_codec import adaptive
 from gradplane.hosts.training import datasets as datasets
 from gradplane.hosts.training import models
-from gradplane.hosts.training.tensor import Tensor
+from gradplane.hosts.training.models import Tensor
 from gradplane.topologies.link_options import parse_rate
 
 Named = tuple[str, dict[str, Any]]

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from gradplane.codecs import ERROR_BOUNDS
 from gradplane.hosts.drivers.action_driver import ActionDriver
-from gradplane.hosts.drivers.socket_thread import SocketThread
+from gradplane.hosts.drivers.socket_environment import SocketThread
 from gradplane.hosts.protocols.actions import Action, Deliver, Failed, Peer
 from gradplane.hosts.protocols.messages import RING_KINDS, Message, MessageError, parse
 from gradplane.hosts.protocols.results import Floats, ReduceError, Summed

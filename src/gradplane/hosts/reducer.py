@@ -24,7 +24,7 @@ from gradplane.hosts.config import ConfigError, HostConfig
 from gradplane.hosts.digest import digest
 from gradplane.hosts.drivers.action_driver import ActionDriver
 from gradplane.hosts.drivers.roles import ReducingRole
-from gradplane.hosts.drivers.socket_thread import SocketThread
+from gradplane.hosts.drivers.socket_environment import SocketThread
 from gradplane.hosts.drivers.warm_up import exercise_switch_worker, warm_up
 from gradplane.hosts.drivers.worker_reducers import SwitchReducer, WorkerReducer
 from gradplane.hosts.impairments.host_link import HostLink, LocalPort, PortTraffic, stream_payload

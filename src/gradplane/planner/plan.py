@@ -7,6 +7,11 @@
 
 Beside it are the times without compression, with all tensors compressed, and of searches that are
 restricted as published systems are: they take for each tensor what is quickest for it alone.
+
+`scaled` scales a job down, so that an emulated network of packets runs it in the same time: with
+fewer values, links slower by the same factor and a codec that takes its time for as many values
+more, computation, codecs and links take what they take at full size; latencies stay. Only the
+packets are larger beside the tensors, which the framing accounts for.
 """
 
 from __future__ import annotations
@@ -20,15 +25,24 @@ from typing import Any
 
 import numpy as np
 
+from gradplane import codecs
 from gradplane.planner import search
 from gradplane.planner.balance import lower_bound
-from gradplane.planner.choice import choose
 from gradplane.planner.compiled import Timeline, evaluate
 from gradplane.planner.costs import RESOURCES, CostModel, offered
-from gradplane.planner.inputs import Compression, Model, PlannerError, System, load
+from gradplane.planner.inputs import (
+    Compression,
+    Curve,
+    Framing,
+    Model,
+    Network,
+    PlannerError,
+    System,
+    load,
+)
 from gradplane.planner.job import Builder, Job
 from gradplane.planner.options import Option, draw
-from gradplane.planner.scale import scaled
+from gradplane.planner.search import choose
 from gradplane.planner.timeline import TimelineEvent, bubbles, events
 
 FP32 = "FP32 (no compression)"
@@ -255,3 +269,53 @@ def _rows(model: Model, timeline: Timeline) -> Iterator[Row]:
         known = job.options[options[slot]] if time < np.inf else None
         loss = time - timeline.time if known else 0.0
         yield Row(gradient.name, gradient.values, option, known, loss)
+
+
+STREAMS = Framing(payload=1400, packet=70, acknowledgement=98, message=20, piece=12)
+"""The framing of gradplane's streams: segments of 1400 bytes behind 70 bytes of headers, each
+acknowledged in the other direction by a packet of 98 bytes."""
+
+
+def scaled(
+    model: Model, compression: Compression, system: System, values: int
+) -> tuple[Model, Compression, System]:
+    """Return a model of about so many values with a codec and a system that fit it.
+
+    A tensor keeps at least one value.
+    """
+    total = sum(tensor.values for tensor in model.tensors)
+    tensors = tuple(
+        tensor.model_copy(update={"values": max(round(tensor.values * values / total), 1)})
+        for tensor in model.tensors
+    )
+    factor = sum(tensor.values for tensor in tensors) / total
+    links: dict[str, Any] = {
+        name: _slower(getattr(system, name), factor) for name in ("intra", "inter")
+    }
+    if system.switch and system.switch.fabric_gbit:
+        fabric = {"fabric_gbit": system.switch.fabric_gbit * factor}
+        links |= {"switch": system.switch.model_copy(update=fabric)}
+    curves = {"gpu": _curve(compression.gpu, factor), "cpu": _curve(compression.cpu, factor)}
+    widths = {"sum_bits": _sum_bits(compression, system.machines), "code_bits": 4}
+    return (
+        model.model_copy(update={"tensors": tensors}),
+        compression.model_copy(update=curves | widths),
+        system.model_copy(update={**links, "framing": STREAMS}),
+    )
+
+
+def _sum_bits(compression: Compression, machines: int) -> int:
+    """Return the width of a switch's sums over machines of the codec's codes, and of digits."""
+    known = [codecs.get("switchml", workers=machines)]
+    if compression.sums:
+        known.append(codecs.get(compression.codec, **compression.parameters))
+    needed = max(codec.sum_bits(machines) for codec in known)
+    return min((width for width in codecs.SUM_WIDTHS if width >= needed), default=needed)
+
+
+def _slower(network: Network, factor: float) -> Network:
+    return network.model_copy(update={"gbit": network.gbit * factor})
+
+
+def _curve(curve: Curve, factor: float) -> Curve:
+    return curve.model_copy(update={"values": tuple(size * factor for size in curve.values)})

@@ -23,11 +23,10 @@ from gradplane.runs import isolation
 from gradplane.runs.machine import OneBlasThread, describe
 from gradplane.runs.progress import Show, show
 from gradplane.runs.records import manifest, run_folder
-from gradplane.runs.records.interventions import Asked
 from gradplane.runs.records.manifest import Manifest, planned_jobs, program_digest
 from gradplane.runs.records.recorder import LinkLog, Recorder
 from gradplane.runs.records.run_data import RunData
-from gradplane.runs.records.run_folder import FolderError
+from gradplane.runs.records.run_folder import AskedInterventions, FolderError
 from gradplane.runs.records.summary import (
     Summary,
     background,
@@ -59,7 +58,7 @@ def run(
     default mininet where the machine allows it. settings: `KEY=VALUE` overrides. seed: instead of
     the experiment's. cli: open Mininet's prompt on the network before the hosts start. console:
     show progress on standard output. watch: is given the deployment and the new run folder, and
-    surrounds the run, which then takes interventions (records/interventions.py). Several may run
+    surrounds the run, which then takes interventions (records/run_folder.py). Several may run
     at once, in threads or processes. The report is written by `gradplane.run`.
 
     Raises ExperimentError or CompileError before anything is started or written, and the errors of
@@ -281,7 +280,7 @@ def _record(task: _Task, net: Network, on_round: Show) -> Recorder:
             hosts = task.deployment.hosts
             if task.live:
                 hosts = tuple(dataclasses.replace(host, live=True) for host in hosts)
-                net.run(hosts, recorder, asked=Asked(task.folder))
+                net.run(hosts, recorder, asked=AskedInterventions(task.folder))
             else:
                 net.run(hosts, recorder)
     return recorder

@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from gradplane.planner import search
-from gradplane.planner.choice import choose
 from gradplane.planner.compiled import Timeline, evaluate
 from gradplane.planner.inputs import Compression, Curve, Model, PlannerError, System, load
 from gradplane.planner.job import Builder, Job
 from gradplane.planner.options import Constraint
 from gradplane.planner.plan import RESTRICTED, quickest_alone
+from gradplane.planner.search import choose
 
 ESPRESSO = "Alg. 1, 2"
 OURS = "our search"

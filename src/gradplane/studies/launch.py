@@ -11,9 +11,9 @@ from pydantic import Field, ValidationError, create_model
 from gradplane import _plugins
 from gradplane.experiment import shipped
 from gradplane.experiment.document import Document, ExperimentError, dumps, nearest, override, read
+from gradplane.experiment.loading import explain
 from gradplane.experiment.schema import Experiment
 from gradplane.experiment.sections import Section
-from gradplane.experiment.validation_text import explain
 from gradplane.pages.kit import render
 from gradplane.runs.machine import OneBlasThread, describe
 from gradplane.runs.records import run_folder

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gradplane.hosts.impairments.host_link import HostLink, LocalPort, aggregation_payload
 from gradplane.hosts.impairments.impairment_models import MODELS, MOST_BITS
-from gradplane.hosts.impairments.verdict_kinds import ARRIVING, VERDICTS
+from gradplane.hosts.impairments.packet_types import ARRIVING, VERDICTS
 from gradplane.hosts.impairments.verdicts import Impairments
 from gradplane.hosts.protocols.actions import Send
 from gradplane.hosts.wire import aggregation

@@ -10,9 +10,9 @@ from memory_network import make_job
 
 from gradplane.hosts.absences import Absence, joining
 from gradplane.hosts.protocols.actions import Deliver, Forget, SendMessage, SetTimer
-from gradplane.hosts.protocols.joining import Joining
 from gradplane.hosts.protocols.messages import Kind, Message, MessageError, parse
 from gradplane.hosts.protocols.results import Joined
+from gradplane.hosts.protocols.synchronisation import Joining
 
 N = 20
 

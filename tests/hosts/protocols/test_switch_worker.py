@@ -15,7 +15,7 @@ from gradplane.hosts.protocols.switch_worker import TIMER, SwitchWorker
 from gradplane.hosts.wire import aggregation
 from gradplane.hosts.wire.aggregation import Header, Type
 from gradplane.hosts.wire.payloads import Payloads
-from gradplane.runs.records.arrival_columns import expanded
+from gradplane.runs.records.run_data import expanded
 
 X = np.linspace(-1, 1, 3000, dtype=np.float32)  # 4096 lanes, 4 chunks
 LONG = np.linspace(-1, 1, 8000, dtype=np.float32)  # 8 chunks, each slot twice

@@ -19,7 +19,7 @@ from gradplane.experiment.loading import load_deployment
 from gradplane.hosts.impairments.interventions import Intervention
 from gradplane.hosts.impairments.verdicts import Impairments
 from gradplane.pages.viewer.live_run_server import AskError, LiveRun, RunWatch, WebPage
-from gradplane.runs.records import interventions
+from gradplane.runs.records import run_folder
 from gradplane.runs.replayer.replay_run import replay
 from gradplane.runs.run_experiment import mininet_possible, run
 
@@ -30,7 +30,7 @@ RELIABLE = ("job.reliability=retransmit", "job.quorum=3", "job.epochs=3")
 @contextlib.contextmanager
 def _asking(deployment: Deployment, folder: Path) -> Iterator[None]:
     """Cut h2 off for 0.2 s of the run's time, asked for before its first event."""
-    interventions.ask(folder, Intervention(CUT_OFF | {"link": "h2"}, 200_000_000))
+    run_folder.ask_intervention(folder, Intervention(CUT_OFF | {"link": "h2"}, 200_000_000))
     yield
 
 
@@ -144,7 +144,7 @@ def test_what_cannot_be_asked_for_is_refused(
 
 
 def test_what_was_asked_for_is_read_once_and_whole(live: LiveRun, tmp_path: Path) -> None:
-    asked = interventions.Asked(tmp_path, pause=0)
+    asked = run_folder.AskedInterventions(tmp_path, pause=0)
     assert asked() == []
     assert live.ask("delay", "h2", 5, 3) == "h2: delays 5 ms for 3 s, asked for after round 0"
     (one,) = asked()
@@ -249,7 +249,7 @@ def test_the_page_shows_the_run_and_its_buttons_reach_the_run(
     button = browser.find_element("css selector", "[data-kind='cut off']")
     button.click()
     wait.until(lambda _: "h1: cut off for 3 s" in text("asked"))
-    (asked,) = interventions.Asked(tmp_path)()
+    (asked,) = run_folder.AskedInterventions(tmp_path)()
     assert (asked.link, asked.spec["rate"]) == ("h1", 1.0)
     seconds = browser.find_element("id", "seconds")
     seconds.clear()

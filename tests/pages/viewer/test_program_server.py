@@ -14,7 +14,7 @@ from gradplane.cli.main import app
 from gradplane.controller import targets
 from gradplane.controller.connection import Connection
 from gradplane.pages.viewer.local_server import LocalServer
-from gradplane.pages.viewer.program_page import page
+from gradplane.pages.viewer.program_graphs import page
 from gradplane.pages.viewer.program_server import program_server
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.server import P4RuntimeServer

@@ -10,8 +10,7 @@ import pytest
 
 from gradplane._shipped_programs import SHIPPED
 from gradplane.experiment.p4_programs import compiled
-from gradplane.pages.viewer.program_graphs import DrawingError, graphs, svg
-from gradplane.pages.viewer.program_page import page
+from gradplane.pages.viewer.program_graphs import DrawingError, graphs, page, svg
 
 PROGRAM = """
 #include <core.p4>

@@ -12,7 +12,7 @@ import pytest
 import gradplane
 from gradplane.codecs._grid import GridCodec
 from gradplane.experiment.loading import ExperimentError
-from gradplane.runs.records.arrival_columns import expanded
+from gradplane.runs.records.run_data import expanded
 from gradplane.runs.records.run_folder import FolderError, read_lines
 from gradplane.runs.records.summary import Summary
 from gradplane.runs.replayer.replay_run import ReplayResult, replay

@@ -20,8 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gradplane.codecs import _hadamard
-from gradplane.codecs._base import Codec, CodecError, Floats, check_int, check_vector
-from gradplane.codecs._params import check_number
+from gradplane.codecs._base import Codec, CodecError, Floats, check_int, check_number, check_vector
 from gradplane.codecs.adt import ADT
 
 Layer = Floats | Sequence[Floats]

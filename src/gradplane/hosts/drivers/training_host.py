@@ -14,10 +14,9 @@ from gradplane.hosts.impairments.host_link import (
     stream_payload,
 )
 from gradplane.hosts.protocols.actions import Action, Deliver, Failed, Peer
-from gradplane.hosts.protocols.joining import Joining
 from gradplane.hosts.protocols.messages import JOIN_KINDS, SYNC_KINDS, Kind
 from gradplane.hosts.protocols.results import Floats, Joined, Reduced
-from gradplane.hosts.protocols.synchronisation import Synchronisation
+from gradplane.hosts.protocols.synchronisation import Joining, Synchronisation
 from gradplane.hosts.stream import segments
 from gradplane.hosts.training.train import (
     Compute,

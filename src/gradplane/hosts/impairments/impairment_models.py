@@ -1,6 +1,6 @@
 """The impairment models that verdicts.py documents: each takes its keys and rules on packets.
 
-A ruling is None, or a verdict (verdict_kinds.py) and a delay in nanoseconds.
+A ruling is None, or a verdict (packet_types.py) and a delay in nanoseconds.
 """
 
 from collections.abc import Mapping

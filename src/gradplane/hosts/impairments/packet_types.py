@@ -1,6 +1,11 @@
-"""The types of packets that impairments distinguish, and the flows that they form."""
+"""The types of packets that impairments distinguish, the flows that they form, and the verdicts."""
 
 from gradplane.hosts.wire.aggregation import Type
+
+VERDICTS = ("drop", "delay", "leave out", "corrupt", "duplicate")
+ARRIVING = ("delay", "duplicate")
+"""The verdicts under which a packet arrives; under all others it is lost, or too late."""
+
 
 AGG_TYPES = tuple(kind.name.lower().replace("_", " ") for kind in Type)
 STREAM_TYPES = ("stream", "values", "ack")

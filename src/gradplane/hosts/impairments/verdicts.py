@@ -50,8 +50,7 @@ from functools import partial
 from typing import Any
 
 from gradplane.hosts.impairments.impairment_models import ModelPlace, PacketIdentity, make_model
-from gradplane.hosts.impairments.packet_types import AGG_TYPES, OTHER
-from gradplane.hosts.impairments.verdict_kinds import ARRIVING
+from gradplane.hosts.impairments.packet_types import AGG_TYPES, ARRIVING, OTHER
 from gradplane.hosts.protocols.actions import Record
 from gradplane.hosts.stream import segments
 from gradplane.hosts.wire import aggregation

@@ -46,8 +46,7 @@ from gradplane.hosts.protocols.results import (
     checked_vector,
     is_integers,
 )
-from gradplane.hosts.protocols.slot_status import SlotStatus
-from gradplane.hosts.protocols.switch_log import SwitchLog
+from gradplane.hosts.protocols.switch_log import SlotStatus, SwitchLog
 from gradplane.hosts.protocols.switch_packets import NUMBER, Results, SwitchPackets
 from gradplane.hosts.protocols.switch_reduce import SwitchReduce
 from gradplane.hosts.protocols.switch_states import PartitionEvent, PartitionState

@@ -3,11 +3,14 @@
 A model is any object with the attributes of `Model`; `build` makes a bundled one by name, or a
 user-defined one as "module:object". Equal arguments give equal bits on one machine with one BLAS
 thread: sums have a fixed order.
+
+The tensors of a model are named pieces of its flat parameter vector.
 """
 
 import zlib
 from collections.abc import Callable, Sequence
-from math import sqrt
+from dataclasses import dataclass
+from math import prod, sqrt
 from pathlib import Path
 from typing import Any, Protocol, cast
 
@@ -17,11 +20,29 @@ import numpy.typing as npt
 from gradplane._suggestions import quoted
 from gradplane.codecs import key
 from gradplane.hosts.philox import uniforms
-from gradplane.hosts.training.tensor import Tensor
 from gradplane.hosts.training.user_objects import LoadError, call, is_reference, load
 
 Floats = npt.NDArray[np.float32]
 Labels = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A named piece of the parameter vector: values [offset, offset + size) in row order."""
+
+    name: str
+    shape: tuple[int, ...]
+    offset: int
+
+    @property
+    def size(self) -> int:
+        """The number of values."""
+        return prod(self.shape)
+
+    def view(self, vector: Floats) -> Floats:
+        """Return the tensor's part of a flat vector, in its shape, sharing memory."""
+        return vector[self.offset : self.offset + self.size].reshape(self.shape)
+
 
 DISTRIBUTIONS = ("normal", "lognormal")
 _SEED = 0

@@ -13,10 +13,9 @@ from gradplane.pages.kit import render
 from gradplane.pages.report import charts
 from gradplane.pages.report.page import write_wanted
 from gradplane.runs.sweeps.axes import Axis, Point, label
-from gradplane.runs.sweeps.metrics import Metric
 from gradplane.runs.sweeps.sweep import Pages
 from gradplane.runs.sweeps.sweep_folder import REPORT, SweepFolder
-from gradplane.runs.sweeps.tables import CONFIDENCE, Estimate, Results
+from gradplane.runs.sweeps.tables import CONFIDENCE, Estimate, Metric, Results
 
 Values = dict[str, Any]
 

@@ -16,7 +16,7 @@ from gradplane.hosts.impairments.interventions import Intervention
 from gradplane.pages.figures import PALETTE
 from gradplane.pages.kit import render
 from gradplane.pages.viewer.local_server import LocalServer, ServerError
-from gradplane.runs.records import interventions, run_folder
+from gradplane.runs.records import run_folder
 from gradplane.runs.records.recorder import lost
 
 Line = dict[str, Any]
@@ -202,7 +202,7 @@ class LiveRun:
         # A seed of its own: its losses must not be among those of the experiment file's models.
         seed = self._seed + 1 + len(self.asked)
         place = {"link": host, "direction": "both", "flow": "all", "seed": seed}
-        interventions.ask(self._folder, Intervention(place | model, round(seconds * 1e9)))
+        run_folder.ask_intervention(self._folder, Intervention(place | model, round(seconds * 1e9)))
         text = f"{host}: {words} for {seconds:g} s, asked for after round {len(self.watch.rounds)}"
         self.asked.append(text)
         return text

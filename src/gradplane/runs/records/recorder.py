@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, TextIO
 
 from gradplane.hosts.absences import Absence, present
-from gradplane.hosts.impairments.verdict_kinds import ARRIVING
+from gradplane.hosts.impairments.packet_types import ARRIVING
 from gradplane.runs.records.run_folder import ARRIVALS, IMPAIRMENTS, LINKS, METRICS
 from gradplane.topologies.network import Network
 

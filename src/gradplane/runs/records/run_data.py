@@ -2,10 +2,15 @@
 
 A run that was stopped is read as far as it was recorded. Every file is compared with the manifest's
 digests; every line that is used is checked, by itself and together with the others.
+
+A line of kind "arrivals" has all chunks of one worker's reduce, as columns; it is read as the lines
+of kind "arrival", one a chunk, that it stands for. docs/architecture.md lists the fields.
 """
 
+from __future__ import annotations
+
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,8 +18,8 @@ from typing import Any
 
 from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.loading import Experiment, ExperimentError, load_deployment
+from gradplane.hosts.packed_columns import unpack
 from gradplane.runs.records import consistency, run_folder, script_run
-from gradplane.runs.records.arrival_columns import expanded
 from gradplane.runs.records.manifest import (
     FileDigest,
     Manifest,
@@ -37,6 +42,49 @@ from gradplane.runs.records.run_folder import (
 )
 from gradplane.runs.records.summary import outcome
 
+_COLUMNS = ("count", "bitmap", "attempts", "notices", "digest", "at")
+_SENT = "sent"  # a column that lines of older versions lack
+
+
+def expanded(lines: Iterable[Line], path: object) -> Iterator[Line]:
+    """Yield the lines, each of kind "arrivals" as the lines of its chunks. Raises FolderError that
+    names the line of `path` whose columns are damaged.
+    """
+    for number, line in enumerate(lines, 1):
+        if line.get("kind") != "arrivals":
+            yield line
+            continue
+        try:
+            yield from _chunks(line)
+        except (ValueError, TypeError, AttributeError) as error:
+            raise FolderError(f"{path}:{number}: damaged: {error}") from None
+
+
+def _chunks(line: Line) -> Iterator[Line]:
+    columns = [unpack(line[name], line["chunks"]).tolist() for name in _COLUMNS]
+    sent = unpack(line[_SENT], line["chunks"]).tolist() if _SENT in line else None
+    who = {"kind": "arrival"} | {name: line[name] for name in ("job", "worker", "ticket")}
+    slots = line["slots"]
+    for index, values in enumerate(zip(*columns, strict=True)):
+        number = line["first"] + index
+        count, bitmap, attempts, notices, digest, at = values
+        yield (
+            who
+            | {
+                "slot": number % slots,
+                "round": number // slots + 1,
+                "result": "in time" if count else "lost",
+                "count": count,
+                "bitmap": f"{bitmap:016x}",
+                "digest": f"{digest:016x}" if count else None,
+                "attempts": attempts,
+                "notices": notices,
+                "at": at,
+            }
+            | ({} if sent is None else {_SENT: sent[index]})
+        )
+
+
 Line = dict[str, Any]
 
 STREAM_TYPES = ("stream", "values", "ack", "other")  # of verdicts on packets that use no slot
@@ -57,7 +105,7 @@ class RunData:
     stored: dict[str, Any] | None  # summary.json
 
     @classmethod
-    def read(cls, folder: str | Path) -> "RunData":
+    def read(cls, folder: str | Path) -> RunData:
         """Read the run in that folder. FolderError if it is not a run folder, if it is damaged,
         or if the run was stopped before the end of its first round."""
         run = cls.opened(Path(folder))
@@ -67,7 +115,7 @@ class RunData:
         return run
 
     @classmethod
-    def opened(cls, folder: Path) -> "RunData":
+    def opened(cls, folder: Path) -> RunData:
         """Read the run in that folder, which may have recorded nothing yet."""
         if not folder.is_dir():
             raise FolderError(f"{folder}: no such run folder")
@@ -88,7 +136,7 @@ class RunData:
         return cls._parsed(folder, manifest)
 
     @classmethod
-    def _parsed(cls, folder: Path, manifest: Manifest | None) -> "RunData":
+    def _parsed(cls, folder: Path, manifest: Manifest | None) -> RunData:
         summary = run_folder.read_summary(folder)
         deployment = load_deployment(folder / EXPERIMENT, recorded=True)
         if manifest and manifest.program not in (None, program_digest(deployment)):

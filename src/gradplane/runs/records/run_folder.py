@@ -2,16 +2,26 @@
 
 A run adds to its folder as it goes: experiment.toml and manifest.json at its start, the .jsonl
 files line by line, summary.json when its training is finished and again when the baseline is.
+
+interventions.jsonl has a line for each impairment that was asked for while the run went on. It is
+the way from the page of a running experiment to its network, which may be in namespaces of its own,
+and the record of what was asked. What the packets suffered is in impairments.jsonl, as for the
+impairments of the experiment file.
 """
+
+from __future__ import annotations
 
 import fcntl
 import json
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+from gradplane.hosts.impairments.interventions import Intervention
 
 EXPERIMENT = "experiment.toml"
 METRICS = "metrics.jsonl"
@@ -173,3 +183,35 @@ def _object(line: bytes, place: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise FolderError(f"{place}: damaged: a JSON object is expected")
     return found
+
+
+def ask_intervention(folder: Path, intervention: Intervention) -> None:
+    """Ask the run in the folder for an intervention."""
+    with (folder / INTERVENTIONS).open("a", encoding="utf-8") as file:
+        file.write(intervention.to_json() + "\n")
+
+
+class AskedInterventions:
+    """Called, returns the interventions that were asked for since the last call.
+
+    The file is looked at every `pause` seconds of the wall clock at most."""
+
+    def __init__(self, folder: Path, pause: float = 0.05) -> None:
+        self._path, self._pause = folder / INTERVENTIONS, pause
+        self._place, self._next = 0, 0.0
+
+    def __call__(self) -> list[Intervention]:
+        """Return the new interventions, in their order."""
+        now = time.monotonic()
+        if now < self._next:
+            return []
+        self._next = now + self._pause
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._place)
+                data = file.read()
+        except FileNotFoundError:
+            return []
+        whole = data[: data.rfind(b"\n") + 1]
+        self._place += len(whole)
+        return [Intervention.from_json(line) for line in whole.decode().splitlines()]

@@ -11,7 +11,7 @@ from gradplane.experiment.schema import Output
 from gradplane.runs.records import run_folder
 from gradplane.runs.records.run_data import RunData
 from gradplane.runs.records.summary import rate
-from gradplane.runs.replayer import outcomes
+from gradplane.runs.replayer import reenactment
 from gradplane.runs.replayer.replay_run import COMPARED, digests
 from gradplane.runs.run_experiment import check_target, choose_network, run
 
@@ -137,7 +137,7 @@ def _arrivals_differ(runs: dict[str, RunData], job: int) -> bool:
 
 def _bitmaps(arrivals: Sequence[dict[str, Any]], job: int) -> Iterator[Any]:
     """Yield who is in each result of a job, in the order of slots and their rounds."""
-    results = outcomes.read(arrivals)[job]
+    results = reenactment.read_outcomes(arrivals)[job]
     for kind in (results.norms, results.chunks):
         for place in sorted(kind):
             yield place, kind[place].bitmap, sorted(kind[place].in_time)

@@ -21,7 +21,7 @@ from gradplane.runs.machine import OneBlasThread, describe
 from gradplane.runs.records import script_run
 from gradplane.runs.records.run_data import RunData
 from gradplane.runs.records.summary import Summary
-from gradplane.runs.replayer import outcomes
+from gradplane.runs.replayer import reenactment
 from gradplane.runs.replayer.reenactment import Reenactment, ReplayError
 from gradplane.runs.replayer.replay_network import ReplayNetwork
 from gradplane.runs.run_experiment import run
@@ -193,7 +193,7 @@ class _Replay:
     def __init__(self, recorded: RunData, on_round: Callable[[int], None] | None) -> None:
         self._recorded, self._on_round = recorded, on_round
         self._deployment = recorded.deployment
-        self._outcomes = outcomes.read(recorded.arrivals)
+        self._outcomes = reenactment.read_outcomes(recorded.arrivals)
         self._lines = digests(recorded.metrics)
         self._recorded_rounds = Counter(line["job"] for line in recorded.metrics)
         self._rounds = 0

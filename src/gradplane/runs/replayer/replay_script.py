@@ -23,10 +23,10 @@ from gradplane.hosts.reducer import VECTORS
 from gradplane.hosts.training.train import Reduce
 from gradplane.hosts.vector_file import Array
 from gradplane.runs.machine import OneBlasThread
-from gradplane.runs.records.arrival_columns import expanded
+from gradplane.runs.records.run_data import expanded
 from gradplane.runs.records.run_folder import EXPERIMENT, FolderError, read_lines
 from gradplane.runs.records.script_run import COUNTERS, HOSTS
-from gradplane.runs.replayer.outcomes import JobOutcomes
+from gradplane.runs.replayer.reenactment import JobOutcomes
 from gradplane.runs.replayer.replay_network import ReplayNetwork
 from gradplane.runs.replayer.replay_run import Difference, under_recorded_losses
 from gradplane.runs.torchrun import Finished, torchrun

@@ -18,7 +18,7 @@ from gradplane.aggregations.needs import Answer
 from gradplane.experiment.deployment import Deployment
 from gradplane.hosts.protocols.actions import Peer
 from gradplane.runs.records.run_data import RunData
-from gradplane.runs.replayer import outcomes
+from gradplane.runs.replayer import reenactment
 from gradplane.runs.replayer.reenactment import Line, Reenactment
 from gradplane.runs.replayer.replay_network import ReplayNetwork
 from gradplane.switch.interp.trace_events import Trace
@@ -82,7 +82,7 @@ class JobPackets:
 
     def __init__(self, run: RunData, job: int) -> None:
         self._run, self._job = run, job
-        self._outcomes = outcomes.read(run.arrivals)[job]
+        self._outcomes = reenactment.read_outcomes(run.arrivals)[job]
         self._found: dict[int, RoundPackets] = {}
         self._exit = ExitStack()
         self._next = 0  # the round that the re-enactment comes to next

@@ -12,8 +12,7 @@ from gradplane.hosts.protocols.actions import Peer
 from gradplane.switch.ir import nodes as ir
 from gradplane.topologies.description import Link, Topology
 from gradplane.topologies.network import SwitchConfig
-from gradplane.topologies.sim.channel import Channel
-from gradplane.topologies.sim.events import EventQueue, Events
+from gradplane.topologies.sim.events import Channel, EventQueue, Events
 from gradplane.topologies.sim.sim_host import HostStack
 from gradplane.topologies.sim.sim_switch import SimSwitch
 

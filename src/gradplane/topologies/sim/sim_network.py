@@ -23,7 +23,7 @@ from gradplane.topologies.network import (
     SwitchConfig,
     check_hosts,
 )
-from gradplane.topologies.sim.channel import NS
+from gradplane.topologies.sim.events import NS
 from gradplane.topologies.sim.fabric import Fabric, Receiver, ReferenceFabric
 from gradplane.topologies.sim.sim_host import SimEnvironment
 from gradplane.topologies.sim.sim_switch import compiled

@@ -18,8 +18,7 @@ from gradplane.switch.runtime.packet_passes import Output
 from gradplane.switch.switch import Recirculated, Switch
 from gradplane.topologies.description import QUEUE, Link
 from gradplane.topologies.network import SwitchConfig
-from gradplane.topologies.sim.channel import Channel
-from gradplane.topologies.sim.events import Events, SimEvent
+from gradplane.topologies.sim.events import Channel, Events, SimEvent
 
 Transmit = Callable[[int, bytes], None]
 
