@@ -1,5 +1,7 @@
 """What the commands print: tables that fit 80 columns, and a run folder's records as CSV."""
 
+from __future__ import annotations
+
 import csv
 import time
 from collections import Counter
@@ -87,7 +89,7 @@ def torchrun(values: dict[str, Any]) -> Table:
     return table
 
 
-def torch_comparison(rows: Sequence["Row"], target: float) -> Table:
+def torch_comparison(rows: Sequence[Row], target: float) -> Table:
     """Return the figures of a script under several hooks; "-" where the script records none."""
     table = _table("hook", "accuracy", "bytes on links", "ms/iteration", f"s to {target:.0%}")
     for row in rows:
@@ -160,7 +162,7 @@ def _speed(call: Callable[[], object], size: int) -> str:
     return f"{size / 1e9 / min(seconds):.2f}"
 
 
-def study(outcome: "StudyOutcome") -> Group:
+def study(outcome: StudyOutcome) -> Group:
     """Return a study's numbers beside the paper's, and notes where and why they differ."""
     table = _table(*outcome.head)
     for row in outcome.rows:
@@ -169,7 +171,7 @@ def study(outcome: "StudyOutcome") -> Group:
     return Group(Text(f" {outcome.title}", "bold"), table, *notes)
 
 
-def sweep(results: "Results") -> Table:
+def sweep(results: Results) -> Table:
     """Return a row for each point of a sweep: its parameters, means with intervals.
 
     The report has all metrics; here are accuracy, time to the target accuracy if there is one, and

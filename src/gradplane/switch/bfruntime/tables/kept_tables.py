@@ -62,11 +62,12 @@ class Rules:
     """What is different in a kind of table.
 
     first: the first values of an entry that are not the same for all. follows: those that follow
-    from others, or counts. check: looks at an entry's new values and raises RpcError. tell: called
-    with what is kept of an entry, for those who must know; it notes in the journal what it changes.
-    beyond: returns the refusal of a key's field that has no such value. a_pipe: whether each pipe
-    has entries. clears: whether the table can be cleared. counts: whether its values are counts,
-    which can only be set to 0. reads_only: whether it refuses all writes.
+    from others, or counts. check: looks at the values that a request writes (`table.values`: those
+    that the entry has) and raises RpcError. tell: called with what is kept of an entry, for those
+    who must know; it notes in the journal what it changes. beyond: returns the refusal of a key's
+    field that has no such value. a_pipe: whether each pipe has entries. clears: whether the table
+    can be cleared. counts: whether its values are counts, which can only be set to 0. reads_only:
+    whether it refuses all writes.
     """
 
     first: Callable[[KeptTable, Spot], Values] = _none
