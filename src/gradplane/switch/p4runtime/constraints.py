@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any, NoReturn
@@ -17,10 +17,6 @@ from typing import Any, NoReturn
 from finsy.proto import p4i
 
 from gradplane._suggestions import hint
-from gradplane.switch.p4runtime.catalog import ListedActions, TableInfo, Value
-from gradplane.switch.p4runtime.status_errors import RpcError
-from gradplane.switch.runtime.entries import ActionData, EntryAction, OneShot
-from gradplane.switch.runtime.match_fields import Match
 
 
 class ConstraintError(Exception):
@@ -108,65 +104,6 @@ def _annotation(preamble: p4i.Preamble, name: str) -> str | None:
 def _key_type(field: p4i.MatchField) -> Type:
     kind = p4i.MatchField.MatchType.Name(field.match_type).lower()
     return Type(field.other_match_type or kind, field.bitwidth)
-
-
-def check_entry(
-    constraints: Constraints,
-    info: TableInfo,
-    matches: Sequence[Match],
-    priority: int,
-    target: EntryAction,
-) -> None:
-    """Refuse an entry that its table's constraint or its actions' do not allow.
-
-    Raises RpcError."""
-    match target:
-        case ActionData():
-            check_action(constraints, info.actions, target)
-        case OneShot(actions=actions):
-            for action, _, _ in actions:
-                check_action(constraints, info.actions, action)
-    constraint = constraints.get(info.id)
-    if constraint is None:
-        return
-    given: dict[str, Any] = {
-        f.value.name: _value_of(f.kind, f.value, matches[f.position]) for f in info.fields.values()
-    }
-    _refuse(constraint.violated({**given, "::priority": priority}), f"table {info.name}: the entry")
-
-
-def check_action(constraints: Constraints, listed: ListedActions, action: ActionData) -> None:
-    """Refuse an action's arguments that its constraint does not allow. Raises RpcError."""
-    info = next(choice.info for choice in listed.by_id.values() if choice.index == action.index)
-    constraint = constraints.get(info.id)
-    if constraint is None:
-        return
-    pairs = zip(info.params, action.args, strict=True)
-    given = {param.name: value & (1 << param.width) - 1 for param, value in pairs}
-    _refuse(constraint.violated(given), f"action {info.name}")
-
-
-def _refuse(violated: str | None, what: str) -> None:
-    if violated is not None:
-        raise RpcError("INVALID_ARGUMENT", f"{what} breaks its restriction: {violated}")
-
-
-def _value_of(kind: str, field: Value, match: Match) -> Any:
-    """Return an entry's match of a key as constraints see it; `match` is None for any value.
-
-    Text is its bytes as one number, so that only the empty one is 0.
-    """
-    ones = (1 << field.wire) - 1
-    if match is not None and not field.wire:
-        match = (int.from_bytes(field.show(match[0]), "big"), *match[1:])
-    match kind:
-        case "exact":
-            return None if match is None else match[0]
-        case "optional":
-            return (0, 0) if match is None else (match[0], ones)
-        case "range":
-            return (0, ones) if match is None else match
-    return (0, 0) if match is None else match
 
 
 # -- the language ---------------------------------------------------------------------------------

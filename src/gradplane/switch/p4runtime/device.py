@@ -14,8 +14,9 @@ from gradplane.switch.arch.architecture import PipeScopes
 from gradplane.switch.arch.registry import of_package
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.p4runtime.catalog import Catalog
-from gradplane.switch.p4runtime.constraints import ConstraintError, restrictions
+from gradplane.switch.p4runtime.constraints import ConstraintError
 from gradplane.switch.p4runtime.device_config import Source, parse_device_config
+from gradplane.switch.p4runtime.entry_rules import EntryRules
 from gradplane.switch.p4runtime.p4info_match import differences
 from gradplane.switch.p4runtime.pipeline import Pipeline, RunningSwitch
 from gradplane.switch.p4runtime.reconcile import load_state, saved_state
@@ -38,7 +39,7 @@ class Device:
     `pipeline` is the one that packets run through, None until a program is loaded or pushed.
     `saved` waits for a COMMIT; until then it is the one that is read and written. Messages of the
     running switch go to `listener`, from the thread that runs the packet. `restricted`: entries
-    must keep to the program's @entry_restriction and @action_restriction.
+    must keep to the program's rules (entry_rules.py).
     """
 
     compile: Callable[[Source], ir.Program]
@@ -207,7 +208,8 @@ class Device:
         if not self.restricted:
             return Pipeline(catalog, switch, kept)
         try:
-            return Pipeline(catalog, switch, kept, restrictions=restrictions(kept.p4info))
+            rules = EntryRules(catalog, kept.p4info, switch.store)
+            return Pipeline(catalog, switch, kept, rules=rules)
         except ConstraintError as error:
             raise RpcError(
                 "INVALID_ARGUMENT",

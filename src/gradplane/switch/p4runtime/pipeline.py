@@ -11,7 +11,7 @@ from finsy.proto import p4r
 from gradplane.switch.arch.architecture import Architecture
 from gradplane.switch.control.store import Store
 from gradplane.switch.p4runtime.catalog import Catalog
-from gradplane.switch.p4runtime.constraints import Constraints
+from gradplane.switch.p4runtime.entry_rules import EntryRules, NoRules
 from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.runtime.packet_buffers import Bytes, Ints, Sent
 from gradplane.switch.runtime.state import State
@@ -55,15 +55,14 @@ class Pipeline:
 
     `whole`: reads and writes are the switch's own, to save or restore all state; then ids of
     members, groups and sessions may be 0, which commands choose and controllers cannot.
-    `restrictions`: what the program's annotations allow of entries, by the ids of tables and
-    actions.
+    `rules`: what the program's annotations demand of entries.
     """
 
     catalog: Catalog
     switch: RunningSwitch
     config: p4r.ForwardingPipelineConfig
     whole: bool = False
-    restrictions: Constraints = field(default_factory=dict)
+    rules: EntryRules = field(default_factory=NoRules)
 
     @property
     def state(self) -> State:

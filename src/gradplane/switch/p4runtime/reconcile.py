@@ -16,6 +16,7 @@ from finsy.proto import p4r
 from google.protobuf.json_format import ParseDict, ParseError
 
 from gradplane.switch.control.records import dump, load
+from gradplane.switch.p4runtime.entry_rules import NoRules
 from gradplane.switch.p4runtime.pipeline import Pipeline, RunningSwitch
 from gradplane.switch.p4runtime.status_errors import BatchError, RpcError
 from gradplane.switch.p4runtime.write import write
@@ -148,7 +149,7 @@ def _restore(
     for table in there.every("tables"):
         if not table.table.const_entries:
             table.clear()
-    new = replace(new, whole=True, restrictions={})
+    new = replace(new, whole=True, rules=NoRules())
     write(new, updates)
     for pipe, found in pipes.items():
         if not 0 < pipe < len(there.pipes):

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Iterator
 from finsy.proto import p4i, p4r
 
 from gradplane.switch.p4runtime.catalog import Extern, ListedActions, TableInfo, find
-from gradplane.switch.p4runtime.constraints import check_action
 from gradplane.switch.p4runtime.entities.table_actions import read_action, show_action, watch_port
 from gradplane.switch.p4runtime.pipeline import Pipeline
 from gradplane.switch.p4runtime.status_errors import RpcError
@@ -27,7 +26,7 @@ def write_member(p: Pipeline, kind: int, message: p4r.ActionProfileMember) -> No
     if not message.HasField("action"):
         raise _error(extern, f"member {number} is given without an action")
     action = read_action(_actions(p, extern), message.action)
-    check_action(p.restrictions, _actions(p, extern), action)
+    p.rules.check_action(_actions(p, extern), action)
     if kind == p4r.Update.INSERT:
         members.insert(number, action=action)
     else:

@@ -9,6 +9,7 @@ from finsy.proto import p4r
 
 from gradplane.switch.control.kind import Numbered, Refusal
 from gradplane.switch.p4runtime.bit_strings import from_bytes, to_bytes
+from gradplane.switch.p4runtime.entry_rules import GROUPS, SESSIONS
 from gradplane.switch.p4runtime.pipeline import Pipeline
 from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.runtime.replicas import Replica
@@ -49,6 +50,8 @@ def _write_group(p: Pipeline, kind: int, message: p4r.MulticastGroupEntry) -> No
     if number not in groups.numbers[1:]:
         code = "OUT_OF_RANGE" if number else "INVALID_ARGUMENT"  # as in PI
         raise _outside(groups, number, code)
+    if kind == p4r.Update.DELETE:
+        p.rules.check_builtin_unused(GROUPS, number)
     if not _is_written(groups, kind, number):
         return
     parts = _read_replicas(p, f"multicast group {number}", message.replicas)
@@ -74,6 +77,8 @@ def _write_session(p: Pipeline, kind: int, message: p4r.CloneSessionEntry) -> No
     number, sessions = message.session_id, p.store.replication.sessions
     if number not in sessions.numbers[0 if p.whole else 1 :]:
         raise _outside(sessions, number, "INVALID_ARGUMENT")
+    if kind == p4r.Update.DELETE:
+        p.rules.check_builtin_unused(SESSIONS, number)
     # Session 0 may be one that the architecture has.
     if (number or kind == p4r.Update.DELETE) and not _is_written(sessions, kind, number):
         return

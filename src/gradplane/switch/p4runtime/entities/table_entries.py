@@ -8,7 +8,6 @@ from typing import Any
 from finsy.proto import p4r
 
 from gradplane.switch.p4runtime.catalog import TableInfo, find
-from gradplane.switch.p4runtime.constraints import check_action, check_entry
 from gradplane.switch.p4runtime.entities.direct_parts import (
     Direct,
     check_direct,
@@ -36,6 +35,8 @@ def write_table_entry(p: Pipeline, kind: int, message: p4r.TableEntry) -> None:
         return
     matches = read_matches(info.fields, message.match, f"table {info.name}")
     if kind == p4r.Update.DELETE:
+        if table.find(matches, message.priority) is not None:
+            p.rules.check_unused(info, matches)
         p.store.entries(table).delete((matches, message.priority))
         return
     check_direct(p, info, message)
@@ -91,7 +92,7 @@ def _insert(
     target = read_target(info, message.action)
     if isinstance(target, OneShot):
         check_one_shot(p, info, target)
-    check_entry(p.restrictions, info, matches, message.priority, target)
+    p.rules.check_entry(info, matches, message.priority, target)
     entry = Entry(matches, target, message.priority, message.metadata, message.idle_timeout_ns)
     entry.controller_metadata = message.controller_metadata
     give_direct(p, info, entry, message)
@@ -124,7 +125,7 @@ def _modified(
     target = read_target(info, message.action) if message.HasField("action") else found.action
     if isinstance(target, OneShot):
         check_one_shot(p, info, target, found)
-    check_entry(p.restrictions, info, found.matches, found.priority, target)
+    p.rules.check_entry(info, found.matches, found.priority, target)
     return {
         "action": target, "metadata": message.metadata,
         "idle_timeout_ns": message.idle_timeout_ns,
@@ -162,7 +163,7 @@ def _write_default(
     check_direct(p, info, message)
     action = _default_action(info, message)
     if action is not None:
-        check_action(p.restrictions, info.actions, action)
+        p.rules.check_action(info.actions, action)
     p.store.entries(table).set_default(action)
     direct = Direct(table.default_counter, table.default_meter)
     write_direct(p, info, direct, message, insert=action is None)
