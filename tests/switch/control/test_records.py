@@ -96,6 +96,16 @@ def filled_tna() -> Interfaces:
     all.bfrt("add", "$pre.node", {"$MULTICAST_NODE_ID": 9},
              MULTICAST_RID=6, MULTICAST_LAG_ID=[2], DEV_PORT=[1])  # fmt: skip
     all.bfrt("modify", "tm.pool.cfg", {"pool": "EG_APP_POOL_1"}, size_cells=5)
+    all.bfrt("modify", "tm.queue.buffer", {"pg_id": 1, "pg_queue": 0}, "shared_pool",
+             pool_id="EG_APP_POOL_2", hysteresis_cells=6)  # fmt: skip
+    all.bfrt("add", "tm.ppg.cfg", {"ppg_id": 3}, "mirror_port", icos_2=True)
+    all.bfrt("add", "$PORT", {"$DEV_PORT": 7}, SPEED="BF_SPEED_10G", FEC="BF_FEC_TYP_NONE",
+             LOOPBACK_MODE="BF_LPBK_MAC_NEAR", PORT_ENABLE=True)  # fmt: skip
+    all.bfrt("modify", "pktgen.port_cfg", {"dev_port": 68}, pktgen_enable=True)
+    all.bfrt("modify", "pktgen.pkt_buffer", {"pkt_buffer_offset": 4, "pkt_buffer_size": 3},
+             buffer=[1, 2, 3])  # fmt: skip
+    all.bfrt("modify", "pktgen.app_cfg", {"app_id": 2}, "trigger_timer_periodic",
+             timer_nanosec=50, app_enable=True, pkt_len=7)  # fmt: skip
     return all
 
 
@@ -147,6 +157,14 @@ def test_everything_of_tna_is_saved_and_loaded() -> None:
     all = Interfaces(fresh)
     assert all.bfrt_read("tm.pool.cfg", {"pool": "EG_APP_POOL_1"})["size_cells"] == 5
     assert all.bfrt_read("$pre.node", {"$MULTICAST_NODE_ID": 9})["$DEV_PORT"] == [1]
+    for name, key in (
+        ("tm.queue.buffer", {"pg_id": 1, "pg_queue": 0}), ("tm.ppg.cfg", {"ppg_id": 3}),
+        ("$PORT", {"$DEV_PORT": 7}), ("pktgen.port_cfg", {"dev_port": 68}),
+        ("pktgen.app_cfg", {"app_id": 2}),
+        ("pktgen.pkt_buffer", {"pkt_buffer_offset": 4, "pkt_buffer_size": 3}),
+    ):  # fmt: skip
+        assert all.bfrt_read(name, key) == filled.bfrt_read(name, key), name
+    assert fresh.state.links.loopback[7] == 1
 
 
 def test_state_that_an_earlier_version_saved_is_loaded() -> None:

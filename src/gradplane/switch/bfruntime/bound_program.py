@@ -81,9 +81,7 @@ class FixedTables:
         self._store = pipeline.store
         architecture = pipeline.switch.architecture
         self._ports_there = facts.ports if facts is not None else architecture.ports
-        self._place = Ports(
-            self._state.links, self._ports_there, cast("Interfaces | None", interfaces)
-        )
+        self._place = Ports(self._store, self._ports_there, cast("Interfaces | None", interfaces))
         self.generator: PacketGenerator | None = None
         self.tables = {table.schema.id: table for table in self._made()}
         self.ports = next(t for t in self.tables.values() if isinstance(t, PortTable))
@@ -107,8 +105,11 @@ class FixedTables:
 
     def _of_chip(self, facts: DeviceFacts, second: bool) -> Iterator[ControlTable]:
         store, links = self._store, self._state.links
-        self.generator = PacketGenerator(facts.pipe_bits, second, lambda: links.down)
-        chip = Chip(facts, TrafficManager(store, facts), PriorityGroups(facts), self.generator)
+        self.generator = PacketGenerator(
+            facts.pipe_bits, second, lambda: links.down, ports=store.kept("pktgen.port_cfg")
+        )
+        groups = PriorityGroups(store, facts)
+        chip = Chip(facts, TrafficManager(store, facts), groups, self.generator)
         text = fixed_schema.DEVICE_TF2 if second else fixed_schema.DEVICE_TF1
         device, warm = parse_tables(text)
         yield KeptTable(device, store, chip)
@@ -118,7 +119,6 @@ class FixedTables:
         ports, applications, buffers, *others = parse_tables(text)
         yield GeneratorPortTable(ports, store, self.generator, links)
         yield ApplicationTable(applications, store, self.generator, self._watch_returned)
-        self._watch_returned(False)
         yield PacketBufferTable(buffers, store, self.generator)
         for schema in others:
             yield KeptTable(schema, store, chip)

@@ -36,6 +36,10 @@ class ApplicationTable(RowTable):
         self.generator = generator
         self._clock = store.state.clock
         self._watch = watch
+        self._kept: dict[tuple[int, int], dict[str, Any]] = store.kept("pktgen.app_cfg")
+        for (pipe, number), kept in self._kept.items():
+            generator.configure(pipe, number, kept["trigger"], kept["values"], self._clock())
+        self._follow()
 
     def add(self, scope: Scope, key: Key, data: Data) -> None:
         self.modify(scope, key, data, Flags())
@@ -103,6 +107,10 @@ class ApplicationTable(RowTable):
     def _put(self, values: Mapping[tuple[int, int], Application | None]) -> None:
         self.store.journal.record(self._follow)  # the last step that is taken back
         self.store.journal.put_all(self.generator.applications, values.items())
+        self.store.journal.put_all(self._kept, (
+            (place, None if a is None else {"trigger": a.trigger, "values": a.values})
+            for place, a in values.items()
+        ))  # fmt: skip
         self._follow()
 
     def _follow(self) -> None:
@@ -121,6 +129,8 @@ class GeneratorPortTable(RowTable):
         super().__init__(schema, store)
         self.generator = generator
         self.links = links
+        for port, values in generator.ports.items():
+            links.loopback[port % QUEUES] |= bool(values.get("recirculation_enable"))
 
     def add(self, scope: Scope, key: Key, data: Data) -> None:
         self.modify(scope, key, data, Flags())
@@ -160,6 +170,9 @@ class PacketBufferTable(ControlTable):
     def __init__(self, schema: TableSchema, store: Store, generator: PacketGenerator) -> None:
         super().__init__(schema, store)
         self.generator = generator
+        kept: dict[int, bytearray] = store.kept("pktgen.pkt_buffer")
+        kept.update((pipe, bytearray(data)) for pipe, data in kept.items())
+        generator.buffers = kept
 
     def add(self, scope: Scope, key: Key, data: Data) -> None:
         self.modify(scope, key, data, Flags())

@@ -251,9 +251,9 @@ def mirror_port(pipe: int, pipe_bits: int) -> int:
 class PriorityGroups:
     """The groups that were added, by pipe and number: their values, with the port ("dev_port")."""
 
-    def __init__(self, facts: DeviceFacts) -> None:
+    def __init__(self, store: Store, facts: DeviceFacts) -> None:
         self.pipe_bits = facts.pipe_bits
-        self.added: dict[_Group, dict[str, Any]] = {}
+        self.added: dict[_Group, dict[str, Any]] = store.kept("tm.ppg.cfg")
 
     def of_port(self, port: int) -> Iterator[tuple[_Group, dict[str, Any]]]:
         for group, values in self.added.items():

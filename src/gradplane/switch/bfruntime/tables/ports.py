@@ -19,7 +19,6 @@ from gradplane.switch.bfruntime.tables.control_table import Flags, RowTable, Sco
 from gradplane.switch.control.journal import Journal
 from gradplane.switch.control.store import Store
 from gradplane.switch.runtime.interfaces import interface_counts
-from gradplane.switch.runtime.links import Links
 
 LANES = 4
 """Channels of a front-panel connector."""
@@ -63,14 +62,15 @@ _INTERFACE_COUNTS = {
 class Ports:
     """The ports of the switch: those with interfaces, and those that clients added."""
 
-    def __init__(self, links: Links, count: int, interfaces: Interfaces | None) -> None:
-        self.links = links
+    def __init__(self, store: Store, count: int, interfaces: Interfaces | None) -> None:
+        self.links = store.state.links
         self.count = count
         self._interfaces = interfaces
-        self.added: dict[int, dict[str, Any]] = {}
-        self._removed: dict[int, bool] = {}
-        for port in self.interfaces():
-            self.added[port] = {}
+        self.added: dict[int, dict[str, Any]] = store.kept("$PORT")
+        self._removed: dict[int, bool] = store.kept("$PORT removed")
+        for port, values in self.known().items():
+            if values:
+                self.links.loopback[port] = _looped(values)
 
     def interfaces(self) -> dict[int, str]:
         """Return the names of the interfaces, by port."""
@@ -93,10 +93,7 @@ class Ports:
         former, links = self.added.get(port), self.links
         journal.put(self.added, port, values)
         journal.put(self._removed, port, True if values is None else None)
-        looped = 0
-        if values is not None and values.get("$PORT_ENABLE", True):
-            looped = values.get("$LOOPBACK_MODE", _NO_LOOPBACK) != _NO_LOOPBACK
-        journal.splice(links.loopback, slice(port, port + 1), [looped])
+        journal.splice(links.loopback, slice(port, port + 1), [_looped(values or {})])
         if enables and values is not None and "$PORT_ENABLE" in values:
             links.set(port, bool(values["$PORT_ENABLE"]))
             was_up = bool((former or {}).get("$PORT_ENABLE", True))
@@ -105,6 +102,12 @@ class Ports:
     def up(self, port: int) -> bool:
         enabled = self.added.get(port, {}).get("$PORT_ENABLE", True)
         return bool(enabled) and port not in self.links.down and port in self.interfaces()
+
+
+def _looped(values: Mapping[str, Any]) -> bool:
+    """Return whether what leaves by a port comes back by it."""
+    mode = values.get("$LOOPBACK_MODE", _NO_LOOPBACK)
+    return bool(values.get("$PORT_ENABLE", True)) and mode != _NO_LOOPBACK
 
 
 def front_panel(port: int) -> tuple[int, int]:

@@ -8,9 +8,8 @@ kept without effect. A packet counts as one cell.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from gradplane.switch.arch.device_facts import DeviceFacts
 from gradplane.switch.bfruntime.codec import Data, Key
@@ -30,8 +29,7 @@ _KILO = 1000
 _PORT, _GROUP, _QUEUE = "dev_port", "pg_id", "pg_queue"
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """A queue, or a port as a whole (priority None)."""
 
     port: int
@@ -59,7 +57,7 @@ class TrafficManager:
         self.drop_mirror: dict[int, tuple[int, int]] = {}
         queues.deflections.clear()  # those of an earlier program
         self.nodes: dict[tuple[int, ...], int] = {}
-        self._settings: dict[Place, dict[str, Any]] = {}
+        self._settings: dict[Place, dict[str, Any]] = store.kept("tm settings")
 
     def ports_of(self, pipe: int) -> list[int]:
         """Return the numbers of a pipe's ports."""
