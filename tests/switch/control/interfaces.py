@@ -28,7 +28,7 @@ class Interfaces:
         self.cli = sw.run_commands
         self.pipeline = Pipeline(Catalog(sw.program), sw, p4r.ForwardingPipelineConfig())
         self._bound = bind(self.pipeline)
-        self._tables = {t.schema.name: t for t in self._bound.requests.tables.values()}
+        self.tables = {t.schema.name: t for t in self._bound.requests.tables.values()}
         self.scope = Scope(range(self._bound.requests.pipes), True)
 
     # -- P4Runtime ------------------------------------------------------------------------------
@@ -59,7 +59,7 @@ class Interfaces:
     # -- BFRuntime ------------------------------------------------------------------------------
 
     def table(self, name: str) -> ControlTable:
-        return next(t for n, t in self._tables.items() if n == name or n.endswith(f".{name}"))
+        return next(t for n, t in self.tables.items() if n == name or n.endswith(f".{name}"))
 
     def bfrt(
         self, what: str, name: str, key: Mapping[str, Any], action: str = "", **values: Any
@@ -78,6 +78,12 @@ class Interfaces:
                 table.modify(self.scope, matches, data, Flags())
             else:
                 table.delete(self.scope, matches)
+
+    def bfrt_default(self, name: str, action: str, **values: Any) -> None:
+        """Set the default entry of a table. Raises RpcError."""
+        table = self.table(name)
+        with self.sw.lock, self.sw.store.batch():
+            table.set_default(self.scope, Data(table.schema.action_named(action), values))
 
     def bfrt_read(self, name: str, key: Mapping[str, Any]) -> dict[str, Any]:
         matches = {n: v if isinstance(v, tuple) else (v,) for n, v in key.items()}
