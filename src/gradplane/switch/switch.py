@@ -262,8 +262,9 @@ class Switch:
     def native_pass(self) -> NativePass | None:
         """Return what compiled code needs to run single passes, as `run_once` does, by itself.
 
-        None where Python runs them: in the interpreter, or with user-defined externs. The addresses
-        are valid as long as the switch lives. Passes may run inside `native_passes` only.
+        None where Python runs them: in the interpreter, with user-defined externs, or where packets
+        add entries. The addresses are valid as long as the switch lives. Passes may run inside
+        `native_passes` only.
         """
         if self._engine is None or self._model.user_externs is not None:
             return None
@@ -450,6 +451,16 @@ class Switch:
         pipe: as for `table`.
         """
         return MeterHandle(self.store.names.find("meter", name, pipe), self.store, self.lock)
+
+    def expire_time(self, profile: int) -> int:
+        """Return the nanoseconds of one of PNA's expire time profiles; 0: entries with it stay."""
+        time: int = self.store.expire_times.read(profile)["time_ns"]
+        return time
+
+    def set_expire_time(self, profile: int, nanoseconds: int) -> None:
+        """Set them, for what packets do from now on. Raises SwitchError for what cannot be."""
+        with self.lock:
+            self.store.expire_times.modify(profile, time_ns=nanoseconds)
 
     def set_scope(self, name: str, groups: Iterable[Iterable[int]] | None = None) -> None:
         """Let each pipe of a chip have a table, profile, counter, meter or the like of its own.

@@ -127,8 +127,3 @@ def test_the_pre_control_has_the_parsers_headers() -> None:
     )
     with pytest.raises(CompileError, match="the pre control's hdr must be a headers_t"):
         Switch("test.p4", text=text)
-
-
-def test_what_writes_tables_is_declared_only() -> None:
-    with pytest.raises(CompileError, match="extern restart_expire_timer has no implementation"):
-        switch("interpreter", "restart_expire_timer();")

@@ -87,6 +87,20 @@ def get_time_since_epoch(target: CommandTarget) -> str:
     return str(time.time_ns() // 1000)
 
 
+@command("PROFILE MILLISECONDS")
+def set_expire_time(target: CommandTarget, profile: str, milliseconds: str) -> None:
+    """Set the time of an expire time profile, for what packets do from now on; 0: never."""
+    time_ns = natural(milliseconds, "milliseconds") * 1_000_000
+    target.switch.store.expire_times.modify(natural(profile, "profile"), time_ns=time_ns)
+
+
+@command()
+def show_expire_times(target: CommandTarget) -> str:
+    """Print the milliseconds of the expire time profiles that have a time."""
+    times = ((n, record["time_ns"]) for n, record in target.switch.store.expire_times.records())
+    return "\n".join(f"profile {n}: {time // 1_000_000}" for n, time in times if time)
+
+
 def _refusal(name: str, why: str) -> Run:
     def refuse(target: CommandTarget, *words: str) -> str:
         """Refused by this switch."""

@@ -64,6 +64,8 @@ def dump(store: Store) -> Plain:
     found["byte_adjustments"] = {n: r["bytes"] for n, r in store.adjustments.records()}
     found["digests"] = dict(store.digests.records())
     found["port_metadata"] = {n: r["data"].hex() for n, r in store.port_metadata.records()}
+    times = store.expire_times
+    found["expire_times"] = {n: times.read(n)["time_ns"] for n in times.changed()}
     found["replication"] = store.replication.dump()
     found["kept"] = {
         name: [[_plain(key), _plain(value)] for key, value in items.items()]
@@ -98,6 +100,8 @@ def load(store: Store, records: Plain) -> None:
         store.digests.write(name, **config)
     for port, data in records["port_metadata"].items():
         store.port_metadata.write(int(port), data=bytes.fromhex(data))
+    for profile, time in records.get("expire_times", {}).items():
+        store.expire_times.modify(int(profile), time_ns=time)
     store.replication.load(records["replication"])
     for name, items in records["kept"].items():
         store.kept(name).update((_key(key), _value(value)) for key, value in items)

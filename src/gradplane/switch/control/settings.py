@@ -12,6 +12,8 @@ from gradplane.switch.runtime.dynamic_hashes import DynamicHash
 from gradplane.switch.runtime.egress_queues import EgressQueues
 from gradplane.switch.runtime.links import Links
 from gradplane.switch.runtime.state import State
+from gradplane.switch.runtime.written_tables import MOST_NS
+from gradplane.switch.runtime.written_tables import ExpireTimes as Times
 
 
 class _Named(Kind[str]):
@@ -129,6 +131,39 @@ class PortMetadata(Numbered):
         data = bytes(self._rows.shape[1]) if record is None else record["data"]
         self.journal.splice(self._rows[key], slice(None), data)
         self.journal.put(self._set, key, None if record is None else True)
+
+
+class ExpireTimes(Numbered):
+    """The nanoseconds of PNA's expire time profiles, 0: an entry with it stays. Entries that
+    packets have added or restarted keep the time that they have."""
+
+    name = "expire time profile"
+    fields = (Field("time_ns", 0, range(MOST_NS + 1), "the time in ns"),)
+
+    def __init__(self, journal: Journal, times: Times) -> None:
+        super().__init__(journal, range(len(times.cells)))
+        self._times = times
+
+    def existing(self) -> Iterable[int]:
+        return self.numbers
+
+    def get(self, key: int) -> Record | None:
+        self.check_key(key)
+        return {"time_ns": int(self._times.cells[key])}
+
+    def put(self, key: int, record: Record | None) -> None:
+        time, former = 0 if record is None else record["time_ns"], int(self._times.cells[key])
+        self._times.set(key, time)
+
+        def step() -> None:
+            if self._times.cells[key] == time:
+                self._times.set(key, former)
+
+        self.journal.record(step)
+
+    def changed(self) -> Iterable[int]:
+        """Return the profiles whose time is not that of the start."""
+        return self._times.changed()
 
 
 QueueKey = tuple[int | None, int | None]

@@ -15,6 +15,7 @@ from gradplane.switch.control.scopes import Scopes
 from gradplane.switch.control.settings import (
     CustomCrcs,
     Digests,
+    ExpireTimes,
     Hashes,
     LinkStates,
     PortMetadata,
@@ -52,6 +53,7 @@ class Store:
         self.crcs = CustomCrcs(journal, state.crcs.values())
         self.digests = Digests(journal, state)
         self.port_metadata = PortMetadata(journal, state)
+        self.expire_times = ExpireTimes(journal, state.expire_times)
         self.queues = Queues(journal, state.links.queues)
         self.links = LinkStates(journal, state.links, architecture.ports)
 

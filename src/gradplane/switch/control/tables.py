@@ -60,7 +60,8 @@ class Entries(Kind[EntryKey]):
 
     def insert(self, key: EntryKey, /, **values: Any) -> None:
         """Add an entry; raises TableError."""
-        self.add(Entry(tuple(key[0]), priority=key[1], **values))
+        timeout = values.pop("idle_timeout_ns", 0)
+        self.add(Entry(tuple(key[0]), priority=key[1], timeout_ns=timeout, **values))
 
     def add(self, entry: Entry) -> None:
         """Add an entry, which the table keeps; raises TableError."""

@@ -167,6 +167,10 @@ class Externs(Protocol):
         """Return the hash over a table's selector keys."""
 
 
+LOOKUP = "last lookup"
+"""What a packet's `direct` has of the last table whose actions write it: table, key and entry."""
+
+
 class Statements:
     """Compiles statements, and each action once. Subclassed for tracing."""
 
@@ -365,12 +369,15 @@ class Statements:
     def observer(self, s: ir.ApplyTable, table: MatchTable) -> TableObserver | None:
         """Return what follows a lookup: direct counters and the like, then the results."""
         after = self.externs.observer(table, self)
+        kept = s.table.add_on_miss or s.table.timed_by_calls
         hit = None if s.hit is None else self.store(s.hit)
         action_run = None if s.action_run is None else self.store(s.action_run)
-        if after is hit is action_run is None:
+        if after is hit is action_run is None and not kept:
             return None
 
-        def observe(env: Env, _: Any, entry: Entry | None, data: ActionData) -> None:
+        def observe(env: Env, key: Any, entry: Entry | None, data: ActionData) -> None:
+            if kept:
+                env[0].direct[LOOKUP] = table, key, entry
             if after is not None:
                 after(env, entry)
             if hit is not None:

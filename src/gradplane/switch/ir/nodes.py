@@ -577,6 +577,9 @@ class Table:
     register: Refers[ExternInstance | None] = None  # direct: a cell for each entry
     filter: Refers[ExternInstance | None] = None  # direct
     algorithm: Refers[ExternInstance | None] = None  # how a chip stores it; its meaning is the same
+    add_on_miss: bool = False  # its default action may add an entry
+    auto_delete: bool = False  # entries leave when they are idle
+    timed_by_calls: bool = False  # a hit does not restart an entry's timer, calls of actions do
 
 
 Argument: TypeAlias = "int | bool | str | tuple[Argument, ...] | ExternInstance | None"

@@ -267,6 +267,12 @@ def actions(block: Block) -> list[ir.Action]:
     return list(dict.fromkeys(choice.action for table in applied for choice in table.actions))
 
 
+def action_number(table: ir.Table, name: str) -> int | None:
+    """Return the position of the action that a program means by a name; None if there is none."""
+    names = [choice.action.name for choice in table.actions]
+    return next((i for i, n in enumerate(names) if f".{n}".endswith(f".{name}")), None)
+
+
 def path(e: ir.Expr) -> tuple[ir.Var, tuple[int, ...]] | None:
     """Return an l-value's variable and field numbers; None if an index is dynamic."""
     steps: list[int] = []

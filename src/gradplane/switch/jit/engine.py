@@ -104,9 +104,9 @@ class Engine:
         self._now = state.start
         self._kept: list[Any] = []  # what native code points to
         self._tables = externs.tables
-        self._user_externs: Callback | None = None
-        if user_externs is not None:
-            self._user_externs = Callback(user_externs, externs.user_extern_calls, self._layouts)
+        self._python: Callback | None = None
+        if externs.python_calls:
+            self._python = Callback(user_externs, state, externs.python_calls, self._layouts)
         self._share(externs)
 
     # -- packets --------------------------------------------------------------------------------
@@ -149,8 +149,11 @@ class Engine:
         self._depart(_address(records), len(items))
         return self._result()
 
-    def native_pass(self) -> NativePass:
-        """Return what compiled code needs to run passes; it lives as long as the engine."""
+    def native_pass(self) -> NativePass | None:
+        """Return what compiled code needs to run passes; it lives as long as the engine. None for
+        passes that call Python."""
+        if self._python is not None:
+            return None
         cell = {name: 0 for name in ("now", "microseconds")}
         first = self._native.address("state")
         for name in (*cell, "sent", "out", "again", "messages", "waiting"):
@@ -219,8 +222,8 @@ class Engine:
             report()
         self._put_into_queues(self._emptied("waiting"))
         self._count_drops()
-        if self._user_externs is not None:
-            self._user_externs.raise_again()
+        if self._python is not None:
+            self._python.raise_again()
         return rows, out
 
     def _put_into_queues(self, records: bytes) -> None:
@@ -283,8 +286,8 @@ class Engine:
             case "fault":
                 self._fault(site.text, 1, f"packet dropped: {site.text}")
             case "user extern":
-                assert self._user_externs is not None
-                detail = self._user_externs.failures.popleft().detail
+                assert self._python is not None
+                detail = self._python.failures.popleft().detail
                 self._fault(site.text, 1, f"packet dropped: {detail}")
             case "storm":
                 left = int.from_bytes(data, "little")
@@ -371,12 +374,14 @@ class Engine:
             self._point(adjustment_word(adjustment.name), adjustment.memory)
         for crc in state.crcs.values():
             self._point(crc_word(crc.name), crc.memory)
-        if self._user_externs is not None:
-            self._set(WORD, self._user_externs.address)
+        if self._python is not None:
+            self._set(WORD, self._python.address)
         for name, size in self._pipeline.memory.items():
             self._point(name, block(size + LINE))
         self._lost = np.zeros(externs.unit.groups, dtype=np.int64)
         self._point("lost groups", self._lost)
+        self._point("expire times", state.expire_times.cells)
+        self._point("flow ids", state.flow_ids)
         self._refresh: list[Callable[[], None]] = [
             GroupMirror(state, externs.unit.groups, externs.unit.sessions, self._set).refresh
         ]

@@ -77,7 +77,7 @@ class Externs:
         self.pipes_have_registers = False  # REGISTERS then changes with the pipe that runs a packet
         self.crcs = {call: name for call, (name, _) in custom_crcs(program).items()}
         self.sites: list[Site] = [Site("none", "")]
-        self.user_extern_calls: list[Buffer] = []
+        self.python_calls: list[Buffer] = []
         self._faults: dict[str, int] = {}
 
     def apply(self, s: ir.ApplyTable, code: Statements) -> None:
@@ -88,10 +88,14 @@ class Externs:
         self.builders[owner, s.name](NativeCall(s, code, self))
 
     def call_user_extern(self, s: ir.CallUserExtern, code: Statements) -> None:
-        buffer = Buffer.of(s, code.layouts)
-        self.user_extern_calls.append(buffer)
-        number, site = len(self.user_extern_calls) - 1, self.site(Site("user extern", failure(s)))
-        call_user_extern(s, buffer, number, site, code)
+        buffer = Buffer.of_user_extern(s, code.layouts)
+        number = self.python_call(buffer)
+        call_user_extern(s, buffer, number, self.site(Site("user extern", failure(s))), code)
+
+    def python_call(self, buffer: Buffer) -> int:
+        """Return the number of a new call of Python."""
+        self.python_calls.append(buffer)
+        return len(self.python_calls) - 1
 
     def fault(self, reason: str) -> int:
         if reason not in self._faults:

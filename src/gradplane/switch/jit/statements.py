@@ -6,6 +6,7 @@ The fields of a header that a program sets before it reads them need no zeros be
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol
 
@@ -25,6 +26,7 @@ from gradplane.switch.jit.expressions import Expressions, Unit, is_scalar, may_r
 from gradplane.switch.jit.headers import wire
 from gradplane.switch.jit.llvm_text import Function, Operand
 from gradplane.switch.jit.packet_context import Context
+from gradplane.switch.jit.table_layout import Shape
 from gradplane.switch.jit.value_layout import scalar_width
 from gradplane.switch.runtime.shared_memory import LINE
 from gradplane.switch.source import NOWHERE
@@ -89,8 +91,20 @@ class Calls(Protocol):
         """Return the number by which the engine finds the reason of a fault."""
 
 
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """A table's lookup, whose action is being compiled: the key's fields, and the address of the
+    action part that was found."""
+
+    table: ir.Table
+    shape: Shape
+    keys: Sequence[Operand]
+    entry: Operand
+
+
 class Statements(Expressions):
-    """Compiles statements into a block's function: %c is the packet's context.
+    """Compiles statements into a block's function: %c is the packet's context. `lookup`: the last
+    one.
 
     The function returns an i32: 0, or a negative number for a fault, or a parser's error code.
     """
@@ -100,6 +114,7 @@ class Statements(Expressions):
         self.context = context
         self.calls = calls
         self.exit = function.label()
+        self.lookup: Lookup | None = None
         self._ends: dict[ir.Block, str] = {}
         self._following: tuple[Sequence[ir.Stmt], int] = (), 0
 

@@ -14,7 +14,7 @@ from gradplane.switch.ir import nodes as ir
 from gradplane.switch.jit.expressions import Unit
 from gradplane.switch.jit.llvm_text import Function, Operand, Variable
 from gradplane.switch.jit.small_exact_tables import LookupOutcome, Plain
-from gradplane.switch.jit.statements import Statements
+from gradplane.switch.jit.statements import Lookup, Statements
 from gradplane.switch.jit.table_layout import (
     DIRECT,
     EMPTY_GROUP,
@@ -93,13 +93,14 @@ class _Writer:
         params = [("ptr", "%words"), (f"i{self.width}", "%key")]
         params += [(f"i{max(shape.fields[i].width, 1)}", f"%r{i}") for i in shape.ranges]
         self.f = unit.module.function(name, "ptr", params)
+        self._read = self.f.load if shape.grows else self.f.fixed
 
     def write(self) -> None:
         {"hash": self._hash, "lpm": self._lpm, "tuples": self._tuples}[self.shape.kind]()
         self.f.ret(self._word("default", "ptr"))
 
     def _word(self, part: str, kind: str) -> Operand:
-        return self.f.fixed(kind, self.f.add("%words", 8 * WORDS.index(part)), 8)
+        return self._read(kind, self.f.add("%words", 8 * WORDS.index(part)), 8)
 
     def _split(self, number: Operand) -> list[Operand]:
         """Split a number into 64-bit words, the lowest first."""
@@ -123,7 +124,7 @@ class _Writer:
         first = f.binary("and", "i64", f.resize(shifted, self.width, 64), (1 << bits) - 1)
         guard = f.add(self._word("guard", "ptr"), f.binary("mul", "i64", first, 8 * words))
         for word in reversed(range(words)):
-            left = f.variable("i64", f.fixed("i64", f.add(guard, 8 * word), 8))
+            left = f.variable("i64", self._read("i64", f.add(guard, 8 * word), 8))
             with f.loop() as end:
                 lengths, more = left.get(), f.label()
                 f.branch(f.compare("eq", "i64", lengths, 0), end, more)
@@ -138,7 +139,7 @@ class _Writer:
     def _masks(self, group: Operand) -> list[Operand]:
         """Return the masked key's words and the group's number."""
         f, keys = self.f, self._split("%key")
-        row = [f.fixed("i64", f.add(group, 8 * j), 8) for j in range(len(keys) + 1)]
+        row = [self._read("i64", f.add(group, 8 * j), 8) for j in range(len(keys) + 1)]
         return [*(f.binary("and", "i64", k, m) for k, m in zip(keys, row, strict=False)), row[-1]]
 
     def _probe(self, words: Sequence[Operand]) -> None:
@@ -156,7 +157,7 @@ class _Writer:
         at = f.variable("i64", _hashed(f, words))
         with f.loop() as end:
             place = f.binary("and", "i64", at.get(), mask)
-            number = f.fixed("i32", f.item(index, "i32", place), 4)
+            number = self._read("i32", f.item(index, "i32", place), 4)
             used = f.label()
             f.branch(f.compare("eq", "i32", number, 0), end, used)
             f.at(used)
@@ -176,7 +177,7 @@ class _Writer:
     def _same(self, record: Operand, words: Sequence[Operand]) -> Operand:
         f, same = self.f, "true"
         for i, word in enumerate(words):
-            equal = f.compare("eq", "i64", f.fixed("i64", f.add(record, 8 * i), 8), word)
+            equal = f.compare("eq", "i64", self._read("i64", f.add(record, 8 * i), 8), word)
             same = f.binary("and", "i1", same, equal)
         return same
 
@@ -196,7 +197,7 @@ class _Writer:
         with f.count(blocks) as block:
             bits: Operand = "-1"
             for row in rows:
-                bits = f.binary("and", "i64", bits, f.fixed("i64", f.item(row, "i64", block), 8))
+                bits = f.binary("and", "i64", bits, self._read("i64", f.item(row, "i64", block), 8))
             left, first = f.variable("i64", bits), f.binary("shl", "i64", block, 6)
             with f.loop() as end:
                 more = f.label()
@@ -224,7 +225,7 @@ class _Writer:
         """Search a group if it can hold a better record."""
         f, size = self.f, 8 * (self.shape.words + 2)
         row = f.add(self._word("order", "ptr"), f.binary("mul", "i64", group, size))
-        limit = f.fixed("i64", f.add(row, size - 8), 8)
+        limit = self._read("i64", f.add(row, size - 8), 8)
         with f.when(f.compare("ugt", "i64", limit, best.get())), \
              self._found(self._masks(row)) as record:  # fmt: skip
             self._chain(self._word("records", "ptr"), record, best, found)
@@ -235,7 +236,7 @@ class _Writer:
         at = f.variable("ptr", first)
         with f.loop() as end:
             record, better = at.get(), f.label()
-            rank = f.fixed("i64", f.add(record, shape.rank_at), 8)
+            rank = self._read("i64", f.add(record, shape.rank_at), 8)
             f.branch(f.compare("ugt", "i64", rank, best.get()), better, end)
             f.at(better)
             covers: Operand = "true"
@@ -245,7 +246,7 @@ class _Writer:
                 best.set(rank)
                 found.set(f.add(record, shape.key_size))
                 f.go(end)
-            number, more = f.fixed("i64", f.add(record, shape.next_at), 8), f.label()
+            number, more = self._read("i64", f.add(record, shape.next_at), 8), f.label()
             f.branch(f.compare("eq", "i64", number, 0), end, more)
             f.at(more)
             at.set(self._record(records, number))
@@ -255,7 +256,7 @@ class _Writer:
         width, size = max(field.width, 1), 8 * (-(-field.width // 64))
         at, how = self.shape.range_at(i), "sle" if field.signed else "ule"
         low, high = (
-            f.resize(f.fixed(f"i{8 * size}", f.add(record, offset), 8), 8 * size, width)
+            f.resize(self._read(f"i{8 * size}", f.add(record, offset), 8), 8 * size, width)
             for offset in (at, at + size)
         )
         least = f.compare(how, f"i{width}", low, f"%r{i}")
@@ -275,6 +276,11 @@ def _hashed(f: Function, words: Sequence[Operand]) -> Operand:
 Selection = Callable[[ir.Table, Statements], Operand]
 Observe = Callable[[ir.Table, Shape, Statements, Operand], None]
 """A function of a table, its shape, the code, and the address of the action part that was found."""
+
+
+def of_entry(f: Function, shape: Shape, kind: str, address: Operand, align: int) -> Operand:
+    """Load from an entry's record, which changes only where packets add entries."""
+    return (f.load if shape.grows else f.fixed)(kind, address, align)
 
 
 class Tables:
@@ -299,13 +305,17 @@ class Tables:
             self._apply_plain(s, shape, shape.plain, code, joined(code.f, shape, keys, 64))
             return
         entry = self._lookups.find(code.f, shape, keys)
+        if s.table.auto_delete:
+            entry = _unexpired(shape, code, entry)
+        code.lookup = Lookup(s.table, shape, keys, entry)
         part = self._chosen(s.table, shape, code, entry)
         f, bits = code.f, shape.action.tag_bits
-        tag = f.fixed(f"i{bits}", f.add(part, shape.action.tag), bits // 8)
+        tag = of_entry(f, shape, f"i{bits}", f.add(part, shape.action.tag), bits // 8)
         hit = self._hit(shape, code, entry, tag)
         number = _number(shape, code, tag)
         self._observe(s.table, shape, code, entry)
-        _note_time(shape, code, entry, hit)
+        if not s.table.timed_by_calls:
+            _note_time(shape, code, entry, hit)
         _set_results(s, shape, code, hit, number)
         _dispatch(s.table, shape, code, part, number)
 
@@ -397,8 +407,22 @@ def _note_time(shape: Shape, code: Statements, entry: Operand, hit: Operand) -> 
     f, part = code.f, shape.entry
     if part.times is not None:
         with f.when(hit):
-            cells = f.fixed("ptr", f.add(entry, part.times), 8)
+            cells = of_entry(f, shape, "ptr", f.add(entry, part.times), 8)
             f.store("i64", f.word("now", "i64"), cells, 8)
+
+
+def _unexpired(shape: Shape, code: Statements, entry: Operand) -> Operand:
+    """Return the entry, or the default one if its time is over."""
+    f, found = code.f, code.f.variable("ptr", entry)
+    assert shape.entry.times is not None, shape
+    cells = of_entry(f, shape, "ptr", f.add(entry, shape.entry.times), 8)
+    with f.when(f.compare("ne", "ptr", cells, "null")):
+        idle = f.binary("sub", "i64", f.word("now", "i64"), f.load("i64", cells, 8))
+        timeout = f.load("i64", f.add(cells, 8), 8)
+        over = f.compare("sge", "i64", idle, timeout)
+        with f.when(f.binary("and", "i1", f.compare("ne", "i64", timeout, 0), over)):
+            found.set(f.word(shape.word("default")))
+    return found.get()
 
 
 def _dispatch(
@@ -415,7 +439,7 @@ def _dispatch(
         f.at(label)
         for param, (offset, size) in zip(choice.action.params, args, strict=True):
             code.local(param, clear=False)
-            value = f.fixed(f"i{8 * size}", f.add(part, offset), min(size, 8))
+            value = of_entry(f, shape, f"i{8 * size}", f.add(part, offset), min(size, 8))
             f.store(f"i{8 * size}", value, code.places[param], min(size, 8))
         code.body(choice.action.body)
         f.go(end)

@@ -76,7 +76,8 @@ class Shape:
     """The layout of one table.
 
     words: 64-bit words of the key. ranges: positions of the range fields. records, tags: where
-    those of direct and plain tables begin in the memory that they share.
+    those of direct and plain tables begin in the memory that they share. grows: packets add
+    entries, so that the table's memory changes while native code runs.
     """
 
     name: str
@@ -92,6 +93,7 @@ class Shape:
     plain: Plain | None = None
     records: int = 0
     tags: int = 0
+    grows: bool = False
 
     @property
     def hit(self) -> int:
@@ -153,7 +155,7 @@ class Shape:
     def same_lookup(self) -> tuple[object, ...]:
         """Return a key; tables with equal ones share their lookup function."""
         fields = tuple((f.width, f.kind, f.signed) for f in self.fields)
-        return self.kind, fields, self.key_size, self.stride
+        return self.kind, fields, self.key_size, self.stride, self.grows
 
 
 def shape_of(table: ir.Table, layouts: Layouts) -> Shape:
@@ -175,7 +177,10 @@ def shape_of(table: ir.Table, layouts: Layouts) -> Shape:
     stride = key_size + entry.size
     if kind != "direct":
         stride = -(-stride // 8) * 8
-    return Shape(table.name, kind, fields, ranges, bits, words, entry, choice, key_size, stride)
+    return Shape(
+        table.name, kind, fields, ranges, bits, words, entry, choice, key_size, stride,
+        grows=table.add_on_miss,
+    )  # fmt: skip
 
 
 def _plain_shape(table: ir.Table, fields: tuple[KeyField, ...], bits: int, plain: Plain) -> Shape:
@@ -214,7 +219,8 @@ def _kind(fields: Sequence[KeyField], bits: int, table: ir.Table, entry: ActionP
     if "lpm" in kinds:
         return "lpm"
     small = bits <= DIRECT_BITS and entry.size << bits <= DIRECT_BYTES
-    return "direct" if small and table.implementation is None else "hash"
+    own = table.implementation is None and not table.add_on_miss
+    return "direct" if small and own else "hash"
 
 
 def _key_size(kind: str, words: int, ranges: Sequence[int]) -> int:

@@ -1,4 +1,4 @@
-"""Calls of user-defined externs: from machine code back to Python.
+"""Calls from machine code back to Python: of user-defined externs, and of what adds entries.
 
 The values of a call are in one buffer, inputs first, then room for the results, each as in
 `value_layout`. Machine code finds the function to call in a state word, so that neither its text
@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import ctypes
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from struct import Struct as Packed
 from typing import Any
 
@@ -22,8 +23,10 @@ from gradplane.switch.interp.user_externs import Invoke, UserExterns, inputs
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits, Bool, Fields, Header, Stack, Type, Varbit
 from gradplane.switch.jit.expressions import is_scalar
+from gradplane.switch.jit.llvm_text import Operand
 from gradplane.switch.jit.statements import Statements
 from gradplane.switch.jit.value_layout import Layouts, container
+from gradplane.switch.runtime.state import State
 
 Read = Callable[[bytes], Any]
 Write = Callable[[bytearray, Any], None]
@@ -132,11 +135,15 @@ WORD = "user externs"
 _CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
 
 
+Implement = Callable[[UserExterns | None, State], Invoke]
+"""Returns what a call runs, of a program's user-defined externs and its state."""
+
+
 @dataclass(frozen=True, slots=True)
 class Buffer:
     """The offsets of a call's values, in bytes: inputs from the start, results from `back`."""
 
-    call: ir.CallUserExtern
+    implement: Implement
     inputs: Sequence[tuple[Type, int]]
     places: Sequence[tuple[Type, int]]
     back: int
@@ -144,10 +151,11 @@ class Buffer:
     align: int
 
     @staticmethod
-    def of(call: ir.CallUserExtern, layouts: Layouts) -> Buffer:
-        given = [value.type for value, _ in inputs(call)]
-        types = given + [var.type for var, _ in call.places]
+    def of(
+        implement: Implement, given: Sequence[Type], results: Sequence[Type], layouts: Layouts
+    ) -> Buffer:
         end, offsets, align = 0, [], 8
+        types = [*given, *results]
         for t in types:
             place = layouts.of(t)
             end = -(-end // place.align) * place.align
@@ -156,20 +164,46 @@ class Buffer:
             align = max(align, place.align)
         spots = list(zip(types, offsets, strict=True))
         back = [*offsets, end][len(given)]
-        return Buffer(call, spots[: len(given)], spots[len(given) :], back, end, align)
+        return Buffer(implement, spots[: len(given)], spots[len(given) :], back, end, align)
+
+    @staticmethod
+    def of_user_extern(call: ir.CallUserExtern, layouts: Layouts) -> Buffer:
+        """Return the buffer of a user-defined extern's call."""
+
+        def implement(externs: UserExterns | None, state: State) -> Invoke:
+            assert externs is not None, call.name
+            return externs.invoke(call)
+
+        given = [value.type for value, _ in inputs(call)]
+        return Buffer.of(implement, given, [var.type for var, _ in call.places], layouts)
+
+
+Fill = Callable[[Operand], None]
+"""Writes an input to an address."""
+
+
+def call_python(
+    buffer: Buffer, fills: Iterable[Fill], site: int, fault: int, code: Statements
+) -> Operand:
+    """Write a call; return the address of the buffer, which has the results. The packet is dropped
+    with `fault` if the implementation fails."""
+    f = code.f
+    memory = f.alloca(buffer.size, buffer.align)
+    for fill, (_, offset) in zip(fills, buffer.inputs, strict=True):
+        fill(f.add(memory, offset))
+    failed = f.op(f"call i64 {f.word(WORD)}(i64 {site}, ptr {memory})")
+    with f.when(f.compare("ne", "i64", failed, 0)):
+        f.ret(-fault)
+    return memory
 
 
 def call_user_extern(
     call: ir.CallUserExtern, buffer: Buffer, site: int, fault: int, code: Statements
 ) -> None:
-    """Write a call; the packet is dropped with `fault` if the implementation fails."""
+    """Write a call of a user-defined extern."""
     f = code.f
-    memory = f.alloca(buffer.size, buffer.align)
-    for (value, _), (_, offset) in zip(inputs(call), buffer.inputs, strict=True):
-        code.write(value, f.add(memory, offset))
-    failed = f.op(f"call i64 {f.word(WORD)}(i64 {site}, ptr {memory})")
-    with f.when(f.compare("ne", "i64", failed, 0)):
-        f.ret(-fault)
+    fills = [partial(code.write, value) for value, _ in inputs(call)]
+    memory = call_python(buffer, fills, site, fault, code)
     for (var, _), (t, offset) in zip(call.places, buffer.places, strict=True):
         source = f.add(memory, offset)
         if is_scalar(t):
@@ -185,8 +219,14 @@ class Callback:
     not a packet's (KeyboardInterrupt, for example), to be raised when machine code has returned.
     """
 
-    def __init__(self, externs: UserExterns, buffers: Sequence[Buffer], layouts: Layouts) -> None:
-        self._sites = [_Site(buffer, externs.invoke(buffer.call), layouts) for buffer in buffers]
+    def __init__(
+        self,
+        externs: UserExterns | None,
+        state: State,
+        buffers: Sequence[Buffer],
+        layouts: Layouts,
+    ) -> None:
+        self._sites = [_Site(b, b.implement(externs, state), layouts) for b in buffers]
         self._function = _CALLBACK(self._call)
         self.failures: deque[Abort] = deque()
         self.raised: BaseException | None = None

@@ -41,7 +41,8 @@ from gradplane.switch.lower.type_erasure import erase, type_name
 from gradplane.switch.syntax import ast
 
 PROPERTIES = (
-    "alpm", "counters", "default_action", "filters", "idle_timeout", "implementation",
+    "add_on_miss", "alpm", "counters", "default_action", "filters", "idle_timeout",
+    "idle_timeout_with_auto_delete", "implementation",
     "largest_priority_wins", "meters", "pna_direct_counter", "pna_direct_meter",
     "pna_empty_group_action", "pna_idle_timeout", "pna_implementation", "priority_delta",
     "psa_direct_counter", "psa_direct_meter", "psa_empty_group_action", "psa_idle_timeout",
@@ -304,6 +305,12 @@ class TableLowering:
                 table.largest_priority_wins = p.value.const
             case "support_timeout" | "idle_timeout" | "psa_idle_timeout" | "pna_idle_timeout":
                 table.support_timeout = self._flag(p)
+                if getattr(p.value.const, "name", "") == "AUTO_DELETE":
+                    table.auto_delete = True
+            case "idle_timeout_with_auto_delete":
+                table.support_timeout = table.auto_delete = self._flag(p)
+            case "add_on_miss":
+                table.add_on_miss = self._flag(p)
             case name if name in IMPLEMENTATION:
                 made = self._extern(p)
                 if made is not None and made.kind == TABLE_ALGORITHM:

@@ -202,7 +202,7 @@ class _Builder:
             out.implementation_id = self.symbols.id(Kind.ACTION_PROFILE, table.implementation.name)
         self._direct_resources(out, table)
         out.size = table.size
-        if table.support_timeout:
+        if table.support_timeout and not table.auto_delete:
             out.idle_timeout_behavior = p4i.Table.NOTIFY_CONTROL
         out.is_const_table = table.const_entries
         out.has_initial_entries = bool(table.entries)

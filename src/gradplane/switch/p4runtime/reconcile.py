@@ -83,7 +83,8 @@ def _no_state(what: object) -> RpcError:
 
 def _keep_meters_and_times(old: Pipeline, new: Pipeline) -> None:
     """Copy what cannot be written: tokens in buckets, counts per colour, the bytes added to what
-    meters measure, times of the last hit."""
+    meters measure, times of the last hit, and how many flow ids were given."""
+    new.state.flow_ids[:] = old.state.flow_ids
     for name, adjustment in new.state.byte_adjustments.items():
         if name in old.state.byte_adjustments:
             adjustment.set(old.state.byte_adjustments[name].bytes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 
 from gradplane.switch.runtime.arrays import Register
 from gradplane.switch.runtime.filters import Filter
@@ -89,15 +89,16 @@ class Entry:
 
     `priority`: the larger wins; 0 in tables of exact and lpm fields only. `serial` is the order
     of insertion: among equal priorities the older entry wins. `handle`: as simple_switch's commands
-    number a table's entries. `idle_reported_ns`: the time of the last idle notice. `metadata` and
-    `controller_metadata`: of a P4Runtime controller, which gets them back.
+    number a table's entries. `timeout_ns`: see idle_timeout_ns. `idle_reported_ns`: the time of the
+    last idle notice. `metadata` and `controller_metadata`: of a P4Runtime controller, which gets
+    them back.
     """
 
     matches: tuple[Match, ...]
     action: EntryAction
     priority: int = 0
     metadata: bytes = b""
-    idle_timeout_ns: int = 0
+    timeout_ns: InitVar[int] = 0
     is_const: bool = False
     serial: int = 0
     handle: int = 0
@@ -110,6 +111,10 @@ class Entry:
     # The table's direct register and filter make them when the entry is inserted.
     register: Register | None = field(default=None, init=False, repr=False)
     filter: Filter | None = field(default=None, init=False, repr=False)
+
+    def __post_init__(self, timeout_ns: int) -> None:
+        if timeout_ns:
+            self.idle_timeout_ns = timeout_ns
 
     @property
     def key(self) -> tuple[tuple[Match, ...], int]:
@@ -132,10 +137,21 @@ class Entry:
 
     @property
     def times(self) -> memoryview[int]:
-        """One word: `last_hit_ns`, kept in tables with idle timeouts."""
+        """Two words, kept in tables with idle timeouts, which packets write: `last_hit_ns` and
+        `idle_timeout_ns`."""
         if self._times is None:
-            self._times = signed_words(1)
+            self._times = signed_words(2)
         return self._times
+
+    @property
+    def idle_timeout_ns(self) -> int:
+        """The time without a hit after which the entry is idle; 0: it never is."""
+        return 0 if self._times is None else self._times[1]
+
+    @idle_timeout_ns.setter
+    def idle_timeout_ns(self, timeout: int) -> None:
+        if timeout or self._times is not None:
+            self.times[1] = timeout
 
     @property
     def last_hit_ns(self) -> int:

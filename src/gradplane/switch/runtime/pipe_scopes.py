@@ -18,6 +18,7 @@ from gradplane.switch.runtime.match_table import MatchTable
 from gradplane.switch.runtime.meters import Meter
 from gradplane.switch.runtime.profiles import ActionProfile
 from gradplane.switch.runtime.valuesets import ParserValueSet
+from gradplane.switch.runtime.written_tables import ExpireTimes, WrittenTable
 
 Groups = tuple[tuple[int, ...], ...]
 """The pipes, those together that share."""
@@ -49,9 +50,10 @@ def make_resources(
     clock: Callable[[], int],
     registers: Mapping[str, Register],
     pipes: int,
+    times: ExpireTimes,
 ) -> Resources:
     """Make a program's tables and externs as they are at the start. pipes: how many share them, or
-    have some of their own."""
+    have some of their own. times: of entries that packets write."""
     made = Resources({}, {}, {}, {}, {}, {})
     for instance in program.externs:
         name = instance.name
@@ -76,7 +78,10 @@ def make_resources(
         made.value_sets[value_set.name] = ParserValueSet(value_set)
     for table in program.tables:
         profile = made.profiles[table.implementation.name] if table.implementation else None
-        made.tables[table.name] = MatchTable(table, profile, clock, pipes)
+        if table.add_on_miss or table.auto_delete or table.timed_by_calls:
+            made.tables[table.name] = WrittenTable(table, times, profile, clock, pipes)
+        else:
+            made.tables[table.name] = MatchTable(table, profile, clock, pipes)
     return made
 
 

@@ -25,6 +25,7 @@ from gradplane.switch.runtime.pipe_scopes import PipeScopes, make_resources
 from gradplane.switch.runtime.replicas import CloneSession, Replica
 from gradplane.switch.runtime.replication_tree import ReplicationTree
 from gradplane.switch.runtime.stage_probe import StageProbe
+from gradplane.switch.runtime.written_tables import ExpireTimes
 
 Clock = Callable[[], int]
 
@@ -78,9 +79,10 @@ class State:
         self.ports_with_metadata: dict[int, bool] = {}
         self.pruned = np.zeros((EXCLUSIONS, port_metadata[0]), dtype=np.uint8)
         self.global_rid: int | None = None
-        self.scopes = PipeScopes(
-            partial(make_resources, program, self.links, clock, self.registers, pipes), pipes, homes
-        )
+        self.expire_times = ExpireTimes()
+        self.flow_ids = np.zeros(1, dtype=np.int64)  # how many packets have been given
+        made_of = program, self.links, clock, self.registers, pipes, self.expire_times
+        self.scopes = PipeScopes(partial(make_resources, *made_of), pipes, homes)
         first = self.scopes.pipes[0]
         self.tables, self.profiles = first.tables, first.profiles
         self.counters, self.meters, self.filters = first.counters, first.meters, first.filters
@@ -123,6 +125,8 @@ class State:
         self.ports_with_metadata.clear()
         self.pruned.fill(0)
         self.global_rid = None
+        self.expire_times.reset()
+        self.flow_ids.fill(0)
         for hash in self.hashes.values():
             hash.set(None)
             hash.take(None, 0)
@@ -154,7 +158,7 @@ class State:
 
     def _timed(self) -> Iterator[tuple[MatchTable, Entry]]:
         for table in self.scopes.every("tables"):
-            if table.table.support_timeout:
+            if table.table.support_timeout and not table.table.auto_delete:
                 for entry in table.entries():
                     if entry.idle_timeout_ns:
                         yield table, entry

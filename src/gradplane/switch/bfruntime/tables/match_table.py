@@ -311,7 +311,7 @@ class MatchActionTable(RowTable):
         target = self._target(data)
         if target is None:
             raise self.invalid("an entry needs an action, a member or a group")
-        entry = Entry(matches, target, priority, idle_timeout_ns=self._timeout(data))
+        entry = Entry(matches, target, priority, timeout_ns=self._timeout(data))
         self._kind.add(entry)  # which makes its register and filter
         self._parts.set(parts_of(entry), data.values)
         if self.table.table.support_timeout:

@@ -13,7 +13,7 @@ from gradplane.switch.jit.llvm_text import Operand
 from gradplane.switch.jit.meters import count as write_count
 from gradplane.switch.jit.meters import execute_meter
 from gradplane.switch.jit.statements import Statements as NativeStatements
-from gradplane.switch.jit.table_apply import Observe
+from gradplane.switch.jit.table_apply import Observe, of_entry
 from gradplane.switch.jit.table_layout import Shape
 from gradplane.switch.runtime.entries import Entry
 from gradplane.switch.runtime.match_table import MatchTable
@@ -41,7 +41,7 @@ class DirectResources:
             steps.append(_keeping("register", table, table.table.register))
         if table.table.filter is not None:
             steps.append(_keeping("filter", table, table.table.filter))
-        if table.table.support_timeout:
+        if table.table.support_timeout and not table.table.timed_by_calls:
             steps.append(_timing(statements))
         if not steps:
             return None
@@ -134,7 +134,7 @@ def _keep_found(table: ir.Table, shape: Shape, code: NativeStatements, entry: Op
     instances = (table.counter, table.meter, table.register, table.filter)
     for instance, offset in zip(instances, places, strict=True):
         if instance is not None and offset is not None:
-            cells = f.fixed("ptr", f.add(entry, offset), 8)
+            cells = of_entry(f, shape, "ptr", f.add(entry, offset), 8)
             f.store("ptr", cells, f.add("%c", code.context.direct[instance.name]), 8)
 
 

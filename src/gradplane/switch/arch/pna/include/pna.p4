@@ -59,7 +59,7 @@ typedef error ParserError_t;
 const InterfaceId_t PNA_PORT_CPU = (InterfaceId_t) 0xfffffffd;
 const MirrorSessionId_t PNA_MIRROR_SESSION_TO_CPU = (MirrorSessionId_t) 0;
 
-enum PNA_IdleTimeout_t { NO_TIMEOUT, NOTIFY_CONTROL }
+enum PNA_IdleTimeout_t { NO_TIMEOUT, NOTIFY_CONTROL, AUTO_DELETE }
 
 enum PNA_Direction_t { NET_TO_HOST, HOST_TO_NET }
 
@@ -118,8 +118,8 @@ extern void send_to_port(in PortId_t dest_port);
 extern void mirror_packet(in MirrorSlotId_t mirror_slot_id,
                           in MirrorSessionId_t mirror_session_id);
 
-// Tables that packets write. They are declared only: this switch refuses a program that calls them,
-// unless Python implements them, as user-defined externs.
+// Tables that packets write. A table with add_on_miss = true may have a default action that adds an
+// entry for the key which missed: of the action that action_name is, with a struct of its parameters.
 typedef bit<1> AddEntryErrorStatus_t;
 const AddEntryErrorStatus_t ADD_ENTRY_SUCCESS = 0;
 const AddEntryErrorStatus_t ADD_ENTRY_NOT_DONE = 1;
@@ -130,6 +130,9 @@ extern AddEntryErrorStatus_t add_entry_if<T>(in bool do_add_entry, string action
                                              in T action_params,
                                              in ExpireTimeProfileId_t expire_time_profile_id);
 extern FlowId_t allocate_flow_id();
+
+// Timers of the entry that was hit, in tables with pna_idle_timeout. Where actions of a table call one
+// of these, a hit alone does not restart the timer.
 extern void set_entry_expire_time(in ExpireTimeProfileId_t expire_time_profile_id);
 extern void set_entry_expire_time_if(in bool condition,
                                      in ExpireTimeProfileId_t expire_time_profile_id);
