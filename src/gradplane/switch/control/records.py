@@ -67,6 +67,7 @@ def dump(store: Store) -> Plain:
     times = store.expire_times
     found["expire_times"] = {n: times.read(n)["time_ns"] for n in times.changed()}
     found["replication"] = store.replication.dump()
+    found["translations"] = {n: dict(t.items()) for n, t in store.state.translations.items()}
     found["kept"] = {
         name: [[_plain(key), _plain(value)] for key, value in items.items()]
         for name, items in store.state.kept.items() if items
@@ -80,6 +81,8 @@ def load(store: Store, records: Plain) -> None:
     Raises TableError or SwitchError if the program has no place for something; others (KeyError,
     TypeError, ValueError) if that is no dump.
     """
+    for name, numbers in records.get("translations", {}).items():
+        _load_names(store, name, numbers)
     for name, groups in records["scopes"].items():
         if not store.state.scopes.has(name):
             raise _missing("table or extern", name)
@@ -105,6 +108,16 @@ def load(store: Store, records: Plain) -> None:
     store.replication.load(records["replication"])
     for name, items in records["kept"].items():
         store.kept(name).update((_key(key), _value(value)) for key, value in items)
+
+
+def _load_names(store: Store, name: str, numbers: Mapping[str, int]) -> None:
+    known = store.state.translations.get(name)
+    if known is None:
+        if numbers:
+            raise _missing("translated type", name)
+        return
+    for text, number in numbers.items():
+        known.fix(text, number)
 
 
 # -- objects that pipes can have of their own -----------------------------------------------------

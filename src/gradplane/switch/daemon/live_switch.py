@@ -166,7 +166,9 @@ def make_device(
             preprocess(source.file, defines=source.defines, text=source.text, shipped_only=True)
         return load_source(source)
 
-    device = Device(compiled, start, options.device_id, restricted=options.restricted)
+    device = Device(compiled, start, options.device_id)
+    device.restricted, device.fixed_names = options.restricted, options.fixed_names
+
     if options.program is not None:
         program = _program(options, options.program)
         if options.pipe_scopes:

@@ -8,6 +8,7 @@ Options for features of that switch only (its debugger, nanomsg) are ignored wit
 from __future__ import annotations
 
 import ipaddress
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -57,7 +58,9 @@ class SwitchOptions:
     queue_rate: packets a second that leave each queue, None for no limit; queue_depth: packets that
     wait in one, None for the default. bfrt_address: of the BFRuntime server, None for none.
     thrift_port: a second port for `gradplane cli`, on loopback
-    and without TLS. pipe_scopes: the pipes that run each pipeline of the program. notes: a line for
+    and without TLS. pipe_scopes: the pipes that run each pipeline of the program. restricted:
+    entries must keep to the program's annotations. fixed_names: numbers of names, by the types that
+    are translated to strings. notes: a line for
     each ignored option, and on unprotected connections.
     """
 
@@ -79,6 +82,7 @@ class SwitchOptions:
     thrift_port: int | None = None
     device_id: int = 0
     restricted: bool = True
+    fixed_names: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     cpu_port: int | None = None
     drop_port: int = DROP_PORT
     priority_queues: int | None = None
@@ -161,6 +165,7 @@ def parse_options(arguments: Sequence[str]) -> SwitchOptions:
         tls=tls,
         pipe_scopes=_pipe_scopes(parsed.pipe_scope),
         restricted=not parsed.no_restrictions,
+        fixed_names=_fixed_names(parsed.names),
         notes=tuple(notes),
     )
 
@@ -192,6 +197,7 @@ _OPTIONS = (
            alone=BFRT_ADDRESS),
     Option("--pipe-scope", "NAME=PIPE,PIPE", "the pipes that run a pipeline of a TNA program",
            many=True),
+    Option("--names", "FILE", "numbers of names of translated types, as JSON", Path),
     Option("--no-restrictions", "", "take entries that @entry_restriction and the like forbid"),
     Option("--no-p4", "", "start without a program"),
     Option("--device-id", "N", "the P4Runtime device id", int, 0),
@@ -263,6 +269,23 @@ def _pipe_scopes(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
         if name in found:
             raise OptionError(f"--pipe-scope {text}: {name} is given twice")
         found[name] = tuple(map(int, pipes.split(",")))
+    return found
+
+
+def _fixed_names(file: Path | None) -> dict[str, dict[str, int]]:
+    """Read {"vrf_t": {"vrf-blue": 3}, ...}."""
+    if file is None:
+        return {}
+    form = 'expected {"TYPE": {"NAME": NUMBER, ...}, ...}'
+    try:
+        found = json.loads(file.read_text())
+    except (OSError, ValueError, RecursionError) as error:
+        raise OptionError(f"--names {file}: {error}") from error
+    if not isinstance(found, dict):
+        raise OptionError(f"--names {file}: {form}")
+    for type_name, numbers in found.items():
+        if not isinstance(numbers, dict) or any(type(n) is not int for n in numbers.values()):
+            raise OptionError(f"--names {file}: {type_name}: {form}")
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -22,6 +23,8 @@ from gradplane.switch.p4runtime.p4info import (
 )
 from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.p4runtime.typespec import flat_fields
+from gradplane.switch.runtime.control_errors import TableError
+from gradplane.switch.runtime.translations import Translation
 
 _SHOWN = 12  # choices listed in a message
 
@@ -31,7 +34,7 @@ class Value:
     """The encoding of a match field's, parameter's or metadata field's values.
 
     `width`: bits in the switch. `wire`: bits in messages, which differ for a translated type; 0:
-    text. Translation keeps the number: text is its decimal digits.
+    text, by `names`; another translation keeps the number.
     """
 
     id: int
@@ -39,6 +42,7 @@ class Value:
     width: int
     wire: int
     signed: bool = False
+    names: Translation | None = None
 
     def read(self, data: bytes, where: str) -> int:
         """Decode a received value to an unsigned number of `width` bits.
@@ -47,7 +51,9 @@ class Value:
         """
         if self.wire == self.width:
             return from_bytes(data, self.width, where)
-        number = from_bytes(data, self.wire, where) if self.wire else _decimal(data, where)
+        if self.names is not None:
+            return self.names.number(_name(data, where))
+        number = from_bytes(data, self.wire, where)
         if number >> self.width:
             raise RpcError("OUT_OF_RANGE", f"{where}: {number} does not fit bit<{self.width}>")
         return number
@@ -57,16 +63,22 @@ class Value:
 
     def show(self, bits: int) -> bytes:
         """Encode a value, given as its unsigned bits, as the canonical string."""
-        text = not self.wire and self.width  # a value of no bits is no text
-        return str(bits).encode() if text else to_bytes(bits, self.wire)
+        if self.names is not None:
+            return self.names.name(bits).encode()
+        return to_bytes(bits, self.wire)
 
 
-def _decimal(data: bytes, where: str) -> int:
-    if not data.isdigit() or len(data) > 40:
-        raise RpcError(
-            "INVALID_ARGUMENT", f"{where}: {data!r} cannot be translated, expected decimal digits"
-        )
-    return int(data)
+_LONGEST_NAME = 256
+
+
+def _name(data: bytes, where: str) -> str:
+    try:
+        if len(data) <= _LONGEST_NAME:
+            return data.decode()
+        reason = f"{len(data)} bytes, the most are {_LONGEST_NAME}"
+    except UnicodeDecodeError as error:
+        reason = f"{error.reason} at byte {error.start}"
+    raise RpcError("INVALID_ARGUMENT", f"{where}: {data[:40]!r} is no name in UTF-8: {reason}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +195,8 @@ class Catalog:
 
     program: ir.Program
     p4info: p4i.P4Info = field(init=False)
+    fixed_names: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    translations: dict[str, Translation] = field(init=False)
     tables: dict[int, TableInfo] = field(init=False)
     actions: dict[int, ActionInfo] = field(init=False)
     value_sets: dict[int, ValueSetInfo] = field(init=False)
@@ -198,9 +212,10 @@ class Catalog:
     def __post_init__(self) -> None:
         program = self.program
         self.p4info = info = build_p4info(program)
-        self.actions = _actions(program, info)
-        self.tables = _tables(program, info, self.actions)
-        self.value_sets = _value_sets(program, info)
+        self.translations = names = _translations(program, self.fixed_names)
+        self.actions = _actions(program, info, names)
+        self.tables = _tables(program, info, self.actions, names)
+        self.value_sets = _value_sets(program, info, names)
         cells = {
             e.name: (e.cell or e.type_args[0], control_plane_types(e)[0])
             for e in program.externs
@@ -214,7 +229,7 @@ class Catalog:
         self.meters = _externs(info.meters)
         self.registers = _externs(info.registers, cells)
         self.digests = _externs(info.digests, cells | digest_calls(program))
-        self.headers = _headers(program, info)
+        self.headers = _headers(program, info, names)
         meters = [*info.meters, *info.direct_meters]
         self.meter_types = {m.preamble.name: m.spec.type for m in meters}
 
@@ -253,16 +268,58 @@ def find(objects: Mapping[int, _Info], number: int, what: str, where: str = "") 
     return found
 
 
-def _value(number: int, name: str, t: Type, wire: int) -> Value:
-    return Value(number, name, bit_width(t) or 0, wire, isinstance(t, Bits) and t.signed)
+Translations = Mapping[str, Translation]
+"""The names of values, by the names of the types."""
 
 
-def _actions(program: ir.Program, info: p4i.P4Info) -> dict[int, ActionInfo]:
+def _value(
+    listed: p4i.MatchField | p4i.Action.Param | p4i.ControllerPacketMetadata.Metadata,
+    t: Type,
+    names: Translations,
+) -> Value:
+    signed = isinstance(t, Bits) and t.signed
+    translated = names.get(listed.type_name.name)
+    return Value(listed.id, listed.name, bit_width(t) or 0, listed.bitwidth, signed, translated)
+
+
+_MAPPING = re.compile(r'\{\s*"([^"]*)"\s*,\s*(0[xX][0-9a-fA-F]+|[0-9]+)\s*\}')
+
+
+def _translations(
+    program: ir.Program, fixed: Mapping[str, Mapping[str, int]]
+) -> dict[str, Translation]:
+    """Return the names of translated types, those that are fixed by the program or by `fixed`.
+
+    A program says @p4runtime_translation_mappings({ {"", 0}, ... }). Raises RpcError.
+    """
+    texts = {t.name: t for t in program.types.values() if t.uri is not None and not t.sdn_width}
+    unknown = [name for name in fixed if name not in texts]
+    if unknown:
+        there = ", ".join(texts) or "none"
+        raise RpcError(
+            "INVALID_ARGUMENT",
+            f"names are given for {unknown[0]}, which is no type that is translated to strings;"
+            f" there are: {there}",
+        )
+    found = {}
+    for name, t in texts.items():
+        found[name] = Translation(name, t.width)
+        bodies = [a.body for a in t.annotations if a.name == "p4runtime_translation_mappings"]
+        own = {text: int(number, 0) for body in bodies for text, number in _MAPPING.findall(body)}
+        try:
+            for text, number in {**own, **fixed.get(name, {})}.items():
+                found[name].fix(text, number)
+        except TableError as error:
+            raise RpcError("INVALID_ARGUMENT", error.message) from error
+    return found
+
+
+def _actions(program: ir.Program, info: p4i.P4Info, names: Translations) -> dict[int, ActionInfo]:
     sources = {action.name: action for action in listed_actions(program)}
     out = {}
     for listed in info.actions:
         params = [
-            _value(p.id, p.name, source.type, p.bitwidth)
+            _value(p, source.type, names)
             for p, source in zip(listed.params, sources[listed.preamble.name].params, strict=True)
         ]
         out[listed.preamble.id] = ActionInfo(
@@ -272,7 +329,10 @@ def _actions(program: ir.Program, info: p4i.P4Info) -> dict[int, ActionInfo]:
 
 
 def _tables(
-    program: ir.Program, info: p4i.P4Info, actions: Mapping[int, ActionInfo]
+    program: ir.Program,
+    info: p4i.P4Info,
+    actions: Mapping[int, ActionInfo],
+    names: Translations,
 ) -> dict[int, TableInfo]:
     sources = {t.name: t for t in program.tables}
     out = {}
@@ -284,7 +344,7 @@ def _tables(
             if ref.id in actions
         }
         listed_actions = ListedActions(f"table {source.name}", choices)
-        fields = _fields(listed.match_fields, source.keys)
+        fields = _fields(listed.match_fields, source.keys, names)
         out[listed.preamble.id] = TableInfo(listed.preamble.id, source, fields, listed_actions)
     return out
 
@@ -301,18 +361,25 @@ def _member_actions(profile: Extern, tables: Mapping[int, TableInfo]) -> ListedA
     return ListedActions(f"action profile {profile.name}", found)
 
 
-def _fields(listed: Iterable[p4i.MatchField], keys: Iterable[ir.Key]) -> dict[int, FieldInfo]:
+def _fields(
+    listed: Iterable[p4i.MatchField], keys: Iterable[ir.Key], names: Translations
+) -> dict[int, FieldInfo]:
     visible = [key for key in keys if key.match_kind != SELECTOR_KIND]
     return {
-        f.id: FieldInfo(i, key.match_kind, _value(f.id, f.name, key.expr.type, f.bitwidth))
+        f.id: FieldInfo(i, key.match_kind, _value(f, key.expr.type, names))
         for i, (f, key) in enumerate(zip(listed, visible, strict=True))
     }
 
 
-def _value_sets(program: ir.Program, info: p4i.P4Info) -> dict[int, ValueSetInfo]:
+def _value_sets(
+    program: ir.Program, info: p4i.P4Info, names: Translations
+) -> dict[int, ValueSetInfo]:
     return {
         listed.preamble.id: ValueSetInfo(
-            listed.preamble.id, source.name, _fields(listed.match, source.fields), source.size
+            listed.preamble.id,
+            source.name,
+            _fields(listed.match, source.fields, names),
+            source.size,
         )
         for listed, source in zip(info.value_sets, program.value_sets, strict=True)
     }
@@ -336,7 +403,7 @@ def _externs(
     return out
 
 
-def _headers(program: ir.Program, info: p4i.P4Info) -> dict[str, HeaderInfo]:
+def _headers(program: ir.Program, info: p4i.P4Info, names: Translations) -> dict[str, HeaderInfo]:
     """Return the controller headers by name.
 
     A field that is @hidden has id 0 here: zero on the way out, skipped on the way in.
@@ -348,7 +415,7 @@ def _headers(program: ir.Program, info: p4i.P4Info) -> dict[str, HeaderInfo]:
         fields = []
         for name, t in flat_fields(source):
             known = numbers.get(name)
-            wire = known.bitwidth if known else bit_width(t) or 0
-            fields.append(_value(known.id if known else 0, name, t, wire))
+            width = bit_width(t) or 0
+            fields.append(_value(known, t, names) if known else Value(0, name, width, width))
         out[listed.preamble.name] = HeaderInfo(listed.preamble.name, tuple(fields))
     return out

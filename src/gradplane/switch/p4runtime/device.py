@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import RLock
@@ -24,6 +24,7 @@ from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.runtime.control_errors import SwitchError
 from gradplane.switch.runtime.control_messages import Message
 from gradplane.switch.runtime.packet_buffers import Bytes, Ints, Sent, sent
+from gradplane.switch.runtime.state import State
 from gradplane.switch.source import CompileError, Diagnostic, InternalCompilerError
 
 log = logging.getLogger(__name__)
@@ -39,7 +40,8 @@ class Device:
     `pipeline` is the one that packets run through, None until a program is loaded or pushed.
     `saved` waits for a COMMIT; until then it is the one that is read and written. Messages of the
     running switch go to `listener`, from the thread that runs the packet. `restricted`: entries
-    must keep to the program's rules (entry_rules.py).
+    must keep to the program's rules (entry_rules.py). `fixed_names`: numbers of names, by
+    translated types.
     """
 
     compile: Callable[[Source], ir.Program]
@@ -51,6 +53,7 @@ class Device:
     saved: Pipeline | None = None
     lost: int = field(default=0)  # packets received while no program was loaded
     restricted: bool = True
+    fixed_names: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     busy: bool = field(default=False)  # a request of the control plane is in progress
     lock: RLock = field(default_factory=RLock)  # serialises requests; taken before a switch's lock
 
@@ -195,12 +198,13 @@ class Device:
             raise _refused(error, source) from error
 
     def _pipeline(self, program: ir.Program, config: p4r.ForwardingPipelineConfig) -> Pipeline:
-        catalog = Catalog(program)
+        catalog = Catalog(program, self.fixed_names)
         _check_agreement(config, catalog)
         try:
             switch = self.start(program)
         except SwitchError as error:
             raise RpcError("INVALID_ARGUMENT", str(error)) from error
+        _name_values(switch.state, catalog)
         kept = p4r.ForwardingPipelineConfig()
         kept.CopyFrom(config)
         if not kept.p4info.ListFields():
@@ -215,6 +219,16 @@ class Device:
                 "INVALID_ARGUMENT",
                 f"{error}; correct it, or start the switch with --no-restrictions",
             ) from error
+
+
+def _name_values(state: State, catalog: Catalog) -> None:
+    """Give the names of translated types' values to a program's state, for all who show them."""
+    state.translations = catalog.translations
+    for table in state.scopes.every("tables"):
+        info = catalog.table_named(table.table.name)
+        if info is not None:
+            fields = sorted(info.fields.values(), key=lambda f: f.position)
+            table.translations = [f.value.names for f in fields]
 
 
 def _placed(program: ir.Program, scopes: PipeScopes) -> ir.Program:

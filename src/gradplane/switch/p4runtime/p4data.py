@@ -13,7 +13,6 @@ from typing import Any
 from finsy.proto import p4d
 
 from gradplane.switch.ir import ops
-from gradplane.switch.ir.nodes import Program
 from gradplane.switch.ir.types import (
     Bits,
     Bool,
@@ -30,21 +29,21 @@ from gradplane.switch.ir.types import (
     bit_width,
 )
 from gradplane.switch.p4runtime.bit_strings import from_bytes, to_bytes
-from gradplane.switch.p4runtime.catalog import Value
+from gradplane.switch.p4runtime.catalog import Catalog, Value
 from gradplane.switch.p4runtime.p4info import wire_width
 from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.p4runtime.typespec import is_tuple
 
 
-def show_data(t: Type, value: Any, program: Program) -> p4d.P4Data:
+def show_data(t: Type, value: Any, catalog: Catalog) -> p4d.P4Data:
     """Return the message of a value of type `t`."""
     match t:
         case NewType():
-            return p4d.P4Data(bitstring=_sdn_value(t, program).show(value))
+            return p4d.P4Data(bitstring=_sdn_value(t, catalog).show(value))
         case Enum(members=members):
             return p4d.P4Data(enum=_name(members, value))
         case Error():
-            return p4d.P4Data(error=_name(program.errors, value))
+            return p4d.P4Data(error=_name(catalog.program.errors, value))
         case SerEnum(underlying=underlying):
             return p4d.P4Data(enum_value=_bitstring(underlying, value))
         case Bits():
@@ -57,7 +56,7 @@ def show_data(t: Type, value: Any, program: Program) -> p4d.P4Data:
             return p4d.P4Data(varbit=varbit)
         case Struct(fields=fields):
             pairs = zip(fields, value, strict=True)
-            both = p4d.P4StructLike(members=[show_data(f.type, v, program) for f, v in pairs])
+            both = p4d.P4StructLike(members=[show_data(f.type, v, catalog) for f, v in pairs])
             return p4d.P4Data(tuple=both) if is_tuple(t) else p4d.P4Data(struct=both)
         case Header():
             return p4d.P4Data(header=_header(t, value))
@@ -72,7 +71,7 @@ def show_data(t: Type, value: Any, program: Program) -> p4d.P4Data:
     raise AssertionError(f"no P4Data for a {t}")
 
 
-def read_number(t: Type, message: p4d.P4Data, where: str, program: Program) -> int:
+def read_number(t: Type, message: p4d.P4Data, where: str, catalog: Catalog) -> int:
     """Return the value of a message of type `t`, which is a number in the switch."""
     form, given = _form(t), message.WhichOneof("data")
     if given != form:
@@ -85,23 +84,23 @@ def read_number(t: Type, message: p4d.P4Data, where: str, program: Program) -> i
         case Enum(members=members):
             return _member(message.enum, members, f"{where}: {t}")
         case Error():
-            return _member(message.error, program.errors, f"{where}: error")
+            return _member(message.error, catalog.program.errors, f"{where}: error")
         case NewType():
-            return _sdn_value(t, program).read(message.bitstring, where)
+            return _sdn_value(t, catalog).read(message.bitstring, where)
         case SerEnum(underlying=Bits(width=width, signed=signed)):
             return from_bytes(message.enum_value, width, where, signed)
     assert isinstance(t, Bits), t
     return from_bytes(message.bitstring, t.width, where, t.signed)
 
 
-def read_cell(t: Type, inside: Type, message: p4d.P4Data, where: str, program: Program) -> int:
+def read_cell(t: Type, inside: Type, message: p4d.P4Data, where: str, catalog: Catalog) -> int:
     """Return the number that a register's cell of type `t` holds for a message.
 
     `inside` is the type in the switch. The fields of a struct or tuple make one number, the first
     on top.
     """
     if not isinstance(t, Struct):
-        return read_number(t, message, where, program)
+        return read_number(t, message, where, catalog)
     assert isinstance(inside, Struct), inside
     form, given = "tuple" if is_tuple(t) else "struct", message.WhichOneof("data")
     members = message.tuple.members if is_tuple(t) else message.struct.members
@@ -113,7 +112,7 @@ def read_cell(t: Type, inside: Type, message: p4d.P4Data, where: str, program: P
         )
     whole = 0
     for field, within, member in zip(t.fields, inside.fields, members, strict=True):
-        number = read_cell(field.type, within.type, member, f"{where}: {field.name}", program)
+        number = read_cell(field.type, within.type, member, f"{where}: {field.name}", catalog)
         width = bit_width(within.type) or 0
         whole = whole << width | ops.wrap(Bits(width))(number)
     return whole
@@ -158,8 +157,9 @@ def _member(name: str, members: Sequence[str], where: str) -> int:
     return members.index(name)
 
 
-def _sdn_value(t: NewType, program: Program) -> Value:
-    return Value(0, t.name, bit_width(t) or 0, wire_width(t, t.name, program.types))
+def _sdn_value(t: NewType, catalog: Catalog) -> Value:
+    wire = wire_width(t, t.name, catalog.program.types)
+    return Value(0, t.name, bit_width(t) or 0, wire, names=catalog.translations.get(t.name))
 
 
 def _header(t: Header, value: Any) -> p4d.P4Header:

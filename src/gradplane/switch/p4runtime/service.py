@@ -161,7 +161,7 @@ class P4RuntimeService:
                 digest = pipeline.catalog.digest_of(name, t)
                 if digest is None or digest.data is None or digest.inside != t:
                     return []
-                shown = show_data(digest.data, data, pipeline.catalog.program)
+                shown = show_data(digest.data, data, pipeline.catalog)
                 lists = self._digest_lists(pipeline).offer(digest.id, shown, now)
                 return self._digest_deliveries(lists)
             case IdleNotice():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Protocol
@@ -24,6 +25,7 @@ from gradplane.switch.runtime.match_fields import WITH_PRIORITY, Match, key_fiel
 from gradplane.switch.runtime.match_masks import Key
 from gradplane.switch.runtime.meters import MeterCell
 from gradplane.switch.runtime.profiles import ActionProfile
+from gradplane.switch.runtime.translations import Translation
 
 Identity = tuple[tuple[Match, ...], int]
 _SHOWN = 8  # handles listed in the message about a wrong one
@@ -77,6 +79,7 @@ class MatchTable:
         self._serial = 0
         self._index: Index | None = None  # made for the first lookup: compiled code needs none
         self.watchers: list[Watcher] = []
+        self.translations: Sequence[Translation | None] = ()  # of the fields, where they have some
         self.default: EntryAction = self.source_default
         self.default_metadata: tuple[int, bytes] = (0, b"")  # of a P4Runtime controller
         self._load()
@@ -379,8 +382,11 @@ class MatchTable:
 
     def describe(self, entry: Entry) -> str:
         """Return an entry's matches as text."""
-        pairs = zip(self.fields, entry.matches, strict=False)
-        parts = [f"{f.name} {_match_text(f.kind, match)}" for f, match in pairs]
+        names = self.translations or itertools.repeat(None)
+        parts = [
+            f"{f.name} {_match_text(f.kind, match, translation)}"
+            for f, match, translation in zip(self.fields, entry.matches, names, strict=False)
+        ]
         if self.with_priority:
             parts.append(f"priority {entry.priority}")
         return ", ".join(parts)
@@ -451,9 +457,11 @@ def _numbers(args: Sequence[int | bool]) -> tuple[int, ...]:
     return tuple(int(a) for a in args)
 
 
-def _match_text(kind: str, match: Match) -> str:
+def _match_text(kind: str, match: Match, translation: Translation | None) -> str:
     if match is None:
         return "any"
+    if translation is not None and kind in ("exact", "optional"):
+        return f'"{translation.name(match[0])}"'
     signs = {"lpm": "/", "ternary": " &&& ", "range": ".."}
     first = f"{match[0]:#x}" if kind != "range" else str(match[0])
     second = (hex if kind == "ternary" else str)(match[1]) if len(match) > 1 else ""

@@ -25,6 +25,7 @@ from gradplane.switch.runtime.pipe_scopes import PipeScopes, make_resources
 from gradplane.switch.runtime.replicas import CloneSession, Replica
 from gradplane.switch.runtime.replication_tree import ReplicationTree
 from gradplane.switch.runtime.stage_probe import StageProbe
+from gradplane.switch.runtime.translations import Translation
 from gradplane.switch.runtime.written_tables import ExpireTimes
 
 Clock = Callable[[], int]
@@ -97,6 +98,7 @@ class State:
         self.crcs = {call: named[crc] for call, crc in crcs.items()}
         self.digests: dict[str, dict[str, Any]] = {}
         self.kept: dict[str, dict[Any, Any]] = {}
+        self.translations: dict[str, Translation] = {}  # P4Runtime's, by the types' names
         self.messages: deque[Message] = deque(maxlen=MESSAGES_KEPT)
         self.listener: Callable[[Message], None] | None = None
         self.drops: Tally[str] = Tally()  # packets dropped, by reason

@@ -77,8 +77,8 @@ def write_register(p: Pipeline, kind: int, message: p4r.RegisterEntry) -> None:
     cells = indices(extern, "register", message.index if message.HasField("index") else None)
     assert extern.data is not None
     assert extern.inside is not None
-    where, program = f"register {extern.name}", p.catalog.program
-    value = read_cell(extern.data, extern.inside, message.data, where, program)
+    where = f"register {extern.name}"
+    value = read_cell(extern.data, extern.inside, message.data, where, p.catalog)
     for i in cells:
         p.store.registers(register).write(i, value=value)
 
@@ -91,7 +91,7 @@ def read_registers(p: Pipeline, query: p4r.RegisterEntry) -> Iterator[p4r.Regist
         assert extern.inside is not None
         for i in indices(extern, "register", index):
             value = unpack_cell(extern.inside, register.read(i))
-            data = show_data(extern.data, value, p.catalog.program)
+            data = show_data(extern.data, value, p.catalog)
             yield p4r.RegisterEntry(register_id=extern.id, index=p4r.Index(index=i), data=data)
 
 

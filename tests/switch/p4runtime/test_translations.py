@@ -1,0 +1,226 @@
+"""Values of types that are translated to strings: names such as "vrf-blue" in place of numbers."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import finsy
+import pytest
+from finsy.proto import p4r
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gradplane.switch import Switch
+from gradplane.switch.compiler import compile_program
+from gradplane.switch.p4runtime.device import Device
+from gradplane.switch.p4runtime.p4data import show_data
+from gradplane.switch.p4runtime.read import read
+from gradplane.switch.p4runtime.service import packet_in_message
+from gradplane.switch.p4runtime.status_errors import BatchError, RpcError
+from gradplane.switch.p4runtime.write import write
+from gradplane.switch.runtime.control_errors import TableError
+from gradplane.switch.runtime.translations import Translation
+
+TEXT = """
+#include <core.p4>
+#include <v1model.p4>
+@p4runtime_translation("", string) type bit<9> port_t;
+@p4runtime_translation("", string)
+@p4runtime_translation_mappings({ {"", 0}, {"vrf-default", 3} })
+type bit<10> vrf_t;
+header h_t { bit<16> vrf; bit<32> dst; }
+@controller_header("packet_in") header in_t { port_t ingress; @padding bit<7> pad; }
+struct H { in_t cpu; h_t h; }
+struct M { vrf_t vrf; port_t port; }
+struct note_t { vrf_t vrf; bit<32> dst; }
+parser P(packet_in p, out H h, inout M m, inout standard_metadata_t s) {
+    state start { p.extract(h.h); transition accept; }
+}
+control C(inout H h, inout M m) { apply { } }
+control I(inout H h, inout M m, inout standard_metadata_t s) {
+    register<vrf_t>(4) seen;
+    action forward(port_t port) { m.port = port; s.egress_spec = (bit<9>) port; }
+    action punt() { s.egress_spec = 510; }
+    table routes {
+        key = { m.vrf : exact @name("vrf"); m.port : optional @name("port"); }
+        actions = { forward; punt; NoAction; }
+    }
+    apply {
+        m.vrf = (vrf_t) (bit<10>) h.h.vrf;
+        m.port = (port_t) s.ingress_port;
+        routes.apply();
+        seen.write(0, m.vrf);
+        digest<note_t>(1, { m.vrf, h.h.dst });
+    }
+}
+control E(inout H h, inout M m, inout standard_metadata_t s) {
+    apply {
+        if (s.egress_port == 510) { h.cpu.setValid(); h.cpu.ingress = (port_t) s.ingress_port; }
+    }
+}
+control D(packet_out p, in H h) { apply { p.emit(h); } }
+V1Switch(P(), C(), I(), E(), C(), D()) main;
+"""
+
+
+class Client:
+    """Writes and reads entries of `routes`."""
+
+    def __init__(self, **fixed: Any) -> None:
+        program = compile_program("vrf.p4", text=TEXT)
+        self.device = Device(
+            lambda source: program, lambda p: Switch(p, cpu_port=510), fixed_names=fixed
+        )
+        self.device.load(program)
+        assert self.device.pipeline is not None
+        self.schema = finsy.P4Schema(self.device.pipeline.config.p4info)
+
+    def route(self, vrf: str, to: str, port: str | None = None) -> str:
+        match = finsy.Match(vrf=vrf) if port is None else finsy.Match(vrf=vrf, port=port)
+        action = finsy.P4TableAction("forward", port=to)
+        entry = finsy.P4TableEntry("routes", match=match, action=action, priority=1)
+        [message] = finsy.p4entity.encode_entities([entry], self.schema)
+        try:
+            write(self.device.target, [p4r.Update(type=p4r.Update.INSERT, entity=message)])
+        except BatchError as error:
+            return str(error.errors[0])
+        return ""
+
+    def routes(self) -> list[tuple[Any, Any]]:
+        query = p4r.Entity()
+        query.table_entry.SetInParent()
+        found = []
+        for answer in read(self.device.target, [query]):
+            for message in answer.entities:
+                entry: Any = finsy.p4entity.decode_entity(message, self.schema)
+                assert entry.match is not None and entry.action is not None
+                found.append((dict(entry.match), dict(entry.action.args)))
+        return found
+
+    def number(self, type_name: str, name: str) -> int:
+        assert self.device.pipeline is not None
+        return self.device.pipeline.catalog.translations[type_name].number(name)
+
+
+def test_names_are_what_was_written() -> None:
+    client = Client()
+    assert client.route("vrf-blue", "Ethernet0") == ""
+    assert client.route("vrf-red", "Ethernet4", "Ethernet0") == ""
+    assert client.routes() == [
+        ({"vrf": "vrf-blue"}, {"port": "Ethernet0"}),
+        ({"vrf": "vrf-red", "port": "Ethernet0"}, {"port": "Ethernet4"}),
+    ]
+    blue, red = client.number("vrf_t", "vrf-blue"), client.number("vrf_t", "vrf-red")
+    assert (blue, red) == (1, 2)
+    packet = bytes([0, red]) + bytes(4)
+    assert client.device.process(client.number("port_t", "Ethernet0"), packet) == [
+        (client.number("port_t", "Ethernet4"), packet)
+    ]
+
+
+def test_digits_stand_for_their_number_and_for_themselves() -> None:
+    client = Client()
+    assert client.route("7", "1") == ""
+    assert client.device.process(5, bytes([0, 7, 0, 0, 0, 0]))[0][0] == 1
+    assert client.routes() == [({"vrf": "7"}, {"port": "1"})]
+
+
+def test_the_program_and_a_file_fix_names() -> None:
+    client = Client(vrf_t={"vrf-blue": 9}, port_t={"Ethernet0": 20})
+    assert [client.number("vrf_t", n) for n in ("", "vrf-default", "vrf-blue")] == [0, 3, 9]
+    assert client.route("", "Ethernet0") == ""
+    assert client.device.process(1, bytes(6))[0][0] == 20
+    for fixed, reason in (
+        ({"vrf_t": {"x": 3}}, "type vrf_t: 'x' = 3 is beside 'vrf-default'"),
+        ({"vrf_t": {"x": 1024}}, "type vrf_t: 1024 does not fit bit<10>"),
+        (
+            {"vrfs": {}},
+            "names are given for vrfs, which is no type that is translated to strings; there are:"
+            " port_t, vrf_t",
+        ),
+    ):
+        with pytest.raises(RpcError) as error:
+            Client(**fixed)
+        assert error.value.message == reason
+
+
+def test_names_in_registers_digests_and_packet_ins() -> None:
+    client = Client()
+    assert client.route("vrf-blue", "Ethernet0") == ""
+    pipeline = client.device.pipeline
+    assert pipeline is not None
+    messages: list[Any] = []
+    pipeline.state.listener = messages.append
+    packet = bytes([0, 1, 10, 0, 0, 1])
+    client.device.process(client.number("port_t", "Ethernet8"), packet)
+    query = p4r.Entity()
+    query.register_entry.register_id = next(iter(pipeline.catalog.registers))
+    query.register_entry.index.index = 0
+    [answer] = read(client.device.target, [query])
+    assert answer.entities[0].register_entry.data.bitstring == b"vrf-blue"
+    [digest] = messages
+    found = pipeline.catalog.digest_of(digest.name, digest.type)
+    assert found is not None and found.data is not None
+    shown = show_data(found.data, digest.data, pipeline.catalog)
+    assert shown.struct.members[0].bitstring == b"vrf-blue"
+    messages.clear()
+    assert client.route("vrf-cpu", "510") == ""
+    client.device.process(client.number("port_t", "Ethernet8"), bytes([0, 2]) + bytes(4))
+    punted = packet_in_message(pipeline.catalog, messages[-1].packet)
+    assert [m.value for m in punted.metadata] == [b"Ethernet8", b"\0"]
+
+
+def test_names_in_traces_and_messages() -> None:
+    client = Client()
+    assert client.route("vrf-blue", "1", "Ethernet0") == ""
+    assert client.device.pipeline is not None
+    switch: Any = client.device.pipeline.switch
+    port = client.number("port_t", "Ethernet0")
+    assert (
+        'hit vrf "vrf-blue", port "Ethernet0", priority 1;'
+        in switch.trace(port, bytes([0, 1]) + bytes(4)).text()
+    )
+    assert client.route("vrf-blue", "1", "Ethernet0") == (
+        'ALREADY_EXISTS: table I.routes: it has an entry for vrf "vrf-blue", port "Ethernet0",'
+        " priority 1"
+    )
+
+
+def test_what_is_no_name_is_refused() -> None:
+    client = Client()
+    [message] = finsy.p4entity.encode_entities(
+        [finsy.P4TableEntry("routes", match=finsy.Match(vrf="a"), priority=1)], client.schema
+    )
+    for data, reason in ((b"\xff", "invalid start byte at byte 0"), (b"a" * 300, "300 bytes")):
+        message.table_entry.match[0].exact.value = data
+        with pytest.raises(BatchError) as error:
+            write(client.device.target, [p4r.Update(type=p4r.Update.DELETE, entity=message)])
+        assert "is no name in UTF-8" in str(error.value) and reason in str(error.value)
+
+
+def test_saved_state_keeps_the_numbers() -> None:
+    client = Client()
+    for name in ("vrf-red", "vrf-blue"):
+        assert client.route(name, "Ethernet0") == ""
+    state = client.device.save_state()
+    assert json.loads(state)["translations"]["vrf_t"]["vrf-blue"] == 2
+    client.device.load_state(state)
+    assert client.number("vrf_t", "vrf-blue") == 2
+    assert [match["vrf"] for match, _ in client.routes()] == ["vrf-red", "vrf-blue"]
+
+
+@given(st.lists(st.one_of(st.text(max_size=3), st.integers(0, 20)), max_size=30))
+def test_names_and_numbers_are_a_bijection(steps: list[str | int]) -> None:
+    translation = Translation("t", 4)
+    for step in steps:
+        try:
+            if isinstance(step, str):
+                assert translation.name(translation.number(step)) == step
+            elif step < 16:
+                assert translation.number(translation.name(step)) == step
+        except TableError as error:
+            assert error.code == "RESOURCE_EXHAUSTED"
+            assert len(dict(translation.items())) == 16
+    numbers = [number for _, number in translation.items()]
+    assert len(set(numbers)) == len(numbers)
