@@ -39,6 +39,7 @@ from gradplane.switch.ir.types import (
     Union,
     Varbit,
 )
+from gradplane.switch.p4runtime.catalog import Catalog
 from gradplane.switch.p4runtime.digest_lists import DigestLists
 from gradplane.switch.p4runtime.p4data import show_data
 from gradplane.switch.p4runtime.p4info import build_p4info
@@ -670,7 +671,7 @@ def shown(t: Type, value: object) -> p4d.P4Data:
         "port_t": TypeInfo("port_t", 9, "x", None),
         "wide_t": TypeInfo("wide_t", 9, "x", 32),
     }
-    return show_data(t, value, given)
+    return show_data(t, value, Catalog(given))
 
 
 def test_digest_data_is_encoded_by_its_type() -> None:
