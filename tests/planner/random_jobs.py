@@ -2,10 +2,10 @@
 
 import random
 
-from gradplane.planner.job import MIXED, ON_GPU, PLAIN, Job, Step, job
+from gradplane.planner.job import MIXED, ON_GPU, PLAIN, Candidates, Step, job
 
 
-def random_job(rng: random.Random, tensors: int) -> Job:
+def random_job(rng: random.Random, tensors: int) -> Candidates:
     """Return a job whose tensors may stay as they are, or be compressed on the GPU, the CPU or
     both."""
     sizes = [rng.randint(1, 3) for _ in range(tensors)]

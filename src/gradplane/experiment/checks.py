@@ -148,10 +148,10 @@ def job(experiment: Experiment, placed: PlacedJob) -> Iterator[Problem]:
 
 def marked(deployed: DeployedJob, others: Sequence[DeployedJob]) -> Iterator[Problem]:
     """Yield the problems of marked transfers: only one switch, or two bounds for a destination."""
-    job, network = deployed.job, deployed.placed.network
+    job, network = deployed.job, deployed.network
     if not job.marked:
         return
-    where = ("job", deployed.placed.number)
+    where = ("job", deployed.number)
     if len({network.attachment(host)[0] for host in deployed.marked_hosts}) == 1:
         yield Problem(
             f"marked = true on one switch ({network.kind}): packets are compressed between"

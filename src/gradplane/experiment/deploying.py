@@ -249,7 +249,10 @@ class _Deploying:
             rounds, values = self._size(config)
             for key, text in planned_jobs.problems(job, values):
                 self._add(text, ("job", number, key), ("job", number, "plan"))
-            return DeployedJob(job, placed, scheme, config, rounds, values)
+            return DeployedJob(
+                number, job, placed.members, placed.server, placed.network,
+                scheme, config, rounds, values,
+            )  # fmt: skip
         return None
 
     def _size(self, job: JobConfig) -> tuple[int, int]:
@@ -276,10 +279,10 @@ class _Deploying:
         with slots of its own, and what it compresses if any job marks packets."""
         plans: dict[str, list[JobPlan]] = {switch.name: [] for switch in network.switches}
         for job in jobs:
-            on_switch = plans[job.scheme.aggregator(job.placed)]
+            on_switch = plans[job.scheme.aggregator(job)]
             base = on_switch[-1].slot_range.stop if on_switch else 0
-            with self._about("job", job.placed.number):
-                on_switch += job.scheme.plans(job.placed, job.config, base)
+            with self._about("job", job.number):
+                on_switch += job.scheme.plans(job, job.config, base)
         summing = [switch for switch in network.switches if plans[switch.name]]
         setups = {}
         for switch in network.switches:
@@ -370,10 +373,10 @@ def _coding(job: Job, push: Named, pull: Named) -> Coding:
 
 def _hosts(experiment: Experiment, deployed: DeployedJob) -> Iterator[HostConfig]:
     """Yield a configuration for each worker of the job, and for its server if it has one."""
-    scheme, placed = deployed.scheme, deployed.placed
+    scheme, network = deployed.scheme, deployed.network
     roles: list[tuple[HostNode, str, int | None]]
-    roles = [(host, scheme.worker_role, worker) for worker, host in enumerate(placed.members)]
-    for host in placed.network.hosts[len(placed.network.hosts) - scheme.servers(placed.job) :]:
+    roles = [(host, scheme.worker_role, worker) for worker, host in enumerate(deployed.members)]
+    for host in network.hosts[len(network.hosts) - scheme.servers(deployed.job) :]:
         assert scheme.server_role is not None, "servers without a role"
         roles.append((host, scheme.server_role, None))
     for host, role, worker in roles:
@@ -425,7 +428,7 @@ def _compression(network: Topology, switch: str, jobs: Sequence[DeployedJob]) ->
         for ip in sorted(job.marked_receivers)
         if job.job.bound is not None
     ]
-    formats = [Format(STREAM_PORT + job.placed.number, VALUES_HEADER_SIZE) for job in marked]
+    formats = [Format(STREAM_PORT + job.number, VALUES_HEADER_SIZE) for job in marked]
     return Compression(ports, tuple(dict.fromkeys(bounds)), tuple(formats))
 
 

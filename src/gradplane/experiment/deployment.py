@@ -21,14 +21,13 @@ from gradplane.topologies.network import SwitchConfig
 
 
 @dataclass(frozen=True)
-class DeployedJob:
-    """One job: where it runs, its scheme, and what its hosts share.
+class DeployedJob(PlacedJob):
+    """A resolved job: where it runs, its scheme, and what its hosts share.
 
     rounds: how many it trains; values: how many its gradient has.
     """
 
-    job: Job  # of the experiment
-    placed: PlacedJob
+    job: Job
     scheme: Aggregation
     config: JobConfig
     rounds: int
@@ -37,13 +36,13 @@ class DeployedJob:
     @property
     def marked_hosts(self) -> set[str]:
         """The names of the hosts between which marked transfers go."""
-        receivers = self.scheme.marked_receivers(self.placed)
-        return {host.name for host in (*self.placed.members, *receivers)}
+        receivers = self.scheme.marked_receivers(self)
+        return {host.name for host in (*self.members, *receivers)}
 
     @property
     def marked_receivers(self) -> set[str]:
         """The addresses that marked transfers go to."""
-        return {host.ip for host in self.scheme.marked_receivers(self.placed)}
+        return {host.ip for host in self.scheme.marked_receivers(self)}
 
 
 @dataclass(frozen=True)

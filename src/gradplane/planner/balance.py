@@ -11,7 +11,7 @@ from numba import njit
 
 from gradplane.planner.cost_kernels import Floats, Ints
 from gradplane.planner.costs import GPU
-from gradplane.planner.job import Job
+from gradplane.planner.job import Candidates
 
 ROUNDS = 20
 
@@ -52,7 +52,7 @@ def balanced(loads: Floats, group: Ints, compute: float, power: float) -> Ints:
     return strategy
 
 
-def lower_bound(job: Job, rounds: int = 300) -> float:
+def lower_bound(job: Candidates, rounds: int = 300) -> float:
     """Return a time that no strategy of the job's candidates goes below.
 
     For prices that add up to 1, the load of the busiest resource is at least the priced sum of all
@@ -62,12 +62,12 @@ def lower_bound(job: Job, rounds: int = 300) -> float:
     return max(_priced(job, rounds)[0], float(job.compute.sum()))
 
 
-def prices(job: Job, rounds: int = 100) -> Floats:
+def prices(job: Candidates, rounds: int = 100) -> Floats:
     """Return a price of each resource: those of the best bound in `lower_bound`."""
     return _priced(job, rounds)[1]
 
 
-def _priced(job: Job, rounds: int) -> tuple[float, Floats]:
+def _priced(job: Candidates, rounds: int) -> tuple[float, Floats]:
     members = np.bincount(job.group, minlength=len(job.count))
     bound, price = _price(job.demands, job.count, members, float(job.compute.sum()), rounds)
     return float(bound), price

@@ -21,7 +21,7 @@ from numba import njit
 
 from gradplane.planner.cost_kernels import Floats, Ints
 from gradplane.planner.costs import GPU, INTRA
-from gradplane.planner.job import MIXED, ON_GPU, PLAIN, Job
+from gradplane.planner.job import MIXED, ON_GPU, PLAIN, Candidates
 from gradplane.planner.timeline import check
 
 SLACK = 1e-9  # a time is better if it is so much smaller: sums in another order differ by less
@@ -31,7 +31,7 @@ SKIPPED = 4  # options that are not tried take as long as one step served
 
 
 class _Options(NamedTuple):
-    """The job: see `Job`."""
+    """The job: see `Candidates`."""
 
     group: Ints
     counts: Ints
@@ -81,7 +81,7 @@ class Timeline:
     time: F(S). `events` counts steps served, a measure of work that does not depend on the machine.
     """
 
-    def __init__(self, job: Job, strategy: Sequence[int] | Ints) -> None:
+    def __init__(self, job: Candidates, strategy: Sequence[int] | Ints) -> None:
         check(job, strategy)
         self.job = job
         tensors = len(job.size)
@@ -161,7 +161,7 @@ class Timeline:
         return int(self._state.events[0])
 
 
-def evaluate(job: Job, strategy: Sequence[int] | Ints) -> float:
+def evaluate(job: Candidates, strategy: Sequence[int] | Ints) -> float:
     """Return F(S) of one strategy."""
     return Timeline(job, strategy).time
 

@@ -19,7 +19,7 @@ from typing import Any
 from gradplane.planner.balance import lower_bound
 from gradplane.planner.costs import GPU, RESOURCES
 from gradplane.planner.inputs import PlannerError
-from gradplane.planner.job import Job
+from gradplane.planner.job import Candidates
 
 UNITS = 10**6
 """Whole units of time in the longest that a job may take: durations are rounded down to them."""
@@ -33,7 +33,7 @@ class CpBound:
     proven: bool
 
 
-def bound(job: Job, effort: float = 10.0, start: Sequence[int] | None = None) -> CpBound:
+def bound(job: Candidates, effort: float = 10.0, start: Sequence[int] | None = None) -> CpBound:
     """Return the bound that CP-SAT finds on one processor, at least `balance.lower_bound`.
 
     effort: the limit in CP-SAT's own units, about a second each on a quick processor, so that equal
@@ -67,7 +67,7 @@ def _cp_model() -> Any:
 class _Model:
     """The job as optional intervals. chosen: by tensor, a Boolean for each candidate."""
 
-    def __init__(self, cp: Any, job: Job) -> None:
+    def __init__(self, cp: Any, job: Candidates) -> None:
         self.cp = cp.CpModel()
         self._job = job
         longest = float(job.compute.sum()) + sum(

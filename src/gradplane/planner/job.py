@@ -43,7 +43,7 @@ _WEIGHTS = np.array(
 
 
 @dataclass(frozen=True)
-class Job:
+class Candidates:
     """Tensors in backward order, and the candidates of each.
 
     compute, size, group: a number each for every tensor; tensors of a group share candidates.
@@ -98,11 +98,11 @@ def job(
     candidates: Sequence[Sequence[Sequence[Step]]],
     kinds: Sequence[Sequence[int]] | None = None,
     mirrors: Sequence[Sequence[int]] | None = None,
-) -> Job:
+) -> Candidates:
     """Return a job from plain steps: for each tensor its candidates, for each its steps.
 
-    kinds, mirrors: as in Job, by default derived: a candidate with the CPU is MIXED, one with more
-    GPU steps than the first is ON_GPU; no mirrors.
+    kinds, mirrors: as in Candidates, by default derived: a candidate with the CPU is MIXED, one
+    with more GPU steps than the first is ON_GPU; no mirrors.
     """
     slots = max(map(len, candidates))
     shape = (len(candidates), slots)
@@ -124,7 +124,7 @@ def job(
         kind = np.array(kinds)
     if mirrors is not None:
         mirror = np.array(mirrors)
-    return Job(
+    return Candidates(
         np.array(compute, float), np.array(size), np.arange(len(size)), first, kind, mirror,
         np.tile(np.arange(slots), (len(size), 1)), np.array([len(c) for c in candidates]),
         np.array(resource), np.array(seconds),
@@ -133,7 +133,7 @@ def job(
 
 def build(
     model: Model, compression: Compression, system: System, constraints: Sequence[str] = ()
-) -> Job:
+) -> Candidates:
     """Return the job of a model with a codec on a system, under the user's constraints.
 
     Raises PlannerError for an unknown constraint, and for constraints that leave no option.
@@ -196,7 +196,7 @@ class Builder:
         size: Sequence[int] | Ints,
         every: bool = False,
         prices: Floats | None = None,
-    ) -> Job:
+    ) -> Candidates:
         """Return the job of tensors with these computation times and sizes.
 
         every: each option is a candidate, its number its slot. prices: [price, resource]: the
@@ -220,7 +220,7 @@ class Builder:
         tables = [self._mirror_slots(members) for members in lists]
         for row, at in zip(mirror, fronts.of, strict=True):
             row[: len(lists[at])] = tables[at]
-        return Job(
+        return Candidates(
             np.array(compute, float), np.array(size, np.int64), group.astype(np.int64), first,
             np.where(chosen >= 0, self.tables.kinds[chosen], MIXED), mirror, chosen,
             (chosen >= 0).sum(axis=1), resource, seconds, self.tables.options,

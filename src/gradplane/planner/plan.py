@@ -40,7 +40,7 @@ from gradplane.planner.inputs import (
     System,
     load,
 )
-from gradplane.planner.job import Builder, Job
+from gradplane.planner.job import Builder, Candidates
 from gradplane.planner.options import Option, draw
 from gradplane.planner.search import choose
 from gradplane.planner.timeline import TimelineEvent, bubbles, events
@@ -243,7 +243,7 @@ def _with_fewer_options(
                 yield Builder(compression, system, (*constraints, *names))
 
 
-def quickest_alone(job: Job) -> list[int]:
+def quickest_alone(job: Candidates) -> list[int]:
     """Return the strategy in which each tensor takes the option with the least sum of times."""
     slots = job.loads.sum(axis=2).argmin(axis=1)
     return [int(slot) for slot in slots[job.group]]

@@ -19,7 +19,7 @@ import numpy as np
 from gradplane.planner.balance import balanced, prices
 from gradplane.planner.compiled import SLACK, Timeline
 from gradplane.planner.cost_kernels import Floats, Ints
-from gradplane.planner.job import ON_GPU, PLAIN, Builder, Job
+from gradplane.planner.job import ON_GPU, PLAIN, Builder, Candidates
 
 Strategy = list[int]
 
@@ -36,7 +36,7 @@ _PRICES = np.array(
 )
 
 
-def uncompressed(job: Job) -> Strategy:
+def uncompressed(job: Candidates) -> Strategy:
     """Return the strategy without compression: each tensor's quickest such option by itself."""
     slots = []
     for group in range(len(job.count)):
@@ -46,7 +46,7 @@ def uncompressed(job: Job) -> Strategy:
     return [slots[group] for group in job.group]
 
 
-def algorithm1(job: Job, work: float = inf) -> Strategy:
+def algorithm1(job: Candidates, work: float = inf) -> Strategy:
     """Return the strategy of Algorithm 1: compression with GPUs.
 
     Tensors are visited by descending size, among equal sizes those nearer to the output layer (the
@@ -68,7 +68,9 @@ def algorithm1(job: Job, work: float = inf) -> Strategy:
     return [int(slot) for slot in timeline.strategy]
 
 
-def algorithm2(job: Job, strategy: Sequence[int], combinations: int | None = None) -> Strategy:
+def algorithm2(
+    job: Candidates, strategy: Sequence[int], combinations: int | None = None
+) -> Strategy:
     """Return the strategy of Algorithm 2: which compressions go to the CPU.
 
     Of each group of tensors of one size and option that the GPU compresses, the u farthest from the
@@ -83,7 +85,7 @@ def algorithm2(job: Job, strategy: Sequence[int], combinations: int | None = Non
     return _offload_by_group(timeline, groups)
 
 
-def search(job: Job) -> Strategy:
+def search(job: Candidates) -> Strategy:
     """Return the strategy of our search, never slower than that of Algorithms 1 and 2.
 
     A job with few strategies is searched exhaustively. For another one a local search starts at the
@@ -105,7 +107,7 @@ def search(job: Job) -> Strategy:
     return _descended(timeline, best, limit // 2)[1]
 
 
-def optimum(job: Job) -> Strategy:
+def optimum(job: Candidates) -> Strategy:
     """Return a strategy of the least time, by exhaustive search: for small jobs only."""
     timeline = Timeline(job, [0] * len(job.size))
     best, best_time = [int(slot) for slot in timeline.strategy], timeline.time
@@ -119,7 +121,7 @@ def optimum(job: Job) -> Strategy:
     return best
 
 
-def offloadable(job: Job, strategy: Sequence[int]) -> list[list[int]]:
+def offloadable(job: Candidates, strategy: Sequence[int]) -> list[list[int]]:
     """Group tensors of one size and option that have a mirror, farthest from the output first."""
     groups = defaultdict(list)
     for tensor, slot in enumerate(strategy):
@@ -156,14 +158,14 @@ def _offload_by_group(timeline: Timeline, groups: Sequence[Sequence[int]]) -> St
     return [int(slot) for slot in best]
 
 
-def _offload(job: Job, strategy: Ints, members: Sequence[int]) -> None:
+def _offload(job: Candidates, strategy: Ints, members: Sequence[int]) -> None:
     for tensor in members:
         mirror = job.mirror[job.group[tensor], strategy[tensor]]
         if mirror >= 0:
             strategy[tensor] = mirror
 
 
-def _starts(job: Job, timeline: Timeline) -> list[Strategy]:
+def _starts(job: Candidates, timeline: Timeline) -> list[Strategy]:
     """Return the best few strategies that balance the load of the resources, or that price it."""
     loads = job.loads
     compute = float(job.compute.sum())

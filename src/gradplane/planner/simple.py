@@ -26,7 +26,7 @@ from math import prod
 from typing import NamedTuple
 
 from gradplane.planner.costs import CPU, GPU, INTER
-from gradplane.planner.job import MIXED, ON_GPU, PLAIN, Job, job
+from gradplane.planner.job import MIXED, ON_GPU, PLAIN, Candidates, job
 from gradplane.planner.search import search
 
 OPTIONS = "NGC"
@@ -152,7 +152,7 @@ def best(tensors: Sequence[Tensor]) -> str:
     return min(found, key=lambda strategy: _time(tensors, strategy))
 
 
-def _planners_job(tensors: Sequence[Tensor]) -> Job:
+def _planners_job(tensors: Sequence[Tensor]) -> Candidates:
     """Return the tensors as a planner's job: three candidates each, on one of its two links."""
     candidates = [
         [

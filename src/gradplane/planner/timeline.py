@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from gradplane.planner.cost_kernels import Ints
 from gradplane.planner.costs import GPU, INTRA
-from gradplane.planner.job import Job
+from gradplane.planner.job import Candidates
 
 
 class TimelineEvent(NamedTuple):
@@ -34,7 +34,7 @@ class TimelineEvent(NamedTuple):
     end: float
 
 
-def events(job: Job, strategy: Sequence[int]) -> list[TimelineEvent]:
+def events(job: Candidates, strategy: Sequence[int]) -> list[TimelineEvent]:
     """Return all events of a strategy (the slot of each tensor), in the order of their beginning.
 
     Raises ValueError if the strategy is not a slot for each tensor.
@@ -69,7 +69,7 @@ def events(job: Job, strategy: Sequence[int]) -> list[TimelineEvent]:
     return sorted(found, key=lambda event: (event.start, event.end, event.tensor))
 
 
-def backward_time(job: Job, strategy: Sequence[int]) -> float:
+def backward_time(job: Candidates, strategy: Sequence[int]) -> float:
     """Return F(S): the time from the first computation to the end of the last step."""
     return max(event.end for event in events(job, strategy))
 
@@ -95,7 +95,7 @@ def bubbles(timeline: Sequence[TimelineEvent]) -> list[tuple[float, float]]:
     return gaps
 
 
-def check(job: Job, strategy: Sequence[int] | Ints) -> None:
+def check(job: Candidates, strategy: Sequence[int] | Ints) -> None:
     """Raise ValueError if a strategy is not a slot for each tensor."""
     if len(strategy) != len(job.size):
         raise ValueError(f"{len(strategy)} slots for {len(job.size)} tensors: one for each")

@@ -7,7 +7,7 @@ from typing import Protocol
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from gradplane.runs.records.recorder import JobTally, Recorder
+from gradplane.runs.records.recorder import Recorder, Tally
 
 PLAIN_SECONDS = 5.0  # between two lines where there is no terminal
 
@@ -109,7 +109,7 @@ class Lines:
         self._console.print(f"{self._title}{which}: {line}", soft_wrap=True, highlight=False)
 
 
-def facts(tally: JobTally, losses: int) -> str:
+def facts(tally: Tally, losses: int) -> str:
     """Return round, loss, accuracy, packets and injected losses in words."""
     accuracy = f"{tally.test_accuracy:.2%}" if tally.test_accuracy is not None else "-"
     packets = tally.traffic["packets_up"] + tally.traffic["packets_down"]

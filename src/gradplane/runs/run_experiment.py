@@ -23,7 +23,7 @@ from gradplane.runs import isolation
 from gradplane.runs.machine import OneBlasThread, describe
 from gradplane.runs.progress import Show, show
 from gradplane.runs.records import manifest, run_folder
-from gradplane.runs.records.manifest import Manifest, planned_jobs, program_digest
+from gradplane.runs.records.manifest import Manifest, extents, program_digest
 from gradplane.runs.records.recorder import LinkLog, Recorder
 from gradplane.runs.records.run_data import RunData
 from gradplane.runs.records.run_folder import AskedInterventions, FolderError
@@ -99,7 +99,7 @@ def _carry_out(task: _Task, folder: Path, watch: Watch | None = None) -> Summary
     with run_folder.in_use(folder):
         run_folder.clear(folder, training=task.trained is None)
         if task.trained is None:
-            jobs = planned_jobs(task.deployment)
+            jobs = extents(task.deployment)
             program = program_digest(task.deployment)
             plan = Manifest(network=task.network, machine=describe(), jobs=jobs, program=program)
             manifest.start(folder, task.deployment.experiment, plan)

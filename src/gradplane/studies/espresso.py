@@ -12,7 +12,7 @@ from typing import NamedTuple
 from gradplane.planner import search
 from gradplane.planner.compiled import Timeline, evaluate
 from gradplane.planner.inputs import Compression, Curve, Model, PlannerError, System, load
-from gradplane.planner.job import Builder, Job
+from gradplane.planner.job import Builder, Candidates
 from gradplane.planner.options import Constraint
 from gradplane.planner.plan import RESTRICTED, quickest_alone
 from gradplane.planner.search import choose
@@ -28,7 +28,7 @@ BASELINES = {
 """The paper's names of the restricted searches."""
 SCHEMES = (FP32, *BASELINES, ESPRESSO, OURS)
 
-Strategist = Callable[[Job], Sequence[int]]
+Strategist = Callable[[Candidates], Sequence[int]]
 
 
 class Case(NamedTuple):
@@ -56,7 +56,7 @@ class Case(NamedTuple):
         """The seconds of forward and backward propagation: an iteration on one GPU."""
         return self.model.forward + sum(tensor.compute for tensor in self.model.tensors)
 
-    def job(self, constraints: Sequence[str | Constraint] = ()) -> Job:
+    def job(self, constraints: Sequence[str | Constraint] = ()) -> Candidates:
         """Return the planner's job; PlannerError where the constraints leave no option."""
         return self._builder(constraints).job(*self._tensors)
 
@@ -85,7 +85,7 @@ class Case(NamedTuple):
         return [t.compute for t in tensors], [t.values for t in tensors]
 
 
-def algorithms(job: Job) -> Sequence[int]:
+def algorithms(job: Candidates) -> Sequence[int]:
     """Return the strategy of Algorithms 1 and 2 (every offload up to 1000 combinations)."""
     return search.algorithm2(job, search.algorithm1(job), search.COMBINATIONS)
 

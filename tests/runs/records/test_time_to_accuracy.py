@@ -8,7 +8,7 @@ import pytest
 
 from gradplane.experiment.document import ExperimentError
 from gradplane.experiment.loading import load
-from gradplane.runs.records.recorder import EpochEnd, JobTally
+from gradplane.runs.records.recorder import EpochEnd, Tally
 from gradplane.runs.records.run_data import RunData
 from gradplane.runs.records.summary import Summary, time_to_accuracy
 
@@ -16,7 +16,7 @@ Runs = Callable[..., Summary]
 
 
 def test_the_first_epoch_that_reaches_the_target_counts() -> None:
-    tally = JobTally(workers=2, started=1_000)
+    tally = Tally(workers=2, started=1_000)
     for number, accuracy in ((3, 0.5), (7, 0.8), (11, 0.7), (15, 0.9)):
         finished = 1_000 + number * 10**9
         tally.add_accuracy({"round": number, "finished": finished, "test_accuracy": accuracy})

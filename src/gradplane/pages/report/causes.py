@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from gradplane.pages.report.round_records import PHASES, Event, JobRounds, Lane, Round, seconds
+from gradplane.pages.report.round_records import PHASES, Event, Lane, RecordedRounds, Round, seconds
 from gradplane.runs.records.run_data import RunData
 
 _MOST = 10
@@ -26,7 +26,7 @@ _WAITING = ("norms", "send", "wait")
 class SlowRound:
     """A round that took `took` ns, `usual` being the median, and why."""
 
-    job: JobRounds
+    job: RecordedRounds
     round: Round
     usual: float
     cause: str
@@ -37,7 +37,7 @@ class SlowRound:
         return self.round.took / self.usual if self.usual else 1.0
 
 
-def slowest(run: RunData, jobs: Sequence[JobRounds]) -> list[SlowRound]:
+def slowest(run: RunData, jobs: Sequence[RecordedRounds]) -> list[SlowRound]:
     """Return the slowest rounds that stand out, the slowest first; at least one for each job."""
     found = []
     for job in jobs:
@@ -53,12 +53,12 @@ def slowest(run: RunData, jobs: Sequence[JobRounds]) -> list[SlowRound]:
     return sorted(found, key=lambda slow: -slow.round.took)[:_MOST]
 
 
-def _usual_phases(job: JobRounds) -> list[float]:
+def _usual_phases(job: RecordedRounds) -> list[float]:
     lengths = [lane.lengths() for training_round in job.rounds for lane in training_round.lanes]
     return [median(column) for column in zip(*lengths, strict=True)]
 
 
-def _cause(run: RunData, job: JobRounds, slow: Round, usual: Sequence[float]) -> Iterator[str]:
+def _cause(run: RunData, job: RecordedRounds, slow: Round, usual: Sequence[float]) -> Iterator[str]:
     """Yield sentences that say where the time went."""
     for event in slow.events:
         if event.what in ("crash", "join"):
@@ -130,7 +130,7 @@ def _last_slot(slow: Round) -> int | None:
     return max(uses, key=lambda use: use.last).slot if uses else None
 
 
-def _packets(job: JobRounds, slow: Round, phase: str) -> Iterator[str]:
+def _packets(job: RecordedRounds, slow: Round, phase: str) -> Iterator[str]:
     """Yield what happened to the packets that the round waited for."""
     slot = None if phase == "norms" else _last_slot(slow)
 
@@ -204,7 +204,7 @@ def _then(resent: bool) -> str:
     return "" if resent else ", and it gave the result up"
 
 
-def _dropped(run: RunData, job: JobRounds, slow: Round) -> str:
+def _dropped(run: RunData, job: RecordedRounds, slow: Round) -> str:
     """Return how many packets queues dropped in the round, by link; empty if none."""
     names = [link.name for link in run.deployment.topology.links]
     for line in run.link_use:

@@ -7,7 +7,7 @@ from gradplane import codecs
 from gradplane.experiment.document import inline
 from gradplane.pages import figures
 from gradplane.pages.report import causes, charts, round_records
-from gradplane.pages.report.round_records import JobRounds
+from gradplane.pages.report.round_records import RecordedRounds
 from gradplane.pages.report.run_page import losses, percent
 from gradplane.runs.records.run_data import RunData
 from gradplane.runs.records.summary import queue_drops, rate, time_to_accuracy, undelivered
@@ -186,7 +186,7 @@ _OF_JOBS: tuple[tuple[str, Read], ...] = (
 # Figures
 
 
-def _times(rounds: Sequence[tuple[RunData, Sequence[JobRounds]]]) -> Values:
+def _times(rounds: Sequence[tuple[RunData, Sequence[RecordedRounds]]]) -> Values:
     """Return the figures of the rounds' times, over the rounds and as a distribution.
 
     Each job has the colour that it has in the figures of accuracy."""
@@ -206,7 +206,7 @@ def _times(rounds: Sequence[tuple[RunData, Sequence[JobRounds]]]) -> Values:
     return {"key": key, "figures": [times, charts.distribution(spread)]}
 
 
-def _slowest(run: RunData, jobs: Sequence[JobRounds]) -> list[str]:
+def _slowest(run: RunData, jobs: Sequence[RecordedRounds]) -> list[str]:
     found = causes.slowest(run, jobs)[0]
     name = f"{found.job.name}, round" if len(jobs) > 1 else "round"
     took = round_records.seconds(found.round.took)

@@ -12,7 +12,14 @@ from gradplane.pages import figures
 from gradplane.pages.figures import Curve, Figure
 from gradplane.pages.report.causes import SlowRound
 from gradplane.pages.report.charts import key
-from gradplane.pages.report.round_records import PHASES, JobRounds, Line, Round, SlotUse, seconds
+from gradplane.pages.report.round_records import (
+    PHASES,
+    Line,
+    RecordedRounds,
+    Round,
+    SlotUse,
+    seconds,
+)
 from gradplane.runs.records.run_data import RunData
 
 LINK = "rounds"
@@ -24,7 +31,7 @@ _MOST_CURVES = 16  # links that are drawn one by one
 Panel = dict[str, Any]
 
 
-def panels(run: RunData, jobs: Sequence[JobRounds]) -> Iterator[Panel]:
+def panels(run: RunData, jobs: Sequence[RecordedRounds]) -> Iterator[Panel]:
     """Yield title, text, figure and key of each figure over the rounds."""
     last = max(len(job.rounds) for job in jobs)
     for panel in _panels(run, jobs):
@@ -32,7 +39,7 @@ def panels(run: RunData, jobs: Sequence[JobRounds]) -> Iterator[Panel]:
         yield panel
 
 
-def _panels(run: RunData, jobs: Sequence[JobRounds]) -> Iterator[Panel]:
+def _panels(run: RunData, jobs: Sequence[RecordedRounds]) -> Iterator[Panel]:
     yield _times(jobs)
     if (found := _verdicts(run)) is not None:
         yield found
@@ -45,7 +52,7 @@ def _panel(title: str, text: str, figure: Figure, entries: Sequence[Any] = ()) -
     return {"title": title, "text": text, "figure": figure, "key": list(entries)}
 
 
-def _times(jobs: Sequence[JobRounds]) -> Panel:
+def _times(jobs: Sequence[RecordedRounds]) -> Panel:
     lines, entries = [], []
     for job, colour in zip(jobs, _colours(len(jobs)), strict=True):
         took = [training_round.took / 1e6 for training_round in job.rounds]
@@ -78,7 +85,7 @@ def _verdicts(run: RunData) -> Panel | None:
                   entries)  # fmt: skip
 
 
-def _missed(jobs: Sequence[JobRounds]) -> Iterator[Panel]:
+def _missed(jobs: Sequence[RecordedRounds]) -> Iterator[Panel]:
     rows: dict[str, list[float | None]] = {}
     for job in jobs:
         for worker in range(job.workers):
@@ -92,11 +99,11 @@ def _missed(jobs: Sequence[JobRounds]) -> Iterator[Panel]:
         yield _panel("Results that did not arrive in time", "By worker and round.", figure)
 
 
-def _worker(jobs: Sequence[JobRounds], job: JobRounds, worker: int) -> str:
+def _worker(jobs: Sequence[RecordedRounds], job: RecordedRounds, worker: int) -> str:
     return f"worker {worker}" if len(jobs) == 1 else f"{job.name}, worker {worker}"
 
 
-def _slots(jobs: Sequence[JobRounds]) -> Iterator[Panel]:
+def _slots(jobs: Sequence[RecordedRounds]) -> Iterator[Panel]:
     """Yield for each job with slots who was missing in them."""
     for job in jobs:
         slots = sorted({slot for r in job.rounds for slot, _ in r.slots})
@@ -134,7 +141,7 @@ def _members(use: SlotUse, absent: Sequence[int]) -> str:
     return text + (f"; sent up to {use.attempts} times" if use.attempts > 1 else "")
 
 
-def _links(run: RunData, jobs: Sequence[JobRounds]) -> Iterator[Panel]:
+def _links(run: RunData, jobs: Sequence[RecordedRounds]) -> Iterator[Panel]:
     """Yield the links' use, and where the network keeps them the queues' peaks and drops."""
     clock = max(jobs, key=lambda job: len(job.rounds))
     lines = link_lines(run.link_use, clock.number)
@@ -200,7 +207,7 @@ def _compact(lines: Sequence[Curve], y: str) -> Figure:
     return figure
 
 
-def _workers_links(jobs: Sequence[JobRounds]) -> Iterator[Panel]:
+def _workers_links(jobs: Sequence[RecordedRounds]) -> Iterator[Panel]:
     """Yield the use of the workers' links, from what the hosts counted."""
     lines = []
     for job in jobs:
@@ -231,7 +238,7 @@ def _colours(count: int) -> list[str]:
 # Details
 
 
-def details(jobs: Sequence[JobRounds], slow: Sequence[SlowRound]) -> dict[str, Any]:
+def details(jobs: Sequence[RecordedRounds], slow: Sequence[SlowRound]) -> dict[str, Any]:
     """Return the rounds in detail. Times are ns since the round's start."""
     causes = {(s.job.number, s.round.number): s.cause for s in slow}
     chosen = _chosen(jobs)
@@ -253,7 +260,7 @@ def details(jobs: Sequence[JobRounds], slow: Sequence[SlowRound]) -> dict[str, A
     }
 
 
-def _chosen(jobs: Sequence[JobRounds]) -> Mapping[tuple[int, int], Round]:
+def _chosen(jobs: Sequence[RecordedRounds]) -> Mapping[tuple[int, int], Round]:
     """Return the rounds that are shown in detail, by job and round."""
     ordered = sorted(
         ((job.number, r) for job in jobs for r in job.rounds), key=lambda x: -x[1].took

@@ -95,7 +95,7 @@ class Round:
 
 
 @dataclass(frozen=True)
-class JobRounds:
+class RecordedRounds:
     """A job's recorded rounds, in order."""
 
     number: int
@@ -105,7 +105,7 @@ class JobRounds:
     rounds: list[Round]
 
 
-def read(run: RunData) -> list[JobRounds]:
+def read(run: RunData) -> list[RecordedRounds]:
     """Return the rounds of all jobs."""
     exchanges = _exchanges(run)
     jobs = []
@@ -117,7 +117,7 @@ def read(run: RunData) -> list[JobRounds]:
             for config in run.deployment.hosts
             if config.job.number == number and config.worker is not None
         }
-        jobs.append(JobRounds(number, job.name or "", job.size, hosts, rounds))
+        jobs.append(RecordedRounds(number, job.name or "", job.size, hosts, rounds))
     _add_slots(run, jobs)
     _add_events(run, jobs)
     return jobs
@@ -168,7 +168,7 @@ def _lane(worker: Line, exchange: _Exchange) -> Lane:
     return Lane(worker["worker"], worker["started"], [*ends, finished], worker["missed"])
 
 
-def _add_slots(run: RunData, jobs: Sequence[JobRounds]) -> None:
+def _add_slots(run: RunData, jobs: Sequence[RecordedRounds]) -> None:
     again = _sent_before(run)
     for line in run.arrivals:
         if line["kind"] != "arrival" or line["slot"] is None or line["result"] == "late":
@@ -201,7 +201,7 @@ def _sent_before(run: RunData) -> dict[tuple[int, int, int, int], int]:
     return first
 
 
-def _add_events(run: RunData, jobs: Sequence[JobRounds]) -> None:
+def _add_events(run: RunData, jobs: Sequence[RecordedRounds]) -> None:
     used = run.rounds_of_slots()
     for event, job, number in _events(run, jobs, used):
         if number is None and event.at is not None:
@@ -214,7 +214,7 @@ def _add_events(run: RunData, jobs: Sequence[JobRounds]) -> None:
 
 
 def _events(
-    run: RunData, jobs: Sequence[JobRounds], used: dict[tuple[int, int, int], int]
+    run: RunData, jobs: Sequence[RecordedRounds], used: dict[tuple[int, int, int], int]
 ) -> Iterator[tuple[Event, int, int | None]]:
     """Yield each event with its job and, where the record says it, its round."""
     for line in run.verdicts:
@@ -288,7 +288,7 @@ def _stall(line: Line) -> str:
     return f"It waits for slot {line['slot']}; the switch says: {who}."
 
 
-def _round_at(job: JobRounds, event: Event) -> int | None:
+def _round_at(job: RecordedRounds, event: Event) -> int | None:
     """Return the round in which the event happened; None between rounds."""
     assert event.at is not None
     low, high = 0, len(job.rounds)

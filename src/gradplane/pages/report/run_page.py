@@ -211,7 +211,7 @@ def _absence_rows(run: RunData) -> Iterator[list[str]]:
     yield from report_rows.absences(jobs, run.arrivals)
 
 
-def _distribution(jobs: Sequence[round_records.JobRounds]) -> Values:
+def _distribution(jobs: Sequence[round_records.RecordedRounds]) -> Values:
     """Return the figure of the rounds' times, with a key where there are several jobs."""
     lines = [
         (job.name, figures.PALETTE[job.number % len(figures.PALETTE)], [r.took for r in job.rounds])

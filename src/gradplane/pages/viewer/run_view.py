@@ -19,7 +19,7 @@ from gradplane.hosts.wire import aggregation
 from gradplane.pages.report import causes, round_records
 from gradplane.pages.report.round_records import PHASES, Event, Round
 from gradplane.runs.records.run_data import RunData
-from gradplane.runs.replayer.round_packets import JobPackets, Pass, RoundPackets, SentPacket
+from gradplane.runs.replayer.round_packets import Pass, RecordedPackets, RoundPackets, SentPacket
 from gradplane.switch.interp.trace_events import Entered, TraceEvent
 from gradplane.switch.source import NOWHERE
 
@@ -87,7 +87,7 @@ class RunView:
     def __init__(self, run: RunData) -> None:
         self._run = run
         self._lock = threading.Lock()
-        self._packets: dict[int, JobPackets] = {}
+        self._packets: dict[int, RecordedPackets] = {}
         self._exit = ExitStack()
 
     @property
@@ -107,7 +107,7 @@ class RunView:
         self._exit.close()
 
     @cached_property
-    def _jobs(self) -> list[round_records.JobRounds]:
+    def _jobs(self) -> list[round_records.RecordedRounds]:
         return round_records.read(self._run)
 
     @cached_property
@@ -225,9 +225,9 @@ class RunView:
 
     # Parts
 
-    def _of(self, job: int) -> JobPackets:
+    def _of(self, job: int) -> RecordedPackets:
         if job not in self._packets:
-            self._packets[job] = self._exit.enter_context(JobPackets(self._run, job))
+            self._packets[job] = self._exit.enter_context(RecordedPackets(self._run, job))
         return self._packets[job]
 
     def _round(self, job: int, number: int) -> Round:

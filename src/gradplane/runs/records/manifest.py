@@ -49,7 +49,7 @@ class FileDigest(BaseModel):
         return cls(bytes=size, lines=lines, sha256=sha256.hexdigest())
 
 
-class PlannedJob(BaseModel):
+class Extent(BaseModel):
     """The number of rounds that a job trains, and of values in its gradient."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -58,9 +58,9 @@ class PlannedJob(BaseModel):
     values: int
 
 
-def planned_jobs(deployment: Deployment) -> tuple[PlannedJob, ...]:
-    """Return the plans of all jobs."""
-    return tuple(PlannedJob(rounds=job.rounds, values=job.values) for job in deployment.jobs)
+def extents(deployment: Deployment) -> tuple[Extent, ...]:
+    """Return those of all jobs."""
+    return tuple(Extent(rounds=job.rounds, values=job.values) for job in deployment.jobs)
 
 
 def program_digest(deployment: Deployment) -> str | None:
@@ -81,7 +81,7 @@ class Manifest(BaseModel):
     format: int = 1
     network: str
     machine: dict[str, Any]
-    jobs: tuple[PlannedJob, ...]
+    jobs: tuple[Extent, ...]
     program: str | None = None
     files: dict[str, FileDigest] = {}
 

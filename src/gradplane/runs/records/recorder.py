@@ -52,7 +52,7 @@ class EpochEnd:
 
 
 @dataclass
-class JobTally:
+class Tally:
     """The sums of a job's records so far. Times in ns since the experiment's start."""
 
     workers: int
@@ -148,7 +148,7 @@ class Recorder:
         self._patience = patience
         self._progress = 0  # when the last round ended, ns
         self._lost: Counter[str] = Counter()  # packets lost since then, by link and direction
-        self.jobs = [JobTally(count) for count in workers]
+        self.jobs = [Tally(count) for count in workers]
         self.verdicts: Counter[tuple[str, str]] = Counter()  # by (verdict, direction)
         self.stalls: dict[tuple[int, int], Record] = {}  # by (job, worker): the last
         self.background: dict[int, Counter[str]] = {}  # by flow: datagrams sent and received

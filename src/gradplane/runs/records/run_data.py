@@ -21,13 +21,13 @@ from gradplane.experiment.loading import Experiment, ExperimentError, load_deplo
 from gradplane.hosts.packed_columns import unpack
 from gradplane.runs.records import consistency, run_folder, script_run
 from gradplane.runs.records.manifest import (
+    Extent,
     FileDigest,
     Manifest,
-    PlannedJob,
-    planned_jobs,
+    extents,
     program_digest,
 )
-from gradplane.runs.records.recorder import JobTally
+from gradplane.runs.records.recorder import Tally
 from gradplane.runs.records.run_folder import (
     ARRIVALS,
     BASELINE,
@@ -178,7 +178,7 @@ class RunData:
         if self.finished:
             path = self.folder / BASELINE / METRICS
             lines, where = list(read_lines(path, unfinished=True)), " of the baseline"
-        planned = sum(job.rounds for job in self.planned)
+        planned = sum(job.rounds for job in self.extents)
         return f"{len(lines):,} of {planned:,} rounds{where} are recorded"
 
     @property
@@ -192,9 +192,9 @@ class RunData:
         return f"{self.progress}, then {reason}"
 
     @cached_property
-    def planned(self) -> tuple[PlannedJob, ...]:
+    def extents(self) -> tuple[Extent, ...]:
         """The rounds and values that each job was to train."""
-        return self.manifest.jobs if self.manifest else planned_jobs(self.deployment)
+        return self.manifest.jobs if self.manifest else extents(self.deployment)
 
     @property
     def unfinished(self) -> str:
@@ -318,15 +318,15 @@ class RunData:
         verdicts = Counter((line["verdict"], line["direction"]) for line in self.verdicts)
         network = {"switches": {}, "links": [], "link_bytes": {"hosts": 0, "fabric": 0}}
         values = outcome(self.experiment, self._tallies(), verdicts, network)
-        for job, planned in zip(values["jobs"], self.planned, strict=True):
+        for job, planned in zip(values["jobs"], self.extents, strict=True):
             job["values"] = planned.values
         about = {"name": self.experiment.name, "network": self.network}
         about |= {"target": self.experiment.switch.target}
         return values | about | {"seed": self.experiment.seed} | self.machine
 
-    def _tallies(self) -> list[JobTally]:
+    def _tallies(self) -> list[Tally]:
         """Return the sums of the recorded lines, one per job."""
-        jobs = [JobTally(job.size) for job in self.experiment.job]
+        jobs = [Tally(job.size) for job in self.experiment.job]
         for line in self.metrics:
             jobs[line["job"]].add_round(line)
             if "test_accuracy" in line:

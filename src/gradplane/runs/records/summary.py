@@ -13,7 +13,7 @@ from gradplane.controller.connection import Pipeline
 from gradplane.controller.controller import Counters
 from gradplane.controller.thc import events
 from gradplane.experiment.schema import Experiment, Job
-from gradplane.runs.records.recorder import PARTS, TRAFFIC, JobTally
+from gradplane.runs.records.recorder import PARTS, TRAFFIC, Tally
 from gradplane.runs.records.run_folder import METRICS, read_lines
 from gradplane.topologies.description import Topology
 from gradplane.topologies.network import LinkCounters
@@ -93,7 +93,7 @@ class Summary:
 
 def outcome(
     experiment: Experiment,
-    tallies: Sequence[JobTally],
+    tallies: Sequence[Tally],
     verdicts: Mapping[tuple[str, str], int],
     network: dict[str, Any],
 ) -> dict[str, Any]:
@@ -130,7 +130,7 @@ def background(
     return {"background": flows} if flows else {}
 
 
-def _time_to_accuracy(target: float, tallies: Sequence[JobTally]) -> dict[str, float | None]:
+def _time_to_accuracy(target: float, tallies: Sequence[Tally]) -> dict[str, float | None]:
     """Return when the last of the jobs reached the target at the end of an epoch.
 
     Seconds are in the experiment's time since each job's start; None where a job did not reach it.
@@ -145,7 +145,7 @@ def _time_to_accuracy(target: float, tallies: Sequence[JobTally]) -> dict[str, f
     }
 
 
-def _job(job: Job, tally: JobTally) -> dict[str, Any]:
+def _job(job: Job, tally: Tally) -> dict[str, Any]:
     traffic = per_round(tally)
     return {
         "name": job.name,
@@ -164,13 +164,13 @@ def _job(job: Job, tally: JobTally) -> dict[str, Any]:
     }
 
 
-def parts(tally: JobTally) -> dict[str, float]:
+def parts(tally: Tally) -> dict[str, float]:
     """Return the seconds of each part of a round, as a mean over rounds and workers."""
     times = max(1, tally.worker_rounds)
     return {part: tally.parts[part] / times / 1e9 for part in PARTS}
 
 
-def device(tally: JobTally) -> dict[str, dict[str, float]]:
+def device(tally: Tally) -> dict[str, dict[str, float]]:
     """Return the key "device": seconds a round of each part of the way to the device and back.
 
     Empty for a job without devices. The same seconds are in the part "compute"."""
@@ -179,7 +179,7 @@ def device(tally: JobTally) -> dict[str, dict[str, float]]:
     return {"device": found} if found else {}
 
 
-def per_round(tally: JobTally) -> dict[str, float]:
+def per_round(tally: Tally) -> dict[str, float]:
     """Return packets, payload and header bytes of one worker in one round, as a mean."""
     times = max(1, tally.worker_rounds)
     traffic = {key: tally.traffic[key] / times for key in TRAFFIC}
@@ -189,7 +189,7 @@ def per_round(tally: JobTally) -> dict[str, float]:
     return traffic
 
 
-def needed(job: Job, tally: JobTally, traffic: Mapping[str, float]) -> dict[str, float]:
+def needed(job: Job, tally: Tally, traffic: Mapping[str, float]) -> dict[str, float]:
     """Return the payload of one worker and round if every packet had been sent and had arrived.
 
     Streams send again what is lost, so all that was needed is in `traffic`. Packets of a result

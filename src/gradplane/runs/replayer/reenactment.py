@@ -48,7 +48,7 @@ class Outcome:
 
 
 @dataclass
-class JobOutcomes:
+class RecordedOutcomes:
     """The outcomes of one job. A missing outcome had no effect: no worker waited for it."""
 
     norms: dict[Place, Outcome] = field(default_factory=lambda: defaultdict(Outcome))
@@ -78,9 +78,9 @@ class JobOutcomes:
             outcome.in_time.add(line["worker"])
 
 
-def read_outcomes(lines: Iterable[dict[str, Any]]) -> dict[int, JobOutcomes]:
+def read_outcomes(lines: Iterable[dict[str, Any]]) -> dict[int, RecordedOutcomes]:
     """Return the outcomes of each job, by its number."""
-    jobs: dict[int, JobOutcomes] = defaultdict(JobOutcomes)
+    jobs: dict[int, RecordedOutcomes] = defaultdict(RecordedOutcomes)
     for line in lines:
         jobs[line["job"]].add(line)
     return jobs
@@ -119,11 +119,11 @@ class Reenactment:
     """One job, re-enacted. Iterating trains it and yields its round, epoch and done records."""
 
     def __init__(
-        self, deployed: DeployedJob, outcomes: JobOutcomes, network: ReplayNetwork
+        self, deployed: DeployedJob, outcomes: RecordedOutcomes, network: ReplayNetwork
     ) -> None:
         # Nothing takes time in a replay, nor does work that took time in the run.
         self._job = job = deployed.config.changed(codec_ns=0.0, reduce_ns=0.0)
-        hosts = [host.name for host in deployed.placed.members]
+        hosts = [host.name for host in deployed.members]
         self._workers = [Worker(job, number) for number in range(job.workers)]
         self._syncs = [Synchronisation(job, number) for number in range(job.workers)]
         self._replayed = ReplayedJob(job, hosts, self._workers, outcomes, network)

@@ -26,7 +26,7 @@ from gradplane.runs.machine import OneBlasThread
 from gradplane.runs.records.run_data import expanded
 from gradplane.runs.records.run_folder import EXPERIMENT, FolderError, read_lines
 from gradplane.runs.records.script_run import COUNTERS, HOSTS
-from gradplane.runs.replayer.reenactment import JobOutcomes
+from gradplane.runs.replayer.reenactment import RecordedOutcomes
 from gradplane.runs.replayer.replay_network import ReplayNetwork
 from gradplane.runs.replayer.replay_run import Difference, under_recorded_losses
 from gradplane.runs.torchrun import Finished, torchrun
@@ -167,11 +167,11 @@ class _Replay:
         deployed = deployment.jobs[0]
         job = deployed.config.changed(codec_ns=0.0, reduce_ns=0.0)
         self._workers = [ReplayedWorker(number) for number in range(job.workers)]
-        outcomes = JobOutcomes()
+        outcomes = RecordedOutcomes()
         for log in logs:
             for line in log.arrivals():
                 outcomes.add(line)
-        hosts = [host.name for host in deployed.placed.members]
+        hosts = [host.name for host in deployed.members]
         self._job = ReplayedJob(job, hosts, self._workers, outcomes, network)
         self._reduce = deployed.scheme.replay(self._job)
 

@@ -77,7 +77,7 @@ class TracedPass:
     changes: list[CellChange]
 
 
-class JobPackets:
+class RecordedPackets:
     """The packets of a job's rounds, one round at a time; a context manager."""
 
     def __init__(self, run: RunData, job: int) -> None:
@@ -90,7 +90,7 @@ class JobPackets:
         self._lines: Iterator[Line] = iter(())
         self._tracer: ReplayNetwork | None = None
 
-    def __enter__(self) -> JobPackets:
+    def __enter__(self) -> RecordedPackets:
         return self
 
     def __exit__(self, *error: object) -> None:
