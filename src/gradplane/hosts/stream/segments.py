@@ -19,9 +19,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numba import njit
 
-from gradplane.hosts.stream import batch_kernels
-from gradplane.hosts.stream.batch_kernels import SEGMENT, VALUES
 from gradplane.hosts.wire.payloads import Payloads
 
 __all__ = [
@@ -38,17 +37,20 @@ __all__ = [
     "parse_batch",
 ]
 
+SEGMENT = 1400  # bytes of a message in a segment that is not its last
+VALUES = 1024  # bytes of values in a full segment
 BEYOND = 256
 MARK = 0x28  # ToS of packets that the network may compress
 
-_MAGIC, _DATA, _VALUES = batch_kernels.MAGIC, batch_kernels.DATA_KIND, batch_kernels.VALUES_KIND
-_ACK = 2
+_MAGIC, _DATA, _ACK, _VALUES = 0xDA, 1, 2, 3
 _START = struct.Struct(">BBH")
 _DATA_HEADER = struct.Struct(">BBHQIIII")
 _VALUES_HEADER = struct.Struct(">BBHQI")
 _ACK_HEADER = struct.Struct(f">BBHQQI{BEYOND // 8}s")
 HEADER_SIZE = _DATA_HEADER.size
 VALUES_HEADER_SIZE = _VALUES_HEADER.size
+_START_SIZE = _START.size
+_SEQUENCE, _MESSAGE, _INDEX, _COUNT = 12, 16, 20, 24  # where in a header
 
 # The same headers as columns: `start` is magic, kind and flags.
 _PLACE = [("start", ">u4"), ("connection", ">u8"), ("sequence", ">u4")]
@@ -172,7 +174,7 @@ def parse_batch(payloads: Payloads) -> Iterator[DataSegment | ValuesSegment | Ac
         yield _parsed(payloads[0])
         return
     ends = np.empty(len(payloads), np.int64)
-    runs = batch_kernels.run_ends(payloads.data, payloads.sizes, ends)
+    runs = _run_ends(payloads.data, payloads.sizes, ends)
     first = 0
     for stop in ends[:runs].tolist():
         segment = _parsed(payloads[first])
@@ -194,7 +196,7 @@ def _parsed(datagram: bytes) -> DataSegment | ValuesSegment | Ack | None:
 
 def message_bytes(packets: Payloads) -> int:
     """Return how many bytes of messages datagrams carry; acknowledgements carry none."""
-    return int(batch_kernels.message_bytes(packets.data, packets.sizes))
+    return int(_message_bytes(packets.data, packets.sizes))
 
 
 def _values(datagram: bytes) -> ValuesSegment:
@@ -213,3 +215,68 @@ def _data(datagram: bytes, values: bool) -> DataSegment:
     if index < count - 1 and len(payload) != SEGMENT and not values:
         raise SegmentError(f"segment {index} of {count} has {len(payload)} bytes, not {SEGMENT}")
     return DataSegment(connection, sequence, message, index, count, payload, values)
+
+
+# -- compiled passes over a batch ------------------------------------------------------------------
+# data: uint8[n, stride], sizes: int64[n]; datagram i is data[i, : sizes[i]].
+
+
+@njit(cache=True, nogil=True)
+def _message_bytes(data, sizes):  # type: ignore[no-untyped-def]
+    """Return how many bytes of messages datagrams carry; acknowledgements carry none."""
+    total = 0
+    for i in range(len(sizes)):
+        if sizes[i] >= _START_SIZE and data[i, 0] == _MAGIC:
+            if data[i, 1] == _DATA:
+                total += max(sizes[i] - HEADER_SIZE, 0)
+            elif data[i, 1] == _VALUES:
+                total += max(sizes[i] - VALUES_HEADER_SIZE, 0)
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _run_ends(data, sizes, ends):  # type: ignore[no-untyped-def]
+    """Find the runs of segments that follow each other, all full but a run's last one.
+
+    Writes the end of each run to `ends`, int64[n], and returns their number. A datagram that holds
+    no segment is a run by itself; so may be one that does.
+    """
+    runs = 0
+    for i in range(1, len(sizes)):
+        if not _follows(data[i - 1], sizes[i - 1], data[i], sizes[i]):
+            ends[runs] = i
+            runs += 1
+    ends[runs] = len(sizes)
+    return runs + 1
+
+
+@njit(cache=True, nogil=True)
+def _follows(before, size_before, here, size):  # type: ignore[no-untyped-def]
+    """Return whether a segment follows the one before, which is full."""
+    if min(size_before, size) <= VALUES_HEADER_SIZE or here[0] != _MAGIC or here[2] != 0:
+        return False
+    for at in range(_SEQUENCE):  # magic, kind, flags, connection
+        if before[at] != here[at]:
+            return False
+    if _number(before, _SEQUENCE) + 1 != _number(here, _SEQUENCE):
+        return False
+    if here[1] == _VALUES:
+        full = VALUES_HEADER_SIZE + VALUES
+        return here[3] == 0 and size_before == full and size <= full and size % 4 == 0
+    full = HEADER_SIZE + SEGMENT
+    if here[1] != _DATA or here[3] > 1 or size_before != full or size <= HEADER_SIZE:
+        return False
+    index, count = _number(here, _INDEX), _number(here, _COUNT)
+    same = _number(before, _MESSAGE) == _number(here, _MESSAGE)
+    same = same and _number(before, _COUNT) == count and _number(before, _INDEX) + 1 == index
+    # A data segment before the message's last is full, but where values follow.
+    return same and (size == full and index < count or size < full and index + 1 == count)
+
+
+@njit(cache=True, nogil=True)
+def _number(row, start):  # type: ignore[no-untyped-def]
+    """Return the 32-bit big-endian number at `start`."""
+    value = 0
+    for at in range(start, start + 4):
+        value = value << 8 | row[at]
+    return value
