@@ -449,7 +449,7 @@ def test_capabilities_and_an_address_in_use(
     with grpc.insecure_channel(address) as channel:
         stub = p4r_grpc.P4RuntimeStub(channel)
         answer = stub.Capabilities(p4r.CapabilitiesRequest())
-    assert answer.p4runtime_api_version == "1.4.0"
+    assert answer.p4runtime_api_version == "1.5.0"
     capfd.readouterr()
     with pytest.raises(ServerError) as caught:
         P4RuntimeServer(device, address).start()

@@ -280,7 +280,7 @@ def _action(actions: ActionList, target: EntryAction) -> Plain:
     return {"set": [
         {**_action(actions, action), "weight": weight, "watch": watch.hex()}
         for action, weight, watch in target.actions
-    ]}  # fmt: skip
+    ], "mode": target.mode, "semantics": target.semantics}  # fmt: skip
 
 
 def _target(actions: ActionList, one: Plain) -> EntryAction:
@@ -291,7 +291,7 @@ def _target(actions: ActionList, one: Plain) -> EntryAction:
     if "set" in one:
         return OneShot(tuple(
             (_data(actions, of), of["weight"], bytes.fromhex(of["watch"])) for of in one["set"]
-        ))  # fmt: skip
+        ), one.get("mode", 0), one.get("semantics", 0))  # fmt: skip
     return _data(actions, one)
 
 

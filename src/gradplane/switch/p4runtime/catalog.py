@@ -134,6 +134,8 @@ class TableInfo:
     table: ir.Table
     fields: Mapping[int, FieldInfo]
     actions: ListedActions
+    weights_disallowed: bool = False  # of its selector's members
+    counts_members: bool = False  # its selector's sizes are numbers of members, not sums of weights
 
     @property
     def name(self) -> str:
@@ -335,6 +337,7 @@ def _tables(
     names: Translations,
 ) -> dict[int, TableInfo]:
     sources = {t.name: t for t in program.tables}
+    profiles = {p.preamble.id: p for p in info.action_profiles}
     out = {}
     for listed in info.tables:
         source = sources[listed.preamble.name]
@@ -345,7 +348,11 @@ def _tables(
         }
         listed_actions = ListedActions(f"table {source.name}", choices)
         fields = _fields(listed.match_fields, source.keys, names)
-        out[listed.preamble.id] = TableInfo(listed.preamble.id, source, fields, listed_actions)
+        profile = profiles.get(listed.implementation_id, p4i.ActionProfile())
+        out[listed.preamble.id] = TableInfo(
+            listed.preamble.id, source, fields, listed_actions, profile.weights_disallowed,
+            profile.HasField("sum_of_members"),
+        )  # fmt: skip
     return out
 
 

@@ -63,7 +63,9 @@ MATCH_TYPES = {
     "optional": p4i.MatchField.OPTIONAL,
 }
 PRIORITY_KINDS = ("ternary", "range", "optional")
-SELECTOR_ANNOTATIONS = ("max_group_size", "selector_size_semantics", "max_member_weight")
+SELECTOR_ANNOTATIONS = (
+    "max_group_size", "selector_size_semantics", "max_member_weight", "weights_disallowed",
+)  # fmt: skip
 SELECTOR_KIND = "selector"  # a key that only feeds the action selector's hash
 
 _HEADER = "# proto-file: p4/config/v1/p4info.proto\n# proto-message: p4.config.v1.P4Info\n\n"
@@ -309,6 +311,7 @@ class _Builder:
         if not selector:
             return
         found = {a.name: a for a in extern.annotations}
+        profile.weights_disallowed = "weights_disallowed" in found
         if "max_group_size" in found:
             profile.max_group_size = annotated_number(found["max_group_size"])
         if "selector_size_semantics" in found:

@@ -33,7 +33,7 @@ from gradplane.switch.p4runtime.status_errors import RpcError, code_number
 from gradplane.switch.p4runtime.write import write
 from gradplane.switch.runtime.control_messages import Digest, Fault, IdleNotice, Message, PacketIn
 
-API_VERSION = "1.4.0"
+API_VERSION = "1.5.0"
 
 log = logging.getLogger(__name__)
 
@@ -115,6 +115,8 @@ class P4RuntimeService:
         return response
 
     def capabilities(self, request: p4r.CapabilitiesRequest) -> p4r.CapabilitiesResponse:
+        if request.device_id:  # 0: not asked about a device
+            self._check_device(request.device_id)
         return p4r.CapabilitiesResponse(p4runtime_api_version=API_VERSION)
 
     # -- streams ---------------------------------------------------------------------------------

@@ -37,9 +37,15 @@ class GroupRef:
 
 @dataclass(frozen=True, slots=True)
 class OneShot:
-    """A group that is given with the entry: an action, a weight and a watch port each."""
+    """A group that is given with the entry: an action, a weight and a watch port each.
+
+    mode, semantics: P4Runtime's action_selection_mode and size_semantics, as they were given; they
+    ask for what the selector does.
+    """
 
     actions: tuple[tuple[ActionData, int, bytes], ...]
+    mode: int = 0
+    semantics: int = 0
 
 
 EntryAction = ActionData | MemberRef | GroupRef | OneShot

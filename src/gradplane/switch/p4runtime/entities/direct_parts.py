@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from finsy.proto import p4r
 
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.walk import nested
 from gradplane.switch.p4runtime.catalog import TableInfo
 from gradplane.switch.p4runtime.entities.counter_data import (
     check_zero,
@@ -50,12 +52,35 @@ def check_direct(p: Pipeline, info: TableInfo, message: p4r.TableEntry) -> None:
                 "INVALID_ARGUMENT",
                 f"table {info.name}: {part} is set, but the table has no direct {name}",
             )
+    for part, name in _PARTS.items():
+        if part in given and not _executed(p, info, name, message.action):
+            raise RpcError(
+                "INVALID_ARGUMENT",
+                f"table {info.name}: {part} is set, but the action does not execute the table's"
+                f" direct {name}",
+            )
     if "counter_data" in given:
         counter_values(message.counter_data, f"table {info.name}")
     if "meter_counter_data" in given:
         check_zero(message.meter_counter_data, f"table {info.name}")
     if "meter_config" in given and info.table.meter is not None:
         read_meter_config(p, info.table.meter.name, message.meter_config)
+
+
+def _executed(p: Pipeline, info: TableInfo, part: str, message: p4r.TableAction) -> bool:
+    """Return whether an entry's action executes its counter or meter (section "Direct resources").
+
+    In v1model every hit does. Unknown actions, members and groups are judged elsewhere.
+    """
+    if p.switch.architecture.name == "v1model" or message.WhichOneof("type") != "action":
+        return True
+    choice = info.actions.by_id.get(message.action.action_id)
+    if choice is None:
+        return True
+    wanted, action = getattr(info.table, part), info.table.actions[choice.index].action
+    return any(
+        isinstance(stmt, ir.CallExtern) and stmt.instance is wanted for stmt in nested(action.body)
+    )
 
 
 def write_direct(

@@ -7,7 +7,13 @@ from collections.abc import Collection, Iterable, Iterator
 from finsy.proto import p4i, p4r
 
 from gradplane.switch.p4runtime.catalog import Extern, ListedActions, TableInfo, find
-from gradplane.switch.p4runtime.entities.table_actions import read_action, show_action, watch_port
+from gradplane.switch.p4runtime.entities.table_actions import (
+    read_action,
+    read_weight,
+    show_action,
+    shown_weight,
+    watch_port,
+)
 from gradplane.switch.p4runtime.pipeline import Pipeline
 from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.runtime.entries import Entry, OneShot
@@ -42,9 +48,15 @@ def write_group(p: Pipeline, kind: int, message: p4r.ActionProfileGroup) -> None
     if kind == p4r.Update.DELETE:
         groups.delete(number)
         return
-    members = [Weighted(m.member_id, m.weight, watch_port(m)) for m in message.members]
-    _check_members(p, extern, number, members)
     shape = _described(p, extern)
+    members = []
+    for m in message.members:
+        wrong = f"member {m.member_id} has weight {m.weight}, expected at least 1"
+        weight = read_weight(
+            shape, m.weight, f"action profile {extern.name}: group {number}: {wrong}"
+        )
+        members.append(Weighted(m.member_id, weight, watch_port(m)))
+    _check_members(p, extern, number, members)
     _check_max_size(extern, shape, message.max_size)
     weights = [m.weight for m in members]
     _check_weights(extern, shape, weights, message.max_size)
@@ -83,7 +95,8 @@ def read_groups(p: Pipeline, query: p4r.ActionProfileGroup) -> Iterator[p4r.Acti
                     action_profile_id=extern.id, group_id=number, max_size=size
                 )
                 for m in group.members:
-                    one = shown.members.add(member_id=m.member, weight=m.weight)
+                    weight = shown_weight(shape, m.weight)
+                    one = shown.members.add(member_id=m.member, weight=weight)
                     if m.watch_port:
                         one.watch_port = m.watch_port
                 yield shown
@@ -124,12 +137,6 @@ def _check_members(p: Pipeline, extern: Extern, group: int, members: Iterable[We
         if member.member in seen:
             raise _error(
                 extern, f"group {group} has member {member.member} twice; use its weight instead"
-            )
-        if member.weight <= 0:
-            raise _error(
-                extern,
-                f"group {group}: member {member.member} has weight {member.weight}, expected at"
-                " least 1",
             )
         _check_watched(p, extern, member.watch_port)
         seen.add(member.member)

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from finsy.proto import p4i, p4r
+from google.protobuf.unknown_fields import UnknownFieldSet
 
 from gradplane.switch.p4runtime.catalog import ListedActions, TableAction, TableInfo, find
 from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.runtime.entries import ActionData, EntryAction, GroupRef, MemberRef, OneShot
+
+_GROUP_ACTION = 5  # a field of P4Runtime 1.6's ActionProfileActionSet; finsy 0.30 has none
+
+
+class Weighed(Protocol):
+    """What has weighted members, or may not have weights: P4Info's ActionProfile, a table."""
+
+    @property
+    def weights_disallowed(self) -> bool: ...
+
 
 _FORMS = {
     "action": "an action",
@@ -66,12 +78,14 @@ def show_target(table: TableInfo, target: EntryAction) -> p4r.TableAction:
             return p4r.TableAction(action_profile_member_id=number)
         case GroupRef(id=number):
             return p4r.TableAction(action_profile_group_id=number)
-        case OneShot(actions=actions):
+        case OneShot(actions=actions, mode=mode, semantics=semantics):
             message = p4r.TableAction()
             message.action_profile_action_set.SetInParent()
+            shown = message.action_profile_action_set
+            shown.action_selection_mode, shown.size_semantics = mode, semantics  # type: ignore[assignment]
             for data, weight, port in actions:
-                one = message.action_profile_action_set.action_profile_actions.add(
-                    action=show_action(table.actions, data), weight=weight
+                one = shown.action_profile_actions.add(
+                    action=show_action(table.actions, data), weight=shown_weight(table, weight)
                 )
                 if port:
                     one.watch_port = port
@@ -119,15 +133,49 @@ def _read_params(choice: TableAction, message: p4r.Action, where: str) -> tuple[
 
 
 def _read_one_shot(table: TableInfo, message: p4r.ActionProfileActionSet) -> OneShot:
+    _check_set(table, message)
     actions = []
     for one in message.action_profile_actions:
-        if one.weight <= 0:
-            raise RpcError(
-                "INVALID_ARGUMENT",
-                f"table {table.name}: weight {one.weight} of an action is not above 0",
-            )
-        actions.append((read_action(table.actions, one.action), one.weight, watch_port(one)))
-    return OneShot(tuple(actions))
+        wrong = f"table {table.name}: weight {one.weight} of an action is not above 0"
+        weight = read_weight(table, one.weight, wrong)
+        actions.append((read_action(table.actions, one.action), weight, watch_port(one)))
+    return OneShot(tuple(actions), message.action_selection_mode, message.size_semantics)
+
+
+def _check_set(table: TableInfo, message: p4r.ActionProfileActionSet) -> None:
+    """Refuse what a set may ask for of its own (P4Runtime 1.5) and the switch does not do."""
+    where, kind = f"table {table.name}: the set's", p4r.ActionProfileActionSet
+    mode, semantics = message.action_selection_mode, message.size_semantics
+    if mode not in kind.ActionSelectionMode.values():
+        raise RpcError("INVALID_ARGUMENT", f"{where} action_selection_mode {mode} is unknown")
+    if semantics not in kind.SizeSemantics.values():
+        raise RpcError("INVALID_ARGUMENT", f"{where} size_semantics {semantics} is unknown")
+    if mode == kind.RANDOM:
+        text = "action_selection_mode RANDOM is not offered: the selector's hash chooses"
+        raise RpcError("UNIMPLEMENTED", f"{where} {text}")
+    own = kind.SUM_OF_MEMBERS if table.counts_members else kind.SUM_OF_WEIGHTS
+    if semantics not in (kind.DEFAULT_SIZE_DETERMINED_BY_ACTION_SELECTOR, own):
+        text = f"size_semantics is not the selector's, {kind.SizeSemantics.Name(own)}"
+        raise RpcError("UNIMPLEMENTED", f"{where} {text}")
+    if any(unknown.field_number == _GROUP_ACTION for unknown in UnknownFieldSet(message)):
+        raise RpcError("UNIMPLEMENTED", f"{where} group_action is not offered")
+
+
+def read_weight(profile: Weighed, weight: int, wrong: str) -> int:
+    """Return a member's weight, 1 where the switch has all weights.
+
+    Raises RpcError, which says `wrong` of a weight below 1."""
+    if profile.weights_disallowed and weight:
+        text = f"weight {weight} of a member: @weights_disallowed leaves only 0"
+        raise RpcError("INVALID_ARGUMENT", text)
+    if not profile.weights_disallowed and weight <= 0:
+        raise RpcError("INVALID_ARGUMENT", wrong)
+    return weight or 1
+
+
+def shown_weight(profile: Weighed, weight: int) -> int:
+    """Return what `read_weight` was given."""
+    return 0 if profile.weights_disallowed else weight
 
 
 def watch_port(message: p4r.ActionProfileAction | p4r.ActionProfileGroup.Member) -> bytes:
