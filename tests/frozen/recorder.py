@@ -95,6 +95,7 @@ def normalised(text: str) -> str:
 
 def _text(value: object) -> str:
     if isinstance(value, Message):
+        value = _without_cookie(value)
         if value.ByteSize() > _LARGEST:
             return f"{value.ByteSize()} bytes {_hash(value)}"
         return f"{{{text_format.MessageToString(value, as_one_line=True)}}}"
@@ -110,6 +111,19 @@ def _text(value: object) -> str:
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(_text, value))}]"
     return type(value).__name__
+
+
+def _without_cookie(message: Message) -> Message:
+    """Return a pipeline's config without a controller's cookie, a large number that it makes of the
+    program, with paths of this checkout in it."""
+    config = getattr(message, "config", None)
+    if not isinstance(config, Message) or "cookie" not in config.DESCRIPTOR.fields_by_name:
+        return message
+    copy: Any = type(message)()
+    copy.CopyFrom(message)
+    if copy.config.cookie.cookie >> 32:
+        copy.config.ClearField("cookie")
+    return copy
 
 
 def _hash(message: Message) -> str:

@@ -13,8 +13,8 @@ from gradplane.switch.frontends.bmv2 import read_program
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.verify import verify
 from gradplane.switch.ir.walk import nested
+from gradplane.switch.p4runtime.device import differences
 from gradplane.switch.p4runtime.p4info import build_p4info
-from gradplane.switch.p4runtime.p4info_match import differences
 from gradplane.switch.switch import Switch
 
 STF = Path(__file__).parents[1] / "stf"

@@ -3,7 +3,7 @@
 from finsy.proto import p4i
 
 from gradplane.switch.frontends.bmv2.control_plane import ControlPlane
-from gradplane.switch.p4runtime.p4info_match import differences
+from gradplane.switch.p4runtime.device import differences
 
 
 def with_table(kind: int) -> p4i.P4Info:

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradplane.switch.stf import StfError, StfResult, main, run, tester
-from gradplane.switch.stf.expectations import Expected
 from gradplane.switch.stf.stf_grammar import COMMANDS, parse
-from gradplane.switch.stf.tester import packet_bytes
+from gradplane.switch.stf.tester import Expected, packet_bytes
 
 PROGRAM = """
 #include <core.p4>

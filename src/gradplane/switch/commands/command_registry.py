@@ -7,12 +7,13 @@ of its docstring is its help.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from gradplane._suggestions import nearest
 from gradplane.switch.control_handles import ControlledSwitch
+from gradplane.switch.naming import resolve
 from gradplane.switch.runtime.control_errors import SwitchError
 
 
@@ -126,3 +127,62 @@ def find(name: str) -> Command:
         hint = f"did you mean {' or '.join(near)}?" if near else "help lists them"
         raise CommandError(f"there is no command {name!r}; {hint}")
     return COMMANDS[name]
+
+
+# -- completion of an unfinished command's last word, by the placeholder in the command's usage ---
+
+
+def complete(target: CommandTarget, line: str) -> list[str]:
+    """Return the choices, sorted; a name may be completed from any of its dotted parts."""
+    words = line.split()
+    if not words or line[-1].isspace():
+        words.append("")
+    fitting = (_fitting(name, words[-1]) for name in _choices(target, words))
+    return sorted({name for name in fitting if name is not None})
+
+
+def _fitting(name: str, start: str) -> str | None:
+    """Return a name that starts so, without leading parts if needed; None if there is none."""
+    while not name.startswith(start):
+        _, dot, name = name.partition(".")
+        if not dot:
+            return None
+    return name
+
+
+def _choices(target: CommandTarget, words: list[str]) -> Iterable[str]:
+    if len(words) == 1:
+        return COMMANDS
+    found = COMMANDS.get(words[0])
+    usage = found.usage.split() if found else []
+    kind = usage[len(words) - 2] if len(words) - 2 < len(usage) else ""
+    state = target.switch.state
+    match kind.strip("[]"):
+        case "TABLE":
+            return state.tables
+        case "ACTION":
+            return _actions(target, words[1])
+        case "PROFILE":
+            return state.profiles
+        case "REGISTER":
+            return state.registers
+        case "COUNTER" | "METER" as cells:
+            return target.switch.store.names.cells(cells.lower())
+        case "VALUE_SET":
+            return state.value_sets
+        case "COMMAND":
+            return COMMANDS
+    return ()
+
+
+def _actions(target: CommandTarget, owner: str) -> Iterable[str]:
+    """Return the actions of a table, or of the tables with a profile."""
+    state = target.switch.state
+    try:
+        name = resolve("table", owner, [*state.tables, *state.profiles])
+    except SwitchError:
+        return ()
+    tables = [
+        t for t in state.tables.values() if name in (t.table.name, t.profile and t.profile.name)
+    ]
+    return [choice.action.name for table in tables for choice in table.table.actions]

@@ -23,7 +23,7 @@ from typing import Any, NoReturn
 import grpc
 
 from gradplane.switch.commands import CommandTarget, Ports, answers
-from gradplane.switch.commands.completion import complete
+from gradplane.switch.commands.command_registry import complete
 from gradplane.switch.daemon.clients import COMMANDS, SERVICE, STATE
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.status_errors import RpcError

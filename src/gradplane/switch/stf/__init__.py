@@ -1,8 +1,8 @@
 """Packet tests in the P4 community's STF format, run on the switch of this package.
 
 `run` tests one program, `main` several with a line for each. The modules explain the commands and
-where they follow BMv2's own reader of the format: stf_grammar (the lines), stf_values (match
-values), expectations (the packets that must leave), tester (the commands, and names).
+where they follow BMv2's own reader of the format: stf_grammar (the lines and match
+values), tester (the commands, names, and the packets that must leave).
 """
 
 from gradplane.switch.stf.stf_grammar import StfError

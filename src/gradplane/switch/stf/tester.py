@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterable
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from gradplane.switch.commands import CommandTarget, run_words
@@ -21,9 +23,15 @@ from gradplane.switch.runtime.arrays import Counter
 from gradplane.switch.runtime.control_errors import SwitchError, TableError
 from gradplane.switch.runtime.control_messages import PacketIn
 from gradplane.switch.runtime.entries import Count, Entry
-from gradplane.switch.stf import stf_values
-from gradplane.switch.stf.expectations import Expectations
-from gradplane.switch.stf.stf_grammar import Statement, StfError, arguments, pairs
+from gradplane.switch.stf.stf_grammar import (
+    Statement,
+    StfError,
+    absent,
+    arguments,
+    match_value,
+    number,
+    pairs,
+)
 from gradplane.switch.switch import Switch
 
 PACKET_NS, WAIT_NS = 1_000_000, 1_000_000_000  # the time that a packet and a `wait` take
@@ -150,16 +158,16 @@ class Tester:
     def _action(table: Table, action: str, args: str) -> tuple[str, dict[str, Any]]:
         names = [choice.action.name for choice in table.state.table.actions]
         where = f"table {table.state.table.name}"
-        params = {name: stf_values.number(value) for name, value in arguments(args)}
+        params = {name: number(value) for name, value in arguments(args)}
         return _named("action", action, names, where), params
 
     @staticmethod
     def _match(table: Table, matches: str) -> dict[str, Any]:
         fields = {f.name: f for f in table.state.fields}
-        match = {name: stf_values.absent(field) for name, field in fields.items()}
+        match = {name: absent(field) for name, field in fields.items()}
         for name, value in pairs(matches):
             field = fields[_field_named(name, list(fields), f"table {table.state.table.name}")]
-            match[field.name] = stf_values.match(field, value)
+            match[field.name] = match_value(field, value)
         return match
 
     @staticmethod
@@ -261,7 +269,7 @@ def packet_bytes(data: str) -> bytes:
 
 
 def _index(text: str) -> int:
-    value = stf_values.number(text)
+    value = number(text)
     if not isinstance(value, int):
         raise StfError(f"{text!r} is not a number")
     return value
@@ -299,3 +307,85 @@ def _validity(name: str) -> str:
         if name == ending or name.endswith(f".{ending}"):
             return name[: -len(ending)] + _VALID
     return f"{name}.{_VALID}"
+
+
+# -- the packets that must leave ------------------------------------------------------------------
+
+# As in BMv2's runner: at the end, each port that a `packet` or `expect` names must have sent as
+# many packets as it has expectations, in that order. An expectation is a prefix, with `$` the
+# whole packet, without bytes any packet. Packets through ports that the file does not name are
+# ignored, unless the file has `no_packet` and expects nothing.
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """An expected packet. `digits`: hexadecimal, `*` for any digit. `whole`: nothing may follow."""
+
+    line: int
+    digits: str
+    whole: bool
+
+    def difference(self, packet: bytes) -> str:
+        """Describe how a packet differs; return "" where it fits."""
+        got = packet.hex()
+        if len(got) < len(self.digits):
+            return f"too short: {len(got)} digits for {len(self.digits)}"
+        for i, (wanted, digit) in enumerate(zip(self.digits, got, strict=False)):
+            if wanted not in ("*", digit):
+                return f"digit {i} (byte {i // 2}) is {digit}, not {wanted}"
+        if self.whole and len(got) > len(self.digits):
+            return f"too long: {len(got)} digits for {len(self.digits)}"
+        return ""
+
+    def __str__(self) -> str:
+        return self.digits + "$" * self.whole or "any"
+
+
+class Expectations:
+    """The packets that are expected and those that were sent, by port."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.ports: set[int] = set()  # named in the file
+        self.nothing = False  # no_packet
+        self._expected: defaultdict[int, list[Expected]] = defaultdict(list)
+        self._sent: defaultdict[int, list[bytes]] = defaultdict(list)
+
+    def expect(self, line: int, port: int, digits: str, whole: bool) -> None:
+        self.ports.add(port)
+        self._expected[port].append(Expected(line, digits.lower(), whole))
+
+    def sent(self, port: int, packet: bytes) -> None:
+        self._sent[port].append(packet)
+
+    def failures(self) -> list[str]:
+        """Return a message for each port whose packets are not as expected."""
+        ports = set(self.ports)
+        if self.nothing and not self._expected:
+            ports |= set(self._sent)
+        return [message for port in sorted(ports) for message in self._port(port)]
+
+    def _port(self, port: int) -> Iterator[str]:
+        expected, sent = self._expected[port], self._sent[port]
+        if len(expected) != len(sent):
+            yield self._miscount(port, expected, sent)
+        else:
+            yield from self._differences(port, expected, sent)
+
+    def _differences(self, port: int, expected: list[Expected], sent: list[bytes]) -> Iterator[str]:
+        for i, (wanted, packet) in enumerate(zip(expected, sent, strict=True), 1):
+            difference = wanted.difference(packet)
+            if difference:
+                what = f"{self.file}:{wanted.line}: packet {i} on port {port}: {difference}"
+                yield f"{what}\n    expected {wanted}\n    received {packet.hex()}"
+
+    def _miscount(self, port: int, expected: list[Expected], sent: list[bytes]) -> str:
+        place = f"{self.file}:{expected[0].line}" if expected else self.file
+        lines = [f"{place}: port {port} sent {_packets(len(sent))}, expected {len(expected)}"]
+        lines += [f"    expected {wanted} (line {wanted.line})" for wanted in expected]
+        lines += [f"    received {packet.hex()}" for packet in sent]
+        return "\n".join(lines)
+
+
+def _packets(count: int) -> str:
+    return f"{count} packet" if count == 1 else f"{count} packets"
