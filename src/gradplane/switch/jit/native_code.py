@@ -19,8 +19,8 @@ from gradplane.switch import disk_cache
 # blocks; ours is lower in large programs, where the search takes half of the compile time.
 NEAR, FAR = 100, 2000
 ALL, SOME = 200, 10
-LARGE = 1 << 20  # bytes of assembly
-FORMAT = 4  # to be raised when compiling the same assembly gives other code
+LARGE = 1 << 18  # bytes of assembly
+FORMAT = 5  # to be raised when compiling the same assembly gives other code
 
 
 class Native:
