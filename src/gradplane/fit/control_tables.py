@@ -34,8 +34,9 @@ from gradplane.fit.places import VALID, Place, across_actions, count_reads, indi
 from gradplane.fit.simplifications import copies_in, named_conditions
 from gradplane.fit.values import Known, KnownValues, Operation, Use, Value, forget, in_all
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir import walk
 from gradplane.switch.ir.types import Bits, bit_width
-from gradplane.switch.ir.walk import nested
+from gradplane.switch.ir.walk import bodies, nested
 from gradplane.switch.source import Span
 
 
@@ -116,18 +117,16 @@ class _Walk:
 
     def _flow(self, stmt: ir.Stmt, way: _Way) -> _Way:
         """Read a statement that others are inside of; return the way of those behind it."""
-        match stmt:
-            case ir.ApplyTable():
-                self._apply(stmt, way)
-            case ir.If(cond=cond, then=then, other=other):
-                decider = self._condition([cond], stmt.span, way)
-                return self._branch([then, other], decider, way)
-            case ir.SwitchStmt(subject=subject, cases=cases, default=default):
-                decider = self._condition([subject], stmt.span, way, len(cases))
-                return self._branch([*(body for _, body in cases), default], decider, way)
-            case ir.Block(body=body) | ir.Loop(body=body):
-                self.body(body, way)
-                self.known = {}
+        if isinstance(stmt, ir.ApplyTable):
+            self._apply(stmt, way)
+            return way
+        inside = bodies(stmt)
+        if isinstance(stmt, ir.If | ir.SwitchStmt):
+            decider = self._condition(walk.reads(stmt), stmt.span, way, len(inside) - 1)
+            return self._branch(inside, decider, way)
+        for body in inside:
+            self.body(body, way)
+            self.known = {}
         return way
 
     def _branch(
@@ -156,7 +155,7 @@ class _Walk:
         exprs: Sequence[ir.Expr],
         span: Span,
         way: _Way,
-        rows: int = 1,
+        rows: int,
     ) -> LogicalTable | None:
         """Return the table that decides: the one whose outcome is asked for, or a gateway."""
         exprs, problem = self._with_named(exprs)

@@ -95,12 +95,13 @@ def test_expressions_inside_an_expression() -> None:
     assert walk.variables(total) == {x, y}
 
 
-def test_rewriting_an_expression_keeps_what_does_not_change() -> None:
-    whole = ir.Make(B8, [total, ir.Mux(B8, flag, z, one)])
-    changed = walk.rewritten(whole, lambda e: one if e is z else e)
+def test_other_operands_keep_what_does_not_change() -> None:
+    choice = ir.Mux(B8, flag, z, one)
+    whole = ir.Make(B8, [total, choice])
+    changed = walk.with_operands(whole, [total, walk.with_operands(choice, [flag, one, one])])
     assert expression_text(changed) == "bit<8>{(x + (bit<8>)y), (flag ? 1:bit<8> : 1:bit<8>)}"
-    assert isinstance(changed, ir.Make) and changed.fields[0] is total
-    assert walk.rewritten(whole, lambda e: e) is whole
+    assert changed.fields[0] is total
+    assert walk.with_operands(whole, whole.fields) is whole
 
 
 def test_rewriting_statements_is_in_place_and_from_the_inside_out() -> None:

@@ -34,8 +34,14 @@ def _is_span(value: object) -> bool:
 
 
 def _fields(node: ast.Node) -> str:
-    """Return the fields that hold something: not None, False or empty."""
-    fields = [f.name for f in dataclasses.fields(node) if f.init and f.name not in _HIDDEN]
+    """Return the fields that hold something: not None, False or empty.
+
+    Annotations come behind the name of a declaration, or behind what every node of a kind has."""
+    shown = [f for f in dataclasses.fields(node) if f.init and f.name not in _HIDDEN]
+    fields = [f.name for f in shown if f.name != "annotations"]
+    if isinstance(node, ast.Annotated):
+        needed = [f for f in shown if f.default is f.default_factory is dataclasses.MISSING]
+        fields.insert(1 if isinstance(node, ast.Decl) else len(needed), "annotations")
     values = {name: getattr(node, name) for name in fields}
     said = {k: v for k, v in values.items() if not (v is None or v is False or v in ("", []))}
     return ", ".join(f"{name}={show(value)}" for name, value in said.items())

@@ -15,7 +15,7 @@ from gradplane.switch.check.expression_text import Value, literal
 from gradplane.switch.check.expressions import ExpressionChecker
 from gradplane.switch.check.keysets import KeysetChecker, ParserChecker
 from gradplane.switch.check.p4c_warnings import warn_p4c
-from gradplane.switch.check.records import Checked, annotations_of
+from gradplane.switch.check.records import Checked
 from gradplane.switch.check.statements import StatementChecker
 from gradplane.switch.check.table_declarations import TableChecker
 from gradplane.switch.check.type_resolution import TypeResolver
@@ -49,9 +49,7 @@ class AnnotationChecker:
                 self.c.error(a, f"a second @{a.name} on one element", where)
             first.setdefault(a.name, a)
             self._rule(a)
-        for a in annotations:
-            a.value = self._value(a)
-        return annotations_of(annotations)
+        return tuple(map(self._value, annotations))
 
     def _value(self, a: ast.Annotation) -> Annotation:
         known = a.structured or a.name == "field_list"

@@ -279,8 +279,10 @@ class Context:
                 return self.compile_time(base) and self.compile_time(index)
         return isinstance(e, ast.Dots | ast.InvalidHeader)
 
-    def annotations(self, annotations: Sequence[ast.Annotation]) -> Annotations:
-        return self.notes.values(annotations)
+    def annotations(self, node: ast.Annotated) -> Annotations:
+        """Check the annotations of a node, and give it their values."""
+        node.notes = self.notes.values(node.annotations)
+        return node.notes
 
 
 def is_lvalue(e: ast.Expr) -> bool:

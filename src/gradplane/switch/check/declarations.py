@@ -173,7 +173,7 @@ class DeclarationChecker:
             self._top(decl)
 
     def _top(self, decl: ast.Decl) -> None:
-        self.c.annotations(decl.annotations)
+        self.c.annotations(decl)
         match decl:
             case ast.ErrorDecl():
                 self._members(decl.members, self.c.errors, "error")
@@ -217,7 +217,7 @@ class DeclarationChecker:
 
     def local(self, decl: ast.Decl) -> None:
         """Check a constant, variable, instance or value set at any level."""
-        self.c.annotations(decl.annotations)
+        self.c.annotations(decl)
         with self.c.quiet(decl.annotations):
             self._local(decl)
         self.c.scopes.declare(decl)
@@ -344,7 +344,7 @@ class DeclarationChecker:
 
         Its top level cannot redeclare the parameters (6.8).
         """
-        self.c.annotations(body.annotations)
+        self.c.annotations(body)
         beside = params or self.c.scopes.current
         with self.c.stmts.returning(result), self.c.scopes.nested(beside):
             self.c.stmts.body(body.body)
@@ -365,7 +365,7 @@ class DeclarationChecker:
             self.c.types.declare_variables(decl)
             self._distinct(decl)
             for method in decl.methods:
-                self.c.annotations(method.annotations)
+                self.c.annotations(method)
                 if method.result is None and method.name != decl.name:
                     self.c.error(method, f"a constructor of {decl.name} must be named {decl.name}")
                 if method.result is not None and method.name == decl.name:

@@ -228,7 +228,7 @@ class ParserChecker:
         if "start" not in states:
             self.c.error(decl, f"parser {decl.name} has no state start")
         for s in decl.states:
-            self.c.annotations(s.annotations)
+            self.c.annotations(s)
             with self.c.scopes.nested():
                 self.c.stmts.body(s.body)
                 self._transition(s, states)

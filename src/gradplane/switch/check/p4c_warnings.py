@@ -11,7 +11,7 @@ It is looked for in the IR, where sub-controls are part of the control that appl
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from gradplane.switch.check import p4c_bmv2
@@ -22,8 +22,9 @@ from gradplane.switch.check.p4c_bmv2 import MISREAD
 from gradplane.switch.check.p4c_rules import REFUSED, Found
 from gradplane.switch.check.records import CallInfo, Checked
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.dispatch import by_class
 from gradplane.switch.ir.printer import expression_text
-from gradplane.switch.ir.walk import blocks, nested
+from gradplane.switch.ir.walk import blocks, bodies, nested
 from gradplane.switch.source import Reporter, Span
 from gradplane.switch.syntax import ast
 
@@ -221,7 +222,7 @@ class _Graph:
             if isinstance(site, ir.ApplyTable) and _asks(stmt, site):
                 at -= 1
                 after, is_code = self._with_keys(site, self._asked(site, stmt, after)), False
-            elif _has_nodes(stmt):
+            elif type(stmt) in _NODES:
                 after, is_code = self._node(stmt, after), False
             elif isinstance(stmt, ir.Exit):
                 after, is_code = _Node(next={None: self.end}), True
@@ -230,26 +231,22 @@ class _Graph:
         return after
 
     def _node(self, stmt: ir.Stmt, after: _Node) -> _Node:
-        match stmt:
-            case ir.If():
-                then, other = self.entry(stmt.then, after), self.entry(stmt.other, after)
-                return _Node(next={True: then, False: other})
-            case ir.SwitchStmt():
-                bodies = [*(body for _, body in stmt.cases), stmt.default]
-                return _Node(next={at: self.entry(b, after) for at, b in enumerate(bodies)})
-            case ir.Block():
-                self._ends[stmt] = after
-                return self.entry(stmt.body, after)
-            case ir.Leave():
-                return self._ends[stmt.block]
-            case ir.Loop():
-                return self.entry(stmt.body, after)
-            case ir.ApplyTable():
-                if stmt.hit is None and stmt.action_run is None:
-                    return self._with_keys(stmt, self._site(stmt.table, {None: after}))
-                results: dict[object, _Node] = {at: _Node(next={None: after}) for at in (1, 0)}
-                return self._with_keys(stmt, self._site(stmt.table, results))
-        raise AssertionError(stmt)
+        return _NODES[type(stmt)](self, stmt, after)
+
+    def _branches(self, stmt: ir.If | ir.SwitchStmt, after: _Node) -> _Node:
+        ways = (True, False) if isinstance(stmt, ir.If) else range(len(stmt.cases) + 1)
+        entries = [self.entry(body, after) for body in bodies(stmt)]
+        return _Node(next=dict(zip(ways, entries, strict=True)))
+
+    def _block(self, stmt: ir.Block, after: _Node) -> _Node:
+        self._ends[stmt] = after
+        return self.entry(stmt.body, after)
+
+    def _applied(self, stmt: ir.ApplyTable, after: _Node) -> _Node:
+        if stmt.hit is None and stmt.action_run is None:
+            return self._with_keys(stmt, self._site(stmt.table, {None: after}))
+        results: dict[object, _Node] = {at: _Node(next={None: after}) for at in (1, 0)}
+        return self._with_keys(stmt, self._site(stmt.table, results))
 
     def _asked(self, site: ir.ApplyTable, stmt: ir.Stmt, after: _Node) -> _Node:
         """Return the node of a table whose result the statement behind it asks for."""
@@ -278,6 +275,18 @@ def _asks(stmt: ir.Stmt, site: ir.ApplyTable) -> bool:
     )
 
 
-def _has_nodes(stmt: ir.Stmt) -> bool:
-    """Return whether a statement is more than code: a condition, a table, or the way out."""
-    return isinstance(stmt, ir.If | ir.SwitchStmt | ir.Block | ir.Leave | ir.Loop | ir.ApplyTable)
+_NODES: dict[type[ir.Stmt], Callable[..., _Node]] = by_class(
+    ir.Stmt,
+    {
+        (ir.If, ir.SwitchStmt): _Graph._branches,
+        ir.Block: _Graph._block,
+        ir.Leave: lambda graph, stmt, after: graph._ends[stmt.block],
+        ir.Loop: lambda graph, stmt, after: graph.entry(stmt.body, after),
+        ir.ApplyTable: _Graph._applied,
+    },
+    without=(
+        ir.Assign, ir.SetValid, ir.Push, ir.Pop, ir.Exit, ir.CallExtern, ir.CallUserExtern,
+        ir.Extract, ir.Lookahead, ir.Advance, ir.PacketLength, ir.Verify, ir.Emit,
+    ),
+)  # fmt: skip
+"""The node of a statement that is more than code: a condition, a table, or the way out."""

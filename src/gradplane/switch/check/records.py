@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from gradplane.switch.ir.types import Annotations, Type
+from gradplane.switch.ir.types import Type
 
 if TYPE_CHECKING:
     from gradplane.switch.check.checker_types import Signature
@@ -77,8 +77,3 @@ class ActionUse:
     decl: ast.ActionDecl
     bound: list[ast.Expr]
     data: list[ast.Expr]
-
-
-def annotations_of(written: Sequence[ast.Annotation]) -> Annotations:
-    """Return the annotations of a checked element with their values."""
-    return tuple(a.value for a in written)

@@ -68,7 +68,7 @@ class StatementChecker:
         pass
 
     def _block(self, s: ast.Block) -> None:
-        self.c.annotations(s.annotations)
+        self.c.annotations(s)
         with self.c.scopes.nested():
             self.body(s.body)
 

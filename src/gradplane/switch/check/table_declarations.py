@@ -19,7 +19,7 @@ from gradplane.switch.check.checker_types import (
     free_variables,
 )
 from gradplane.switch.check.context import Context, require_lvalue
-from gradplane.switch.check.expression_text import describe, written_alike
+from gradplane.switch.check.expression_text import describe, muted, written_alike
 from gradplane.switch.check.keyset_coverage import Earlier, Known, PlainEntries, known_sets, single
 from gradplane.switch.check.records import MAX_PRIORITY, MAX_SIZE, ActionUse
 from gradplane.switch.ir.types import (
@@ -52,7 +52,8 @@ class TableChecker:
             if decl.empty_group_action is not None:
                 self._called(decl, decl.empty_group_action, uses)
             self._key_names(decl)
-            self.c.annotations(decl.entries_annotations)
+            self.c.notes.values(decl.entries_annotations)
+            decl.entries_silent = muted(decl.entries_annotations)
             only = {
                 r.name for r in decl.actions if any(a.name == "defaultonly" for a in r.annotations)
             }
@@ -73,6 +74,7 @@ class TableChecker:
     # -- keys ----------------------------------------------------------------------------------
 
     def _key(self, key: ast.KeyElement) -> Type:
+        self.c.annotations(key)
         t = self.c.exprs.value(key.expr)
         if key.match_kind not in self.c.match_kinds:
             hint = did_you_mean(key.match_kind, self.c.match_kinds)
@@ -93,15 +95,14 @@ class TableChecker:
         """Report control-plane names that belong to more than one key (18.4)."""
         seen: dict[str, ast.KeyElement] = {}
         for key in decl.key:
-            name = given_name(self.c.annotations(key.annotations))
+            name = given_name(key.notes)
             if name and name in seen:
                 what = f"a second key of table {decl.name} has the name {name}"
                 self.c.error(key, what, f"the first is at {seen[name].span}")
             seen[name] = key
 
     def _name(self, key: ast.KeyElement) -> str:
-        given = given_name(self.c.annotations(key.annotations))
-        key.name = given or key_name(key.expr, self.c.reporter.lines) or ""
+        key.name = given_name(key.notes) or key_name(key.expr, self.c.reporter.lines) or ""
         return key.name
 
     # -- actions -------------------------------------------------------------------------------
@@ -130,7 +131,7 @@ class TableChecker:
         return found[0]
 
     def _listed(self, ref: ast.ActionRef) -> ActionUse | None:
-        notes = {a.name for a in self.c.annotations(ref.annotations)}
+        notes = {a.name for a in self.c.annotations(ref)}
         if notes >= {"tableonly", "defaultonly"}:
             self.c.error(ref, f"action {ref.name} is @tableonly and @defaultonly: it is never used")
         action = self._find(ref)
@@ -247,7 +248,7 @@ class TableChecker:
         if decl.key:
             self.c.keysets.entry(entry.keyset, types, [k.match_kind for k in decl.key])
         self._called(decl, entry.action, uses)
-        self.c.annotations(entry.annotations)
+        self.c.annotations(entry)
         if entry.priority is not None:
             self.c.exprs.check(entry.priority)
             value = self.c.constant_int(entry.priority, "a priority", checked=True)
@@ -300,7 +301,7 @@ class TableChecker:
 
     def _properties(self, decl: ast.TableDecl) -> None:
         for p in decl.properties:
-            self.c.annotations(p.annotations)
+            self.c.annotations(p)
             with self.c.inside("package"):
                 self.c.exprs.check(p.value)
             if p.name == "size":

@@ -244,7 +244,7 @@ class TypeResolver:
             if isinstance(p.type, ExternType) and set(p.type.args) & {*self.variables(p.type.decl)}:
                 self.c.error(p.ref, f"{p.type.name} needs {len(p.type.args)} type arguments")
                 p.type = ANY
-            self.c.annotations(p.annotations)
+            self.c.annotations(p)
         optional = any(a.name == "optional" for a in p.annotations)
         if optional and p.default is not None:
             self.c.error(p, f"parameter {p.name} is @optional: it cannot have a default value")
@@ -273,7 +273,7 @@ class TypeResolver:
                 "allowed are bit, int, bool and another `type`",
             )
             return ANY
-        return NewType(decl.name, underlying, self.c.annotations(decl.annotations))
+        return NewType(decl.name, underlying, self.c.annotations(decl))
 
     def _enum(self, decl: ast.EnumDecl) -> Type:
         self._check_distinct(decl.name, [(name, span) for name, _, span in decl.members])
@@ -316,7 +316,7 @@ class TypeResolver:
         if sum(leaves(f.type) for f in fields) > MAX_FIELDS:
             self.c.error(decl, f"{decl.name} has more than {MAX_FIELDS} fields in all")
             return ANY
-        annotations = self.c.annotations(decl.annotations)
+        annotations = self.c.annotations(decl)
         if kind is Header:
             fields = padded(fields, annotations)
         return kind(decl.name, fields, annotations, self.variables(decl))
@@ -324,7 +324,7 @@ class TypeResolver:
     def _field(self, decl: ast.StructDecl, f: ast.FieldDecl) -> Field:
         t = self.value_type(f.ref)
         self._check_field(decl, t, f.ref)
-        return Field(f.name, t, self.c.annotations(f.annotations))
+        return Field(f.name, t, self.c.annotations(f))
 
     def _check_field(self, decl: ast.StructDecl, t: Type, place: ast.Node) -> None:
         if not _allowed_field(decl.kind, t):

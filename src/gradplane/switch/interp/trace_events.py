@@ -17,6 +17,7 @@ class TraceEvent:
     """An event; `span`: its place in the source, without a line for the architecture's."""
 
     kind: ClassVar[str] = "event"
+    form: ClassVar[str] = ""
     span: Span = NOWHERE
 
     @property
@@ -25,8 +26,8 @@ class TraceEvent:
         return str(self.span) if self.span.line else ""
 
     def text(self) -> str:
-        """Return the event as one line, without the place."""
-        raise AssertionError(type(self))
+        """Return the event as one line, without the place: `form` with the event's fields."""
+        return self.form.format(self)
 
     def json(self) -> dict[str, Any]:
         """Return the event's fields, its kind, and its place as file:line:column."""
@@ -39,19 +40,15 @@ class Entered(TraceEvent):
     """A parser, a control or the traffic manager gets the packet."""
 
     kind = "enter"
+    form = "== {0.block}"
     block: str
-
-    def text(self) -> str:
-        return f"== {self.block}"
 
 
 @dataclass(frozen=True, slots=True)
 class StateEntered(TraceEvent):
     kind = "state"
+    form = "state {0.state}"
     state: str
-
-    def text(self) -> str:
-        return f"state {self.state}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +69,8 @@ class Extracted(TraceEvent):
 @dataclass(frozen=True, slots=True)
 class Rejected(TraceEvent):
     kind = "reject"
+    form = "parser error {0.error}"
     error: str
-
-    def text(self) -> str:
-        return f"parser error {self.error}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,18 +120,14 @@ class Called(TraceEvent):
 @dataclass(frozen=True, slots=True)
 class Exited(TraceEvent):
     kind = "exit"
-
-    def text(self) -> str:
-        return "exit"
+    form = "exit"
 
 
 @dataclass(frozen=True, slots=True)
 class Logged(TraceEvent):
     kind = "log"
+    form = "log: {0.message}"
     message: str
-
-    def text(self) -> str:
-        return f"log: {self.message}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,19 +135,15 @@ class Copied(TraceEvent):
     """The packet was cloned, replicated, resubmitted or recirculated."""
 
     kind = "copy"
+    form = "{0.what}"
     what: str
-
-    def text(self) -> str:
-        return self.what
 
 
 @dataclass(frozen=True, slots=True)
 class Dropped(TraceEvent):
     kind = "drop"
+    form = "dropped: {0.reason}"
     reason: str
-
-    def text(self) -> str:
-        return f"dropped: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,12 +151,10 @@ class Queued(TraceEvent):
     """The packet waits in a queue of its port. `depth`: the packets that were in it."""
 
     kind = "queue"
+    form = "in queue {0.priority} of port {0.port}, behind {0.depth} packets"
     port: int
     priority: int
     depth: int
-
-    def text(self) -> str:
-        return f"in queue {self.priority} of port {self.port}, behind {self.depth} packets"
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,6 +163,9 @@ _TRACED: dict[type[ir.Stmt], Callable[..., Code]] = by_class(
         ir.Exit: TracedStatements._exited,
         ir.CallExtern: TracedStatements._called,
         ir.CallUserExtern: TracedStatements._called_user_extern,
-        ir.Stmt: TracedStatements._plain,
+        (
+            ir.Push, ir.Pop, ir.If, ir.SwitchStmt, ir.Block, ir.Leave, ir.Loop, ir.ApplyTable,
+            ir.Advance, ir.PacketLength, ir.Verify, ir.Emit,
+        ): TracedStatements._plain,
     },
-)
+)  # fmt: skip

@@ -182,11 +182,6 @@ def with_operands(e: N, new: Sequence[ir.Expr]) -> N:
     return replace(e, **changed)  # type: ignore[type-var]
 
 
-def rewritten(e: ir.Expr, change: Callable[[ir.Expr], ir.Expr]) -> ir.Expr:
-    """Return an expression with each one inside it changed, from the inside out."""
-    return change(with_operands(e, [rewritten(part, change) for part in operands(e)]))
-
-
 def same_value(a: object, b: object) -> bool:
     """Compare two expressions, or parts of them, by their form: a + b is not the same as b + a."""
     if not isinstance(a, ir.Expr) or isinstance(a, ir.Var):

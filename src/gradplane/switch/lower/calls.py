@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from gradplane.switch.check.records import CallInfo, annotations_of
+from gradplane.switch.check.records import CallInfo
 from gradplane.switch.ir import expression_builder
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import BOOL, INTEGER, STRING, Type, Void
@@ -320,7 +320,7 @@ class CallLowering(ExternLowering):
             for param in action.decl.params:
                 assert param.type is not None
                 t = erase(param.type)
-                annotations = annotations_of(param.annotations)
+                annotations = param.notes
                 var = self.p.variable(param.name, t)
                 if not param.direction:
                     var.name = control_plane_name("", param.name, annotations)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 
 from gradplane.switch.check.checker_types import BlockType, ExternType
-from gradplane.switch.check.records import CallInfo, EnumValue, annotations_of
+from gradplane.switch.check.records import CallInfo, EnumValue
 from gradplane.switch.ir import expression_builder
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Annotations, Enum, Fields, Header, Void
@@ -41,7 +41,7 @@ class Instances(Shared):
 
     def instantiate(self, decl: ast.Instantiation, env: Env) -> None:
         """Make the object that an instantiation declares, and bind it."""
-        annotations = annotations_of(decl.annotations)
+        annotations = decl.notes
         name = control_plane_name(env.path, decl.name, annotations)
         match decl.type:
             case ExternType():
@@ -151,7 +151,7 @@ class Instances(Shared):
                 case ast.Instantiation():
                     self.instantiate(member, env)
                 case ast.ActionDecl():
-                    annotations = annotations_of(member.annotations)
+                    annotations = member.notes
                     name = control_plane_name(env.path, member.name, annotations)
                     env.bind(member, ActionInstance(member, name, env))
                 case ast.TableDecl():

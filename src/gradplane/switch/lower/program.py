@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
 from gradplane.switch.check.checker_types import ExternType
-from gradplane.switch.check.records import CallInfo, Checked, annotations_of
+from gradplane.switch.check.records import CallInfo, Checked
 from gradplane.switch.ir import expression_builder
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import (
@@ -203,7 +203,7 @@ class Lowering(Instances):
         for decl in self.program.declarations:
             match decl:
                 case ast.ActionDecl():
-                    annotations = annotations_of(decl.annotations)
+                    annotations = decl.notes
                     name = control_plane_name("", decl.name, annotations)
                     self.top.bind(decl, ActionInstance(decl, name, self.top))
                 case ast.Instantiation():
@@ -250,7 +250,7 @@ class Lowering(Instances):
             for p, a in zip(info.signature.params, info.args, strict=True)
             if a is not None
         }
-        declared = annotations_of(info.decl.annotations)
+        declared = info.decl.notes
         parameters = tuple(p.name for p in info.signature.params)
         return ir.Package(
             info.name, args, annotations, declared_annotations=declared, name=name,
@@ -316,7 +316,7 @@ class Lowering(Instances):
         env = instance.env.inner()
         env.path = instance.name
         params = self._params(decl.params, env)
-        annotations = annotations_of(decl.annotations)
+        annotations = decl.notes
         with body.scope(env):
             self.elaborate(decl, env, body)
             if isinstance(decl, ast.ParserDecl):

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gradplane.switch.check.checker_types import TypeVar, substitute
-from gradplane.switch.check.records import CallInfo, Checked, EnumValue, annotations_of
+from gradplane.switch.check.records import CallInfo, Checked, EnumValue
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Annotation, Annotations, Enum, Error, Type, given_name
 from gradplane.switch.ir.verify import CORE_ERRORS
@@ -255,7 +255,7 @@ class Shared(ABC):
     def note_direct_action(self, action: ActionInstance) -> None:
         """Add an action that a control calls, unless it has been added before."""
         decl, name = action.decl, action.name
-        annotations = annotations_of(decl.annotations)
+        annotations = decl.notes
         self.direct_actions.setdefault(name, ir.Action(name, [], [], annotations, decl.span))
 
     def action_codes(self, table: ir.Table) -> dict[str, int]:

@@ -12,7 +12,6 @@ from gradplane.switch.check.records import (
     MAX_SIZE,
     ActionUse,
     CallInfo,
-    annotations_of,
 )
 from gradplane.switch.ir import expression_builder
 from gradplane.switch.ir import nodes as ir
@@ -75,7 +74,7 @@ class TableLowering:
         self.decl = decl
         self.env = env
         self.body = body
-        self.annotations = annotations_of(decl.annotations)
+        self.annotations = decl.notes
         self.name = control_plane_name(env.path, decl.name, self.annotations)
         self.actions: list[ir.TableAction] = []
         self.codes: dict[str, int] = {}
@@ -119,7 +118,7 @@ class TableLowering:
 
     def _key(self, key: ast.KeyElement, value: ir.Expr) -> ir.Key:
         assert key.expr.type is not None
-        annotations = annotations_of(key.annotations)
+        annotations = key.notes
         if key.match_kind not in MATCH_KINDS and key.match_kind not in EXACT_ALIASES:
             what = f"the architecture has no match kind {key.match_kind}"
             self.p.unsupported(key.span, what, f"known: {', '.join(sorted(MATCH_KINDS))}")
@@ -153,7 +152,7 @@ class TableLowering:
 
     def _add_action(self, ref: ast.ActionRef) -> int:
         action = self._action(self._found(ref), ref.info)
-        self.actions.append(ir.TableAction(action, annotations_of(ref.annotations)))
+        self.actions.append(ir.TableAction(action, ref.notes))
         self.codes[ref.name] = len(self.actions) - 1
         return self.codes[ref.name]
 
@@ -163,7 +162,7 @@ class TableLowering:
             return instance.made
         data: list[ir.Var] = []
         body = self.body.action_body(instance, use.bound, data)
-        annotations = annotations_of(instance.decl.annotations)
+        annotations = instance.decl.notes
         action = ir.Action(instance.name, data, body, annotations, instance.decl.span)
         if not use.bound:
             instance.made = action
@@ -192,7 +191,7 @@ class TableLowering:
         if "NoAction" in self.codes:
             return ir.ActionCall(self.codes["NoAction"], [])
         instance = self.p.no_action()
-        ref = ast.ActionRef("NoAction", None, [], span=self.decl.span)
+        ref = ast.ActionRef("NoAction", None, span=self.decl.span)
         ref.info = ActionUse(instance.decl, [], [])
         self.actions.append(
             ir.TableAction(self._action(instance, ref.info), (Annotation("defaultonly"),))
@@ -235,7 +234,7 @@ class TableLowering:
             self._call(entry.action),
             priority,
             self.decl.const_entries or entry.const,
-            annotations_of(entry.annotations),
+            entry.notes,
             entry.span,
         )
 
@@ -261,8 +260,7 @@ class TableLowering:
             self._warn_priorities(entries, largest)
 
     def _warn_priorities(self, entries: list[ir.Entry], largest: bool) -> None:
-        notes = annotations_of(self.decl.entries_annotations)
-        silent = {v for a in notes if a.name == "noWarn" for v in a.values}
+        silent = self.decl.entries_silent
         seen: dict[int, ir.Entry] = {}
         for entry in entries:
             if entry.priority in seen and "duplicate_priorities" not in silent:
@@ -369,7 +367,7 @@ class TableLowering:
     def _extern(self, p: ast.TableProperty) -> ir.ExternInstance | None:
         if isinstance(p.value, ast.Call) and isinstance(p.value.type, ExternType):
             info: CallInfo = p.value.info
-            annotations = annotations_of(p.annotations)
+            annotations = p.notes
             name = control_plane_name(self.env.path, given_name(annotations) or "", ())
             if not given_name(annotations):
                 name = f"{self.name}.{p.name}"
@@ -397,7 +395,7 @@ def value_set(p: Shared, decl: ast.ValueSetDecl, env: Env) -> ir.ValueSet:
     """Lower a parser value set; a struct's fields are its match fields (@match, else exact)."""
     t = decl.ref.type
     assert t is not None
-    annotations = annotations_of(decl.annotations)
+    annotations = decl.notes
     name = control_plane_name(env.path, decl.name, annotations)
     fields = _value_set_fields("", t, ())
     size = decl.size.const if isinstance(decl.size.const, int) else 0

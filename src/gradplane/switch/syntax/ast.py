@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from gradplane.switch.source import Span
 
 if TYPE_CHECKING:
-    from gradplane.switch.ir.types import Type
+    from gradplane.switch.ir.types import Annotations, Type
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -38,7 +38,14 @@ class Annotation(Node):
     pairs: dict[str, Expr] | None = None
     structured: bool = False
     pragma: bool = False  # `@pragma name body`
-    value: Any = field(default=None, init=False)  # set by check: the IR's Annotation
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Annotated(Node):
+    """A node that can have annotations; `notes` are these with their values."""
+
+    annotations: list[Annotation] = field(default_factory=list)
+    notes: Annotations = field(default=(), init=False)  # set by check
 
 
 # -- types as written --------------------------------------------------------------------------
@@ -277,9 +284,8 @@ class CallStmt(Stmt):
 
 
 @dataclass(slots=True, eq=False)
-class Block(Stmt):
+class Block(Stmt, Annotated):
     body: list[Stmt]  # VarDecl, ConstDecl and Instantiation are among them, as DeclStmt
-    annotations: list[Annotation] = field(default_factory=list)
 
 
 @dataclass(slots=True, eq=False)
@@ -309,22 +315,20 @@ class SwitchStmt(Stmt):
 
 
 @dataclass(slots=True, eq=False)
-class For(Stmt):
+class For(Stmt, Annotated):
     init: list[Stmt]
     cond: Expr
     update: list[Stmt]
     body: Stmt
-    annotations: list[Annotation] = field(default_factory=list)
 
 
 @dataclass(slots=True, eq=False)
-class ForIn(Stmt):
+class ForIn(Stmt, Annotated):
     """`for (T x in collection)`; `var` is a VarDecl, or a Name of an existing variable."""
 
     var: VarDecl | Expr
     collection: Expr  # an expression, or Range
     body: Stmt
-    annotations: list[Annotation] = field(default_factory=list)
 
 
 @dataclass(slots=True, eq=False)
@@ -356,9 +360,8 @@ class Empty(Stmt):
 
 
 @dataclass(slots=True, eq=False)
-class Decl(Node):
+class Decl(Annotated):
     name: str
-    annotations: list[Annotation] = field(default_factory=list, kw_only=True)
     name_span: Span | None = field(default=None, kw_only=True)  # the span of the name itself
     denoted: Type | None = field(default=None, init=False)  # set by check: the type it makes
 
@@ -523,42 +526,38 @@ class ParserDecl(Decl):
 
 
 @dataclass(slots=True, eq=False)
-class KeyElement(Node):
+class KeyElement(Annotated):
     expr: Expr
     match_kind: str
-    annotations: list[Annotation]
     name: str = field(default="", init=False)  # set by check: the control plane's
 
 
 @dataclass(slots=True, eq=False)
-class ActionRef(Node):
+class ActionRef(Annotated):
     """An action in a table's list, a default_action or an entry: `name(args)`; args None: no ()."""
 
     name: str
     args: list[Argument] | None
-    annotations: list[Annotation]
     dot: bool = False
     info: Any = field(default=None, init=False)  # set by check
 
 
 @dataclass(slots=True, eq=False)
-class TableEntry(Node):
+class TableEntry(Annotated):
     keyset: Expr  # TupleKey for several keys
     action: ActionRef
-    annotations: list[Annotation]
     const: bool = False
     priority: Expr | None = None  # `priority = n :` before the keyset
     plain: bool = field(default=False, init=False)  # integers alone: one key, the arguments
 
 
 @dataclass(slots=True, eq=False)
-class TableProperty(Node):
+class TableProperty(Annotated):
     """Any property but key, actions and entries. `value` may be a ListExpr or a Call."""
 
     name: str
     value: Expr
     const: bool
-    annotations: list[Annotation]
 
 
 @dataclass(slots=True, eq=False)
@@ -573,6 +572,7 @@ class TableDecl(Decl):
     const_default: bool = False
     empty_group_action: ActionRef | None = None  # PSA's psa_empty_group_action
     entries_annotations: list[Annotation] = field(default_factory=list)
+    entries_silent: frozenset[str] = field(default=frozenset(), init=False)  # set by check: noWarn
 
 
 @dataclass(slots=True, eq=False)

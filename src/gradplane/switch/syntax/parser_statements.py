@@ -35,7 +35,7 @@ class StatementParser(ExpressionParser):
         self.close_scope()
         self.depth -= 1
         self.expect("}")
-        return ast.Block(body, annotations or [], span=start)
+        return ast.Block(body, annotations=annotations or [], span=start)
 
     def statement(self) -> ast.Stmt:
         """Parse a statement, or a declaration of a constant, variable or instance."""
@@ -270,7 +270,7 @@ class StatementParser(ExpressionParser):
             collection = ast.Range(collection, high, span=self.span_from(collection.span))
         self.expect(")")
         span = self.span_from(start)
-        return ast.ForIn(var, collection, self._branch(), annotations, span=span)
+        return ast.ForIn(var, collection, self._branch(), annotations=annotations, span=span)
 
     def _for_classic(
         self, start: Span, init: list[ast.Stmt], annotations: list[ast.Annotation]
@@ -282,7 +282,7 @@ class StatementParser(ExpressionParser):
         self.expect(";")
         update = self.comma_list(self._simple_statement, ")")
         span = self.span_from(start)
-        return ast.For(init, cond, update, self._branch(), annotations, span=span)
+        return ast.For(init, cond, update, self._branch(), annotations=annotations, span=span)
 
     _STATEMENTS: dict[str, Callable[[StatementParser], ast.Stmt]] = {
         ";": _empty,
@@ -363,7 +363,7 @@ class TableParser(StatementParser):
             value = self.expression()
             span = self.span_from(name.span)
             table.properties.append(
-                ast.TableProperty(name.text, value, const, annotations, span=span)
+                ast.TableProperty(name.text, value, const, annotations=annotations, span=span)
             )
         self.expect(";")
 
@@ -374,7 +374,7 @@ class TableParser(StatementParser):
         span = self.span_from(expr.span)
         annotations = self.annotations()
         self.expect(";")
-        return ast.KeyElement(expr, kind, annotations, span=span)
+        return ast.KeyElement(expr, kind, annotations=annotations, span=span)
 
     def _listed_action(self) -> ast.ActionRef:
         action = self._action_ref(self.annotations())
@@ -386,7 +386,7 @@ class TableParser(StatementParser):
         dot = self.accept(".") is not None
         name = self.name().text
         args = self.arguments() if self.at("(") else None
-        return ast.ActionRef(name, args, annotations, dot, span=self.span_from(start))
+        return ast.ActionRef(name, args, dot, annotations=annotations, span=self.span_from(start))
 
     def _entry(self) -> ast.TableEntry:
         if self.tok.kind == "integer":
@@ -401,7 +401,7 @@ class TableParser(StatementParser):
         annotations = self.annotations()
         span = self.span_from(keyset.span)
         self.expect(";")
-        return ast.TableEntry(keyset, action, annotations, const, priority, span=span)
+        return ast.TableEntry(keyset, action, const, priority, annotations=annotations, span=span)
 
     def _plain_entry(self) -> ast.TableEntry | None:
         """Parse `1 : action(2, 3);`, the form of most entries in large tables, at once.
@@ -425,8 +425,8 @@ class TableParser(StatementParser):
             return None
         first, name = tokens[start], ahead[1]
         self.move_to(at + 1)
-        action = ast.ActionRef(name.text, args, [], span=self.span_from(name.span))
-        entry = ast.TableEntry(literal(first), action, [], span=self.span_from(first.span))
+        action = ast.ActionRef(name.text, args, span=self.span_from(name.span))
+        entry = ast.TableEntry(literal(first), action, span=self.span_from(first.span))
         entry.plain = True
         self.advance()
         return entry

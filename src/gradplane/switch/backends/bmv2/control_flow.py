@@ -468,6 +468,9 @@ _NODES: dict[type[ir.Stmt], Callable[..., str | None]] = by_class(
         ir.Leave: lambda pipeline, s, after: pipeline._ends[s.block],
         ir.Loop: Pipeline._loop,
         ir.ApplyTable: Pipeline._apply,
-        ir.Stmt: Pipeline._refused,  # code, which actions take or refuse
+        (  # code, which actions take or refuse
+            ir.Assign, ir.SetValid, ir.Push, ir.Pop, ir.Exit, ir.CallExtern, ir.CallUserExtern,
+            ir.Extract, ir.Lookahead, ir.Advance, ir.PacketLength, ir.Verify, ir.Emit,
+        ): Pipeline._refused,
     },
-)
+)  # fmt: skip

@@ -281,9 +281,12 @@ _STATEMENTS: dict[type[ir.Stmt], Callable[..., None]] = by_class(
         ir.Advance: lambda code, s: code.operation(s, _op("advance", code.code.parameter(s.bits))),
         ir.Verify: _Code._verify,
         ir.Assign: _Code._assigned,
-        ir.Stmt: _Code._as_in_actions,
+        (
+            ir.SetValid, ir.Push, ir.Pop, ir.If, ir.SwitchStmt, ir.Block, ir.Leave, ir.Loop,
+            ir.Exit, ir.ApplyTable, ir.CallExtern, ir.CallUserExtern, ir.PacketLength, ir.Emit,
+        ): _Code._as_in_actions,
     },
-)
+)  # fmt: skip
 
 
 def _by_index(s: ir.Extract, target: ir.ElementOf) -> ir.Stmt:
