@@ -10,10 +10,9 @@ from collections.abc import Collection, Iterator, Sequence
 from math import ceil
 
 from gradplane.fit.chip_resources import IMMEDIATE_BITS, RANGE_NIBBLES, Overrun
-from gradplane.fit.header_bytes import neighbours
 from gradplane.fit.logical_tables import GATEWAY, LogicalTable, TableAction
-from gradplane.fit.places import Place
-from gradplane.fit.shared_memory import ALU_KINDS, COUNTERS
+from gradplane.fit.places import Place, neighbours
+from gradplane.fit.table_formats import ALU_KINDS, COUNTERS
 from gradplane.fit.values import Operation, Use
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.nodes import ExternInstance

@@ -20,9 +20,8 @@ from gradplane.fit.dependencies import Dependency, dependencies, longest_chain, 
 from gradplane.fit.live_fields import Carried, LiveFields, coexisting
 from gradplane.fit.logical_tables import LogicalTable
 from gradplane.fit.parser_demand import ParserDemand, parser_demand
-from gradplane.fit.placement import Placement, place, used
+from gradplane.fit.placement import Placement, asked_stages, place, used, wrong_stages
 from gradplane.fit.simplifications import merged, needless_zeros, without_unread
-from gradplane.fit.stage_pragmas import asked_stages, wrong_stages
 from gradplane.switch.arch.device_facts import DeviceFacts
 from gradplane.switch.arch.registry import device_facts
 from gradplane.switch.ir import nodes as ir

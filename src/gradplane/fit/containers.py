@@ -15,10 +15,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gradplane.fit.chip_resources import ChipResources, Overrun
-from gradplane.fit.header_bytes import header_bytes
 from gradplane.fit.live_fields import Carried
 from gradplane.fit.logical_tables import LogicalTable
-from gradplane.fit.places import Place
+from gradplane.fit.places import Place, header_bytes
 from gradplane.fit.values import Operation
 
 SIZES = (32, 16, 8)

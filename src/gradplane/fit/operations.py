@@ -21,8 +21,7 @@ from gradplane.fit.alu_rules import (
     narrow_operand,
 )
 from gradplane.fit.chip_resources import Impossible
-from gradplane.fit.header_bytes import header_bytes
-from gradplane.fit.places import Place, count_reads, leaves, reads
+from gradplane.fit.places import Place, count_reads, header_bytes, leaves, reads
 from gradplane.fit.values import (
     KnownValues,
     Operation,

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.jit import native_vectors
+from gradplane.switch.jit import native_memory
 from gradplane.switch.jit.expressions import Unit
 from gradplane.switch.jit.externs import Externs, Site, post
 from gradplane.switch.jit.llvm_text import Function, Operand
@@ -120,14 +120,14 @@ class EntryPoints(ABC):
 
     def take_node(self, f: Function, node: Operand, size: Operand) -> None:
         f.store("i64", size, f.add(node, NODE["length"]), 8)
-        native_vectors.extend(f, "again", self.node_size)
+        native_memory.extend(f, "again", self.node_size)
 
     def _make_node(self) -> None:
         """Write ptr make_node(i64 bytes, i64 kind, i64 port, i64 passes)."""
         params = [("i64", "%room"), ("i64", "%kind"), ("i64", "%port"), ("i64", "%passes")]
         f = self.module.function("make_node", "ptr", params)
-        node = native_vectors.reserve(f, "again", self.node_size)
-        end = f.binary("add", "i64", native_vectors.length(f, "again"), self.node_size)
+        node = native_memory.reserve(f, "again", self.node_size)
+        end = f.binary("add", "i64", native_memory.length(f, "again"), self.node_size)
         with f.when(f.compare("ugt", "i64", end, f.word("nodes made", "i64", fixed=False))):
             f.store("ptr", "null", node, 8)
             f.store("i64", 0, f.add(node, NODE["capacity"]), 8)
@@ -156,10 +156,10 @@ class EntryPoints(ABC):
             start = f.load("i64", f.item("%starts", "i64", i), 8)
             end = f.load("i64", f.item("%ends", "i64", i), 8)
             port = f.load("i64", f.item("%ports", "i64", i), 8)
-            native_vectors.set_length(f, "again", 0)
+            native_memory.set_length(f, "again", 0)
             data, size = f.add("%data", start), f.binary("sub", "i64", end, start)
             self._call_arrive(f, data, size, port, "0", "null", "0")
-            with f.when(f.compare("ne", "i64", native_vectors.length(f, "again"), 0)):
+            with f.when(f.compare("ne", "i64", native_memory.length(f, "again"), 0)):
                 f.call("void", "again")
         f.ret()
 
@@ -173,18 +173,16 @@ class EntryPoints(ABC):
         at, passes = f.variable("i64", 0), f.variable("i64", 1)
         with f.loop() as end:
             more = f.label()
-            f.branch(
-                f.compare("ult", "i64", at.get(), native_vectors.length(f, "again")), more, end
-            )
+            f.branch(f.compare("ult", "i64", at.get(), native_memory.length(f, "again")), more, end)
             f.at(more)
             full = f.compare("uge", "i64", passes.get(), self.passes)
             with f.when(full):
-                left = f.binary("sub", "i64", native_vectors.length(f, "again"), at.get())
+                left = f.binary("sub", "i64", native_memory.length(f, "again"), at.get())
                 count = f.alloca(8)
                 f.store("i64", f.binary("udiv", "i64", left, self.node_size), count, 8)
                 post(f, "messages", self.storm, count, 8)
                 f.ret()
-            node = f.add(native_vectors.data(f, "again"), at.get())
+            node = f.add(native_memory.data(f, "again"), at.get())
             data = f.load("ptr", node, 8)
             names = ("length", "port", "kind", "passes")
             length, port, kind, passed = (f.load("i64", f.add(node, NODE[n]), 8) for n in names)
@@ -196,19 +194,19 @@ class EntryPoints(ABC):
     def _once(self) -> None:
         f = self.module.function("once", "void", ARRIVE, exported=True)
         f.store("i64", 0, f.word_address("cause"), 8)
-        native_vectors.set_length(f, "again", 0)
+        native_memory.set_length(f, "again", 0)
         self._call_arrive(f, *(name for _, name in ARRIVE))
         f.ret()
 
     def _release(self) -> None:
         f = self.module.function("release", "void", [], exported=True)
-        nodes = native_vectors.data(f, "again")
+        nodes = native_memory.data(f, "again")
         made = f.binary("udiv", "i64", f.word("nodes made", "i64", fixed=False), self.node_size)
         with f.count(made) as i:
             node = f.add(nodes, f.binary("mul", "i64", i, self.node_size))
             f.intrinsic("free", "void", ("ptr", f.load("ptr", node, 8)))
         if self.module.has("forget"):
             f.call("void", "forget")
-        for name in native_vectors.NAMES:
-            f.intrinsic("free", "void", ("ptr", native_vectors.data(f, name)))
+        for name in native_memory.NAMES:
+            f.intrinsic("free", "void", ("ptr", native_memory.data(f, name)))
         f.ret()

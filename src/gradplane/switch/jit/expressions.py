@@ -13,9 +13,8 @@ from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.dispatch import by_class
 from gradplane.switch.ir.types import Bits, Bool, Fields, Header, Stack, Type, Union, Varbit
 from gradplane.switch.ir.walk import within
-from gradplane.switch.jit.llvm_text import Function, Module, Operand
+from gradplane.switch.jit.llvm_text import Function, Module, Operand, bring_division, bring_wide
 from gradplane.switch.jit.value_layout import Layouts, container, scalar_width
-from gradplane.switch.jit.wide_arithmetic import bring_division, bring_wide
 from gradplane.switch.source import NOWHERE
 
 INLINE = 128  # bits up to which products and quotients are computed in line

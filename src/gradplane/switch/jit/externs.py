@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from gradplane.switch.interp.user_externs import failure
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Type
-from gradplane.switch.jit import native_rng, native_vectors
+from gradplane.switch.jit import native_memory, native_rng
 from gradplane.switch.jit.expressions import Unit
 from gradplane.switch.jit.fields import FieldList
 from gradplane.switch.jit.hash_algorithms import (
@@ -292,9 +292,9 @@ def _taken(code: Statements, fields: FieldList, spans: Operand) -> tuple[Operand
 
 def post(f: Function, vector: str, site: int, data: Operand, size: int) -> None:
     """Append a message to a vector: site, cause, size in memory, bytes."""
-    record = native_vectors.reserve(f, vector, 24 + size)
+    record = native_memory.reserve(f, vector, 24 + size)
     for i, value in enumerate((str(site), f.word("cause", "i64", fixed=False), str(size))):
         f.store("i64", value, f.add(record, 8 * i), 1)
     if size:
         f.copy(f.add(record, 24), data, size)
-    native_vectors.extend(f, vector, 24 + size)
+    native_memory.extend(f, vector, 24 + size)

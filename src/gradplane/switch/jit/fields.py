@@ -11,7 +11,7 @@ from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.printer import expression_text
 from gradplane.switch.ir.types import Bits, Bool, Fields, Header, Stack, Type, Varbit
 from gradplane.switch.ir.walk import header_of
-from gradplane.switch.jit import native_vectors
+from gradplane.switch.jit import native_memory
 from gradplane.switch.jit.expressions import Expressions
 from gradplane.switch.jit.headers import NativeHeaderCodec, Number, clear_rest, copy_bits
 from gradplane.switch.jit.llvm_text import Operand
@@ -87,7 +87,7 @@ class FieldList:
         size = str(self.most + 16)
         if payload is not None:
             size = f.binary("add", "i64", payload[1], size)
-        target = native_vectors.reserve(f, "scratch", size)
+        target = native_memory.reserve(f, "scratch", size)
         at = f.variable("i64", 0)
         for group in self.groups:
             with f.when(group.valid):

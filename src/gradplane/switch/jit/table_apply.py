@@ -12,8 +12,8 @@ from contextlib import contextmanager
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.jit.expressions import Unit
+from gradplane.switch.jit.hash_tables import BLOCK
 from gradplane.switch.jit.llvm_text import Function, Operand, Variable
-from gradplane.switch.jit.small_exact_tables import LookupOutcome, Plain
 from gradplane.switch.jit.statements import Lookup, Statements
 from gradplane.switch.jit.table_layout import (
     DIRECT,
@@ -22,11 +22,12 @@ from gradplane.switch.jit.table_layout import (
     MULTIPLIER,
     TOMBSTONE,
     WORDS,
+    LookupOutcome,
+    Plain,
     Shape,
     shape_of,
     with_places,
 )
-from gradplane.switch.jit.tuple_space import BLOCK
 from gradplane.switch.jit.value_layout import scalar_width
 
 

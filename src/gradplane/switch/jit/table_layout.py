@@ -11,7 +11,7 @@ entry with an empty group runs.
 direct   at most 16 bits of exact keys: records indexed by the key; all exist, and those of no
          entry hold the default action. The records of all such tables are in one block, so that
          the code has one address to keep.
-plain    the same for actions that only assign (small_exact_tables): the tags are apart.
+plain    the same for actions that only assign (`Plain`): the tags are apart.
 hash     exact keys: an index of record numbers, open addressing with linear probing.
 lpm      exact fields and an lpm one: the same index; the key is masked and looked up by prefix
          length, the longest first, the length being a last word of the key. `order` has a row for
@@ -20,10 +20,20 @@ lpm      exact fields and an lpm one: the same index; the key is masked and look
 tuples   ternary, range, optional: the same by groups of entries with equal masks, the group's
          number being the last word of the key. `order` has a row for each: the masks, the number,
          and the best rank in the group (0: no such group). If there are more than a few,
-         `guard` says which to try (tuple_space_filter), in rows of `row` bytes. The key
+         `guard` says which to try (`hash_tables.Guard`), in rows of `row` bytes. The key
          part goes on with the rank, the number of the next record with this key (plus 1; 0:
          none), and the bounds of ranges.
 none     no key: the default action.
+
+Plain tables: small exact keys, and actions that only assign parameters and constants.
+
+    action set(bit<8> v) { value = v; }        table t { key = { code : exact; }
+                                                         actions = { set; NoAction; } }
+
+A plain table's record holds no action data but the values that the entry's action assigns, in
+the places of all actions' targets; the numbers of the actions are apart. Where all actions assign
+a target, or where the target is known to be 0 before (a record holds 0 where its action does not
+assign), applying the table is to load the record: no branch, and no more memory than an array in C.
 """
 
 from __future__ import annotations
@@ -32,7 +42,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.jit.small_exact_tables import Plain, plain_actions
+from gradplane.switch.ir.types import Bits, Bool, Header, Struct
 from gradplane.switch.jit.value_layout import Layouts
 from gradplane.switch.runtime.match_fields import KeyField, key_fields
 from gradplane.switch.runtime.shared_memory import LINE
@@ -293,3 +303,101 @@ def hashed(words: Sequence[int]) -> int:
         h = ((h ^ word) * MULTIPLIER) & MASK64
         h ^= h >> 32
     return h
+
+
+MOST_BYTES = 16  # of a record
+
+Path = tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LookupOutcome:
+    """A target: its place in the record (bytes) and the numbers of the actions that assign it."""
+
+    target: ir.LValue
+    offset: int
+    size: int
+    actions: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """The plan of a plain table's records.
+
+    args: for each action, (offset, size) in the record of each parameter, size 0 if it is unused.
+    constants: for each action, (offset, size, value) of its constants. align: a record's."""
+
+    outcomes: tuple[LookupOutcome, ...]
+    args: tuple[tuple[tuple[int, int], ...], ...]
+    constants: tuple[tuple[tuple[int, int, int], ...], ...]
+    size: int
+    align: int
+
+
+def plain_actions(table: ir.Table, layouts: Layouts) -> Plain | None:
+    """Return the plan of a plain table's records; None if some action does more than assign."""
+    assigned: list[dict[Path, ir.Assign]] = []
+    for choice in table.actions:
+        found = _assignments(choice.action)
+        if found is None:
+            return None
+        assigned.append(found)
+    targets = {path: s.target for found in assigned for path, s in found.items()}
+    if not targets:
+        return None
+    outcomes, places, end, most = [], {}, 0, 1
+    for path, target in sorted(targets.items(), key=lambda t: -layouts.of(t[1].type).size):
+        place = layouts.of(target.type)
+        end = -(-end // place.align) * place.align
+        by = frozenset(i for i, found in enumerate(assigned) if path in found)
+        places[path] = end, place.size
+        outcomes.append(LookupOutcome(target, *places[path], by))
+        end, most = end + place.size, max(most, place.align)
+    if end > MOST_BYTES:
+        return None
+    args, constants = [], []
+    for choice, found in zip(table.actions, assigned, strict=True):
+        where = {s.value: places[path] for path, s in found.items()}
+        args.append(tuple(where.get(p, (0, 0)) for p in choice.action.params))
+        pairs = ((places[path], s.value) for path, s in found.items())
+        constants.append(tuple((*at, _bits(e)) for at, e in pairs if isinstance(e, ir.Const)))
+    return Plain(tuple(outcomes), tuple(args), tuple(constants), -(-end // most) * most, most)
+
+
+def _assignments(action: ir.Action) -> dict[Path, ir.Assign] | None:
+    """Return each target's assignment; None unless each parameter goes to at most one target and
+    the action does nothing else."""
+    out: dict[Path, ir.Assign] = {}
+    used: set[ir.Expr] = set()
+    for stmt in action.body:
+        if not isinstance(stmt, ir.Assign) or stmt.value.type != stmt.target.type:
+            return None
+        path, value = _path(stmt.target, action.params), stmt.value
+        if path is None or path in out or value in used:
+            return None
+        if not isinstance(value, ir.Const) and value not in action.params:
+            return None
+        out[path] = stmt
+        used.add(value)
+    return out
+
+
+def _path(target: ir.LValue, params: Sequence[ir.Var]) -> Path | None:
+    """Return the name of a scalar variable, or of a scalar field of structs and headers."""
+    if not isinstance(target.type, Bits | Bool):
+        return None
+    names: list[object] = []
+    at: ir.Expr = target
+    while isinstance(at, ir.FieldOf):
+        if not isinstance(at.base.type, Struct | Header):
+            return None
+        names.append(at.index)
+        at = at.base
+    if not isinstance(at, ir.Var) or at in params:
+        return None
+    return (at, *reversed(names))
+
+
+def _bits(e: ir.Const) -> int:
+    width = e.type.width if isinstance(e.type, Bits) else 1
+    return int(e.value) & ((1 << width) - 1)

@@ -24,10 +24,9 @@ import numpy.typing as npt
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits
-from gradplane.switch.jit.hash_tables import Hash, Lpm, joined
+from gradplane.switch.jit.hash_tables import Hash, Lpm, Tuples, joined
 from gradplane.switch.jit.native_memory import Memory, SetWord
 from gradplane.switch.jit.table_layout import CELLS, PLAIN_RECORD, ActionPart, Shape
-from gradplane.switch.jit.tuple_space import Tuples
 from gradplane.switch.runtime.arrays import Register
 from gradplane.switch.runtime.entries import ActionData, Entry, EntryAction
 from gradplane.switch.runtime.lookup import entry_values

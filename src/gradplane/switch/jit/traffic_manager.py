@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from gradplane.switch.jit import native_vectors
+from gradplane.switch.jit import native_memory
 from gradplane.switch.jit.entry_points import WAITING, WAITING_HEAD, EntryPoints
 from gradplane.switch.jit.headers import clear_rest, copy_bits
 from gradplane.switch.jit.llvm_text import Function, Operand
@@ -36,11 +36,11 @@ class Traffic(EntryPoints):
         """Drop a packet and report why."""
         if not self.module.has("fault"):
             made = self.module.function("fault", "void", [("i64", "%site")], attributes="cold ")
-            record = native_vectors.reserve(made, "messages", 24)
+            record = native_memory.reserve(made, "messages", 24)
             cause = made.word("cause", "i64", fixed=False)
             for i, value in enumerate(("%site", cause, "0")):
                 made.store("i64", value, made.add(record, 8 * i), 1)
-            native_vectors.extend(made, "messages", 24)
+            native_memory.extend(made, "messages", 24)
             made.ret()
         f.call("void", "fault", ("i64", site))
 
@@ -65,17 +65,17 @@ class Traffic(EntryPoints):
 
     def start_empty(self, f: Function) -> None:
         """Empty what belongs to one pass."""
-        native_vectors.set_length(f, "queue", 0)
-        native_vectors.set_length(f, "digests", 0)
+        native_memory.set_length(f, "queue", 0)
+        native_memory.set_length(f, "digests", 0)
         f.store("i64", 0, f.word_address("clones"), 8)
 
     def send_digests(self, f: Function) -> None:
-        size = native_vectors.length(f, "digests")
+        size = native_memory.length(f, "digests")
         with f.when(f.compare("ne", "i64", size, 0)):
             f.copy(
-                native_vectors.reserve(f, "messages", size), native_vectors.data(f, "digests"), size
+                native_memory.reserve(f, "messages", size), native_memory.data(f, "digests"), size
             )
-            native_vectors.extend(f, "messages", size)
+            native_memory.extend(f, "messages", size)
 
     # -- the queue of packets that wait for egress ----------------------------------------------
 
@@ -84,7 +84,7 @@ class Traffic(EntryPoints):
     ) -> Operand:
         """Begin a record with these fields, i64 at their places; return its address, for what else
         it holds. `enqueue` takes it into the queue."""
-        record = native_vectors.reserve(f, "queue", self.record_size)
+        record = native_memory.reserve(f, "queue", self.record_size)
         for name, value in fields.items():
             f.store("i64", value, f.add(record, places[name]), 8)
         return record
@@ -103,7 +103,7 @@ class Traffic(EntryPoints):
             held = f.call("i1", "hold", *args)
             with f.when(held):
                 f.go(end)
-        native_vectors.extend(f, "queue", self.record_size)
+        native_memory.extend(f, "queue", self.record_size)
         f.at(end)
 
     @staticmethod
@@ -134,13 +134,13 @@ class Traffic(EntryPoints):
         fixed = WAITING_HEAD + self.record_size
         whole = f.binary("add", "i64", "%size", fixed + 15)
         whole = f.binary("and", "i64", whole, -16)
-        head = native_vectors.reserve(f, "waiting", whole)
+        head = native_memory.reserve(f, "waiting", whole)
         values = {"whole": whole, "port": "%port", "priority": queue, "size": "%size"}
         for name, value in values.items():
             f.store("i64", value, f.add(head, WAITING[name]), 8)
         f.copy(f.add(head, WAITING_HEAD), "%record", self.record_size)
         f.copy(f.add(head, fixed), "%data", "%size")
-        native_vectors.extend(f, "waiting", whole)
+        native_memory.extend(f, "waiting", whole)
         f.ret("true")
 
     def restore(self, f: Function, record: Operand, head: Operand, data: Operand) -> None:
@@ -154,8 +154,8 @@ class Traffic(EntryPoints):
     def depart(self) -> None:
         params = [("ptr", "%records"), ("i64", "%count")]
         f = self.module.function("depart", "void", params, exported=True)
-        native_vectors.set_length(f, "again", 0)
-        native_vectors.set_length(f, "waiting", 0)
+        native_memory.set_length(f, "again", 0)
+        native_memory.set_length(f, "waiting", 0)
         if self.record_size:
             self._depart(f)
         f.ret()
@@ -168,10 +168,10 @@ class Traffic(EntryPoints):
             head = f.add("%records", at.get())
             at.increase(f.load("i64", head, 8))
             waited = f.add(head, WAITING_HEAD)
-            record = native_vectors.reserve(f, "queue", self.record_size)
+            record = native_memory.reserve(f, "queue", self.record_size)
             f.copy(record, waited, self.record_size)
             self.restore(f, record, head, f.add(waited, self.record_size))
-            native_vectors.extend(f, "queue", self.record_size)
+            native_memory.extend(f, "queue", self.record_size)
             self.departures(f)
 
     @contextmanager
@@ -181,15 +181,15 @@ class Traffic(EntryPoints):
         at = f.variable("i64", 0)
         with f.loop() as end:
             more = f.label()
-            length = native_vectors.length(f, "queue")
+            length = native_memory.length(f, "queue")
             f.branch(f.compare("ult", "i64", at.get(), length), more, end)
             f.at(more)
-            yield f.add(native_vectors.data(f, "queue"), at.get())
+            yield f.add(native_memory.data(f, "queue"), at.get())
             at.increase(size)
 
     @staticmethod
     def queue_is_empty(f: Function) -> Operand:
-        return f.compare("eq", "i64", native_vectors.length(f, "queue"), 0)
+        return f.compare("eq", "i64", native_memory.length(f, "queue"), 0)
 
     # -- groups and sessions --------------------------------------------------------------------
 
@@ -303,9 +303,9 @@ class Traffic(EntryPoints):
 
     def send(self, f: Function, port: Operand, size: Operand) -> None:
         """Send the bytes after the end of `out` as a packet."""
-        native_vectors.extend(f, "out", size)
-        record = native_vectors.reserve(f, "sent", 24)
+        native_memory.extend(f, "out", size)
+        record = native_memory.reserve(f, "sent", 24)
         cause = f.word("cause", "i64", fixed=False)
-        for i, value in enumerate((port, native_vectors.length(f, "out"), cause)):
+        for i, value in enumerate((port, native_memory.length(f, "out"), cause)):
             f.store("i64", value, f.add(record, 8 * i), 8)
-        native_vectors.extend(f, "sent", 24)
+        native_memory.extend(f, "sent", 24)

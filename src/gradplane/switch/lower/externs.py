@@ -18,7 +18,7 @@ from gradplane.switch.ir.types import (
     Void,
 )
 from gradplane.switch.lower import register_cells
-from gradplane.switch.lower.arguments import ArgumentLowering
+from gradplane.switch.lower.expressions import ArgumentLowering
 from gradplane.switch.lower.register_actions import RegisterActionCall
 from gradplane.switch.lower.shared_state import PACKET, Binding
 from gradplane.switch.lower.type_erasure import (

@@ -24,7 +24,7 @@ from gradplane.switch.ir.printer import expression_text
 from gradplane.switch.ir.types import BOOL, Bits, Type, Void, bit_width
 from gradplane.switch.ir.walk import nested, outside_helpers, rewrite, variables
 from gradplane.switch.lower import register_cells
-from gradplane.switch.lower.arguments import ArgumentLowering
+from gradplane.switch.lower.expressions import ArgumentLowering
 from gradplane.switch.lower.register_cells import FIRST, NUMBER, OWN_INDEX, OwnIndex
 from gradplane.switch.lower.shared_state import AbstractMethod, Binding
 from gradplane.switch.lower.type_erasure import erase

@@ -17,7 +17,7 @@ from functools import cached_property
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits, Bool, Fields, Type
 from gradplane.switch.ir.walk import nested
-from gradplane.switch.jit import native_vectors
+from gradplane.switch.jit import native_memory
 from gradplane.switch.jit.blocks import control_function, deparser_function
 from gradplane.switch.jit.entry_points import ARRIVE, NODE_META, WAITING
 from gradplane.switch.jit.expressions import Unit
@@ -254,7 +254,7 @@ class PathTraffic(Traffic):
     @staticmethod
     def kept(f: Function, size: Operand) -> None:
         whole = f.binary("and", "i64", f.binary("add", "i64", size, 2 * ROOM - 1), -ROOM)
-        native_vectors.extend(f, "kept", whole)
+        native_memory.extend(f, "kept", whole)
 
     def _keep(self) -> None:
         """Write ptr keep(i64 size), and void forget(), which empties the memory.
@@ -262,22 +262,22 @@ class PathTraffic(Traffic):
         A block that is full stays where it is until then: its address is at the start of the
         next."""
         f = self.module.function("keep", "ptr", [("i64", "%size")])
-        native_vectors.vector_words(self.module, "kept")
-        length = native_vectors.length(f, "kept")
+        native_memory.vector_words(self.module, "kept")
+        length = native_memory.length(f, "kept")
         need = f.binary("add", "i64", f.binary("add", "i64", length, "%size"), ROOM)
         capacity = f.word("kept:capacity", "i64", fixed=False)
         with f.when(f.compare("ugt", "i64", need, capacity)):
             more = f.binary("add", "i64", f.binary("shl", "i64", need, 1), 4096)
             block = f.intrinsic("malloc", "ptr", ("i64", more))
-            f.store("ptr", native_vectors.data(f, "kept"), block, 8)
+            f.store("ptr", native_memory.data(f, "kept"), block, 8)
             f.store("ptr", block, f.word_address("kept:data"), 8)
             f.store("i64", more, f.word_address("kept:capacity"), 8)
             f.store("i64", ROOM, f.word_address("kept:length"), 8)
-        at = native_vectors.length(f, "kept")
-        f.ret(f.add(native_vectors.data(f, "kept"), at))
+        at = native_memory.length(f, "kept")
+        f.ret(f.add(native_memory.data(f, "kept"), at))
         f = self.module.function("forget", "void", [])
         f.store("i64", ROOM, f.word_address("kept:length"), 8)
-        block = native_vectors.data(f, "kept")
+        block = native_memory.data(f, "kept")
         with f.when(f.compare("eq", "ptr", block, "null")):
             f.ret()
         with f.loop() as end:
@@ -370,7 +370,7 @@ class PathCode(Statements):
         """Pass a packet on to egress, by way of the queue."""
         f, traffic, egress = self.f, self.traffic, self.traffic.path.egress
         assert egress is not None
-        record = native_vectors.reserve(f, "queue", traffic.record_size)
+        record = native_memory.reserve(f, "queue", traffic.record_size)
         f.store("ptr", "null", record, 8)
         data, size = "null", "0"
         for param, arg in zip(egress.params, args, strict=True):

@@ -16,7 +16,7 @@ from gradplane.switch.interp.extern_call import Call
 from gradplane.switch.interp.interpreter_values import Env, Load, Run
 from gradplane.switch.interp.trace_events import Copied, Entered, Rejected
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.jit import native_vectors
+from gradplane.switch.jit import native_memory
 from gradplane.switch.jit.entry_points import NODE
 from gradplane.switch.jit.externs import NativeCall
 from gradplane.switch.machine import weaving
@@ -183,7 +183,7 @@ def _deparse_native(call: NativePathCall) -> None:
         code.node.set(f.call("ptr", "make_node", *(("i64", v) for v in (room, 0, 0, 0))))
         target = f.load("ptr", code.node.get(), 8)
     elif home == "send":
-        target = native_vectors.reserve(f, "out", room)
+        target = native_memory.reserve(f, "out", room)
     else:
         target = traffic.keep(f, room)
     size = traffic.deparsed(f, traffic.deparser(name), c, target, code.failed)
@@ -203,7 +203,7 @@ def _send(call: PathCall) -> Run:
 def _send_native(call: NativePathCall) -> None:
     address, size = call.bytes(1)
     if call.home(1) != "send":
-        call.f.copy(native_vectors.reserve(call.f, "out", size), address, size)
+        call.f.copy(native_memory.reserve(call.f, "out", size), address, size)
     call.traffic.send(call.f, call.number(0), size)
 
 

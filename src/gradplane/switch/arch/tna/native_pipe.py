@@ -22,7 +22,7 @@ from gradplane.switch.arch.tna.parser_choices import parsers_of_ports
 from gradplane.switch.arch.tna.parser_errors import flags_of, reads_errors
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Header, bit_width
-from gradplane.switch.jit import native_vectors
+from gradplane.switch.jit import native_memory
 from gradplane.switch.jit.entry_points import ARRIVE, DEFLECTED, NODE_META
 from gradplane.switch.jit.expressions import Expressions, Unit
 from gradplane.switch.jit.externs import Site, post
@@ -117,7 +117,7 @@ class NativePipe:
 
     def _send_digests(self, f: Function) -> None:
         """Send the digests of a packet that came by %port, behind its pipe."""
-        with f.when(f.compare("ne", "i64", native_vectors.length(f, "digests"), 0)):
+        with f.when(f.compare("ne", "i64", native_memory.length(f, "digests"), 0)):
             pipe = f.alloca(8)
             f.store("i64", f.binary("lshr", "i64", "%port", PIPE_BITS), pipe, 8)
             post(f, "messages", self.traffic.externs.site(Site("pipe", "")), pipe, 8)
@@ -138,9 +138,9 @@ class NativePipe:
                 f.go(end)
         traffic.run(f, f"{self.name}.ingress", c, end)
         room = f.binary("add", "i64", side.room(f, c), traffic.front + ROOM)
-        target = f.add(native_vectors.reserve(f, "between", room), traffic.front)
+        target = f.add(native_memory.reserve(f, "between", room), traffic.front)
         size = side.deparse(f, c, target, end)
-        native_vectors.extend(f, "between", f.binary("add", "i64", size, traffic.front))
+        native_memory.extend(f, "between", f.binary("add", "i64", size, traffic.front))
         self._send_digests(f)
         control = side.get(f, c, "deparser", "drop_ctl")
         self._mirror_ingress(f, c, control, size)
@@ -153,7 +153,7 @@ class NativePipe:
     def _arriving(self, f: Function, front: int) -> Operand:
         """Copy the packet behind the ingress header and the metadata of its port."""
         room = f.binary("add", "i64", "%size", front + ROOM)
-        data, size = native_vectors.reserve(f, "arriving", room), size_of(INGRESS_HEADER)
+        data, size = native_memory.reserve(f, "arriving", room), size_of(INGRESS_HEADER)
         again = f.compare("eq", "i64", "%kind", RESUBMIT)
         flag, now = f.resize(again, 1, 64), f.word("nanoseconds", "i64")
         _put_header(
@@ -177,8 +177,8 @@ class NativePipe:
             with f.when(f.compare("ne", "i64", outgoing, 0)):
                 # The copy goes behind the packet in one vector, which must not move meanwhile.
                 room = f.binary("add", "i64", size, self.traffic.front + ROOM)
-                native_vectors.reserve(f, "between", f.binary("add", "i64", room, head))
-                data.set(f.add(native_vectors.data(f, "between"), self.traffic.front))
+                native_memory.reserve(f, "between", f.binary("add", "i64", room, head))
+                data.set(f.add(native_memory.data(f, "between"), self.traffic.front))
                 length.set(size)
             args = (("i64", session), ("ptr", data.get()), ("i64", length.get()), ("i64", head),
                     ("i64", "%passes"))  # fmt: skip
@@ -285,13 +285,13 @@ class NativePipe:
             f"{self.name}.egress.pass", "void", params, attributes="noinline "
         )
         c, end = f.word(f"{self.name} egress packet"), f.label()
-        data = f.add(native_vectors.data(f, "between"), "%at")
+        data = f.add(native_memory.data(f, "between"), "%at")
         self._egress_header(f, data)
         self._begin(f, side, c, data, traffic.front, "%size")
         true_accounting.start_native(f, side.context, c, self.counted)
         self._parse(f, side, "egress_parser", c, end)
         traffic.run(f, f"{self.name}.egress", c, end)
-        target = native_vectors.reserve(f, "out", side.room(f, c))
+        target = native_memory.reserve(f, "out", side.room(f, c))
         size = side.deparse(f, c, target, end)
         more = f.binary("sub", "i64", size, "%size")
         true_accounting.correct_native(f, side.context, c, self.counted, more)

@@ -14,7 +14,7 @@ from gradplane.switch.arch.tna.native_pipe import DEPARTURE, ROOM, TIMES, Native
 from gradplane.switch.arch.tna.pipe_scopes import pipeline_numbers
 from gradplane.switch.arch.tna.pipeline import DROPPED, NO_DESTINATION, NOT_PARSED
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.jit import native_vectors
+from gradplane.switch.jit import native_memory
 from gradplane.switch.jit.entry_points import ARRIVE, NODE_META, WAITING, WAITING_HEAD
 from gradplane.switch.jit.expressions import Unit
 from gradplane.switch.jit.externs import (
@@ -79,7 +79,7 @@ class TnaTraffic(Traffic):
     def arrive(self) -> None:
         f = self.module.function("arrive", "void", ARRIVE)
         self.start_pass(f)
-        native_vectors.set_length(f, "between", 0)
+        native_memory.set_length(f, "between", 0)
         self._in_pipe(f, "%port", "ingress", ARRIVE)
         self.departures(f)
         f.ret()
@@ -127,16 +127,16 @@ class TnaTraffic(Traffic):
         fields |= dict.fromkeys(("waited", *TIMES), 0)
         record = self.new_record(f, DEPARTURE, fields)
         port, queue, at, size = (str(fields[n]) for n in ("port", "queue", "at", "size"))
-        data = f.add(f.add(native_vectors.data(f, "between"), at), self.front)
+        data = f.add(f.add(native_memory.data(f, "between"), at), self.front)
         self.enqueue(f, record, port, queue, data, size)
 
     def restore(self, f: Function, record: Operand, head: Operand, data: Operand) -> None:
         size = f.load("i64", f.add(head, WAITING["size"]), 8)
-        native_vectors.set_length(f, "between", 0)
+        native_memory.set_length(f, "between", 0)
         whole = f.binary("add", "i64", size, self.front)
-        target = native_vectors.reserve(f, "between", f.binary("add", "i64", whole, ROOM))
+        target = native_memory.reserve(f, "between", f.binary("add", "i64", whole, ROOM))
         f.copy(f.add(target, self.front), data, size)
-        native_vectors.extend(f, "between", whole)
+        native_memory.extend(f, "between", whole)
         f.store("i64", 0, f.add(record, DEPARTURE["at"]), 8)
         f.store("i64", 1, f.add(record, DEPARTURE["waited"]), 8)
         for name in TIMES:
@@ -154,11 +154,11 @@ class TnaTraffic(Traffic):
         names = ("port", "rid", "first", "queue", "service", "bypass", "deflect", "size", "passes")
         f = self.module.function("replicate", "void", [("i64", f"%{n}") for n in names])
         with f.when(f.compare("ne", "i64", "%bypass", 0)):
-            data = f.add(native_vectors.data(f, "between"), self.front)
+            data = f.add(native_memory.data(f, "between"), self.front)
             with f.when(self.recirculates(f, "%port")):
                 self.take_in(f, data, "%size", "%port", "%passes")
                 f.ret()
-            f.copy(native_vectors.reserve(f, "out", "%size"), data, "%size")
+            f.copy(native_memory.reserve(f, "out", "%size"), data, "%size")
             self.send(f, "%port", "%size")
             f.ret()
         self.push(f, at=0, size="%size", port="%port", rid="%rid", first="%first",
@@ -206,12 +206,12 @@ class TnaTraffic(Traffic):
         total = f.binary("add", "i64", "%head", "%size")
         least = f.intrinsic("llvm.umin.i64", "i64", ("i64", total), ("i64", truncate))
         size = f.select(f.compare("eq", "i64", truncate, 0), "i64", total, least)
-        at = native_vectors.length(f, "between")
+        at = native_memory.length(f, "between")
         room = f.binary("add", "i64", total, self.front + ROOM)
-        target = f.add(native_vectors.reserve(f, "between", room), self.front)
+        target = f.add(native_memory.reserve(f, "between", room), self.front)
         f.copy(target, f.word(MIRROR_HEADER), "%head")
         f.copy(f.add(target, "%head"), "%data", "%size")
-        native_vectors.extend(f, "between", f.binary("add", "i64", size, self.front))
+        native_memory.extend(f, "between", f.binary("add", "i64", size, self.front))
         with f.count(count) as i:
             port, instance = self.replica(f, f.binary("add", "i64", first, i))
             self.push(f, at=at, size=size, port=port, rid=instance, first=0, queue=service,
