@@ -5,7 +5,7 @@ import random
 import pytest
 
 from gradplane.switch import Switch
-from gradplane.switch.jit import table_mirrors
+from gradplane.switch.jit import native_mirrors
 from gradplane.switch.runtime.entries import (
     ActionData,
     Entry,
@@ -44,11 +44,11 @@ V1Switch(P(), V(), I(), E(), C(), D()) main;
 MEMBERS, GROUPS, ENTRIES, ROUNDS = 12, 4, 20, 150
 
 
-@pytest.mark.parametrize("slack", [0, table_mirrors.SLACK])
+@pytest.mark.parametrize("slack", [0, native_mirrors.SLACK])
 def test_choices_follow_members_groups_and_entries(
     slack: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(table_mirrors, "SLACK", slack)
+    monkeypatch.setattr(native_mirrors, "SLACK", slack)
     rng = random.Random(3)
     switches = [Switch("s.p4", text=PROGRAM, engine=e) for e in ("interpreter", "jit")]
     tables = [s.table("t").state for s in switches]

@@ -11,10 +11,9 @@ from gradplane.switch.jit.blocks import control_function, deparser_function
 from gradplane.switch.jit.expressions import Expressions, Unit
 from gradplane.switch.jit.guarded_headers import guarded_headers
 from gradplane.switch.jit.llvm_text import Function, Operand
-from gradplane.switch.jit.packet_context import Context, make_context
 from gradplane.switch.jit.parsers import parser_function
 from gradplane.switch.jit.traffic_manager import Traffic
-from gradplane.switch.jit.value_layout import scalar_width
+from gradplane.switch.jit.value_layout import Context, make_context, scalar_width
 
 HEADERS = "hdr"  # the value, which only the program's blocks read and write
 

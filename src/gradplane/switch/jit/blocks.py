@@ -12,8 +12,8 @@ from gradplane.switch.ir.walk import statements
 from gradplane.switch.jit.expressions import Unit
 from gradplane.switch.jit.headers import HeaderCodecs, copy_bits, emitted, wire
 from gradplane.switch.jit.llvm_text import Function, Operand
-from gradplane.switch.jit.packet_context import Context
 from gradplane.switch.jit.statements import Calls, Statements
+from gradplane.switch.jit.value_layout import Context
 
 UNROLLED = 8  # items of a stack that are emitted without a loop
 

@@ -34,11 +34,10 @@ from gradplane.switch.jit.hash_algorithms import crc_word, hash_word, span_word
 from gradplane.switch.jit.llvm_text import Module
 from gradplane.switch.jit.native_code import Native
 from gradplane.switch.jit.native_memory import SetWord, VectorTransfer
+from gradplane.switch.jit.native_mirrors import GroupMirror, TableMirror, ValueSetMirror
 from gradplane.switch.jit.native_rng import RNG
-from gradplane.switch.jit.replication_groups import GroupMirror, ValueSetMirror
 from gradplane.switch.jit.table_apply import Observe
 from gradplane.switch.jit.table_layout import DIRECT
-from gradplane.switch.jit.table_mirrors import TableMirror
 from gradplane.switch.jit.traffic_manager import Traffic
 from gradplane.switch.jit.user_extern_calls import WORD, Callback, Read, reader
 from gradplane.switch.jit.value_layout import Layouts

@@ -22,12 +22,12 @@ from gradplane.switch.jit.hash_algorithms import (
     words_sum,
 )
 from gradplane.switch.jit.llvm_text import Function, Operand
+from gradplane.switch.jit.parsers import value_set_word
 from gradplane.switch.jit.statements import Statements
 from gradplane.switch.jit.table_apply import Observe, Tables
 from gradplane.switch.jit.table_layout import CELLS, DIRECT, WORDS, Shape
 from gradplane.switch.jit.user_extern_calls import Buffer, call_user_extern
 from gradplane.switch.jit.value_layout import scalar_width
-from gradplane.switch.jit.valuesets import value_set_word
 from gradplane.switch.runtime.arrays import register_places
 from gradplane.switch.runtime.crcs import custom_crcs
 from gradplane.switch.runtime.dynamic_hashes import (

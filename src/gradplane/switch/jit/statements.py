@@ -25,9 +25,8 @@ from gradplane.switch.ir.walk import (
 from gradplane.switch.jit.expressions import Expressions, Unit, is_scalar, may_reject
 from gradplane.switch.jit.headers import wire
 from gradplane.switch.jit.llvm_text import Function, Operand
-from gradplane.switch.jit.packet_context import Context
 from gradplane.switch.jit.table_layout import Shape
-from gradplane.switch.jit.value_layout import scalar_width
+from gradplane.switch.jit.value_layout import Context, scalar_width
 from gradplane.switch.runtime.shared_memory import LINE
 from gradplane.switch.source import NOWHERE
 

@@ -10,7 +10,7 @@ from gradplane.switch.jit import native_memory
 from gradplane.switch.jit.entry_points import WAITING, WAITING_HEAD, EntryPoints
 from gradplane.switch.jit.headers import clear_rest, copy_bits
 from gradplane.switch.jit.llvm_text import Function, Operand
-from gradplane.switch.jit.packet_context import Context
+from gradplane.switch.jit.value_layout import Context
 from gradplane.switch.runtime.egress_queues import CLASSES, QUEUES
 from gradplane.switch.runtime.packet_passes import (
     CLONE_LIMIT,

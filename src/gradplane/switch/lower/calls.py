@@ -14,7 +14,7 @@ from gradplane.switch.ir import expression_builder
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import BOOL, INTEGER, STRING, Type, Void
 from gradplane.switch.ir.walk import in_header, independent, overlap, path
-from gradplane.switch.lower.block_frame import leaves
+from gradplane.switch.lower.expressions import leaves
 from gradplane.switch.lower.externs import ExternLowering
 from gradplane.switch.lower.shared_state import (
     ActionInstance,

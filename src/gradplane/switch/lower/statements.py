@@ -1,6 +1,6 @@
 """Lower statements: the last layer of the class that lowers code.
 
-block_frame (state) <- expressions <- externs <- calls <- statements: each layer is a class that
+expressions <- externs <- calls <- statements: each layer is a class that
 extends the one before.
 """
 

@@ -24,11 +24,10 @@ from gradplane.switch.jit.expressions import Unit
 from gradplane.switch.jit.externs import Externs, NativeCall
 from gradplane.switch.jit.guarded_headers import guarded_headers
 from gradplane.switch.jit.llvm_text import Function, Operand
-from gradplane.switch.jit.packet_context import Context, make_context
 from gradplane.switch.jit.parsers import parser_function
 from gradplane.switch.jit.statements import Statements
 from gradplane.switch.jit.traffic_manager import Traffic
-from gradplane.switch.jit.value_layout import scalar_width
+from gradplane.switch.jit.value_layout import Context, make_context, scalar_width
 from gradplane.switch.machine.interpreted_paths import ARRIVAL
 from gradplane.switch.machine.path_texts import NOTES
 from gradplane.switch.machine.weaving import Entry, Path

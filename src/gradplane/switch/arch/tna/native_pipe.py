@@ -28,8 +28,7 @@ from gradplane.switch.jit.expressions import Expressions, Unit
 from gradplane.switch.jit.externs import Site, post
 from gradplane.switch.jit.headers import HeaderCodecs
 from gradplane.switch.jit.llvm_text import Function, Operand
-from gradplane.switch.jit.packet_context import NONE
-from gradplane.switch.jit.value_layout import scalar_width
+from gradplane.switch.jit.value_layout import NONE, scalar_width
 from gradplane.switch.runtime.egress_queues import QUEUES
 
 if TYPE_CHECKING:

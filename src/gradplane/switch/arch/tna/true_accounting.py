@@ -16,7 +16,7 @@ from gradplane.switch.interp.interpreter_values import Env, Run
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.jit.externs import NativeCall, counter_word
 from gradplane.switch.jit.llvm_text import Function, Operand
-from gradplane.switch.jit.packet_context import Context
+from gradplane.switch.jit.value_layout import Context
 from gradplane.switch.machine.extern_table import Extern
 from gradplane.switch.machine.externs.arrays import found_cells
 
