@@ -49,6 +49,12 @@ def ip(arguments: str) -> None:
     subprocess.run(["ip", *arguments.split()], check=True)
 
 
+def has_carrier(interface: str) -> bool:
+    command = ["ip", "-j", "link", "show", interface]
+    shown = subprocess.run(command, capture_output=True, check=True).stdout
+    return "NO-CARRIER" not in json.loads(shown)[0]["flags"]
+
+
 def raw(interface: str) -> socket.socket:
     made = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x0003))
     made.bind((interface, 0))
@@ -70,13 +76,23 @@ def observe(client: Client, seen: dict[str, Any]) -> None:
     seen["counted"] = counted["$FramesTransmittedOK"] >= 1
     client.add("$PORT", {"$DEV_PORT": 1}, SPEED="BF_SPEED_10G", FEC="BF_FEC_TYP_NONE")
     seen["disabled"] = client.read("$PORT", {"$DEV_PORT": 1})[0]["$PORT_UP"]
+    seen["link of a disabled port"] = has_carrier("h1")
     client.write(("MODIFY", client.entry("$PORT", {"$DEV_PORT": 1}, PORT_ENABLE=True)))
-    seen["enabled"] = client.read("$PORT", {"$DEV_PORT": 1})[0]["$PORT_UP"]
+    seen["enabled"] = comes_to_be(client, 1, up=True)
+    seen["link of an enabled port"] = has_carrier("h1")
+    host1.send(frame)
+    seen["forwarded again"] = host2.recv(2048)[:14] == frame[:14]
     ip("link set h2 down")
-    end = time.monotonic() + TIMEOUT
-    while client.read("$PORT", {"$DEV_PORT": 2})[0]["$PORT_UP"] and time.monotonic() < end:
-        time.sleep(0.05)
-    seen["up"] = client.read("$PORT", {"$DEV_PORT": 2})[0]["$PORT_UP"]
+    seen["up"] = comes_to_be(client, 2, up=False)
+
+
+def comes_to_be(client: Client, port: int, up: bool) -> bool:
+    """Wait for the state of a link, which the kernel reports; return what it is at last."""
+    end, seen = time.monotonic() + TIMEOUT, not up
+    while seen != up and time.monotonic() < end:
+        seen = client.read("$PORT", {"$DEV_PORT": port})[0]["$PORT_UP"]
+        time.sleep(0.02)
+    return seen
 
 
 def kept_and_let_go(

@@ -1,13 +1,14 @@
 """Ports: their configuration, the state of their links, and their counters.
 
 A port with a network interface exists from the start. The interface's speed is what the machine
-gives it: a configured speed is kept and has no effect. Disabling a port takes its link down for
-groups that watch it. Packets that leave by a port in loopback mode, whatever kind of it, come back
-by it; such a port needs no interface.
+gives it: a configured speed is kept and has no effect. Disabling a port sets its interface, and so
+its link, down. Packets that leave by a port in loopback mode, whatever kind of it, come back by it;
+such a port needs no interface.
 """
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -19,6 +20,8 @@ from gradplane.switch.bfruntime.tables.control_table import Flags, RowTable, Sco
 from gradplane.switch.control.journal import Journal
 from gradplane.switch.control.store import Store
 from gradplane.switch.runtime.interfaces import interface_counts
+
+log = logging.getLogger(__name__)
 
 LANES = 4
 """Channels of a front-panel connector."""
@@ -40,6 +43,8 @@ class Interfaces(Protocol):
     """The interfaces of a live switch."""
 
     def status(self) -> Sequence[Interface]: ...
+
+    def enable(self, interface: str, up: bool) -> None: ...
 
 
 _NO_LOOPBACK = "BF_LPBK_NONE"
@@ -95,9 +100,20 @@ class Ports:
         journal.put(self._removed, port, True if values is None else None)
         journal.splice(links.loopback, slice(port, port + 1), [_looped(values or {})])
         if enables and values is not None and "$PORT_ENABLE" in values:
-            links.set(port, bool(values["$PORT_ENABLE"]))
             was_up = bool((former or {}).get("$PORT_ENABLE", True))
-            journal.record(lambda: links.set(port, was_up))
+            self._enable(port, bool(values["$PORT_ENABLE"]))
+            journal.record(self._enable, port, was_up)
+
+    def _enable(self, port: int, up: bool) -> None:
+        self.links.set(port, up)
+        name = self.interfaces().get(port)
+        if self._interfaces is None or not name:
+            return
+        try:
+            self._interfaces.enable(name, up)
+        except OSError as error:
+            log.warning("port %d: %s cannot be set %s: %s", port, name, "up" if up else "down",
+                        error.strerror)  # fmt: skip
 
     def up(self, port: int) -> bool:
         enabled = self.added.get(port, {}).get("$PORT_ENABLE", True)
