@@ -12,8 +12,9 @@ install:
 demo: install
 	@$(PYTHON) -m gradplane run experiments/thc-star.toml
 
+# At its end: the slowest tests, and which were skipped and why.
 test: lint
-	$(PYTHON) -m pytest -q -n 2 --dist loadfile
+	$(PYTHON) -m pytest -q -n 2 --dist loadfile --durations=20 --durations-min=10 -rs
 
 lint: install
 	$(PYTHON) -m ruff check .
