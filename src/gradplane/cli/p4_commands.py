@@ -156,13 +156,21 @@ def view(
     device_id: Annotated[int, typer.Option(metavar="N", help="Of the switch, with --at")] = 0,
     port: Annotated[int, typer.Option(metavar="N", help="Of the page, with --at")] = 0,
 ) -> None:
-    """Draw a program: its parsers' states, its tables and conditions, beside its source."""
+    """Draw a program: its parsers' states, its tables and conditions, a packet's path; beside its
+    source."""
     from gradplane.experiment import p4_programs as programs
-    from gradplane.pages.viewer.program_graphs import DrawingError, dot_text, graphs, page
+    from gradplane.pages.viewer.program_graphs import (
+        DrawingError,
+        dot_text,
+        graphs,
+        page,
+        path_graphs,
+    )
 
     compiled = programs.compiled(program, include, define, library=True)
     if dot:
-        print("".join(dot_text(graph) for graph in graphs(compiled.program)), end="")
+        drawn = [*graphs(compiled.program), *path_graphs(compiled.program)]
+        print("".join(dot_text(graph) for graph in drawn), end="")
         return
     if at is not None:
         try:

@@ -10,7 +10,7 @@ import pytest
 
 from gradplane._shipped_programs import SHIPPED
 from gradplane.experiment.p4_programs import compiled
-from gradplane.pages.viewer.program_graphs import DrawingError, graphs, page, svg
+from gradplane.pages.viewer.program_graphs import DrawingError, graphs, page, path_graphs, svg
 
 PROGRAM = """
 #include <core.p4>
@@ -115,7 +115,8 @@ def test_the_page_leads_from_each_node_to_its_line(program):
     html = page(program.program, program.reporter.lines, "small.p4")
     anchors = set(re.findall(r'id="(f\d+-\d+)"', html))
     links = re.findall(r'xlink:href="#(f\d+-\d+)"', html)
-    assert len(links) == 2 + 6 and set(links) <= anchors
+    of_path = [n for graph in path_graphs(program.program) for n in graph.nodes if n.span]
+    assert len(links) == 2 + 6 + len(of_path) and set(links) <= anchors
     lines = PROGRAM.split("\n")
     [start] = re.findall(r'id="f0-(\d+)"[^>]*>  state start', html)
     assert f"f0-{start}" in links and "state start" in lines[int(start) - 1]
@@ -139,5 +140,25 @@ def test_the_command_writes_a_page_and_prints_dot(tmp_path):
     assert view() == "thc.html\n"
     assert "ThcIngress" in Path(tmp_path / "thc.html").read_text()
     dot = view("--dot")
-    assert dot.count("digraph") == 3
+    assert dot.count("digraph") == 3 + 2  # and both parts of the packet's path
     subprocess.run(["dot", "-Tplain"], input=dot, text=True, check=True, stdout=subprocess.DEVNULL)
+
+
+def test_the_packets_path_is_drawn(program):
+    ingress, egress = path_graphs(program.program)
+    assert (ingress.name, ingress.kind) == ("the packet's path: ingress", "path")
+    blocks = [(node.title, *node.lines) for node in ingress.nodes if node.kind == "block"]
+    assert blocks == [("P", "p"), ("C", "vr"), ("I", "ig"), ("P", "p")]  # anew, for a clone
+    steps = [node.title for node in egress.nodes if node.kind == "step"]
+    assert "drop" in steps and "send to port port" in steps
+    assert all(n.span.file == "v1model/path.p4" for n in ingress.nodes if n.kind == "block")
+    ends = {edge.target for edge in egress.edges} - {edge.source for edge in egress.edges}
+    assert ends == {"end"}
+
+
+def test_the_graphs_for_graphviz_have_the_path(tmp_path):
+    file = tmp_path / "small.p4"
+    file.write_text(PROGRAM)
+    command = [sys.executable, "-m", "gradplane", "p4", "view", str(file), "--dot"]
+    shown = subprocess.run(command, capture_output=True, text=True)
+    assert 'digraph "the packet\'s path: egress"' in shown.stdout, shown.stderr

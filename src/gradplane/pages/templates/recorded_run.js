@@ -154,7 +154,7 @@ function pass(one) {
   for (const file of source.filter(file => ran.has(file.file)))
     code.append(el("details", {open: true}, el("summary", {}, file.name), el("pre", {}, file.lines.map((line, i) =>
       el("span", {"data-n": i + 1, "data-at": `${file.file}:${i + 1}`, class: ran.get(file.file).has(i + 1) ? "ran" : null}, line || " ")))));
-  const first = one.events.find(event => event.place);
+  const first = one.events.find(event => event.place && !event.block);
   if (first) requestAnimationFrame(() => show(first));
   const show = event => {
     code.querySelectorAll(".here").forEach(line => line.classList.remove("here"));
@@ -162,7 +162,7 @@ function pass(one) {
     if (line) { line.classList.add("here"); code.scrollTop += line.getBoundingClientRect().top - code.getBoundingClientRect().top - 80; }
   };
   trace.append(...one.events.map(event => event.place
-    ? el("div", {tabindex: 0, onclick: () => show(event), onkeydown: key => key.key === "Enter" && show(event)}, event.text)
+    ? el("div", {class: event.block ? "block" : null, tabindex: 0, onclick: () => show(event), onkeydown: key => key.key === "Enter" && show(event)}, event.text)
     : el("div", {class: event.block ? "block" : null}, event.text)));
   const cells = one.changes.map(([name, index, before, after]) => el("tr", {}, el("td", {}, `${name}[${index}]`), el("td", {class: "n"}, before), el("td", {class: "n"}, after)));
   const fewer = one.changed > one.changes.length ? `, the first ${one.changes.length} of them` : "";

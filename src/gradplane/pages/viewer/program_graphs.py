@@ -1,6 +1,7 @@
 """A program as graphs, and the page that has them beside its source.
 
-The graphs are the states of its parsers, and the tables and conditions of its controls.
+The graphs are the states of its parsers, the tables and conditions of its controls, and the path of
+a packet through its architecture.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ from typing import Any, Literal
 from markupsafe import Markup
 
 from gradplane.pages.kit import render
+from gradplane.switch.arch.registry import packet_path, path_lines
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.printer import expression_text, match_text
 from gradplane.switch.ir.walk import blocks, nested
+from gradplane.switch.machine.weaving import BLOCK_CALLS, block_of
 from gradplane.switch.source import Span
 
-Kind = Literal["end", "state", "table", "condition"]
+Kind = Literal["end", "state", "table", "condition", "block", "step"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +53,12 @@ class Edge:
 
 @dataclass(slots=True)
 class Graph:
-    """The graph of one parser or control; block: its parameter in the package."""
+    """The graph of one parser or control, or of a part of the packet's path; block: its parameter
+    in the package, or the part."""
 
     block: str
     name: str
-    kind: Literal["parser", "control"]
+    kind: Literal["parser", "control", "path"]
     nodes: list[Node] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
 
@@ -68,6 +72,14 @@ def graphs(program: ir.Program) -> list[Graph]:
         elif _applies(body.body):
             found.append(_ControlGraph(block, body).graph)
     return found
+
+
+def path_graphs(program: ir.Program) -> list[Graph]:
+    """Return a graph for each part of the path that a packet takes through the program's
+    architecture; none where that is no text."""
+    text = packet_path(program)
+    controls = [] if text is None else [text.controls.get(name) for name in PATH_PARTS]
+    return [_PathGraph(part, program.package).graph for part in controls if part is not None]
 
 
 def _parser_graph(block: str, parser: ir.Parser) -> Graph:
@@ -132,8 +144,10 @@ class _ControlGraph:
     """Follows a control's statements; those that neither apply a table nor decide on one are left
     out."""
 
+    kind: Literal["control", "path"] = "control"
+
     def __init__(self, block: str, control: ir.Control) -> None:
-        self.graph = Graph(block, control.name, "control")
+        self.graph = Graph(block, control.name, self.kind)
         self._left: dict[ir.Block, Exits] = {}  # ways out of blocks that Leave jumps to the end of
         self._ended: Exits = []  # by `exit`
         self._applied: ir.ApplyTable | None = None  # the table whose result may be decided on
@@ -167,9 +181,9 @@ class _ControlGraph:
         match stmt:
             case ir.ApplyTable():
                 return self._table(stmt, exits)
-            case ir.If() if _shown(stmt):
+            case ir.If() if self._shown(stmt):
                 return self._if(stmt, exits)
-            case ir.SwitchStmt() if _shown(stmt):
+            case ir.SwitchStmt() if self._shown(stmt):
                 return self._switch(stmt, exits)
             case ir.Block():
                 self._left[stmt] = []
@@ -183,6 +197,10 @@ class _ControlGraph:
                 self._ended += exits
                 return []
         return exits
+
+    def _shown(self, stmt: ir.Stmt) -> bool:
+        """Return whether a decision is part of the graph: it leads to tables, or out of a block."""
+        return any(isinstance(s, ir.ApplyTable | ir.Exit | ir.Leave) for s in nested([stmt]))
 
     def _table(self, stmt: ir.ApplyTable, exits: Exits) -> Exits:
         table = stmt.table
@@ -258,15 +276,54 @@ def _alike(a: Node, b: Node) -> bool:
     return names[0] == names[1] != b.tables[0] and a.lines == b.lines
 
 
-def _shown(stmt: ir.Stmt) -> bool:
-    """Return whether a decision is part of the graph: it leads to tables, or out of a block."""
-    return any(isinstance(s, ir.ApplyTable | ir.Exit | ir.Leave) for s in nested([stmt]))
+PATH_PARTS = ("ingress", "egress")
+_STEPS = {
+    "send": "send to port {}", "drop": "drop", "again": "process again",
+    "depart": "to egress, port {}", "enqueue": "a copy to egress, port {}",
+    "members": "multicast group {}", "session": "clone session {}",
+}  # fmt: skip
+"""What is drawn of the primitives: {} stands for the first argument."""
+
+
+class _PathGraph(_ControlGraph):
+    """Follows a part of a path: the blocks that run, and what becomes of the packet."""
+
+    kind = "path"
+
+    def __init__(self, part: ir.Control, package: ir.Package) -> None:
+        self._package = package
+        super().__init__(f"path-{part.name}", part)
+        self.graph.name = f"the packet's path: {part.name}"
+
+    def _statement(self, stmt: ir.Stmt, exits: Exits) -> Exits:
+        node = self._step(stmt) if isinstance(stmt, ir.CallExtern) else None
+        if node is None:
+            return super()._statement(stmt, exits)
+        self._new(exits, node)
+        return [(node.key, "")]
+
+    def _step(self, call: ir.CallExtern) -> Node | None:
+        """Return the box of a call; None if it is not drawn."""
+        if call.name not in (*BLOCK_CALLS, *_STEPS):
+            return None
+        first = call.args[0] if call.args else None
+        told = str(first.value) if isinstance(first, ir.Const) else _text(first) if first else ""
+        if call.name in BLOCK_CALLS:
+            block = block_of(self._package, told)
+            return Node(self._key(), "block", block.name, (told,), call.span)
+        lines = (told,) if call.name == "drop" else ()
+        return Node(self._key(), "step", _STEPS[call.name].format(told), lines, call.span)
+
+    def _shown(self, stmt: ir.Stmt) -> bool:
+        drawn = (*BLOCK_CALLS, *_STEPS)
+        calls = (s for s in nested([stmt]) if isinstance(s, ir.CallExtern))
+        return super()._shown(stmt) or any(call.name in drawn for call in calls)
 
 
 # Drawing: Graphviz places the nodes, the page's style sheet colours them.
 
 _LONGEST_TITLE = 48
-_SHAPES = {"end": "plaintext", "state": "box", "table": "box", "condition": "box"}
+_SHAPES = {"end": "plaintext"}  # others are boxes
 _LARGEST_SECONDS = 60
 
 
@@ -289,7 +346,7 @@ def dot_text(graph: Graph, address: Callable[[Node], str] = lambda node: "") -> 
         text = _quoted("\n".join((_short(node.title), *map(_short, node.lines))))
         values = {
             "label": text,
-            "shape": _SHAPES[node.kind],
+            "shape": _SHAPES.get(node.kind, "box"),
             "class": _quoted(node.kind),
             "id": _quoted(f"{graph.block}-{node.key}"),
             "tooltip": _quoted("\n".join((node.title, *node.lines))),
@@ -346,7 +403,8 @@ def page(program: ir.Program, lines: Mapping[str, Sequence[str]], name: str, liv
     lines: those of each source file. name: of the program. live: the address of the switch whose
     tables a server of the page shows (program_server). Raises DrawingError.
     """
-    found = graphs(program)
+    found = [*graphs(program), *path_graphs(program)]
+    lines = {**lines, **path_lines(program)}
     files = _files(found, lines)
 
     def address(node: Node) -> str:
@@ -377,6 +435,8 @@ def _drawn(graph: Graph, drawing: Markup) -> dict[str, Any]:
     tables = sum(len(node.tables) for node in graph.nodes)
     if graph.kind == "parser":
         size = _count(kinds.count("state"), "state")
+    elif graph.kind == "path":
+        size = f"{_count(kinds.count('block'), 'block')}, {_count(kinds.count('step'), 'step')}"
     else:
         size = f"{_count(tables, 'table')}, {_count(kinds.count('condition'), 'condition')}"
     return {"graph": graph, "drawing": drawing, "size": size}

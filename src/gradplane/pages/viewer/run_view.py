@@ -20,6 +20,7 @@ from gradplane.pages.report import causes, round_records
 from gradplane.pages.report.round_records import PHASES, Event, Round
 from gradplane.runs.records.run_data import RunData
 from gradplane.runs.replayer.round_packets import Pass, RecordedPackets, RoundPackets, SentPacket
+from gradplane.switch.arch.registry import path_lines
 from gradplane.switch.interp.trace_events import Entered, TraceEvent
 from gradplane.switch.source import NOWHERE
 
@@ -271,8 +272,7 @@ class RunView:
         program = self._run.deployment.program
         defines = [f"{name}={value}" for name, value in program.defines.items()]
         compiled = p4_programs.compiled(program.path, [], defines, library=True)
-        lines: dict[str, Sequence[str]] = dict(compiled.reporter.lines)
-        return lines
+        return {**compiled.reporter.lines, **path_lines(compiled.program)}
 
     def _traced(self, job: int, number: int, found: RoundPackets, place: int) -> Values:
         one = found.passes[place]

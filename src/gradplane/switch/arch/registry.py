@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from pkgutil import iter_modules
 
 from gradplane.switch import arch
 from gradplane.switch.arch.architecture import Architecture
 from gradplane.switch.arch.device_facts import DeviceFacts
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.machine.path_texts import TEXT, PathText, path_text, text_lines
 from gradplane.switch.runtime.control_errors import SwitchError
 from gradplane.switch.source import refuse
 
@@ -71,6 +73,24 @@ def of_packages(packages: Iterable[ir.PackageType]) -> Architecture | None:
 def of_package(package: ir.PackageType) -> Architecture | None:
     """Return the architecture whose programs instantiate this package; None if there is none."""
     return next((a for a in architectures().values() if a.declares(package)), None)
+
+
+def packet_path(program: ir.Program) -> PathText | None:
+    """Return the text of the packet path of a program's architecture; None if it has none."""
+    folder = _path_folder(program)
+    return None if folder is None else path_text(folder)
+
+
+def path_lines(program: ir.Program) -> Mapping[str, Sequence[str]]:
+    """Return the lines of that text, by the name of its file in traces; empty if there is none."""
+    folder = _path_folder(program)
+    return {} if folder is None else text_lines(folder)
+
+
+def _path_folder(program: ir.Program) -> Path | None:
+    found = of_package(program.package.package_type)
+    folder = None if found is None else Path(arch.__path__[0]) / found.name
+    return folder if folder is not None and (folder / TEXT).exists() else None
 
 
 def device_facts(program: ir.Program) -> DeviceFacts | None:

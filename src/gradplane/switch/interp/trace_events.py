@@ -14,7 +14,8 @@ from gradplane.switch.source import NOWHERE, Span
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceEvent:
-    """An event; `span`: its place in the source, without a line for the architecture's."""
+    """An event; `span`: its place in the source, or in the text of the architecture's packet path
+    ("v1model/path.p4"); without a line for an architecture that has none."""
 
     kind: ClassVar[str] = "event"
     form: ClassVar[str] = ""
@@ -167,7 +168,10 @@ class Sent(TraceEvent):
         return f"sent to port {self.port}, {len(self.packet)} bytes: {self.packet.hex()}"
 
     def json(self) -> dict[str, Any]:
-        return {"kind": self.kind, "port": self.port, "packet": self.packet.hex(), "span": None}
+        return {
+            "kind": self.kind, "port": self.port, "packet": self.packet.hex(),
+            "span": self.place or None,
+        }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from gradplane.switch.interp.extern_call import Call
 from gradplane.switch.interp.interpreter_values import Env, Load, Run, copier, maker
 from gradplane.switch.interp.statements import Observer, Statements
 from gradplane.switch.interp.trace_events import TraceEvent
+from gradplane.switch.interp.traced_statements import TracedStatements
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Struct
 from gradplane.switch.machine.model import Model, Pass, SwitchPacket
@@ -22,6 +23,7 @@ from gradplane.switch.machine.weaving import Entry, Packet, Path
 from gradplane.switch.runtime.match_table import MatchTable
 from gradplane.switch.runtime.packet_passes import Arrival
 from gradplane.switch.runtime.replicas import Replica
+from gradplane.switch.source import Span
 
 Departure = list[Any]
 """The arguments of egress: of a packet, the packet and its values."""
@@ -90,6 +92,7 @@ class InterpretedPath:
     def __init__(self, path: Path, compiler: Statements) -> None:
         frame = compiler.frame
         self.path = path
+        self.traced = isinstance(compiler, TracedStatements)
         self._frame = frame
         self.work = frame.slot(WORK)
         self.notes = None if path.notes is None else frame.slot(path.notes)
@@ -165,9 +168,9 @@ class _Primitives:
         self._compiled = compiled
 
     def call(self, call: ir.CallExtern, statements: Statements) -> Run:
-        return self._compiled.path.rows[call.name].interpret(
-            PathCall(call, statements, self._compiled)
-        )
+        made = PathCall(call, statements, self._compiled)
+        run = self._compiled.path.rows[call.name].interpret(made)
+        return _placed(run, made.work, call.span) if self._compiled.traced else run
 
     def call_user_extern(self, call: ir.CallUserExtern, statements: Statements) -> Run:
         raise AssertionError(call.name)
@@ -177,6 +180,16 @@ class _Primitives:
 
     def selection(self, table: ir.Table, statements: Statements) -> Load:
         raise AssertionError(table)
+
+
+def _placed(run: Run, work: int, place: Span) -> Run:
+    """Let a trace name the line of the call that it follows."""
+
+    def run_there(env: Env) -> Any:
+        env[work].place = place
+        return run(env)
+
+    return run_there
 
 
 class PathModel(Model[InterpretedPath]):

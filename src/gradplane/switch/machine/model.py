@@ -33,6 +33,7 @@ from gradplane.switch.runtime.packet_passes import (
 from gradplane.switch.runtime.port_queues import QueueTimes, Waiting
 from gradplane.switch.runtime.replicas import CloneSession, Replica
 from gradplane.switch.runtime.state import State
+from gradplane.switch.source import NOWHERE
 
 P = TypeVar("P")  # an architecture's compiled blocks
 D = TypeVar("D")  # an architecture's packet on its way to egress
@@ -168,7 +169,8 @@ class Model(ABC, Generic[P]):
 
 class Pass(ABC, Generic[D]):
     """One arrival's pass: through ingress, then all that does not wait in a port's queue through
-    egress. `waited`: of the packet in egress, None if it did not wait in a queue."""
+    egress. `waited`: of the packet in egress, None if it did not wait in a queue. `place`: the line
+    of the architecture's text that runs, where it has one, for traces."""
 
     def __init__(self, model: Model[Any], events: list[TraceEvent] | None) -> None:
         self.model = model
@@ -178,6 +180,7 @@ class Pass(ABC, Generic[D]):
         self.result = PassResult()
         self.queue: deque[D] = deque()
         self.waited: QueueTimes | None = None
+        self.place = NOWHERE
 
     @abstractmethod
     def ingress(self, arrival: Arrival) -> None: ...
@@ -228,7 +231,8 @@ class Pass(ABC, Generic[D]):
             self.result.waiting += 1
             self.state.queue_changed(item.port, item.priority, item.enqueue_depth + 1)
             if self.events is not None:
-                self.events.append(Queued(item.port, item.priority, item.enqueue_depth))
+                event = Queued(item.port, item.priority, item.enqueue_depth, span=self.place)
+                self.events.append(event)
 
     def deflect(self, port: int, now: int, departure: D) -> Waiting | None:
         """Put a packet that found its queue full into another, where the architecture can."""
@@ -269,16 +273,16 @@ class Pass(ABC, Generic[D]):
     def send(self, port: int, data: bytes) -> None:
         self.result.outputs.append((port, data))
         if self.events is not None:
-            self.events.append(Sent(port, data))
+            self.events.append(Sent(port, data, span=self.place))
 
     # -- events --------------------------------------------------------------------------------
 
     def enter(self, block: str) -> None:
         self.note(Entered, block)
 
-    def note(self, kind: Callable[[str], TraceEvent], text: str) -> None:
+    def note(self, kind: Callable[..., TraceEvent], text: str) -> None:
         if self.events is not None:
-            self.events.append(kind(text))
+            self.events.append(kind(text, span=self.place))
 
     def drop(self, reason: str) -> None:
         self.state.drops[reason] += 1

@@ -58,7 +58,7 @@ def lowered(folder: Path) -> PathText:
     from gradplane.switch.lower.program import lower
     from gradplane.switch.syntax import ast, parse_file
 
-    name, text = f"{folder.name}/{TEXT}", (folder / TEXT).read_text("utf-8")
+    name, text = _shown_name(folder), (folder / TEXT).read_text("utf-8")
     tree, reporter = parse_file(name, [HERE], None, text)
     functions = (d for d in tree.declarations if isinstance(d, ast.FunctionDecl))
     primitives = {("", function.name): None for function in functions}
@@ -71,6 +71,15 @@ def lowered(folder: Path) -> PathText:
     notes = (p.var for c in controls.values() for p in c.params if p.name == NOTES)
     found = next(notes, None)
     return PathText(controls, None if found is None else ir.Var(found.type, NOTES, -1))
+
+
+def text_lines(folder: Path) -> dict[str, list[str]]:
+    """Return the lines of a text, by the name that traces have for its file."""
+    return {_shown_name(folder): (folder / TEXT).read_text("utf-8").split("\n")}
+
+
+def _shown_name(folder: Path) -> str:
+    return f"{folder.name}/{TEXT}"
 
 
 def _stamp(folder: Path) -> bytes:
