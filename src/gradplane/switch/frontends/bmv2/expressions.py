@@ -416,7 +416,21 @@ class Expressions:
         if is_header(left):
             equal = equal_headers(self.places.header(left), self.places.header(right), left)
             return equal if op == "==" else ir.Unary(BOOL, "!", equal)
+        if op in ("==", "!=") and (of_variable_length := self._variable_fields(left, right)):
+            return ir.Binary(BOOL, op, *of_variable_length)
         return compared(op, self.number(left), self.number(right))
+
+    def _variable_fields(self, *items: Item) -> list[ir.Expr]:
+        """Return the fields of variable length that operands are; none if they are others.
+
+        They are equal as in P4_16 ("Operations on variable-size bit types"): of one length, too.
+        """
+        operands = [unwrapped(item) for item in items]
+        if any(o.kind() != "field" or _is_computed(o["value"]) for o in operands):
+            return []
+        found = [self.scope.field(operand["value"]) for operand in operands]
+        types = {field.type for field in found}
+        return found if len(types) == 1 and isinstance(*types, Varbit) else []
 
 
 def _is_computed(names: Item) -> bool:
