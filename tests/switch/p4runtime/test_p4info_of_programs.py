@@ -6,9 +6,12 @@ import pytest
 from finsy.proto import p4i
 
 from gradplane.switch import CompileError, Switch
+from gradplane.switch.backends import p4info_for
 from gradplane.switch.compiler import compile_source
+from gradplane.switch.p4runtime.catalog import Catalog
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.p4info import build_p4info
+from gradplane.switch.p4runtime.status_errors import RpcError
 
 TEXT = """
 #include <core.p4>
@@ -247,3 +250,77 @@ def test_a_called_action_of_a_table_that_is_never_applied_has_no_data() -> None:
     assert device.pipeline is not None
     (action,) = device.pipeline.catalog.p4info.actions
     assert (action.preamble.name, list(action.params)) == ("I.put", [])
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "names"),
+    [
+        ('@name("ap")', '@name(".bp")', ["ap", "bp"]),
+        ("", '@name("x.ap")', ["I.t.implementation", "x.ap"]),
+        ('@name("ap")', '@name("ap")', ["ap", "I.ap"]),
+    ],
+)
+def test_a_profile_that_a_table_makes_has_no_control_in_its_name(
+    first: str, second: str, names: list[str]
+) -> None:
+    """p4c 1.2.5.16: HierarchicalNames adds the control to a table's annotations, not to those of
+    its properties."""
+    made = "implementation = action_profile(8);"
+    info = p4info(
+        locals=f"""
+            table t {{ key = {{ hdr.h.a : exact; }} actions = {{ NoAction; }} {first} {made} }}
+            table u {{ key = {{ hdr.h.a : exact; }} actions = {{ NoAction; }} {second} {made} }}
+        """,
+        body="t.apply(); u.apply();",
+    )
+    assert [profile.preamble.name for profile in info.action_profiles] == names
+    assert [table.implementation_id for table in info.tables] == [
+        profile.preamble.id for profile in info.action_profiles
+    ]
+
+
+ERRORS = """
+    table t {
+        key = { sm.parser_error : exact; hdr.h.a : exact; }
+        actions = { NoAction; }
+    }
+"""
+
+
+def test_a_key_of_errors_has_no_width_and_goes_by_their_names() -> None:
+    """As in p4c 1.2.5.16's P4Info, where an error counts as text."""
+    program = compile_source("case.p4", text=text("error { Odd }", ERRORS, "t.apply();")).program
+    catalog = Catalog(program)
+    ((table,), (info,)) = catalog.p4info.tables, catalog.tables.values()
+    assert [(f.bitwidth, f.type_name.name) for f in table.match_fields] == [(0, ""), (8, "")]
+    assert list(catalog.p4info.type_info.error.members) == program.errors
+    value = info.fields[1].value
+    odd = program.errors.index("Odd")
+    assert [value.read(data, "here") for data in (b"Odd", b"2")] == [odd, 2]
+    assert [value.show(number) for number in (odd, 0, 99)] == [b"Odd", b"NoError", b"99"]
+    with pytest.raises(
+        RpcError, match="INVALID_ARGUMENT: here: there is no error 'Od'; known: NoE"
+    ):
+        value.read(b"Od", "here")
+
+
+def test_bmv2_gets_a_width_for_a_key_of_errors() -> None:
+    """PI cannot write a key without one (p4lang/PI of 2026-06)."""
+    program = compile_source("case.p4", text=text("", ERRORS, "t.apply();")).program
+    (table,) = p4info_for("bmv2", build_p4info(program), program).tables
+    assert [f.bitwidth for f in table.match_fields] == [32, 8]
+
+
+def test_values_of_serializable_enums_and_default_actions_are_canonical() -> None:
+    """p4c 1.2.5.16 pads them to their width; P4Runtime's canonical form is the shortest."""
+    info = p4info(
+        types="enum bit<12> e_t { A = 0xab }",
+        locals="""
+            action set(e_t e, bit<16> v) { hdr.h.a = (bit<8>) (bit<12>) e + v[7:0]; }
+            table t { actions = { set; } default_action = set(e_t.A, 3); }
+        """,
+        body="t.apply();",
+    )
+    assert info.type_info.serializable_enums["e_t"].members[0].value == b"\xab"
+    (table,) = info.tables
+    assert [a.value for a in table.initial_default_action.arguments] == [b"\xab", b"\3"]

@@ -53,7 +53,7 @@ class Var(LValue):
     name: str
     id: int
     annotations: Annotations = ()
-    type_name: str = ""  # the `type` or enum it was declared with, for P4Info
+    type_name: str = ""  # the `type` or enum it was declared with, or ERROR_TYPE, for P4Info
 
 
 @dataclass(slots=True, eq=False)
@@ -645,6 +645,9 @@ TABLE_DIGEST = "$digest"
 
 HIDDEN_REGISTER = "HiddenRegister"
 """The type of registers of one cell that no program declares, and P4Info does not list."""
+
+ERROR_TYPE = "error"
+"""The `type_name` of a key or parameter whose values are errors."""
 
 
 @dataclass(slots=True, eq=False)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from gradplane.switch.check.checker_types import ExternType, TypeVar
+from gradplane.switch.ir.nodes import ERROR_TYPE
 from gradplane.switch.ir.types import (
     VOID,
     Bits,
@@ -126,5 +127,8 @@ def extern_type(t: Type) -> Type:
 
 
 def type_name(t: Type) -> str:
-    """Return the name of a `type` declaration or enum, for P4Info; empty for other types."""
+    """Return the name of a `type` declaration or enum, or "error", for P4Info; empty for other
+    types."""
+    if isinstance(t, Error):
+        return ERROR_TYPE
     return t.name if isinstance(t, NewType | SerEnum | Enum) else ""

@@ -24,7 +24,7 @@ from gradplane.switch.p4runtime.p4info import (
 from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.p4runtime.typespec import flat_fields
 from gradplane.switch.runtime.control_errors import TableError
-from gradplane.switch.runtime.translations import Translation
+from gradplane.switch.runtime.translations import ErrorNames, Translation
 
 _SHOWN = 12  # choices listed in a message
 
@@ -214,7 +214,8 @@ class Catalog:
     def __post_init__(self) -> None:
         program = self.program
         self.p4info = info = build_p4info(program)
-        self.translations = names = _translations(program, self.fixed_names)
+        self.translations = _translations(program, self.fixed_names)
+        names = {**self.translations, ir.ERROR_TYPE: ErrorNames(program.errors)}
         self.actions = _actions(program, info, names)
         self.tables = _tables(program, info, self.actions, names)
         self.value_sets = _value_sets(program, info, names)
@@ -278,9 +279,10 @@ def _value(
     listed: p4i.MatchField | p4i.Action.Param | p4i.ControllerPacketMetadata.Metadata,
     t: Type,
     names: Translations,
+    declared: str = "",
 ) -> Value:
     signed = isinstance(t, Bits) and t.signed
-    translated = names.get(listed.type_name.name)
+    translated = names.get(declared or listed.type_name.name)
     return Value(listed.id, listed.name, bit_width(t) or 0, listed.bitwidth, signed, translated)
 
 
@@ -321,7 +323,7 @@ def _actions(program: ir.Program, info: p4i.P4Info, names: Translations) -> dict
     out = {}
     for listed in info.actions:
         params = [
-            _value(p, source.type, names)
+            _value(p, source.type, names, source.type_name)
             for p, source in zip(listed.params, sources[listed.preamble.name].params, strict=True)
         ]
         out[listed.preamble.id] = ActionInfo(
@@ -373,7 +375,7 @@ def _fields(
 ) -> dict[int, FieldInfo]:
     visible = [key for key in keys if key.match_kind != SELECTOR_KIND]
     return {
-        f.id: FieldInfo(i, key.match_kind, _value(f, key.expr.type, names))
+        f.id: FieldInfo(i, key.match_kind, _value(f, key.expr.type, names, key.type_name))
         for i, (f, key) in enumerate(zip(listed, visible, strict=True))
     }
 

@@ -15,6 +15,7 @@ from gradplane.switch.ir.types import (
     Annotation,
     Annotations,
     Enum,
+    Error,
     NewType,
     SerEnum,
     Type,
@@ -96,7 +97,9 @@ def is_hidden(annotations: Annotations) -> bool:
 
 
 def wire_width(t: Type, type_name: str, types: dict[str, ir.TypeInfo]) -> int:
-    """Return the bits of a value on the control plane, 0 for text."""
+    """Return the bits of a value on the control plane, 0 for text, such as an error's name."""
+    if type_name == ir.ERROR_TYPE:
+        return 0
     info = types.get(type_name)
     if info is not None and info.uri is not None:
         return info.sdn_width or 0
@@ -220,7 +223,8 @@ class _Builder:
         for param_id, param, value in zip(ids, action.params, table.default.args, strict=True):
             bits = int(value) & ((1 << (bit_width(param.type) or 0)) - 1)  # int<W> may be negative
             wire = wire_width(param.type, param.type_name, self.program.types)
-            data = to_bytes(bits, wire) if wire else str(bits).encode()
+            word = self.program.errors[bits] if param.type_name == ir.ERROR_TYPE else str(bits)
+            data = to_bytes(bits, wire) if wire else word.encode()
             out.initial_default_action.arguments.add(param_id=param_id, value=data)
         self.place = table.span
 
@@ -399,6 +403,8 @@ class _Builder:
             self._type_spec(enum)
             if isinstance(enum, Enum):
                 field.type_name.name = type_name
+        elif type_name == ir.ERROR_TYPE:
+            self._type_spec(Error())
         return wire_width(t, type_name, self.program.types)
 
 

@@ -6,7 +6,7 @@ chooses what a string of the controller stands for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from gradplane.switch.runtime.control_errors import TableError
 
@@ -74,3 +74,24 @@ class Translation:
 
     def _error(self, code: str, what: str) -> TableError:
         return TableError(code, f"type {self.type_name}: {what}")
+
+
+class ErrorNames(Translation):
+    """The names of a program's errors, which are all that there are."""
+
+    def __init__(self, errors: Sequence[str]) -> None:
+        super().__init__("error", 32, {name: number for number, name in enumerate(errors)})
+
+    def number(self, name: str) -> int:
+        """Return an error's number, by its name or by decimal digits. Raises TableError."""
+        number = self._numbers.get(name)
+        if number is None and name.isascii() and name.isdigit() and len(name) <= 10:
+            number = int(name)
+        if number is None or number >> self.width:
+            known = ", ".join(self._numbers)
+            raise TableError("INVALID_ARGUMENT", f"there is no error {name!r}; known: {known}")
+        return number
+
+    def name(self, number: int) -> str:
+        """Return an error's name; the decimal digits of a number that is none's."""
+        return self._names.get(number, str(number))

@@ -8,7 +8,8 @@ lays the program's variables out as headers and fields, `expressions` and `actio
 `p4info_for` gives P4Info as PI takes it, the P4Runtime library of simple_switch_grpc. PI refuses a
 program with a digest of anything but bit strings: a header, a boolean, an enum, a
 struct in a struct. BMv2 sends the fields of all of them one after another, as bits, so the digest's
-type becomes a struct of these fields:
+type becomes a struct of these fields. Nor can PI write a key without a width, as an error's, which
+gets one.
 
     header data_t { bit<8> x; bool y; }     ->     struct data_t { bit<8> x; bit<1> y; }
 """
@@ -53,9 +54,16 @@ _CODE = 32  # bits of an error or an enum without a type
 
 
 def p4info_for(info: p4i.P4Info, program: ir.Program) -> p4i.P4Info:
-    """Return a program's P4Info with digests that PI takes; all others stay as they are."""
+    """Return a program's P4Info with digests and errors as keys that PI takes; all others stay as
+    they are."""
     found = p4i.P4Info()
     found.CopyFrom(info)
+    tables = {table.name: table for table in program.tables}
+    for listed in found.tables:
+        keys = [k for k in tables[listed.preamble.name].keys if k.match_kind != "selector"]
+        for field, key in zip(listed.match_fields, keys, strict=True):
+            if key.type_name == ir.ERROR_TYPE:
+                field.bitwidth = _CODE
     for digest in found.digests:
         if not _is_simple(digest.type_spec, info.type_info):
             fields = list(_fields("", digest.type_spec, info.type_info, program))

@@ -124,7 +124,12 @@ class ControlPlane:
         if {given, kind} == {"ternary", "optional"}:  # one kind in BMv2
             kind = given
         self._widths[field.type_name.name] = width
-        return kind, (_id(field.id),), field.type_name.name
+        error = not field.bitwidth and not field.type_name.name and self._has_errors
+        return kind, (_id(field.id),), ir.ERROR_TYPE if error else field.type_name.name
+
+    @property
+    def _has_errors(self) -> bool:
+        return self._info is not None and bool(self._info.type_info.error.members)
 
     def key_name(self, table: str, at: int, name: str) -> str:
         """Return a field's name, by position where the JSON has none of the P4Info's."""

@@ -429,8 +429,8 @@ class Expressions:
         if any(o.kind() != "field" or _is_computed(o["value"]) for o in operands):
             return []
         found = [self.scope.field(operand["value"]) for operand in operands]
-        types = {field.type for field in found}
-        return found if len(types) == 1 and isinstance(*types, Varbit) else []
+        same = all(field.type == found[0].type for field in found)
+        return found if same and isinstance(found[0].type, Varbit) else []
 
 
 def _is_computed(names: Item) -> bool:
