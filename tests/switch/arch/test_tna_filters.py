@@ -54,6 +54,21 @@ DIRECT = {
 }
 
 
+def test_a_table_may_name_the_array_of_filters_that_its_actions_use() -> None:
+    """As an example of the chip's vendor does; bf-p4c attaches direct ones only."""
+    table = """
+        Lpf<bit<16>, bit<8>>(4) smooth;
+        action average() { h.a.y = (bit<8>) smooth.execute(16w4, h.a.x); }
+        table averages {
+            key = { h.a.kind : exact; } actions = { average; } default_action = average;
+            filters = smooth;
+        }
+    """
+    sw = tnaprograms.switch(ingress_locals=table, ingress="averages.apply();")
+    assert next(t for t in sw.program.tables if t.name == "ingress.averages").filter is None
+    assert sw.program.externs[0].kind == "lpf"
+
+
 class Time:
     now = 0
 

@@ -247,6 +247,25 @@ def test_constructor_parameters_distinguish_instances() -> None:
     assert outcome(body, top=top, locals="C(5, true) c1; C(twice = false, k = 6) c2;") == [10, 6, 3]
 
 
+TWO_FORMS = """
+control Sub(inout bit<8> x)(bool large) {
+    action add(bit<8> y) { x = x + y; }
+    @name("t") table small_t { key = { x : exact; } actions = { add; } default_action = add(10); }
+    @name("t") table large_t { key = { x : ternary; } actions = { add; } default_action = add(20); }
+    apply { if (large) { large_t.apply(); } else { small_t.apply(); } }
+}
+"""
+
+
+def test_of_tables_of_one_name_a_constant_may_keep_one() -> None:
+    body = "one.apply(hdr.h.a); two.apply(hdr.h.b);"
+    parts = {"top": TWO_FORMS, "locals": "Sub(true) one; Sub(false) two;"}
+    assert outcome(body, **parts) == [21, 12, 3]
+    text = TEMPLATE.format(body=body, parser="", parser_locals="", **parts)
+    tables = Switch("case.p4", text=text).program.tables
+    assert [table.name for table in tables] == ["I.one.t", "I.two.t"]
+
+
 def test_a_sub_parser_applied_twice() -> None:
     top = """
     parser Q(packet_in p, out h_t h, inout bit<8> n) {

@@ -24,6 +24,7 @@ from gradplane.switch.ir.types import (
     Struct,
     bit_width,
 )
+from gradplane.switch.ir.walk import blocks
 from gradplane.switch.lower.instances import Instances
 from gradplane.switch.lower.shared_state import (
     DEFAULT_SIZE,
@@ -212,6 +213,8 @@ class Lowering(Instances):
                     if decl.name == "main" and isinstance(bound, PackageInstance):
                         main = bound.package
                         main.span = decl.span
+        if main is not None:
+            self.settle_tables(0, [block for _, block in blocks(main)])
         if main is None and library:
             main = ir.Package("", dict(self._unused_blocks()), span=self.program.span)
         if main is None:
@@ -282,7 +285,10 @@ class Lowering(Instances):
             if not decl.ctor_params:
                 self._names.clear()  # lowered separately: they do not share names
                 instance = BlockInstance(decl, decl.name, self.top.inner())
-                yield decl.name, self._block(instance)
+                first = len(self.tables)
+                block = self._block(instance)
+                self.settle_tables(first, [block])
+                yield decl.name, block
 
     def _package_argument(
         self, arg: ast.Expr, name: str, env: Env

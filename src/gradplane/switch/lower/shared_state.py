@@ -19,6 +19,7 @@ from gradplane.switch.check.records import CallInfo, Checked, EnumValue
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Annotation, Annotations, Enum, Error, Type, given_name
 from gradplane.switch.ir.verify import CORE_ERRORS
+from gradplane.switch.ir.walk import statements
 from gradplane.switch.source import Reporter, Span
 from gradplane.switch.syntax import ast
 
@@ -236,9 +237,36 @@ class Shared(ABC):
         return self.errors.index(name) if name in self.errors else 0
 
     def note_table(self, table: ir.Table, codes: dict[str, int]) -> None:
-        self.take_name("table", table.name, table.span)
         self.tables.append(table)
         self._codes[table] = codes
+
+    def settle_tables(self, first: int, users: Iterable[ir.Parser | ir.Control]) -> None:
+        """Report tables of one name, from number `first` on. Those that no block applies, since a
+        condition is constant, make room for one that is applied."""
+        named: dict[str, list[ir.Table]] = {}
+        for table in self.tables[first:]:
+            named.setdefault(table.name, []).append(table)
+        several = [found for found in named.values() if len(found) > 1]
+        if not several:
+            return
+        applied = {
+            stmt.table
+            for block in users
+            for stmt in statements(block)
+            if isinstance(stmt, ir.ApplyTable)
+        }
+        for found in several:
+            kept, *others = [table for table in found if table in applied] or found[:1]
+            for other in others:
+                self._same_name("table", other.name, other.span, kept.span)
+            for table in found:
+                if table is not kept and table not in others:
+                    self._remove(table)
+
+    def _remove(self, table: ir.Table) -> None:
+        self.tables.remove(table)
+        own = (table.counter, table.meter, table.register, table.filter)
+        self.externs[:] = [extern for extern in self.externs if extern not in own]
 
     def note_action(self, action: ir.Action) -> None:
         """Add an action; it is listed once, even if several tables bind its arguments.
@@ -267,6 +295,10 @@ class Shared(ABC):
         if (kind, name) in self._names:
             self._same_name(kind, name, span, self._names[kind, name])
         self._names[kind, name] = span
+
+    def is_taken(self, kind: str, name: str) -> bool:
+        """Return whether an object has a control-plane name."""
+        return (kind, name) in self._names
 
     def _same_name(self, kind: str, name: str, span: Span, other: Span) -> None:
         hint = f"the first is at {other}: give one of them a @name"

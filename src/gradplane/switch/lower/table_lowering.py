@@ -325,7 +325,9 @@ class TableLowering:
             case "registers":
                 table.register = self._direct(p, "direct_register")
             case "filters":
-                table.filter = self._direct(p, "direct_lpf", "direct_wred")
+                made = self._extern(p)
+                if made is None or made.kind not in ("lpf", "wred"):  # an array is nothing direct
+                    table.filter = self._direct(p, "direct_lpf", "direct_wred", made=made)
             case name if name not in PROPERTIES and self.p.natives is not None:
                 near = did_you_mean(name, PROPERTIES)
                 what = f"the architecture's tables have no property {name}: it is ignored"
@@ -343,9 +345,12 @@ class TableLowering:
             self.p.unsupported(p.value.span, f"property {p.name} must be {known}")
         return bool(getattr(value, "name", value) != "NO_TIMEOUT" and value)
 
-    def _direct(self, p: ast.TableProperty, *kinds: str) -> ir.ExternInstance | None:
-        """Return a direct resource of one of the kinds, which cannot belong to a second table."""
-        found = self._instance(p, *kinds)
+    def _direct(
+        self, p: ast.TableProperty, *kinds: str, made: ir.ExternInstance | None = None
+    ) -> ir.ExternInstance | None:
+        """Return a direct resource of one of the kinds, which cannot belong to a second table;
+        `made`: it is known."""
+        found = self._instance(p, *kinds, made=made)
         if found is None:
             return None
         owner = self.p.direct_of.setdefault(found, self.name)
@@ -368,15 +373,22 @@ class TableLowering:
         if isinstance(p.value, ast.Call) and isinstance(p.value.type, ExternType):
             info: CallInfo = p.value.info
             annotations = p.notes
-            name = control_plane_name(self.env.path, given_name(annotations) or "", ())
-            if not given_name(annotations):
-                name = f"{self.name}.{p.name}"
+            name = self._name_of_made(p.name, given_name(annotations))
             return self.p.extern_instance(info, name, annotations, self.env, p.span)
         if isinstance(p.value, ast.Name):
             found = self.env.find(p.value.decl)
             if isinstance(found, ir.ExternInstance):
                 return found
         return None
+
+    def _name_of_made(self, owner: str, given: str | None) -> str:
+        """Return the name of an extern that a property makes: that of its @name, as in p4c without
+        the control's, unless another extern has it."""
+        if not given:
+            return f"{self.name}.{owner}"
+        alone = control_plane_name("", given, ())
+        taken = self.p.is_taken("extern", alone)
+        return control_plane_name(self.env.path, given, ()) if taken else alone
 
 
 def match_of(body: CallLowering, e: ast.Expr) -> ir.Match:
