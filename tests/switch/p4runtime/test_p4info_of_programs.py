@@ -11,7 +11,7 @@ from gradplane.switch.compiler import compile_source
 from gradplane.switch.p4runtime.catalog import Catalog
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.p4info import build_p4info
-from gradplane.switch.p4runtime.status_errors import RpcError
+from gradplane.switch.runtime.control_errors import TableError
 
 TEXT = """
 #include <core.p4>
@@ -298,9 +298,7 @@ def test_a_key_of_errors_has_no_width_and_goes_by_their_names() -> None:
     odd = program.errors.index("Odd")
     assert [value.read(data, "here") for data in (b"Odd", b"2")] == [odd, 2]
     assert [value.show(number) for number in (odd, 0, 99)] == [b"Odd", b"NoError", b"99"]
-    with pytest.raises(
-        RpcError, match="INVALID_ARGUMENT: here: there is no error 'Od'; known: NoE"
-    ):
+    with pytest.raises(TableError, match="there is no error 'Od'; known: NoError, Packet"):
         value.read(b"Od", "here")
 
 

@@ -70,6 +70,7 @@ SCOPES = {
     p4i.ActionRef.DEFAULT_ONLY: "DefaultOnly",
 }
 _MASK = re.compile(r"&\s*(0x[0-9a-fA-F]+)")
+_ERROR_BITS = 32  # of a key of errors, which has no width in P4Info
 """The mask in the name of a key."""
 _ONE_BIT = "@idletime_precision(1)"
 """The annotation of tables whose entries are polled: they have no time of their own."""
@@ -219,7 +220,8 @@ class ProgramSchema:
         name = re.sub(r"\[(\d+)\]", r"$\1", self.own_name(f.name))
         if name.endswith(".$valid$"):
             name = name[:-1]
-        t = bits(f.bitwidth)
+        error = not f.bitwidth and not f.type_name.name
+        t = bits(_ERROR_BITS if error else f.bitwidth)
         if kind == "Exact" and name == f.name and (mask := _MASK.search(name)):
             t = replace(t, mask=mask[1])
         return KeyField(f.id, name, kind, t, annotations=own)
