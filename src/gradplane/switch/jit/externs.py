@@ -22,7 +22,6 @@ from gradplane.switch.jit.hash_algorithms import (
     words_sum,
 )
 from gradplane.switch.jit.llvm_text import Function, Operand
-from gradplane.switch.jit.parsers import value_set_word
 from gradplane.switch.jit.statements import Statements
 from gradplane.switch.jit.table_apply import Observe, Tables
 from gradplane.switch.jit.table_layout import CELLS, DIRECT, WORDS, Shape
@@ -203,6 +202,11 @@ def pipe_words(program: ir.Program, shapes: Iterable[Shape]) -> list[str]:
         own = WORDS if shape.entry.register is None else (*WORDS, CELLS)
         names += [shape.word(part) for part in own]
     return names
+
+
+def value_set_word(name: str, part: str) -> str:
+    """Return the state word of a parser value set; `part`: "members" or "count"."""
+    return f"value set {name}: {part}"
 
 
 def counter_word(name: str, part: str) -> str:

@@ -27,9 +27,10 @@ import numpy.typing as npt
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits
+from gradplane.switch.jit.externs import value_set_word
 from gradplane.switch.jit.hash_tables import Hash, Lpm, Tuples, joined
 from gradplane.switch.jit.native_memory import Memory, SetWord
-from gradplane.switch.jit.parsers import member_bytes, value_set_word
+from gradplane.switch.jit.parsers import member_bytes
 from gradplane.switch.jit.table_layout import CELLS, PLAIN_RECORD, ActionPart, Shape
 from gradplane.switch.runtime.arrays import Register
 from gradplane.switch.runtime.control_errors import SwitchError

@@ -16,6 +16,7 @@ from gradplane.switch.ir.types import Header, Type, bit_width
 from gradplane.switch.ir.walk import statements
 from gradplane.switch.jit.blocks import bind
 from gradplane.switch.jit.expressions import Unit, is_scalar, is_signed
+from gradplane.switch.jit.externs import value_set_word
 from gradplane.switch.jit.headers import HeaderCodecs, NativeHeaderCodec, copy_bits, wire
 from gradplane.switch.jit.llvm_text import Function, Operand
 from gradplane.switch.jit.statements import Calls, Statements
@@ -283,11 +284,6 @@ def _cyclic(parser: ir.Parser) -> bool:
             del path[name]
             done.add(name)
     return False
-
-
-def value_set_word(name: str, part: str) -> str:
-    """Name of a state word: part "members" or "count"."""
-    return f"value set {name}: {part}"
 
 
 def contains(
