@@ -222,6 +222,15 @@ def test_many_entries_or_none() -> None:
     assert len(table) == 0
     sw.store.entries(table).add_all(entries[:4])
     assert len(table) == 4
+    kind = sw.store.entries(table)
+    kind.clear()
+    records = [((((x,),), 0), {"action": ActionData(0, (x,)), "idle_timeout_ns": x})
+               for x in range(5)]  # fmt: skip
+    with pytest.raises(Exception, match="all 4 entries are in use"):
+        kind.insert_all(records)
+    assert kind.usage() == 0
+    kind.insert_all(records[:4])
+    assert [record["idle_timeout_ns"] for _, record in kind.records()] == [0, 1, 2, 3]
 
 
 def test_a_batch_in_a_batch_fails_alone_or_with_it() -> None:

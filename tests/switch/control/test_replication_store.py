@@ -139,10 +139,8 @@ def test_a_refused_update_leaves_no_node(all_of_tna: Interfaces) -> None:
 def test_plain_records_make_it_anew(all_of_tna: Interfaces) -> None:
     """Also by way of JSON, as saved state has them."""
     sw, replication = all_of_tna.sw, all_of_tna.sw.store.replication
-    assert not replication.beyond_replicas
     sw.multicast(8, [(4, 1, [(5, 2), 6])])
     sw.clone_session(6, [3], truncate=70)
-    assert not replication.beyond_replicas
     all_of_tna.cli("mc_mgrp_create 7\nmc_node_create 3 1 2\nmc_node_associate 7 0")
     all_of_tna.bfrt("add", "$pre.lag", {"$MULTICAST_LAG_ID": 9}, DEV_PORT=[11, 12])
     all_of_tna.bfrt("modify", "$pre.node", {NODE: 0}, MULTICAST_LAG_ID=[9])
@@ -151,7 +149,6 @@ def test_plain_records_make_it_anew(all_of_tna: Interfaces) -> None:
     all_of_tna.bfrt("add", "$mirror.cfg", {SID: 5}, "$normal", session_enable=False,
                     ucast_egress_port=9, ucast_egress_port_valid=True, direction="EGRESS",
                     mcast_grp_a=7, mcast_grp_a_valid=True)  # fmt: skip
-    assert replication.beyond_replicas
     dump, ports = json.loads(json.dumps(replication.dump())), dict(sw.state.multicast)
     sw.reset()
     assert not sw.state.replication.nodes

@@ -415,15 +415,6 @@ class Replication:
             "sessions": {n: _plain(session_of(record)) for n, record in self.sessions.records()},
         }  # fmt: skip
 
-    @property
-    def beyond_replicas(self) -> bool:
-        """Whether there is more than groups and sessions of replicas."""
-        tree = self.tree
-        whole = [tree.nodes, tree.ecmp, tree.device, *tree.rows.values()]
-        plain = {f.name: f.default for f in self.sessions.fields if f.name in _BEYOND}
-        found = (record for _, record in self.sessions.records())
-        return any(whole) or any(record[n] != plain[n] for record in found for n in plain)
-
     def load(self, records: Record) -> None:
         """Write what `dump` returned, also by way of JSON. Raises Refusal."""
         for name, value in records["settings"].items():
@@ -441,9 +432,6 @@ class Replication:
             replicas = tuple(_part(replica) for replica in session["replicas"])
             groups = tuple(session["groups"])
             self.sessions.write(number, **{**session, "replicas": replicas, "groups": groups})
-
-
-_BEYOND = ("groups", "to_cpu", "enabled", "settings")
 
 
 def _plain(value: Node | Part | Session) -> Record:

@@ -16,17 +16,7 @@ from gradplane.switch.runtime.written_tables import MOST_NS
 from gradplane.switch.runtime.written_tables import ExpireTimes as Times
 
 
-class _Named(Kind[str]):
-    """A kind whose objects are the program's externs, there from the start: they are only
-    modified."""
-
-    def refuse_unknown(self, key: str, known: Iterable[str]) -> None:
-        """Refuse a name that the program does not have."""
-        if key not in known:
-            raise self.refusal("NOT_FOUND", key, "does not exist", "missing")
-
-
-class Hashes(_Named):
+class Hashes(Kind[str]):
     """The hashes of a program, by name.
 
     `crc`: in place of the program's algorithm, None for that; `spans`: the bits that it takes, None
@@ -63,7 +53,7 @@ def _set_hash(hash: DynamicHash, record: Record) -> None:
     hash.shown = record["shown"]
 
 
-class CustomCrcs(_Named):
+class CustomCrcs(Kind[str]):
     """The CRCs of v1model's custom algorithms, by the name of the calculation."""
 
     name = "CRC"

@@ -60,8 +60,11 @@ class Entries(Kind[EntryKey]):
 
     def insert(self, key: EntryKey, /, **values: Any) -> None:
         """Add an entry; raises TableError."""
-        timeout = values.pop("idle_timeout_ns", 0)
-        self.add(Entry(tuple(key[0]), priority=key[1], timeout_ns=timeout, **values))
+        self.add(_made(key, values))
+
+    def insert_all(self, records: Iterable[tuple[EntryKey, Record]]) -> None:
+        """Add many entries, as `add_all` does."""
+        self.add_all(_made(key, values) for key, values in records)
 
     def add(self, entry: Entry) -> None:
         """Add an entry, which the table keeps; raises TableError."""
@@ -134,6 +137,12 @@ class Entries(Kind[EntryKey]):
                 table.put_default(former)
 
         self.journal.record(step)
+
+
+def _made(key: EntryKey, values: Record) -> Entry:
+    others = {name: value for name, value in values.items() if name != "idle_timeout_ns"}
+    timeout = values.get("idle_timeout_ns", 0)
+    return Entry(tuple(key[0]), priority=key[1], timeout_ns=timeout, **others)
 
 
 def _identifying(key: EntryKey) -> Entry:
