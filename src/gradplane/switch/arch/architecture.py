@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from gradplane.switch.arch.device_facts import DeviceFacts
     from gradplane.switch.interp.user_externs import Implementations, UserExterns
     from gradplane.switch.jit.engine import Engine
-    from gradplane.switch.jit.traffic_manager import Traffic
     from gradplane.switch.machine.extern_table import Externs
     from gradplane.switch.machine.externs.direct_resources import DirectResources
     from gradplane.switch.machine.model import Model
@@ -44,10 +43,9 @@ class Implementation:
     externs: functions and methods, each with its implementations. direct: what tables do with their
     direct counters and meters. places: the blocks in words, by package parameter ("ingress.ip":
     within the package that is parameter `ingress`). path: weaves a packet's path, which is text,
-    around a program; None if it is no text, but `model` in the interpreter and `traffic` as machine
-    code. prepare: what is settled about a program when it is loaded, in this order. rules: what is
-    refused then, besides externs that are missing or misplaced. sees_queues: whether a program's
-    metadata give away how long packets wait for egress. replaced: externs without implementations,
+    around a program. prepare: what is settled about a program when it is loaded, in this order.
+    rules: what is refused then, besides externs that are missing or misplaced. sees_queues: whether
+    a program's metadata give away how long packets wait for egress. replaced: externs without implementations,
     since preparation replaces their calls. device: returns what a control protocol can configure in
     the chip; None where the architecture is not a chip's. place: returns a program whose pipelines
     run in given pipes; raises SwitchError.
@@ -56,15 +54,13 @@ class Implementation:
     externs: Externs
     direct: DirectResources
     places: Mapping[str, str]
-    path: Callable[[ir.Program], Path] | None
+    path: Callable[[ir.Program], Path]
     prepare: Sequence[Prepare] = ()
     rules: Sequence[Rule] = ()
     sees_queues: Callable[[ir.Program], bool] = lambda program: False
     replaced: Iterable[tuple[str, str]] = ()
     device: Callable[[ir.Program], DeviceFacts | None] = lambda program: None
     place: Callable[[ir.Program, PipeScopes], ir.Program] | None = None
-    model: type[Model[Any]] | None = None
-    traffic: type[Traffic] | None = None
 
 
 @dataclass(frozen=True)
@@ -129,7 +125,6 @@ class Architecture:
 
     def path(self, program: ir.Program) -> Path:
         """Return the path around a program that was checked."""
-        assert self.implementation.path is not None, self.name
         return woven(self.implementation.path, program)
 
     def placed(self, program: ir.Program, scopes: PipeScopes) -> ir.Program:
@@ -150,9 +145,8 @@ class Architecture:
         """
         from gradplane.switch.machine.interpreted_paths import PathModel
 
-        model = self.implementation.model or PathModel
         with internal_errors_reported(program.package.span):
-            return model(self, program, state, externs)
+            return PathModel(self, program, state, externs)
 
     def engine(
         self,
@@ -170,7 +164,7 @@ class Architecture:
         builders = {("", name): row.compile for name, row in IN_BODIES.items()}
         builders |= {name: extern.compile for name, extern in made.externs.items()}
         with internal_errors_reported(program.package.span):
-            traffic = made.traffic or partial(PathTraffic, path=self.path(program))
+            traffic = partial(PathTraffic, path=self.path(program))
             return Engine(
                 program, state, traffic, builders, made.direct.compile, self.sessions,
                 self.groups, cpu_port=cpu_port, user_externs=user_externs,

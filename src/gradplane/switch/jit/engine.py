@@ -15,7 +15,7 @@ import numpy as np
 from gradplane.switch.interp.trace_events import log_message
 from gradplane.switch.interp.user_externs import UserExterns
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.jit.entry_points import DEFLECTED, NODE, NODE_META, WAITING, Pipeline
+from gradplane.switch.jit.entry_points import NODE, NODE_META, WAITING, Pipeline
 from gradplane.switch.jit.expressions import Unit
 from gradplane.switch.jit.externs import (
     ALL_PIPES,
@@ -52,7 +52,7 @@ from gradplane.switch.runtime.packet_passes import (
     PassResult,
 )
 from gradplane.switch.runtime.pipe_scopes import Resources
-from gradplane.switch.runtime.port_queues import QueueTimes, Waiting
+from gradplane.switch.runtime.port_queues import DEFLECTED, QueueTimes, Waiting
 from gradplane.switch.runtime.shared_memory import LINE, block
 from gradplane.switch.runtime.state import State
 

@@ -32,7 +32,6 @@ WAITING = {"whole": 0, "port": 8, "priority": 16, "size": 24, "enq_timestamp": 3
 """The head of a packet that waits. `whole`: bytes of the record, `size`: of the packet. The last
 four are set when it leaves."""
 WAITING_HEAD = 64
-DEFLECTED = 2
 ARRIVE = [("ptr", "%data"), ("i64", "%size"), ("i64", "%port"), ("i64", "%kind"),
           ("ptr", "%meta"), ("i64", "%passes")]  # fmt: skip
 

@@ -432,7 +432,7 @@ def _filled(part: ActionPart, head: bytes, numbers: bytes) -> bytes:
 class GroupMirror:
     """Multicast groups and clone sessions: rows of (first replica, count) and of (first replica,
     count, truncate, class of service + 1 or 0 if there is no such session). The groups' replicas
-    come first; an array of their own has their exclusion ids."""
+    come first; an array of their own has all replicas' exclusion ids."""
 
     def __init__(self, state: State, groups: int, sessions: int, set_word: SetWord) -> None:
         self.state = state
@@ -470,7 +470,9 @@ class GroupMirror:
             count = len(session.replicas)
             service = session.class_of_service + 1
             self._sessions[id] = len(replicas) // 2, count, session.truncate, service
-            replicas += [n for r in live(session.replicas) for n in (r.port, r.instance)]
+            chosen = live(session.replicas)
+            replicas += [n for r in chosen for n in (r.port, r.instance)]
+            exclusions += [-1 if r.exclusion is None else r.exclusion for r in chosen]
         whole = np.array(replicas, dtype=np.int64).tobytes()
         self._replicas.grow(len(whole))
         self._replicas.write(0, whole)

@@ -12,17 +12,28 @@ from typing import Any
 from gradplane.switch.interp.blocks import Block, control_block, parser_block
 from gradplane.switch.interp.extern_call import Call
 from gradplane.switch.interp.interpreter_values import Env, Load, Run, copier, maker
+from gradplane.switch.interp.packet import Abort
 from gradplane.switch.interp.statements import Observer, Statements
-from gradplane.switch.interp.trace_events import TraceEvent
+from gradplane.switch.interp.trace_events import Copied, TraceEvent
 from gradplane.switch.interp.traced_statements import TracedStatements
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Struct
 from gradplane.switch.machine.model import Model, Pass, SwitchPacket
 from gradplane.switch.machine.path_texts import NOTES
-from gradplane.switch.machine.weaving import Entry, Packet, Path
+from gradplane.switch.machine.weaving import (
+    DEFLECT,
+    QUEUE_CHANGED,
+    Entry,
+    Packet,
+    Path,
+    WovenPipeline,
+    numbered_blocks,
+)
 from gradplane.switch.runtime.match_table import MatchTable
 from gradplane.switch.runtime.packet_passes import Arrival
+from gradplane.switch.runtime.port_queues import DEFLECTED, Waiting
 from gradplane.switch.runtime.replicas import Replica
+from gradplane.switch.runtime.state import PipeState
 from gradplane.switch.source import Span
 
 Departure = list[Any]
@@ -42,6 +53,7 @@ class Slots:
     and copies the values."""
 
     packet: int
+    names: dict[str, int]
     parts: list[int]
     makers: list[Callable[[], Any]]
     copiers: list[Callable[[Any], Any]]
@@ -76,6 +88,10 @@ class PathCall(Call):
         part = self.compiled.slot(self.stmt.args[position])
         return next(s for s in self.compiled.slots.values() if part in s.parts)
 
+    def numbered_blocks(self) -> list[str]:
+        """Return the blocks that `run_one` chooses among."""
+        return numbered_blocks(self.stmt, self.compiled.pipeline)
+
     def struct(self) -> Callable[[Env, list[Any]], None]:
         """Return the function that assigns the result, a struct."""
         target = self.stmt.result
@@ -87,35 +103,43 @@ class Parsed(Exception):
 
 
 class InterpretedPath:
-    """The closures of a path. `compiler` compiles the program's blocks, in its frame."""
+    """The closures of a path through a pipeline. `compiler` compiles the program's blocks, in its
+    frame."""
 
-    def __init__(self, path: Path, compiler: Statements) -> None:
+    def __init__(self, path: Path, pipeline: WovenPipeline, compiler: Statements) -> None:
         frame = compiler.frame
         self.path = path
+        self.pipeline = pipeline
         self.traced = isinstance(compiler, TracedStatements)
         self._frame = frame
         self.work = frame.slot(WORK)
         self.notes = None if path.notes is None else frame.slot(path.notes)
         self.slots = {
             var: self._slots(var, memory, compiler)
-            for entry in path.entries
+            for entry in pipeline.entries.values()
             for var, memory in entry.packets.items()
         }
         self.blocks: dict[str, Block] = {}
-        for name, (block, _, _) in path.blocks.items():
+        for name, (block, _, _) in pipeline.blocks.items():
             if isinstance(block, ir.Parser):
                 self.blocks[name] = parser_block(block, compiler)
             else:
                 self.blocks[name] = control_block(block, compiler)
         errors = compiler.expressions.errors
         plain = Statements(frame, compiler.state, errors, _Primitives(self))
-        self._entries = {entry.name: self._entry(entry, plain) for entry in path.entries}
+        self._entries: dict[str, Callable[[Sequence[Any]], None]] = {}
+        for name, entry in pipeline.entries.items():
+            self._entries[name] = self._entry(entry, plain)
         self.env: Env = frame.new()
 
     def slot(self, e: ir.Expr) -> int:
         """Return the slot of a value of a packet."""
         assert isinstance(e, ir.Var), e
         return self._frame.slot(e)
+
+    def part_slots(self, packet: Slots, block: str) -> list[int]:
+        """Return the slots of a packet's values that a block takes, in order."""
+        return [packet.names[name] for name in self.pipeline.blocks[block][2]]
 
     @staticmethod
     def _slots(var: ir.Var, memory: Packet, compiler: Statements) -> Slots:
@@ -124,6 +148,7 @@ class InterpretedPath:
         notes = compiler.frame.slot(memory.parts[NOTES]) if NOTES in memory.parts else None
         return Slots(
             compiler.frame.slot(var),
+            dict(zip(memory.parts, places, strict=True)),
             places,
             [maker(part.type) for part in parts],
             [copier(part.type) for part in parts],
@@ -160,6 +185,10 @@ class InterpretedPath:
         self.env[self.work] = work
         self._entries[name](args)
 
+    def entry(self, name: str) -> Callable[[Sequence[Any]], None]:
+        """Return the function that runs an entry point of the pass that is running."""
+        return lambda args: self._entries[name](args)
+
 
 class _Primitives:
     """Compiles the calls of a path (interp.statements.Externs)."""
@@ -192,32 +221,75 @@ def _placed(run: Run, work: int, place: Span) -> Run:
     return run_there
 
 
-class PathModel(Model[InterpretedPath]):
-    """A loaded program whose packet path is text."""
+class PathModel(Model[list[InterpretedPath]]):
+    """A loaded program whose packet path is text. It is compiled for each pipe, once for those that
+    run the same pipeline with the same tables and externs."""
 
     @cached_property
     def path(self) -> Path:
         return self.architecture.path(self.program)
 
-    def compiled(self, kind: Callable[..., Statements]) -> InterpretedPath:
-        return InterpretedPath(self.path, self.block_compiler(kind))
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """The positions of the parameters of egress."""
+        return {name: i for i, name in enumerate(self.path.departure)}
 
-    def new_pass(self, pipeline: InterpretedPath, events: list[TraceEvent] | None) -> PathPass:
+    def compiled(self, kind: Callable[..., Statements]) -> list[InterpretedPath]:
+        path, state = self.path, self.state
+        if any(QUEUE_CHANGED in pipeline.entries for pipeline in path.pipelines):
+            state.queue_changed = self._queue_changed
+        if not state.scopes.differ:
+            made = [InterpretedPath(path, p, self.block_compiler(kind)) for p in path.pipelines]
+            return [made[number] for number in path.pipes]
+        return [
+            InterpretedPath(
+                path, path.pipelines[number], self.block_compiler(kind, PipeState(state, pipe))
+            )
+            for pipe, number in enumerate(path.pipes)
+        ]
+
+    def new_pass(
+        self, pipeline: list[InterpretedPath], events: list[TraceEvent] | None
+    ) -> PathPass:
         return PathPass(self, pipeline, events)
 
     @property
-    def parser(self) -> ir.Parser:
-        block = self.path.blocks[self.path.parser][0]
-        assert isinstance(block, ir.Parser), block
-        return block
+    def parsers(self) -> list[ir.Parser]:
+        """The parsers of packets that arrive, one for each pipeline."""
+        blocks = (p.blocks[p.parser][0] for p in self.path.pipelines)
+        return [block for block in blocks if isinstance(block, ir.Parser)]
+
+    def pipeline_of(self, port: int) -> int:
+        """Return the number of the pipeline that parses what arrives at a port."""
+        return self.path.pipes[self.path.pipe_of(port)]
 
     def parsed(self, arrival: Arrival) -> list[Any]:
+        """Run the parser on a packet, without other effects; return its parameters."""
         work = PathPass(self, self._plain, None)
         work.parsing = True
         with suppress(Parsed):
             work.ingress(arrival)
-        block = self._plain.blocks[self.path.parser]
-        return [self._plain.env[slot] for slot in block.slots]
+        compiled = self._plain[self.path.pipe_of(arrival.port)]
+        name = compiled.pipeline.parser
+        packet = compiled.slots[next(iter(compiled.pipeline.ingress.packets))]
+        return [compiled.env[slot] for slot in compiled.part_slots(packet, name)]
+
+    def _queue_changed(self, port: int, priority: int, length: int) -> None:
+        """Run the path's entry point for a queue's new length, in each pipe: so each pipe's
+        registers follow all queues."""
+        current = self.state.current_pipe
+        running, work = current.number, PathPass(self, self._plain, None)
+        try:
+            for pipe, compiled in enumerate(self._plain):
+                current.number = pipe
+                if QUEUE_CHANGED in compiled.pipeline.entries:
+                    interrupted = compiled.env[compiled.work]
+                    compiled.run(QUEUE_CHANGED, work, (port, priority, length))
+                    compiled.env[compiled.work] = interrupted
+        except Abort as abort:
+            self.state.drops[str(abort)] += 1
+        finally:
+            current.number = running
 
 
 class PathPass(Pass[Departure]):
@@ -225,10 +297,12 @@ class PathPass(Pass[Departure]):
     path has asked for, by their numbers."""
 
     def __init__(
-        self, model: PathModel, compiled: InterpretedPath, events: list[TraceEvent] | None
+        self, model: PathModel, pipes: list[InterpretedPath], events: list[TraceEvent] | None
     ) -> None:
         super().__init__(model, events)
-        self.compiled = compiled
+        self.path = model.path
+        self.places = model.places
+        self.pipes = pipes
         self.parsing = False
         self.replicas: list[Replica] = []
 
@@ -243,6 +317,11 @@ class PathPass(Pass[Departure]):
         self.replicas += replicas
         return first, len(replicas)
 
+    def pipe(self, port: int) -> InterpretedPath:
+        """Return the pipeline of a port's pipe, which runs from now on."""
+        number = self.state.current_pipe.number = self.path.pipe_of(port)
+        return self.pipes[number]
+
     def ingress(self, arrival: Arrival) -> None:
         known: dict[str, Any] = {
             "bytes": [arrival.packet, len(arrival.packet)],
@@ -252,12 +331,27 @@ class PathPass(Pass[Departure]):
         }
         kept = iter(arrival.meta or ())
         args = []
-        for param in self.compiled.path.ingress.params:
+        compiled = self.pipe(arrival.port)
+        for param in compiled.pipeline.ingress.params:
             if param.name in ARRIVAL:
                 args.append(known[param.name])
             else:
                 args.append(next(kept, None))
-        self.compiled.run("ingress", self, args)
+        compiled.run("ingress", self, args)
 
     def egress(self, departure: Departure) -> None:
-        self.compiled.run("egress", self, departure)
+        self.pipe(departure[self.places["port"]]).run("egress", self, departure)
+
+    def deflect(self, port: int, now: int, departure: Departure) -> Waiting | None:
+        """Put a packet that found its queue full into another, if it asks for that."""
+        queues = self.state.links.queues
+        if port not in queues.deflections or DEFLECT not in self.places:
+            return None
+        if departure[self.places[DEFLECT]] != 1:
+            return None
+        to, queue = queues.deflections[port]
+        self.note(Copied, f"deflected to queue {queue} of port {to}")
+        moved = list(departure)
+        for name, value in (("port", to), ("queue", queue), (DEFLECT, DEFLECTED)):
+            moved[self.places[name]] = value
+        return queues.put(to, queue, now, self.model, moved, self.events, deflected=True)

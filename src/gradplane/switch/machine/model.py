@@ -62,15 +62,17 @@ class Architecture(Protocol):
 
 
 class SwitchPacket(Packet):
-    """A packet with its `digests`, which are sent when ingress is over, and with what the last
-    lookups found: `direct`, by the name of a direct counter or meter."""
+    """A packet with its `digests`, which are sent when ingress is over, with what the last lookups
+    found (`direct`, by the name of a direct counter or meter), and with what corrects the bytes
+    that counters have counted (`counted`, by their names)."""
 
-    __slots__ = ("digests", "direct")
+    __slots__ = ("counted", "digests", "direct")
 
     def __init__(self, data: bytes, events: list[Any] | None = None) -> None:
         super().__init__(data, events)
         self.digests: list[Digest] = []
         self.direct: dict[str, Any] = {}
+        self.counted: dict[str, Callable[[int], None]] = {}
 
     def copy(self) -> SwitchPacket:
         """Return a packet with the same input and parser position, to pass egress once more."""
@@ -132,17 +134,12 @@ class Model(ABC, Generic[P]):
 
     @property
     @abstractmethod
-    def parser(self) -> ir.Parser:
-        """The parser of packets that arrive."""
-
-    @property
     def parsers(self) -> Sequence[ir.Parser]:
         """The parsers of packets that arrive, one for each pipeline."""
-        return (self.parser,)
 
+    @abstractmethod
     def pipeline_of(self, port: int) -> int:
         """Return the number of the pipeline that parses what arrives at a port."""
-        return 0
 
     @abstractmethod
     def parsed(self, arrival: Arrival) -> list[Any]:
@@ -234,9 +231,9 @@ class Pass(ABC, Generic[D]):
                 event = Queued(item.port, item.priority, item.enqueue_depth, span=self.place)
                 self.events.append(event)
 
+    @abstractmethod
     def deflect(self, port: int, now: int, departure: D) -> Waiting | None:
         """Put a packet that found its queue full into another, where the architecture can."""
-        return None
 
     # -- replicas -------------------------------------------------------------------------------
 

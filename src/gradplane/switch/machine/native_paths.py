@@ -1,25 +1,23 @@
-"""A woven path as machine code: void arrive(...), the ingress of a pass, and void egress(...).
+"""A woven path as machine code: void arrive(...), which begins a pass, and a function for each
+entry point of each pipeline: ingress, egress, and those that the path's text calls.
 
-Egress has a parameter for each of the path's (the address of a packet, or of a value that is no
-number; the bytes' address and size; i64 for a number), and `times`: the address of the times that
-the packet spent in a queue, null if it did not wait. A record in the queue holds the same: `times`,
-numbers and bytes, then values, then the packet's memory.
-
-The bytes that a pass keeps lie in blocks of memory that do not move while it runs.
+Those but ingress have a parameter for each of the path's (the address of a packet, or of a value
+that is no number; the bytes' address and size; i64 for a number). Egress has `times`, too: the
+address of the times that the packet spent in a queue, null if it did not wait. A record in the
+queue holds the same: `times`, numbers and bytes, then values, then the packet's memory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import Bits, Bool, Fields, Type
+from gradplane.switch.ir.types import Bits, Bool, Fields, Type, bit_width
 from gradplane.switch.ir.walk import nested
 from gradplane.switch.jit import native_memory
 from gradplane.switch.jit.blocks import control_function, deparser_function
-from gradplane.switch.jit.entry_points import ARRIVE, NODE_META, WAITING
+from gradplane.switch.jit.entry_points import ARRIVE, NODE_META, WAITING, WAITING_HEAD
 from gradplane.switch.jit.expressions import Unit
 from gradplane.switch.jit.externs import Externs, NativeCall
 from gradplane.switch.jit.guarded_headers import guarded_headers
@@ -28,13 +26,22 @@ from gradplane.switch.jit.parsers import parser_function
 from gradplane.switch.jit.statements import Statements
 from gradplane.switch.jit.traffic_manager import Traffic
 from gradplane.switch.jit.value_layout import Context, make_context, scalar_width
+from gradplane.switch.machine import kept_bytes
 from gradplane.switch.machine.interpreted_paths import ARRIVAL
+from gradplane.switch.machine.native_pipes import NativePipes
 from gradplane.switch.machine.path_texts import NOTES
-from gradplane.switch.machine.weaving import Entry, Path
+from gradplane.switch.machine.weaving import (
+    DEFLECT,
+    Entry,
+    Packet,
+    Path,
+    WovenPipeline,
+    numbered_blocks,
+)
 
 HEADERS = "hdr"  # the name of a packet's headers, which only the program's blocks read and write
-ROOM = 16  # bytes that may be written behind a packet's end
 KEEP = "keep"  # where a deparser's bytes go to that stay until the pass is over
+LENGTH = "length"  # the number that `measure` sets
 
 _DIRECT = (
     "direct_counter", "direct_meter", "direct_register", "direct_lpf", "direct_wred",
@@ -43,9 +50,16 @@ _DIRECT = (
 
 @dataclass(slots=True)
 class PacketMemory:
-    """The layout of the packets of one kind."""
+    """The layout of the packets of one kind. slots: the architecture's own, which begin as 0."""
 
     context: Context
+    slots: Sequence[str] = ()
+
+    def begin(self, f: Function, c: Operand, data: Operand, size: Operand) -> None:
+        """Begin with a packet of `size` bytes, which is not parsed."""
+        self.context.begin(f, c, data, size)
+        for name in self.slots:
+            self.context.set(f, c, name, 0)
 
     def forget_lookups(self, f: Function, c: Operand) -> None:
         """Forget what lookups of direct counters and meters found."""
@@ -53,123 +67,113 @@ class PacketMemory:
             f.store("i64", 0, f.add(c, offset), 8)
 
 
-class PathTraffic(Traffic):
-    """The functions of a program whose packet path is text.
+class NativePipeline:
+    """The functions of a pipeline, whose names follow the pipeline's. memories: by the packets'
+    kind. emitted: the most bytes that each deparser can emit. packet_words: the packets' memory
+    (state word -> bytes)."""
 
-    memories: by the packets' kind. emitted: the most bytes that each deparser can emit.
-    kept_metadata: metadata that a packet keeps for a further pass, with their places in a node.
-    """
-
-    def __init__(
-        self, unit: Unit, program: ir.Program, externs: Externs, passes: int, path: Path
-    ) -> None:
-        super().__init__(unit, program, externs, passes)
-        self.path = path
-        self.drops: dict[str, str] = {}
+    def __init__(self, traffic: PathTraffic, woven: WovenPipeline) -> None:
+        self.traffic = traffic
+        self.woven = woven
         self.emitted: dict[str, int] = {}
-        kinds = {m.kind: m.parts for entry in path.entries for m in entry.packets.values()}
-        self.memories = {k: PacketMemory(self._context(k, parts)) for k, parts in kinds.items()}
         self.packet_words: dict[str, int] = {}
-        self.kept_metadata: list[tuple[ir.Var, int]] = []
-        end = NODE_META
-        for param in path.ingress.params:
-            if param.name not in ARRIVAL:
-                self.kept_metadata.append((param, end))
-                end += -(-unit.layouts.of(param.type).size // 16) * 16
-        self.meta_size = end - NODE_META
-        self.record_size = 0
-        if path.egress is not None:
-            self.record = self._record(path.egress)
+        packets = {memory.kind: memory for e in woven.native for memory in e.packets.values()}
+        self.memories = {kind: self._memory(memory) for kind, memory in packets.items()}
 
-    def _context(self, kind: str, parts: dict[str, ir.Var]) -> Context:
-        direct = [i.name for i in self.program.externs if i.kind in _DIRECT]
-        types = {name: part.type for name, part in parts.items()}
-        context = make_context(self.unit.layouts, types, (), direct, NOTES)
-        if self.path.notes is not None and NOTES in parts:
-            context.shared[self.path.notes] = NOTES
+    def _memory(self, packet: Packet) -> PacketMemory:
+        layouts, path, own = self.traffic.unit.layouts, self.traffic.path, self.woven.slots
+        slots = own.get(packet.kind, ())
+        direct = [i.name for i in self.traffic.program.externs if i.kind in _DIRECT]
+        types = {name: part.type for name, part in packet.parts.items()}
+        measured = [LENGTH] if "measure" in self.traffic.primitives else []
+        context = make_context(layouts, types, [*measured, *slots], direct, NOTES)
+        if path.notes is not None and NOTES in packet.parts:
+            context.shared[path.notes] = NOTES
         if HEADERS in types:
             blocks = [
                 (block, block.params[names.index(HEADERS)].var)
-                for block, of, names in self.path.blocks.values()
-                if of == kind and HEADERS in names
+                for block, of, names in self.woven.blocks.values()
+                if of == packet.kind and HEADERS in names
             ]
             start = context.values[HEADERS]
-            spans = guarded_headers(self.unit.layouts, types[HEADERS], blocks)
+            spans = guarded_headers(layouts, types[HEADERS], blocks)
             context.unread = [(start + first, start + end) for first, end in spans]
-        return context
+        return PacketMemory(context, slots)
 
-    def _record(self, egress: Entry) -> dict[ir.Var, int]:
-        """Return the places of egress's parameters in a record of the queue."""
-        places, end = {}, 8  # behind `times`
-        for param in sorted(egress.params, key=lambda p: p in egress.packets):
-            places[param] = end
-            end += self._room(egress, param)
-        self.record_size = -(-end // 16) * 16
-        return places
-
-    def _room(self, egress: Entry, param: ir.Var) -> int:
-        if param in egress.packets:
-            return self.memories[egress.packets[param].kind].context.size
-        size = 8 if is_number(param.type) else self.unit.layouts.of(param.type).size
-        return -(-size // 8) * 8
-
-    def memory(self) -> dict[str, int]:
-        return self.packet_words
+    def packet_word(self, entry: Entry, var: ir.Var) -> str:
+        """Return the state word with the address of a packet's memory."""
+        name = f"{self.woven.name}{entry.name}: {var.name}"
+        self.packet_words[name] = self.memories[entry.packets[var].kind].context.size
+        return name
 
     # -- the program's blocks -------------------------------------------------------------------
 
-    def blocks(self) -> None:
-        unit, calls = self.unit, self.externs
-        for name, (block, kind, values) in self.path.blocks.items():
-            context = self.memories[kind].context
+    def write(self) -> None:
+        """Write the functions of the blocks and of the entry points."""
+        unit, calls = self.traffic.unit, self.traffic.externs
+        used = {name for name, (_, kind, _) in self.woven.blocks.items() if kind in self.memories}
+        for name, (block, kind, values) in self.woven.blocks.items():
+            if name not in used:
+                continue
+            context, function = self.memories[kind].context, self.block(name)
             if isinstance(block, ir.Parser):
-                parser_function(unit, f"block.{name}", block, context, calls, values)
-            elif name in self.path.deparsers:
-                args = (unit, f"block.{name}", block, context, calls, values)
+                parser_function(unit, function, block, context, calls, values)
+            elif name in self.woven.deparsers:
+                args = (unit, function, block, context, calls, values)
                 self.emitted[name] = deparser_function(*args)
-                self.write_deparse(self.deparser(name), f"block.{name}", context)
+                self.traffic.write_deparse(self.deparser(name), function, context)
             else:
-                control_function(unit, f"block.{name}", block, context, calls, values)
-        if self.path.egress is not None:
-            self._egress(self.path.egress)
+                control_function(unit, function, block, context, calls, values)
+        for entry in self.woven.native:
+            if entry is self.woven.ingress:
+                self._ingress(entry)
+            else:
+                self._entry(entry)
 
-    @staticmethod
-    def deparser(name: str) -> str:
+    def block(self, name: str) -> str:
+        return f"{self.woven.name}block.{name}"
+
+    def deparser(self, name: str) -> str:
         """Return the function that writes headers and payload."""
-        return f"deparse.{name}"
+        return f"{self.woven.name}deparse.{name}"
 
     # -- the entry points -----------------------------------------------------------------------
 
-    def arrive(self) -> None:
-        f = self.module.function("arrive", "void", ARRIVE)
-        self.start_pass(f)
-        entry = self.path.ingress
+    def _function(self, entry: Entry, params: list[tuple[str, str]]) -> Function:
+        alone = entry is self.woven.ingress and self.traffic.pipes is not None
+        attributes = "noinline " if alone or entry is self.woven.egress else ""
+        name = self.woven.name + entry.name
+        return self.traffic.module.function(name, "void", params, attributes=attributes)
+
+    def _ingress(self, entry: Entry) -> None:
+        f = self._function(entry, ARRIVE)
         code = PathCode(self, f, entry)
         given = {"port": "%port", "kind": "%kind", "passes": "%passes"}
-        metadata = {param: at - NODE_META for param, at in self.kept_metadata}
+        kept = self.traffic.kept_metadata
         for param in entry.params:
             if param.name == "bytes":
                 code.take_bytes(param, "%data", "%size")
-            elif param in metadata:
-                code.places[param] = f.add("%meta", metadata[param])
-            else:
+            elif param.name in given:
                 code.take_number(param, given[param.name])
+            else:
+                code.places[param] = f.add("%meta", kept[param.name] - NODE_META)
         code.body(entry.body)
         f.at(code.exit)
-        if self.path.egress is not None:
-            self.departures(f)
         f.ret()
 
-    def _egress(self, entry: Entry) -> None:
+    def _entry(self, entry: Entry) -> None:
         params: list[tuple[str, str]] = []
         for i, param in enumerate(entry.params):
             if is_bytes(param.type):
                 params += [("ptr", f"%p{i}"), ("i64", f"%p{i}.size")]
             else:
                 params.append(("i64" if is_number(param.type) else "ptr", f"%p{i}"))
-        params.append(("ptr", "%times"))
-        f = self.module.function("egress", "void", params, attributes="noinline ")
-        code = PathCode(self, f, entry, "%times")
+        times = "null"
+        if entry is self.woven.egress:
+            times = "%times"
+            params.append(("ptr", times))
+        f = self._function(entry, params)
+        code = PathCode(self, f, entry, times)
         for i, param in enumerate(entry.params):
             if param in entry.packets:
                 code.take_packet(param, f"%p{i}")
@@ -183,21 +187,105 @@ class PathTraffic(Traffic):
         f.at(code.exit)
         f.ret()
 
-    def packet_word(self, entry: Entry, var: ir.Var) -> str:
-        """Return the state word with the address of a packet's memory."""
-        name = f"{entry.name}: {var.name}"
-        self.packet_words[name] = self.memories[entry.packets[var].kind].context.size
-        return name
+
+class PathTraffic(Traffic):
+    """The functions of a program: those of the pipelines, and what leads to them.
+
+    primitives: the names of those that the path uses. kept_metadata: metadata that a packet keeps
+    for a further pass, by the names of ingress's parameters, with their places in a node. record:
+    the places of egress's parameters in a record of the queue.
+    """
+
+    def __init__(
+        self, unit: Unit, program: ir.Program, externs: Externs, passes: int, path: Path
+    ) -> None:
+        super().__init__(unit, program, externs, passes)
+        self.path = path
+        self.drops: dict[str, str] = {}
+        calls = [call for p in path.pipelines for call in _calls(p)]
+        self.primitives = {call.name for call in calls}
+        self.keeps = any(c.name in (KEEP, "joined") or KEEP in constants(c) for c in calls)
+        self.front = max(map(_front, path.pipelines))
+        self.pipes: NativePipes | None = None
+        if len(path.pipes) > 1:
+            self.pipes = NativePipes(path, program, externs)
+            self.pipe_words = self.pipes.words
+        self.pipelines = [NativePipeline(self, pipeline) for pipeline in path.pipelines]
+        self.kept_metadata: dict[str, int] = {}
+        end = NODE_META
+        for param in path.pipelines[0].ingress.params:
+            if param.name not in ARRIVAL:
+                self.kept_metadata[param.name] = end
+                end += -(-unit.layouts.of(param.type).size // 16) * 16
+        self.meta_size = end - NODE_META
+        self.record: dict[str, int] = {}
+        egress = path.pipelines[0].egress
+        self.record_size = 0 if egress is None else self._lay_out(egress)
+        if DEFLECT in self.record:
+            names = ("port", "queue", DEFLECT)
+            self.deflection = {name: WAITING_HEAD + self.record[name] for name in names}
+
+    def _lay_out(self, egress: Entry) -> int:
+        """Lay out a record of the queue; return its size."""
+        end = 8  # behind `times`
+        for param in sorted(egress.params, key=lambda p: p in egress.packets):
+            self.record[param.name] = end
+            end += self._room(egress, param)
+        size = -(-end // 16) * 16
+        assert self.front <= size, "headers are written over the record of a packet that waited"
+        return size
+
+    def _room(self, egress: Entry, param: ir.Var) -> int:
+        if param in egress.packets:
+            assert self.pipes is None, "pipelines have packets of other sizes"
+            return self.pipelines[0].memories[egress.packets[param].kind].context.size
+        size = 8 if is_number(param.type) else self.unit.layouts.of(param.type).size
+        return -(-size // 8) * 8
+
+    def memory(self) -> dict[str, int]:
+        words: dict[str, int] = {}
+        for pipeline in self.pipelines:
+            words |= pipeline.packet_words
+        return words
+
+    def blocks(self) -> None:
+        if self.keeps:
+            kept_bytes.write_functions(self.module, self.front)
+        for pipeline in self.pipelines:
+            pipeline.write()
+
+    def start_empty(self, f: Function) -> None:
+        super().start_empty(f)
+        if self.keeps:
+            kept_bytes.forget(f)
+
+    def arrive(self) -> None:
+        f = self.module.function("arrive", "void", ARRIVE)
+        self.start_pass(f)
+        self._run(f, "%port", "ingress", ARRIVE)
+        if self.record:
+            self.departures(f)
+        f.ret()
+
+    def _run(
+        self, f: Function, port: Operand, entry: str, args: Sequence[tuple[str, Operand]]
+    ) -> None:
+        """Run an entry point in the pipe that a port belongs to."""
+        if self.pipes is None:
+            f.call("void", self.path.pipelines[0].name + entry, *args)
+        else:
+            self.pipes.call(f, port, entry, args)
 
     # -- the queue ------------------------------------------------------------------------------
 
     def departures(self, f: Function) -> None:
-        egress = self.path.egress
+        egress = self.path.pipelines[0].egress
         assert egress is not None
         with self.queued(f, self.record_size) as record:
             args: list[tuple[str, Operand]] = []
+            port: Operand = "0"
             for param in egress.params:
-                at = f.add(record, self.record[param])
+                at = f.add(record, self.record[param.name])
                 if param in egress.packets:
                     args.append(("ptr", self._taken_out(f, egress, param, at)))
                 elif is_bytes(param.type):
@@ -206,86 +294,50 @@ class PathTraffic(Traffic):
                     args.append(("i64", f.load("i64", at, 8)))
                 else:
                     args.append(("ptr", at))
+                if param.name == "port":
+                    port = args[-1][1]
             times = f.load("ptr", record, 8)
-            f.call("void", "egress", *args, ("ptr", times))
+            self._run(f, port, "egress", [*args, ("ptr", times)])
 
     def _taken_out(self, f: Function, egress: Entry, param: ir.Var, at: Operand) -> Operand:
         """Copy a packet out of the queue, which may move while it is in egress."""
-        memory = self.memories[egress.packets[param].kind]
-        c = f.word(self.packet_word(egress, param))
-        f.copy(c, at, memory.context.size)
+        pipeline = self.pipelines[0]
+        c = f.word(pipeline.packet_word(egress, param))
+        f.copy(c, at, pipeline.memories[egress.packets[param].kind].context.size)
         return c
 
     def restore(self, f: Function, record: Operand, head: Operand, data: Operand) -> None:
-        egress = self.path.egress
+        egress = self.path.pipelines[0].egress
         assert egress is not None
         f.store("ptr", f.add(head, WAITING["enq_timestamp"]), record, 8)
         for param in egress.params:
-            at = f.add(record, self.record[param])
+            at = f.add(record, self.record[param.name])
             if param in egress.packets:
-                memory = self.memories[egress.packets[param].kind]
+                memory = self.pipelines[0].memories[egress.packets[param].kind]
                 memory.context.set(f, at, "data", data)
                 memory.forget_lookups(f, at)
             elif is_bytes(param.type):
                 f.store("ptr", data, at, 8)
 
-    # -- bytes that a pass keeps ------------------------------------------------------------------
 
-    @cached_property
-    def keeps(self) -> bool:
-        """Whether the path keeps bytes."""
-        stmts = (s for e in self.path.entries for s in nested(e.body))
-        calls = (s for s in stmts if isinstance(s, ir.CallExtern))
-        return any(c.name == KEEP or KEEP in constants(c) for c in calls)
+def _calls(pipeline: WovenPipeline) -> list[ir.CallExtern]:
+    """Return the calls of primitives in what native code runs."""
+    stmts = (stmt for entry in pipeline.native for stmt in nested(entry.body))
+    return [stmt for stmt in stmts if isinstance(stmt, ir.CallExtern)]
 
-    def start_empty(self, f: Function) -> None:
-        super().start_empty(f)
-        if self.keeps:
-            if not self.module.has("keep"):
-                self._keep()
-            f.call("void", "forget")
 
-    @staticmethod
-    def keep(f: Function, room: Operand) -> Operand:
-        """Return an address with room for so many bytes, which `kept` takes."""
-        return f.call("ptr", "keep", ("i64", room))
+def _front(pipeline: WovenPipeline) -> int:
+    """Return the most bytes that an entry point puts in front of a packet, rounded up to 16."""
+    sizes = [0]
+    for entry in pipeline.native:
+        calls = [s for s in nested(entry.body) if isinstance(s, ir.CallExtern)]
+        sizes.append(sum(size_of(call.args[0].type) for call in calls if call.name == "behind"))
+    return -(-max(sizes) // 16) * 16
 
-    @staticmethod
-    def kept(f: Function, size: Operand) -> None:
-        whole = f.binary("and", "i64", f.binary("add", "i64", size, 2 * ROOM - 1), -ROOM)
-        native_memory.extend(f, "kept", whole)
 
-    def _keep(self) -> None:
-        """Write ptr keep(i64 size), and void forget(), which empties the memory.
-
-        A block that is full stays where it is until then: its address is at the start of the
-        next."""
-        f = self.module.function("keep", "ptr", [("i64", "%size")])
-        native_memory.vector_words(self.module, "kept")
-        length = native_memory.length(f, "kept")
-        need = f.binary("add", "i64", f.binary("add", "i64", length, "%size"), ROOM)
-        capacity = f.word("kept:capacity", "i64", fixed=False)
-        with f.when(f.compare("ugt", "i64", need, capacity)):
-            more = f.binary("add", "i64", f.binary("shl", "i64", need, 1), 4096)
-            block = f.intrinsic("malloc", "ptr", ("i64", more))
-            f.store("ptr", native_memory.data(f, "kept"), block, 8)
-            f.store("ptr", block, f.word_address("kept:data"), 8)
-            f.store("i64", more, f.word_address("kept:capacity"), 8)
-            f.store("i64", ROOM, f.word_address("kept:length"), 8)
-        at = native_memory.length(f, "kept")
-        f.ret(f.add(native_memory.data(f, "kept"), at))
-        f = self.module.function("forget", "void", [])
-        f.store("i64", ROOM, f.word_address("kept:length"), 8)
-        block = native_memory.data(f, "kept")
-        with f.when(f.compare("eq", "ptr", block, "null")):
-            f.ret()
-        with f.loop() as end:
-            older, more = f.load("ptr", block, 8), f.label()
-            f.branch(f.compare("eq", "ptr", older, "null"), end, more)
-            f.at(more)
-            f.store("ptr", f.load("ptr", older, 8), block, 8)
-            f.intrinsic("free", "void", ("ptr", older))
-        f.ret()
+def size_of(t: Type) -> int:
+    """Return the bytes of a header of fixed size."""
+    return (bit_width(t) or 0) // 8
 
 
 class PathCode(Statements):
@@ -293,11 +345,12 @@ class PathCode(Statements):
     again; failed: the label to go to on a fault, after it was reported."""
 
     def __init__(
-        self, traffic: PathTraffic, f: Function, entry: Entry, times: Operand = "null"
+        self, pipeline: NativePipeline, f: Function, entry: Entry, times: Operand = "null"
     ) -> None:
-        memory = next(iter(traffic.memories.values()))
+        traffic, memory = pipeline.traffic, next(iter(pipeline.memories.values()))
         super().__init__(traffic.unit, f, memory.context, _Primitives(traffic.externs))
         self.traffic = traffic
+        self.pipeline = pipeline
         self.entry = entry
         self.times = times
         self.homes: dict[ir.Expr, str] = {}
@@ -308,7 +361,7 @@ class PathCode(Statements):
             self.local(var)
         for var in entry.packets:
             if var not in entry.params:
-                self.take_packet(var, f.word(traffic.packet_word(entry, var)))
+                self.take_packet(var, f.word(pipeline.packet_word(entry, var)))
 
     # -- parameters -----------------------------------------------------------------------------
 
@@ -333,7 +386,7 @@ class PathCode(Statements):
     def packet(self, var: ir.Expr) -> tuple[PacketMemory, Operand]:
         """Return the layout and the address of a packet's memory."""
         assert isinstance(var, ir.Var), var
-        return self.traffic.memories[self.entry.packets[var].kind], self._packets[var]
+        return self.pipeline.memories[self.entry.packets[var].kind], self._packets[var]
 
     def owner(self, part: ir.Expr) -> tuple[PacketMemory, Operand]:
         """Return those of the packet that a value belongs to."""
@@ -341,16 +394,16 @@ class PathCode(Statements):
 
     def run_block(self, name: str, c: Operand) -> Operand:
         """Call a block; end the path on a fault. Return a parser's error (i32)."""
-        return self.traffic.run(self.f, f"block.{name}", c, self.failed)
+        return self.traffic.run(self.f, self.pipeline.block(name), c, self.failed)
 
     def give_up(self, reason: str) -> None:
         self.traffic.fault(self.f, self.calls.fault(reason))
         self.f.go(self.failed)
 
-    # -- egress ---------------------------------------------------------------------------------
+    # -- other entry points ---------------------------------------------------------------------
 
-    def call_egress(self, args: Sequence[ir.Expr]) -> None:
-        """Call egress with the packet itself."""
+    def call_entry(self, name: str, args: Sequence[ir.Expr], *more: tuple[str, Operand]) -> None:
+        """Call an entry point of the pipeline, packets by their addresses."""
         passed: list[tuple[str, Operand]] = []
         for arg in args:
             if arg in self._packets:
@@ -363,17 +416,17 @@ class PathCode(Statements):
                 passed.append(("i64", self.f.load("i64", self.f.add(place, 8), 8)))
             else:
                 passed.append(("ptr", self.address(arg)))
-        self.f.call("void", "egress", *passed, ("ptr", "null"))
+        self.f.call("void", self.pipeline.woven.name + name, *passed, *more)
 
     def push(self, port: Operand, priority: Operand, args: Sequence[ir.Expr]) -> None:
         """Pass a packet on to egress, by way of the queue."""
-        f, traffic, egress = self.f, self.traffic, self.traffic.path.egress
+        f, traffic, egress = self.f, self.traffic, self.pipeline.woven.egress
         assert egress is not None
         record = native_memory.reserve(f, "queue", traffic.record_size)
         f.store("ptr", "null", record, 8)
         data, size = "null", "0"
         for param, arg in zip(egress.params, args, strict=True):
-            at = f.add(record, traffic.record[param])
+            at = f.add(record, traffic.record[param.name])
             if arg in self._packets:
                 memory, c = self.packet(arg)
                 f.copy(at, c, memory.context.size)
@@ -397,6 +450,10 @@ class NativePathCall(NativeCall):
     def __init__(self, stmt: ir.CallExtern, code: PathCode) -> None:
         super().__init__(stmt, code, code.traffic.externs)
         self.traffic = code.traffic
+
+    def numbered_blocks(self) -> list[str]:
+        """Return the blocks that `run_one` chooses among."""
+        return numbered_blocks(self.stmt, self.code.pipeline.woven)
 
     def give_fields(self, *values: Operand | int) -> None:
         """Assign a struct of numbers, each an i64, to the result."""

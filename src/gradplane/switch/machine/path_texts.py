@@ -130,7 +130,10 @@ def _pass_in_place(call: ir.CallExtern, before: list[ir.Stmt], after: list[ir.St
         if direction in ("inout", "out") and isinstance(saved, ir.Var):
             back = (s for s in after[: len(call.args)] if isinstance(s, ir.Assign))
             found = next((s for s in back if s.value is saved), None)
-            if found is not None:
+            copied = direction == "out" or any(
+                isinstance(s, ir.Assign) and s.target is saved for s in before
+            )
+            if found is not None and copied:
                 call.args[i] = found.target
                 after.remove(found)
                 before[:] = [

@@ -8,30 +8,31 @@ result (`enter`, `note`) is for traces only, and has no machine code.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from gradplane.switch.interp.extern_call import Call
-from gradplane.switch.interp.interpreter_values import Env, Load, Run
+from gradplane.switch.interp.interpreter_values import Env, HeaderValue, Load, Run
+from gradplane.switch.interp.packet import Layout as FieldLayout
 from gradplane.switch.interp.trace_events import Copied, Entered, Rejected
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.types import Header
 from gradplane.switch.jit import native_memory
 from gradplane.switch.jit.entry_points import NODE
-from gradplane.switch.jit.externs import NativeCall
-from gradplane.switch.machine import weaving
+from gradplane.switch.jit.externs import NativeCall, Site, post
+from gradplane.switch.jit.fields import FieldList
+from gradplane.switch.jit.headers import HeaderCodecs
+from gradplane.switch.machine import kept_bytes, port_primitives, weaving
 from gradplane.switch.machine.extern_table import Extern
 from gradplane.switch.machine.interpreted_paths import PathCall
 from gradplane.switch.machine.model import SwitchPacket
-from gradplane.switch.machine.native_paths import NativePathCall
+from gradplane.switch.machine.native_paths import LENGTH, NativePathCall, size_of
 from gradplane.switch.machine.path_texts import path_text
 from gradplane.switch.machine.weaving import Expansions, Primitive
-from gradplane.switch.runtime.egress_queues import QUEUES
+from gradplane.switch.runtime.control_messages import HEAD_BYTES, ReturnedPacket
 from gradplane.switch.runtime.packet_passes import Arrival
-from gradplane.switch.runtime.port_queues import QueueTimes
-
-_WORD = (1 << 64) - 1
-
 
 # -- packets and their bytes --------------------------------------------------------------------
 
@@ -50,7 +51,7 @@ def _begin(call: PathCall) -> Run:
 
 def _begin_native(call: NativePathCall) -> None:
     memory, c = call.code.packet(call.args[0])
-    memory.context.begin(call.f, c, *call.bytes(1))
+    memory.begin(call.f, c, *call.bytes(1))
 
 
 def _copy(call: PathCall) -> Run:
@@ -114,22 +115,143 @@ def _keep(call: PathCall) -> Run:
 
 def _keep_native(call: NativePathCall) -> None:
     address, size = call.bytes(0)
-    target = call.traffic.keep(call.f, size)
+    target = kept_bytes.keep(call.f, size)
     call.f.copy(target, address, size)
-    call.traffic.kept(call.f, size)
+    kept_bytes.kept(call.f, size)
     call.give_bytes(target, size, "keep")
+
+
+def _joined(call: PathCall) -> Run:
+    first, rest, store = call.arg(0), call.arg(1), call.struct()
+
+    def run(env: Env) -> None:
+        whole = first(env)[0] + rest(env)[0]
+        store(env, [whole, len(whole)])
+
+    return run
+
+
+def _joined_native(call: NativePathCall) -> None:
+    f, (first, head), (rest, size) = call.f, call.bytes(0), call.bytes(1)
+    whole = f.binary("add", "i64", head, size)
+    target = kept_bytes.keep(f, whole)
+    f.copy(target, first, head)
+    f.copy(f.add(target, head), rest, size)
+    kept_bytes.kept(f, whole)
+    call.give_bytes(target, whole, "keep")
+
+
+def _nothing(call: Call) -> Run:
+    target = call.stmt.result
+    assert target is not None
+    store = call.statements.store(target)
+    return lambda env: store(env, [b"", 0])
+
+
+def _nothing_native(call: NativeCall) -> None:
+    target = call.stmt.result
+    assert target is not None
+    call.f.clear(call.code.place(target), call.code.layouts.of(target.type).size)
+
+
+def _encoded(call: Call) -> Run:
+    data, target = call.data(0), call.stmt.result
+    assert target is not None
+    store = call.statements.store(target)
+
+    def run(env: Env) -> None:
+        found = data(env)
+        store(env, [found, len(found)])
+
+    return run
+
+
+def _encoded_native(call: NativeCall) -> None:
+    f, target = call.f, call.stmt.result
+    assert target is not None
+    address, size = FieldList(call.code, [call.args[0]]).written()
+    copied = kept_bytes.keep(f, size)
+    f.copy(copied, address, size)
+    kept_bytes.kept(f, size)
+    place = call.code.place(target)
+    f.store("ptr", copied, place, 8)
+    f.store("i64", size, f.add(place, 8), 8)
+
+
+def _header(e: ir.Expr | None) -> Header:
+    assert e is not None and isinstance(e.type, Header), e
+    return e.type
+
+
+def _behind(call: PathCall) -> Run:
+    header, data, store = call.arg(0), call.arg(1), call.struct()
+    layout = FieldLayout([f.type for f in _header(call.stmt.args[0]).fields])
+
+    def run(env: Env) -> None:
+        whole = layout.encode(header(env).fields) + data(env)[0]
+        store(env, [whole, len(whole)])
+
+    return run
+
+
+def _behind_native(call: NativePathCall) -> None:
+    f, t, (address, size) = call.f, _header(call.args[0]), call.bytes(1)
+    front = size_of(t)
+    start = f.add(address, -front)
+    HeaderCodecs(call.code.unit).encode(f, t, call.code.address(call.args[0]), start)
+    call.give_bytes(start, f.binary("add", "i64", size, front), "")
+
+
+def _read(call: PathCall) -> Run:
+    data, target = call.arg(0), call.stmt.result
+    t = _header(target)
+    assert target is not None
+    store = call.statements.store(target)
+    layout, size = FieldLayout([f.type for f in t.fields]), size_of(t)
+
+    def run(env: Env) -> None:
+        fields = layout.decode(data(env)[0][:size].ljust(size, b"\0"))
+        store(env, HeaderValue(True, fields))
+
+    return run
+
+
+def _read_native(call: NativePathCall) -> None:
+    f, target, (address, size) = call.f, call.stmt.result, call.bytes(0)
+    t = _header(target)
+    assert target is not None
+    buffer = f.alloca(size_of(t))
+    f.clear(buffer, size_of(t))
+    args = (("i64", size), ("i64", size_of(t)))
+    f.copy(buffer, address, f.intrinsic("llvm.umin.i64", "i64", *args))
+    place = call.code.place(target)
+    HeaderCodecs(call.code.unit).decode(f, t, buffer, place, 0)
+    f.store("i8", 1, f.add(place, call.code.layouts.of(t).valid))
+
+
+def _measure(call: PathCall) -> Run:
+    slot, length = call.packet(0).packet, call.arg(1)
+
+    def run(env: Env) -> None:
+        env[slot].length = length(env)
+
+    return run
+
+
+def _measure_native(call: NativePathCall) -> None:
+    memory, c = call.code.packet(call.args[0])
+    memory.context.set(call.f, c, LENGTH, call.number(1))
 
 
 # -- the program's blocks -----------------------------------------------------------------------
 
 
-def _ran(call: PathCall, first: int) -> Load:
+def _ran(call: PathCall, name: str, first: int) -> Load:
     """Return the function that runs a block on values of a packet; it gives a parser's error."""
-    compiled, name = call.compiled, call.name(0)
+    compiled = call.compiled
     block, packet = compiled.blocks[name], call.owner(first)
-    passed = [compiled.slot(arg) for arg in call.stmt.args[first:]]
     slots, notes, own = block.slots, compiled.notes, packet.notes
-    pairs = list(zip(slots, passed, strict=True))
+    pairs = list(zip(slots, compiled.part_slots(packet, name), strict=True))
 
     def run(env: Env) -> Any:
         env[0] = env[packet.packet]
@@ -146,13 +268,23 @@ def _ran(call: PathCall, first: int) -> Load:
 
 
 def _run(call: PathCall) -> Run:
-    ran, store, work = _ran(call, 1), call.out(None), call.work
-    if isinstance(call.compiled.path.blocks[call.name(0)][0], ir.Parser):
+    name, store, work = call.name(0), call.out(None), call.work
+    ran = _ran(call, name, 1)
+    if isinstance(call.compiled.pipeline.blocks[name][0], ir.Parser):
         return lambda env: store(env, ran(env))
+    packet, slots = call.owner(1), call.compiled.blocks[name].slots
+    parts, state = call.compiled.part_slots(packet, name), call.state
 
     def run(env: Env) -> None:
         env[work].behind_parser()
+        probe = state.probe if env[work].events is not None else None
+        if probe is None:
+            ran(env)
+            return
+        given = [env[part] for part in parts]
+        probe.begin(name, state.current_pipe.number, given, lambda: [env[s] for s in slots])
         ran(env)
+        probe.end()
 
     return run
 
@@ -163,8 +295,30 @@ def _run_native(call: NativePathCall) -> None:
     call.give(result, 32)
 
 
+def _run_one(call: PathCall) -> Run:
+    """Return the closure that runs one of several parsers."""
+    names, number, store = call.numbered_blocks(), call.arg(1), call.out(None)
+    ran = [_ran(call, name, 2) for name in names]
+    return lambda env: store(env, ran[number(env)](env))
+
+
+def _run_one_native(call: NativePathCall) -> None:
+    f, names, (_, c) = call.f, call.numbered_blocks(), call.code.owner(call.args[2])
+    if len(names) == 1:
+        call.give(call.code.run_block(names[0], c), 32)
+        return
+    result, end, labels = f.variable("i32", 0), f.label(), [f.label() for _ in names]
+    f.choose("i64", call.number(1), end, list(enumerate(labels)))
+    for name, label in zip(names, labels, strict=True):
+        f.at(label)
+        result.set(call.code.run_block(name, c))
+        f.go(end)
+    f.at(end)
+    call.give(result.get(), 32)
+
+
 def _deparse(call: PathCall) -> Run:
-    ran, slot, store = _ran(call, 2), call.owner(2).packet, call.struct()
+    ran, slot, store = _ran(call, call.name(0), 2), call.owner(2).packet, call.struct()
 
     def run(env: Env) -> None:
         ran(env)
@@ -178,17 +332,16 @@ def _deparse_native(call: NativePathCall) -> None:
     f, traffic, code = call.f, call.traffic, call.code
     name, home = call.name(0), call.name(1)
     memory, c = code.owner(call.args[2])
-    room = traffic.room(f, memory.context, c, traffic.emitted[name])
+    room = traffic.room(f, memory.context, c, code.pipeline.emitted[name])
     if home == "again":
         code.node.set(f.call("ptr", "make_node", *(("i64", v) for v in (room, 0, 0, 0))))
         target = f.load("ptr", code.node.get(), 8)
     elif home == "send":
         target = native_memory.reserve(f, "out", room)
     else:
-        target = traffic.keep(f, room)
-    size = traffic.deparsed(f, traffic.deparser(name), c, target, code.failed)
-    if home == "keep":
-        traffic.kept(f, size)
+        target = kept_bytes.keep(f, room)
+        kept_bytes.kept(f, room)  # at once: a deparser keeps headers
+    size = traffic.deparsed(f, code.pipeline.deparser(name), c, target, code.failed)
     call.give_bytes(target, size, home)
 
 
@@ -202,9 +355,12 @@ def _send(call: PathCall) -> Run:
 
 def _send_native(call: NativePathCall) -> None:
     address, size = call.bytes(1)
+    f = call.f
     if call.home(1) != "send":
-        call.f.copy(native_memory.reserve(call.f, "out", size), address, size)
-    call.traffic.send(call.f, call.number(0), size)
+        target = native_memory.reserve(f, "out", size)
+        with f.when(f.compare("ne", "ptr", target, address)):  # a deparser may have written there
+            f.copy(target, address, size)
+    call.traffic.send(f, call.number(0), size)
 
 
 def _reason(text: str, drop_port: int) -> str:
@@ -247,15 +403,15 @@ def _again_native(call: NativePathCall) -> None:
         args = (("i64", value) for value in (size, kind, port, passes))
         node = f.call("ptr", "make_node", *args)
         f.copy(f.load("ptr", node, 8), address, size)
-    for (_, offset), arg in zip(traffic.kept_metadata, call.args[4:], strict=False):
+    for offset, arg in zip(traffic.kept_metadata.values(), call.args[4:], strict=False):
         call.code.write(arg, f.add(node, offset))
     traffic.take_node(f, node, size)
 
 
-def _departure(call: PathCall, copied: bool) -> list[Load]:
-    """Return what gives the arguments of egress."""
+def _departure(call: PathCall, copied: bool, first: int = 2) -> list[Load]:
+    """Return the functions that give the arguments of another entry point."""
     loads: list[Load] = []
-    for i, arg in enumerate(call.stmt.args[2:], 2):
+    for i, arg in enumerate(call.stmt.args[first:], first):
         if isinstance(arg, ir.Var) and arg in call.compiled.slots:
             packet = call.packet(i)
             loads.append(packet.copy if copied else packet.take)
@@ -285,143 +441,65 @@ def _depart_native(call: NativePathCall) -> None:
     with f.when(f.binary("or", "i1", waits, traffic.engaged(f))):
         call.code.push(call.number(0), call.number(1), call.args[2:])
         f.go(end)
-    call.code.call_egress(call.args[2:])
+    call.code.call_entry("egress", call.args[2:], ("ptr", "null"))
     f.at(end)
+
+
+def _call(call: PathCall) -> Run:
+    entry, loads = call.compiled.entry(call.name(0)), _departure(call, False, 1)
+    return lambda env: entry([load(env) for load in loads])
+
+
+def _call_native(call: NativePathCall) -> None:
+    call.code.call_entry(call.name(0), call.args[1:])
 
 
 def _send_digests(call: PathCall) -> Run:
     slot, report = call.packet(0).packet, call.state.report
+    pipe = call.arg(1) if len(call.stmt.args) > 1 else None
 
     def run(env: Env) -> None:
         for digest in env[slot].digests:
-            report(digest)
+            report(digest if pipe is None else replace(digest, pipe=pipe(env)))
 
     return run
 
 
 def _send_digests_native(call: NativePathCall) -> None:
-    call.traffic.send_digests(call.f)
+    f = call.f
+    if len(call.args) > 1:
+        with f.when(f.compare("ne", "i64", native_memory.length(f, "digests"), 0)):
+            pipe = f.alloca(8)
+            f.store("i64", call.number(1), pipe, 8)
+            post(f, "messages", call.externs.site(Site("pipe", "")), pipe, 8)
+    call.traffic.send_digests(f)
 
 
-# -- groups, sessions, ports ----------------------------------------------------------------------
-
-
-def _members(call: PathCall) -> Run:
-    group, store, work = call.arg(0), call.struct(), call.work
+def _report_returned(call: PathCall) -> Run:
+    port, data, state = call.arg(0), call.arg(1), call.state
 
     def run(env: Env) -> None:
-        store(env, [*env[work].take_replicas(env[work].members(group(env)))])
+        if state.links.recirculation[0]:
+            head = data(env)[0][:HEAD_BYTES].ljust(HEAD_BYTES, b"\0")
+            state.report(ReturnedPacket(port(env), head))
 
     return run
 
 
-def _members_native(call: NativePathCall) -> None:
-    f, after = call.f, call.f.label()
-    call.give_fields(0, 0)
-    first, count = call.traffic.members(f, call.number(0), after)
-    call.give_fields(first, count)
-    f.go(after)
-    f.at(after)
-
-
-def _has_session(call: PathCall) -> Run:
-    number, store, sessions = call.arg(0), call.out(None), call.state.clone_sessions
-    return lambda env: store(env, number(env) in sessions)
-
-
-def _has_session_native(call: NativePathCall) -> None:
-    call.give(call.traffic.session_exists(call.f, call.number(0)), 1)
-
-
-def _session(call: PathCall) -> Run:
-    number, passes, store, work = call.arg(0), call.arg(1), call.struct(), call.work
-
-    def run(env: Env) -> None:
-        found = env[work].session(number(env), passes(env))
-        if found is None:
-            store(env, [False, 0, 0, 0, 0])
-        else:
-            where = env[work].take_replicas(found.replicas)
-            store(env, [True, *where, found.truncate, found.class_of_service])
-
-    return run
-
-
-def _session_native(call: NativePathCall) -> None:
-    f, after = call.f, call.f.label()
-    call.give_fields(0, 0, 0, 0, 0)
-    first, count, truncate, service, _ = call.traffic.open_session(
-        f, call.number(0), call.number(1), after
-    )
-    call.give_fields(1, first, count, truncate, service)
-    f.go(after)
-    f.at(after)
-
-
-def _replica(call: PathCall) -> Run:
-    number, store, work = call.arg(0), call.struct(), call.work
-
-    def run(env: Env) -> None:
-        replica = env[work].replicas[number(env)]
-        store(env, [replica.port, replica.instance, replica.exclusion])
-
-    return run
-
-
-def _replica_native(call: NativePathCall) -> None:
-    port, instance = call.traffic.replica(call.f, call.number(0))
-    call.give_fields(port, instance, 0)
-
-
-def _drop_port(call: Call) -> Run:
-    port, store = call.state.drop_port, call.out(None)
-    return lambda env: store(env, port)
-
-
-def _drop_port_native(call: NativeCall) -> None:
-    call.give(str(call.code.unit.drop_port), 64)
-
-
-def _queue_times(call: PathCall) -> Run:
-    port, store, state, work = call.arg(0), call.struct(), call.state, call.work
-
-    def run(env: Env) -> None:
-        times = env[work].waited
-        if times is None:  # it did not wait here, others may at the port's interface
-            queued = int(state.links.queued[port(env) % QUEUES])
-            times = QueueTimes(state.microseconds() & _WORD, queued, 0, queued)
-        entered, left = times.enq_timestamp, times.deq_qdepth
-        store(env, [entered, times.enq_qdepth, times.deq_timedelta, left])
-
-    return run
-
-
-def _queue_times_native(call: NativePathCall) -> None:
-    f, end = call.f, call.f.label()
-    waited = f.compare("ne", "ptr", call.code.times, "null")
-    with f.when(waited):
-        entered, length, time, left = (
-            f.load("i64", f.add(call.code.times, 8 * i), 8) for i in range(4)
-        )
-        call.give_fields(entered, length, time, left)
-        f.go(end)
-    port = f.binary("and", "i64", call.number(0), QUEUES - 1)
-    queued = f.load("i64", f.item(f.word("queued"), "i64", port), 8)
-    call.give_fields(f.word("microseconds", "i64"), queued, 0, queued)
-    f.go(end)
-    f.at(end)
+def _report_returned_native(call: NativePathCall) -> None:
+    f, (address, size) = call.f, call.bytes(1)
+    wanted = f.load("i8", f.word("recirculation"), 1)
+    with f.when(f.compare("ne", "i8", wanted, 0)):
+        record = f.alloca(8 + HEAD_BYTES)
+        f.clear(record, 8 + HEAD_BYTES)
+        f.store("i64", call.number(0), record, 8)
+        count = f.intrinsic("llvm.umin.i64", "i64", ("i64", size), ("i64", HEAD_BYTES))
+        f.copy(f.add(record, 8), address, count)
+        site = call.externs.site(Site("returned", ""))
+        post(f, "messages", site, record, 8 + HEAD_BYTES)
 
 
 # -- the rest -------------------------------------------------------------------------------------
-
-
-def _microseconds(call: PathCall) -> Run:
-    time, store = call.state.microseconds, call.out(None)
-    return lambda env: store(env, time() & _WORD)
-
-
-def _microseconds_native(call: NativePathCall) -> None:
-    call.give(call.f.word("microseconds", "i64"), 64)
 
 
 def _no_error(call: PathCall) -> Run:
@@ -455,7 +533,9 @@ def _for_traces(call: NativePathCall) -> None:
 
 
 IN_BODIES: dict[str, Extern] = {
-    "drop_port": Extern(_drop_port, _drop_port_native),
+    "drop_port": port_primitives.DROP_PORT,
+    "encoded": Extern(_encoded, _encoded_native),
+    "nothing": Extern(_nothing, _nothing_native),
 }
 """The primitives that bodies of externs may use, too: they need no path."""
 
@@ -467,20 +547,22 @@ PRIMITIVES: dict[str, Primitive] = {
     "size": Primitive(_size, _size_native),
     "cut": Primitive(_cut, _cut_native),
     "keep": Primitive(_keep, _keep_native),
+    "joined": Primitive(_joined, _joined_native),
+    "behind": Primitive(_behind, _behind_native),
+    "read": Primitive(_read, _read_native),
+    "measure": Primitive(_measure, _measure_native),
     "run": Primitive(_run, _run_native),
+    "run_one": Primitive(_run_one, _run_one_native),
     "deparse": Primitive(_deparse, _deparse_native),
     "send": Primitive(_send, _send_native),
     "drop": Primitive(_drop, _drop_native),
     "again": Primitive(_again, _again_native),
     "enqueue": Primitive(partial(_leave, copied=True), _enqueue_native),
     "depart": Primitive(partial(_leave, copied=False), _depart_native),
+    "call": Primitive(_call, _call_native),
     "send_digests": Primitive(_send_digests, _send_digests_native),
-    "members": Primitive(_members, _members_native),
-    "has_session": Primitive(_has_session, _has_session_native),
-    "session": Primitive(_session, _session_native),
-    "replica": Primitive(_replica, _replica_native),
-    "queue_times": Primitive(_queue_times, _queue_times_native),
-    "microseconds": Primitive(_microseconds, _microseconds_native),
+    "report_returned": Primitive(_report_returned, _report_returned_native),
+    **port_primitives.PRIMITIVES,
     "no_error": Primitive(_no_error, _no_error_native),
     "enter": Primitive(partial(_told, event=Entered), _for_traces),
     "note": Primitive(partial(_told, event=Copied), _for_traces),
@@ -491,10 +573,12 @@ PRIMITIVES: dict[str, Primitive] = {
 def text_path(
     folder: Path, expansions: Callable[[ir.Program], Expansions] = lambda program: {}
 ) -> Callable[[ir.Program], weaving.Path]:
-    """Return what weaves the path whose text is in a folder. expansions: returns what calls of the
-    text stand for in a program, by their names."""
+    """Return what weaves the path whose text is in a folder around a whole program. expansions:
+    returns what calls of the text stand for in a program, by their names."""
 
     def woven(program: ir.Program) -> weaving.Path:
-        return weaving.weave(path_text(folder), program, PRIMITIVES, expansions(program))
+        text = path_text(folder)
+        around = weaving.Surroundings(program.package, expansions(program))
+        return weaving.Path([weaving.weave(text, around)], text.notes, PRIMITIVES)
 
     return woven

@@ -29,8 +29,18 @@ Expansions = Mapping[str, Callable[[ir.CallExtern], list[ir.Stmt]]]
 """The functions that return the statements a call stands for, which depend on the program, by the
 name of what is called."""
 
-BLOCK_CALLS = {"run": 1, "deparse": 2}
+BLOCK_CALLS = {"run": 1, "run_one": 2, "deparse": 2}
 """The primitives that run a block, and the position of the first value that they pass to it."""
+
+MOST_BLOCKS = 18  # that have a common name
+
+QUEUE_CHANGED = "queue_changed"
+"""The entry point that runs when a queue's length changes, in each pipe; in the interpreter only,
+since Python fills and empties the queues."""
+
+DEFLECT = "deflect"
+"""The parameter of egress that is 1 for a packet that goes to another queue if its own is full, and
+DEFLECTED (runtime/port_queues.py) for one that has. "port" and "queue" then change, too."""
 
 _PACKET = "packet_t"  # how the names of packets' types end
 
@@ -76,50 +86,134 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
-    """A path woven around a program. blocks: those that it runs, by their package parameters, each
-    with the kind of its packet and the names of its values. parser: that of packets that arrive."""
+class WovenPipeline:
+    """A path woven around the blocks of one pipeline: all of a program's, or those of a package in
+    it.
 
-    ingress: Entry
-    egress: Entry | None
+    entries: by name; those that native code runs are `native`. blocks: those that the entries run,
+    by their package parameters, each with the kind of its packet and the names of its values.
+    parser: that of packets that arrive. slots: names of numbers that packets of a kind keep beside
+    their values, for primitives of the architecture's own.
+    """
+
+    name: str
+    entries: dict[str, Entry]
     blocks: dict[str, tuple[ir.Parser | ir.Control, str, tuple[str, ...]]]
     deparsers: set[str]
     parser: str
-    notes: ir.Var | None
-    rows: Mapping[str, Primitive]
+    slots: Mapping[str, Sequence[str]]
 
     @property
-    def entries(self) -> list[Entry]:
-        return [self.ingress] if self.egress is None else [self.ingress, self.egress]
+    def ingress(self) -> Entry:
+        return self.entries["ingress"]
+
+    @property
+    def egress(self) -> Entry | None:
+        return self.entries.get("egress")
+
+    @property
+    def native(self) -> list[Entry]:
+        return [entry for name, entry in self.entries.items() if name != QUEUE_CHANGED]
 
 
-def weave(
-    text: PathText,
-    program: ir.Program,
-    rows: Mapping[str, Primitive],
-    expansions: Expansions,
-) -> Path:
-    """Weave a path around a program. rows: the primitives that it uses."""
-    controls = [text.controls[name] for name in ("ingress", "egress") if name in text.controls]
-    types: dict[str, Type] = {}
+@dataclass(frozen=True, slots=True)
+class Path:
+    """A path woven around a program. pipes: the number of the pipeline that each pipe of a chip
+    runs; a port's number is its pipe's above `pipe_bits` bits. port_metadata: the bytes that the
+    control plane keeps for each port. rows: the primitives that it uses."""
+
+    pipelines: Sequence[WovenPipeline]
+    notes: ir.Var | None
+    rows: Mapping[str, Primitive]
+    pipes: Sequence[int] = (0,)
+    pipe_bits: int = 0
+    port_metadata: int = 0
+
+    @property
+    def ports(self) -> int:
+        """The ports of a chip's pipes."""
+        return len(self.pipes) << self.pipe_bits
+
+    def pipe_of(self, port: int) -> int:
+        """Return the pipe that a port belongs to."""
+        return (port >> self.pipe_bits) % len(self.pipes)
+
+    @property
+    def departure(self) -> list[str]:
+        """The names of the parameters of egress, which are the same in each pipeline."""
+        egress = self.pipelines[0].egress
+        return [] if egress is None else [param.name for param in egress.params]
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """The things that a text is woven around: a package with the program's blocks. types: by the
+    names that the text has for them, besides those of the blocks' parameters."""
+
+    package: ir.Package
+    expansions: Expansions = field(default_factory=dict)
+    types: Mapping[str, Type] = field(default_factory=dict)
+    slots: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    name: str = ""
+
+
+def weave(text: PathText, around: Surroundings) -> WovenPipeline:
+    """Weave a path around blocks."""
+    controls = _entry_controls(text, around.package)
+    types = dict(around.types)
     for call in _block_calls([stmt for control in controls for stmt in control.body]):
-        block = block_of(program.package, _name(call))
-        for value, param in zip(_values(call), block.params, strict=True):
-            if isinstance(value.type, Fields):
-                types[value.type.name] = param.var.type
-    entries = [_entry(control, types, expansions) for control in controls]
+        for name in _names(around.package, call):
+            for value, param in _passed(_values(call), block_of(around.package, name).params):
+                if isinstance(value.type, Fields):
+                    types[value.type.name] = param.var.type
+    entries = {c.name: _entry(c, types, around.expansions) for c in controls}
     blocks, deparsers = {}, set()
-    for entry in entries:
+    for entry in entries.values():
         for call in _block_calls(entry.body):
-            parts = _values(call)
-            kind = entry.packets[entry.packet_of(parts[0])].kind
-            names = tuple(map(entry.part_name, parts))
+            for name in _names(around.package, call):
+                block = block_of(around.package, name)
+                parts = [value for value, _ in _passed(_values(call), block.params)]
+                kind = entry.packets[entry.packet_of(_values(call)[0])].kind
+                blocks[name] = (block, kind, tuple(map(entry.part_name, parts)))
             if call.name == "deparse":
                 deparsers.add(_name(call))
-            blocks[_name(call)] = (block_of(program.package, _name(call)), kind, names)
     parser = next(name for name, (block, *_) in blocks.items() if isinstance(block, ir.Parser))
-    egress = entries[1] if entries[1:] else None
-    return Path(entries[0], egress, blocks, deparsers, parser, text.notes, rows)
+    return WovenPipeline(around.name, entries, blocks, deparsers, parser, around.slots)
+
+
+def _entry_controls(text: PathText, package: ir.Package) -> list[ir.Control]:
+    """Return the controls that are entry points: those that the switch calls, and those that these
+    call. One whose block the program lacks is left out if it can be."""
+    names = [name for name in ("ingress", "egress", QUEUE_CHANGED) if name in text.controls]
+    for name in names:
+        for stmt in nested(text.controls[name].body):
+            if isinstance(stmt, ir.CallExtern) and stmt.name == "call" and _name(stmt) not in names:
+                names.append(_name(stmt))
+    return [text.controls[name] for name in names if name != QUEUE_CHANGED or _has_blocks(
+        text.controls[name], package)]  # fmt: skip
+
+
+def _has_blocks(control: ir.Control, package: ir.Package) -> bool:
+    return all(_name(call) in package.args for call in _block_calls(control.body))
+
+
+def _passed(
+    values: Sequence[ir.Expr], params: Sequence[ir.Param]
+) -> Iterator[tuple[ir.Expr, ir.Param]]:
+    """Yield the values that a block takes, with its parameters. A block may leave some out: then
+    the names of the types say which."""
+    if len(values) == len(params):
+        yield from zip(values, params, strict=True)
+        return
+    left = list(values)
+    for param in params:
+        known = [i for i, value in enumerate(left) if _same_name(value.type, param.var.type)]
+        yield left[known[0] if known else 0], param
+        del left[: (known[0] if known else 0) + 1]
+
+
+def _same_name(a: Type, b: Type) -> bool:
+    return isinstance(a, Fields) and isinstance(b, Fields) and a.name == b.name
 
 
 def block_of(package: ir.Package, name: str) -> ir.Parser | ir.Control:
@@ -132,6 +226,25 @@ def block_of(package: ir.Package, name: str) -> ir.Parser | ir.Control:
     block = package.args[last]
     assert isinstance(block, ir.Parser | ir.Control), block
     return block
+
+
+def numbered(name: str, number: int) -> str:
+    """Return the package parameter of one of several blocks with a common name."""
+    return f"{name}{number or ''}"
+
+
+def numbered_blocks(call: ir.CallExtern, pipeline: WovenPipeline) -> list[str]:
+    """Return the blocks of a pipeline that a call of `run_one` chooses among."""
+    names = (numbered(_name(call), i) for i in range(MOST_BLOCKS))
+    return [name for name in names if name in pipeline.blocks]
+
+
+def _names(package: ir.Package, call: ir.CallExtern) -> list[str]:
+    """Return the blocks that a call may run."""
+    name = _name(call)
+    if call.name != "run_one":
+        return [name]
+    return [n for n in (numbered(name, i) for i in range(MOST_BLOCKS)) if n in package.args]
 
 
 def _name(call: ir.CallExtern) -> str:

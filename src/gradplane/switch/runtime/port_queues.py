@@ -9,6 +9,9 @@ from typing import Any
 SECOND = 10**9
 NEVER_SENT = -(1 << 62)
 
+DEFLECTED = 2
+"""Of a packet that has gone to another queue since its own was full."""
+
 
 @dataclass(slots=True)
 class Waiting:

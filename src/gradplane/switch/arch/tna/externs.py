@@ -7,11 +7,13 @@ program is compiled (lower/register_actions.py), and others replaced by statemen
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
 from gradplane.switch.arch.tna import true_accounting
 from gradplane.switch.arch.tna.filters import DIRECT_LPF, DIRECT_WRED, LPF, WRED
 from gradplane.switch.arch.tna.hashes import GET_HASH
 from gradplane.switch.arch.tna.learn_actions import TABLE_DIGEST
-from gradplane.switch.arch.tna.mirroring import MIRROR, RESUBMIT
 from gradplane.switch.arch.tna.parser_choices import MOST, parser_name
 from gradplane.switch.interp.extern_call import Call
 from gradplane.switch.interp.interpreter_values import Env, Run
@@ -23,8 +25,11 @@ from gradplane.switch.jit.fields import FieldList
 from gradplane.switch.jit.llvm_text import Operand
 from gradplane.switch.machine.extern_table import Extern, Externs
 from gradplane.switch.machine.externs import arrays, checksums, direct_registers, messages
+from gradplane.switch.machine.text_externs import TextBody
 from gradplane.switch.runtime.hashes import csum16
 from gradplane.switch.runtime.meters import GREEN, RED, YELLOW
+
+_HERE = Path(__file__).parent
 
 COLOUR_CODES = {GREEN: 0, YELLOW: 1, RED: 3}  # MeterColor_t
 
@@ -107,6 +112,24 @@ def _update_native(call: NativeCall) -> None:
 CHECKSUM_UPDATE = Extern(_update, _update_native)
 """Checksum().update(data, zeros_as_ones); argument 0 is the state that parsers use."""
 
+# -- what deparsers ask of the traffic manager ---------------------------------------------------
+
+
+def _emit(name: str, most: int) -> Extern:
+    """Return the row of an extern whose bodies are in path.p4: one for calls with the header, which
+    is the last of `most` arguments, and one for calls without."""
+    whole, alone = TextBody(_HERE, name), TextBody(_HERE, f"{name}_alone")
+
+    def body(args: Sequence[ir.Expr]) -> TextBody:
+        return whole if len(args) == most else alone
+
+    return Extern(
+        lambda call: body(call.stmt.args).closure(call, call.stmt.args),
+        lambda call: body(call.args).write(call, call.args),
+        numbers=tuple(range(most - 1)),
+    )
+
+
 # -- the table ----------------------------------------------------------------------------------
 
 INGRESS_PARSERS, EGRESS_PARSERS = (
@@ -154,6 +177,6 @@ EXTERNS: Externs = {
     ("Checksum", "update"): CHECKSUM_UPDATE.within(*_DEPARSERS),
     ("Digest", "pack"): messages.digest(data=0).within(*INGRESS_DEPARSERS),
     ("Pktgen", "emit"): messages.digest(data=0).within(*INGRESS_DEPARSERS),
-    ("Mirror", "emit"): MIRROR.within(*_DEPARSERS),
-    ("Resubmit", "emit"): RESUBMIT.within(*INGRESS_DEPARSERS),
+    ("Mirror", "emit"): _emit("mirror_emit", 2).within(*_DEPARSERS),
+    ("Resubmit", "emit"): _emit("resubmit_emit", 1).within(*INGRESS_DEPARSERS),
 }

@@ -8,17 +8,19 @@ Meters measure a packet where they are executed, with the length before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 
 from gradplane.switch.interp.extern_call import Call
 from gradplane.switch.interp.interpreter_values import Env, Run
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.jit.externs import NativeCall, counter_word
-from gradplane.switch.jit.llvm_text import Function, Operand
-from gradplane.switch.jit.value_layout import Context
+from gradplane.switch.jit.llvm_text import Operand
 from gradplane.switch.machine.extern_table import Extern
 from gradplane.switch.machine.externs.arrays import found_cells
+from gradplane.switch.machine.interpreted_paths import PathCall
+from gradplane.switch.machine.native_paths import NativePathCall
+from gradplane.switch.machine.weaving import Primitive
 
 ROLE = "true accounting"
 """The role of the constructor's argument."""
@@ -28,7 +30,8 @@ Correct = Callable[[int], None]
 
 
 def notes(program: ir.Program) -> list[str]:
-    """Return the names of the notes that a program's counters leave on a packet in egress."""
+    """Return the names of the notes that a program's counters leave on a packet in egress: the
+    addresses of the bytes counted, 0 for none."""
     return [_note(e) for e in program.externs if e.number(ROLE, 0)]
 
 
@@ -107,19 +110,26 @@ def cell_of_entry(call: NativeCall) -> tuple[Operand, Operand]:
     return call.f.add(found_cells(call), 8), "true"
 
 
-def start_native(f: Function, context: Context, c: Operand, names: Iterable[str]) -> None:
-    """Begin a packet without notes."""
-    for name in names:
-        context.set(f, c, name, 0)
+def _recount(call: PathCall) -> Run:
+    slot, before, after = call.packet(0).packet, call.arg(1), call.arg(2)
+
+    def run(env: Env) -> None:
+        for correct in env[slot].counted.values():
+            correct(after(env) - before(env))
+
+    return run
 
 
-def correct_native(
-    f: Function, context: Context, c: Operand, names: Iterable[str], more: Operand
-) -> None:
-    """Add bytes to all counts that the packet has notes of."""
-    for name in names:
-        at = context.get(f, c, name)
+def _recount_native(call: NativePathCall) -> None:
+    f, (memory, c) = call.f, call.code.packet(call.args[0])
+    more = f.binary("sub", "i64", call.number(2), call.number(1))
+    for name in memory.slots:
+        at = memory.context.get(f, c, name)
         with f.when(f.compare("ne", "i64", at, 0)):
             address = f.op(f"inttoptr i64 {at} to ptr")
             counted = f.binary("add", "i64", f.load("i64", address, 8), more)
             f.store("i64", counted, address, 8)
+
+
+RECOUNT = Primitive(_recount, _recount_native)
+"""recount(packet, before, after): add a packet's growth to all counts that it has notes of."""
