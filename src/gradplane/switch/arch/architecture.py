@@ -45,10 +45,10 @@ class Implementation:
     within the package that is parameter `ingress`). path: weaves a packet's path, which is text,
     around a program. prepare: what is settled about a program when it is loaded, in this order.
     rules: what is refused then, besides externs that are missing or misplaced. sees_queues: whether
-    a program's metadata give away how long packets wait for egress. replaced: externs without implementations,
-    since preparation replaces their calls. device: returns what a control protocol can configure in
-    the chip; None where the architecture is not a chip's. place: returns a program whose pipelines
-    run in given pipes; raises SwitchError.
+    a program's metadata give away how long packets wait for egress. replaced: externs without
+    implementations, since preparation replaces their calls. device: returns what a control protocol
+    can configure in the chip; None where the architecture is not a chip's. place: returns a program
+    whose pipelines run in given pipes; raises SwitchError.
     """
 
     externs: Externs

@@ -407,7 +407,7 @@ class Engine:
         self._set(ALL_PIPES, _address(words))
 
     def _set_of_pipe(self, row: Ints, name: str, value: int) -> None:
-        """Set a word that each pipe has; the next packet takes it over (TnaTraffic.enter_pipe)."""
+        """Set a word that each pipe has; the next packet takes it over (NativePipes)."""
         at = self._at.get(name)
         if at is not None:
             row[at - self._pipeline.pipe_words.start] = value

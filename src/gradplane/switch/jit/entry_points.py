@@ -109,14 +109,6 @@ class EntryPoints(ABC):
 
     # -- packets for a further pass -------------------------------------------------------------
 
-    def node(
-        self, f: Function, room: Operand, kind: int, port: Operand | int, passes: Operand
-    ) -> Operand:
-        """Make a node with room for so many bytes; the caller fills in data and metadata, then
-        appends it with `take_node`."""
-        args = (("i64", room), ("i64", kind), ("i64", port), ("i64", passes))
-        return f.call("ptr", "make_node", *args)
-
     def take_node(self, f: Function, node: Operand, size: Operand) -> None:
         f.store("i64", size, f.add(node, NODE["length"]), 8)
         native_memory.extend(f, "again", self.node_size)

@@ -96,8 +96,6 @@ class VectorTransfer:
 
 NAMES = (
     "again",
-    "arriving",
-    "between",
     "digests",
     "kept",
     "messages",

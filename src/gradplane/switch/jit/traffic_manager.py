@@ -3,7 +3,7 @@ and sessions, deparsing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from gradplane.switch.jit import native_memory
@@ -79,22 +79,12 @@ class Traffic(EntryPoints):
 
     # -- the queue of packets that wait for egress ----------------------------------------------
 
-    def new_record(
-        self, f: Function, places: Mapping[str, int], fields: Mapping[str, Operand | int]
-    ) -> Operand:
-        """Begin a record with these fields, i64 at their places; return its address, for what else
-        it holds. `enqueue` takes it into the queue."""
-        record = native_memory.reserve(f, "queue", self.record_size)
-        for name, value in fields.items():
-            f.store("i64", value, f.add(record, places[name]), 8)
-        return record
-
     def enqueue(
         self, f: Function, record: Operand, port: Operand, priority: Operand, data: Operand,
         size: Operand,
     ) -> None:  # fmt: skip
-        """Pass a packet on to egress, by way of the port's queue if it has one. data, size: the
-        packet's bytes, if it has to wait."""
+        """Pass a packet on to egress, by way of the port's queue if it has one. record: of the
+        packet, behind the end of the queue; data, size: its bytes, if it has to wait."""
         end = f.label()
         with f.when(self.engaged(f)):
             if not self.module.has("hold"):
@@ -219,32 +209,24 @@ class Traffic(EntryPoints):
         return f.load("i64", replica, 8), f.load("i64", f.add(replica, 8), 8)
 
     def open_session(
-        self, f: Function, session: Operand, passes: Operand, after: str = ""
-    ) -> tuple[Operand, Operand, Operand, Operand, Operand]:
-        """Return a clone session's first replica, their number, truncation and class of service,
-        and the clones' passes. If there is none or too many passes, go to `after`, or leave the
-        function."""
-
-        def leave() -> None:
-            if after:
-                f.go(after)
-            else:
-                f.ret()
-
+        self, f: Function, session: Operand, passes: Operand, after: str
+    ) -> tuple[Operand, Operand, Operand, Operand]:
+        """Return a clone session's first replica, their number, truncation and class of service. If
+        there is none or the clones take too many passes, go to `after`."""
         with f.unless(self.session_exists(f, session)):
-            leave()
+            f.go(after)
         more = f.binary("add", "i64", passes, 1)
         with f.when(f.compare("uge", "i64", more, PASS_LIMIT)):
             self.fault(f, self.externs.fault(CLONED_TOO_OFTEN))
-            leave()
+            f.go(after)
         row = self._session_row(f, session)
         first, count, truncate, service = (f.load("i64", f.add(row, 8 * i), 8) for i in range(4))
         clones = f.binary("add", "i64", f.word("clones", "i64", fixed=False), count)
         f.store("i64", clones, f.word_address("clones"), 8)
         with f.when(f.compare("ugt", "i64", clones, CLONE_LIMIT)):
             self.fault(f, self.externs.fault(TOO_MANY_CLONES))
-            leave()
-        return first, count, truncate, f.binary("sub", "i64", service, 1), more
+            f.go(after)
+        return first, count, truncate, f.binary("sub", "i64", service, 1)
 
     def session_exists(self, f: Function, session: Operand) -> Operand:
         known = f.compare("ult", "i64", session, self.unit.sessions)

@@ -76,10 +76,8 @@ def _session(call: PathCall) -> Run:
 def _session_native(call: NativePathCall) -> None:
     f, after = call.f, call.f.label()
     call.give_fields(0, 0, 0, 0, 0)
-    first, count, truncate, service, _ = call.traffic.open_session(
-        f, call.number(0), call.number(1), after
-    )
-    call.give_fields(1, first, count, truncate, service)
+    found = call.traffic.open_session(f, call.number(0), call.number(1), after)
+    call.give_fields(1, *found)
     f.go(after)
     f.at(after)
 

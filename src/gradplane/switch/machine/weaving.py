@@ -13,7 +13,7 @@ program's own declaration lacks are zero, and not written.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -160,13 +160,15 @@ class Surroundings:
 def weave(text: PathText, around: Surroundings) -> WovenPipeline:
     """Weave a path around blocks."""
     controls = _entry_controls(text, around.package)
-    types = dict(around.types)
+    types, offered = dict(around.types), set()
     for call in _block_calls([stmt for control in controls for stmt in control.body]):
+        offered |= {value.type.name for value in _values(call) if isinstance(value.type, Fields)}
         for name in _names(around.package, call):
             for value, param in _passed(_values(call), block_of(around.package, name).params):
                 if isinstance(value.type, Fields):
                     types[value.type.name] = param.var.type
-    entries = {c.name: _entry(c, types, around.expansions) for c in controls}
+    absent = offered - set(types)
+    entries = {c.name: _entry(c, types, around.expansions, absent) for c in controls}
     blocks, deparsers = {}, set()
     for entry in entries.values():
         for call in _block_calls(entry.body):
@@ -267,8 +269,9 @@ def _entry(
     control: ir.Control,
     types: Mapping[str, Type],
     expansions: Expansions,
+    absent: set[str],
 ) -> Entry:
-    weaver = Weaver(types, expansions)
+    weaver = Weaver(types, expansions, absent=absent)
     params = [weaver.variable(param.var) for param in control.params]
     body = weaver.stmts(control.body)
     variables = [weaver.variable(var) for var in control.locals if not weaver.is_packet(var)]
@@ -315,13 +318,15 @@ class Weaver:
     """Rewrites statements of a text: other types and variables, packets in parts.
 
     types: by the names that the text has for them. known: what parameters stand for. strict: raise
-    LookupError for a field that a struct of the program lacks."""
+    LookupError for a field that a struct of the program lacks. absent: the types of values that no
+    block takes: packets have none of them."""
 
     types: Mapping[str, Type]
     expansions: Expansions
     known: dict[ir.Var, ir.Expr] = field(default_factory=dict)
     packets: dict[ir.Var, Packet] = field(default_factory=dict)
     strict: bool = False
+    absent: Collection[str] = ()
     _blocks: dict[ir.Block, ir.Block] = field(default_factory=dict)
 
     def type(self, t: Type) -> Type:
@@ -341,6 +346,7 @@ class Weaver:
                 parts = {
                     f.name: ir.Var(self.type(f.type), f"{var.name}.{f.name}", next(_numbers))
                     for f in var.type.fields
+                    if not (isinstance(f.type, Fields) and f.type.name in self.absent)
                 }
                 self.packets[made] = Packet(var.type.name, parts)
         assert isinstance(made, ir.Var), made
@@ -409,7 +415,10 @@ class Weaver:
 
     def _field(self, e: ir.FieldOf) -> ir.Expr:
         if isinstance(e.base, ir.Var) and self.is_packet(e.base):
-            return self.packets[self.variable(e.base)].parts[e.name]
+            parts = self.packets[self.variable(e.base)].parts
+            if e.name not in parts:
+                raise _Lacks(f"no block takes {e.name}")
+            return parts[e.name]
         assert isinstance(e.base, ir.LValue), e
         base = self._place(e.base)
         index = base.type.index(e.name) if isinstance(base.type, Fields) else None

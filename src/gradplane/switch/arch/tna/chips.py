@@ -11,11 +11,6 @@ from gradplane.switch.ir.walk import blocks
 PIPE_BITS = 7
 """A port number is a pipe's number above so many bits."""
 LOCAL_PORTS = 1 << PIPE_BITS
-FCS = 4
-"""Bytes of the frame check sequence, which lengths include and packets here do not have."""
-
-RESUBMIT, RECIRCULATE = 1, 2
-"""The kinds of arrivals beside those from a port."""
 
 
 def _header(name: str, *fields: tuple[str, int]) -> Header:
@@ -81,10 +76,6 @@ class Chip:
     def masks_parser_counters(self) -> bool:
         """Whether a parser counter's mask is a mask, and not the number of its highest bit."""
         return self.family == "tf2"
-
-    def recirculates(self, port: int) -> bool:
-        """Return whether packets that leave there come back."""
-        return port % LOCAL_PORTS in self.recirculation and port != self.cpu_port
 
 
 TOFINO = Chip(

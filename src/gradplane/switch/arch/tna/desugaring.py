@@ -17,7 +17,6 @@ from gradplane.switch.arch.load_checks import full_name
 from gradplane.switch.arch.tna import math_unit
 from gradplane.switch.arch.tna.chips import Chip, chip_of
 from gradplane.switch.arch.tna.key_masks import mask_keys
-from gradplane.switch.arch.tna.layouts import GROUPS, PORT, is_set
 from gradplane.switch.arch.tna.parser_counters import COUNTER, ParserCounter, field_value
 from gradplane.switch.ir import expression_builder as build
 from gradplane.switch.ir import nodes as ir
@@ -28,6 +27,8 @@ from gradplane.switch.source import Diagnostic
 
 PREPARED = "tna"
 _TM = "ingress_intrinsic_metadata_for_tm_t"
+_DESTINATIONS = ("ucast_egress_port", "mcast_grp_a", "mcast_grp_b")
+"""0 is a destination, too: each has a flag beside it, whether the program has set it."""
 _CONDITIONS = {"Mirror": "mirror_type", "Resubmit": "resubmit_type", "Digest": "digest_type"}
 _VALID_SUM = 0xFFFF
 PREFIX_BITS = 128
@@ -359,12 +360,12 @@ def _set_flag(e: ir.Expr) -> ir.LValue | None:
     """Return the flag of a destination, if an expression is one or a part of it."""
     while isinstance(e, ir.SliceOf):
         e = e.base
-    if not isinstance(e, ir.FieldOf) or e.name not in (PORT, *GROUPS):
+    if not isinstance(e, ir.FieldOf) or e.name not in _DESTINATIONS:
         return None
     if not isinstance(e.base.type, Fields) or e.base.type.name != _TM:
         return None
-    index = e.base.type.index(is_set(e.name))
-    return None if index is None else ir.FieldOf(Bits(1), e.base, index, is_set(e.name))
+    index = e.base.type.index(f"{e.name}_is_set")
+    return None if index is None else ir.FieldOf(Bits(1), e.base, index, f"{e.name}_is_set")
 
 
 def _bit(value: int) -> ir.Const:

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 from gradplane.switch.arch.device_facts import DeviceFacts, PipelineFacts
 from gradplane.switch.arch.tna.chips import LOCAL_PORTS, PIPE_BITS, Chip, chip_of
-from gradplane.switch.arch.tna.layouts import pipelines
 from gradplane.switch.arch.tna.parser_choices import parser_names
-from gradplane.switch.arch.tna.pipe_scopes import pipeline_numbers
+from gradplane.switch.arch.tna.pipe_scopes import pipeline_numbers, pipelines
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Fields
 

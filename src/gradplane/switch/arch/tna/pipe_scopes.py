@@ -10,9 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from gradplane.switch.arch.tna.chips import TOFINO2, Chip, chip_of
-from gradplane.switch.arch.tna.layouts import pipelines
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.runtime.control_errors import SwitchError
+
+
+def pipelines(program: ir.Program) -> list[ir.Package]:
+    """Return the different pipelines of a program, in order; a single one is for all pipes."""
+    found = [program.package.args.get(f"pipe{i}") for i in range(4)]
+    return list(dict.fromkeys(p for p in found if isinstance(p, ir.Package)))
 
 
 def pipeline_numbers(program: ir.Program) -> tuple[int, ...]:

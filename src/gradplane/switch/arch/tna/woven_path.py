@@ -20,18 +20,29 @@ from gradplane.switch.arch.tna.chips import (
     Chip,
     chip_of,
 )
-from gradplane.switch.arch.tna.layouts import pipelines
 from gradplane.switch.arch.tna.parser_choices import parser_names, parsers_of_ports
-from gradplane.switch.arch.tna.parser_errors import flags_of, reads_errors
-from gradplane.switch.arch.tna.pipe_scopes import pipeline_numbers
+from gradplane.switch.arch.tna.pipe_scopes import pipeline_numbers, pipelines
 from gradplane.switch.ir import expression_builder as build
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import BOOL, Bits, Field, Fields, Header
+from gradplane.switch.ir.walk import expressions, operands, statements
 from gradplane.switch.machine.path_texts import path_text
 from gradplane.switch.machine.primitives import PRIMITIVES
 from gradplane.switch.machine.weaving import Expansions, Path, Surroundings, weave
 
 _ROWS = {**PRIMITIVES, "recount": true_accounting.RECOUNT}
+
+# Errors of parsers as the chip gives them: flags in parser_err.
+_NO_MATCH, _PARTIAL_HEADER, _COUNTER_RANGE, _TIMEOUT, _NO_CONTAINER = 1, 2, 4, 8, 0x40
+_FLAGS = {
+    "NoError": 0,
+    "PacketTooShort": _PARTIAL_HEADER,
+    "HeaderTooShort": _PARTIAL_HEADER,
+    "CounterRange": _COUNTER_RANGE,
+    "ParserTimeout": _TIMEOUT,
+    "StackOutOfBounds": _NO_CONTAINER,
+}
+_FIELD = "parser_err"
 
 
 def path(program: ir.Program) -> Path:
@@ -58,7 +69,7 @@ def _expansions(program: ir.Program, chip: Chip, pipeline: ir.Package) -> Expans
         "chip": partial(_chip, chip),
         "parser_of": partial(_parser_of, chip, pipeline),
         "error_flags": partial(_error_flags, program.errors),
-        "keeps_errors": lambda call: _given(call, reads_errors(pipeline)),
+        "keeps_errors": lambda call: _given(call, _reads_errors(pipeline)),
     }
 
 
@@ -96,7 +107,7 @@ def _error_flags(errors: Sequence[str], call: ir.CallExtern) -> list[ir.Stmt]:
     """Return the statements of error_flags(code): the flags of a parser's error."""
     if call.result is None:
         return []
-    return _given(call, 0) + _chosen(call.result, call.args[0], flags_of(errors))
+    return _given(call, 0) + _chosen(call.result, call.args[0], _flags_of(errors))
 
 
 def _chosen(target: ir.LValue, subject: ir.Expr, values: Sequence[int]) -> list[ir.Stmt]:
@@ -119,3 +130,26 @@ def _set(target: ir.Expr, value: int) -> ir.Stmt:
     if target.type == BOOL:
         return ir.Assign(target, ir.Const(BOOL, bool(value)))
     return ir.Assign(target, build.number(target.type, value))
+
+
+# -- errors of parsers --------------------------------------------------------------------------
+
+
+def _flags_of(errors: Sequence[str]) -> list[int]:
+    """Return the flags of each error code; an error that the chip does not have is no match."""
+    return [_FLAGS.get(name, _NO_MATCH) for name in errors]
+
+
+def _reads_errors(pipeline: ir.Package) -> bool:
+    """Return whether ingress uses the parser's errors: then packets with errors are not dropped."""
+    return any(
+        _reads(e) for stmt in statements(pipeline.control("ingress")) for e in expressions(stmt)
+    )
+
+
+def _reads(e: ir.Expr) -> bool:
+    if isinstance(e, ir.FieldOf):
+        return e.name == _FIELD or (not isinstance(e.base, ir.Var) and _reads(e.base))
+    if isinstance(e.type, Fields) and e.type.index(_FIELD) is not None:
+        return True
+    return any(map(_reads, operands(e)))
