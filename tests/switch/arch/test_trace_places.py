@@ -9,6 +9,7 @@ from pathlib import Path
 import pnaprograms
 import psaprograms
 import pytest
+import tnaprograms
 import v1programs
 
 import gradplane
@@ -19,6 +20,7 @@ ARCH = Path(gradplane.__file__).parent / "switch" / "arch"
 MADE: dict[str, Callable[[], Switch]] = {
     "v1model": v1programs.switch,
     "psa": psaprograms.switch,
+    "tna": lambda: tnaprograms.switch("interpreter", ingress="tm.ucast_egress_port = 2;"),
     "pna": lambda: Switch("track.p4", text=pnaprograms.tracking()),
 }
 WRITTEN = {

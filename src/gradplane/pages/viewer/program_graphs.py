@@ -78,8 +78,37 @@ def path_graphs(program: ir.Program) -> list[Graph]:
     """Return a graph for each part of the path that a packet takes through the program's
     architecture; none where that is no text."""
     text = packet_path(program)
-    controls = [] if text is None else [text.controls.get(name) for name in PATH_PARTS]
-    return [_PathGraph(part, program.package).graph for part in controls if part is not None]
+    if text is None:
+        return []
+    packages = _packages(program.package, text.controls["ingress"])
+    return [
+        _PathGraph(part, package, prefix).graph
+        for prefix, package in packages
+        for part in _parts(text.controls)
+    ]
+
+
+def _packages(package: ir.Package, part: ir.Control) -> list[tuple[str, ir.Package]]:
+    """Return the packages whose blocks a path runs, each with its name: the program's own or, where
+    that has pipelines, each of these."""
+    calls = (s for s in nested(part.body) if isinstance(s, ir.CallExtern))
+    first = next(call.args[0] for call in calls if call.name in BLOCK_CALLS)
+    if isinstance(first, ir.Const) and str(first.value).split(".")[0] in package.args:
+        return [("", package)]
+    inner = dict.fromkeys(p for p in package.args.values() if isinstance(p, ir.Package))
+    return [(f"{p.name}-" if len(inner) > 1 else "", p) for p in inner]
+
+
+def _parts(controls: Mapping[str, ir.Control]) -> list[ir.Control]:
+    """Return the parts of a path: both entry points, and what they call."""
+    names = [name for name in PATH_PARTS if name in controls]
+    for name in names:
+        for stmt in nested(controls[name].body):
+            if isinstance(stmt, ir.CallExtern) and stmt.name == "call":
+                called = stmt.args[0]
+                if isinstance(called, ir.Const) and called.value not in names:
+                    names.append(str(called.value))
+    return [controls[name] for name in names]
 
 
 def _parser_graph(block: str, parser: ir.Parser) -> Graph:
@@ -280,7 +309,7 @@ PATH_PARTS = ("ingress", "egress")
 _STEPS = {
     "send": "send to port {}", "drop": "drop", "again": "process again",
     "depart": "to egress, port {}", "enqueue": "a copy to egress, port {}",
-    "members": "multicast group {}", "session": "clone session {}",
+    "members": "multicast group {}", "session": "clone session {}", "call": "{}",
 }  # fmt: skip
 """What is drawn of the primitives: {} stands for the first argument."""
 
@@ -290,10 +319,10 @@ class _PathGraph(_ControlGraph):
 
     kind = "path"
 
-    def __init__(self, part: ir.Control, package: ir.Package) -> None:
+    def __init__(self, part: ir.Control, package: ir.Package, prefix: str = "") -> None:
         self._package = package
-        super().__init__(f"path-{part.name}", part)
-        self.graph.name = f"the packet's path: {part.name}"
+        super().__init__(f"path-{prefix}{part.name}", part)
+        self.graph.name = f"the packet's path: {prefix}{part.name}"
 
     def _statement(self, stmt: ir.Stmt, exits: Exits) -> Exits:
         node = self._step(stmt) if isinstance(stmt, ir.CallExtern) else None
@@ -309,8 +338,9 @@ class _PathGraph(_ControlGraph):
         first = call.args[0] if call.args else None
         told = str(first.value) if isinstance(first, ir.Const) else _text(first) if first else ""
         if call.name in BLOCK_CALLS:
-            block = block_of(self._package, told)
-            return Node(self._key(), "block", block.name, (told,), call.span)
+            there = told.split(".")[0] in self._package.args
+            name = block_of(self._package, told).name if there else told
+            return Node(self._key(), "block", name, (told,), call.span)
         lines = (told,) if call.name == "drop" else ()
         return Node(self._key(), "step", _STEPS[call.name].format(told), lines, call.span)
 
