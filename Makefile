@@ -14,7 +14,7 @@ demo: install
 
 # At its end: the slowest tests, and which were skipped and why.
 test: lint
-	$(PYTHON) -m pytest -q -n 2 --dist loadfile --durations=20 --durations-min=10 -rs
+	$(PYTHON) -m pytest -q -n 2 --dist loadfile --durations=20 --durations-min=10 -rfEs
 
 lint: install
 	$(PYTHON) -m ruff check .

@@ -98,7 +98,8 @@ def test_every_event_has_a_place_and_json() -> None:
                      "exit", "drop"]  # fmt: skip
     assert read["outputs"] == []
     places = {event["kind"]: event["span"] for event in read["events"]}
-    assert places["table"].startswith("test.p4:") and places["enter"] is None
+    assert places["table"].startswith("test.p4:")
+    assert places["enter"].startswith("v1model/path.p4:")
     assert read["events"][6] | {"span": ""} == {
         "kind": "table", "table": "I.t", "keys": {"h.a.y": 0x12, "h.a.z": 9}, "hit": False,
         "entry": None, "action": "I.drop", "params": {}, "handle": None, "span": "",
