@@ -18,6 +18,7 @@ from typing import Any
 
 from packet_files import PacketFiles
 
+from gradplane.switch.arch.load_checks import prepare
 from gradplane.switch.arch.registry import architecture
 from gradplane.switch.backends.bmv2 import compile_text
 from gradplane.switch.compiler import compile_source
@@ -50,7 +51,7 @@ def run(program: Path, folder: Path) -> list[str]:
     compiled = compile_source(program, [program.parent], None)
     model = Switch(program, clock=Clock())
     found = architecture(None, compiled.program)
-    found.check(compiled.program)
+    prepare(compiled.program, found)
     names = {t: name for name, (t, _) in digest_calls(compiled.program).items()}
     file = folder / f"{program.stem}.json"
     file.write_text(compile_text(found.name, compiled.program, names))
