@@ -30,7 +30,6 @@ from gradplane.switch.bfruntime.tables.port_groups import (
     PriorityGroupTable,
 )
 from gradplane.switch.bfruntime.tables.ports import (
-    Interfaces,
     PortPlaceTable,
     Ports,
     PortStatisticsTable,
@@ -50,6 +49,7 @@ from gradplane.switch.bfruntime.tables.traffic_manager import (
 from gradplane.switch.bfruntime.tables.warm_init import Restart, WarmInitTable
 from gradplane.switch.control.store import Store
 from gradplane.switch.p4runtime.pipeline import Pipeline
+from gradplane.switch.runtime.interfaces import Interfaces
 
 _ACTING: dict[str, Callable[[TableSchema, Store, TrafficManager], ControlTable]] = {
     "TmPortCfg": PlacesTable, "TmQueueMap": PlacesTable,

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from finsy.proto import gnmi
 
 from gradplane.switch.p4runtime.status_errors import RpcError
-from gradplane.switch.runtime.interfaces import flags, interface_counts
+from gradplane.switch.runtime.interfaces import Interface, Interfaces, flags, interface_counts
 
 MODULE = "openconfig-interfaces"
 TOP, LIST = "interfaces", "interface"
@@ -26,29 +26,10 @@ Leaf = tuple[str, str]
 """An interface's name, and the path below it: ("veth0", "state/oper-status")."""
 
 
-class Attached(Protocol):
-    """A port and the name of its interface."""
-
-    @property
-    def number(self) -> int: ...
-
-    @property
-    def interface(self) -> str: ...
-
-
-class Ports(Protocol):
-    """The ports of a live switch."""
-
-    def status(self) -> Sequence[Attached]: ...
-
-    def enable(self, interface: str, up: bool) -> None:
-        """Set an interface up or down. Raises OSError."""
-
-
 class _Seen(NamedTuple):
     """An interface at one moment. flags: None if it does not exist. counts: of /proc/net/dev."""
 
-    port: Attached
+    port: Interface
     flags: tuple[bool, bool] | None
     counts: list[int]
 
@@ -95,7 +76,7 @@ WRITABLE = "config/enabled"
 COUNTERS = "state/counters/"
 
 
-def leaves(ports: Ports) -> dict[Leaf, Value]:
+def leaves(ports: Interfaces) -> dict[Leaf, Value]:
     """Return all leaves of all interfaces."""
     counts = interface_counts()
     none = [0] * 16

@@ -23,7 +23,6 @@ from gradplane.switch.gnmi.interfaces import (
     WRITABLE,
     Leaf,
     Pattern,
-    Ports,
     Value,
     leaves,
     path_of,
@@ -33,6 +32,7 @@ from gradplane.switch.gnmi.interfaces import (
 from gradplane.switch.p4runtime.grpc_methods import RpcMethod, end_rpc, service_handler
 from gradplane.switch.p4runtime.response_streams import ResponseStream
 from gradplane.switch.p4runtime.status_errors import RpcError, internal_error
+from gradplane.switch.runtime.interfaces import Interfaces
 
 MAX_STREAMS = 16
 """Subscriptions at a time: each takes a thread of the server and one of its own."""
@@ -50,7 +50,7 @@ _PARTS[gnmi.GetRequest.OPERATIONAL] = "state/"
 class GnmiService:
     """Answers requests about `ports`."""
 
-    def __init__(self, ports: Ports) -> None:
+    def __init__(self, ports: Interfaces) -> None:
         self._ports = ports
         self._streams = threading.BoundedSemaphore(MAX_STREAMS)
         self._setting = threading.Lock()
@@ -225,7 +225,7 @@ class _Watch:
 class _Subscriber:
     """One stream of a client: takes its requests, and sends what it subscribed to."""
 
-    def __init__(self, ports: Ports, stream: ResponseStream, closed: threading.Event) -> None:
+    def __init__(self, ports: Interfaces, stream: ResponseStream, closed: threading.Event) -> None:
         self._ports = ports
         self._stream = stream
         self._closed = closed

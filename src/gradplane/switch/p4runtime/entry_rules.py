@@ -66,8 +66,7 @@ class _Reference:
 
     def of_key(self, matches: Sequence[Match]) -> Values | None:
         """Return the values that an entry's keys refer with; None if one of them is any value."""
-        found = [matches[position] for position in self.positions]
-        return None if None in found else tuple(match[0] for match in found if match is not None)
+        return _values(matches, self.positions)
 
     def of_action(self, action: ActionData) -> Values:
         return tuple(action.args[position] for position in self.positions)
@@ -282,6 +281,7 @@ def _actions(target: EntryAction) -> Iterator[ActionData]:
 
 
 def _values(matches: Sequence[Match], positions: Iterable[int]) -> Values | None:
+    """Return the values of an entry's keys; None if one of them is any value."""
     found = [matches[position] for position in positions]
     return None if None in found else tuple(match[0] for match in found if match is not None)
 

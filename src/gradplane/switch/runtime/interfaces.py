@@ -1,15 +1,37 @@
-"""Network interfaces of this machine: their state and counters, as the kernel has them."""
+"""Network interfaces of this machine, also as a live switch's ports: state and counters, as the
+kernel has them."""
 
 from __future__ import annotations
 
 import fcntl
 import socket
 import struct
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Protocol
 
 _SIOCGIFFLAGS, _SIOCSIFFLAGS = 0x8913, 0x8914  # linux/sockios.h
 _IFF_UP, _IFF_RUNNING = 1, 1 << 6  # linux/if.h
 _REQUEST = "16sH22x"  # struct ifreq with ifr_flags
+
+
+class Interface(Protocol):
+    """A port's number and the name of its network interface."""
+
+    @property
+    def number(self) -> int: ...
+
+    @property
+    def interface(self) -> str: ...
+
+
+class Interfaces(Protocol):
+    """The interfaces of a live switch, which are its ports."""
+
+    def status(self) -> Sequence[Interface]: ...
+
+    def enable(self, interface: str, up: bool) -> None:
+        """Set an interface up or down. Raises OSError."""
 
 
 def flags(interface: str) -> tuple[bool, bool] | None:

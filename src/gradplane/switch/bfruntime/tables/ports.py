@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Mapping
+from typing import Any
 
 from gradplane.switch.bfruntime.codec import Data, Key
 from gradplane.switch.bfruntime.fixed_schema import STATISTICS
@@ -19,7 +19,7 @@ from gradplane.switch.bfruntime.schema import TableSchema
 from gradplane.switch.bfruntime.tables.control_table import Flags, RowTable, Scope
 from gradplane.switch.control.journal import Journal
 from gradplane.switch.control.store import Store
-from gradplane.switch.runtime.interfaces import interface_counts
+from gradplane.switch.runtime.interfaces import Interfaces, interface_counts
 
 log = logging.getLogger(__name__)
 
@@ -27,24 +27,6 @@ LANES = 4
 """Channels of a front-panel connector."""
 FRONT_PORTS = 64
 """Ports of a pipe at the front panel: those before the recirculation ports of Tofino 1."""
-
-
-class Interface(Protocol):
-    """A port's number and the name of its network interface."""
-
-    @property
-    def number(self) -> int: ...
-
-    @property
-    def interface(self) -> str: ...
-
-
-class Interfaces(Protocol):
-    """The interfaces of a live switch."""
-
-    def status(self) -> Sequence[Interface]: ...
-
-    def enable(self, interface: str, up: bool) -> None: ...
 
 
 _NO_LOOPBACK = "BF_LPBK_NONE"
