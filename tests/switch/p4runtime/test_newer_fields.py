@@ -184,7 +184,7 @@ def test_weights_that_the_switch_has() -> None:
     [profile] = made.pipeline.catalog.p4info.action_profiles
     assert profile.weights_disallowed and not profile.preamble.annotations
     assert refusal(made, one_shot(made, weight=2)) == (
-        "INVALID_ARGUMENT: weight 2 of a member: @weights_disallowed leaves only 0"
+        "INVALID_ARGUMENT: table I.t: weight 2 of a member: @weights_disallowed leaves only 0"
     )
     wanted = one_shot(made, weight=0)
     assert refusal(made, wanted) == ""

@@ -49,12 +49,11 @@ def write_group(p: Pipeline, kind: int, message: p4r.ActionProfileGroup) -> None
         groups.delete(number)
         return
     shape = _described(p, extern)
+    where = f"action profile {extern.name}: group {number}"
     members = []
     for m in message.members:
         wrong = f"member {m.member_id} has weight {m.weight}, expected at least 1"
-        weight = read_weight(
-            shape, m.weight, f"action profile {extern.name}: group {number}: {wrong}"
-        )
+        weight = read_weight(shape, m.weight, where, wrong)
         members.append(Weighted(m.member_id, weight, watch_port(m)))
     _check_members(p, extern, number, members)
     _check_max_size(extern, shape, message.max_size)

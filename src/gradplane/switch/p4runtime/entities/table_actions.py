@@ -136,8 +136,8 @@ def _read_one_shot(table: TableInfo, message: p4r.ActionProfileActionSet) -> One
     _check_set(table, message)
     actions = []
     for one in message.action_profile_actions:
-        wrong = f"table {table.name}: weight {one.weight} of an action is not above 0"
-        weight = read_weight(table, one.weight, wrong)
+        wrong = f"weight {one.weight} of an action is not above 0"
+        weight = read_weight(table, one.weight, f"table {table.name}", wrong)
         actions.append((read_action(table.actions, one.action), weight, watch_port(one)))
     return OneShot(tuple(actions), message.action_selection_mode, message.size_semantics)
 
@@ -161,15 +161,15 @@ def _check_set(table: TableInfo, message: p4r.ActionProfileActionSet) -> None:
         raise RpcError("UNIMPLEMENTED", f"{where} group_action is not offered")
 
 
-def read_weight(profile: Weighed, weight: int, wrong: str) -> int:
+def read_weight(profile: Weighed, weight: int, where: str, wrong: str) -> int:
     """Return a member's weight, 1 where the switch has all weights.
 
     Raises RpcError, which says `wrong` of a weight below 1."""
     if profile.weights_disallowed and weight:
         text = f"weight {weight} of a member: @weights_disallowed leaves only 0"
-        raise RpcError("INVALID_ARGUMENT", text)
+        raise RpcError("INVALID_ARGUMENT", f"{where}: {text}")
     if not profile.weights_disallowed and weight <= 0:
-        raise RpcError("INVALID_ARGUMENT", wrong)
+        raise RpcError("INVALID_ARGUMENT", f"{where}: {wrong}")
     return weight or 1
 
 
