@@ -19,7 +19,8 @@ from tos_compress import FAR, HOST, datagram, install
 from gradplane import codecs
 from gradplane.controller import targets
 from gradplane.controller.targets.bmv2 import COMPILERS, Bmv2
-from gradplane.differ.difference import Bmv2Switch, transferable
+from gradplane.differ.bmv2_switch import Bmv2Switch
+from gradplane.differ.difference import transferable
 from gradplane.experiment import p4_programs
 from gradplane.hosts.wire import aggregation
 from gradplane.switch import Switch, backends

@@ -7,7 +7,7 @@ import pytest
 from finsy.proto import p4r
 
 from gradplane.differ import difference
-from gradplane.differ.difference import Bmv2Switch, DiffError
+from gradplane.differ.bmv2_switch import Bmv2Switch, DiffError
 from gradplane.differ.inputs import Inputs
 from gradplane.switch.commands.command_registry import CommandError
 from gradplane.switch.interp.trace_events import Applied, Dropped, StateEntered, Trace

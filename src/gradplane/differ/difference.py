@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import queue
-import socket
-import subprocess
-import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import grpc
 from finsy.proto import p4r
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, text_format
 
 from gradplane._shipped_programs import INCLUDE_DIRS
 from gradplane.controller import targets
-from gradplane.controller.targets import Start
 from gradplane.controller.targets.bmv2 import Bmv2
+from gradplane.differ.bmv2_switch import Bmv2Switch, DiffError
 from gradplane.differ.inputs import Inputs
 from gradplane.experiment import p4_programs
 from gradplane.switch import backends
@@ -206,167 +199,3 @@ def _difference(ours: Switch, port: int, packet: bytes, expected: Outputs, there
 
 def _shown(outputs: Outputs) -> list[str]:
     return [f"  port {port}: {packet.hex()}" for port, packet in sorted(outputs)] or ["  nothing"]
-
-
-_SERVICE = "/p4.v1.P4Runtime/"
-_START_TIME = 60.0
-_NOT_READY = "not ready"  # the service's answer until the first program runs
-_LONGEST = 120.0  # seconds in the switch, after which a packet is said to go round for ever
-
-
-def _packet_message() -> type[Any]:
-    """Return the message of the data-plane service: id, device_id, port, packet."""
-    file = descriptor_pb2.FileDescriptorProto(name="gradplane_dataplane", package="p4.bm")
-    message = file.message_type.add(name="PacketStream")
-    field = descriptor_pb2.FieldDescriptorProto
-    kinds = (field.TYPE_UINT64, field.TYPE_UINT64, field.TYPE_UINT32, field.TYPE_BYTES)
-    names = ("id", "device_id", "port", "packet")
-    for number, (name, kind) in enumerate(zip(names, kinds, strict=True), 1):
-        message.field.add(name=name, number=number, type=kind, label=field.LABEL_OPTIONAL)
-    pool = descriptor_pool.DescriptorPool()
-    pool.Add(file)
-    found: type[Any] = message_factory.GetMessageClass(
-        pool.FindMessageTypeByName("p4.bm.PacketStream")
-    )
-    return found
-
-
-def _is_ready(channel: grpc.Future) -> bool:
-    """Wait a moment for a channel's future."""
-    try:
-        channel.result(0.2)
-    except grpc.FutureTimeoutError:
-        return False
-    return True
-
-
-class DiffError(Exception):
-    """The switches cannot be compared."""
-
-
-class Bmv2Switch:
-    """The real simple_switch_grpc as a function from packets to packets.
-
-    A context manager: a process, without a program until one is loaded. It is configured over
-    P4Runtime. Packets go over its data-plane service (behavioral-model, targets/simple_switch_grpc,
-    --dp-grpc-server-addr), so no interfaces and no root are needed. That service answers the end of
-    a stream when no packet is left in the switch (switch_runner.cpp,
-    block_until_all_packets_processed): a stream for each packet has all that leaves for it, however
-    slow the machine is.
-    """
-
-    def __init__(self, target: Bmv2) -> None:
-        self._target = target
-        self._packet = _packet_message()
-        self._exit = ExitStack()
-
-    def __enter__(self) -> Bmv2Switch:
-        with ExitStack() as stack:
-            self._start(stack)
-            self._exit = stack.pop_all()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._exit.close()
-
-    def _start(self, stack: ExitStack) -> None:
-        control, data = _address(), _address()
-        command = self._target.command(Start(Path(), {}, control))
-        command += ["--dp-grpc-server-addr", data]
-        quiet = subprocess.DEVNULL
-        process = subprocess.Popen(command, stdout=quiet, stderr=quiet)
-        stack.callback(process.wait)
-        stack.callback(process.kill)
-        self._process = process
-        channels = [stack.enter_context(grpc.insecure_channel(a)) for a in (control, data)]
-        end = time.monotonic() + _START_TIME
-        for ready in map(grpc.channel_ready_future, channels):
-            while not _is_ready(ready):
-                if process.poll() is not None:
-                    raise DiffError(f"{' '.join(command)} ends with status {process.returncode}")
-                if time.monotonic() > end:
-                    raise DiffError(f"{command[0]} does not answer after {_START_TIME:g} s")
-        self._control, (_, data_channel) = channels[0], channels
-        requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        stack.callback(requests.put, None)
-        requests.put(_arbitration())
-        self._session = self._control.stream_stream(
-            f"{_SERVICE}StreamChannel",
-            p4r.StreamMessageRequest.SerializeToString,
-            p4r.StreamMessageResponse.FromString,
-        )(iter(requests.get, None))
-        next(self._session)
-        self._stream = data_channel.stream_stream(
-            "/p4.bm.DataplaneInterface/PacketStream",
-            lambda message: message.SerializeToString(),
-            self._packet.FromString,
-        )
-
-    @property
-    def pid(self) -> int:
-        """The process id of simple_switch_grpc."""
-        return self._process.pid
-
-    def load(self, p4info: bytes, config: bytes) -> None:
-        """Load a program in place of the one before. p4info: text; config: BMv2's JSON.
-
-        Raises DiffError if the switch refuses it.
-        """
-        pipeline = p4r.ForwardingPipelineConfig(p4_device_config=config)
-        text_format.Parse(p4info.decode(), pipeline.p4info)
-        commit = p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT
-        request = p4r.SetForwardingPipelineConfigRequest(action=commit, config=pipeline)
-        request.election_id.low = 1
-        try:
-            self._call("SetForwardingPipelineConfig", request, _LONGEST)
-        except grpc.RpcError as error:
-            ended = "" if self._process.poll() is None else "; it has crashed"
-            raise DiffError(f"bmv2 refuses the program: {error.details()}{ended}") from error
-
-    def _call(self, name: str, request: Any, seconds: float = 60.0) -> None:
-        call: Callable[..., bytes] = self._control.unary_unary(
-            f"{_SERVICE}{name}", type(request).SerializeToString
-        )
-        call(request, timeout=seconds)
-
-    def insert(self, entity: Any) -> str:
-        """Insert an entity; return the switch's message if it refuses, else ""."""
-        request = p4r.WriteRequest()
-        request.election_id.low = 1
-        request.updates.add(type=p4r.Update.INSERT, entity=entity)
-        try:
-            self._call("Write", request)
-        except grpc.RpcError as error:
-            return str(error.details()) or str(error.code())
-        return ""
-
-    def process(self, port: int, packet: bytes) -> list[tuple[int, bytes]]:
-        """Return the packets that leave, when no packet is left in the switch.
-
-        Raises DiffError if the switch has ended, or keeps the packet for ever.
-        """
-        message, end = self._packet(id=1, port=port, packet=packet), time.monotonic() + _START_TIME
-        while True:
-            try:
-                answers = self._stream(iter((message,)), timeout=_LONGEST)
-                return [(answer.port, answer.packet) for answer in answers]
-            except grpc.RpcError as error:
-                if error.code() == grpc.StatusCode.DEADLINE_EXCEEDED:
-                    text = f"the packet is still in bmv2 after {_LONGEST:g} s"
-                    raise DiffError(text) from error
-                # The first program is accepted before its service takes packets.
-                if error.details() != _NOT_READY or time.monotonic() > end:
-                    raise DiffError("bmv2 has crashed") from error
-            time.sleep(0.02)
-
-
-def _arbitration() -> Any:
-    request = p4r.StreamMessageRequest()
-    request.arbitration.election_id.low = 1
-    return request
-
-
-def _address() -> str:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{probe.getsockname()[1]}"

@@ -14,7 +14,7 @@ import pytest
 
 from gradplane.controller import targets
 from gradplane.controller.targets.bmv2 import Bmv2
-from gradplane.differ.difference import Bmv2Switch
+from gradplane.differ.bmv2_switch import Bmv2Switch
 from gradplane.experiment import p4_programs
 from gradplane.switch import Switch
 

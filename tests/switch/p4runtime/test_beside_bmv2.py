@@ -1,12 +1,24 @@
-"""What simple_switch_grpc does otherwise (behavioral-model 1.15.5 with PI, seen by running it), and
-this switch by the specifications: the rows of docs/coming-from-bmv2.md, "Under P4Runtime"."""
+"""What simple_switch_grpc does otherwise (behavioral-model 1.15.5 with PI), and this switch by the
+specifications: the rows of docs/coming-from-bmv2.md, "Under P4Runtime".
+
+The tests whose names begin with test_there run simple_switch_grpc, where it is on PATH.
+"""
 
 from __future__ import annotations
 
+import queue
+import shutil
+from collections.abc import Iterator
+
+import grpc
 import pytest
-from finsy.proto import p4d, p4r
+from finsy.proto import U128, p4d, p4r
 from hand_made_device import INSERT, announce, entity, read_all, request
 
+from gradplane.controller import targets
+from gradplane.controller.targets.bmv2 import Bmv2
+from gradplane.differ.bmv2_switch import Bmv2Switch
+from gradplane.experiment import p4_programs
 from gradplane.switch import Switch
 from gradplane.switch.compiler import compile_source
 from gradplane.switch.p4runtime.device import Device
@@ -34,7 +46,10 @@ control I(inout H h, inout M m, inout standard_metadata_t s) {
     meter(4, MeterType.packets) rates;
     counter(4, CounterType.packets) seen;
     action set(bit<8> v) { h.h.b = v; }
-    table t { key = { h.h.a : ternary; } actions = { set; NoAction; } }
+    table t {
+        key = { h.h.a : ternary; } actions = { set; NoAction; }
+        support_timeout = true;
+    }
     table fixed {
         key = { h.h.a : ternary; } actions = { set; NoAction; }
         const entries = { 1 : set(1); 2 &&& 2 : set(2); _ : set(3); }
@@ -48,12 +63,18 @@ control I(inout H h, inout M m, inout standard_metadata_t s) {
         key = { h.h.a : exact; h.h.b : selector; } actions = { set; NoAction; }
         implementation = sel;
     }
+    action_profile(4) prof;
+    table plain {
+        key = { h.h.a : exact; h.g.isValid() : exact; } actions = { set; NoAction; }
+        implementation = prof;
+    }
     apply {
         bit<8> colour;
         rates.execute_meter(0, colour);
         seen.count(0);
         s.egress_spec = 1;
         fixed.apply(); given.apply(); t.apply(); chosen.apply();
+        plain.apply();
         digest<one_t>(1, { h.h.a });
         digest<two_t>(1, { h.h.c });
         h.h.c = (bit<16>) s.checksum_error;
@@ -64,7 +85,8 @@ control K(inout H h, inout M m) { apply { } }
 control D(packet_out p, in H h) { apply { p.emit(h.h); } }
 V1Switch(P(), V(), I(), E(), K(), D()) main;
 """
-PROGRAM = compile_source("beside.p4", text=TEXT).program
+COMPILED = compile_source("beside.p4", text=TEXT)
+PROGRAM = COMPILED.program
 INFO = build_p4info(PROGRAM)
 
 
@@ -178,18 +200,312 @@ def test_replicas_read_back_in_the_order_of_writing_up_to_group_65535(switch: Sw
     assert [(r.egress_port, r.instance) for r in group.replicas] == [(3, 1), (2, 1), (2, 2)]
 
 
-@pytest.mark.parametrize(
-    "update",
-    [
-        (p4r.Update.DELETE, "counter_entry { counter_id: $seen index { index: 0 } }"),
-        (INSERT, "packet_replication_engine_entry { multicast_group_entry { multicast_group_id: 1"
-                 " replicas { egress_port: 1 instance: 70000 } } }"),
-        (INSERT, "digest_entry { digest_id: $one_t config { max_timeout_ns: -1 } }"),
-    ],
-)  # fmt: skip
-def test_what_bmv2_takes_and_is_refused_here(switch: Switch, update: tuple[int, str]) -> None:
-    kind, text = update
+MEMBER = (
+    "action_profile_member { action_profile_id: $sel member_id: %d action { action_id: $set"
+    ' params { param_id: 1 value: "\\001" } } }'
+)
+ONE_SHOT = (
+    'table_entry { table_id: $%s match { field_id: 1 exact { value: "\\002" } } %s'
+    " action { action_profile_action_set { %s } } }"
+)
+CHOICE = (
+    "action_profile_actions { weight: 1 action { action_id: $set"
+    ' params { param_id: 1 value: "\\001" } } }'
+)
+VALID = 'match { field_id: 2 exact { value: "\\001" } }'
+REFUSED = [
+    (INSERT, MEMBER % 0, "INVALID_ARGUMENT", "OK"),
+    (INSERT, "packet_replication_engine_entry { multicast_group_entry { multicast_group_id: 9"
+             " replicas { egress_port: 600 instance: 1 } } }", "OUT_OF_RANGE", "OK"),
+    (INSERT, ONE_SHOT % ("plain", VALID, CHOICE), "INVALID_ARGUMENT", "UNKNOWN"),
+    (p4r.Update.MODIFY, "action_profile_group { action_profile_id: $sel group_id: 7"
+                        " members { member_id: 7 weight: 1 } }", "INVALID_ARGUMENT", "OK"),
+    (p4r.Update.DELETE, "counter_entry { counter_id: $seen index { index: 0 } }",
+     "INVALID_ARGUMENT", "OK"),
+    (INSERT, "packet_replication_engine_entry { multicast_group_entry { multicast_group_id: 8"
+             " replicas { egress_port: 1 instance: 70000 } } }", "INVALID_ARGUMENT", "OK"),
+    (INSERT, "digest_entry { digest_id: $one_t config { max_timeout_ns: -1 } }",
+     "INVALID_ARGUMENT", "OK"),
+]  # fmt: skip
+BEFORE = [
+    MEMBER % 7,
+    "action_profile_group { action_profile_id: $sel group_id: 7 max_size: 4"
+    " members { member_id: 7 weight: 1 } }",
+]
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=range(len(REFUSED)))
+def test_what_bmv2_takes_and_is_refused_here(
+    switch: Switch, case: tuple[int, str, str, str]
+) -> None:
+    kind, text, code, _ = case
+    made = served(switch)
+    for other in BEFORE:
+        if "group_id: 7" in text:
+            made.write(request([(INSERT, entity(INFO, other))]))
     with pytest.raises(BatchError) as caught:
-        served(switch).write(request([(kind, entity(INFO, text))]))  # type: ignore[list-item]
+        made.write(request([(kind, entity(INFO, text))]))
     (error,) = caught.value.errors
-    assert error is not None and error.code in ("INVALID_ARGUMENT", "OUT_OF_RANGE")
+    assert error is not None and error.code == code
+
+
+def test_a_one_shot_without_actions(switch: Switch) -> None:
+    """UNIMPLEMENTED on BMv2."""
+    served(switch).write(request([(INSERT, entity(INFO, ONE_SHOT % ("chosen", "", "")))]))
+
+
+def test_a_digest_comes_again_after_one_timeout() -> None:
+    """On BMv2 the next may have to wait for two."""
+    config = p4r.DigestEntry.Config(max_list_size=1, ack_timeout_ns=1000)
+    lists, data = DigestLists({5: config}.get), p4d.P4Data(bitstring=b"\1")
+    assert [len(lists.offer(5, data, now)) for now in (50, 1040, 1050, 2040)] == [1, 0, 1, 0]
+
+
+def test_idle_notices_have_the_metadata_and_come_at_each_timeout() -> None:
+    """On BMv2 they have none, and come with a sweep of its own."""
+    now = 0
+    switch = Switch(PROGRAM, clock=lambda: now)
+    made, messages = served(switch), list[object]()
+    assert made.device.pipeline is not None
+    made.device.pipeline.state.listener = messages.append
+    mark = 'idle_timeout_ns: 1500 metadata: "mark"'
+    update = entity(INFO, IDLE % mark)
+    made.write(request([(INSERT, update)]))
+    for now in range(0, 5000, 500):  # noqa: B007
+        made.tick(0)
+    assert len(messages) == 3
+    ((_, message),) = made.switch_message(messages[0], 0)  # type: ignore[arg-type]
+    [noticed] = message.idle_timeout_notification.table_entry
+    assert (noticed.metadata, noticed.idle_timeout_ns) == (b"mark", 1500)
+    (found,) = read_all(made, entity(INFO, "table_entry { table_id: $t time_since_last_hit {} }"))
+    assert found.table_entry.time_since_last_hit.elapsed_ns == 4500
+
+
+@pytest.mark.parametrize("engine", ["interpreter", "jit"])
+def test_after_a_save_requests_go_to_the_new_program_and_packets_to_the_old(engine: str) -> None:
+    """As on BMv2, entries that are written between VERIFY_AND_SAVE and COMMIT included."""
+    device = Device(lambda _: PROGRAM, lambda program: Switch(program, engine=engine))
+    device.load(PROGRAM)
+    made = P4RuntimeService(device)
+    made.stream_message("c", announce(1))
+    assert device.pipeline is not None
+    running = device.pipeline.switch
+    config = p4r.ForwardingPipelineConfig(p4info=INFO, cookie={"cookie": 7})
+    push = p4r.SetForwardingPipelineConfigRequest(
+        device_id=1, election_id=U128.encode(1), config=config
+    )
+    push.action = push.VERIFY_AND_SAVE
+    made.set_pipeline(push)
+    answer = made.get_pipeline(p4r.GetForwardingPipelineConfigRequest(device_id=1))
+    assert answer.config.cookie.cookie == 7
+    made.write(request([(INSERT, entry(1, 1, 9))]))
+    assert running.process(0, bytes([7, 0, 0, 0]))[0][1][1] == 2  # of the const entries
+    push.ClearField("config")
+    push.action = push.COMMIT
+    made.set_pipeline(push)
+    assert device.pipeline.switch.process(0, bytes([7, 0, 0, 0]))[0][1][1] == 9
+
+
+IDLE = (
+    'table_entry { table_id: $t match { field_id: 1 ternary { value: "\1" mask: "\1" } }'
+    ' priority: 5 %s action { action { action_id: $set params { param_id: 1 value: "\1" } } } }'
+)
+
+
+# -- simple_switch_grpc itself --------------------------------------------------------------------
+
+
+def real_switch() -> Bmv2Switch:
+    if shutil.which("simple_switch_grpc") is None:
+        pytest.skip("simple_switch_grpc is not on PATH")
+    target = targets.get("bmv2")
+    assert isinstance(target, Bmv2)
+    return Bmv2Switch(target)
+
+
+@pytest.fixture(scope="module")
+def process() -> Iterator[Bmv2Switch]:
+    with real_switch() as made:
+        yield made
+
+
+@pytest.fixture
+def theirs(process: Bmv2Switch) -> Bmv2Switch:
+    """Return the process with the program just loaded."""
+    info = p4_programs.p4info(PROGRAM, "bmv2")
+    process.load(info.encode(), p4_programs.compiled_for("bmv2", COMPILED).encode())
+    process.received(0.01)
+    return process
+
+
+def accepted(theirs: Bmv2Switch, *texts: str) -> None:
+    for text in texts:
+        assert theirs.insert(entity(INFO, text)) == ""
+
+
+def found(theirs: Bmv2Switch, text: str) -> list[p4r.Entity]:
+    code, entities = theirs.read(entity(INFO, text))
+    assert code == "OK"
+    return entities
+
+
+def test_there_a_new_entry_takes_the_place_of_a_deleted_one(theirs: Bmv2Switch) -> None:
+    first, second, third = entry(1, 1, 1), entry(2, 2, 2), entry(4, 4, 3)
+    for kind, e in ((INSERT, first), (INSERT, second), (p4r.Update.DELETE, first), (INSERT, third)):
+        assert theirs.write(kind, e)[0] == "OK"
+    [(_, out)] = theirs.process(0, bytes([7, 0, 0, 0]))
+    assert out[1] == 3
+
+
+def test_there_a_checksum_over_an_invalid_header_is_no_error(theirs: Bmv2Switch) -> None:
+    [(_, out)] = theirs.process(0, bytes([7, 0, 0, 9]))
+    assert out[2:4] == b"\0\0"
+
+
+def test_there_the_digest_of_the_last_call_is_sent(theirs: Bmv2Switch) -> None:
+    for name in ("one_t", "two_t"):
+        accepted(theirs, f"digest_entry {{ digest_id: ${name} config {{ max_list_size: 1 }} }}")
+    theirs.process(0, bytes([7, 0, 0, 9]))
+    [message] = theirs.received(0.5)
+    [data] = message.digest.data
+    assert [m.bitstring for m in data.struct.members] == [b"\x09"]
+
+
+def test_there_a_digest_may_wait_for_two_timeouts(theirs: Bmv2Switch) -> None:
+    text = "digest_entry { digest_id: $two_t config { max_list_size: 1 ack_timeout_ns: %d } }"
+    accepted(theirs, text % 10**9)
+    times = []
+    for _ in range(30):
+        theirs.process(0, bytes([7, 0, 0, 9]))
+        times += [m.digest.timestamp for m in theirs.received(0.1)]
+    assert len(times) >= 2 and times[1] - times[0] > 1.0e9
+
+
+def test_there_a_full_list_waits_for_its_timeout(theirs: Bmv2Switch) -> None:
+    text = "digest_entry { digest_id: $two_t config { max_list_size: 1 max_timeout_ns: %d } }"
+    accepted(theirs, text % (5 * 10**8))
+    theirs.process(0, bytes([7, 0, 0, 9]))
+    assert theirs.received(0.3) == []
+    assert len(theirs.received(5, 1)) == 1
+
+
+def test_there_const_entries_do_not_say_so(theirs: Bmv2Switch) -> None:
+    """Our JSON has priorities that PI reads as the specification's; p4c's are 1, 2, 3."""
+    rows = [e.table_entry for e in found(theirs, "table_entry { table_id: $fixed }")]
+    assert sorted((e.priority, e.is_const) for e in rows) == [(n, False) for n in (1, 2, 3)]
+
+
+def test_there_tables_with_entries_of_the_source_cannot_be_read(theirs: Bmv2Switch) -> None:
+    assert theirs.read(entity(INFO, "table_entry { table_id: $given }"))[0] == "INTERNAL"
+
+
+def test_there_a_priority_filters_nothing(theirs: Bmv2Switch) -> None:
+    for e in (entry(1, 1, 1, 10), entry(2, 2, 2, 20)):
+        assert theirs.insert(e) == ""
+    assert len(found(theirs, "table_entry { table_id: $t priority: 10 }")) == 2
+
+
+def test_there_a_refused_group_exists(theirs: Bmv2Switch) -> None:
+    text = "action_profile_group { action_profile_id: $sel %s }"
+    members = "group_id: 2 max_size: 4 members { member_id: 9 weight: 1 }"
+    assert theirs.insert(entity(INFO, text % members)) != ""
+    [group] = found(theirs, text % "")
+    assert not group.action_profile_group.members
+
+
+def test_there_rates_are_cut(theirs: Bmv2Switch) -> None:
+    text = "meter_entry { meter_id: $rates index { index: 1 } %s }"
+    rates = "config { cir: 251 cburst: 10 pir: 502 pburst: 20 }"
+    assert theirs.write(p4r.Update.MODIFY, entity(INFO, text % rates))[0] == "OK"
+    [row] = found(theirs, text % "")
+    assert (row.meter_entry.config.cir, row.meter_entry.config.pir) == (250, 501)
+
+
+def test_there_replicas_are_sorted_and_groups_end_at_32767(theirs: Bmv2Switch) -> None:
+    text = (
+        "packet_replication_engine_entry { multicast_group_entry { multicast_group_id: %d"
+        " replicas { egress_port: 3 instance: 1 } replicas { egress_port: 2 instance: 1 } } }"
+    )
+    accepted(theirs, text % 5)
+    assert theirs.write(INSERT, entity(INFO, text % 0x8000))[0] == "OUT_OF_RANGE"
+    [row] = found(theirs, text % 5)
+    replicas = row.packet_replication_engine_entry.multicast_group_entry.replicas
+    assert [r.egress_port for r in replicas] == [2, 3]
+    assert theirs.write(p4r.Update.DELETE, entity(INFO, text % 5))[0] == "OK"
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=range(len(REFUSED)))
+def test_there_it_is_taken(theirs: Bmv2Switch, case: tuple[int, str, str, str]) -> None:
+    kind, text, _, code = case
+    if "group_id: 7" in text:
+        accepted(theirs, *BEFORE)
+    assert theirs.write(kind, entity(INFO, text))[0] == code
+
+
+def test_there_a_one_shot_needs_actions_and_its_size_is_not_enforced(theirs: Bmv2Switch) -> None:
+    empty = entity(INFO, ONE_SHOT % ("chosen", "", ""))
+    assert theirs.write(INSERT, empty)[0] == "UNIMPLEMENTED"
+    accepted(theirs, ONE_SHOT % ("chosen", "", 5 * CHOICE))
+
+
+def test_there_idle_notices_lack_the_metadata_and_have_times_of_their_own(
+    theirs: Bmv2Switch,
+) -> None:
+    accepted(theirs, IDLE % 'idle_timeout_ns: 1500000000 metadata: "mark"')
+    first, second = theirs.received(10, 2)
+    [noticed] = first.idle_timeout_notification.table_entry
+    assert (noticed.metadata, noticed.idle_timeout_ns) == (b"", 1_500_000_000)
+    times = [m.idle_timeout_notification.timestamp for m in (first, second)]
+    assert times[1] - times[0] > 1.8e9
+    [row] = found(theirs, "table_entry { table_id: $t time_since_last_hit {} }")
+    assert row.table_entry.time_since_last_hit.elapsed_ns == 1_500_000_000
+
+
+class Controller:
+    """A stream of its own to simple_switch_grpc."""
+
+    def __init__(self, switch: Bmv2Switch) -> None:
+        self._sent: queue.SimpleQueue[p4r.StreamMessageRequest | None] = queue.SimpleQueue()
+        self._answers = switch.channel.stream_stream(
+            "/p4.v1.P4Runtime/StreamChannel",
+            p4r.StreamMessageRequest.SerializeToString,
+            p4r.StreamMessageResponse.FromString,
+        )(iter(self._sent.get, None))
+
+    def announce(self, high: int, low: int, device: int = 1) -> str:
+        """Return the first word of the answer: "Is" for the primary, or the stream's code."""
+        update = p4r.MasterArbitrationUpdate(device_id=device)
+        update.election_id.high, update.election_id.low = high, low
+        self._sent.put(p4r.StreamMessageRequest(arbitration=update))
+        try:
+            return str(next(self._answers).arbitration.status.message)
+        except grpc.RpcError as error:
+            return str(error.code().name)
+
+
+def refused(switch: Bmv2Switch, high: int, low: int) -> str:
+    """Return what becomes of a write with an election id."""
+    made = p4r.WriteRequest(device_id=1)
+    made.election_id.high, made.election_id.low = high, low
+    try:
+        switch.channel.unary_unary("/p4.v1.P4Runtime/Write", p4r.WriteRequest.SerializeToString)(
+            made, timeout=10
+        )
+    except grpc.RpcError as error:
+        return str(error.code().name)
+    return "OK"
+
+
+def test_there_a_primary_loses_its_role_in_silence() -> None:
+    """When its stream ends later, so does the process: an assertion of PI fails."""
+    with real_switch() as theirs:
+        first, second = Controller(theirs), Controller(theirs)
+        assert first.announce(5, 0) == "Is primary"
+        assert second.announce(3, 0) == "Is backup"
+        assert second.announce(5, 0) == "INVALID_ARGUMENT"
+        assert refused(theirs, 5, 0) == "PERMISSION_DENIED"
+
+
+def test_there_any_device_has_a_primary() -> None:
+    with real_switch() as theirs:
+        assert Controller(theirs).announce(0, 1, device=7) == "Is primary"

@@ -259,15 +259,20 @@ class _Code(Primitives):
         return _op("extract_VL", header, size)
 
     def _lookahead(self, s: ir.Lookahead) -> Iterator[Json]:
+        """Yield the sets of fields. BMv2 counts the length of a part without the place where the
+        part begins: what has several is looked at as a whole first, so that nothing is set if the
+        packet is too short."""
         place, sets, offset = self.code.place(s.target), list[Json](), 0
         for one in _fields(place):
             if not isinstance(one.type, Bits | Bool):
                 raise refuse(s.span, f"BMv2 cannot look ahead at a {one.type}")
             width = scalar_width(one.type)
-            ahead = {"type": "lookahead", "value": [offset, width]}
-            sets.append(_op("set", {"type": "field", "value": one.reference}, ahead))
+            sets.append(_ahead(one, offset, width))
             offset += width
-        yield from reversed(sets)  # the last one first: nothing is set if the packet is too short
+        if len(sets) > 1:
+            whole = self._states.storage.temporary(Bits(offset), "lookahead")
+            yield _ahead(whole, 0, offset)
+        yield from sets
         for header in _instances(place):
             parameter = {"type": "header", "value": header.name}
             yield _op("primitive", {"op": "add_header_fast", "parameters": [parameter]})
@@ -287,6 +292,12 @@ _STATEMENTS: dict[type[ir.Stmt], Callable[..., None]] = by_class(
         ): _Code._as_in_actions,
     },
 )  # fmt: skip
+
+
+def _ahead(field: FieldAt, offset: int, width: int) -> Json:
+    """Return the operation that sets a field from a part of what is ahead."""
+    value = {"type": "lookahead", "value": [offset, width]}
+    return _op("set", {"type": "field", "value": field.reference}, value)
 
 
 def _by_index(s: ir.Extract, target: ir.ElementOf) -> ir.Stmt:
