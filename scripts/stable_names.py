@@ -19,8 +19,9 @@ SOURCE = ROOT / "src"
 PAGE = ROOT / "docs" / "reference" / "names.md"
 HEADING = """# Stable names
 
-The Python names that stay from one minor version to the next: each room's `__all__`. Everything
-else may change. The other pages of the reference explain them.
+The Python names to rely on: each room's `__all__`. A change of one is in CHANGELOG.md; before 1.0
+it may come with a minor version. Everything else may change at any time. The other pages of the
+reference explain these names.
 """
 _DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -42,7 +42,7 @@ def test_no_rate_is_no_limit():
 
 def test_kinds_are_found_by_file_name():
     assert "star" in kinds()
-    assert not {"description", "sim", "mininet_net", "network", "units"} & set(kinds())
+    assert not {"description", "sim", "mininet", "network", "link_options"} & set(kinds())
 
 
 STAR_OPTIONS = "delay, queue, rate, servers, workers"

@@ -97,7 +97,7 @@ def test_workers_are_spread_evenly_and_servers_come_last(options, sizes):
 
 
 def test_kinds_are_named_as_one_writes_them():
-    assert {"star", "ring", "leaf-spine", "machines"} == set(kinds())
+    assert {"star", "ring", "leaf-spine", "machines"} <= set(kinds())
 
 
 @settings(deadline=None, max_examples=40)

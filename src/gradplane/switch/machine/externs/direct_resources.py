@@ -23,11 +23,14 @@ Step = Callable[[MatchTable, ir.ExternInstance, Statements], Observer]
 
 @dataclass(frozen=True, slots=True)
 class DirectResources:
-    """The actions on a table's direct counter and meter on each lookup, in both engines."""
+    """The actions on a table's direct counter and meter on each lookup, in both engines.
+
+    on_call: only a call in the hit's action counts and meters; if not, every hit does."""
 
     counter: Step
     meter: Step
     compile: Observe
+    on_call: bool
 
     def observer(self, table: MatchTable, statements: Statements) -> Observer | None:
         """Count and meter a lookup, and note the time of the last hit, as far as the table asks
@@ -109,7 +112,7 @@ def _count_and_meter(table: ir.Table, shape: Shape, code: NativeStatements, entr
         f.store("i32", colour, f.add("%c", code.context.direct[table.meter.name]), 4)
 
 
-AUTOMATIC = DirectResources(_counting, _metering, _count_and_meter)
+AUTOMATIC = DirectResources(_counting, _metering, _count_and_meter, on_call=False)
 """Each lookup counts, and executes the meter, whose colour is kept for the program to read."""
 
 
@@ -138,5 +141,5 @@ def _keep_found(table: ir.Table, shape: Shape, code: NativeStatements, entry: Op
             f.store("ptr", cells, f.add("%c", code.context.direct[instance.name]), 8)
 
 
-ON_CALL = DirectResources(_counter_found, _meter_found, _keep_found)
+ON_CALL = DirectResources(_counter_found, _meter_found, _keep_found, on_call=True)
 """A lookup keeps the cells it found, for the action to count and execute."""

@@ -70,9 +70,10 @@ def check_direct(p: Pipeline, info: TableInfo, message: p4r.TableEntry) -> None:
 def _executed(p: Pipeline, info: TableInfo, part: str, message: p4r.TableAction) -> bool:
     """Return whether an entry's action executes its counter or meter (section "Direct resources").
 
-    In v1model every hit does. Unknown actions, members and groups are judged elsewhere.
+    Where every hit does, this one's does. Unknown actions, members and groups are judged elsewhere.
     """
-    if p.switch.architecture.name == "v1model" or message.WhichOneof("type") != "action":
+    on_call = p.switch.architecture.implementation.direct.on_call
+    if not on_call or message.WhichOneof("type") != "action":
         return True
     choice = info.actions.by_id.get(message.action.action_id)
     if choice is None:
