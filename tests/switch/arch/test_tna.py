@@ -196,6 +196,40 @@ def test_a_resubmit_header_of_one_bit_is_filled_up_behind(engine: str) -> None:
 
 
 @engines
+@pytest.mark.parametrize(("made", "emitted"), [
+    ("Resubmit()", "if (dprsr.resubmit_type == 0) { again.emit(); }"),
+    ("Resubmit(0)", "again.emit();"),
+    ("Resubmit()", "if (h.a.x == 0 && dprsr.resubmit_type == 0) { again.emit(); }"),
+])  # fmt: skip
+def test_type_0_counts_once_it_is_set(engine: str, made: str, emitted: str) -> None:
+    """p4c's Tofino back end, arch/collect_hardware_constrained_fields.cpp: the types of resubmitted
+    packets, of digests, and of mirror copies at egress have no value until the program sets one."""
+    sw = switch(
+        engine,
+        ingress_locals="""
+            action again() { dprsr.resubmit_type = 0; dprsr.digest_type = 0; }
+            action leave() { }
+            table t { key = { h.a.kind : exact; } actions = { again; leave; } size = 8; }""",
+        ingress="""tm.ucast_egress_port = ig.ingress_port; h.a.y = (bit<8>) ig.resubmit_flag;
+                   if (ig.resubmit_flag == 0) { t.apply(); }""",
+        deparser_locals=f"{made} again; Digest<bit<8>>() seen;",
+        deparser=f"{emitted} if (dprsr.digest_type == 0) {{ seen.pack(h.a.kind); }}",
+        egress="if (h.a.z == 1) { dprsr.mirror_type = 0; }",
+        egress_deparser_locals="Mirror() copy;",
+        egress_deparser="if (dprsr.mirror_type == 0) { copy.emit(10w5); }",
+    )
+    sw.clone_session(5, [9])
+    sw.table("ingress.t").add({"h.a.kind": 1}, "ingress.again")
+    sw.table("ingress.t").add({"h.a.kind": 2}, "ingress.leave")
+    assert sw.process(5, packet(kind=1)) == [(5, packet(kind=1, y=1))]
+    assert [m.data for m in sw.messages()] == [1]  # of the first pass
+    for kind in (2, 3):
+        assert sw.process(5, packet(kind=kind)) == [(5, packet(kind=kind))]
+    assert sw.messages() == []
+    assert sorted(port for port, _ in sw.process(5, packet(kind=2, z=1)))[:2] == [5, 9]
+
+
+@engines
 @chips
 def test_a_resubmitted_packet_comes_with_its_header(engine: str, include: str) -> None:
     sw = switch(

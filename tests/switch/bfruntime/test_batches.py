@@ -64,8 +64,8 @@ class Controller(Client):
         self.meanwhile: Callable[[], object] = int
         attempt = self.requests._attempt
 
-        def attempt_among_packets(target: Any, update: Any) -> Any:
-            error = attempt(target, update)
+        def attempt_among_packets(target: Any, update: Any, ignore_missing: bool) -> Any:
+            error = attempt(target, update, ignore_missing)
             self.meanwhile()
             return error
 
@@ -87,14 +87,16 @@ class Controller(Client):
             target={"pipe_id": pipe}, entities=entities
         )
         with self.sw.lock:
-            yield from self.requests.read(request)
+            for found, error in self.requests.read(request):
+                assert error is None, error
+                yield from found
 
     def fail(self, *updates: tuple[str, Any], atomicity: str = "ROLLBACK_ON_ERROR") -> None:
         """Write updates, then one that is refused."""
         last = "DELETE", self.entry("t", {"h.a.x": 77})
         mode = getattr(bf.WriteRequest, atomicity)
         found = self.write(*updates, last, atomicity=mode)
-        assert found == ["ABORTED"] * len(updates) + ["NOT_FOUND"]
+        assert found == [None] * len(updates) + ["NOT_FOUND"]
 
     def one(self, table: str, key: dict[str, int]) -> dict[str, Any]:
         (found,) = self.read(table, key)

@@ -7,6 +7,7 @@ import pytest
 from bfrt_client import Client
 from bfrt_served import Served
 
+from gradplane import _bfruntime as bf
 from gradplane.switch.bfruntime.tables.hashes import NAMED
 from gradplane.switch.runtime.hashes import crc16
 
@@ -69,13 +70,51 @@ def test_a_hash_takes_chosen_parts_of_fields_in_their_order(served: Served) -> N
     assert hashed() == 0xABC1 ^ 0x2000
     client.set_default("Ingress.digest.algorithm", "pre_defined", algorithm_name="CRC_16")
     assert hashed() == crc16(bytes.fromhex("ABC120"))
-    with pytest.raises(grpc.RpcError, match="1 of 1 updates failed.* are not within its 48"):
-        configure(client, table, dst=[(1, 40, 9)])
+    with pytest.raises(grpc.RpcError, match="1 of 1 updates failed.*start_bit 48 is not within"):
+        configure(client, table, dst=[(1, 48)])
     assert hashed() == crc16(bytes.fromhex("ABC120"))
     reset = client.entry(table, None)
     reset.is_default_entry = True
     client.write(("DELETE", reset))
     assert hashed() == crc16(bytes.fromhex("123456789ABC"))
+
+
+def shown_parts(client: Client, table: str, field: str) -> list[dict[str, int]]:
+    """Read the parts of a field that a hash takes."""
+    entry = client.entry(table, None)
+    entry.is_default_entry = True
+    (found,) = client.read_entities(bf.Entity(table_entry=entry))
+    known = [one["singleton"] for one in client.table(table)["data"]]
+    about = next(f for f in known if f["name"].endswith(field))
+    names = {c["singleton"]["id"]: c["singleton"]["name"] for c in about["container"]}
+    (data,) = (f for f in found.table_entry.data.fields if f.field_id == about["id"])
+    return [
+        {names[v.field_id]: int.from_bytes(v.stream, "big") for v in item.val}
+        for item in data.container_arr_val.container
+    ]
+
+
+def test_a_part_begins_at_bit_0_and_ends_with_its_field(interpreted: Served) -> None:
+    """bf-drivers, bf_rt_p4_table_data_impl.cpp: DynHashField::preProcess."""
+    _, client = interpreted
+    table = "Ingress.digest.configure"
+    for given, taken in [
+        ((1,), (0, 48, 1)), ((1, 40), (40, 8, 1)), ((1, 40, 9), (40, 8, 1)),
+        ((2, 8, 16), (8, 16, 2)),
+    ]:  # fmt: skip
+        configure(client, table, dst=[given])
+        start, length, order = taken
+        wanted = {"start_bit": start, "length": length, "order": order}
+        assert shown_parts(client, table, "dst") == [wanted]
+    configure(client, table, dst=[(1, 0, 8), (2, 40, 0), (0, 8, 8)])  # none or no place: left out
+    assert [part["order"] for part in shown_parts(client, table, "dst")] == [1, 0, 0]
+    for wrong, reason in [
+        ([(1, 0, 9), (2, 8)], "its parts have bits in common"),
+        ([(1, 0, 8), (1, 8, 8)], "two parts have the order 1"),
+        ([(0,)], "choose 1 to 64 parts"),
+    ]:
+        with pytest.raises(grpc.RpcError, match=reason):
+            configure(client, table, dst=wrong)
 
 
 def test_a_selectors_hash_has_its_tables_too(interpreted: Served) -> None:

@@ -97,7 +97,7 @@ def snapshot(service: BfRuntimeService) -> dict[str, Any]:
         pipe = 0 if table.schema.kind == "SnapshotData" else 0xFFFF  # a capture is one pipe's
         request = everything(target={"pipe_id": pipe})
         request.entities.add().table_entry.table_id = table.schema.id
-        found[table.schema.name] = [r.SerializeToString() for r in service.read(request)]
+        found[table.schema.name] = [r.SerializeToString() for r in service.read(request, {})]
     return found
 
 
@@ -141,7 +141,7 @@ def test_random_reads(served: Service, data: st.DataObject) -> None:
     else:
         getattr(entity, kind).table_id = data.draw(st.sampled_from(schemas)).id
     try:
-        list(service.read(request))
+        list(service.read(request, {}))
     except RpcError as error:
         assert error.message
 

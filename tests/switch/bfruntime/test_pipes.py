@@ -199,7 +199,7 @@ def test_idle_entries_of_pipes_are_reported_with_their_pipe(served: Served) -> N
     device, client = served
     scope(client, "macs", predef=1)
     idle = client.attribute("macs", "idle_table", enable=True, idle_table_mode=1, min_ttl=1,
-                            max_ttl=60_000, ttl_query_interval=10)  # fmt: skip
+                            max_ttl=60_000, ttl_query_interval=5)  # fmt: skip
     client.write(("INSERT", idle))
     key = {"h.ethernet.dst": 5}
     for pipe, ttl in ((0, 60_000), (3, 5)):

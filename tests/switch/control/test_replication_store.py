@@ -102,13 +102,20 @@ def test_a_group_of_p4runtime_has_nodes_for_bfruntime(all_of_tna: Interfaces) ->
     assert found["$MULTICAST_NODE_ID"] == [first, second]
     assert all_of_tna.bfrt_read("$pre.node", {NODE: first})["$DEV_PORT"] == [1, 2]
     assert all_of_tna.bfrt_keys("$pre.node") == [first, second]
-    with pytest.raises(RpcError, match=r"is used by \$pre.mgid 7: take it out of there first"):
-        all_of_tna.bfrt("delete", "$pre.node", {NODE: second})
     all_of_tna.bfrt("modify", "$pre.node", {NODE: second}, DEV_PORT=[4, 5])
     assert all_of_tna.p4rt_group(7) == [(1, 0), (2, 0), (4, 9), (5, 9)]
     all_of_tna.bfrt("modify", "$pre.mgid", {GROUP: 7}, MULTICAST_NODE_ID=[first])
     assert all_of_tna.p4rt_group(7) == [(1, 0), (2, 0)]
     assert [out for out, _ in all_of_tna.sw.process(0, packet())] == [1, 2]
+    all_of_tna.bfrt("delete", "$pre.node", {NODE: first})
+    assert (all_of_tna.p4rt_group(7), all_of_tna.bfrt_keys("$pre.node")) == ([], [second])
+
+
+def test_a_node_that_stands_for_replicas_is_deleted_with_them(all_of_tna: Interfaces) -> None:
+    all_of_tna.p4rt(INSERT, packet_replication_engine_entry=group(replica(1), replica(3, 9)))
+    all_of_tna.bfrt("delete", "$pre.node", {NODE: 7 << 16 | 9})
+    assert all_of_tna.p4rt_group(7) == [(1, 0)]
+    assert all_of_tna.bfrt_keys("$pre.node") == [7 << 16]
 
 
 def test_nodes_of_commands_and_of_bfruntime(all_of_tna: Interfaces) -> None:

@@ -33,6 +33,10 @@ ATTRIBUTES = {
 """The attributes of a table: their fields in messages, and their names in bf-rt.json."""
 
 
+class Remark(RpcError):
+    """A status that a client is told of an update that is no error: its canonical code is OK."""
+
+
 class _Failed(Exception):
     """An update failed, so the request is undone."""
 
@@ -54,41 +58,47 @@ class Requests:
 
     # -- writing --------------------------------------------------------------------------------
 
-    def write(self, request: Any) -> list[RpcError | None]:
-        """Carry out the updates; return an item for each: None for one that was carried out.
+    def write(self, request: Any, ignore_missing: bool = False) -> list[RpcError | None]:
+        """Carry out the updates; return an item for each: None for one that was carried out, or
+        what else there is to say about it.
 
         With ROLLBACK_ON_ERROR and DATAPLANE_ATOMIC, which the caller makes true by holding the
-        switch's lock, the first error ends the request and takes back what came before.
+        switch's lock, the first error ends the request and takes back what came before; it is the
+        last item then. ignore_missing: to delete an entry that does not exist is no error.
         """
-        if request.atomicity == bf.WriteRequest.CONTINUE_ON_ERROR:
-            return [self._attempt(request.target, update) for update in request.updates]
         errors: list[RpcError | None] = []
+        if request.atomicity == bf.WriteRequest.CONTINUE_ON_ERROR:
+            for update in request.updates:
+                errors.append(self._attempt(request.target, update, ignore_missing))
+            return errors
         try:
             with self.store.batch():
                 for update in request.updates:
-                    errors.append(self._attempt(request.target, update))
-                    if errors[-1] is not None:
+                    errors.append(self._attempt(request.target, update, ignore_missing))
+                    if is_error(errors[-1]):
                         raise _Failed
         except _Failed:
-            return _aborted(errors, len(request.updates))
+            pass
         return errors
 
-    def _attempt(self, target: Any, update: Any) -> RpcError | None:
+    def _attempt(self, target: Any, update: Any, ignore_missing: bool) -> RpcError | None:
         try:
             with self.store.batch():
-                self._update(target, update)
+                return self._update(target, update)
         except (RpcError, SwitchError) as error:
-            return _rpc_error(error)
-        return None
+            found = _rpc_error(error)
+        if ignore_missing and update.type == bf.Update.DELETE and found.code == "NOT_FOUND":
+            return Remark(found.code, found.message)
+        return found
 
-    def _update(self, target: Any, update: Any) -> None:
+    def _update(self, target: Any, update: Any) -> Remark | None:
         entity = update.entity
         kind = entity.WhichOneof("entity")
         if kind == "table_entry":
             entry = entity.table_entry
             own = entry.entry_tgt if entry.HasField("entry_tgt") else target
-            self._write_entry(self._scope(own), update.type, entry)
-        elif kind == "table_attribute":
+            return self._write_entry(self._scope(own), update.type, entry)
+        if kind == "table_attribute":
             table, name = self._attribute(entity.table_attribute)
             table.set_attribute(name, entity.table_attribute)
         elif kind == "table_operation":
@@ -96,35 +106,37 @@ class Requests:
         else:
             what = f"an update of {kind or 'nothing'}: write table entries"
             raise RpcError("UNIMPLEMENTED", what)
+        return None
 
     def _scope(self, target: Any) -> Scope:
         if target.device_id:
             raise RpcError("NOT_FOUND", f"there is no device {target.device_id}: use 0")
         return Scope(target_pipes(target, self.pipes), target.pipe_id == ALL_PIPES)
 
-    def _write_entry(self, scope: Scope, kind: int, entry: Any) -> None:
+    def _write_entry(self, scope: Scope, kind: int, entry: Any) -> Remark | None:
         table = self.table(entry.table_id)
         if entry.is_default_entry:
             self._write_default(table, scope, kind, entry)
-            return
+            return None
         key = self._key(table, scope, entry)
         if kind == bf.Update.DELETE and key is None:
             table.clear(scope)
         elif key is not None:
-            self._write_keyed(table, scope, key, kind, entry)
+            return self._write_keyed(table, scope, key, kind, entry)
         elif table.schema.keys:
             raise table.invalid("the key is missing")
         elif kind == bf.Update.RESET:
             table.reset_default(scope)
         else:  # the only entry of a table without a key is the default entry
             table.set_default(scope, read_data(table.schema, entry.data))
+        return None
 
     def _write_keyed(
         self, table: ControlTable, scope: Scope, key: Key, kind: int, entry: Any
-    ) -> None:
+    ) -> Remark | None:
         if kind in (bf.Update.DELETE, bf.Update.RESET):
             (table.delete if kind == bf.Update.DELETE else table.reset)(scope, key)
-            return
+            return None
         data, flags = read_data(table.schema, entry.data), _flags(entry)
         match kind:
             case bf.Update.INSERT:
@@ -141,8 +153,10 @@ class Requests:
                     if error.code != "ALREADY_EXISTS":
                         raise
                     table.modify(scope, key, data, flags)
+                    return Remark(error.code, f"{error.message}: it was modified")
             case _:
                 raise table.invalid("the update has no type")
+        return None
 
     def _write_default(self, table: ControlTable, scope: Scope, kind: int, entry: Any) -> None:
         if entry.HasField("key") and entry.key.fields:
@@ -176,13 +190,16 @@ class Requests:
 
     # -- reading --------------------------------------------------------------------------------
 
-    def read(self, request: Any) -> Iterator[Any]:
-        """Yield the entities asked for. Raises RpcError at the first that cannot be read."""
+    def read(self, request: Any) -> Iterator[tuple[list[Any], RpcError | None]]:
+        """Yield, for each entity of a request, what is found and, if it cannot be read, why."""
         for entity in request.entities:
+            found: list[Any] = []
             try:
-                yield from self._read(request.target, entity)
-            except SwitchError as error:
-                raise _rpc_error(error) from error
+                found.extend(self._read(request.target, entity))
+            except (RpcError, SwitchError) as error:
+                yield found, _rpc_error(error)
+            else:
+                yield found, None
 
     def _read(self, target: Any, entity: Any) -> Iterator[Any]:
         kind = entity.WhichOneof("entity")
@@ -344,16 +361,14 @@ def _named(kind: str, name: str, known: Mapping[str, Any]) -> Any:
     return known[ends[0]]
 
 
+def is_error(status: RpcError | None) -> bool:
+    """Return whether what is said about an update is an error."""
+    return status is not None and not isinstance(status, Remark)
+
+
 def _rpc_error(error: RpcError | SwitchError) -> RpcError:
     if isinstance(error, RpcError):
         return error
     if isinstance(error, TableError):
         return RpcError(error.code, error.message)
     return RpcError("INVALID_ARGUMENT", str(error))
-
-
-def _aborted(errors: list[RpcError | None], updates: int) -> list[RpcError | None]:
-    """Mark the updates that were taken back or not tried, for the one that failed."""
-    at = len(errors) - 1
-    other = RpcError("ABORTED", f"not done, because update {at} failed")
-    return [errors[at] if i == at else other for i in range(updates)]

@@ -164,16 +164,17 @@ class BfRuntimeServer:
         """Gather all answers before sending any: a slow reader must not keep others waiting."""
         answers: list[Any] = []
         failure: RpcError | None = None
+        metadata = _metadata(context)
         with self.device.turn():
             try:
-                answers.extend(self.service.read(request))
+                answers.extend(self.service.read(request, metadata))
             except RpcError as error:
                 failure = error
             except Exception as error:
                 failure = internal_error(error, "a BFRuntime query")
-        in_response = _metadata(context).get("error_in_resp") == "1"
+        in_response = metadata.get("error_in_resp") == "1"
         if failure is not None and in_response:
-            answers.append(bf.ReadResponse(status=[error_message(_single(failure))]))
+            answers.append(bf.ReadResponse(status=[error_message(failure)]))
             failure = None
         yield from answers
         if failure is not None:
@@ -241,10 +242,6 @@ class BfRuntimeServer:
 
 def _metadata(context: grpc.ServicerContext) -> Mapping[str, str]:
     return {key: value for key, value in context.invocation_metadata() if isinstance(value, str)}
-
-
-def _single(error: RpcError) -> RpcError | None:
-    return error.errors[0] if isinstance(error, BatchError) else error
 
 
 def _abort(context: grpc.ServicerContext, error: RpcError) -> NoReturn:

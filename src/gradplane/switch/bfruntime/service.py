@@ -18,6 +18,7 @@ from gradplane.switch.arch.architecture import PipeScopes
 from gradplane.switch.bfruntime.bound_program import BoundProgram, bind, program_name
 from gradplane.switch.bfruntime.clients import Clients, Delivery, Notifications, check_device
 from gradplane.switch.bfruntime.packet_generator import PacketGenerator
+from gradplane.switch.bfruntime.requests import is_error
 from gradplane.switch.bfruntime.snapshots import Placement
 from gradplane.switch.bfruntime.tables.warm_init import Restart
 from gradplane.switch.p4runtime.device import Device
@@ -87,39 +88,38 @@ class BfRuntimeService:
         error to delete an entry that does not exist.
         """
         program = self._for_client(request.client_id, request.p4_name, request.target.device_id)
+        ignored = metadata.get("ignore_not_found") == "1"
         with program.pipeline.switch.lock:
-            errors = program.requests.write(request)
+            errors = program.requests.write(request, ignored)
         response = bf.WriteResponse()
-        if metadata.get("ignore_not_found") == "1":
-            for i, (error, update) in enumerate(zip(errors, request.updates, strict=True)):
-                deleted = update.type == bf.Update.DELETE
-                if error is not None and error.code == "NOT_FOUND" and deleted:
-                    errors[i] = None
-        if metadata.get("error_in_resp") == "1":
-            for error in errors:
+        every = metadata.get("error_in_resp") == "1"
+        if not every:
+            _check(errors, len(request.updates), "updates")
+        for error in errors:
+            if every or error is not None:
                 response.status.append(error_message(error))
-        elif any(errors):
-            failed = sum(error is not None for error in errors)
-            raise BatchError(f"{failed} of {len(errors)} updates failed: {_first(errors)}", errors)
         return response
 
-    def read(self, request: Any) -> Iterator[Any]:
-        """Yield the answers to a read. Raises RpcError after those that could be given."""
+    def read(self, request: Any, metadata: Mapping[str, str]) -> Iterator[Any]:
+        """Yield the answers to a read of all that can be read; then raise BatchError with an error
+        for each entity that cannot. metadata: "error_in_resp" puts the errors into the last
+        response."""
         program = self._for_client(request.client_id, request.p4_name, request.target.device_id)
+        response, errors = bf.ReadResponse(), []
         with program.pipeline.switch.lock:
-            response = bf.ReadResponse()
-            try:
-                for entity in program.requests.read(request):
+            for found, error in program.requests.read(request):
+                errors.append(error)
+                for entity in found:
                     response.entities.append(entity)
                     if len(response.entities) == _ENTITIES_A_RESPONSE:
                         yield response
                         response = bf.ReadResponse()
-            except RpcError as error:
-                if response.entities:
-                    yield response
-                raise BatchError(error.message, [error]) from error
-        if response.entities:
+        if metadata.get("error_in_resp") == "1":
+            response.status.extend(error_message(error) for error in errors)
+        if response.entities or response.status:
             yield response
+        if not response.status:
+            _check(errors, len(errors), "entities" if len(errors) > 1 else "")
 
     def get_config(self, request: Any) -> Any:
         """Return the program's bf-rt.json and the device's."""
@@ -277,11 +277,16 @@ def error_message(error: RpcError | None) -> Any:
     if error is None:
         return bf.Error()
     number = code_number(error.code)
-    return bf.Error(canonical_code=number, message=error.message, space="gradplane", code=number)
+    canonical = number if is_error(error) else 0
+    return bf.Error(canonical_code=canonical, message=error.message, space="gradplane", code=number)
 
 
-def _first(errors: list[RpcError | None]) -> str:
-    return next(error.message for error in errors if error is not None)
+def _check(errors: list[RpcError | None], asked: int, words: str) -> None:
+    """Raise BatchError with the errors of a request, if there are any."""
+    failed = [error for error in errors if error is not None and is_error(error)]
+    if failed:
+        what = f"{len(failed)} of {asked} {words} failed: " if words else ""
+        raise BatchError(f"{what}{failed[0].message}", errors)
 
 
 # -- programs that clients push -------------------------------------------------------------------

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from gradplane.switch.arch.architecture import Architecture
 from gradplane.switch.control.journal import Journal
-from gradplane.switch.control.kind import Field, Numbered, Record, Refusal
+from gradplane.switch.control.kind import Field, Kind, Numbered, Record, Refusal
 from gradplane.switch.runtime.replicas import Replica
 from gradplane.switch.runtime.replication_tree import (
     Branch,
@@ -119,8 +119,7 @@ class Nodes(_TreeKind):
         """Return the groups that a node is in, ECMP groups not counted."""
         found = [
             group for group in self.tree.groups_of(number)
-            if any(isinstance(p, Branch) and (p.number, p.ecmp) == (number, False)
-                   for p in self._parts(group))
+            if any(_is_branch(part, number, False) for part in self._parts(group))
         ]  # fmt: skip
         if number not in self.tree.nodes and self.get(number) is not None:
             found.append(number >> _RID_BITS)
@@ -258,7 +257,7 @@ class EcmpGroups(_TreeKind):
         for group in self.tree.multicast:
             known = self.tree.group(group)
             parts = () if known is None else known.parts
-            if any(isinstance(p, Branch) and (p.number, p.ecmp) == (number, True) for p in parts):
+            if any(_is_branch(part, number, True) for part in parts):
                 what = f"{self.name} {number} is used by multicast group {group}"
                 raise Refusal("FAILED_PRECONDITION", f"{what}: take it out of there first", "used",
                               self.name, number, "multicast group", group)  # fmt: skip
@@ -399,6 +398,21 @@ class Replication:
         self.sessions = Sessions(journal, tree, range(architecture.sessions), ports)
         self.settings = ReplicationSettings(journal, state)
 
+    def take_out(self, kind: Kind[int], number: int) -> None:
+        """Take a node, or an ECMP group, out of the groups that have it, so that it can be deleted.
+        An object of another kind is in no group."""
+        if kind is self.nodes:
+            self.nodes.make(number)
+            for one, nodes in list(self.tree.ecmp.items()):
+                if number in nodes:
+                    self.ecmp.modify(one, nodes=tuple(n for n in nodes if n != number))
+        if kind is self.nodes or kind is self.ecmp:
+            for group in list(self.tree.multicast):
+                parts = self.groups.read(group)["parts"]
+                others = tuple(p for p in parts if not _is_branch(p, number, kind is self.ecmp))
+                if len(others) < len(parts):
+                    self.groups.modify(group, parts=others)
+
     # -- as plain records -----------------------------------------------------------------------
 
     def dump(self) -> Record:
@@ -467,6 +481,11 @@ def session_of(record: Record) -> Session:
 def _number(group: int, rid: int) -> int:
     """Return the number of the node that stands for a group's replicas with a replication id."""
     return group << _RID_BITS | rid
+
+
+def _is_branch(part: Part, number: int, ecmp: bool) -> bool:
+    """Return whether a part of a group is a node or an ECMP group of a number."""
+    return isinstance(part, Branch) and (part.number, part.ecmp) == (number, ecmp)
 
 
 def _stands_for(part: Part, rid: int) -> bool:

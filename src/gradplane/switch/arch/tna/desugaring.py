@@ -21,15 +21,25 @@ from gradplane.switch.arch.tna.parser_counters import COUNTER, ParserCounter, fi
 from gradplane.switch.ir import expression_builder as build
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits, Field, Fields, Header, Struct, bit_width
-from gradplane.switch.ir.walk import Block, actions, blocks, bodies, rewrite, statements
+from gradplane.switch.ir.walk import (
+    Block,
+    actions,
+    blocks,
+    bodies,
+    nested,
+    operands,
+    rewrite,
+    statements,
+    with_operands,
+)
 from gradplane.switch.machine.externs import checksums
 from gradplane.switch.source import Diagnostic
 
 PREPARED = "tna"
-_TM = "ingress_intrinsic_metadata_for_tm_t"
-_DESTINATIONS = ("ucast_egress_port", "mcast_grp_a", "mcast_grp_b")
-"""0 is a destination, too: each has a flag beside it, whether the program has set it."""
 _CONDITIONS = {"Mirror": "mirror_type", "Resubmit": "resubmit_type", "Digest": "digest_type"}
+_FLAGGED = ("ucast_egress_port", "mcast_grp_a", "mcast_grp_b", *_CONDITIONS.values())
+"""0 is a destination and a type, too: each has a flag beside it, whether the program has set it.
+The chip's parser sets the type of mirror copies at ingress to 0, so that one has none."""
 _VALID_SUM = 0xFFFF
 PREFIX_BITS = 128
 GENERATOR_REQUEST = Struct(
@@ -90,6 +100,8 @@ class _Desugaring:
         return new
 
     def _replaced(self, stmt: ir.Stmt) -> list[ir.Stmt]:
+        if isinstance(stmt, ir.If) and any(map(_is_conditional, nested(stmt.then))):
+            stmt.cond = _only_set(stmt.cond)
         if isinstance(stmt, ir.Assign):
             flag = _set_flag(stmt.target)
             return [stmt] if flag is None else [stmt, ir.Assign(flag, _bit(1))]
@@ -98,7 +110,7 @@ class _Desugaring:
         replace = _REPLACEMENTS.get(full_name(stmt))
         if replace is not None:
             return replace(self, stmt)
-        if stmt.instance is not None and stmt.instance.type in _CONDITIONS:
+        if stmt.instance is not None and _is_conditional(stmt):
             return self._conditional(stmt, stmt.instance)
         return [stmt]
 
@@ -133,7 +145,8 @@ class _Desugaring:
         field = self._deparser_field(_CONDITIONS[instance.type])
         if number < 0 or field is None:
             return [call]
-        return [ir.If(build.binary("==", field, build.number(field.type, number)), [call], [])]
+        same = build.binary("==", field, build.number(field.type, number))
+        return [ir.If(_only_set(same), [call], [])]
 
     def _deparser_field(self, name: str) -> ir.Expr | None:
         """Return a field of the metadata for the deparser; None if the block does not take it."""
@@ -356,13 +369,33 @@ def _pushes(stmt: ir.Stmt, counter: ir.ExternInstance) -> bool:
     return isinstance(stmt, ir.CallExtern) and stmt.instance is counter and stmt.name == "push"
 
 
+def _is_conditional(stmt: ir.Stmt) -> bool:
+    """Return whether a statement is a call that the deparser's metadata decide about."""
+    if not isinstance(stmt, ir.CallExtern) or stmt.instance is None:
+        return False
+    return stmt.instance.type in _CONDITIONS
+
+
+def _only_set(condition: ir.Expr) -> ir.Expr:
+    """Return a condition in which a type is 0 only if the program has set it."""
+    if not isinstance(condition, ir.Binary):
+        return condition
+    if condition.op in ("&&", "||"):
+        return with_operands(condition, [_only_set(e) for e in operands(condition)])
+    flag = _set_flag(condition.left)
+    zero = isinstance(condition.right, ir.Const) and not condition.right.value
+    if flag is None or condition.op != "==" or not zero:
+        return condition
+    return build.binary("&&", condition, build.binary("==", flag, _bit(1)))
+
+
 def _set_flag(e: ir.Expr) -> ir.LValue | None:
-    """Return the flag of a destination, if an expression is one or a part of it."""
+    """Return the flag of a destination or a type, if an expression is one or a part of it."""
     while isinstance(e, ir.SliceOf):
         e = e.base
-    if not isinstance(e, ir.FieldOf) or e.name not in _DESTINATIONS:
+    if not isinstance(e, ir.FieldOf) or e.name not in _FLAGGED:
         return None
-    if not isinstance(e.base.type, Fields) or e.base.type.name != _TM:
+    if not isinstance(e.base.type, Fields) or "_intrinsic_metadata_for_" not in e.base.type.name:
         return None
     index = e.base.type.index(f"{e.name}_is_set")
     return None if index is None else ir.FieldOf(Bits(1), e.base, index, f"{e.name}_is_set")

@@ -29,7 +29,8 @@ from gradplane.switch.runtime.meters import Meter
 
 
 class ArrayTable(RowTable):
-    """A table whose key is an index. Adding an entry writes it, as modifying it does."""
+    """A table whose key is an index, which is the entry's handle, too. Adding an entry writes it,
+    as modifying it does."""
 
     @abstractmethod
     def write(self, scope: Scope, index: int, data: Data) -> None:
@@ -54,6 +55,12 @@ class ArrayTable(RowTable):
     def clear(self, scope: Scope) -> None:
         for i in self.rows(scope):
             self.initialise(scope, i)
+
+    def handle(self, scope: Scope, key: Key) -> int:
+        return self.row(scope, key)
+
+    def key_of(self, scope: Scope, handle: int) -> Key:
+        return self.key(self.row(scope, self.key(handle)))
 
     def rows(self, scope: Scope) -> range:
         return range(self.schema.size)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any
 
 from gradplane.switch.arch.load_checks import extern_calls
@@ -260,7 +260,9 @@ Part = dict[str, Any]
 
 class HashConfigurationTable(SettingsTable):
     """The parts of fields that a hash takes, as the default entry: each with its lowest bit, its
-    length, and its place among all parts. Fields that an entry leaves out are not hashed."""
+    length, and its place among all parts. Parts with the order 0 are not hashed, nor are fields
+    that an entry leaves out. As in the chip's driver, a part begins at bit 0 unless the entry says
+    where, and ends with its field."""
 
     def __init__(
         self,
@@ -285,11 +287,7 @@ class HashConfigurationTable(SettingsTable):
     def set_default(self, scope: Scope, data: Data) -> None:
         if not scope.all:
             raise self.invalid("all pipes share it: leave the target's pipe at 0xffff")
-        values = {
-            f.name: [self._part(f, item) for item in data.values[f.name]]
-            for f in self._fields
-            if f.name in data.values
-        }
+        values = {f.name: self._parts_of(f, data.values.get(f.name, ())) for f in self._fields}
         spans = self._spans(values)
         if not spans or len(spans) > SPANS or sum(n for _, n in spans) > self._total:
             what = f"choose 1 to {SPANS} parts, of up to {self._total} bits together"
@@ -302,25 +300,39 @@ class HashConfigurationTable(SettingsTable):
     def default(self, scope: Scope) -> Data | None:
         return Data(None, dict(self.hash.shown.get(_PARTS) or self._all()))
 
+    def _parts_of(self, field: HashedField, items: Sequence[Part]) -> list[Part]:
+        """Return the parts of a field that an entry gives: without any, the field with order 0."""
+        parts = [self._part(field, item) for item in items]
+        taken = sorted((p["start_bit"], p["start_bit"] + p["length"]) for p in parts if p["order"])
+        if any(first[1] > second[0] for first, second in pairwise(taken)):
+            raise self.invalid(f"data field {field.name}: its parts have bits in common")
+        return parts or [{"start_bit": 0, "length": field.width, "order": 0}]
+
     def _part(self, field: HashedField, item: Part) -> Part:
         if "order" not in item:
             raise self.invalid(f"data field {field.name}: no value for order")
         start = item.get("start_bit", 0)
-        length = item.get("length", field.width - start)
-        if not 0 < length <= field.width - start:
-            what = f"data field {field.name}: {length} bits from bit {start} on are not within its"
-            raise self.invalid(f"{what} {field.width}")
-        return {"start_bit": start, "length": length, "order": item["order"]}
+        if start >= field.width:
+            what = f"data field {field.name}: start_bit {start} is not within its {field.width}"
+            raise self.invalid(f"{what} bits")
+        length = min(item.get("length", field.width), field.width - start)
+        return {"start_bit": start, "length": length, "order": item["order"] if length else 0}
 
     def _spans(self, values: dict[str, list[Part]]) -> Spans:
-        return [(start, length) for _, start, length in sorted(self._placed(values))]
+        placed = sorted(self._placed(values))
+        for (order, *_), (following, *_) in pairwise(placed):
+            if order == following:
+                what = f"two parts have the order {order}: a symmetric hash is made with @symmetric"
+                raise self.refused(what)
+        return [(start, length) for _, start, length in placed]
 
     def _placed(self, values: dict[str, list[Part]]) -> Iterator[tuple[int, int, int]]:
-        """Yield order, first bit and length of each part."""
+        """Yield order, first bit and length of each part that is hashed."""
         for name, parts in values.items():
             for part in parts:
-                start = self._ends[name] - part["start_bit"] - part["length"]
-                yield part["order"], start, part["length"]
+                if part["order"]:
+                    start = self._ends[name] - part["start_bit"] - part["length"]
+                    yield part["order"], start, part["length"]
 
     def _set(self, values: dict[str, list[Part]], spans: Spans | None) -> None:
         shown = {**self.hash.shown, _PARTS: values}

@@ -43,8 +43,8 @@ LAST_PRIORITY = (1 << 31) - 2
 
 MEMBER, GROUP = "$ACTION_MEMBER_ID", "$SELECTOR_GROUP_ID"
 
-FIRST_HANDLE = 1
-"""The handle of a table's first entry; 0 is no entry's."""
+FIRST_HANDLE = 2
+"""The handle of a table's first entry; the chip's driver has 1 for the default entry."""
 
 TTL, HIT_STATE = "$ENTRY_TTL", "$ENTRY_HIT_STATE"
 MILLISECOND = 10**6  # ns
@@ -73,16 +73,23 @@ class IdleMode:
         return idle
 
     def show(self, message: Any) -> None:
-        """Set a message's IdleTable."""
+        """Set a message's IdleTable; the mode to poll has no times."""
         message.enable, message.idle_table_mode = self.enabled, self.mode
-        message.ttl_query_interval = self.query_interval
-        message.max_ttl, message.min_ttl = self.most, self.least
+        if self.mode == NOTIFY:
+            message.ttl_query_interval = self.query_interval
+            message.max_ttl, message.min_ttl = self.most, self.least
 
     def excess(self, ttl: int) -> str:
-        """Return what is wrong with a timeout, nothing if it may be set."""
-        if ttl and self.enabled and not self.least <= ttl <= self.most:
-            return f"{TTL} {ttl} is not within {self.least} to {self.most} ms"
+        """Return what is wrong with a timeout, nothing if it may be set. As in the chip's driver,
+        it is an interval at least, and the attribute's own limits do not count."""
+        if 0 < ttl < self.query_interval and self.enabled and self.mode == NOTIFY:
+            return f"{TTL} {ttl} ms is shorter than the query interval, {self.query_interval} ms"
         return ""
+
+    def starts_anew(self, former: IdleMode) -> bool:
+        """Return whether entries' times begin when the attribute changes from `former` to this."""
+        same = former.enabled and former.query_interval == self.query_interval
+        return self.enabled and not same
 
     def left(self, entry: Entry, now: int) -> int:
         """Return the ms that an entry has left; they fall once in each query interval, in which
@@ -120,7 +127,11 @@ class IdleTimes:
         """Return the attribute IdleTimeout."""
 
         def set(message: Any) -> None:
-            self._journal.set(self, "mode", IdleMode.of(message.idle_table))
+            former, mode = self.mode, IdleMode.of(message.idle_table)
+            self._journal.set(self, "mode", mode)
+            if mode.starts_anew(former):
+                for entry in self._table.entries():
+                    self._journal.set(entry, "last_hit_ns", self._table.clock())
 
         return Attribute(lambda message: self.mode.show(message.idle_table), set)
 
@@ -405,8 +416,15 @@ class MatchActionTable(RowTable):
         if MEMBER in data.values:
             return MemberRef(data.values[MEMBER])
         if GROUP in data.values:
-            return GroupRef(data.values[GROUP])
+            return self._group(data.values[GROUP])
         return None
+
+    def _group(self, number: int) -> GroupRef:
+        """Return a group as an entry's action. Raises RpcError for one without members."""
+        profile = self.table.profile
+        if profile is not None and number in profile.groups and not profile.groups[number].members:
+            raise self.missing(f"group {number} has no members, so no entry can refer to it")
+        return GroupRef(number)
 
     def _shown(self, target: EntryAction) -> Data:
         match target:

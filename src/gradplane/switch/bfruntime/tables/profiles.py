@@ -179,8 +179,19 @@ class SelectorTable(_ProfileTable):
     def _set(self, number: int, members: list[tuple[int, bool]], limit: int) -> None:
         former = self.members(number)
         self._check_room(members, limit)
+        self._check_active(number, members)
         self.kind.modify(number, members=_weighted(members), max_size=limit)
         self._report(number, former, members)
+
+    def _check_active(self, number: int, members: list[tuple[int, bool]]) -> None:
+        """Refuse to leave a group that entries use without an active member."""
+        if any(active for _, active in members):
+            return
+        try:
+            self.kind.check_unused(number)
+        except Refusal as error:
+            what = f"group {number} is used by {error.value}, so it needs an active member"
+            raise self.invalid(what) from error
 
     def _report(
         self, number: int, former: list[tuple[int, bool]], members: list[tuple[int, bool]]

@@ -330,6 +330,14 @@ class PortMetadataTable(RowTable):
             raise self.missing(f"port {port} has no entry")
         return port
 
+    def handle(self, scope: Scope, key: Key) -> int:
+        return self.row(scope, key) + 1
+
+    def key_of(self, scope: Scope, handle: int) -> Key:
+        key = self.key(handle - 1)
+        self.row(scope, key)
+        return key
+
     def shown(self, scope: Scope, row: int) -> Data:
         whole = int.from_bytes(self._kind.read(row)["data"], "big")
         types = {f.name: f.type.name for f in self.schema.data}

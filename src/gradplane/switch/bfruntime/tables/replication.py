@@ -28,7 +28,6 @@ from gradplane.switch.runtime.replication_tree import Branch
 
 Values = dict[str, Any]
 
-_TABLES = {"multicast group": "$pre.mgid", "ECMP group": "$pre.ecmp"}
 _WORDS = {"multicast node": "node", "ECMP group": "ECMP group"}
 _BRANCHES = ((False, "$MULTICAST_NODE"), (True, "$MULTICAST_ECMP"))
 
@@ -92,8 +91,10 @@ class ReplicationTable(RowTable):
             entry.update(old)
 
     def delete(self, scope: Scope, key: Key) -> None:
+        """Delete an object; as in the chip's driver, the groups that have it go on without it."""
         number = self._number(key)
         with self._worded():
+            self.replication.take_out(self.kind, number)
             self.kind.delete(number)
 
     def clear(self, scope: Scope) -> None:
@@ -177,9 +178,6 @@ class ReplicationTable(RowTable):
                 return f"table {name}: all {self.schema.size} entries are in use"
             case "reference":
                 return f"{name}: there is no {_WORDS[error.field]} {error.value}"
-            case "used":
-                user = f"{_TABLES[error.field]} {error.value}"
-                return f"table {name}: {number} is used by {user}: take it out of there first"
             case "twice":
                 return f"$DEV_PORT: port {error.value} is given twice"
         where = "$DEV_PORT: " if error.field == "port" else f"table {name}: "

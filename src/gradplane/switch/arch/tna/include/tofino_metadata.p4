@@ -74,6 +74,8 @@ struct ingress_intrinsic_metadata_for_deparser_t {
     bit<14> pktgen_address;
     bit<10> pktgen_length;
 #endif
+    @hidden bit<1> digest_type_is_set;          // these are kept by gradplane
+    @hidden bit<1> resubmit_type_is_set;
 }
 
 #if __TARGET_TOFINO__ == 2
@@ -155,6 +157,7 @@ struct egress_intrinsic_metadata_for_deparser_t {
     bit<14> mtu_trunc_len;
     bit<1> mtu_trunc_err_f;
 #endif
+    @hidden bit<1> mirror_type_is_set;          // this is kept by gradplane
 }
 
 @__intrinsic_metadata
