@@ -143,7 +143,7 @@ _SHORT: dict[type, Callable] = {
     ast.TupleKey: lambda e: "tuple(" + ", ".join(show(x) for x in e.elements) + ")",
     ast.BaseTypeRef: lambda t: t.name + (f"<{show(t.width)}>" if t.width is not None else ""),
     ast.NamedTypeRef: lambda t: "." * t.dot + t.name + _angle(t.args),
-    ast.StackTypeRef: lambda t: f"{show(t.element)}[{show(t.size)}]",
+    ast.ArrayTypeRef: lambda t: f"{show(t.element)}[{show(t.size)}]",
     ast.TupleTypeRef: lambda t: "tuple<" + ", ".join(show(a) for a in t.args) + ">",
     ast.ListTypeRef: lambda t: f"list<{show(t.element)}>",
     ast.DontCareTypeRef: lambda t: "_",

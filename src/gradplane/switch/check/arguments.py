@@ -24,6 +24,7 @@ from gradplane.switch.check.checker_types import (
     TypeVar,
     compile_time_only,
     free_variables,
+    innermost,
     substitute,
     substitute_params,
 )
@@ -34,10 +35,10 @@ from gradplane.switch.check.records import CallInfo
 from gradplane.switch.ir.types import (
     INTEGER,
     STRING,
+    Array,
     Fields,
     Integer,
     List,
-    Stack,
     Tuple,
     Type,
     Void,
@@ -75,7 +76,7 @@ class Inference:
         if isinstance(actual, AnyType | Integer | DefaultLiteral):
             return True
         match formal, actual:
-            case Stack(element=f, size=n), Stack(element=a, size=m):
+            case Array(element=f, size=n), Array(element=a, size=m):
                 return n == m and self.unify(f, a)
             case Tuple(elements=fs), Tuple(elements=as_):
                 return len(fs) == len(as_) and all(map(self.unify, fs, as_))
@@ -96,6 +97,8 @@ class Inference:
             members = (f.type for f in formal.fields)
         elif isinstance(formal, Tuple):
             members = formal.elements
+        elif isinstance(formal, Array):
+            members = [formal.element] * formal.size
         if isinstance(actual, ListLiteral):
             pairs = list(zip(members, actual.elements, strict=False))
         else:
@@ -216,7 +219,7 @@ class ArgumentChecker:
             )
             return False
         for var, t in zip(signature.type_params, given, strict=True):
-            if isinstance(t, Void | BlockType | ExternType):
+            if isinstance(innermost(t), Void | BlockType | ExternType):
                 self._fail(e, f"{t} cannot be a type argument of {signature.name}")
                 return False
             if t == INTEGER and not constructor:
@@ -278,7 +281,9 @@ class ArgumentChecker:
             require_lvalue(self.c, arg, what)
             return
         objects = (BlockType, ExternType)
-        if isinstance(param.type, objects) or isinstance(arg.type, objects):
+        if isinstance(innermost(param.type), objects) or isinstance(
+            innermost(arg.type or ANY), objects
+        ):
             self._convert_object(arg, param, what)
             return
         self.c.exprs.require_value(arg)
@@ -320,7 +325,7 @@ def _order(e: ast.Call, signature: Signature) -> list[int]:
 
 def _object_fits(wanted: Type, given: Type) -> bool:
     """Return whether both are objects, or the wanted type is a type parameter."""
-    return isinstance(given, BlockType | ExternType) or isinstance(wanted, TypeVar)
+    return isinstance(innermost(given), BlockType | ExternType) or isinstance(wanted, TypeVar)
 
 
 def _fits_alone(block: Type, arg: ast.Expr) -> bool:

@@ -31,6 +31,7 @@ from gradplane.switch.ir.types import (
     BOOL,
     INTEGER,
     VOID,
+    Array,
     Bits,
     Fields,
     Header,
@@ -186,7 +187,7 @@ class CallChecker(ArgumentChecker):
                 return self._block_apply(e, callee.base, block, direct=True)
             case TypeName(denoted=denoted) if name in _SIZES:
                 return self._size(e, denoted, name)
-            case Fields() | Stack() | Bits():
+            case Fields() | Array() | Bits():
                 return self._builtin(e, callee.base, base, name)
         if base == ANY:
             return self._unchecked(e)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from gradplane.switch.ir.types import (
     Annotation,
     Annotations,
+    Array,
     Bits,
     Field,
     Fields,
@@ -25,13 +26,13 @@ from gradplane.switch.ir.types import (
     List,
     MatchKind,
     NewType,
-    Stack,
     Tuple,
     Type,
     Union,
     Varbit,
     Void,
     bit_width,
+    make_array,
 )
 
 if TYPE_CHECKING:
@@ -254,8 +255,8 @@ class _Substituter:
             case TypeVar():
                 bound = self.by.get(t)
                 return t if bound is None or bound == t else self(bound)
-            case Stack(element=element):
-                return replace(t, element=self(element))
+            case Array(element=element, size=size):
+                return make_array(self(element), size)
             case Tuple(elements=elements):
                 return Tuple(tuple(map(self, elements)))
             case List(element=element):
@@ -300,7 +301,7 @@ def free_variables(t: Type) -> set[TypeVar]:
         match one:
             case TypeVar():
                 found.add(one)
-            case Stack(element=e) | List(element=e) | SetType(element=e):
+            case Array(element=e) | List(element=e) | SetType(element=e):
                 pending.append(e)
             case Tuple(elements=types) | ExternType(args=types) | Fields(args=types):
                 pending += types
@@ -309,6 +310,20 @@ def free_variables(t: Type) -> set[TypeVar]:
             case BlockType(params=params):
                 pending += [p.type for p in params]
     return found
+
+
+def innermost(t: Type) -> Type:
+    """Return the type of an array's elements, of the innermost arrays where they nest."""
+    while isinstance(t, Array):
+        t = t.element
+    return t
+
+
+def with_innermost(t: Type, element: Type) -> Type:
+    """Return the type of arrays of the same sizes with other innermost elements."""
+    return (
+        make_array(with_innermost(t.element, element), t.size) if isinstance(t, Array) else element
+    )
 
 
 MAX_WIDTH = 1 << 16  # limit on a type's or literal's width, to bound the work at compile time
@@ -325,7 +340,7 @@ def size_bits(t: Type, largest: bool) -> int | None:
             if len(known) != len(sizes):
                 return None
             return max(known, default=0) if largest else min(known, default=0)
-        case Stack(element=element, size=size):
+        case Array(element=element, size=size):
             one = size_bits(element, largest)
             return None if one is None else one * size
         case Fields(fields=fields):
@@ -339,7 +354,7 @@ def emittable(t: Type) -> bool:
     match t:
         case Header() | Union():
             return True
-        case Stack(element=element):
+        case Array(element=element):
             return emittable(element)
         case Fields(fields=fields):
             return all(emittable(f.type) for f in fields)

@@ -18,7 +18,14 @@ from gradplane._suggestions import did_you_mean
 from gradplane.switch.check import checker_types as types
 from gradplane.switch.check.checker_types import ANY
 from gradplane.switch.check.expression_text import muted
-from gradplane.switch.ir.types import Annotations, Fields, Stack, Tuple, Type
+from gradplane.switch.ir.types import (
+    Annotations,
+    Array,
+    Fields,
+    Stack,
+    Tuple,
+    Type,
+)
 from gradplane.switch.source import Reporter, Span
 from gradplane.switch.syntax import ast
 
@@ -297,7 +304,7 @@ def is_lvalue(e: ast.Expr) -> bool:
                 return name == "next" and is_lvalue(base)
             return isinstance(base.type, Fields) and is_lvalue(base)
         case ast.Index(base=base):
-            return isinstance(base.type, Stack) and is_lvalue(base)
+            return isinstance(base.type, Array) and is_lvalue(base)
         case ast.Slice(base=base):
             return is_lvalue(base)
     return False

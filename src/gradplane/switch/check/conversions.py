@@ -15,6 +15,7 @@ from gradplane.switch.check.context import Context
 from gradplane.switch.ir import ops
 from gradplane.switch.ir.types import (
     BOOL,
+    Array,
     Bits,
     Fields,
     Header,
@@ -22,7 +23,6 @@ from gradplane.switch.ir.types import (
     List,
     NewType,
     SerEnum,
-    Stack,
     Struct,
     Tuple,
     Type,
@@ -113,7 +113,7 @@ def _list(c: Context, e: ast.ListExpr, target: Type, what: str) -> bool:
             types = list(elements)
         case List(element=element) if not dots:
             types = [element] * len(values)
-        case Stack(element=element, size=size):
+        case Array(element=element, size=size):
             types = [element] * size
         case _:
             c.error(e, f"{what} must be {target}, not {e.type}")

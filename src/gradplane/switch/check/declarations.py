@@ -12,7 +12,9 @@ from gradplane.switch.check.checker_types import (
     ExternType,
     Signature,
     TypeVar,
+    innermost,
     substitute,
+    with_innermost,
 )
 from gradplane.switch.check.context import Context, Scope
 from gradplane.switch.check.expression_text import article
@@ -44,21 +46,23 @@ class InstanceChecker:
         self.c = checker
 
     def check(self, decl: ast.Instantiation) -> None:
-        t = self.c.types.resolve(decl.ref)
+        whole = self.c.types.resolve(decl.ref)
+        t = innermost(whole)
         call = ast.Call(ast.TypeExpr(decl.ref, span=decl.ref.span), [], decl.args, span=decl.span)
         context, self.c.context = self.c.context, "package"
         self._allowed_here(decl, t, context)
-        decl.type = self.c.calls.construct(call, t)
+        made = self.c.calls.construct(call, t)
+        decl.type = with_innermost(whole, made)
         self.c.context = context
         decl.info = call.info
-        if isinstance(decl.type, ExternType):
-            self._type_arguments(decl, decl.type)
-        if decl.body is not None and not isinstance(decl.type, ExternType | AnyType):
+        if isinstance(made, ExternType):
+            self._type_arguments(decl, made)
+        if decl.body is not None and not isinstance(made, ExternType | AnyType):
             self.c.error(decl, f"{decl.name} takes no body: only an extern has abstract methods")
         elif decl.body is not None:
-            self._object_body(decl)
-        if isinstance(decl.type, ExternType):
-            self._all_implemented(decl, decl.type)
+            self._object_body(decl, made)
+        if isinstance(made, ExternType):
+            self._all_implemented(decl, made)
 
     def _type_arguments(self, decl: ast.Instantiation, t: ExternType) -> None:
         if INTEGER in t.args:
@@ -87,13 +91,13 @@ class InstanceChecker:
         if context in ("function", "action"):
             self.c.error(decl, f"nothing can be instantiated in {article(context)}")
 
-    def _object_body(self, decl: ast.Instantiation) -> None:
+    def _object_body(self, decl: ast.Instantiation, made: Type) -> None:
         assert decl.body is not None
         this = decl.this = ast.Param("this", decl.ref, span=decl.span)
-        this.type = decl.type
+        this.type = made
         # Methods do not see local variables (11.3.1), but for those that only run within a call of
         # another method, where the variables are the caller's.
-        within = None if _runs_in_calls(decl.type) else self.c.scopes.top
+        within = None if _runs_in_calls(made) else self.c.scopes.top
         with self.c.scopes.nested(within=within):
             self.c.scopes.declare(this)
             for member in decl.body:
@@ -320,7 +324,7 @@ class DeclarationChecker:
         for p in params:
             if what in _CODE and any(a.name == "optional" for a in p.annotations):
                 self.c.error(p, f"a parameter of {article(what)} with a body cannot be @optional")
-            if isinstance(p.type, ExternType) and what in _CODE:
+            if p.type and isinstance(innermost(p.type), ExternType) and what in _CODE:
                 self.c.error(p, f"{p.type} cannot be a parameter of {article(what)}")
             elif p.type in (INTEGER, STRING) and what == "action":
                 self.c.error(

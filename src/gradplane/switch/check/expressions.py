@@ -34,6 +34,7 @@ from gradplane.switch.ir.types import (
     MATCH_KIND,
     STRING,
     VOID,
+    Array,
     Bits,
     Enum,
     Error,
@@ -156,6 +157,12 @@ class ExpressionChecker(OperatorChecker):
                 return self._field(e, base)
             case Stack():
                 return self._stack_member(e, base)
+            case Array():
+                return self._fail(
+                    e,
+                    f"{base} has no member {e.name}",
+                    "next, last, lastIndex and size are for stacks of headers",
+                )
             case ApplyResult(decl=decl):
                 return self._apply_member(e, decl)
             case _ if base == ANY:
@@ -222,12 +229,14 @@ class ExpressionChecker(OperatorChecker):
             return self._fail(e.index, f"an index must be a number, not {index}")
         if isinstance(base, Tuple):
             return self._tuple_index(e, base)
-        if not isinstance(base, Stack):
+        if not isinstance(base, Array):
             return self._fail(e, f"{base} cannot be indexed")
         if e.index.const is not None and not 0 <= e.index.const < base.size:
             return self._fail(e.index, f"index {e.index.const} is outside {base}")
         if isinstance(index, Integer):
             self.coerce(e.index, BIT32, "an index")
+        if e.index.const is not None:
+            e.const = _constant_part(e)
         return base.element
 
     def _tuple_index(self, e: ast.Index, base: Tuple) -> Type:

@@ -23,12 +23,12 @@ from gradplane.switch.ir.ops import limits
 from gradplane.switch.ir.types import (
     BOOL,
     STRING,
+    Array,
     Bits,
     Fields,
     Integer,
     List,
     SerEnum,
-    Stack,
     String,
     Tuple,
     Type,
@@ -210,7 +210,7 @@ class OperatorChecker:
             if isinstance(one, ast.Dots):
                 return None  # `...` is only a default value in an initializer
             if isinstance(one.type, ListLiteral | StructLiteral | DefaultLiteral):
-                if isinstance(other.type, Fields | Tuple | List | Stack):
+                if isinstance(other.type, Fields | Tuple | List | Array):
                     return other.type if coerce(self.c, one, other.type, "an operand") else ANY
                 return None
         return None

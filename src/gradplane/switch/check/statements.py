@@ -24,12 +24,12 @@ from gradplane.switch.ir.types import (
     INTEGER,
     STRING,
     VOID,
+    Array,
     Bits,
     Enum,
     Error,
     List,
     SerEnum,
-    Stack,
     Type,
 )
 from gradplane.switch.syntax import ast
@@ -212,11 +212,13 @@ class StatementChecker:
         match t:
             case ListLiteral():
                 return ANY  # the elements are converted to the variable's type
-            case Stack(element=element) | List(element=element):
+            case Array(element=element) | List(element=element):
                 return element
         if t != ANY:
             self.c.error(
-                e, f"for cannot iterate over {t}", "it takes a range a..b, a stack or a list"
+                e,
+                f"for cannot iterate over {t}",
+                "it takes a range a..b, an array or a list",
             )
         return ANY
 

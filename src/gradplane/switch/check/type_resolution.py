@@ -13,6 +13,7 @@ from gradplane.switch.check.checker_types import (
     ParamType,
     TypeVar,
     compile_time_only,
+    innermost,
     padded,
     substitute,
 )
@@ -26,6 +27,7 @@ from gradplane.switch.ir.types import (
     MATCH_KIND,
     STRING,
     VOID,
+    Array,
     Bits,
     Enum,
     Field,
@@ -42,6 +44,7 @@ from gradplane.switch.ir.types import (
     Union,
     Varbit,
     Void,
+    make_array,
 )
 from gradplane.switch.source import Span
 from gradplane.switch.syntax import ast
@@ -54,8 +57,8 @@ _PLAIN = {
     "string": STRING,
     "void": VOID,
 }
-MAX_STACK = 1 << 12
-MAX_FIELDS = 1 << 14  # limit on a struct's fields, nested structs and stacks included
+MAX_ARRAY = 1 << 12
+MAX_FIELDS = 1 << 14  # limit on a struct's fields, nested structs and arrays included
 
 
 class TypeResolver:
@@ -88,7 +91,7 @@ class TypeResolver:
     def resolve(self, ref: ast.TypeRef) -> Type:
         if ref.type is None:
             ref.type = _REFERENCES[type(ref)](self, ref)
-            if isinstance(ref.type, Tuple | Fields | Stack) and leaves(ref.type) > MAX_FIELDS:
+            if isinstance(ref.type, Tuple | Fields | Array) and leaves(ref.type) > MAX_FIELDS:
                 self.c.error(ref, f"this type has more than {MAX_FIELDS} fields in all")
                 ref.type = ANY
         return ref.type
@@ -105,7 +108,7 @@ class TypeResolver:
     def value_type(self, ref: ast.TypeRef) -> Type:
         """Resolve the type of a variable, field or element."""
         t = self.resolve(ref)
-        if isinstance(t, Void | BlockType | ExternType):
+        if isinstance(innermost(t), Void | BlockType | ExternType):
             self.c.error(ref, f"{t} cannot be the type of a value")
             return ANY
         return t
@@ -126,23 +129,22 @@ class TypeResolver:
             return ANY
         return Varbit(width) if ref.name == "varbit" else Bits(width, ref.name == "int")
 
-    def _stack(self, ref: ast.StackTypeRef) -> Type:
+    def _array(self, ref: ast.ArrayTypeRef) -> Type:
         element = self.resolve(ref.element)
-        size = self.c.constant_int(ref.size, "a stack's size")
-        if isinstance(element, TypeVar):
-            self.c.error(ref, f"a stack's elements cannot be of the type parameter {element}")
+        what = "a stack" if isinstance(element, Header | Union) else "an array"
+        size = self.c.constant_int(ref.size, f"{what}'s size")
+        if not _allowed_element(element):
+            self.c.error(ref, f"an array cannot have elements of type {element}", _ELEMENTS)
             return ANY
-        if not isinstance(element, Header | Union):
-            if element != ANY:
-                self.c.error(ref, f"a stack's elements must be headers or unions, not {element}")
+        if size is None or element == ANY:
             return ANY
-        if size is None:
+        if isinstance(element, Stack):
+            self.c.warn(ref, "mismatch", "P4_16 has no stacks of header stacks")
+        if not 1 <= size <= MAX_ARRAY:
+            why = "must be positive" if size < 1 else f"can be {MAX_ARRAY} at most"
+            self.c.error(ref.size, f"{what}'s size {why}, not {size}")
             return ANY
-        if not 1 <= size <= MAX_STACK:
-            why = "must be positive" if size < 1 else f"can be {MAX_STACK} at most"
-            self.c.error(ref.size, f"a stack's size {why}, not {size}")
-            return ANY
-        return Stack(element, size)
+        return make_array(element, size)
 
     def _named(self, ref: ast.NamedTypeRef) -> Type:
         found = self.c.scopes.find(ref.name, ref.dot)
@@ -346,7 +348,7 @@ _REFERENCES: dict[type[ast.TypeRef], Callable[..., Type]] = by_class(
     {
         ast.BaseTypeRef: TypeResolver._base,
         ast.NamedTypeRef: TypeResolver._named,
-        ast.StackTypeRef: TypeResolver._stack,
+        ast.ArrayTypeRef: TypeResolver._array,
         ast.TupleTypeRef: TypeResolver._tuple,
         ast.ListTypeRef: lambda types, ref: List(types.value_type(ref.element)),
         ast.DontCareTypeRef: lambda types, ref: types.fresh("_"),
@@ -356,7 +358,8 @@ _REFERENCES: dict[type[ast.TypeRef], Callable[..., Type]] = by_class(
 
 _ALLOWED = {
     "struct": "allowed are all types whose values exist at run time",
-    "header": "allowed are bit, int, bool, varbit, serializable enums, and structs without varbit",
+    "header": "allowed are bit, int, bool, varbit, serializable enums, and structs and arrays of "
+    "those without varbit",
     "header_union": "allowed are headers",
 }
 
@@ -385,14 +388,29 @@ def _leaves(t: Type, known: dict[int, int]) -> int:
                 count = sum(_leaves(f.type, known) for f in fields)
             case Tuple(elements=elements):
                 count = sum(_leaves(e, known) for e in elements)
-            case Stack(element=element, size=size):
+            case Array(element=element, size=size):
                 count = size * _leaves(element, known)
         known[id(t)] = count
     return known[id(t)]
 
 
+_ELEMENTS = (
+    "allowed are bit, int, bool, varbit, enums, structs, headers, header unions, arrays and externs"
+)
+
+
+def _allowed_element(t: Type) -> bool:
+    """Return whether arrays of a type exist (draft specification, 7.2.9: type nesting rules)."""
+    if isinstance(t, ExternType):
+        return True
+    refused = t == ERROR or isinstance(t, Tuple | List | BlockType)
+    return not refused and _allowed_field("struct", t)
+
+
 def _in_header(t: Type) -> bool:
     match t:
+        case Array(element=element) if not isinstance(t, Stack):
+            return _in_header(element) and not isinstance(element, Varbit)
         case Struct(fields=fields):
             return all(_in_header(f.type) and not isinstance(f.type, Varbit) for f in fields)
         case NewType(underlying=underlying):

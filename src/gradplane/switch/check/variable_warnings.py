@@ -15,7 +15,14 @@ from itertools import chain
 from gradplane.switch.check.checker_types import BlockType, TypeName
 from gradplane.switch.check.context import Context, root
 from gradplane.switch.check.type_resolution import leaves
-from gradplane.switch.ir.types import Fields, Header, Stack, Struct, Type, Union
+from gradplane.switch.ir.types import (
+    Array,
+    Fields,
+    Header,
+    Struct,
+    Type,
+    Union,
+)
 from gradplane.switch.syntax import ast
 from gradplane.switch.syntax.ast_walk import walk
 
@@ -64,7 +71,7 @@ def _starts_unset(decl: ast.VarDecl) -> bool:
 def holds_header(t: Type) -> bool:
     if isinstance(t, Struct):
         return any(holds_header(f.type) for f in t.fields)
-    return isinstance(t, Header | Union | Stack)
+    return isinstance(t, Header | Union) or (isinstance(t, Array) and holds_header(t.element))
 
 
 class _Body:
@@ -310,7 +317,7 @@ def _made(e: ast.Expr) -> Iterator[Member]:
 def _places(e: ast.Expr) -> Iterator[Member]:
     """Yield the struct or union fields on the path of an expression down to a header."""
     while isinstance(e, ast.Member | ast.Index):
-        holds = isinstance(e.type, Header | Stack | Union)
+        holds = isinstance(e.type, Header | Array | Union)
         if holds and isinstance(e, ast.Member) and isinstance(e.base.type, Struct | Union):
             yield e.base.type.name, e.name
         e = e.base
@@ -319,7 +326,7 @@ def _places(e: ast.Expr) -> Iterator[Member]:
 def _inside(t: Type | None) -> Iterator[Member]:
     """Yield all headers within a value of this type."""
     match t:
-        case Stack(element=element):
+        case Array(element=element):
             yield from _inside(element)
         case Struct(fields=fields) | Union(fields=fields):
             for f in fields:

@@ -25,7 +25,13 @@ from gradplane.switch.interp.packet import Reject
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.dispatch import by_class
 from gradplane.switch.ir.ops import BINARY, UNARY, caster, wrap
-from gradplane.switch.ir.types import Bits, Header, Stack, Union
+from gradplane.switch.ir.types import (
+    Array,
+    Bits,
+    Header,
+    Stack,
+    Union,
+)
 
 Store = Callable[[Env, Any], None]
 
@@ -85,14 +91,25 @@ class Expressions:
                 return self._store_field(target)
             case ir.SliceOf():
                 return self._store_slice(target)
+            case ir.ElementOf():
+                return self._store_element(target)
         item = self.position(target)
 
         def store_item(env: Env, value: Value) -> None:
             stack, index = item(env)
-            if 0 <= index < len(stack.items):
-                stack.items[index] = value
+            stack.items[index] = value
 
         return store_item
+
+    def _store_element(self, target: ir.ElementOf) -> Store:
+        items, number, size = self.items(target.base), self.load(target.index), _size(target)
+
+        def store_element(env: Env, value: Value) -> None:
+            found, index = items(env), number(env)
+            if 0 <= index < size:
+                found[index] = value
+
+        return store_element
 
     def _store_field(self, target: ir.FieldOf) -> Store:
         fields, index = self.fields(target.base), target.index
@@ -123,12 +140,10 @@ class Expressions:
         return store_slice
 
     def position(self, target: ir.LValue) -> Callable[[Env], tuple[StackValue, int]]:
-        """Return the function that gives an element's stack and index; raises Reject as in load."""
-        assert isinstance(target, ir.ElementOf | ir.NextOf | ir.LastOf), target
+        """Return the function that gives a stack and the index of next or last; raises Reject as in
+        load."""
+        assert isinstance(target, ir.NextOf | ir.LastOf), target
         stack = self.load(target.base)
-        if isinstance(target, ir.ElementOf):
-            number = self.load(target.index)
-            return lambda env: (stack(env), number(env))
         back, error = int(isinstance(target, ir.LastOf)), self.out_of_bounds
 
         def find(env: Env) -> tuple[StackValue, int]:
@@ -172,19 +187,22 @@ class Expressions:
         return lambda env: fields(env)[index]
 
     def _element(self, e: ir.ElementOf) -> Load:
-        stack, make = self.load(e.base), maker(e.type)
-        assert isinstance(e.base.type, Stack), e.base.type
-        size = e.base.type.size
+        items, make, size = self.items(e.base), maker(e.type), _size(e)
         if isinstance(e.index, ir.Const):
             at = int(e.index.value)
-            return (lambda env: stack(env).items[at]) if 0 <= at < size else (lambda env: make())
+            return (lambda env: items(env)[at]) if 0 <= at < size else (lambda env: make())
         number = self.load(e.index)
 
         def load(env: Env) -> Value:
             index = number(env)
-            return stack(env).items[index] if 0 <= index < size else make()
+            return items(env)[index] if 0 <= index < size else make()
 
         return load
+
+    def items(self, array: ir.Expr) -> Callable[[Env], list[Value]]:
+        """Return the function that gives the list of an array's or a stack's elements."""
+        load = self.load(array)
+        return (lambda env: load(env).items) if isinstance(array.type, Stack) else load
 
     def _stack_end(self, e: ir.NextOf | ir.LastOf) -> Load:
         position = self.position(e)
@@ -248,6 +266,11 @@ def keep_only(members: list[HeaderValue], valid: HeaderValue) -> None:
     for member in members:
         if member is not valid:
             member.valid = False
+
+
+def _size(e: ir.ElementOf) -> int:
+    assert isinstance(e.base.type, Array), e.base.type
+    return e.base.type.size
 
 
 def _widens(source: Any, target: Any) -> bool:

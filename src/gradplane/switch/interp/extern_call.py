@@ -10,7 +10,17 @@ from gradplane.switch.interp.interpreter_values import Env, Load
 from gradplane.switch.interp.statements import Statements
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.ops import wrap
-from gradplane.switch.ir.types import Bits, Bool, Fields, Header, Stack, Type, Union, Varbit
+from gradplane.switch.ir.types import (
+    Array,
+    Bits,
+    Bool,
+    Fields,
+    Header,
+    Stack,
+    Type,
+    Union,
+    Varbit,
+)
 from gradplane.switch.ir.walk import header_of
 from gradplane.switch.runtime.hashes import pack_bits
 from gradplane.switch.source import refuse
@@ -112,6 +122,8 @@ def _appender(t: Type) -> Callable[[Parts, Any], None]:
         case Stack(element=element, size=size):
             items = _all([element] * size)
             return lambda parts, value: items(parts, value.items)
+        case Array(element=element, size=size):
+            return _all([element] * size)
         case Union() | Fields():
             return _all([f.type for f in t.fields])
     raise AssertionError(t)

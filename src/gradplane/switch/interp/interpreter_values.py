@@ -1,8 +1,8 @@
 """Values as the interpreter holds them.
 
 bit<W> and int<W>: an int in range. bool: bool. varbit: (length in bits, value), immutable.
-struct and union: a list of their fields. header: HeaderValue. stack: StackValue. The scalars are
-immutable and shared, the others belong to one place and are copied when assigned.
+struct, union and array: a list of their parts. header: HeaderValue. stack: StackValue. The scalars
+are immutable and shared, the others belong to one place and are copied when assigned.
 
 The frame is one list that holds all variables of a program, each at its slot. Slot 0 is the packet.
 A block's variables are next to each other, so that one slice assignment sets them to zero.
@@ -15,7 +15,14 @@ from typing import Any
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.ops import zero
-from gradplane.switch.ir.types import Fields, Header, Stack, Type, Union
+from gradplane.switch.ir.types import (
+    Array,
+    Fields,
+    Header,
+    Stack,
+    Type,
+    Union,
+)
 
 Value = Any
 
@@ -39,26 +46,28 @@ class StackValue:
 
 
 def is_composite(t: Type) -> bool:
-    return isinstance(t, Fields | Stack)
+    return isinstance(t, Fields | Array)
 
 
 def maker(t: Type) -> Callable[[], Value]:
     """Return the function that makes a type's default value: zeros, invalid headers."""
     if isinstance(t, Header):
-        fields = _fields_maker(t)
+        fields = _parts_maker([f.type for f in t.fields])
         return lambda: HeaderValue(False, fields())
     if isinstance(t, Fields):
-        return _fields_maker(t)
+        return _parts_maker([f.type for f in t.fields])
     if isinstance(t, Stack):
         element, size = maker(t.element), t.size
         return lambda: StackValue([element() for _ in range(size)])
+    if isinstance(t, Array):
+        return _parts_maker([t.element] * t.size)
     value = zero(t)
     return lambda: value
 
 
-def _fields_maker(t: Fields) -> Callable[[], list[Value]]:
-    makers = [(i, maker(f.type)) for i, f in enumerate(t.fields) if is_composite(f.type)]
-    template = [None if is_composite(f.type) else zero(f.type) for f in t.fields]
+def _parts_maker(types: Sequence[Type]) -> Callable[[], list[Value]]:
+    makers = [(i, maker(t)) for i, t in enumerate(types) if is_composite(t)]
+    template = [None if is_composite(t) else zero(t) for t in types]
     if not makers:
         return template.copy
 
@@ -74,18 +83,20 @@ def _fields_maker(t: Fields) -> Callable[[], list[Value]]:
 def copier(t: Type) -> Callable[[Value], Value]:
     """Return the function that makes a deep copy of a type's values."""
     if isinstance(t, Header):
-        fields = _fields_copier(t)
+        fields = _parts_copier([f.type for f in t.fields])
         return lambda v: HeaderValue(v.valid, fields(v.fields))
     if isinstance(t, Fields):
-        return _fields_copier(t)
+        return _parts_copier([f.type for f in t.fields])
     if isinstance(t, Stack):
         element = copier(t.element)
         return lambda v: StackValue([element(i) for i in v.items], v.next)
+    if isinstance(t, Array):
+        return _parts_copier([t.element] * t.size)
     return lambda v: v
 
 
-def _fields_copier(t: Fields) -> Callable[[list[Value]], list[Value]]:
-    copiers = [(i, copier(f.type)) for i, f in enumerate(t.fields) if is_composite(f.type)]
+def _parts_copier(types: Sequence[Type]) -> Callable[[list[Value]], list[Value]]:
+    copiers = [(i, copier(t)) for i, t in enumerate(types) if is_composite(t)]
     if not copiers:
         return list
 
@@ -110,8 +121,9 @@ def plain(t: Type, value: Value) -> Value:
         return {f.name: plain(f.type, v) for f, v in named if v.valid}
     if isinstance(t, Fields):
         return _plain_fields(t, value)
-    if isinstance(t, Stack):
-        return [plain(t.element, item) for item in value.items]
+    if isinstance(t, Array):
+        items = value.items if isinstance(t, Stack) else value
+        return [plain(t.element, item) for item in items]
     return value[1] if isinstance(value, tuple) else value
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from gradplane.switch.interp.interpreter_values import HeaderValue, StackValue, Value
 from gradplane.switch.ir.types import (
+    Array,
     Bits,
     Bool,
     Fields,
@@ -131,7 +132,7 @@ class _Chunk:
 class Layout:
     """A run of fixed-width fields: decode bytes to a list of field values, and back.
 
-    `fields` may hold structs; their values are nested lists.
+    `fields` may hold structs and arrays; their values are nested lists.
     """
 
     def __init__(self, types: list[Type]) -> None:
@@ -142,7 +143,7 @@ class Layout:
         self._special = [
             (i, leaf) for i, leaf in enumerate(self._leaves) if leaf.signed or leaf.is_bool
         ]
-        self._nest = _nester(types) if any(isinstance(t, Struct) for t in types) else None
+        self._nest = _nester(types) if any(isinstance(t, Struct | Array) for t in types) else None
 
     def decode(self, data: bytes) -> list[Value]:
         """Return field values from left-aligned bits."""
@@ -174,6 +175,8 @@ def _leaves(t: Type) -> list[_Leaf]:
             return [_Leaf(1, False, True)]
         case Struct():
             return [leaf for f in t.fields for leaf in _leaves(f.type)]
+        case Array():
+            return _leaves(t.element) * t.size
     raise AssertionError(t)
 
 
@@ -209,10 +212,17 @@ def _special_value(leaf: _Leaf, value: int) -> Value:
 
 
 def _nester(types: list[Type]) -> Callable[[Any], list[Value]]:
-    builders: list[Callable[[Any], Value]] = [
-        _nester([f.type for f in t.fields]) if isinstance(t, Struct) else next for t in types
-    ]
+    builders = [_builder(t) for t in types]
     return lambda values: [build(values) for build in builders]
+
+
+def _builder(t: Type) -> Callable[[Any], Value]:
+    match t:
+        case Struct(fields=fields):
+            return _nester([f.type for f in fields])
+        case Array(element=element, size=size):
+            return _nester([element] * size)
+    return next
 
 
 def _flat(fields: list[Value]) -> list[Value]:
@@ -290,6 +300,8 @@ def encoder(t: Type) -> Encode:
         return lambda packet, v: codec.encode(packet, v.fields) if v.valid else None
     if isinstance(t, Stack):
         return _items_encoder(encoder(t.element))
+    if isinstance(t, Array):
+        return _members_encoder([encoder(t.element)] * t.size)
     assert isinstance(t, Fields), t
     return _members_encoder([encoder(f.type) for f in t.fields])
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from gradplane.switch.interp.interpreter_values import HeaderValue, StackValue, Value, maker
 from gradplane.switch.ir.types import (
+    Array,
     Bits,
     Bool,
     Enum,
@@ -53,6 +54,9 @@ def to_python(t: Type, errors: Sequence[str]) -> ToPython:
         case Stack(element=element):
             item = to_python(element, errors)
             return lambda value: [item(v) for v in value.items]
+        case Array(element=element):
+            item = to_python(element, errors)
+            return lambda value: [item(v) for v in value]
         case Fields(fields=fields):
             return _fields_to_python(t, fields, errors)
     return lambda value: value
@@ -94,6 +98,8 @@ def from_python(t: Type, errors: Sequence[str]) -> FromPython:
             return _items(f"a tuple of {len(elements)}", [from_python(e, errors) for e in elements])
         case Stack(element=element, size=size):
             return _stack(size, from_python(element, errors))
+        case Array(element=element, size=size):
+            return _items(f"a list of {size}", [from_python(element, errors)] * size)
         case Header() | Union():
             return _header(t, errors) if isinstance(t, Header) else _union(t, errors)
         case Struct():

@@ -13,11 +13,11 @@ from gradplane.switch.ir.printer import expression_text
 from gradplane.switch.ir.types import (
     BOOL,
     INTEGER,
+    Array,
     Bits,
     Bool,
     Fields,
     Header,
-    Stack,
     Struct,
     Type,
     Union,
@@ -106,8 +106,25 @@ def field(a: ir.Expr, index: int) -> ir.Expr:
 
 
 def element(a: ir.Expr, index: ir.Expr) -> ir.Expr:
-    assert isinstance(a.type, Stack) and isinstance(a, ir.LValue), a
+    """Build a[index]. A constant index is inside where `a` is no storage."""
+    assert isinstance(a.type, Array), a
+    match a, index:
+        case ir.Make(fields=fields), ir.Const(value=int() as at):
+            return fields[at]
+        case ir.Zero(), _:
+            return zero(a.type.element)
+        case ir.Mux(cond=cond, then=then, other=other), _:
+            return mux(cond, element(then, index), element(other, index))
+    assert isinstance(a, ir.LValue), a
     return ir.ElementOf(a.type.element, a, index)
+
+
+def parts(a: ir.Expr) -> list[ir.Expr]:
+    """Return the fields of a struct or header, or the elements of an array."""
+    if isinstance(a.type, Array):
+        return [element(a, number(Bits(32), i)) for i in range(a.type.size)]
+    assert isinstance(a.type, Fields), a.type
+    return [field(a, i) for i in range(len(a.type.fields))]
 
 
 def valid(a: ir.Expr) -> ir.Expr:
@@ -127,17 +144,14 @@ def equal(a: ir.Expr, b: ir.Expr) -> ir.Expr:
     Headers are equal when both are invalid, or both are valid with equal fields.
     """
     match a.type:
-        case Struct(fields=fields) | Union(fields=fields):
-            return _all(equal(field(a, i), field(b, i)) for i in range(len(fields)))
-        case Header(fields=fields):
+        case Struct() | Union() | Array():
+            return _all(map(equal, parts(a), parts(b)))
+        case Header():
             va, vb = valid(a), valid(b)
-            same = _all(equal(field(a, i), field(b, i)) for i in range(len(fields)))
+            same = _all(map(equal, parts(a), parts(b)))
             both = binary("&&", binary("&&", va, vb), same)
             neither = binary("&&", unary("!", va), unary("!", vb))
             return binary("||", both, neither)
-        case Stack(size=size):
-            at = [number(Bits(32), i) for i in range(size)]
-            return _all(equal(element(a, i), element(b, i)) for i in at)
     return binary("==", a, b)
 
 
@@ -154,7 +168,7 @@ def spread(target: ir.LValue, bits: ir.LValue) -> Iterator[ir.Stmt]:
         case Struct(fields=fields):
             for i, f in enumerate(fields):
                 yield from spread(ir.FieldOf(f.type, target, i, f.name), _part(bits, i))
-        case Stack(size=size):
+        case Array(size=size):
             for i in range(size):
                 at = number(Bits(32), i)
                 yield from spread(ir.ElementOf(target.type.element, target, at), _part(bits, i))

@@ -67,7 +67,8 @@ class FieldOf(LValue):
 
 @dataclass(slots=True, eq=False)
 class ElementOf(LValue):
-    """stack[index]. Outside the stack a read is zero (invalid header), a write does nothing."""
+    """array[index], also of a stack. Outside, a read is zero (invalid header), a write does
+    nothing."""
 
     base: Reads[LValue]
     index: Reads[Expr]
@@ -152,7 +153,7 @@ class Cast(Expr):
 
 @dataclass(slots=True, eq=False)
 class Make(Expr):
-    """A struct, or a valid header, from its fields in order."""
+    """A struct or a valid header from its fields, or an array from its elements, in order."""
 
     fields: Reads[list[Expr]]
 

@@ -1,7 +1,8 @@
 """Types of values, shared by the checker and the intermediate representation.
 
 The checker uses all of them. Lowering erases those below the line "checker only": what an engine
-sees is Bits, Bool, Varbit, String (constants of log_msg only), Struct, Header, Union and Stack.
+sees is Bits, Bool, Varbit, String (constants of log_msg only), Struct, Header, Union, Array and
+Stack.
 Enums and errors become their position in the declaration as bit<32>, serializable enums and `type`
 declarations their underlying type, tuples structs with fields f0, f1, ...
 """
@@ -122,14 +123,23 @@ class Union(Fields):
 
 
 @dataclass(frozen=True, slots=True)
-class Stack(Type):
-    """`element[size]`: a header (union) stack with a next index."""
+class Array(Type):
+    """`element[size]`. One of headers or unions is a Stack: make_array() makes the right one."""
 
     element: Type
     size: int
 
     def __str__(self) -> str:
         return f"{self.element}[{self.size}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Stack(Array):
+    """An array of headers, or of header unions, with a next index."""
+
+
+def make_array(element: Type, size: int) -> Array:
+    return (Stack if isinstance(element, Header | Union) else Array)(element, size)
 
 
 # -- checker only ------------------------------------------------------------------------------
@@ -234,7 +244,7 @@ def bit_width(t: Type) -> int | None:
         case Struct(fields=fields) | Header(fields=fields):
             widths = [bit_width(f.type) for f in fields]
             return None if None in widths else sum(w for w in widths if w is not None)
-        case Stack(element=element, size=size):
+        case Array(element=element, size=size):
             one = bit_width(element)
             return None if one is None else one * size
         case Tuple(elements=elements):

@@ -14,6 +14,7 @@ from gradplane.switch.ir.ops import BINARY, limits, result_type
 from gradplane.switch.ir.printer import expression_text, match_text
 from gradplane.switch.ir.types import (
     BOOL,
+    Array,
     Bits,
     Bool,
     Fields,
@@ -63,7 +64,7 @@ def _field(e: ir.FieldOf) -> Problem:
 
 def _element(e: ir.ElementOf | ir.NextOf | ir.LastOf) -> Problem:
     t = e.base.type
-    if not isinstance(t, Stack):
+    if not isinstance(t, Array if isinstance(e, ir.ElementOf) else Stack):
         return f"its base is {t}, not a stack"
     if isinstance(e, ir.ElementOf) and not isinstance(e.index.type, Bits):
         return f"its index is {e.index.type}"
@@ -126,10 +127,15 @@ def _cast(e: ir.Cast) -> Problem:
 
 
 def _make(e: ir.Make) -> Problem:
-    if not isinstance(e.type, Struct | Header):
-        return f"makes a {e.type}"
-    given, wanted = [f.type for f in e.fields], [f.type for f in e.type.fields]
-    return None if given == wanted else f"{e.type} made of ({', '.join(map(str, given))})"
+    whole = e.type
+    if isinstance(whole, Array) and not isinstance(whole, Stack):
+        types = [whole.element] * whole.size
+    elif isinstance(whole, Struct | Header):
+        types = [f.type for f in whole.fields]
+    else:
+        return f"makes a {whole}"
+    given = [f.type for f in e.fields]
+    return None if given == types else f"{e.type} made of ({', '.join(map(str, given))})"
 
 
 _EXPRESSIONS: dict[type[ir.Expr], Callable[..., Problem]] = by_class(
@@ -492,7 +498,7 @@ def _emittable(t: Type) -> bool:
     match t:
         case Header():
             return True
-        case Stack():
+        case Array():
             return _emittable(t.element)
         case Struct() | Union():
             return all(_emittable(f.type) for f in t.fields)

@@ -301,7 +301,7 @@ def in_header(e: ir.Expr) -> bool:
 
 def header_of(e: ir.Expr) -> ir.Expr | None:
     """Return the header that a field belongs to."""
-    while isinstance(e, ir.FieldOf):
+    while isinstance(e, ir.FieldOf | ir.ElementOf):
         e = e.base
         if isinstance(e.type, Header):
             return e

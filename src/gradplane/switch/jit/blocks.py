@@ -7,7 +7,12 @@ from collections.abc import Sequence
 from gradplane.switch.interp.packet import MOST_EMITTED
 from gradplane.switch.interp.statements import EMITTED_TOO_MUCH
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import Fields, Header, Stack, Type
+from gradplane.switch.ir.types import (
+    Array,
+    Fields,
+    Header,
+    Type,
+)
 from gradplane.switch.ir.walk import statements
 from gradplane.switch.jit.expressions import Unit
 from gradplane.switch.jit.headers import HeaderCodecs, copy_bits, emitted, wire
@@ -86,10 +91,10 @@ class Deparser(Statements):
         if isinstance(t, Header):
             with self.f.when(self.valid(address, t)):
                 self._emit_header(address, t)
-        elif isinstance(t, Stack) and t.size > UNROLLED:
+        elif isinstance(t, Array) and t.size > UNROLLED:
             with self.f.count(t.size) as number:
                 self._emit(self.item(t, address, number), t.element)
-        elif isinstance(t, Stack):
+        elif isinstance(t, Array):
             for i in range(t.size):
                 self._emit(self.item(t, address, i), t.element)
         else:

@@ -11,7 +11,16 @@ from dataclasses import dataclass, field
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.dispatch import by_class
-from gradplane.switch.ir.types import Bits, Bool, Fields, Header, Stack, Type, Union, Varbit
+from gradplane.switch.ir.types import (
+    Array,
+    Bits,
+    Bool,
+    Header,
+    Stack,
+    Type,
+    Union,
+    Varbit,
+)
 from gradplane.switch.ir.walk import within
 from gradplane.switch.jit.llvm_text import Function, Module, Operand, bring_division, bring_wide
 from gradplane.switch.jit.value_layout import Layouts, container, scalar_width
@@ -138,7 +147,7 @@ class Expressions:
         return self.address(e)
 
     def _element(self, e: ir.ElementOf, beyond: Callable[[Type], Operand]) -> Operand:
-        assert isinstance(e.base.type, Stack), e.base.type
+        assert isinstance(e.base.type, Array), e.base.type
         size = e.base.type.size
         if isinstance(e.index, ir.Const):
             at = int(e.index.value)
@@ -158,8 +167,8 @@ class Expressions:
         item = self.item(e.base.type, stack, safe)
         return self.f.select(inside, "ptr", item, beyond(e.type))
 
-    def item(self, t: Stack, stack: Operand, index: Operand | int) -> Operand:
-        """Return the address of a stack's item."""
+    def item(self, t: Array, stack: Operand, index: Operand | int) -> Operand:
+        """Return the address of an array's or a stack's item."""
         start, size = self.layouts.of(t).offsets[0], self.layouts.of(t.element).size
         if isinstance(index, int):
             return self.f.add(stack, start + index * size)
@@ -190,10 +199,12 @@ class Expressions:
         return scratch
 
     def _make(self, e: ir.Make) -> Operand:
-        assert isinstance(e.type, Fields), e.type
         place = self.layouts.of(e.type)
         target = self.f.alloca(place.size)
-        for part, offset in zip(e.fields, place.offsets, strict=True):
+        offsets = place.offsets
+        if isinstance(e.type, Array):
+            offsets = tuple(range(0, place.size, self.layouts.of(e.type.element).size))
+        for part, offset in zip(e.fields, offsets, strict=True):
             self.write(part, self.f.add(target, offset))
         if isinstance(e.type, Header):
             self.f.store("i8", 1, self.f.add(target, place.valid))

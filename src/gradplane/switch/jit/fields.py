@@ -9,7 +9,15 @@ from dataclasses import dataclass, field
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.printer import expression_text
-from gradplane.switch.ir.types import Bits, Bool, Fields, Header, Stack, Type, Varbit
+from gradplane.switch.ir.types import (
+    Array,
+    Bits,
+    Bool,
+    Fields,
+    Header,
+    Type,
+    Varbit,
+)
 from gradplane.switch.ir.walk import header_of
 from gradplane.switch.jit import native_memory
 from gradplane.switch.jit.expressions import Expressions
@@ -148,7 +156,7 @@ class FieldList:
                 self._number(t, self.code.load(t, address), valid)
             case Varbit(width=width):
                 self.groups.append(Group(valid, varbit=address, most=width))
-            case Stack(element=element, size=size):
+            case Array(element=element, size=size):
                 for i in range(size):
                     self._value(element, self.code.item(t, address, i), valid)
             case Fields(fields=fields):

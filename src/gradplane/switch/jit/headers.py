@@ -16,7 +16,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from gradplane.switch.ir.types import Fields, Header, Stack, Type, Varbit
+from gradplane.switch.ir.types import (
+    Array,
+    Fields,
+    Header,
+    Type,
+    Varbit,
+)
 from gradplane.switch.jit.expressions import Expressions, Unit
 from gradplane.switch.jit.llvm_text import Function, Module, Operand
 from gradplane.switch.jit.value_layout import Leaf, container, leaves
@@ -316,7 +322,7 @@ def emitted(t: Type) -> list[Header]:
     """Return the header types that emit of a value may write, each as often as it may."""
     if isinstance(t, Header):
         return [t]
-    if isinstance(t, Stack):
+    if isinstance(t, Array):
         return emitted(t.element) * t.size
     assert isinstance(t, Fields), t
     return [header for field in t.fields for header in emitted(field.type)]

@@ -21,7 +21,16 @@ from gradplane.switch.interp.interpreter_values import HeaderValue, StackValue
 from gradplane.switch.interp.packet import Abort
 from gradplane.switch.interp.user_externs import Invoke, UserExterns, inputs
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import Bits, Bool, Fields, Header, Stack, Type, Varbit
+from gradplane.switch.ir.types import (
+    Array,
+    Bits,
+    Bool,
+    Fields,
+    Header,
+    Stack,
+    Type,
+    Varbit,
+)
 from gradplane.switch.jit.expressions import is_scalar
 from gradplane.switch.jit.llvm_text import Operand
 from gradplane.switch.jit.statements import Statements
@@ -51,6 +60,9 @@ def reader(layouts: Layouts, t: Type, at: int = 0) -> Read:
             items = [reader(layouts, *spot) for spot in _items(layouts, t, at)]
             following = _read_bits(at, 32)
             return lambda data: StackValue([item(data) for item in items], following(data))
+        case Array():
+            items = [reader(layouts, *spot) for spot in _items(layouts, t, at)]
+            return lambda data: [item(data) for item in items]
         case Fields():
             fields = [reader(layouts, *spot) for spot in _fields(layouts, t, at)]
             if isinstance(t, Header):
@@ -80,6 +92,9 @@ def writer(layouts: Layouts, t: Type, at: int = 0) -> Write:
                 _each(items, data, value.items)
 
             return stack
+        case Array():
+            items = [writer(layouts, *spot) for spot in _items(layouts, t, at)]
+            return lambda data, value: _each(items, data, value)
         case Fields():
             fields = [writer(layouts, *spot) for spot in _fields(layouts, t, at)]
             if not isinstance(t, Header):
@@ -121,7 +136,7 @@ def _write_bits(at: int, width: int) -> Write:
     return write
 
 
-def _items(layouts: Layouts, t: Stack, at: int) -> list[tuple[Type, int]]:
+def _items(layouts: Layouts, t: Array, at: int) -> list[tuple[Type, int]]:
     start, size = at + layouts.of(t).offsets[0], layouts.of(t.element).size
     return [(t.element, start + i * size) for i in range(t.size)]
 

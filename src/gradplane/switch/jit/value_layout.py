@@ -3,7 +3,7 @@
 bit<W>, int<W>: an unsigned integer of 1, 2, 4 or 8 bytes, or of as many 8-byte words as needed;
 the bits beyond W are zero. bool: a byte. varbit: length in bits (4 bytes), then at 8 the value.
 header: its fields, then a byte that is 1 if valid; a large one begins with a line of the cache.
-stack: next index (4 bytes), then its items.
+array: its items. stack: next index (4 bytes), then its items.
 
 And the layout of one packet's memory (`Context`): the input and the parser's position, notes for
 the traffic manager, and the values that pass from block to block.
@@ -15,7 +15,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import Bits, Bool, Fields, Header, Stack, Struct, Type, Varbit
+from gradplane.switch.ir.types import (
+    Array,
+    Bits,
+    Bool,
+    Fields,
+    Header,
+    Stack,
+    Struct,
+    Type,
+    Varbit,
+)
 from gradplane.switch.jit.llvm_text import Function, Operand
 from gradplane.switch.runtime.shared_memory import LINE
 
@@ -70,6 +80,9 @@ class Layouts:
                 start = max(4, item.align)
                 align = max(4, item.align)
                 return Place(_up(start + item.size * count, align), align, (start,))
+            case Array(element=element, size=count):
+                item = self.of(element)
+                return Place(item.size * count, item.align, (0,))
             case Fields():
                 return self._fields(t)
         raise AssertionError(t)
@@ -115,6 +128,9 @@ def leaves(layouts: Layouts, types: list[Type], offsets: list[int]) -> list[Leaf
             case Struct(fields=fields):
                 inner = [offset + o for o in layouts.of(t).offsets]
                 out += leaves(layouts, [f.type for f in fields], inner)
+            case Array(element=element, size=count):
+                size = layouts.of(element).size
+                out += leaves(layouts, [element] * count, [offset + i * size for i in range(count)])
             case _:
                 raise AssertionError(t)
     return out

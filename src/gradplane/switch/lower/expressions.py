@@ -10,6 +10,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from gradplane.switch.check.checker_types import ANY, ExternType, innermost
 from gradplane.switch.check.records import MAX_BITS, CallInfo, EnumValue
 from gradplane.switch.ir import expression_builder
 from gradplane.switch.ir import nodes as ir
@@ -18,6 +19,7 @@ from gradplane.switch.ir.types import (
     BOOL,
     INTEGER,
     STRING,
+    Array,
     Bits,
     Fields,
     Integer,
@@ -26,7 +28,12 @@ from gradplane.switch.ir.types import (
     Type,
 )
 from gradplane.switch.ir.walk import nested
-from gradplane.switch.lower.shared_state import Binding, Env, Shared
+from gradplane.switch.lower.shared_state import (
+    Binding,
+    Env,
+    InstanceArray,
+    Shared,
+)
 from gradplane.switch.lower.type_erasure import CODE, erase
 from gradplane.switch.source import NOWHERE, Span
 from gradplane.switch.syntax import ast
@@ -52,6 +59,7 @@ class Frame:
         self._acting = False  # whether inside an action
         self._table_digest: ir.Var | None = None
         self._span = NOWHERE
+        self.chosen: dict[ast.Index, int] = {}  # run-time indices, where a value of them is known
 
     # -- helpers -------------------------------------------------------------------------------
 
@@ -222,11 +230,13 @@ class ExpressionLowering(Frame):
             assert isinstance(index, ir.Const) and isinstance(index.value, int)
             return expression_builder.field(base, index.value)
         self._inside(e, base, index)
+        if isinstance(base, ir.Make) and not isinstance(index, ir.Const):
+            base = self.spill(base, "elements")
         return expression_builder.element(base, index)
 
     def _inside(self, e: ast.Index, base: ir.Expr, index: ir.Expr) -> None:
         """Check an index that depends on a constructor's argument."""
-        assert isinstance(base.type, Stack)
+        assert isinstance(base.type, Array)
         if isinstance(index, ir.Const) and not 0 <= int(index.value) < base.type.size:
             what = f"index {index.value} is outside {base.type}"
             self.p.reporter.error(e.index.span, what)
@@ -279,7 +289,7 @@ class ExpressionLowering(Frame):
     def _cast(self, e: ast.Cast) -> ir.Expr:
         target = self.type_of(e)
         value = self.expr(e.operand)
-        if isinstance(target, Fields | Stack):
+        if isinstance(target, Fields | Array):
             return value
         return expression_builder.cast(target, value)
 
@@ -289,9 +299,9 @@ class ExpressionLowering(Frame):
         t = self.type_of(e)
         if isinstance(t, Stack):
             return self._stack_value(t, values)
-        assert isinstance(t, Fields), t
-        rest = [expression_builder.zero(f.type) for f in t.fields[len(values) :]]
-        return ir.Make(t, [*values, *rest])
+        assert isinstance(t, Fields | Array), t
+        types = [f.type for f in t.fields] if isinstance(t, Fields) else [t.element] * t.size
+        return ir.Make(t, [*values, *map(expression_builder.zero, types[len(values) :])])
 
     def _stack_value(self, t: Stack, values: Sequence[ir.Expr]) -> ir.Expr:
         var = self.spill(ir.Zero(t), "stack")
@@ -494,7 +504,26 @@ class ArgumentLowering(ExpressionLowering):
             found = self.env.find(arg.decl)
             if found is not None and not isinstance(found, ir.Expr):
                 return found
+        if isinstance(arg, ast.Index) and isinstance(innermost(arg.type or ANY), ExternType):
+            return self._element_object(arg)
         return None
+
+    def _element_object(self, e: ast.Index) -> Binding:
+        """Return an element of an array of extern instances."""
+        array = self.object_of(e.base)
+        assert isinstance(array, InstanceArray), e
+        if e in self.chosen:
+            return array.elements[self.chosen[e]]
+        index = self.expr(e.index)
+        if not isinstance(index, ir.Const):
+            what = "an extern instance with a run-time index can only have its methods called"
+            self.p.reporter.error(e.index.span, what)
+        elif 0 <= int(index.value) < len(array.elements):
+            return array.elements[int(index.value)]
+        else:
+            what = f"index {index.value} is outside an array of {len(array.elements)} instances"
+            self.p.reporter.error(e.index.span, what)
+        return array.elements[0]
 
 
 def _typed(value: ir.Expr) -> ir.Expr:

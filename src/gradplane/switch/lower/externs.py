@@ -7,10 +7,13 @@ from collections.abc import Sequence
 from gradplane.switch.check.records import CallInfo
 from gradplane.switch.ir import expression_builder
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.ops import limits
 from gradplane.switch.ir.types import (
     BOOL,
     ERROR,
     STRING,
+    Array,
+    Bits,
     Enum,
     Header,
     Struct,
@@ -95,6 +98,8 @@ class ExternLowering(ArgumentLowering):
     def _extern(self, e: ast.Call, info: CallInfo, wanted: bool) -> ir.Expr | None:
         if info.kind == "method":
             assert info.base is not None
+            if (index := self._run_time_index(info.base)) is not None:
+                return self._extern_by_index(e, info, wanted, index)
             instance = self.object_of(info.base)
             if instance is PACKET:
                 return self._packet(e, info)
@@ -136,6 +141,39 @@ class ExternLowering(ArgumentLowering):
         self.out += copies
         return whole
 
+    def _run_time_index(self, base: ast.Expr) -> ast.Index | None:
+        """Return the first index of an array of extern instances that depends on the packet."""
+        found = None
+        while isinstance(base, ast.Index):
+            if base.index.const is None and base not in self.chosen:
+                found = base
+            base = base.base
+        return found
+
+    def _extern_by_index(
+        self, e: ast.Call, info: CallInfo, wanted: bool, index: ast.Index
+    ) -> ir.Expr | None:
+        """Lower a method's call as a switch on an index: outside the array nothing is called, and
+        the result is zero."""
+        value, array = self.expr(index.index), index.base.type
+        assert isinstance(array, Array), index
+        subject = self.spill(value)
+        assert isinstance(subject.type, Bits), index
+        result = None
+        if not isinstance(info.signature.result, Void):
+            result = self.variable(info.name, self.type_of(e))
+        cases: list[tuple[list[int], list[ir.Stmt]]] = []
+        for at in range(min(array.size, limits(subject.type)[1] + 1)):
+            self.chosen[index] = at
+            with self.into([]) as body:
+                found = self._extern(e, info, wanted)
+                if result is not None and found is not None:
+                    self.emit(ir.Assign(result, found))
+            cases.append(([at], body))
+        del self.chosen[index]
+        self.emit(ir.SwitchStmt(subject, cases, []))
+        return result
+
     def _pack_cell(
         self,
         register: ir.ExternInstance,
@@ -156,9 +194,9 @@ class ExternLowering(ArgumentLowering):
             return bits
 
         for i, (arg, direction) in enumerate(zip(args, directions, strict=True)):
-            if isinstance(arg.type, Struct):
+            if isinstance(arg.type, Struct | Array):
                 args[i] = cell(arg) if direction == "out" else register_cells.packed(arg)
-        if result is not None and isinstance(result.type, Struct):
+        if result is not None and isinstance(result.type, Struct | Array):
             result = cell(result)
         return result, unpacked + copies
 

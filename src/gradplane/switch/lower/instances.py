@@ -8,14 +8,23 @@ from gradplane.switch.check.checker_types import BlockType, ExternType
 from gradplane.switch.check.records import CallInfo, EnumValue
 from gradplane.switch.ir import expression_builder
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import Annotations, Enum, Fields, Header, Void
+from gradplane.switch.ir.types import (
+    Annotations,
+    Array,
+    Enum,
+    Fields,
+    Header,
+    Type,
+    Void,
+)
 from gradplane.switch.lower.calls import CallLowering
-from gradplane.switch.lower.register_cells import packed_constant, packed_type
+from gradplane.switch.lower.register_cells import packed_constant, packed_type, shown_cell
 from gradplane.switch.lower.shared_state import (
     AbstractMethod,
     ActionInstance,
     BlockInstance,
     Env,
+    InstanceArray,
     PackageInstance,
     Shared,
     control_plane_name,
@@ -44,14 +53,24 @@ class Instances(Shared):
         annotations = decl.notes
         name = control_plane_name(env.path, decl.name, annotations)
         match decl.type:
-            case ExternType():
-                made = self.extern_instance(decl.info, name, annotations, env, decl.span)
-                env.bind(decl, made)
-                self._initializer(decl, made, env)
+            case ExternType() | Array():
+                env.bind(decl, self._extern_or_array(decl, decl.type, name, env))
             case BlockType(decl=ast.ParserDecl() | ast.ControlDecl()):
                 env.bind(decl, self.block_instance(decl.info, name, env, self.sites[decl]))
             case BlockType(kind="package"):
                 env.bind(decl, PackageInstance(self.package(decl.info, env, annotations, name)))
+
+    def _extern_or_array(
+        self, decl: ast.Instantiation, t: Type, name: str, env: Env
+    ) -> ir.ExternInstance | InstanceArray:
+        """Make an extern instance, or those of an array, `name[0]` and so on."""
+        if isinstance(t, Array):
+            names = [f"{name}[{i}]" for i in range(t.size)]
+            return InstanceArray([self._extern_or_array(decl, t.element, n, env) for n in names])
+        made = self.extern_instance(decl.info, name, decl.notes, env, decl.span)
+        env.bind(decl, made)
+        self._initializer(decl, made, env)
+        return made
 
     def _initializer(self, decl: ast.Instantiation, made: ir.ExternInstance, env: Env) -> None:
         """Make the objects and abstract methods that an instantiation gives."""
@@ -96,7 +115,7 @@ class Instances(Shared):
             instance.kind, instance.roles = kind.kind, kind.roles_of([p.name for p in params])
         if instance.kind in REGISTERS and (cell := packed_type(type_args[0])) != type_args[0]:
             instance.args = [packed_constant(type_args[0], a) for a in args]
-            instance.cell = type_args[0]
+            instance.cell = shown_cell(type_args[0])
             instance.type_args[0] = cell
         if kind is None:
             instance.user_extern = ir.UserExtern(
@@ -108,19 +127,19 @@ class Instances(Shared):
 
     def constructor_binding(
         self, arg: ast.Expr, name: str, env: Env
-    ) -> ir.Expr | ir.ExternInstance | BlockInstance:
+    ) -> ir.Expr | ir.ExternInstance | InstanceArray | BlockInstance:
         """Return a constructor's argument; an object made in place is called `name`."""
-        if isinstance(arg, ast.Name) and arg.const is None:
-            found = env.find(arg.decl)
-            if isinstance(found, BlockInstance):
-                found.sites = MANY
-            if isinstance(found, ir.ExternInstance | BlockInstance):
-                return found
+        body = Body(self)
+        with body.scope(env):
+            found = body.object_of(arg)
+        if isinstance(found, BlockInstance):
+            found.sites = MANY
+        if isinstance(found, ir.ExternInstance | InstanceArray | BlockInstance):
+            return found
         if isinstance(arg, ast.Call) and arg.info.kind == "constructor":
             if isinstance(arg.info.signature.result, ExternType):
                 return self.extern_instance(arg.info, name, (), env, arg.span)
             return self.block_instance(arg.info, name, env, MANY)
-        body = Body(self)
         with body.scope(env):
             return body.expr(arg)
 

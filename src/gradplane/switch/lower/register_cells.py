@@ -1,4 +1,5 @@
-"""Register cells of struct and tuple types: one number that holds all fields, the first on top.
+"""Register cells of struct, tuple and array types: one number that holds all fields, the first on
+top.
 
 To the engines and the control plane such a register is one of `bit<W>`. A value is packed for a
 write and unpacked after a read.
@@ -16,23 +17,35 @@ register keeps, `count` and `head`, in registers of their own.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gradplane.switch.ir import expression_builder, ops
 from gradplane.switch.ir import expression_builder as build
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import BOOL, Bits, Struct, Type, bit_width
+from gradplane.switch.ir.types import BOOL, Array, Bits, Field, Struct, Type, bit_width
 from gradplane.switch.lower.type_erasure import without_headers
 
 
 def packed_type(t: Type) -> Type:
     """Return the type of a register's cell in the IR; t is erased."""
-    width = bit_width(t) if isinstance(t, Struct) and without_headers(t) == t else None
-    return Bits(width) if width else t
+    shown = shown_cell(t)
+    width = bit_width(shown) if isinstance(shown, Struct) else None
+    return Bits(width) if width and without_headers(shown) == shown else t
+
+
+def shown_cell(t: Type) -> Type:
+    """Return the type that a cell has for the control plane: a struct for an array, too."""
+    match t:
+        case Array(element=element, size=size):
+            fields = tuple(Field(f"f{i}", shown_cell(element)) for i in range(size))
+            return Struct(f"tuple<{t}>", fields)
+        case Struct(fields=fields):
+            return replace(t, fields=tuple(replace(f, type=shown_cell(f.type)) for f in fields))
+    return t
 
 
 def packed(value: ir.Expr) -> ir.Expr:
-    """Return the number that holds a struct's fields."""
+    """Return the number that holds a struct's fields or an array's elements."""
     fields = [
         expression_builder.cast(Bits(bit_width(leaf.type) or 0), leaf) for leaf in _leaves(value)
     ]
@@ -44,37 +57,40 @@ def packed(value: ir.Expr) -> ir.Expr:
 
 def packed_constant(t: Type, value: ir.Argument) -> ir.Argument:
     """Return a register's initial value, given as a struct's constants, as a number."""
-    if not isinstance(t, Struct) or not isinstance(value, Sequence):
+    if not isinstance(t, Struct | Array) or not isinstance(value, Sequence):
         return value
     whole = 0
-    for field, part in zip(t.fields, value, strict=True):
-        width = bit_width(field.type) or 0
-        number = packed_constant(field.type, part)
+    for inner, part in zip(_types(t), value, strict=True):
+        width = bit_width(inner) or 0
+        number = packed_constant(inner, part)
         assert isinstance(number, int), number
         whole = whole << width | ops.wrap(Bits(width))(int(number))
     return whole
 
 
 def unpacked(t: Type, bits: ir.Expr) -> ir.Expr:
-    """Return the struct whose fields a number holds."""
+    """Return the struct or array whose parts a number holds."""
     width = bit_width(t) or 0
-    if not isinstance(t, Struct):
+    if not isinstance(t, Struct | Array):
         return expression_builder.cast(t, bits)
     fields: list[ir.Expr] = []
-    for field in t.fields:
-        low = width - (bit_width(field.type) or 0)
+    for inner in _types(t):
+        low = width - (bit_width(inner) or 0)
         part = expression_builder.slice_of(bits, width - 1, low) if low < width else bits
-        fields.append(unpacked(field.type, part))
+        fields.append(unpacked(inner, part))
         width = low
     return ir.Make(t, fields)
 
 
+def _types(t: Struct | Array) -> list[Type]:
+    return [t.element] * t.size if isinstance(t, Array) else [f.type for f in t.fields]
+
+
 def _leaves(value: ir.Expr) -> Iterator[ir.Expr]:
-    if not isinstance(value.type, Struct):
+    if not isinstance(value.type, Struct | Array):
         yield value
         return
-    for i in range(len(value.type.fields)):
-        leaf = expression_builder.field(value, i)
+    for leaf in expression_builder.parts(value):
         if bit_width(leaf.type):
             yield from _leaves(leaf)
 

@@ -67,9 +67,17 @@ class PackageInstance:
     package: ir.Package
 
 
+@dataclass(slots=True, eq=False)
+class InstanceArray:
+    """An array of extern instances, or of such arrays."""
+
+    elements: list[ir.ExternInstance | InstanceArray]
+
+
 Binding = (
     ir.Expr
     | ir.ExternInstance
+    | InstanceArray
     | ir.Table
     | ir.ValueSet
     | BlockInstance

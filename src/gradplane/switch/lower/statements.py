@@ -11,7 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from gradplane.switch.ir import expression_builder
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.dispatch import by_class
-from gradplane.switch.ir.types import BOOL, Bits, Stack
+from gradplane.switch.ir.types import (
+    BOOL,
+    Array,
+    Bits,
+)
 from gradplane.switch.lower.calls import CallLowering
 from gradplane.switch.lower.expressions import has_call
 from gradplane.switch.lower.type_erasure import CODE, erase
@@ -182,7 +186,7 @@ class Body(CallLowering):
         self._loop_stmt(s.body, lambda: expression_builder.binary("<=", count, last), step, enter)
 
     def _for_each(self, s: ast.ForIn, var: ir.LValue) -> None:
-        """Unroll a loop over a list or the elements of a stack."""
+        """Unroll a loop over a list or the elements of an array."""
         leave = ir.Block([], "break")
         with self.repeating(), self.into(leave.body):
             for value in self._collection(s.collection):
@@ -198,7 +202,7 @@ class Body(CallLowering):
     def _collection(self, e: ast.Expr) -> list[ir.Expr]:
         """Return the elements, with their values before the first iteration."""
         whole = self.expr(e)
-        if isinstance(whole.type, Stack):
+        if isinstance(whole.type, Array):
             copy = self.spill(whole, "elements")
             size = whole.type.size
             return [

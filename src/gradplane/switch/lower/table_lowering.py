@@ -375,11 +375,8 @@ class TableLowering:
             annotations = p.notes
             name = self._name_of_made(p.name, given_name(annotations))
             return self.p.extern_instance(info, name, annotations, self.env, p.span)
-        if isinstance(p.value, ast.Name):
-            found = self.env.find(p.value.decl)
-            if isinstance(found, ir.ExternInstance):
-                return found
-        return None
+        found = self.body.object_of(p.value) if isinstance(p.value, ast.Expr) else None
+        return found if isinstance(found, ir.ExternInstance) else None
 
     def _name_of_made(self, owner: str, given: str | None) -> str:
         """Return the name of an extern that a property makes: that of its @name, as in p4c without

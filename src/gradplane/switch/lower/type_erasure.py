@@ -10,6 +10,7 @@ from gradplane.switch.check.checker_types import ExternType, TypeVar
 from gradplane.switch.ir.nodes import ERROR_TYPE
 from gradplane.switch.ir.types import (
     VOID,
+    Array,
     Bits,
     Bool,
     Enum,
@@ -29,6 +30,7 @@ from gradplane.switch.ir.types import (
     Type,
     Varbit,
     Void,
+    make_array,
 )
 
 CODE = Bits(32)  # the type of enum members and errors
@@ -44,21 +46,21 @@ def erase(t: Type) -> Type:
             return CODE
         case SerEnum(underlying=underlying) | NewType(underlying=underlying):
             return erase(underlying)
-        case Tuple() | Stack() | Fields():
+        case Tuple() | Array() | Fields():
             return _rebuilt(t, erase)
         case TypeVar() | List() | ExternType() | Void():
             return Struct(str(t), ())  # types of objects, unused and compile-time values only
     raise AssertionError(t)
 
 
-def _rebuilt(t: Tuple | Stack | Fields, inner: Callable[[Type], Type]) -> Type:
+def _rebuilt(t: Tuple | Array | Fields, inner: Callable[[Type], Type]) -> Type:
     """Return a composite type of the same form, with `inner` of each of its types."""
     match t:
         case Tuple(elements=elements):
             fields = tuple(Field(f"f{i}", inner(e)) for i, e in enumerate(elements))
             return Struct(str(t), fields)
-        case Stack(element=element, size=size):
-            return Stack(inner(element), size)
+        case Array(element=element, size=size):
+            return make_array(inner(element), size)
         case Fields():
             fields = tuple(replace(f, type=inner(f.type)) for f in t.fields)
             return replace(t, name=str(t), fields=fields, args=())
@@ -67,7 +69,7 @@ def _rebuilt(t: Tuple | Stack | Fields, inner: Callable[[Type], Type]) -> Type:
 def without_headers(t: Type) -> Type:
     """Return a struct of the same bits without headers and stacks; t is erased."""
     match t:
-        case Stack(element=element, size=size):
+        case Array(element=element, size=size):
             fields = tuple(Field(f"f{i}", without_headers(element)) for i in range(size))
             return Struct(f"bits of {t}", fields)
         case Header(fields=fields):
@@ -84,7 +86,7 @@ def several_varbits(t: Type) -> str:
     match t:
         case Header(name=name, fields=fields):
             return name if sum(isinstance(f.type, Varbit) for f in fields) > 1 else ""
-        case Stack(element=element):
+        case Array(element=element):
             return several_varbits(element)
         case Fields(fields=fields):
             return next(filter(None, (several_varbits(f.type) for f in fields)), "")
@@ -96,7 +98,9 @@ def erase_keeping_names(t: Type) -> Type:
     match t:
         case NewType() | Enum() | SerEnum() | Error():
             return t
-        case Tuple() | Stack() | Fields():
+        case Array(element=element, size=size) if not isinstance(t, Stack):
+            return erase_keeping_names(Tuple((element,) * size))  # P4Info has no arrays
+        case Tuple() | Array() | Fields():
             return _rebuilt(t, erase_keeping_names)
     return erase(t)
 
@@ -116,8 +120,8 @@ def extern_type(t: Type) -> Type:
             return Tuple(tuple(map(extern_type, elements)))
         case List(element=element):
             return List(extern_type(element))
-        case Stack(element=element, size=size):
-            return Stack(extern_type(element), size)
+        case Array(element=element, size=size):
+            return make_array(extern_type(element), size)
         case Fields():
             fields = tuple(replace(f, type=extern_type(f.type)) for f in t.fields)
             return replace(t, name=str(t), fields=fields, args=())

@@ -74,7 +74,9 @@ class NamedTypeRef(TypeRef):
 
 
 @dataclass(slots=True, eq=False)
-class StackTypeRef(TypeRef):
+class ArrayTypeRef(TypeRef):
+    """`element[size]`: an array, or a stack where the elements are headers."""
+
     element: TypeRef
     size: Expr
 

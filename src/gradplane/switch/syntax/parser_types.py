@@ -75,9 +75,11 @@ class TypeParser(TokenStream, ABC):
         elif self.tok.text == "list" and self.peek().kind == "<":
             ref = self._list_type()
         elif self.tok.kind in ("name", "."):
-            ref = self._named_type()
+            ref = self.named_type()
         else:
             self.fail("a type")
+        while self.accept("["):
+            ref = self._array_type(ref)
         self.depth -= 1
         return ref
 
@@ -117,24 +119,18 @@ class TypeParser(TokenStream, ABC):
         self.expect(">")
         return ast.ListTypeRef(element, span=self.span_from(span))
 
-    def _named_type(self) -> ast.TypeRef:
-        ref: ast.TypeRef = self.named_type()
-        while self.accept("["):
-            ref = self._stack_type(ref)
-        return ref
-
-    def _stack_type(self, element: ast.TypeRef) -> ast.StackTypeRef:
+    def _array_type(self, element: ast.TypeRef) -> ast.ArrayTypeRef:
         """Parse the rest of `[size]`."""
         size = self.expression()
         self.expect("]")
-        return ast.StackTypeRef(element, size, span=self.span_from(element.span))
+        return ast.ArrayTypeRef(element, size, span=self.span_from(element.span))
 
     def declarator(self, ref: ast.TypeRef) -> ast.TypeRef:
         """Parse the size in `T name[size]`, p4c's other form of `T[size] name`."""
         if self.tok.kind != "[":  # not at(): errors do not propose this form
             return ref
         self.advance()
-        return self._stack_type(ref)
+        return self._array_type(ref)
 
     def named_type(self) -> ast.NamedTypeRef:
         """Parse `Name`, `.Name`, `Name<...>`."""

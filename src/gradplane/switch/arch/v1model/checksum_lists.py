@@ -13,7 +13,14 @@ from __future__ import annotations
 from typing import TypeGuard
 
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import Fields, Header, Union
+from gradplane.switch.ir.expression_builder import parts
+from gradplane.switch.ir.types import (
+    Array,
+    Fields,
+    Header,
+    Stack,
+    Union,
+)
 from gradplane.switch.ir.walk import bodies, nested, overlap, path, with_operands, writes
 
 Place = tuple[ir.Var, tuple[int, ...]]
@@ -78,17 +85,16 @@ class _Known:
             return e
         if place in self._values:
             return self._values[place][1]
-        if isinstance(e.type, Fields) and not isinstance(e.type, Header | Union):
-            parts = _members(e)
-            traced = [*map(self._traced, parts)]
-            same = all(a is b for a, b in zip(parts, traced, strict=True))
+        if isinstance(e.type, Fields | Array) and not isinstance(e.type, Header | Union | Stack):
+            members = _members(e)
+            traced = [*map(self._traced, members)]
+            same = all(a is b for a, b in zip(members, traced, strict=True))
             return e if same else ir.Make(e.type, traced)
         return e
 
 
 def _members(base: ir.LValue) -> list[ir.LValue]:
-    assert isinstance(base.type, Fields), base.type
-    return [ir.FieldOf(f.type, base, i, f.name) for i, f in enumerate(base.type.fields)]
+    return [part for part in parts(base) if isinstance(part, ir.LValue)]
 
 
 def _reads(e: ir.Expr, changed: ir.LValue) -> bool:

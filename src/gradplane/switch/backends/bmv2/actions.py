@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 from gradplane.switch.backends.bmv2.expressions import (
     Expressions,
+    at_index,
     both,
     number,
     op,
+    run_time_index,
     truth,
 )
 from gradplane.switch.backends.bmv2.storage import (
@@ -23,7 +26,18 @@ from gradplane.switch.backends.bmv2.storage import (
 from gradplane.switch.bmv2_names import PRIMITIVES
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.dispatch import by_class
-from gradplane.switch.ir.types import Bits, Bool, Fields, Header, Stack, Struct, Union, Varbit
+from gradplane.switch.ir.expression_builder import parts
+from gradplane.switch.ir.types import (
+    BOOL,
+    Array,
+    Bits,
+    Bool,
+    Header,
+    Stack,
+    Struct,
+    Union,
+    Varbit,
+)
 from gradplane.switch.ir.walk import variables
 from gradplane.switch.source import Span, refuse
 
@@ -215,15 +229,23 @@ class Primitives:
 
     def _set_valid(self, s: ir.SetValid) -> None:
         name = "add_header" if s.valid else "remove_header"
-        self._guarded(s.target, lambda: self.add(name, self._operand(s.target)))
+        self._guarded(s.target, lambda place: self.add(name, self._operand(place)))
 
-    def _guarded(self, target: ir.Expr, act: Callable[[], Any]) -> None:
-        """Do something with a place if its run-time index is inside the stack."""
+    def _guarded(self, target: ir.LValue, act: Callable[[ir.LValue], Any]) -> None:
+        """Do something with a place if its run-time index is inside the stack or array."""
+        if (chosen := run_time_index(target)) is not None:
+            assert isinstance(chosen.base.type, Array), chosen
+            for at in range(chosen.base.type.size):
+                place = at_index(target, chosen, at)
+                assert isinstance(place, ir.LValue), place
+                then = partial(self._guarded, place, act)
+                self._if(op("b2d", None, self.code.chosen_at(chosen, at)), then)
+            return
         guard = self.code.guard(target)
         if guard is None:
-            act()
+            act(target)
         elif guard != truth(False):
-            self._if(op("b2d", None, guard), lambda: act() and None)
+            self._if(op("b2d", None, guard), lambda: act(target) and None)
 
     def _operand(self, e: ir.Expr) -> Json:
         """Return a header or union as a primitive's parameter."""
@@ -243,16 +265,20 @@ class Primitives:
                 lambda: self.assign(target, value.then),
                 [ir.Assign(target, value.other)],
             )
-        elif isinstance(t, Bits | Bool):
-            self._guarded(target, lambda: self._assign_scalar(target, value))
-        elif isinstance(t, Varbit):
-            self._assign_varbit(target, value)
-        elif isinstance(t, Header):
-            self._guarded(target, lambda: self._assign_header(target, value))
         elif isinstance(t, Struct):
-            self._assign_members(target, t, value)
+            self._assign_members(target, value)
+        elif (chosen := run_time_index(value)) and not isinstance(t, Bits | Bool):
+            self._assign_chosen(target, value, chosen)
+        elif isinstance(t, Bits | Bool):
+            self._guarded(target, lambda place: self._assign_scalar(place, value))
+        elif isinstance(t, Varbit):
+            self._guarded(target, lambda place: self._assign_varbit(place, value))
+        elif isinstance(t, Header):
+            self._guarded(target, lambda place: self._assign_header(place, value))
         elif isinstance(t, Union | Stack):
             self._assign_whole(target, t, value)
+        elif isinstance(t, Array):
+            self._assign_members(target, value)
         else:
             raise refuse(self._place(), f"BMv2 cannot assign a {t}")
 
@@ -287,7 +313,18 @@ class Primitives:
             destination = {"type": "expression", "value": destination}
         self.add("assign", destination, {"type": "expression", "value": whole})
 
+    def _assign_chosen(self, target: ir.LValue, value: ir.Expr, chosen: ir.ElementOf) -> None:
+        """Assign an array's element of a type that has no expressions, by a run-time index."""
+        assert isinstance(chosen.base.type, Array), chosen
+        body: list[ir.Stmt] = [ir.Assign(target, ir.Zero(target.type))]
+        for at in range(chosen.base.type.size):
+            cond = ir.Binary(BOOL, "==", chosen.index, ir.Const(chosen.index.type, at))
+            body = [ir.If(cond, [ir.Assign(target, at_index(value, chosen, at))], body)]
+        self.body(body)
+
     def _assign_varbit(self, target: ir.LValue, value: ir.Expr) -> None:
+        if isinstance(value, ir.Zero):
+            value = ir.Var(value.type, "empty", -1)
         if not isinstance(value, ir.LValue):
             raise refuse(self._place(), "BMv2 cannot compute a varbit")
         self.add("assign_VL", self.code.field(target), self.code.field(value))
@@ -310,31 +347,28 @@ class Primitives:
     def _copy_header(self, target: ir.LValue, value: ir.Expr) -> None:
         self.add("assign_header", self._operand(target), self._operand(value))
 
-    def _assign_members(self, target: ir.LValue, t: Struct, value: ir.Expr) -> None:
+    def _assign_members(self, target: ir.LValue, value: ir.Expr) -> None:
         if isinstance(value, ir.Make):
             self._make(target, value)
             return
-        for index, member in enumerate(t.fields):
-            source: ir.Expr = ir.Zero(member.type)
-            if not isinstance(value, ir.Zero):
-                assert isinstance(value, ir.LValue), value
-                source = ir.FieldOf(member.type, value, index, member.name)
-            self.assign(ir.FieldOf(member.type, target, index, member.name), source)
+        for member, source in zip(parts(target), parts(value), strict=True):
+            assert isinstance(member, ir.LValue), member
+            self.assign(member, source)
 
     def _make(
         self, target: ir.LValue, value: ir.Make, before: Callable[[], Any] | None = None
     ) -> None:
         """Assign member by member, through temporaries where a member is read again."""
-        assert isinstance(target.type, Fields), target
-        changed, parts = variables(target), list(value.fields)
-        for index in [at for at, part in enumerate(parts) if changed & variables(part)]:
-            copy = ir.Var(parts[index].type, "copy", -1)
-            self.assign(copy, parts[index])
-            parts[index] = copy
+        changed, values = variables(target), list(value.fields)
+        for index in [at for at, part in enumerate(values) if changed & variables(part)]:
+            copy = ir.Var(values[index].type, "copy", -1)
+            self.assign(copy, values[index])
+            values[index] = copy
         if before is not None:
             before()
-        for index, (member, part) in enumerate(zip(target.type.fields, parts, strict=True)):
-            self.assign(ir.FieldOf(member.type, target, index, member.name), part)
+        for member, part in zip(parts(target), values, strict=True):
+            assert isinstance(member, ir.LValue), member
+            self.assign(member, part)
 
     def _assign_whole(self, target: ir.LValue, t: Union | Stack, value: ir.Expr) -> None:
         place = self.code.place(target)

@@ -25,7 +25,17 @@ from gradplane.switch.backends.bmv2.storage import (
 from gradplane.switch.bmv2_names import COMPARISONS
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.dispatch import by_class
-from gradplane.switch.ir.types import Bits, Bool, Fields, Header, Stack, Type, Union
+from gradplane.switch.ir.types import (
+    Array,
+    Bits,
+    Bool,
+    Fields,
+    Header,
+    Stack,
+    Type,
+    Union,
+)
+from gradplane.switch.ir.walk import operands, with_operands
 from gradplane.switch.source import Span, refuse
 
 NOWHERE = Span("<program>", 0, 0, 0)
@@ -91,7 +101,25 @@ class Expressions:
 
     def _stored(self, e: ir.LValue) -> Json:
         beyond = truth(False) if isinstance(e.type, Bool) else number(0)
+        if (chosen := run_time_index(e)) is not None:
+            return self._chosen(e, chosen, beyond, self.value)
         return _where(self.guard(e), lambda: _typed(self.field(e), e.type), beyond)
+
+    def _chosen(
+        self, e: ir.Expr, chosen: ir.ElementOf, beyond: Json, value: Callable[[ir.Expr], Json]
+    ) -> Json:
+        """Return a value that goes through an array's element by a run-time index."""
+        for at in range(_size(chosen)):
+            cond, then = self.chosen_at(chosen, at), value(at_index(e, chosen, at))
+            if beyond["type"] == "bool" or isinstance(e.type, Bool):
+                beyond = op("or", both(cond, then), beyond)
+            else:
+                beyond = op("?", then, beyond, cond=cond)
+        return beyond
+
+    def chosen_at(self, chosen: ir.ElementOf, at: int) -> Json:
+        """Return the condition under which a run-time index is `at`."""
+        return op("==", self.value(chosen.index), number(at))
 
     def _last_index(self, e: ir.LastIndex) -> Json:
         return masked(op("last_stack_index", None, self.stack(e.base)), scalar_width(e.type))
@@ -143,6 +171,8 @@ class Expressions:
                 stack = self.place(e.base)
                 if isinstance(stack, StackAt) and isinstance(index, int):
                     return stack.element(index) if index < stack.type.size else None
+                if isinstance(stack, StructAt) and isinstance(index, int):
+                    return stack.member(index) if index < len(stack.members) else None
         return None
 
     def field(self, e: ir.LValue) -> Json:
@@ -150,10 +180,11 @@ class Expressions:
         place = self.place(e)
         if isinstance(place, FieldAt):
             return {"type": "field", "value": place.reference}
-        if isinstance(e, ir.FieldOf):
-            if isinstance(e.base, ir.LastOf) and isinstance(e.base.type, Header):
-                stack = self.place(e.base.base)
-                assert isinstance(stack, StackAt), e
+        if isinstance(e, ir.FieldOf | ir.ElementOf):
+            last = e.base if isinstance(e, ir.FieldOf) else None
+            if isinstance(last, ir.LastOf) and isinstance(last.type, Header):
+                stack = self.place(last.base)
+                assert isinstance(stack, StackAt) and isinstance(e, ir.FieldOf), e
                 return {"type": "stack_field", "value": [stack.name, e.name]}
             offset, header = _offset(e)
             return op("access_field", self.header(header), offset)
@@ -182,11 +213,12 @@ class Expressions:
         raise refuse(self.span, "BMv2 cannot refer to this header")
 
     def guard(self, e: ir.Expr) -> Json | None:
-        """Return the condition under which the run-time indices in an expression are inside."""
+        """Return the condition under which the indices in an expression are inside, those by which
+        an array is read at run time aside."""
         found = None
         while isinstance(e, ir.FieldOf | ir.ElementOf | ir.SliceOf):
-            if isinstance(e, ir.ElementOf) and isinstance(e.base.type, Stack):
-                size = e.base.type.size
+            if isinstance(e, ir.ElementOf):
+                size = _size(e)
                 if not isinstance(e.index, ir.Const):
                     inside = op("<", self.value(e.index), number(size))
                     found = inside if found is None else both(inside, found)
@@ -205,6 +237,9 @@ class Expressions:
             return op("d2b", None, valid)
         if isinstance(place, UnionAt) or isinstance(base.type, Union):
             return op("valid_union", None, self.header(base))
+        if (chosen := run_time_index(base)) is not None:
+            valid_at = lambda at: self._valid(ir.IsValid(e.type, at))  # noqa: E731
+            return self._chosen(base, chosen, truth(False), valid_at)
         found = lambda: op("valid", None, self.header(base))  # noqa: E731
         return _where(self.guard(base), found, truth(False))
 
@@ -294,22 +329,47 @@ def _where(guard: Json | None, value: Callable[[], Json], other: Json) -> Json:
     return other if guard == truth(False) else op("?", value(), other, cond=guard)
 
 
-def _offset(e: ir.FieldOf) -> tuple[int, ir.Expr]:
+def run_time_index(e: ir.Expr) -> ir.ElementOf | None:
+    """Return the first element of an array, not of a stack, by a run-time index on the way to a
+    place."""
+    found = None
+    while isinstance(e, ir.FieldOf | ir.ElementOf | ir.SliceOf):
+        if isinstance(e, ir.ElementOf) and not isinstance(e.base.type, Stack):
+            found = found if isinstance(e.index, ir.Const) else e
+        e = e.base
+    return found
+
+
+def at_index(e: ir.Expr, chosen: ir.ElementOf, at: int) -> ir.Expr:
+    """Return a place with a constant instead of the run-time index of one element."""
+    if e is chosen:
+        return ir.ElementOf(e.type, chosen.base, ir.Const(chosen.index.type, at))
+    base, *others = operands(e)
+    return with_operands(e, [at_index(base, chosen, at), *others])
+
+
+def _size(e: ir.ElementOf) -> int:
+    assert isinstance(e.base.type, Array), e.base.type
+    return e.base.type.size
+
+
+def _offset(e: ir.FieldOf | ir.ElementOf) -> tuple[int, ir.LValue]:
     """Return a field's number among the flat fields of its header, and that header."""
-    steps = []
-    inner: ir.Expr = e
-    while isinstance(inner, ir.FieldOf) and not isinstance(inner.type, Header):
-        steps.append(inner.index)
+    offset = 0
+    inner: ir.LValue = e
+    while isinstance(inner, ir.FieldOf | ir.ElementOf) and not isinstance(inner.type, Header):
+        index, t = inner.index, inner.base.type
+        if isinstance(index, ir.Const):
+            offset += int(index.value) * _flat_count(inner.type)
+        elif isinstance(index, int) and isinstance(t, Fields):
+            offset += sum(_flat_count(f.type) for f in t.fields[:index])
         inner = inner.base
-    offset, t = 0, inner.type
-    for index in reversed(steps):
-        assert isinstance(t, Fields), t
-        offset += sum(_flat_count(f.type) for f in t.fields[:index])
-        t = t.fields[index].type
     return offset, inner
 
 
 def _flat_count(t: Type) -> int:
+    if isinstance(t, Array):
+        return t.size * _flat_count(t.element)
     return sum(_flat_count(f.type) for f in t.fields) if isinstance(t, Fields) else 1
 
 

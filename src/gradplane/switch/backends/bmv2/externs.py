@@ -18,8 +18,21 @@ from gradplane.switch.backends.bmv2.storage import (
     scalar_width,
 )
 from gradplane.switch.bmv2_names import CLONES, MARKED
-from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import Bits, Bool, Fields, Stack, Type, Union
+from gradplane.switch.ir import (
+    expression_builder,
+)
+from gradplane.switch.ir import (
+    nodes as ir,
+)
+from gradplane.switch.ir.types import (
+    Array,
+    Bits,
+    Bool,
+    Fields,
+    Stack,
+    Type,
+    Union,
+)
 from gradplane.switch.source import Span, refuse
 
 _STANDARD = "standard_metadata"
@@ -186,9 +199,9 @@ class V1Externs:
         if isinstance(data, ir.Make):
             for part in data.fields:
                 self._copy(code, part, elements)
-        elif isinstance(t, Fields) and not isinstance(t, Union) and isinstance(data, ir.LValue):
-            for index, member in enumerate(t.fields):
-                self._copy(code, ir.FieldOf(member.type, data, index, member.name), elements)
+        elif isinstance(t, Fields | Array) and not isinstance(t, Union | Stack):
+            for part in expression_builder.parts(data):
+                self._copy(code, part, elements)
         elif isinstance(t, Bits | Bool):
             copy = self.storage.temporary(t, "digest")
             code.set_field(copy, code.code.parameter(data))
@@ -231,6 +244,9 @@ class V1Externs:
             return f"({','.join(inner)})"
         if isinstance(e.type, Stack):
             raise refuse(code.code.span, f"BMv2 cannot log a header stack ({e.type})")
+        if isinstance(e.type, Array):
+            items = e.fields if isinstance(e, ir.Make) else expression_builder.parts(e)
+            return f"[{','.join(self._logged(code, item, values) for item in items)}]"
         if code.code.guard(e) is not None:
             e = self._copied(code, e)
         values.append(_in(code, e))

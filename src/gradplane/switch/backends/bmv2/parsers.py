@@ -357,7 +357,10 @@ def _fields(place: object) -> Iterator[FieldAt]:
     """Yield the fields of a place in packet order."""
     if isinstance(place, FieldAt):
         yield place
-    elif isinstance(place, HeaderAt | StructAt):
+    elif isinstance(place, StructAt):
+        for member in place.members:
+            yield from _fields(member)
+    elif isinstance(place, HeaderAt):
         for index in range(len(place.type.fields)):
             yield from _fields(place.member(index))
     elif isinstance(place, StackAt):
@@ -370,8 +373,8 @@ def _instances(place: object) -> Iterator[HeaderAt]:
     if isinstance(place, HeaderAt):
         yield place
     elif isinstance(place, StructAt):
-        for index in range(len(place.type.fields)):
-            yield from _instances(place.member(index))
+        for member in place.members:
+            yield from _instances(member)
     elif isinstance(place, StackAt):
         for index in range(place.type.size):
             yield from _instances(place.element(index))

@@ -165,6 +165,8 @@ def headers(place: Place) -> list[str]:
         return [place.name]
     if isinstance(place, StackAt):
         return [name for i in range(place.type.size) for name in headers(place.element(i))]
-    if isinstance(place, UnionAt | StructAt):
+    if isinstance(place, StructAt):
+        return [name for member in place.members for name in headers(member)]
+    if isinstance(place, UnionAt):
         return [name for i in range(len(place.type.fields)) for name in headers(place.member(i))]
     return []

@@ -3,6 +3,7 @@
 BMv2 has one set of header instances for a packet's whole path. The blocks' parameters share them by
 position; local variables have their own. A struct has no instance: its members are laid out one by
 one, headers as instances, other fields in a metadata header (`scalars` for local variables).
+Nor are there arrays but stacks: an array is as a struct of its elements.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from typing import Any
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import (
+    Array,
     Bits,
     Bool,
+    Field,
     Fields,
     Header,
     Stack,
@@ -84,10 +87,10 @@ class StackAt:
 
 @dataclass(frozen=True, slots=True)
 class StructAt:
-    """A struct: the places of its members, in order."""
+    """A struct or an array: the places of its members, in order."""
 
     members: tuple[Place, ...]
-    type: Fields
+    type: Fields | Array
 
     def member(self, index: int) -> Place:
         """Return the place of a member."""
@@ -103,19 +106,27 @@ def _header(t: Type) -> Header:
 
 
 def _inside(header: str, name: str, t: Type) -> Place:
-    """Return the place of a header's field; a struct in a header is laid out in place."""
-    if isinstance(t, Struct):
-        return StructAt(tuple(_inside(header, f"{name}.{f.name}", f.type) for f in t.fields), t)
+    """Return the place of a header's field; a struct or array in it is laid out in place."""
+    if isinstance(t, Struct | Array):
+        return StructAt(tuple(_inside(header, *part) for part in named_parts(name, t)), t)
     return FieldAt(header, name, t)
 
 
-def flat_fields(t: Fields, prefix: str = "") -> Iterator[tuple[str, Type]]:
+def named_parts(name: str, t: Fields | Array) -> Iterator[tuple[str, Type]]:
+    """Yield the names and types of the members of a variable or field of some name."""
+    if isinstance(t, Array):
+        yield from ((f"{name}[{i}]", t.element) for i in range(t.size))
+    else:
+        yield from ((f"{name}.{f.name}" if name else f.name, f.type) for f in t.fields)
+
+
+def flat_fields(t: Fields | Array, name: str = "") -> Iterator[tuple[str, Type]]:
     """Yield the names and types of a header's fields, those of structs inside it one by one."""
-    for one in t.fields:
-        if isinstance(one.type, Struct):
-            yield from flat_fields(one.type, f"{prefix}{one.name}.")
+    for part, kind in named_parts(name, t):
+        if isinstance(kind, Struct | Array):
+            yield from flat_fields(kind, part)
         else:
-            yield prefix + one.name, one.type
+            yield part, kind
 
 
 def scalar_width(t: Type) -> int:
@@ -166,16 +177,16 @@ class Storage:
 
     def declare(self, name: str, t: Type, header: str = SCALARS) -> Place:
         """Lay out a variable; its fields outside headers go into the metadata header `header`."""
-        if isinstance(t, Struct):
-            prefix = f"{name}." if name else ""
-            members = (self.declare(prefix + f.name, f.type, header) for f in t.fields)
-            return StructAt(tuple(members), t)
+        if isinstance(t, Struct) or (isinstance(t, Array) and not isinstance(t, Stack)):
+            return StructAt(tuple(self.declare(*p, header) for p in named_parts(name, t)), t)
         if isinstance(t, Header):
             return self._instance(self._unique(name), t)
         if isinstance(t, Union):
             return self._union(self._unique(name), t)
         if isinstance(t, Stack):
             return self._stack(self._unique(name), t)
+        if isinstance(t, Varbit):
+            return self._varbit(self._unique(name), t)
         return FieldAt(header, self._fields_of(header).add(name, t), t)
 
     def place(self, variable: ir.Var) -> Place:
@@ -209,6 +220,12 @@ class Storage:
         self._names.add(name)
         self._declare_header(name, self._header_type(t), metadata=False)
         return HeaderAt(name, t)
+
+    def _varbit(self, name: str, t: Varbit) -> FieldAt:
+        """Give a varbit outside headers a header of its own: BMv2 has one in each at most."""
+        alone = Header(f"$varbit{t.width}", (Field("field", t),))
+        self._declare_header(name, self._header_type(alone), metadata=True)
+        return FieldAt(name, "field", t)
 
     def _declare_header(self, name: str, kind: str, metadata: bool) -> int:
         number = len(self._headers)
