@@ -12,9 +12,9 @@ install:
 demo: install
 	@$(PYTHON) -m gradplane run experiments/thc-star.toml
 
-# At its end: the slowest tests, and which were skipped and why.
+# At its end: which tests were skipped and why (tests/conftest.py), and the slowest.
 test: lint
-	$(PYTHON) -m pytest -q -n 2 --dist loadfile --durations=20 --durations-min=10 -rfEs
+	$(PYTHON) -m pytest -q -n 2 --dist loadfile --durations=20 --durations-min=10 -rfE
 
 lint: install
 	$(PYTHON) -m ruff check .

@@ -9,6 +9,7 @@ The runs are on the simulated network; each is made once, and tests only read it
 
 import os
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,9 @@ from hypothesis.internal.conjecture import providers
 
 from gradplane.runs.records.summary import Summary
 from gradplane.runs.run_experiment import run
+
+# Tests start many processes; without bytecode files each would compile all its modules again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 _ANY_SPEED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 
@@ -48,6 +52,20 @@ timeout_ms = 20
 baseline = false
 report = false
 """
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print why tests were skipped: how many in which file, by reason."""
+    reasons: dict[str, Counter[str]] = {}
+    for report in terminalreporter.stats.get("skipped", []):
+        reason = report.longrepr[2].removeprefix("Skipped: ")
+        reasons.setdefault(reason, Counter())[report.nodeid.partition("::")[0]] += 1
+    if reasons:
+        terminalreporter.section("skipped, and why")
+    for reason, files in sorted(reasons.items(), key=lambda pair: -pair[1].total()):
+        terminalreporter.write_line(f"{files.total()} skipped: {reason}")
+        for file, count in files.items():
+            terminalreporter.write_line(f"    {count} in {file}")
 
 
 @pytest.fixture(scope="session")

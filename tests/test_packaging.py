@@ -101,9 +101,6 @@ def installed(request: pytest.FixtureRequest, built: Built, tmp_path: Path) -> P
     (packages,) = (environment / "lib").glob("python3.*/site-packages")
     (packages / "dependencies.pth").write_text(_dependencies())
     what = [built.wheel] if request.param == "wheel" else ["-e", built.tree]
-    if request.param == "editable":  # with the cached kernels, which take long to compile
-        package = Path("src", "gradplane")
-        shutil.copytree(ROOT / package, built.tree / package, dirs_exist_ok=True)
     options = ["-q", "--no-deps", "--no-index", "--no-build-isolation", "--ignore-installed"]
     _run([sys.executable, "-m", "pip", "--python", python, "install", *options, *what], tmp_path)
     return environment / "bin"

@@ -1,6 +1,6 @@
 """Kernels on vectors. Import it where they are called: Numba takes a third of a second to load."""
 
-from numba import njit
+from gradplane._kernels import njit
 
 
 @njit(cache=True, nogil=True)

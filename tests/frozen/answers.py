@@ -132,19 +132,29 @@ def check(paths: Sequence[str]) -> int:
     return 1 if lines else 0
 
 
-def diff(paths: Sequence[str], only: str, ref: str) -> int:
-    """Print how the answers to tests differ from those of a commit."""
-    with worktree(ref) as tree:
-        old = recorded(paths, tree)
+def diff(paths: Sequence[str], only: str, ref: str | None) -> int:
+    """Print how the answers to tests differ from those of a commit; by default, of the one that
+    wrote the first digest that differs."""
     new = recorded(paths)
+    with worktree(ref or _written(new, only)) as tree:
+        old = recorded(paths, tree)
     for test in sorted(old.keys() | new.keys()):
         if only in test:
             before, now = (_lines(records.get(test, {})) for records in (old, new))
-            lines = difflib.unified_diff(
-                before, now, f"{test} at {ref}", f"{test} now", lineterm=""
-            )
+            lines = difflib.unified_diff(before, now, f"{test} before", f"{test} now", lineterm="")
             print("".join(f"{line}\n" for line in lines), end="")
     return 0
+
+
+def _written(records: Records, only: str) -> str:
+    """Return the commit that wrote the digests from which these records differ."""
+    expected = frozen()
+    for line in changed({test: of for test, of in records.items() if only in test}, expected):
+        test, interface = line.partition(": ")[0], line.partition(": ")[2].split(", ")[0]
+        search = ["git", "-C", str(ROOT), "log", f"-S{expected[test][interface]}", "--format=%H"]
+        found = subprocess.run([*search, "--", str(DIGESTS)], stdout=subprocess.PIPE, text=True)
+        return found.stdout.split()[-1]
+    return last_written(DIGESTS)
 
 
 def _lines(records: dict[str, list[str]]) -> list[str]:
@@ -163,14 +173,16 @@ def main() -> int:
         "paths", nargs="*", metavar="PATH", help="tests; default: those of services"
     )
     parser.add_argument("--only", metavar="TEXT", default="", help="tests of --diff with this name")
-    parser.add_argument("--ref", help="the commit of --diff; default: the last that wrote digests")
+    parser.add_argument(
+        "--ref", help="the commit of --diff; default: the one that wrote the digests that differ"
+    )
     given = parser.parse_args()
     os.chdir(ROOT)
     paths = given.paths or TESTS
     if given.check:
         return check(paths)
     if given.diff:
-        return diff(paths, given.only, given.ref or last_written(DIGESTS))
+        return diff(paths, given.only, given.ref)
     found = agreed(recorded(paths), recorded(paths, seed="1"))
     write({**(frozen() if given.paths and DIGESTS.exists() else {}), **found})
     return 0

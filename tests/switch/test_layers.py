@@ -20,7 +20,7 @@ BELOW = {
     "arch": {"ir", "runtime", "interp", "jit", "machine"},
     "backends": {"ir", "runtime", "arch", "bmv2_names"},
     "frontends": {"ir", "bmv2_names"},
-    "ports": {"runtime", "jit"},
+    "ports": {"runtime", "jit", "_privileges"},
     "control": {"ir", "runtime", "arch"},
     "p4runtime": {"ir", "runtime", "syntax", "arch", "control", "packet_tracing"},
     "gnmi": {"runtime", "p4runtime"},

@@ -5,8 +5,8 @@ Digits, padded with 0 to a multiple of five, are cut into five equal parts P0 ..
 """
 
 import numpy as np
-from numba import njit
 
+from gradplane._kernels import njit
 from gradplane.codecs._base import CodecError, Codes, Floats
 
 _BLOCK = 4096

@@ -1,8 +1,8 @@
 """Bitmaps with a bit for each value: value i in bit i mod 8 of byte i div 8, unused bits 0."""
 
 import numpy as np
-from numba import njit
 
+from gradplane._kernels import njit
 from gradplane.codecs._base import CodecError, Codes, Reader
 
 

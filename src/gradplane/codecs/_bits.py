@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from gradplane._kernels import njit
 from gradplane.codecs._base import CodecError
 
 Codes = npt.NDArray[Any]

@@ -6,8 +6,8 @@ a tag, which no processor could predict. Decoding reverses these steps.
 """
 
 import numpy as np
-from numba import njit
 
+from gradplane._kernels import njit
 from gradplane.codecs._base import CodecError, Codes, Floats
 
 BURST = 8

@@ -4,8 +4,8 @@ Byte-wise stores in one loop: the compiler turns them into vector shuffles (the 
 """
 
 import numpy as np
-from numba import njit
 
+from gradplane._kernels import njit
 from gradplane.codecs._base import Codes, Floats, Reader, check_vector
 from gradplane.codecs._buffers import blank
 from gradplane.codecs._magnitudes import INFINITE

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from gradplane._kernels import njit
 from gradplane.codecs import _random
 from gradplane.codecs._base import Floats
 

@@ -4,8 +4,8 @@ Without their signs, float32 are ordered as their bits; infinity and NaN come la
 """
 
 import numpy as np
-from numba import njit
 
+from gradplane._kernels import njit
 from gradplane.codecs._base import Floats, check_vector
 
 INFINITE = 0x7F800000  # bits of the least magnitude that is not finite

@@ -4,8 +4,8 @@ The first of two 4-bit fields is the high half of the byte.
 """
 
 import numpy as np
-from numba import njit
 
+from gradplane._kernels import njit
 from gradplane.codecs._base import CodecError, Codes
 
 

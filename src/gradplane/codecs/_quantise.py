@@ -4,8 +4,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from gradplane._kernels import njit
 from gradplane.codecs import _random
 from gradplane.codecs._base import Codes, Floats, Table
 

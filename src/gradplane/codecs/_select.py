@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from gradplane._kernels import njit
 from gradplane.codecs._base import CodecError, Floats, Reader, check_int, check_share, check_vector
 
 Keys = npt.NDArray[np.uint32]

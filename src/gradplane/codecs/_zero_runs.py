@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 import numpy as np
-from numba import njit
 
+from gradplane._kernels import njit
 from gradplane.codecs._base import CodecError, Codes
 
 _T = TypeVar("_T")

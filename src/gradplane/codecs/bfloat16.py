@@ -6,8 +6,8 @@ The format is Google's for machine learning: float32's exponent range with 8 sig
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
+from gradplane._kernels import njit
 from gradplane.codecs._base import Codec, CodecError, Context, Floats, Reader, State, check_vector
 
 _INFINITY = 0x7F80

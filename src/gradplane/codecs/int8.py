@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
+from gradplane._kernels import njit
 from gradplane.codecs._base import Codec, CodecError, Context, Floats, Reader, State
 from gradplane.codecs._magnitudes import largest
 

@@ -8,8 +8,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
+from gradplane._kernels import njit
 from gradplane.codecs import _bits, _random
 from gradplane.codecs._base import Codec, CodecError, Context, Floats, Reader, State, check_int
 from gradplane.codecs._bits import Codes

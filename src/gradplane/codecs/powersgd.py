@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from gradplane._kernels import njit
 from gradplane.codecs import _random
 from gradplane.codecs._base import (
     Codec,

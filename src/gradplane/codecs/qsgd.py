@@ -7,8 +7,8 @@ levels l of 0 ... s around s |x| / r, the upper with the probability that makes 
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
+from gradplane._kernels import njit
 from gradplane.codecs import _bits, _hadamard, _random
 from gradplane.codecs._base import Codec, CodecError, Context, Floats, Reader, State, check_int
 from gradplane.codecs._bits import Codes

@@ -8,8 +8,8 @@ values place by place; they are floats, which a switch cannot add.
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
+from gradplane._kernels import njit
 from gradplane.codecs import _random, _select
 from gradplane.codecs._base import Codec, CodecError, Context, Floats, Reader, State, check_vector
 from gradplane.codecs._select import Indices, largest

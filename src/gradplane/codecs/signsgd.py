@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numba import njit
 
+from gradplane._kernels import njit
 from gradplane.codecs import _bits
 from gradplane.codecs._base import CodecError, Codes, Context, Floats, Partition, State
 from gradplane.codecs._grid import Fields, GridCodec, Sums

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from gradplane._kernels import njit
 from gradplane.codecs import _packing
 from gradplane.codecs._base import (
     CodecError,

@@ -6,8 +6,8 @@ TernGrad's quantiser without clipping, in 1.6 bits a value instead of 2.
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
+from gradplane._kernels import njit
 from gradplane.codecs import _base3, _random
 from gradplane.codecs._base import Codec, Context, Floats, Reader, State
 from gradplane.codecs._buffers import to_bytes

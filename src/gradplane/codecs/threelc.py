@@ -12,8 +12,8 @@ import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
+from gradplane._kernels import njit
 from gradplane.codecs import _base3, _magnitudes, _zero_runs
 from gradplane.codecs._base import (
     Codec,

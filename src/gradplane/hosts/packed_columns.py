@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from gradplane._kernels import njit
 
 _TYPES = {f"<i{size}": 1 << (8 * size - 1) for size in (1, 2, 4, 8)}  # and how many are negative
 _LEVEL = 1  # the differences are small or random: more effort gains nothing

@@ -7,8 +7,8 @@ search, and a bound for every strategy.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from gradplane._kernels import njit
 from gradplane.planner.cost_kernels import Floats, Ints
 from gradplane.planner.costs import GPU
 from gradplane.planner.job import Candidates

@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from gradplane._kernels import njit
 from gradplane.planner.cost_kernels import Floats, Ints
 from gradplane.planner.costs import GPU, INTRA
 from gradplane.planner.job import MIXED, ON_GPU, PLAIN, Candidates

@@ -10,8 +10,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from gradplane._kernels import njit
 
 PIECES = 200.0  # of a message to servers, at most
 PARTITION = 1 << 20  # values that a padding codec cuts a vector into

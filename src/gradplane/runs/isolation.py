@@ -1,4 +1,5 @@
-"""Private namespaces: network, PID and mount, and a user namespace where we are not root.
+"""Private namespaces: network, PID and mount, and a user namespace where we are not root, or root
+without the capabilities.
 
 Everything inside ends with the first process there: veth links, switches, hosts, and temporary
 files too, since TMPDIR is a private tmpfs. When the caller dies, even by SIGKILL, the kernel kills
@@ -32,6 +33,7 @@ T = TypeVar("T")
 
 _MARK = "GRADPLANE_ISOLATED"
 _UNSHARE = ("unshare", "--net", "--pid", "--fork", "--mount", "--kill-child", "--mount-proc")
+_CAPABILITIES = ("SYS_ADMIN", "NET_ADMIN")
 _PYTHON = (sys.executable, "-I", "-S")
 _NEEDED = {"unshare": "util-linux", "mount": "mount", "ip": "iproute2"}
 # Standard directories that an experiment hardly needs; the private tmpfs goes over one of them.
@@ -68,14 +70,16 @@ def can_isolate() -> tuple[bool, str]:
     missing = [package for tool, package in _NEEDED.items() if shutil.which(tool) is None]
     if missing:
         return False, f"needs {', '.join(missing)}: apt-get install {' '.join(missing)}"
+    from gradplane import _privileges
+
     trial = [*_unshare(), "ip", "link", "add", "trial", "type", "veth"]
     tried = subprocess.run(trial, capture_output=True, text=True, check=False)
     if tried.returncode == 0:
         return True, ""
     return False, (
-        f"no private namespaces ({tried.stderr.strip()}): run as root, or allow user"
-        " namespaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone,"
-        " kernel.apparmor_restrict_unprivileged_userns)"
+        f"no private namespaces ({tried.stderr.strip()}): {_privileges.remedy(_CAPABILITIES)},"
+        " or allow user namespaces (sysctl user.max_user_namespaces,"
+        " kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns)"
     )
 
 
@@ -190,7 +194,10 @@ def _ended(process: subprocess.Popen[bytes]) -> Iterator[None]:
 
 
 def _unshare() -> list[str]:
-    return [*_UNSHARE, *(() if os.geteuid() == 0 else ("--map-root-user",)), "--"]
+    from gradplane import _privileges  # not above: this file also runs alone, as PID 1
+
+    may = os.geteuid() == 0 and not _privileges.missing(_CAPABILITIES)
+    return [*_UNSHARE, *(() if may else ("--map-root-user",)), "--"]
 
 
 def _environment() -> dict[str, str]:

@@ -355,7 +355,7 @@ def test_each_command_is_explained(sw: Switch) -> None:
     listed = sw.run_commands("help").splitlines()
     assert "table_add" in listed
     assert "load_new_config_file" not in listed
-    for name in COMMANDS:
+    for name in sorted(COMMANDS):
         usage, summary = sw.run_commands(f"help {name}").splitlines()
         assert usage.split()[0] == name
         assert summary.endswith(".")

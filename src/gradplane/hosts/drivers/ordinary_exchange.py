@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit, types
+from numba import types
 
+from gradplane._kernels import njit
 from gradplane.hosts.protocols.fast_results import many_left, take_batch
 
 POLLED = np.dtype([("descriptor", np.int32), ("events", np.int16), ("returned", np.int16)])

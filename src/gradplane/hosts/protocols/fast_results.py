@@ -15,9 +15,9 @@ never during one.
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from gradplane._addresses import Record, Whole, address_of, carray, copy, pointer
+from gradplane._kernels import njit
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.protocols import chunk_table
 from gradplane.hosts.protocols.chunk_table import AFTER, PENDING, ROW, WAITING, Ints

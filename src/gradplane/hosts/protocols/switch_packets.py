@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from gradplane._kernels import njit
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.protocols.actions import Peer, Send
 from gradplane.hosts.wire import aggregation

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
+from gradplane._kernels import njit
 from gradplane.hosts.retransmission_timeout import RetransmissionTimeout
 from gradplane.hosts.stream import segments
 from gradplane.hosts.stream.segments import (

@@ -19,8 +19,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numba import njit
 
+from gradplane._kernels import njit
 from gradplane.hosts.wire.payloads import Payloads
 
 __all__ = [

@@ -9,6 +9,7 @@ import struct
 from collections.abc import Callable
 from contextlib import ExitStack
 
+from gradplane._privileges import remedy
 from gradplane.switch.ports.kernel_batches import Arrivals, Departures
 from gradplane.switch.ports.offload import switch_off
 from gradplane.switch.runtime.control_errors import SwitchError
@@ -172,7 +173,8 @@ def _open(interface: str, configure: Callable[[socket.socket, str], None]) -> so
         except PermissionError as error:
             raise PortError(
                 f'raw sockets on interface "{interface}" are not permitted: they need CAP_NET_RAW;'
-                " run as root, or in a user namespace (unshare --map-root-user --net)"
+                f" {remedy(['NET_RAW'])}, or run in a user namespace"
+                " (unshare --map-root-user --net)"
             ) from error
         except OSError as error:
             raise PortError(f'interface "{interface}" cannot be a port: {error}') from error

@@ -1,15 +1,21 @@
-"""A child process that ends with its parent: its answers, and its last messages when it fails."""
+"""A child process that ends with its parent: its answers, and its last messages when it fails.
+
+A start has no time limit, since a slow or busy machine takes minutes for what others do in a
+second: it fails when the process ends, or when it has not worked at all for a long time.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import socket
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import IO, Any
 
 from gradplane.topologies.topology_errors import NetworkError
@@ -17,10 +23,20 @@ from gradplane.topologies.topology_errors import NetworkError
 PATIENCE = 5.0
 """Seconds to end after SIGTERM."""
 
+STALLED = 300.0
+"""Seconds with less than WORK seconds of processor time after which a start counts as stuck."""
+
+WORK = 1.0
+
+FIRST_NOTE = 15.0
+"""Seconds of a start after which a note says what is waited for; the next ones after twice that."""
+
 LEASH = ("setpriv", "--pdeathsig", "KILL", "--")
 """A prefix of command lines: the process is killed when its parent dies."""
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
+
+log = logging.getLogger(__name__)
 
 
 class Process:
@@ -84,22 +100,25 @@ class Process:
         said = log.decode(errors="replace").strip().splitlines()
         return "\n".join(said[-lines:]) or "it printed nothing"
 
-    def wait_for(self, key: str, seconds: float) -> dict[str, Any]:
-        """Return the first answer with that key.
+    def wait_for(self, key: str) -> dict[str, Any]:
+        """Return the first answer with that key, however slow the machine is.
 
-        Raises NetworkError when it ends, or takes longer.
+        Raises NetworkError when the process ends or is stuck.
         """
-        end = time.monotonic() + seconds
+        waiting = _Waiting(self, f"the answer {key}")
         while True:
             for answer in self.answers():
                 if key in answer:
                     return answer
-            self.check()
-            if time.monotonic() > end:
-                raise NetworkError(
-                    f"{self.name} is not {key} after {seconds:g} s: {self.last_words()}"
-                )
-            time.sleep(0.02)
+            waiting.go_on()
+
+    def processor_time(self) -> float:
+        """Return the seconds of processor time that it used, with its ended children's."""
+        try:
+            status = Path(f"/proc/{self._popen.pid}/stat").read_text()
+        except OSError:  # it has just ended
+            return 0.0
+        return sum(map(int, status.rpartition(")")[2].split()[11:15])) / os.sysconf("SC_CLK_TCK")
 
     def end(self) -> None:
         """Close its stdin and wait until it ends. Raises NetworkError where it fails."""
@@ -146,18 +165,43 @@ def check_free(name: str, protocol: str, address: str) -> None:
         ) from error
 
 
-def wait_for_port(process: Process, address: str, seconds: float) -> None:
-    """Wait until HOST:PORT takes connections.
+def wait_for_port(process: Process, address: str) -> None:
+    """Wait until HOST:PORT takes connections, however slow the machine is.
 
-    Raises NetworkError when the process ends first, or takes longer.
+    Raises NetworkError when the process ends first or is stuck.
     """
     host, _, port = address.rpartition(":")
-    end = time.monotonic() + seconds
+    waiting = _Waiting(process, f"a server at {address}")
     while True:
         with contextlib.suppress(OSError), socket.create_connection((host, int(port)), 1):
             return
-        process.check()
-        if time.monotonic() > end:
-            words = process.last_words()
-            raise NetworkError(f"{process.name}: nothing at {address} after {seconds:g} s: {words}")
+        waiting.go_on()
+
+
+class _Waiting:
+    """A wait for what a starting process is to do; from time to time a note says so."""
+
+    def __init__(self, process: Process, awaited: str) -> None:
+        self._process, self._awaited = process, awaited
+        self._begun = self._worked = time.monotonic()
+        self._note, self._time = FIRST_NOTE, process.processor_time()
+
+    def go_on(self) -> None:
+        """Sleep a moment. Raises NetworkError when the process has ended or is stuck."""
+        self._process.check()
+        now, used = time.monotonic(), self._process.processor_time()
+        if used >= self._time + WORK:
+            self._time, self._worked = used, now
+        if now - self._worked > STALLED:
+            raise NetworkError(
+                f"{self._process.name}: no {self._awaited.partition(' ')[2]} after"
+                f" {now - self._begun:.0f} s, and the process has been idle for {STALLED:g} s:"
+                f" {self._process.last_words()}"
+            )
+        if now - self._begun > self._note:
+            log.warning(
+                "%s: waiting for %s for %.0f s; it is still at work (Ctrl-C ends it)",
+                self._process.name, self._awaited, now - self._begun,
+            )  # fmt: skip
+            self._note *= 2
         time.sleep(0.02)

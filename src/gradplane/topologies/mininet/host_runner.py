@@ -13,9 +13,6 @@ from gradplane.hosts.impairments.interventions import Intervention
 from gradplane.topologies.mininet.child_process import Process, Start
 from gradplane.topologies.network import OnRecord, Record
 
-START_TIME = 300.0
-"""Seconds in which the program must load."""
-
 
 class HostProcess:
     """The process of one HostConfig; hosts.drivers.host_process describes the handshake.
@@ -56,7 +53,7 @@ class HostProcess:
 
     def wait_ready(self) -> None:
         """Wait until it is loaded and listens. Raises NetworkError where it fails."""
-        self._process.wait_for("ready", START_TIME)
+        self._process.wait_for("ready")
 
     def go(self, origin: int) -> None:
         """Let it start; all hosts count time from `origin`, a value of time.monotonic_ns()."""

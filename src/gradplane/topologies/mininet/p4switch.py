@@ -31,9 +31,6 @@ from gradplane.topologies.mininet.netns import switch_off_offloads
 
 _MTU = ("mtu", "3000")
 
-START_TIME = 300.0
-"""Seconds in which the program must be compiled and the interfaces opened."""
-
 
 class P4Switch(Switch):  # type: ignore[misc]  # mininet has no types
     """A switch that runs `program` (P4 source); port N is the interface NAME-ethN.
@@ -117,9 +114,9 @@ class P4Switch(Switch):  # type: ignore[misc]  # mininet has no types
         """Wait until it accepts packets and controllers. Raises NetworkError where it cannot."""
         assert self.process is not None, f"switch {self.name} was not launched"
         if self.target.announces:
-            self.address = self.process.wait_for("ready", START_TIME)["grpc"]
+            self.address = self.process.wait_for("ready")["grpc"]
         else:
-            wait_for_port(self.process, self.address, START_TIME)
+            wait_for_port(self.process, self.address)
 
     def check(self) -> None:
         """Raise NetworkError, with its last messages, if it has ended."""

@@ -6,9 +6,9 @@ are the same. Passes through a switch are calls of the JIT's machine code.
 """
 
 import numpy as np
-from numba import njit
 
 from gradplane._addresses import call_six, carray, copy, load, pointer, store
+from gradplane._kernels import njit
 from gradplane.hosts.protocols.fast_results import NO_ANSWER, UNTAKEN, take
 from gradplane.switch.jit.entry_points import NODE, NODE_META
 from gradplane.topologies.sim import loop_layout as at

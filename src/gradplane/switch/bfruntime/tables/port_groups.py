@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from gradplane.switch.arch.device_facts import DeviceFacts
@@ -121,11 +122,13 @@ class PortGroups:
                 self.switch_queues.dealt[port] = deal.counts[within]
 
 
+@cache  # a read of all nodes or ports asks it tens of thousands of times
 def round_robin(count: int, qids: int) -> tuple[int, ...]:
     """Return the map of a port whose qids go round its queues."""
     return tuple(i % count if count else 0 for i in range(qids))
 
 
+@cache
 def in_chunks(count: int, qids: int) -> tuple[int, ...]:
     """Return the map of a port whose queues have equally many qids, each some in a row."""
     size = qids // count if count else 0
