@@ -213,8 +213,10 @@ class Client:
     def read(
         self, name: str, key: Mapping[str, Any] | None = None, pipe: int = ALL_PIPES
     ) -> list[dict[str, Any]]:
-        """Return the entries as dicts of key and data fields; default entries are left out."""
+        """Return the entries as dicts of key and data fields; default entries are left out. Like
+        the driver's client, it reads the chip."""
         entity = bf.Entity(table_entry=self.entry(name, key))
+        entity.table_entry.table_flags.from_hw = True
         found = self.read_entities(entity, pipe=pipe)
         return [
             self.shown(name, e.table_entry) for e in found if not e.table_entry.is_default_entry
@@ -222,7 +224,7 @@ class Client:
 
     def default(self, name: str) -> dict[str, Any]:
         entry = self.entry(name, None)
-        entry.is_default_entry = True
+        entry.is_default_entry = entry.table_flags.from_hw = True
         (found,) = self.read_entities(bf.Entity(table_entry=entry))
         return self.shown(name, found.table_entry)
 

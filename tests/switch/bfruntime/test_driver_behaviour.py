@@ -148,6 +148,94 @@ def test_the_handle_of_a_tables_first_entry_is_2(interpreted: Served) -> None:
     assert by_handle(client, "macs", 2)["port"] == 9
 
 
+# -- what was seen last: bf_rt_p4_table_impl.cpp; pipe_mgr/pipe_mgr_stful_tbl_mgr.c ----------------
+
+
+def seen(client: Client, table: str, key: dict[str, Any]) -> dict[str, Any]:
+    """Read an entry, or the default one, without asking the chip."""
+    entry = client.entry(table, key or None)
+    entry.is_default_entry = not key
+    (found,) = client.read_entities(bf.Entity(table_entry=entry))
+    return client.shown(table, found.table_entry)
+
+
+def operate(client: Client, table: str, name: str) -> None:
+    entity = bf.Entity()
+    entity.table_operation.table_id = client.table(table)["id"]
+    entity.table_operation.table_operations_type = name
+    client.write(("INSERT", entity))
+
+
+@pytest.mark.parametrize(
+    ("table", "key", "field", "operation", "counted"),
+    [
+        ("per_port", {"$COUNTER_INDEX": 1}, "$COUNTER_SPEC_PKTS", "Sync", [0, 2, 7]),
+        ("totals", {"$REGISTER_INDEX": 5}, "Ingress.totals.f1", "Sync",
+         [[0] * 4, [2, 0, 0, 0], [7] * 4]),
+        ("macs", {"h.ethernet.dst": 0}, "$COUNTER_SPEC_PKTS", "SyncCounters", [0, 2, 7]),
+    ],
+)  # fmt: skip
+def test_cells_are_read_as_they_were_seen_last(
+    served: Served, table: str, key: dict[str, Any], field: str, operation: str, counted: list[Any]
+) -> None:
+    device, client = served
+    client.write(("INSERT", mac(client, 0)))
+    none, two, written = counted
+
+    def send() -> None:
+        for _ in range(2):
+            device.process(1, bytes(14))
+
+    send()
+    assert seen(client, table, key)[field] == none
+    operate(client, table, operation)
+    assert seen(client, table, key)[field] == two
+    send()
+    assert seen(client, table, key)[field] == two
+    asked = client.read(table, key)[0][field]  # which asks the chip
+    assert asked != two and seen(client, table, key)[field] == asked
+    value = 7 if field.startswith("$") else [7]
+    written_entry = client.entry(
+        table, key, **{field.strip("$").replace("Ingress.totals.", ""): value}
+    )
+    missing = ("DELETE", mac(client, 99))
+    failing(client, ("MODIFY", written_entry), missing, atomicity=bf.WriteRequest.ROLLBACK_ON_ERROR)
+    assert seen(client, table, key)[field] == asked
+    client.write(("MODIFY", written_entry))
+    send()
+    assert seen(client, table, key)[field] == written
+
+
+def test_a_register_has_a_scope(interpreted: Served) -> None:
+    """bf_rt_p4_table_impl.cpp: BfRtRegisterTable::tableAttributesSet."""
+    _, client = interpreted
+
+    def scope(**mode: int) -> None:
+        entity = client.attribute("totals", "entry_scope")
+        for name, value in mode.items():
+            setattr(entity.table_attribute.entry_scope.pipe_scope, name, value)
+        client.write(("MODIFY", entity))
+
+    def shown() -> Any:
+        (found,) = client.read_entities(client.attribute("totals", "entry_scope"))
+        return found.table_attribute.entry_scope.pipe_scope
+
+    def write(pipe: int, value: int) -> Any:
+        entry = client.entry("totals", {"$REGISTER_INDEX": 1}, f1=[value])
+        client.write(("INSERT", entry), target={"pipe_id": pipe})
+        return client.read("totals", {"$REGISTER_INDEX": 1})[0]["Ingress.totals.f1"]
+
+    assert shown().predef == 0
+    scope(predef=1)
+    assert (shown().predef, write(2, 7)) == (1, [0, 0, 7, 0])
+    assert client.read("totals", {"$REGISTER_INDEX": 1}, pipe=2)[0]["Ingress.totals.f1"] == [7]
+    scope(user_defined=0x0A05)
+    assert (shown().user_defined, write(3, 8)) == (0x0A05, [0, 8, 7, 8])
+    with pytest.raises(grpc.RpcError, match="each of the pipes 0, 1, 2, 3 must be in one scope"):
+        scope(user_defined=0x0101)
+    assert shown().user_defined == 0x0A05
+
+
 # -- the replication engine: mc_mgr/mc_mgr_intf.c, bf_mc_node_destroy, bf_mc_ecmp_destroy ---------
 
 

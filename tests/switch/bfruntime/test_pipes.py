@@ -12,10 +12,12 @@ import tnaprograms
 from bfrt_client import Client
 from bfrt_served import Served
 
+from gradplane import _bfruntime as bf
 from gradplane.switch.bfruntime.codec import Data, Key
 from gradplane.switch.bfruntime.program_schema import ProgramSchema
 from gradplane.switch.bfruntime.tables.control_table import Flags, Scope
 from gradplane.switch.bfruntime.tables.program_tables import program_tables
+from gradplane.switch.control.records import dump, load
 from gradplane.switch.p4runtime.catalog import Catalog
 from gradplane.switch.p4runtime.status_errors import RpcError
 
@@ -285,3 +287,60 @@ def test_the_default_field_of_port_metadata_is_its_first_bits(
     assert (held[0], held[width // 8 - 1], len(held)) == (0xAB, 0xCD, size)
     assert not any(held[width // 8 :])
     assert table.find(everywhere, key)[1].values == {"$DEFAULT_FIELD": number}
+
+
+@pytest.mark.parametrize("engine", ["interpreter", "jit"])
+def test_pipes_adjust_what_their_meters_measure(engine: str) -> None:
+    """In the scope of one pipe; the table of a direct meter and the meter have it together."""
+    sw = tnaprograms.switch(
+        engine,
+        ingress_locals="""
+            Meter<bit<8>>(16, MeterType_t.BYTES) police;
+            DirectMeter(MeterType_t.BYTES) rate;
+            action measure() { h.a.y = (bit<8>) rate.execute(adjust_byte_count = 4); }
+            table rates {
+                key = { h.a.kind : exact; } actions = { measure; } meters = rate; size = 4;
+            }""",
+        ingress="tm.ucast_egress_port = 1; h.a.x = police.execute(0); rates.apply();",
+    )
+    tables = program_tables(ProgramSchema(Catalog(sw.program)), sw.store).values()
+    police, rates = (
+        next(t for t in tables if t.schema.name.endswith(f"ingress.{name}"))
+        for name in ("police", "rates")
+    )
+    everywhere, third = Scope(range(4), True), Scope(range(2, 3), False)
+
+    def adjust(table: Any, scope: Scope, number: int) -> None:
+        message = bf.message("TableAttribute")()
+        message.byte_count_adj.byte_count_adjust = number
+        table.set_attribute(scope, "byte_count_adj", message)
+
+    def adjusted(table: Any) -> list[int]:
+        found = []
+        for pipe in range(4):
+            message = bf.message("TableAttribute")()
+            table.attribute(Scope(range(pipe, pipe + 1), False), "byte_count_adj", message)
+            found.append(message.byte_count_adj.byte_count_adjust)
+        return found
+
+    message = bf.message("TableAttribute")()
+    message.entry_scope.pipe_scope.predef = 1
+    for table in (police, rates):
+        table.set_attribute(everywhere, "entry_scope", message)
+        adjust(table, everywhere, 8)
+        adjust(table, third, 20)
+        assert adjusted(table) == [8, 8, 20, 8]
+    spec = {"$METER_SPEC_CIR_KBPS": 0, "$METER_SPEC_PIR_KBPS": 0, "$METER_SPEC_CBS_KBITS": 1,
+            "$METER_SPEC_PBS_KBITS": 1}  # fmt: skip
+    police.modify(everywhere, {"$METER_INDEX": (0,)}, Data(None, spec), Flags())
+    for pipe in (0, 2):
+        sw.process(pipe << 7, tnaprograms.packet())
+    meters = [pipe.meters["ingress.police"] for pipe in sw.state.scopes.pipes]
+    left = [meter.cell(0).committed for meter in meters]
+    size = len(tnaprograms.packet()) + 4  # with the frame's checksum
+    assert [left[1] - one for one in left] == [size + 8, 0, size + 20, 0]
+    records = dump(sw.store)
+    sw.reset()
+    assert adjusted(police) == [0, 0, 0, 0]
+    load(sw.store, records)
+    assert adjusted(police) == adjusted(rates) == [8, 8, 20, 8]

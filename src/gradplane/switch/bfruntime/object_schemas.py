@@ -199,7 +199,7 @@ def register_table(
     return TableSchema(
         name, table_id(TableId.REGISTER, register.preamble.id), "Register", register.size,
         (index(FieldId.REGISTER_INDEX),),
-        tuple(cells(instance, own_name, 1)), operations=("Sync",),
+        tuple(cells(instance, own_name, 1)), operations=("Sync",), unlisted=("EntryScope",),
     )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from gradplane import _bfruntime as bf
@@ -100,7 +101,7 @@ class Requests:
             return self._write_entry(self._scope(own), update.type, entry)
         if kind == "table_attribute":
             table, name = self._attribute(entity.table_attribute)
-            table.set_attribute(name, entity.table_attribute)
+            table.set_attribute(self._scope(target), name, entity.table_attribute)
         elif kind == "table_operation":
             self._operate(entity.table_operation)
         else:
@@ -216,7 +217,9 @@ class Requests:
 
     def _read_entry(self, target: Any, query: Any) -> Iterator[Any]:
         own = query.entry_tgt if query.HasField("entry_tgt") else None
-        scope, table = self._scope(own or target), self.table(query.table_id)
+        from_hw = query.table_flags.from_hw or query.table_read_flag.from_hw
+        scope = replace(self._scope(own or target), from_hw=from_hw)
+        table = self.table(query.table_id)
         wanted = wanted_fields(table.schema, query.data)
         keys_only = query.table_flags.key_only or query.table_read_flag.key_only
         key = self._key(table, scope, query)
@@ -265,7 +268,7 @@ class Requests:
         table, name = self._attribute(query)
         out = bf.Entity()
         out.table_attribute.table_id = table.schema.id
-        table.attribute(name, out.table_attribute)
+        table.attribute(self._scope(target), name, out.table_attribute)
         yield out
 
     def _read_handle(self, target: Any, query: Any) -> Iterator[Any]:

@@ -5,6 +5,9 @@ added to it and keeps what packets have counted since; a meter gets its rates ba
 unless packets have taken some; a register's cell stays as it is if a packet has set it since.
 
 A direct counter or meter, of a table entry, is an array of one cell.
+
+A chip's driver has a copy of the counters and registers that it wrote or read. `seen` returns a
+cell as it is there; `sync` reads the cells into it.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from gradplane.switch.runtime.entries import Count
 from gradplane.switch.runtime.filters import Filter
 from gradplane.switch.runtime.match_fields import Match
 from gradplane.switch.runtime.meters import COUNTS, Meter, MeterCell
+from gradplane.switch.runtime.pipe_scopes import PipeScopes
 from gradplane.switch.runtime.valuesets import ParserValueSet
 
 _TOKENS, _PERIOD = slice(6, 9), 9  # words of a meter's cell
@@ -60,7 +64,35 @@ class Cells(Kind[int]):
         return self.existing()
 
 
-class Counters(Cells):
+class SeenCells(Cells):
+    """Cells of which the array keeps those that the control plane wrote or read last."""
+
+    @property
+    @abstractmethod
+    def _seen(self) -> dict[int, Any]:
+        """Return the cells that were seen, by index; the others were as at the start."""
+
+    @abstractmethod
+    def _record(self, value: Any) -> Record:
+        """Return the record of a cell that was seen."""
+
+    @abstractmethod
+    def _read(self, key: int) -> Any:
+        """Return the memory of a cell, as it is seen."""
+
+    def seen(self, key: int) -> Record:
+        """Return a cell as the control plane saw it last."""
+        return self._record(self._seen[key]) if key in self._seen else self.initial(key)
+
+    def sync(self, key: int | None = None) -> None:
+        """See a cell, or all cells, as they are now."""
+        if key is None:
+            self._seen.clear()
+        for one in self.touched() if key is None else (key,):
+            self._seen[one] = self._read(one)
+
+
+class Counters(SeenCells):
     """The packets and bytes of a counter, or of one entry's; raises TableError OUT_OF_RANGE."""
 
     name = "counter"
@@ -70,21 +102,22 @@ class Counters(Cells):
         self.counter = counter
 
     def get(self, key: int) -> Record:
-        packets, nbytes = self._read(key)
-        return {"packets": packets, "bytes": nbytes}
+        return self._record(self._read(key))
 
     def initial(self, key: int) -> Record:
         return {"packets": 0, "bytes": 0}
 
     def put(self, key: int, record: Record | None) -> None:
         packets, nbytes = (0, 0) if record is None else (record["packets"], record["bytes"])
-        former = self._read(key)
+        former, seen = self._read(key), self._seen.get(key)
         self._write_cell(key, packets, nbytes)
+        self.sync(key)
         more = (packets & MASK64) - former[0], (nbytes & MASK64) - former[1]
 
         def step() -> None:
             now = self._read(key)
             self._write_cell(key, now[0] - more[0], now[1] - more[1])
+            self._seen[key] = (0, 0) if seen is None else seen
 
         self.journal.record(step)
 
@@ -92,12 +125,13 @@ class Counters(Cells):
         counter = self.counter
         if isinstance(counter, Count):
             return self.delete(0)
-        packets, nbytes = counter.packets.copy(), counter.bytes.copy()
+        packets, nbytes, seen = counter.packets.copy(), counter.bytes.copy(), dict(counter.seen)
         counter.clear()
 
         def step() -> None:
             counter.packets[:] += packets
             counter.bytes[:] += nbytes
+            counter.seen.update(seen)
 
         self.journal.record(step)
         return None
@@ -106,6 +140,15 @@ class Counters(Cells):
         if isinstance(self.counter, Count):
             return (0,)
         return map(int, np.flatnonzero(self.counter.packets | self.counter.bytes))
+
+    @property
+    def _seen(self) -> dict[int, tuple[int, int]]:
+        if self.counter.seen is None:
+            self.counter.seen = {}
+        return self.counter.seen
+
+    def _record(self, value: tuple[int, int]) -> Record:
+        return {"packets": value[0], "bytes": value[1]}
 
     def _read(self, index: int) -> tuple[int, int]:
         counter = self.counter
@@ -152,29 +195,42 @@ class Meters(Cells):
         return self.meter if isinstance(self.meter, MeterCell) else self.meter.cell(key)
 
 
-class Adjustments(Kind[str]):
-    """The bytes that are added to what a meter measures, None: the program's, by its name."""
+class Adjustments(Kind[tuple[str, int]]):
+    """The bytes that are added to what a meter measures, None: the program's, by the meter's name
+    and the pipe, or the first of those that share the meter."""
 
     name = "byte adjustment"
 
-    def __init__(self, journal: Journal, known: dict[str, ByteAdjustment]) -> None:
+    def __init__(self, journal: Journal, scopes: PipeScopes) -> None:
         super().__init__(journal)
-        self._known = known
+        self._scopes = scopes
 
-    def existing(self) -> Iterable[str]:
-        return (name for name, one in self._known.items() if one.bytes is not None)
+    def existing(self) -> Iterable[tuple[str, int]]:
+        return (key for key in self.keys() if self._of(key).bytes is not None)
 
-    def get(self, key: str) -> Record | None:
-        return {"bytes": self._known[key].bytes} if key in self._known else None
+    def keys(self, name: str = "") -> list[tuple[str, int]]:
+        """Return the keys of the meters that there are, or of one in all pipes."""
+        names = [name] if name else self._scopes.pipes[0].adjustments
+        return [(one, pipes[0]) for one in names for pipes in self._scopes.groups(one)]
 
-    def put(self, key: str, record: Record | None) -> None:
-        adjustment, number = self._known[key], None if record is None else record["bytes"]
+    def get(self, key: tuple[str, int]) -> Record | None:
+        known = key[0] in self._scopes.pipes[0].adjustments
+        return {"bytes": self._of(key).bytes} if known else None
+
+    def _of(self, key: tuple[str, int]) -> ByteAdjustment:
+        return self._scopes.pipes[key[1]].adjustments[key[0]]
+
+    def put(self, key: tuple[str, int], record: Record | None) -> None:
+        self.set(self._of(key), None if record is None else record["bytes"])
+
+    def set(self, adjustment: ByteAdjustment, number: int | None) -> None:
+        """Set one of some pipes."""
         former = adjustment.bytes
         adjustment.set(number)
         self.journal.record(adjustment.set, former)
 
 
-class Registers(Cells):
+class Registers(SeenCells):
     """The cells of a register, in all pipes that it is in; raises TableError."""
 
     name = "register"
@@ -194,23 +250,30 @@ class Registers(Cells):
 
     def put(self, key: int, record: Record | None) -> None:
         value = self.register.initial if record is None else record["value"]
-        former = [(one, one.cells[key]) for one in self._copies() if 0 <= key < one.size]
+        former = [
+            (one, one.cells[key], one.seen.get(key, one.initial))
+            for one in self._copies() if 0 <= key < one.size
+        ]  # fmt: skip
         self.register.write(key, value)
+        for one in self._copies():
+            one.seen[key] = value
 
         def step() -> None:
-            for one, old in former:
+            for one, old, seen in former:
+                one.seen[key] = seen
                 if one.cells[key] == value:
                     one.cells[key] = old
 
         self.journal.record(step)
 
     def clear(self) -> None:
-        former = [(one, one.memory.copy()) for one in self._copies()]
+        former = [(one, one.memory.copy(), dict(one.seen)) for one in self._copies()]
         self.register.clear()
-        written = [one.memory.copy() for one, _ in former]
+        written = [one.memory.copy() for one, *_ in former]
 
         def step() -> None:
-            for (one, old), new in zip(former, written, strict=True):
+            for (one, old, seen), new in zip(former, written, strict=True):
+                one.seen.update(seen)
                 same = one.memory == new
                 same = same if same.ndim == 1 else same.all(axis=1)
                 one.memory[same] = old[same]
@@ -220,6 +283,16 @@ class Registers(Cells):
     def touched(self) -> Iterable[int]:
         initial = self.register.initial
         return (i for i, cell in enumerate(self.register.cells) if cell != initial)
+
+    @property
+    def _seen(self) -> dict[int, int]:
+        return self.register.seen
+
+    def _record(self, value: int) -> Record:
+        return {"value": value}
+
+    def _read(self, key: int) -> int:
+        return self.register.read(key)
 
     def _copies(self) -> Iterable[Register]:
         return (self.register, *self.register.copies)

@@ -61,7 +61,7 @@ def dump(store: Store) -> Plain:
     found["hashes"] = {n: _hash(r) for n, r in store.hashes.records() if r["crc"] or r["spans"]}
     crcs = {crc.name: crc for crc in store.state.crcs.values()}
     found["crcs"] = {n: asdict(c.parameters) for n, c in crcs.items() if c.parameters != c.standard}
-    found["byte_adjustments"] = {n: r["bytes"] for n, r in store.adjustments.records()}
+    found["byte_adjustments"] = [[*key, r["bytes"]] for key, r in store.adjustments.records()]
     found["digests"] = dict(store.digests.records())
     found["port_metadata"] = {n: r["data"].hex() for n, r in store.port_metadata.records()}
     times = store.expire_times
@@ -97,8 +97,11 @@ def load(store: Store, records: Plain) -> None:
         _load_hash(store, name, dict(crc))
     for name, parameters in records["crcs"].items():
         store.crcs.modify(name, parameters=CrcParameters(**parameters))
-    for name, nbytes in records["byte_adjustments"].items():
-        store.adjustments.put(name, {"bytes": nbytes})
+    adjusted = records["byte_adjustments"]
+    if isinstance(adjusted, dict):  # of all pipes, in states of before
+        adjusted = [[name, 0, nbytes] for name, nbytes in adjusted.items()]
+    for name, pipe, nbytes in adjusted:
+        store.adjustments.put((name, pipe), {"bytes": nbytes})
     for name, config in records["digests"].items():
         store.digests.write(name, **config)
     for port, data in records["port_metadata"].items():

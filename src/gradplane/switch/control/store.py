@@ -48,7 +48,7 @@ class Store:
         self.names = Names(state)
         self.scopes = Scopes(journal, state.scopes)
         self.replication = Replication(journal, state, architecture)
-        self.adjustments = Adjustments(journal, state.byte_adjustments)
+        self.adjustments = Adjustments(journal, state.scopes)
         self.hashes = Hashes(journal, state.hashes)
         self.crcs = CustomCrcs(journal, state.crcs.values())
         self.digests = Digests(journal, state)

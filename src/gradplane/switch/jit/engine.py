@@ -369,8 +369,6 @@ class Engine:
         for hash in state.hashes.values():
             self._point(hash_word(hash.name), hash.memory)
             self._point(span_word(hash.name), hash.span_memory)
-        for adjustment in state.byte_adjustments.values():
-            self._point(adjustment_word(adjustment.name), adjustment.memory)
         for crc in state.crcs.values():
             self._point(crc_word(crc.name), crc.memory)
         if self._python is not None:
@@ -423,6 +421,8 @@ class Engine:
             point(counter_word(counter.name, "bytes"), counter.bytes)
         for meter in resources.meters.values():
             point(meter_word(meter.name), meter.memory)
+        for adjustment in resources.adjustments.values():
+            point(adjustment_word(adjustment.name), adjustment.memory)
         for filter in resources.filters.values():
             point(filter_word(filter.name), filter.cells)
         direct = block(self._tables.direct_size + LINE)

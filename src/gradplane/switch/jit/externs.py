@@ -28,6 +28,7 @@ from gradplane.switch.jit.table_layout import CELLS, DIRECT, WORDS, Shape
 from gradplane.switch.jit.user_extern_calls import Buffer, call_user_extern
 from gradplane.switch.jit.value_layout import scalar_width
 from gradplane.switch.runtime.arrays import register_places
+from gradplane.switch.runtime.byte_adjustments import METERS
 from gradplane.switch.runtime.crcs import custom_crcs
 from gradplane.switch.runtime.dynamic_hashes import (
     BITS,
@@ -196,6 +197,8 @@ def pipe_words(program: ir.Program, shapes: Iterable[Shape]) -> list[str]:
             names.append(meter_word(name))
         elif instance.kind in ("lpf", "wred"):
             names.append(filter_word(name))
+        if instance.kind in METERS:
+            names.append(adjustment_word(name))
     for value_set in program.value_sets:
         names += [value_set_word(value_set.name, part) for part in ("members", "count")]
     for shape in shapes:

@@ -85,10 +85,10 @@ def _keep_meters_and_times(old: Pipeline, new: Pipeline) -> None:
     """Copy what cannot be written: tokens in buckets, counts per colour, the bytes added to what
     meters measure, times of the last hit, and how many flow ids were given."""
     new.state.flow_ids[:] = old.state.flow_ids
-    for name, adjustment in new.state.byte_adjustments.items():
-        if name in old.state.byte_adjustments:
-            adjustment.set(old.state.byte_adjustments[name].bytes)
     for before, after in zip(old.state.scopes.pipes, new.state.scopes.pipes, strict=False):
+        for name, adjustment in after.adjustments.items():
+            if name in before.adjustments:
+                adjustment.set(before.adjustments[name].bytes)
         for name, meter in after.meters.items():
             former = before.meters.get(name)
             if former is not None and former.size == meter.size:

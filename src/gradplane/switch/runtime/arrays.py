@@ -27,7 +27,8 @@ class Register:
     unchanged, which v1model calls unspecified). `block`: the zeroed memory of the first cell and
     what follows it; `step`: bytes from cell to cell, if other registers' cells lie between them.
     `copies`: the register in each pipe, where a chip's pipes have cells of their own: a write sets
-    them all, and a read gives the first one's.
+    them all, and a read gives the first one's. `seen`: cells as `control/cells.py` keeps them for a
+    notation that reads what it saw last.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class Register:
         if self.width > 64:
             self.values = WideCells(self.memory, self.type)
             self.cells = cast(MutableSequence[int], self.values)
+        self.seen: dict[int, int] = {}
         self.clear()
 
     def read(self, index: int) -> int:
@@ -75,6 +77,7 @@ class Register:
 
     def clear(self) -> None:
         """Set all cells to their initial value, in place."""
+        self.seen.clear()
         self.memory.fill(0)
         for i in range(self.size if self.initial else 0):
             self.cells[i] = self.initial
@@ -145,7 +148,8 @@ class WideCells(Sequence[int]):
 class Counter:
     """A counter of `size` pairs of packets and bytes, each modulo 2^64, in two uint64 arrays.
 
-    unit: "packets", "bytes" or "packets_and_bytes"; both are counted whatever the unit.
+    unit: "packets", "bytes" or "packets_and_bytes"; both are counted whatever the unit. seen: as a
+    register's.
     """
 
     def __init__(self, name: str, size: int, unit: str) -> None:
@@ -156,6 +160,7 @@ class Counter:
         self.bytes = np.zeros(size, dtype=np.uint64)
         self._packets = memoryview(self.packets)  # type: ignore[arg-type]
         self._bytes = memoryview(self.bytes)  # type: ignore[arg-type]
+        self.seen: dict[int, tuple[int, int]] = {}
 
     def read(self, index: int) -> tuple[int, int]:
         """Return a cell's packets and bytes; raises TableError OUT_OF_RANGE."""
@@ -170,6 +175,7 @@ class Counter:
 
     def clear(self) -> None:
         """Set all cells to 0, in place."""
+        self.seen.clear()
         self.packets.fill(0)
         self.bytes.fill(0)
 

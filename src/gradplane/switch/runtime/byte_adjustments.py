@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from gradplane.switch.ir import nodes as ir
-
 METERS = ("meter", "direct_meter")
 SET, BYTES = 0, 1
 """The positions of the words in ByteAdjustment.memory."""
@@ -27,8 +25,3 @@ class ByteAdjustment:
         """Replace the adjustment from the next packet on."""
         self.memory[BYTES] = number or 0
         self.memory[SET] = number is not None
-
-
-def make_adjustments(instances: list[ir.ExternInstance]) -> dict[str, ByteAdjustment]:
-    """Return the adjustment of each meter, by its name."""
-    return {i.name: ByteAdjustment(i.name) for i in instances if i.kind in METERS}

@@ -52,11 +52,13 @@ EntryAction = ActionData | MemberRef | GroupRef | OneShot
 
 
 class Count:
-    """Packets and bytes, modulo 2^64; they are the two words of `cells`."""
+    """Packets and bytes, modulo 2^64; they are the two words of `cells`. seen: both as
+    `control/cells.py` keeps them for a notation that reads what it saw last."""
 
-    __slots__ = ("cells",)
+    __slots__ = ("cells", "seen")
 
     def __init__(self, packets: int = 0, bytes: int = 0) -> None:
+        self.seen: dict[int, tuple[int, int]] | None = None
         self.cells = unsigned_words(2)
         self.packets, self.bytes = packets, bytes
 

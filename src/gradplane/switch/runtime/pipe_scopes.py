@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.runtime.arrays import Counter, Homes, Register, one_pipe
+from gradplane.switch.runtime.byte_adjustments import METERS, ByteAdjustment
 from gradplane.switch.runtime.control_errors import TableError
 from gradplane.switch.runtime.filters import Filter
 from gradplane.switch.runtime.links import Links
@@ -24,7 +25,7 @@ Groups = tuple[tuple[int, ...], ...]
 """The pipes, those together that share."""
 
 _MEMBERS = 120  # of a group with states, where the program does not say how many
-KINDS = ("tables", "profiles", "counters", "meters", "filters", "value_sets")
+KINDS = ("tables", "profiles", "counters", "meters", "filters", "value_sets", "adjustments")
 
 
 @dataclass(slots=True)
@@ -37,6 +38,7 @@ class Resources:
     meters: dict[str, Meter]
     filters: dict[str, Filter]
     value_sets: dict[str, ParserValueSet]
+    adjustments: dict[str, ByteAdjustment]
 
     def of(self, kind: str) -> dict[str, Any]:
         """Return the objects of one of KINDS."""
@@ -54,9 +56,11 @@ def make_resources(
 ) -> Resources:
     """Make a program's tables and externs as they are at the start. pipes: how many share them, or
     have some of their own. times: of entries that packets write."""
-    made = Resources({}, {}, {}, {}, {}, {})
+    made = Resources({}, {}, {}, {}, {}, {}, {})
     for instance in program.externs:
         name = instance.name
+        if instance.kind in METERS:
+            made.adjustments[name] = ByteAdjustment(name)
         match instance.kind:
             case "counter":
                 made.counters[name] = Counter(name, _size(instance), instance.word("unit"))
@@ -206,10 +210,15 @@ class PipeScopes:
         profile = first.profiles.get(name)
         if name in first.tables:
             profile = first.tables[name].profile
-        if profile is not None:
-            users = [n for n, table in first.tables.items() if table.profile is profile]
-            return {"profiles": [profile.name], "tables": users}
-        return next({kind: [name]} for kind in KINDS if name in first.of(kind))
+        if profile is None and name not in first.tables:
+            return {kind: [name] for kind in KINDS if name in first.of(kind)}
+        users = [
+            n for n, table in first.tables.items()
+            if n == name or (profile is not None and table.profile is profile)
+        ]  # fmt: skip
+        meters = [m.name for n in users if (m := first.tables[n].table.meter) is not None]
+        profiles = [] if profile is None else [profile.name]
+        return {"profiles": profiles, "tables": users, "adjustments": meters}
 
     def _check_empty(self, together: Mapping[str, list[str]]) -> None:
         for pipe in self.pipes:

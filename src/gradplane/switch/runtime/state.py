@@ -14,7 +14,6 @@ import numpy as np
 from gradplane._splitmix64 import MASK, mix
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.runtime.arrays import Homes, Register, make_registers, one_pipe
-from gradplane.switch.runtime.byte_adjustments import make_adjustments
 from gradplane.switch.runtime.control_messages import IdleNotice, Message
 from gradplane.switch.runtime.crcs import CustomCrc, custom_crcs
 from gradplane.switch.runtime.dynamic_hashes import DynamicHash
@@ -89,7 +88,7 @@ class State:
         self.counters, self.meters, self.filters = first.counters, first.meters, first.filters
         self.value_sets = first.value_sets
         self.hashes = {i.name: DynamicHash(i) for i in by_kind.get("hash", [])}
-        self.byte_adjustments = make_adjustments(program.externs)
+        self.byte_adjustments = first.adjustments
         self.multicast: WatchedDict[int, list[Replica]] = WatchedDict()
         self.clone_sessions: WatchedDict[int, CloneSession] = WatchedDict()
         self.replication = ReplicationTree(self.multicast, self.clone_sessions)
@@ -133,7 +132,7 @@ class State:
             hash.set(None)
             hash.take(None, 0)
             hash.shown = {}
-        for adjustment in self.byte_adjustments.values():
+        for adjustment in self.scopes.every("adjustments"):
             adjustment.set(None)
         for crc in self.crcs.values():
             crc.set(crc.standard)
@@ -178,7 +177,7 @@ class PipeState(State):
         own = state.scopes.pipes[pipe]
         self.tables, self.profiles = own.tables, own.profiles
         self.counters, self.meters, self.filters = own.counters, own.meters, own.filters
-        self.value_sets = own.value_sets
+        self.value_sets, self.byte_adjustments = own.value_sets, own.adjustments
         self.registers = state._pipe_registers[pipe]
 
     def __getattr__(self, name: str) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from gradplane.switch.bfruntime.codec import Data, Key
 from gradplane.switch.bfruntime.schema import TableSchema
@@ -18,14 +19,24 @@ from gradplane.switch.bfruntime.tables.cell_fields import (
     filter_values,
     meter_config,
     meter_values,
+    seen,
+    shown_counts,
 )
-from gradplane.switch.bfruntime.tables.control_table import ControlTable, Flags, RowTable, Scope
+from gradplane.switch.bfruntime.tables.control_table import (
+    Attribute,
+    ControlTable,
+    Flags,
+    RowTable,
+    Scope,
+)
+from gradplane.switch.bfruntime.tables.scoped import show_scope, wanted_scope
 from gradplane.switch.control.store import Store
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.runtime.arrays import Counter, Register
 from gradplane.switch.runtime.byte_adjustments import ByteAdjustment
 from gradplane.switch.runtime.filters import Filter
 from gradplane.switch.runtime.meters import Meter
+from gradplane.switch.runtime.pipe_scopes import Groups
 
 
 class ArrayTable(RowTable):
@@ -83,8 +94,10 @@ class CounterTable(ArrayTable):
         self.store.counters(self.counter).write(index, **given)
 
     def shown(self, scope: Scope, row: int) -> Data:
-        packets, nbytes = self.counter.read(row)
-        return Data(None, {PACKETS: packets, BYTES: nbytes})
+        return Data(None, shown_counts(self.store.counters(self.counter), row, scope))
+
+    def operate(self, name: str) -> None:
+        self.store.counters(self.counter).sync()
 
     def initialise(self, scope: Scope, index: int) -> None:
         self.store.counters(self.counter).delete(index)
@@ -143,7 +156,10 @@ class FilterTable(ArrayTable):
 
 
 class RegisterTable(ArrayTable):
-    """A register; `pipes`: its cells in each pipe in which packets reach it."""
+    """A register; `pipes`: its cells in each pipe in which packets reach it.
+
+    Its attribute EntryScope says which pipes a write to one of them is for; their cells are apart
+    in any scope, since packets write them."""
 
     def __init__(
         self,
@@ -155,9 +171,34 @@ class RegisterTable(ArrayTable):
         super().__init__(schema, store)
         self.pipes = pipes
         self._fields = CellFields(schema, register)
+        self._scopes = store.kept("register scopes")
+        self.own_attributes["entry_scope"] = Attribute(
+            lambda message: show_scope(self._groups(), message.entry_scope), self._set_scope
+        )
+
+    def _groups(self) -> Groups:
+        known = self._scopes.get(self.schema.name)
+        return (tuple(self.pipes),) if known is None else tuple(map(tuple, known))
+
+    def _set_scope(self, message: Any) -> None:
+        wanted = wanted_scope(tuple(self.pipes), message.entry_scope)
+        if sorted(pipe for pipes in wanted for pipe in pipes) != sorted(self.pipes):
+            own = ", ".join(map(str, self.pipes))
+            raise self.invalid(f"each of the pipes {own} must be in one scope, not {wanted}")
+        self.store.journal.put(self._scopes, self.schema.name, wanted)
+
+    def _in_scope(self, scope: Scope) -> list[Register]:
+        """Return the cells that a write is for: with a pipe, those of its group, if there are
+        several."""
+        groups = self._groups()
+        if scope.all or len(groups) == 1:
+            return _of(self, scope)
+        asked = set(scope.pipes)
+        named = {pipe for pipes in groups if not asked.isdisjoint(pipes) for pipe in pipes}
+        return [self.pipes[pipe] for pipe in sorted(named)] or _of(self, scope)
 
     def write(self, scope: Scope, index: int, data: Data) -> None:
-        registers = _of(self, scope)
+        registers = self._in_scope(scope)
         if not self._fields.given(data.values):
             return
         values = self._fields.changed(data.values, [one.read(index) for one in registers])
@@ -165,15 +206,19 @@ class RegisterTable(ArrayTable):
             self.store.registers(register).write(index, value=value)
 
     def shown(self, scope: Scope, row: int) -> Data:
-        cells = [register.read(row) for register in _of(self, scope)]
-        return Data(None, dict(self._fields.fields(cells)))
+        found = [seen(self.store.registers(one), row, scope) for one in _of(self, scope)]
+        return Data(None, dict(self._fields.fields([cell["value"] for cell in found])))
+
+    def operate(self, name: str) -> None:
+        for register in self.pipes.values():
+            self.store.registers(register).sync()
 
     def initialise(self, scope: Scope, index: int) -> None:
-        for register in _of(self, scope):
+        for register in self._in_scope(scope):
             self.store.registers(register).delete(index)
 
     def clear(self, scope: Scope) -> None:
-        for register in _of(self, scope):
+        for register in self._in_scope(scope):
             self.store.registers(register).clear()
 
 

@@ -9,6 +9,8 @@ from gradplane.switch.bfruntime.codec import Data, invalid
 from gradplane.switch.bfruntime.object_schemas import UNLIMITED
 from gradplane.switch.bfruntime.schema import TableSchema
 from gradplane.switch.bfruntime.tables.control_table import Attribute, ControlTable, Scope
+from gradplane.switch.control.cells import SeenCells
+from gradplane.switch.control.kind import Record
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits, Fields, bit_width
 from gradplane.switch.runtime.arrays import Register
@@ -76,6 +78,19 @@ class CellFields:
         return out
 
 
+def seen(cells: SeenCells, index: int, scope: Scope) -> Record:
+    """Return a cell as the driver has it; a request to read the chip brings it up to date."""
+    if scope.from_hw:
+        cells.sync(index)
+    return cells.seen(index)
+
+
+def shown_counts(cells: SeenCells, index: int, scope: Scope) -> dict[str, int]:
+    """Return the fields of a counter's cell."""
+    found = seen(cells, index, scope)
+    return {name: found[of] for of, name in COUNTS.items()}
+
+
 # -- meters ---------------------------------------------------------------------------------------
 
 _KBIT = 125  # bytes
@@ -132,7 +147,7 @@ def adjustment_attribute(table: ControlTable, adjustment: ByteAdjustment) -> Att
         number, most = message.byte_count_adj.byte_count_adjust, 1 << _ADJUSTMENT_BITS - 1
         if not -most <= number < most:
             raise table.invalid(f"byte_count_adjust {number} is not within {-most} to {most - 1}")
-        table.store.adjustments.write(adjustment.name, bytes=number)
+        table.store.adjustments.set(adjustment, number)
 
     return Attribute(show, set)
 
@@ -245,14 +260,23 @@ class EntryParts:
         for pipe, value in zip(pipes, changed, strict=True):
             self._store.registers(cell).write(pipe, value=value)
 
+    def sync(self, parts: Parts, counters: bool) -> None:
+        """See the counter, or the register, as it is now."""
+        if counters:
+            self._store.counters(parts.counter).sync()
+        elif parts.register is not None:
+            self._store.registers(parts.register).sync()
+
     def show(self, data: Data, scope: Scope, parts: Parts) -> None:
         """Add the parts that the table has, in a request's pipes, to an entry's data."""
         if self._table.table.counter is not None:
-            data.values[PACKETS], data.values[BYTES] = parts.counter.packets, parts.counter.bytes
+            data.values.update(shown_counts(self._store.counters(parts.counter), 0, scope))
         if self._table.table.meter is not None:
             data.values.update(meter_values(self._schema, parts.meter.config))
         if parts.register is not None and self._cells is not None:
             pipes = [pipe for pipe in self._pipes() if pipe in scope.pipes]
-            data.values.update(self._cells.fields([parts.register.read(pipe) for pipe in pipes]))
+            cells = self._store.registers(parts.register)
+            values = [seen(cells, pipe, scope)["value"] for pipe in pipes]
+            data.values.update(self._cells.fields(values))
         if parts.filter is not None:
             data.values.update(filter_values(self._filter_kind, parts.filter.read(0)))

@@ -14,10 +14,12 @@ from gradplane.switch.p4runtime.status_errors import RpcError
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The pipes that a request is for, and whether it is for each of them (or names one)."""
+    """The pipes that a request is for, and whether it is for each of them (or names one). from_hw:
+    counters and registers are read from the chip, not as they were seen last."""
 
     pipes: range
     all: bool
+    from_hw: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +120,11 @@ class ControlTable:
     def follow(self, other: ControlTable) -> None:
         """Take over the attributes of the same table in other pipes."""
 
-    def attribute(self, name: str, message: Any) -> None:
+    def attribute(self, scope: Scope, name: str, message: Any) -> None:
         """Write the value of an attribute into a message; `name`: its field of TableAttribute."""
         self._attribute(name).show(message)
 
-    def set_attribute(self, name: str, message: Any) -> None:
+    def set_attribute(self, scope: Scope, name: str, message: Any) -> None:
         self._attribute(name).set(message)
 
     def _attribute(self, name: str) -> Attribute:

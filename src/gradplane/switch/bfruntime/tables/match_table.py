@@ -400,6 +400,9 @@ class MatchActionTable(RowTable):
     def operate(self, name: str) -> None:
         if name == "UpdateHitState":
             self.idle.update_states()
+        elif name in ("SyncCounters", "SyncRegisters"):
+            for parts in (default_parts(self.table), *map(parts_of, self.table.entries())):
+                self._parts.sync(parts, name == "SyncCounters")
 
     def _set_masks(self, message: Any) -> None:
         if len(self.table):

@@ -124,7 +124,7 @@ class _Builder:
             return [p for p in scopes.homes(name) if scopes.pipes[p].tables[name] is table]
 
         meter = info.table.meter
-        adjustment = None if meter is None else self.state.byte_adjustments[meter.name]
+        adjustment = None if meter is None else own.adjustments[meter.name]
         masks, numbers = self._masks(known, info.table), _numbers(info.actions)
         return MatchActionTable(known, self.store, table, numbers, masks, pipes, adjustment)
 
@@ -205,8 +205,7 @@ class _Builder:
         return CounterTable(known, self.store, own.counters[name])
 
     def _meter(self, known: TableSchema, name: str, own: Resources) -> ControlTable:
-        adjustment = self.state.byte_adjustments[name]
-        return MeterTable(known, self.store, own.meters[name], adjustment)
+        return MeterTable(known, self.store, own.meters[name], own.adjustments[name])
 
     def _filter(self, known: TableSchema, name: str, kind: str, own: Resources) -> ControlTable:
         return FilterTable(known, self.store, own.filters[name], kind)

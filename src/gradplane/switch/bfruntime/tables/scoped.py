@@ -7,12 +7,15 @@ from typing import Any
 
 from gradplane.switch.bfruntime.codec import Data, Key
 from gradplane.switch.bfruntime.schema import TableSchema
+from gradplane.switch.bfruntime.tables.cell_fields import ADJUSTMENT
 from gradplane.switch.bfruntime.tables.control_table import ControlTable, Flags, Scope
 from gradplane.switch.control.store import Store
 from gradplane.switch.runtime.pipe_scopes import Groups, PipeScopes, Resources
 
 MOST_SCOPES, SCOPE_BITS = 8, 8
 """A user-defined scope is a number: bitmaps of pipes, so many of so many bits."""
+ALL, SINGLE = 0, 1
+"""The other scopes: all pipes have it together, or each pipe has its own."""
 
 Make = Callable[[Resources], ControlTable]
 """Returns the table on a pipe's resources."""
@@ -146,42 +149,47 @@ class ScopedTable(ControlTable):
         for part in self.parts():
             part.operate(name)
 
-    def attribute(self, name: str, message: Any) -> None:
+    def attribute(self, scope: Scope, name: str, message: Any) -> None:
         if name != "entry_scope":
-            self.first.attribute(name, message)
+            part = self._of(scope)[0] if name == ADJUSTMENT else self.first
+            part.attribute(scope, name, message)
             return
-        groups, shown = self._scopes.groups(self._name), message.entry_scope
-        shown.gress_scope.predef = shown.prsr_scope.predef = 0
-        if groups == self._scopes.together(self._name):
-            shown.pipe_scope.predef = 0
-        elif groups == self._scopes.apart(self._name):
-            shown.pipe_scope.predef = 1
-        else:
-            shown.pipe_scope.user_defined = sum(
-                sum(1 << pipe for pipe in pipes) << (SCOPE_BITS * at)
-                for at, pipes in enumerate(groups)
-            )
+        show_scope(self._scopes.groups(self._name), message.entry_scope)
 
-    def set_attribute(self, name: str, message: Any) -> None:
+    def set_attribute(self, scope: Scope, name: str, message: Any) -> None:
+        """Set an attribute: bytes that a meter's counts are adjusted by in the pipes that a request
+        is for, others in all."""
         if name == "entry_scope":
             if message.entry_scope.prsr_scope.predef:
                 raise self.refused("a pipe's parsers share its entries")
-            self._set_scope(message.entry_scope.pipe_scope)
+            wanted = wanted_scope(self._scopes.homes(self._name), message.entry_scope)
+            if wanted != self._scopes.groups(self._name):
+                self.store.scopes.set(self._name, wanted)
             return
-        for part in self.parts():
-            part.set_attribute(name, message)
+        for part in self._of(scope) if name == ADJUSTMENT else self.parts():
+            part.set_attribute(scope, name, message)
 
-    def _set_scope(self, given: Any) -> None:
-        old = self._scopes.groups(self._name)
-        if given.WhichOneof("scope") == "user_defined":
-            bitmaps = [given.user_defined >> (SCOPE_BITS * at) & 0xFF for at in range(MOST_SCOPES)]
-            pipes = range(len(self._scopes.pipes))
-            wanted = tuple(
-                tuple(p for p in pipes if bitmap >> p & 1) for bitmap in bitmaps if bitmap
-            )
-        elif given.predef:
-            wanted = self._scopes.apart(self._name)
-        else:
-            wanted = self._scopes.together(self._name)
-        if wanted != old:
-            self.store.scopes.set(self._name, wanted)
+
+def show_scope(groups: Groups, message: Any) -> None:
+    """Write groups of pipes, which have something of their own each, into an EntryScope message."""
+    message.gress_scope.predef = message.prsr_scope.predef = ALL
+    if len(groups) == 1:
+        message.pipe_scope.predef = ALL
+    elif all(len(pipes) == 1 for pipes in groups):
+        message.pipe_scope.predef = SINGLE
+    else:
+        message.pipe_scope.user_defined = sum(
+            sum(1 << pipe for pipe in pipes) << (SCOPE_BITS * at) for at, pipes in enumerate(groups)
+        )
+
+
+def wanted_scope(pipes: Sequence[int], message: Any) -> Groups:
+    """Return the groups of these pipes that an EntryScope message asks for."""
+    given = message.pipe_scope
+    if given.WhichOneof("scope") == "user_defined":
+        bitmaps = [given.user_defined >> (SCOPE_BITS * at) & 0xFF for at in range(MOST_SCOPES)]
+        return tuple(
+            tuple(pipe for pipe in range(SCOPE_BITS) if bitmap >> pipe & 1)
+            for bitmap in bitmaps if bitmap
+        )  # fmt: skip
+    return tuple((pipe,) for pipe in pipes) if given.predef else (tuple(pipes),)
