@@ -112,6 +112,7 @@ def entry(value: int, mask: int, result: int, priority: int = 10) -> p4r.Entity:
     )
 
 
+@pytest.mark.p4runtime("9.1-3")
 def test_of_entries_of_one_priority_the_oldest_wins(switch: Switch) -> None:
     """On BMv2 a new entry takes the place of one that was deleted, and may win."""
     made = served(switch)
@@ -134,6 +135,7 @@ def test_a_checksum_over_an_invalid_header(switch: Switch) -> None:
     assert out[2:4] == b"\0\0"
 
 
+@pytest.mark.p4runtime("9.1.4-3 9.1.4-4")
 def test_priorities_of_const_entries(switch: Switch) -> None:
     """P4Runtime 1.5, "Constant Tables": N to 1. BMv2 has 2^31 - 1 less the JSON's priority, and
     does not set is_const."""
@@ -142,12 +144,14 @@ def test_priorities_of_const_entries(switch: Switch) -> None:
     assert [(e.priority, e.is_const) for e in found] == [(3, True), (2, True), (1, True)]
 
 
+@pytest.mark.p4runtime("9.1.5-1")
 def test_entries_of_the_source_without_const_are_read(switch: Switch) -> None:
     """On BMv2 each read of such a table fails."""
     query = entity(INFO, "table_entry { table_id: $given }")
     assert len(read_all(served(switch), query)) == 1
 
 
+@pytest.mark.p4runtime("9.1.6-3")
 def test_a_read_with_a_priority_filters_by_it(switch: Switch) -> None:
     """BMv2 answers both."""
     made = served(switch)
@@ -166,6 +170,7 @@ def test_a_group_that_is_refused_does_not_exist(switch: Switch) -> None:
     assert read_all(made, entity(INFO, text % "")) == []
 
 
+@pytest.mark.p4runtime("9.8-5")
 def test_a_digest_that_fills_its_list_waits_for_no_timeout() -> None:
     """On BMv2 it comes after twice the timeout, unless there is an ack_timeout_ns."""
     config = p4r.DigestEntry.Config(max_timeout_ns=2_000_000_000, max_list_size=1)
@@ -249,11 +254,13 @@ def test_what_bmv2_takes_and_is_refused_here(
     assert error is not None and error.code == code
 
 
+@pytest.mark.p4runtime("9.2.4-3")
 def test_a_one_shot_without_actions(switch: Switch) -> None:
     """UNIMPLEMENTED on BMv2."""
     served(switch).write(request([(INSERT, entity(INFO, ONE_SHOT % ("chosen", "", "")))]))
 
 
+@pytest.mark.p4runtime("9.8-4")
 def test_a_digest_comes_again_after_one_timeout() -> None:
     """On BMv2 the next may have to wait for two."""
     config = p4r.DigestEntry.Config(max_list_size=1, ack_timeout_ns=1000)
@@ -261,6 +268,7 @@ def test_a_digest_comes_again_after_one_timeout() -> None:
     assert [len(lists.offer(5, data, now)) for now in (50, 1040, 1050, 2040)] == [1, 0, 1, 0]
 
 
+@pytest.mark.p4runtime("9.1.8-1 16.4-1 16.4-2")
 def test_idle_notices_have_the_metadata_and_come_at_each_timeout() -> None:
     """On BMv2 they have none, and come with a sweep of its own."""
     now = 0
@@ -281,6 +289,7 @@ def test_idle_notices_have_the_metadata_and_come_at_each_timeout() -> None:
     assert found.table_entry.time_since_last_hit.elapsed_ns == 4500
 
 
+@pytest.mark.p4runtime("14-5 14-6")
 @pytest.mark.parametrize("engine", ["interpreter", "jit"])
 def test_after_a_save_requests_go_to_the_new_program_and_packets_to_the_old(engine: str) -> None:
     """As on BMv2, entries that are written between VERIFY_AND_SAVE and COMMIT included."""
