@@ -395,7 +395,7 @@ def test_there_a_full_list_waits_for_its_timeout(theirs: Bmv2Switch) -> None:
     accepted(theirs, text % (5 * 10**8))
     theirs.process(0, bytes([7, 0, 0, 9]))
     assert theirs.received(0.3) == []
-    assert len(theirs.received(5, 1)) == 1
+    assert len(theirs.received(0.1, 1)) == 1
 
 
 def test_there_const_entries_do_not_say_so(theirs: Bmv2Switch) -> None:
@@ -457,11 +457,34 @@ def test_there_a_one_shot_needs_actions_and_its_size_is_not_enforced(theirs: Bmv
     accepted(theirs, ONE_SHOT % ("chosen", "", 5 * CHOICE))
 
 
+def test_there_counters_have_what_their_type_counts_and_profiles_one_mode(
+    theirs: Bmv2Switch,
+) -> None:
+    """Here a read of either is of all that there is."""
+    text = "counter_entry { counter_id: $seen index { index: 3 } %s }"
+    data = "data { packet_count: 5 byte_count: 7 }"
+    assert theirs.write(p4r.Update.MODIFY, entity(INFO, text % data))[0] == "OK"
+    [row] = found(theirs, text % "")
+    assert (row.counter_entry.data.packet_count, row.counter_entry.data.byte_count) == (5, 0)
+    accepted(theirs, ONE_SHOT % ("chosen", "", CHOICE))
+    assert theirs.read(entity(INFO, "action_profile_member {}"))[0] == "INVALID_ARGUMENT"
+
+
+def test_counters_are_read_whole_and_members_of_all_profiles(switch: Switch) -> None:
+    made = served(switch)
+    text = "counter_entry { counter_id: $seen index { index: 3 } %s }"
+    whole = entity(INFO, text % "data { packet_count: 5 byte_count: 7 }")
+    made.write(request([(p4r.Update.MODIFY, whole)]))
+    assert read_all(made, entity(INFO, text % "")) == [whole]
+    made.write(request([(INSERT, entity(INFO, ONE_SHOT % ("chosen", "", CHOICE)))]))
+    assert read_all(made, entity(INFO, "action_profile_member {}")) == []
+
+
 def test_there_idle_notices_lack_the_metadata_and_have_times_of_their_own(
     theirs: Bmv2Switch,
 ) -> None:
     accepted(theirs, IDLE % 'idle_timeout_ns: 1500000000 metadata: "mark"')
-    first, second = theirs.received(10, 2)
+    first, second = theirs.received(0.1, 2)
     [noticed] = first.idle_timeout_notification.table_entry
     assert (noticed.metadata, noticed.idle_timeout_ns) == (b"", 1_500_000_000)
     times = [m.idle_timeout_notification.timestamp for m in (first, second)]

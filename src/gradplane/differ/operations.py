@@ -1,0 +1,309 @@
+"""One script of operations, of a controller and of hosts, on the embedded switch and BMv2.
+
+A line is `insert ENTITY`, `modify ENTITY`, `delete ENTITY` or `read ENTITY`, where ENTITY is the
+text form of p4.v1.Entity; `packet_out MESSAGE`, the text form of p4.v1.PacketOut; or `packet PORT
+HEX`. `$NAME` stands for the id of what P4Info calls so, by name or alias. `#` begins a comment.
+What differs as docs/coming-from-bmv2.md says is counted by its row (DOCUMENTED); the first other
+difference ends the comparison.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from finsy.proto import U128, p4i, p4r
+from google.protobuf import text_format
+
+from gradplane.differ.bmv2_switch import Bmv2Switch, DiffError
+from gradplane.switch.p4runtime.device import Device
+from gradplane.switch.p4runtime.service import P4RuntimeService
+from gradplane.switch.p4runtime.status_errors import BatchError, RpcError
+
+CPU_PORT = 510
+_WRITES = {
+    "insert": p4r.Update.INSERT,
+    "modify": p4r.Update.MODIFY,
+    "delete": p4r.Update.DELETE,
+}
+_QUIET = 0.15  # seconds without a message after which BMv2 has none to send
+Answer = tuple[str, ...]
+"""A code, then what was read; or what left, in an order of its own."""
+
+
+@dataclass(frozen=True)
+class Operation:
+    """A line of a script. message: an Entity, a PacketOut, or port and packet."""
+
+    kind: str
+    message: Any
+
+    def __str__(self) -> str:
+        if self.kind == "packet":
+            port, packet = self.message
+            return f"packet {port} {packet.hex()}"
+        return f"{self.kind} {_line(self.message)}"
+
+
+def _line(message: Any) -> str:
+    return str(text_format.MessageToString(message, as_one_line=True))
+
+
+def parse(text: str, info: p4i.P4Info, file: str) -> list[Operation]:
+    """Return a script's operations. Raises DiffError with the line."""
+    ids, found = _ids(info), list[Operation]()
+    for number, line in enumerate(text.splitlines(), 1):
+        if words := line.split("#")[0].strip():
+            try:
+                found.append(_operation(words, ids))
+            except (ValueError, text_format.ParseError) as error:
+                raise DiffError(f"{file}:{number}: {error}") from error
+    return found
+
+
+def _operation(line: str, ids: dict[str, int]) -> Operation:
+    kind, _, rest = line.partition(" ")
+    if kind == "packet":
+        port, _, data = rest.strip().partition(" ")
+        return Operation(kind, (int(port), bytes.fromhex(data)))
+    if kind not in (*_WRITES, "read", "packet_out"):
+        known = ", ".join((*_WRITES, "read", "packet_out", "packet"))
+        raise ValueError(f'"{kind}" is no operation; expected one of {known}')
+    named = re.sub(r"\$([\w.$]+)", lambda name: str(_id(name[1], ids)), rest)
+    message = p4r.PacketOut() if kind == "packet_out" else p4r.Entity()
+    return Operation(kind, text_format.Parse(named, message))
+
+
+def _id(name: str, ids: dict[str, int]) -> int:
+    if name not in ids:
+        raise ValueError(f"P4Info has no {name}; there are: {', '.join(sorted(ids))}")
+    return ids[name]
+
+
+def _ids(info: p4i.P4Info) -> dict[str, int]:
+    """Return the ids of everything that has a name and an alias."""
+    found = dict[str, int]()
+    for field, value in info.ListFields():
+        for one in value if field.name not in ("pkg_info", "type_info") else ():
+            found |= {name: one.preamble.id for name in (one.preamble.name, one.preamble.alias)}
+    return found
+
+
+# -- two switches ---------------------------------------------------------------------------------
+
+
+class Ours:
+    """The embedded switch, with a controller that is the primary."""
+
+    def __init__(self, device: Device, units: Units) -> None:
+        self._device, self._service, self._units = device, P4RuntimeService(device), units
+        message = p4r.StreamMessageRequest()
+        message.arbitration.device_id, message.arbitration.election_id.low = device.id, 1
+        self._service.stream_message("c", message)
+        self._messages = list[Any]()
+        device.target.state.listener = self._messages.append
+
+    def run(self, operation: Operation) -> Answer:
+        kind, message = operation.kind, operation.message
+        if kind == "packet":
+            return self._left(self._device.process(*message))
+        if kind == "packet_out":
+            request = p4r.StreamMessageRequest(packet=message)
+            return self._left(self._service.stream_message("c", request)[1])
+        try:
+            return ("OK", *(self._read(message) if kind == "read" else self._write(operation)))
+        except BatchError as error:
+            return (next((e.code for e in error.errors if e is not None), error.code),)
+        except RpcError as error:
+            return (error.code,)
+
+    def _write(self, operation: Operation) -> Answer:
+        update = p4r.Update(type=_WRITES[operation.kind], entity=operation.message)
+        request = p4r.WriteRequest(
+            device_id=self._device.id, election_id=U128.encode(1), updates=[update]
+        )
+        self._service.write(request)
+        return ()
+
+    def _read(self, query: Any) -> Iterable[str]:
+        request = p4r.ReadRequest(device_id=self._device.id, entities=[query])
+        found = (e for answer in self._service.read(request) for e in answer.entities)
+        return _shown(found, self._units)
+
+    def _left(self, outputs: Iterable[tuple[int, bytes]]) -> Answer:
+        messages = [
+            message for one in self._messages for _, message in self._service.switch_message(one, 0)
+        ]
+        self._messages.clear()
+        return _departed(outputs, messages)
+
+
+class Theirs:
+    """BMv2; its controller is the one of Bmv2Switch."""
+
+    def __init__(self, switch: Bmv2Switch, units: Units) -> None:
+        self._switch, self._units = switch, units
+
+    def run(self, operation: Operation, expected: Answer) -> Answer:
+        """Return the answer. expected: the other switch's, for which it waits."""
+        kind, message = operation.kind, operation.message
+        if kind == "read":
+            code, entities = self._switch.read(message)
+            return (code, *_shown(entities, self._units))
+        if kind in _WRITES:
+            return (self._switch.write(_WRITES[kind], message)[0],)
+        leaving = sum(line.startswith("port ") for line in expected)
+        if kind == "packet":
+            outputs = self._switch.process(*message)
+        else:
+            request = p4r.StreamMessageRequest(packet=message)
+            outputs = self._switch.send_packet(request, leaving, _QUIET)
+        messages = min(len(expected) - leaving, 1)  # of several digests only one comes
+        return _departed(outputs, self._switch.received(_QUIET, messages))
+
+
+def _departed(outputs: Iterable[tuple[int, bytes]], messages: Iterable[Any]) -> Answer:
+    lines = [f"port {port}: {packet.hex()}" for port, packet in outputs]
+    for message in messages:
+        if message.HasField("packet"):
+            lines.append(f"packet_in {_line(message.packet)}")
+        elif message.HasField("digest"):
+            lines += [f"digest {message.digest.digest_id} {_line(d)}" for d in message.digest.data]
+    return tuple(sorted(lines))
+
+
+Units = dict[int, int]
+"""The unit of each counter, by its id, or its table's where it is a direct one."""
+
+
+def units(info: p4i.P4Info) -> Units:
+    """Return the units of a program's counters."""
+    found = {c.preamble.id: c.spec.unit for c in info.counters}
+    return found | {c.direct_table_id: c.spec.unit for c in info.direct_counters}
+
+
+def _shown(entities: Iterable[Any], units: Units) -> list[str]:
+    """Return entities as lines, in an order of their own, without what docs say differs."""
+    return sorted(_line(_plain(entity, units)) for entity in entities)
+
+
+def _plain(given: Any, units: Units) -> Any:
+    """Return an entity without is_const and what its counter does not count, with its replicas and
+    members in an order of their own."""
+    entity = p4r.Entity()
+    entity.CopyFrom(given)
+    if given.HasField("table_entry"):
+        entity.table_entry.is_const = False
+        _sort(entity.table_entry.match)
+    elif given.packet_replication_engine_entry.HasField("multicast_group_entry"):
+        _sort(entity.packet_replication_engine_entry.multicast_group_entry.replicas)
+    elif given.HasField("action_profile_group"):
+        _sort(entity.action_profile_group.members)
+    for counter, owner in (
+        (entity.counter_entry, given.counter_entry.counter_id),
+        (entity.direct_counter_entry, given.direct_counter_entry.table_entry.table_id),
+    ):
+        if units.get(owner) == p4i.CounterSpec.PACKETS:
+            counter.data.ClearField("byte_count")
+        elif units.get(owner) == p4i.CounterSpec.BYTES:
+            counter.data.ClearField("packet_count")
+    return entity
+
+
+def _sort(messages: Any) -> None:
+    messages.sort(key=lambda message: message.SerializeToString(deterministic=True))
+
+
+# -- comparing ------------------------------------------------------------------------------------
+
+DOCUMENTED = [  # our code, BMv2's, and the row of docs/coming-from-bmv2.md
+    ("OUT_OF_RANGE", "INVALID_ARGUMENT", "a value that is too wide, or of no bytes"),
+    ("OUT_OF_RANGE", "OK", "a value that is too wide, or of no bytes"),
+    ("OUT_OF_RANGE", "UNKNOWN", "a counter's or meter's index beyond its size"),
+    ("RESOURCE_EXHAUSTED", "UNKNOWN", "an entry for a full table"),
+    ("RESOURCE_EXHAUSTED", "OK", "one-shots beyond the profile's size"),
+    ("PERMISSION_DENIED", "UNKNOWN", "a change of const entries"),
+    ("PERMISSION_DENIED", "NOT_FOUND", "a change of const entries"),
+    ("NOT_FOUND", "INVALID_ARGUMENT", "an entry with a member or group that does not exist"),
+    ("FAILED_PRECONDITION", "UNKNOWN", "the deletion of a member or group that is in use"),
+    ("OK", "UNIMPLEMENTED", "registers, value sets; a one-shot without actions"),
+    ("OK", "INTERNAL", "entries that the source gives to a table without `const`"),
+    ("INVALID_ARGUMENT", "UNKNOWN", "a one-shot for an action profile without a selector"),
+]
+_DIGESTS = "several digests of one packet"
+_SIGNED = "a range of a signed key that crosses 0"
+_DEFAULT = "the default entry of a table with an action profile"
+_PROFILES = "a read of the members or groups of all profiles, one of which has one-shots"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What became of a script. documented: how often each row of the document was met."""
+
+    operations: int
+    documented: Counter[str]
+    difference: str = ""
+
+    def text(self) -> str:
+        """Return the result in words."""
+        lines = [self.difference] if self.difference else []
+        how = "equal" if not self.difference else "different, after"
+        lines.append(f"{how}: {self.operations} operations")
+        lines += [f"{n} differ as documented: {row}" for row, n in self.documented.most_common()]
+        return "\n".join(lines)
+
+
+def compare(script: Sequence[Operation], ours: Ours, theirs: Theirs) -> Comparison:
+    """Run a script on both switches, up to the first difference that is not documented."""
+    documented = Counter[str]()
+    for number, operation in enumerate(script):
+        here = ours.run(operation)
+        there = theirs.run(operation, here)
+        if here == there:
+            continue
+        row = _row(operation, here, there)
+        if not row:
+            lines = [f"first difference: {operation}", *_listed("embedded", here)]
+            return Comparison(number, documented, "\n".join([*lines, *_listed("bmv2", there)]))
+        documented[row] += 1
+        if operation.kind == "insert" and "OK" in (here[0], there[0]):
+            undo = Operation("delete", operation.message)
+            ours.run(undo) if here[0] == "OK" else theirs.run(undo, ())
+    return Comparison(len(script), documented)
+
+
+def _listed(name: str, answer: Answer) -> Iterator[str]:
+    yield f"{name}:"
+    yield from (f"  {line}" for line in answer or ("nothing",))
+
+
+def _row(operation: Operation, here: Answer, there: Answer) -> str:
+    """Return the row of the document that explains two answers, "" if none does."""
+    if operation.kind in ("packet", "packet_out"):
+        missing = Counter(here) - Counter(there)
+        more = Counter(there) - Counter(here)
+        return _DIGESTS if not more and all(m.startswith("digest ") for m in missing) else ""
+    if here[0] == there[0]:
+        default = operation.kind == "read" and operation.message.table_entry.is_default_action
+        return _DEFAULT if default and "action {" not in "".join(there) else ""
+    if (here[0], there[0]) == ("OK", "INVALID_ARGUMENT"):
+        if operation.kind == "read":
+            return _PROFILES if _reads_all_profiles(operation.message) else ""
+        return _SIGNED if _crosses_zero(operation.message) else ""
+    return next((row for a, b, row in DOCUMENTED if (a, b) == (here[0], there[0])), "")
+
+
+def _crosses_zero(entity: Any) -> bool:
+    """Return whether an entry has a range whose low end is above its high one without signs."""
+    ranges = (m.range for m in entity.table_entry.match if m.HasField("range"))
+    return any(int.from_bytes(r.low, "big") > int.from_bytes(r.high, "big") for r in ranges)
+
+
+def _reads_all_profiles(entity: Any) -> bool:
+    """Return whether members or groups of every profile are asked for."""
+    asked = entity.HasField("action_profile_member") or entity.HasField("action_profile_group")
+    part = entity.action_profile_member, entity.action_profile_group
+    return bool(asked) and not any(one.action_profile_id for one in part)
