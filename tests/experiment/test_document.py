@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradplane.experiment.document import Document, ExperimentError, dumps, nearest, override, read
+from gradplane._toml_documents import nearest
+from gradplane.experiment.document import Document, ExperimentError, dumps, override, read
 
 TEXT = """\
 seed = 1

@@ -168,6 +168,43 @@ def test_ones_own_program_is_found_from_the_file(tmp_path: Path) -> None:
             " nanoseconds are meant",
         ),
         (
+            "[topology]\nrate = 25\n",
+            'e.toml:2: rate = 25 is 25 bit/s: write the unit, such as rate = "25Mbit", or "25bit"'
+            " if bits are meant",
+        ),
+        (
+            "[topology]\nworkers = 65\n",
+            "e.toml:2: 65 workers from host 1 on, all in one job: it has 64 at most; write workers"
+            " under [[job]], or several jobs with their first_host",
+        ),
+        (
+            "[topology]\nloss = 0.01\n",
+            'e.toml:2: topology star has no option "loss": it is an [[impairment]] of the'
+            ' experiment, with model = "bernoulli" or "burst"',
+        ),
+        (
+            '[topology]\nbw = "10Mbit"\n',
+            'e.toml:2: topology star has no option "bw": did you mean "rate"?',
+        ),
+        (
+            '[topology]\ndelay = 2\nrate = 3\n[switch]\nprogram = "none.p4"\n[[job]]\n'
+            'lr = -1\nquorum = 5\n[[impairment]]\nmodel = "bernoulli"\nrate = "5%"\n',
+            "e.toml:7: job.0.lr = -1: expected above 0\n"
+            'e.toml:11: impairment.0.rate = "5%": expected a number from 0 to 1, a share: 0.05 is'
+            " 5 %",
+        ),
+        (
+            '[topology]\ndelay = 2\nrate = 3\n[switch]\nprogram = "none.p4"\n[[job]]\n'
+            "lr = -1\nquorum = 5\n",
+            "e.toml:7: job.0.lr = -1: expected above 0\n"
+            "e.toml:5: program {folder}/none.p4: no such file; shipped: thc.p4, thc_tna.p4,"
+            " tos_compress.p4, tos_compress_tna.p4\n"
+            'e.toml:2: delay = 2 is 2 ns: write the unit, such as delay = "2ms", or "2ns" if'
+            " nanoseconds are meant\n"
+            'e.toml:3: rate = 3 is 3 bit/s: write the unit, such as rate = "3Mbit", or "3bit" if'
+            " bits are meant",
+        ),
+        (
             '[topology]\ndelay = "2ms"\n[[job]]\ntimeout_ms = 3\n',
             "e.toml:4: timeout_ms = 3 is not above 4.01 ms, the least time from h4 to the switch, 8"
             " times through its pipeline and back: no result would ever be in time: use"
@@ -296,7 +333,10 @@ TYPES = (
             'model = "bernoulli"\nrate = 0\nrates = 0.1',
             '4: unknown key impairment.0.rates: did you mean "rate"?',
         ),
-        ('model = "bernoulli"\nrate = 1.5', "3: impairment.0.rate = 1.5: expected from 0 to 1"),
+        (
+            'model = "bernoulli"\nrate = 1.5',
+            "3: impairment.0.rate = 1.5: expected from 0 to 1, a share: 0.05 is 5 %",
+        ),
         (
             'model = "nth"\nn = 2\ndirection = "out"',
             '4: impairment.0.direction = "out": expected "up", "down" or "both"',

@@ -44,9 +44,9 @@ def test_everything_shipped_loads() -> None:
         ),
         (
             'tensors = [{ name = "a", values = 0, compute = 0.0 }]',
-            "tensors.0.values = 0: .*greater",
+            "model.toml:1: tensors.0.values = 0: expected at least 1",
         ),
-        ("tensors = [", "no valid TOML"),
+        ("tensors = [", "not valid TOML"),
     ],
 )
 def test_a_wrong_file_is_refused_with_its_key(tmp_path: Path, content: str, message: str) -> None:
@@ -54,6 +54,24 @@ def test_a_wrong_file_is_refused_with_its_key(tmp_path: Path, content: str, mess
     file.write_text(content)
     with pytest.raises(PlannerError, match=message):
         load(Model, file)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("gbits = 25", '6: unknown key inter.gbits: did you mean "gbit"\\?'),
+        ('gbit = "25"', '6: inter.gbit = "25": expected a number above 0, in Gbit/s'),
+        ("gbit = 25", "5: inter.latency_us is missing"),
+    ],
+)
+def test_a_wrong_system_is_named_by_line_key_and_unit(
+    tmp_path: Path, content: str, message: str
+) -> None:
+    file = tmp_path / "system.toml"
+    head = 'name = "s"\nmachines = 2\ngpus = 1\nintra = { gbit = 100, latency_us = 1 }\n[inter]\n'
+    file.write_text(f"{head}{content}\n")
+    with pytest.raises(PlannerError, match=f"system.toml:{message}"):
+        load(System, file)
 
 
 def test_an_unknown_name_is_answered_with_the_nearest() -> None:

@@ -6,21 +6,22 @@ from itertools import pairwise
 
 from gradplane import aggregations
 from gradplane._shipped_programs import shipped
+from gradplane._toml_documents import Key, nearest
 from gradplane.aggregations.aggregation import PlacedJob
 from gradplane.controller.plan import quorum_problem
 from gradplane.controller.targets import Target
 from gradplane.experiment import p4_programs
 from gradplane.experiment.compute_times import workers_problem
 from gradplane.experiment.deployment import DeployedJob
-from gradplane.experiment.document import Key, nearest
 from gradplane.experiment.impairment_sections import (
     CrashSection,
     ImpairmentSection,
     LateJoinSection,
     StragglerSection,
 )
-from gradplane.experiment.schema import Experiment
+from gradplane.experiment.schema import Experiment, Job
 from gradplane.hosts.absences import Absence, donor, of_worker, present
+from gradplane.hosts.wire.aggregation import MAX_WORKERS
 from gradplane.topologies.description import Topology
 
 COMPRESSES = "tos_compress.p4"  # the shipped program that compresses marked packets
@@ -33,6 +34,48 @@ class Problem:
 
     text: str
     keys: tuple[Key, ...]
+
+
+def workers_left(experiment: Experiment, job: Job) -> int:
+    """Return how many workers a job has that does not say it: all hosts from its first one on."""
+    return max(1, experiment.topology.workers - job.first_host + 1)
+
+
+def workers(experiment: Experiment, number: int) -> Iterator[Problem]:
+    """Yield the problem of a job that has too many workers without saying it."""
+    job = experiment.job[number]
+    count = workers_left(experiment, job)
+    if job.workers is None and count > MAX_WORKERS:
+        yield Problem(
+            f"{count} workers from host {job.first_host} on, all in one job: it has {MAX_WORKERS}"
+            " at most; write workers under [[job]], or several jobs with their first_host",
+            (("topology", "workers"), ("job", number, "workers")),
+        )
+
+
+def rates(experiment: Experiment) -> Iterator[Problem]:
+    """Yield rates without a unit, which are bit/s and probably meant otherwise."""
+    args = experiment.topology.args
+    given: list[tuple[Key, object]] = [
+        (("topology", name), args.get(name)) for name in args if name.endswith("rate")
+    ]
+    given += [(("traffic", n, "rate"), flow.rate) for n, flow in enumerate(experiment.traffic)]
+    for n, job in enumerate(experiment.job):
+        if job.device is not None:
+            given += [
+                (("job", n, "device", name), getattr(job.device, name))
+                for name in ("rate", "back_rate")
+            ]
+    for key, value in given:
+        for rate in value if isinstance(value, list | tuple) else [value]:
+            if type(rate) is int and rate > 0:
+                name = key[-1]
+                yield Problem(
+                    f"{name} = {rate} is {rate} bit/s: write the unit, such as {name} ="
+                    f' "{rate}Mbit", or "{rate}bit" if bits are meant',
+                    (key,),
+                )
+                break
 
 
 def delays(experiment: Experiment) -> Iterator[Problem]:

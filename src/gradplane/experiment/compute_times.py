@@ -13,7 +13,8 @@ from typing import Annotated, Any
 from pydantic import AfterValidator
 from pydantic_core import PydanticCustomError
 
-from gradplane.experiment.document import ExperimentError, inline, nearest
+from gradplane._toml_documents import nearest
+from gradplane.experiment.document import ExperimentError, inline
 from gradplane.hosts.training.compute_times import DISTRIBUTIONS, TIMES
 
 _FORMS = (

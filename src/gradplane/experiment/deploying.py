@@ -67,7 +67,12 @@ class DeploymentError(Exception):
 
 
 def resolve(experiment: Experiment) -> Experiment:
-    """Return the experiment with every default that depends on another key filled in."""
+    """Return the experiment with every default that depends on another key filled in.
+
+    Raises DeploymentError where a job would have more workers than one can have."""
+    problems = [p for n in range(len(experiment.job)) for p in checks.workers(experiment, n)]
+    if problems:
+        raise DeploymentError(problems)
     jobs = tuple(_resolved(experiment, n, job) for n, job in enumerate(experiment.job))
     seed = {"seed": experiment.seed}
     impairments = tuple(
@@ -82,7 +87,7 @@ def resolve(experiment: Experiment) -> Experiment:
 
 
 def _resolved(experiment: Experiment, number: int, job: Job) -> Job:
-    workers = job.workers or max(1, experiment.topology.workers - job.first_host + 1)
+    workers = job.workers or checks.workers_left(experiment, job)
     several = len(experiment.job) > 1
     defaults = {
         "name": job.name or (f"job{number}" if several else experiment.name),
@@ -155,7 +160,7 @@ class _Deploying:
         with self._about("topology"):
             network = self._topology()
         if self._advise:
-            self._problems += checks.delays(experiment)
+            self._problems += [*checks.delays(experiment), *checks.rates(experiment)]
         if not 1 <= len(experiment.job) <= MAX_JOBS:
             text = f"{len(experiment.job)} jobs: there may be 1 to {MAX_JOBS}"
             self._add(text, ("job",))

@@ -1,102 +1,34 @@
-"""Experiment files as text: places of keys, `--set` overrides, nearest names, writing TOML.
-
-Values are read by tomllib, which is fast; tomlkit finds the line of a key when one is asked for,
-and quotes what is written.
-"""
+"""Experiment files: read, changed by `--set`, written."""
 
 import tomllib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import tomlkit
-from tomlkit.items import AoT, InlineTable, Item, Table
+from gradplane import _toml_documents
+from gradplane._toml_documents import (
+    Document,
+    DocumentError,
+    Key,
+    dotted,
+    inline,
+    quoted_name,
+)
 
-from gradplane import _suggestions
-
-Key = tuple[str | int, ...]
-
-_MARK = "\0"  # stands in no TOML file
+__all__ = ["Document", "ExperimentError", "Key", "Setting", "dumps", "inline", "override", "read"]
 
 
 class ExperimentError(Exception):
     """An experiment that cannot be run; the message has a line for each thing that is wrong."""
 
 
-@dataclass
-class Document:
-    """The values of a TOML file, and for each key the place to name when it is wrong.
-
-    text: the file's, empty where the values are not from a file. settings: by key, the `--set` that
-    changed it.
-    """
-
-    name: str
-    values: dict[str, Any]
-    text: str = ""
-    settings: dict[Key, str] = field(default_factory=dict)
-
-    def place(self, *keys: Key) -> str:
-        """Return the place of the first key that a setting changed, else of the first one.
-
-        If that key has no line of its own, return the place of the nearest table around it."""
-        places = [self._place(key) for key in keys]
-        return next((place for place in places if place.startswith("--")), places[0])
-
-    def _place(self, key: Key) -> str:
-        for end in range(len(key), 0, -1):
-            if key[:end] in self.settings:
-                return self.settings[key[:end]]
-            if line := self._line(key[:end]):
-                return f"{self.name}:{line}"
-        return self.name
-
-    def _line(self, key: Key) -> int | None:
-        """Return the line of a key or of a table's header; None if it is not in the text.
-
-        The item is marked, and the mark found in the whole text."""
-        item = _item(self._parsed, key)
-        if item is None:
-            return None
-        indent = item.trivia.indent
-        item.trivia.indent = indent + _MARK
-        before, mark, _ = self._parsed.as_string().partition(_MARK)
-        item.trivia.indent = indent
-        return before.count("\n") + 1 if mark else None
-
-    @cached_property
-    def _parsed(self) -> tomlkit.TOMLDocument:
-        return tomlkit.parse(self.text)
-
-
-def _item(document: tomlkit.TOMLDocument, key: Key) -> Item | None:
-    """Return what tomlkit has at a key, None if there is nothing."""
-    node: Any = document
-    for part in key:
-        if isinstance(node, AoT) and isinstance(part, int) and part < len(node):
-            node = node[part]
-            continue
-        container = node.value if isinstance(node, Table | InlineTable) else node
-        if not isinstance(container, tomlkit.container.Container) or part not in container:
-            return None
-        node = container.item(str(part))
-    if isinstance(node, AoT):
-        node = node[0]
-    return node if isinstance(node, Item) else None
-
-
 def read(path: Path) -> Document:
     """Return the document in a file; ExperimentError if it is missing or not valid TOML."""
     try:
-        text = path.read_text("utf-8")
-        values = tomllib.loads(text)
-    except OSError as error:
-        raise ExperimentError(f"{path}: {error.strerror or error}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ExperimentError(f"{path}: not valid TOML: {error}") from None
-    return Document(str(path), values, text)
+        return _toml_documents.read(path)
+    except DocumentError as error:
+        raise ExperimentError(str(error)) from None
 
 
 @dataclass(frozen=True)
@@ -130,10 +62,10 @@ def override(
     ExperimentError if a setting is no KEY=VALUE or points beyond what is there."""
     for given in settings:
         setting = given if isinstance(given, Setting) else Setting(given)
-        dotted, equals, text = setting.text.partition("=")
-        if not equals or not dotted.strip():
+        name, equals, text = setting.text.partition("=")
+        if not equals or not name.strip():
             raise ExperimentError(f"{setting.place}: expected KEY=VALUE, such as job.quorum=3")
-        key = tuple(int(p) if p.isdigit() else p for p in dotted.strip().split("."))
+        key = tuple(int(p) if p.isdigit() else p for p in name.strip().split("."))
         setter = _Setter(document, parse_value(text), setting.place, complete)
         setter.assign(document.values, key, ())
 
@@ -191,27 +123,19 @@ class _Setter:
         return [head]
 
 
-def dotted(key: Key) -> str:
-    """Return the key as `--set` takes it."""
-    return ".".join(map(str, key))
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Return `did you mean "x"?` if a known name is near, else the list of the known ones."""
-    return _suggestions.hint(name, sorted(known), _suggestions.quoted)
-
-
 def dumps(values: dict[str, Any]) -> str:
     """Return plain values as TOML text: scalars first, then tables, without None."""
     return "\n".join(_table(values, ())).lstrip("\n") + "\n"
 
 
 def _table(values: dict[str, Any], path: tuple[str, ...]) -> list[str]:
-    lines = [f"{_name(k)} = {inline(v)}" for k, v in values.items() if _stands_inline(v, path)]
+    lines = [
+        f"{quoted_name(k)} = {inline(v)}" for k, v in values.items() if _stands_inline(v, path)
+    ]
     for key, value in values.items():
         if value is None or _stands_inline(value, path):
             continue
-        below = (*path, _name(key))
+        below = (*path, quoted_name(key))
         many = isinstance(value, list)
         head = f"[[{'.'.join(below)}]]" if many else f"[{'.'.join(below)}]"
         for item in value if many else [value]:
@@ -227,25 +151,3 @@ def _stands_inline(value: Any, path: tuple[str, ...]) -> bool:
 
 def _all_tables(value: list[Any]) -> bool:
     return bool(value) and all(isinstance(item, dict) for item in value)
-
-
-def inline(value: Any) -> str:
-    """Return the value as it is written after `key =`."""
-    if isinstance(value, dict):
-        items = (f"{_name(k)} = {inline(v)}" for k, v in value.items() if v is not None)
-        return "{ " + ", ".join(items) + " }"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(inline, value)) + "]"
-    if isinstance(value, str):
-        return _quoted(value)
-    return str(value).lower() if isinstance(value, bool) else repr(value)
-
-
-@lru_cache(4096)
-def _quoted(value: str) -> str:
-    return tomlkit.string(value).as_string()
-
-
-@lru_cache(4096)
-def _name(key: str) -> str:
-    return tomlkit.key(key).as_string()

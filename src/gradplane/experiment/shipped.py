@@ -3,7 +3,8 @@
 import re
 from pathlib import Path
 
-from gradplane.experiment.document import ExperimentError, nearest
+from gradplane._toml_documents import nearest
+from gradplane.experiment.document import ExperimentError
 
 FOLDER = Path(__file__).parent.parent / "experiments"
 

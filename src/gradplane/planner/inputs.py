@@ -6,7 +6,6 @@ values (float32) or bytes, bandwidths in Gbit/s, latencies in microseconds.
 
 from __future__ import annotations
 
-import tomllib
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -15,8 +14,9 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from gradplane import _suggestions
+from gradplane._toml_documents import DocumentError, explain, read
 
-Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False, description="seconds")]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
@@ -85,8 +85,8 @@ class Compression(InputTable):
 class Network(InputTable):
     """A network: the bandwidth of each of its members, and the latency of one message."""
 
-    gbit: Positive
-    latency_us: float = Field(ge=0, allow_inf_nan=False)
+    gbit: Positive = Field(description="Gbit/s")
+    latency_us: float = Field(ge=0, allow_inf_nan=False, description="microseconds")
 
 
 class SwitchAbility(InputTable):
@@ -179,7 +179,7 @@ def shipped(kind: type[Input]) -> list[str]:
 def load(kind: type[Input], source: str | Path) -> Input:
     """Read an input file, or a shipped one by its name.
 
-    Raises PlannerError, with the file and the key, for what is not there or not valid.
+    Raises PlannerError, with a line for each thing that is wrong: file, line, key, what is allowed.
     """
     file: Path | Traversable = Path(source)
     if not Path(source).is_file():
@@ -191,27 +191,14 @@ def load(kind: type[Input], source: str | Path) -> Input:
             )
         file = _folder(kind) / f"{source}.toml"
     try:
-        return kind.model_validate(tomllib.loads(file.read_text("utf-8")))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise PlannerError(f"{source}: no valid TOML: {error}") from None
+        document = read(file)
+    except DocumentError as error:
+        raise PlannerError(str(error)) from None
+    try:
+        return kind.model_validate(document.values)
     except ValidationError as error:
-        raise PlannerError("\n".join(_line(source, item) for item in error.errors())) from None
+        raise PlannerError(explain(document, kind, error)) from None
 
 
 def _folder(kind: type[InputTable]) -> Traversable:
     return resources.files("gradplane.planner") / "data" / _FOLDERS[kind]
-
-
-def _line(source: str | Path, item: object) -> str:
-    assert isinstance(item, dict)
-    key = ".".join(map(str, item["loc"]))
-    if item["type"] == "missing":
-        return f"{source}: {key} is missing"
-    if item["type"] == "extra_forbidden":
-        return f"{source}: unknown key {key}"
-    found = (
-        ""
-        if isinstance(item["input"], dict | list | tuple)
-        else f" = {_suggestions.quoted(item['input'])}"
-    )
-    return f"{source}: {key}{found}: {item['msg'].removeprefix('Value error, ')}"

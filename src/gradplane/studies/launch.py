@@ -9,9 +9,9 @@ from typing import Any
 from pydantic import Field, ValidationError, create_model
 
 from gradplane import _plugins
+from gradplane._toml_documents import explain, nearest
 from gradplane.experiment import shipped
-from gradplane.experiment.document import Document, ExperimentError, dumps, nearest, override, read
-from gradplane.experiment.loading import explain
+from gradplane.experiment.document import Document, ExperimentError, dumps, override, read
 from gradplane.experiment.schema import Experiment
 from gradplane.experiment.sections import Section
 from gradplane.pages.kit import render

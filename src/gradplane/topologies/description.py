@@ -229,6 +229,22 @@ class Topology:
         }
 
 
+_IMPAIRMENTS = {
+    "loss": '"bernoulli" or "burst"',
+    "drop": '"bernoulli" or "drop list"',
+    "corrupt": '"corruption"',
+    "duplicate": '"duplication"',
+    "reorder": '"reordering"',
+    "jitter": '"jitter"',
+    "straggler": '"straggler"',
+}
+"""What netem and Mininet have among the options of a link, and the models that do it here."""
+_OTHER_NAMES = {
+    "bandwidth": "rate", "bw": "rate", "latency": "delay", "max_queue_size": "queue",
+    "queue_size": "queue", "limit": "queue",
+}  # fmt: skip
+
+
 def build(kind: str, /, **options: Any) -> Topology:
     """Build the topology of that kind: `build("star", workers=4)`.
 
@@ -251,6 +267,10 @@ def build(kind: str, /, **options: Any) -> Topology:
 
 def _elsewhere(option: str, known: Iterable[str]) -> str:
     """Return the hint for an option that a kind does not have, and other kinds may."""
+    if option in _IMPAIRMENTS:
+        return f"it is an [[impairment]] of the experiment, with model = {_IMPAIRMENTS[option]}"
+    if option in _OTHER_NAMES:
+        return f'did you mean "{_OTHER_NAMES[option]}"?'
     having = [kind for kind in kinds() if option in inspect.signature(_find(kind)).parameters]
     if having:
         return f"it is one of {' and '.join(having)}; known: {', '.join(sorted(known))}"
