@@ -56,6 +56,21 @@ def test_help_loads_nothing_heavy() -> None:
     assert found.stdout == "[]\n"
 
 
+@pytest.mark.parametrize(
+    "arguments", [("report", "absent"), ("run", "absent"), ("codecs",)], ids=lambda a: a[0]
+)
+def test_nothing_is_imported_from_the_current_folder_unasked(
+    tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    for name in ("random", "numpy", "queue", "typer", "pydantic"):
+        (tmp_path / f"{name}.py").write_text(f"raise SystemExit('{name} was imported')\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "gradplane", *arguments],
+        cwd=tmp_path, capture_output=True, text=True,
+    )  # fmt: skip
+    assert "was imported" not in done.stdout + done.stderr
+
+
 def test_run_prints_a_table_and_the_reports_path(
     command: Command, experiment_file: Path, tmp_path: Path
 ) -> None:

@@ -3,7 +3,7 @@
 Each command imports what it needs when it runs, so that --help is fast.
 """
 
-import sys
+import os
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -43,9 +43,7 @@ for _title, _commands in _PANELS.items():
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command `gradplane` with the process's arguments, or with those given."""
-    # User-defined models and data are module:object, imported from the current folder.
-    if "" not in sys.path:
-        sys.path.insert(0, "")
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # errors come as ours, with the way out
     try:
         app(arguments, prog_name="gradplane")
     except Exception as error:

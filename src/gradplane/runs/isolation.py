@@ -125,7 +125,7 @@ def _answered(
     task_read, task_write = os.pipe()
     result_read, result_write = os.pipe()
     inside = (task_read, result_write)
-    argv = wrapped([sys.executable, "-c", _ANSWER, *map(str, inside)])
+    argv = wrapped([sys.executable, "-P", "-c", _ANSWER, *map(str, inside)])
     with open(task_write, "wb") as task, open(result_read, "rb") as result:
         try:
             process = subprocess.Popen(argv, pass_fds=inside, env=_environment())

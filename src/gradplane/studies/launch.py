@@ -123,7 +123,7 @@ def _write(folder: Path, file: StudyFile, outcome: StudyOutcome) -> None:
     text = json.dumps(about | shown | _values(file) | describe(), indent=1, ensure_ascii=False)
     (folder / f"{FIGURE}.png").write_bytes(plot.render(outcome.figure, "png"))
     (folder / f"{FIGURE}.svg").write_bytes(plot.render(outcome.figure, "svg"))
-    (folder / STUDY).write_text(f"{text}\n", "utf-8")
+    run_folder.write_whole(folder / STUDY, f"{text}\n")
     write_report(folder)
 
 
@@ -139,7 +139,7 @@ def write_report(folder: Path, out: Path | None = None) -> Path:
         raise run_folder.FolderError(f"{folder}: no finished study: {error}") from None
     path = out or folder / run_folder.REPORT
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, "utf-8")
+    run_folder.write_whole(path, text)
     return path
 
 

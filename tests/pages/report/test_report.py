@@ -50,6 +50,18 @@ def test_a_report_needs_nothing_from_elsewhere(lossy_run: Summary) -> None:
     assert len(text) < 3e6
 
 
+def test_a_link_in_the_reports_place_is_replaced_and_not_followed(
+    lossy_run: Summary, tmp_path: Path
+) -> None:
+    other = tmp_path / "other.txt"
+    other.write_text("kept")
+    out = tmp_path / "report.html"
+    out.symlink_to(other)
+    report.write([lossy_run.folder], out)
+    assert other.read_text() == "kept" and not out.is_symlink()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["other.txt", "report.html"]
+
+
 def test_the_page_has_each_round_as_recorded(lossy_run: Summary) -> None:
     (job,) = data_of(page(lossy_run.folder))["details"]["jobs"]
     run = RunData.read(lossy_run.folder)

@@ -464,9 +464,26 @@ def test_capabilities_and_an_address_in_use(
         P4RuntimeServer(device, address).start()
     assert capfd.readouterr() == ("", "")
     assert str(caught.value) == (
-        f"cannot listen on {address}: the address is in use or not of this machine; choose another"
-        " with --grpc-server-addr HOST:PORT (port 0: any free one)"
+        f"cannot listen on {address}: another program listens there (`ss -ltnp` shows which);"
+        " choose another with --grpc-server-addr HOST:PORT (port 0: any free one)"
     )
+
+
+@pytest.mark.parametrize(
+    ("address", "reason"),
+    [
+        ("192.0.2.1:9559", "it is no address of this machine (`ip address` shows them)"),
+        ("127.0.0.1:65536", "ports end at 65535"),
+        ("no.such.name.invalid:9559", "no machine has this name"),
+    ],
+)
+def test_a_wrong_address_is_told_apart_from_one_in_use(
+    served: Served, address: str, reason: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(ServerError) as caught:
+        P4RuntimeServer(served[0], address).start()
+    assert f"cannot listen on {address}: {reason}; choose another" in str(caught.value)
+    assert capfd.readouterr() == ("", "")
 
 
 def test_a_server_that_stops_frees_its_address(served: Served) -> None:

@@ -23,7 +23,7 @@ class Embedded(Target):
 
     def command(self, start: Start) -> list[str]:
         """Return the command line of `gradplane switch`."""
-        words = [sys.executable, "-m", "gradplane", "switch", str(start.program)]
+        words = [sys.executable, "-P", "-m", "gradplane", "switch", str(start.program)]
         for port, interface in start.interfaces.items():
             words += ["-i", f"{port}@{interface}"]
         words += ["--device-id", str(self.device_id)]

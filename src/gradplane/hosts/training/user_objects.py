@@ -2,6 +2,8 @@
 
 import importlib
 import inspect
+import os
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -16,10 +18,14 @@ def is_reference(name: str) -> bool:
 
 
 def load(what: str, reference: str) -> Any:
-    """Return the object of "module:object" (dots for attributes); LoadError if there is none."""
+    """Return the object of "module:object" (dots for attributes); LoadError if there is none.
+
+    The module may be in the current folder, which is then the last one that Python looks into."""
     module_name, _, path = reference.partition(":")
     if not module_name or not path:
         raise LoadError(f'{what} "{reference}": write module:object, such as mymodels:Net')
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())
     try:
         found = importlib.import_module(module_name)
     except ImportError as error:

@@ -12,7 +12,7 @@ from gradplane.pages.kit import render
 from gradplane.pages.report import comparison_page, run_page, script_page
 from gradplane.runs.records import script_run
 from gradplane.runs.records.run_data import RunData
-from gradplane.runs.records.run_folder import EXPERIMENT, REPORT
+from gradplane.runs.records.run_folder import EXPERIMENT, REPORT, write_whole
 
 COMPARISON = "comparison.html"
 
@@ -34,7 +34,7 @@ def write(folders: Sequence[str | Path], out: str | Path | None = None) -> Path:
         else:
             text = render("comparison.html", comparison_page.contents(runs))
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, "utf-8")
+    write_whole(path, text)
     return path
 
 

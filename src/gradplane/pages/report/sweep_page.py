@@ -12,6 +12,7 @@ from gradplane.pages.figures import Figure, axes, escaped
 from gradplane.pages.kit import render
 from gradplane.pages.report import charts
 from gradplane.pages.report.page import write_wanted
+from gradplane.runs.records.run_folder import write_whole
 from gradplane.runs.sweeps.axes import Axis, Point, label
 from gradplane.runs.sweeps.sweep import Pages
 from gradplane.runs.sweeps.sweep_folder import REPORT, SweepFolder
@@ -27,7 +28,7 @@ def write(results: Results, out: str | Path | None = None) -> Path:
     """Write the report, by default report.html in the sweep's folder, and return its path."""
     path = Path(out) if out else results.folder.path / REPORT
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(render("sweep.html", contents(results)), "utf-8")
+    write_whole(path, render("sweep.html", contents(results)))
     return path
 
 

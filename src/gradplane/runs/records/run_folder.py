@@ -107,10 +107,24 @@ def clear(folder: Path, *, training: bool) -> None:
 
 
 def write_json(path: Path, values: Any) -> None:
-    """Write a JSON file under another name and rename it, so that it is whole or not there."""
+    """Write a JSON file as `write_whole` does."""
+    write_whole(path, json.dumps(values, indent=1, ensure_ascii=False) + "\n")
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file beside its place and rename it, so that it is whole or not there.
+
+    A link of that name is replaced, not followed. OSError names the file, on a full disk, too."""
     partial = path.with_name(f".{path.name}.part")
-    partial.write_text(json.dumps(values, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    partial.rename(path)
+    try:
+        partial.unlink(missing_ok=True)
+        partial.write_text(text, "utf-8")
+        partial.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+        error.filename = str(path)
+        raise
 
 
 def reason(error: BaseException) -> str:
@@ -122,7 +136,7 @@ def reason(error: BaseException) -> str:
 
 def write_failure(folder: Path, reason: str) -> None:
     """Write failure.txt: why the run did not finish."""
-    (folder / FAILURE).write_text(f"{reason}\n", "utf-8")
+    write_whole(folder / FAILURE, f"{reason}\n")
 
 
 def read_failure(folder: Path) -> str | None:

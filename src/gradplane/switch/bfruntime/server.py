@@ -19,7 +19,7 @@ from gradplane.switch.bfruntime.snapshots import Placement
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.grpc_methods import RpcMethod, end_rpc, service_handler
 from gradplane.switch.p4runtime.response_streams import WAITING, ResponseStream, deliver
-from gradplane.switch.p4runtime.server import ServerError, ServerTls, check_free
+from gradplane.switch.p4runtime.server import ServerTls, cannot_listen, check_free
 from gradplane.switch.p4runtime.status_errors import (
     BatchError,
     RpcError,
@@ -100,10 +100,8 @@ class BfRuntimeServer:
             else:
                 port = self._server.add_secure_port(self.address, self._tls.credentials())
         except (OSError, RuntimeError) as error:
-            raise ServerError(
-                f"cannot listen on {self.address}: the address is in use or not of this machine;"
-                " choose another with --bfrt-addr HOST:PORT (port 0: any free one)"
-            ) from error
+            option = "--bfrt-addr HOST:PORT (port 0: any free one)"
+            raise cannot_listen(self.address, error, option) from error
         if self.address.endswith(":0"):
             self.address = f"{self.address[:-1]}{port}"
         other = self.device.listener

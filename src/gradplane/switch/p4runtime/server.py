@@ -5,6 +5,7 @@ The rules are the service's.
 
 from __future__ import annotations
 
+import errno
 import logging
 import queue
 import socket
@@ -44,6 +45,7 @@ _LARGEST_MESSAGE = 256 << 20  # bytes of a request or an answer
 _UNARY_THREADS = 8
 _REQUESTS_WAITING = 64  # beyond those that have a thread; more are refused
 _SERVICE = "p4.v1.P4Runtime"
+_LAST_PORT = 65535
 
 log = logging.getLogger(__name__)
 
@@ -213,10 +215,7 @@ class P4RuntimeServer:
             option = "--grpc-server-addr HOST:PORT (port 0: any free one)"
             if address in self._also:
                 option = "--thrift-port PORT"
-            raise ServerError(
-                f"cannot listen on {address}: the address is in use or not of this machine;"
-                f" choose another with {option}"
-            ) from error
+            raise cannot_listen(address, error, option) from error
         return port
 
     def _unary(self, handler: Any, request: Any, context: grpc.ServicerContext) -> Any:
@@ -266,11 +265,28 @@ class P4RuntimeServer:
             log.exception("a message of the switch could not be passed on: %s", message)
 
 
+_REFUSED = {
+    errno.EADDRINUSE: "another program listens there (`ss -ltnp` shows which)",
+    errno.EADDRNOTAVAIL: "it is no address of this machine (`ip address` shows them)",
+    errno.EACCES: "only root may use a port below 1024",
+}
+
+
+def cannot_listen(address: str, error: OSError | RuntimeError, option: str) -> ServerError:
+    """Return the error that says why nothing can listen at an address, and what chooses another."""
+    reason = _REFUSED.get(getattr(error, "errno", None) or 0, str(error))
+    if isinstance(error, socket.gaierror):
+        reason = "no machine has this name"
+    return ServerError(f"cannot listen on {address}: {reason}; choose another with {option}")
+
+
 def check_free(address: str) -> None:
     """Raise OSError where nothing can listen; grpc would print a message of its own as well."""
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdecimal():
         return  # another kind of address, such as unix:PATH
+    if int(port) > _LAST_PORT:
+        raise OSError(f"ports end at {_LAST_PORT}")
     failure: OSError | None = None
     for family, kind, _, _, place in socket.getaddrinfo(
         host.strip("[]"), int(port), type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE

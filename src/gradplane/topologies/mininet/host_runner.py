@@ -41,7 +41,7 @@ class HostProcess:
         log, path = file.with_suffix(".jsonl"), file.with_suffix(".json")
         path.write_text(dataclasses.replace(config, log=str(log)).to_json())
         self._records = _Tail(log)
-        argv = [sys.executable, "-m", "gradplane.hosts", str(path)]
+        argv = [sys.executable, "-P", "-m", "gradplane.hosts", str(path)]
         self._process = Process(f"host {self.name}", argv, self._popen)
 
     def __enter__(self) -> HostProcess:
