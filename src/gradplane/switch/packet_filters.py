@@ -50,7 +50,7 @@ class PacketFilter:
     satisfy it. Log messages of the program's parser are written once more for each check.
     """
 
-    def __init__(self, model: Model[Any], text: str) -> None:
+    def __init__(self, model: Model, text: str) -> None:
         self._model = model
         self._conditions: dict[int, _Condition] = {}
         refused: list[CompileError] = []

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gradplane.switch.interp.trace_events import TraceEvent
 from gradplane.switch.machine.model import Model
@@ -36,7 +36,7 @@ class QueueDepartures:
     """Runs egress of the packets whose time has come. The caller holds the switch's lock."""
 
     state: State
-    model: Model[Any]
+    model: Model
     engine: Engine | None
 
     def rounds(self) -> Iterator[Iterator[Departed]]:

@@ -138,7 +138,8 @@ class Switch:
         self.state.clone_sessions.update(self.architecture.clone_sessions)
         if isinstance(externs, str | Path):
             externs = load_externs(externs)
-        self._model = self.architecture.interpreter(program, self.state, externs)
+        later = engine == "jit"
+        self._model = self.architecture.interpreter(program, self.state, externs, later)
         users = self._model.user_externs
         self.lock: AbstractContextManager[Any] = RLock() if users is None else UserExternLock(users)
         self.store = Store(self.state, self.architecture, self.lock)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gradplane.switch.internal_errors import internal_errors_reported
 from gradplane.switch.ir import nodes as ir
@@ -137,16 +137,20 @@ class Architecture:
         return self.implementation.place(program, scopes)
 
     def interpreter(
-        self, program: ir.Program, state: State, externs: Implementations | None = None
-    ) -> Model[Any]:
+        self,
+        program: ir.Program,
+        state: State,
+        externs: Implementations | None = None,
+        later: bool = False,
+    ) -> Model:
         """Load a program that was checked into the interpreter.
 
-        `externs` implements its user-defined externs.
+        externs, later: as in Model.
         """
-        from gradplane.switch.machine.interpreted_paths import PathModel
+        from gradplane.switch.machine.model import Model
 
         with internal_errors_reported(program.package.span):
-            return PathModel(self, program, state, externs)
+            return Model(self, program, state, externs, later)
 
     def engine(
         self,

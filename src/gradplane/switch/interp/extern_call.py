@@ -29,6 +29,14 @@ Parts = list[tuple[int, int]]  # (value, width) pairs
 Collect = Callable[[Env, Parts], None]
 
 
+def constant_name(stmt: ir.CallExtern, position: int) -> str:
+    """Return an argument that must be a constant: an enum member's name or a string."""
+    arg = stmt.args[position]
+    if not isinstance(arg, ir.Const) or not isinstance(arg.value, str):
+        raise refuse(stmt.span, f"argument {position + 1} of {stmt.name} must be a constant")
+    return arg.value
+
+
 class Call:
     """Arguments of a call by position, as closures."""
 
@@ -66,11 +74,7 @@ class Call:
 
     def name(self, position: int) -> str:
         """Return an argument that must be a constant: an enum member's name or a string."""
-        arg = self.stmt.args[position]
-        if not isinstance(arg, ir.Const) or not isinstance(arg.value, str):
-            what = f"argument {position + 1} of {self.stmt.name} must be a constant"
-            raise refuse(self.stmt.span, what)
-        return arg.value
+        return constant_name(self.stmt, position)
 
     def data(self, position: int) -> Callable[[Env], bytes]:
         """Return the bits of an argument's fields; those of invalid headers are left out."""

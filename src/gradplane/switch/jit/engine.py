@@ -42,7 +42,7 @@ from gradplane.switch.jit.traffic_manager import Traffic
 from gradplane.switch.jit.user_extern_calls import WORD, Callback, Read, reader
 from gradplane.switch.jit.value_layout import Layouts
 from gradplane.switch.runtime.control_messages import Digest, Fault, PacketIn, ReturnedPacket
-from gradplane.switch.runtime.packet_buffers import Bytes, Ints, Sent, outputs, pack
+from gradplane.switch.runtime.packet_buffers import Bytes, Ints, Sent, outputs
 from gradplane.switch.runtime.packet_passes import (
     PASSES_A_PACKET,
     TOO_MANY_PASSES,
@@ -59,6 +59,9 @@ from gradplane.switch.runtime.state import State
 _HEAD = struct.Struct("=qqq")  # of a packet that waits: whole, port, priority
 _TIMES = struct.Struct("=qqqq")
 _WORD = struct.Struct("=q")
+_SENT = struct.Struct("=qqq")  # port, end of the bytes, cause
+_SETTINGS = ("now", "nanoseconds", "microseconds", "global rid", "logging", "queues engaged",
+             "priority queues")  # fmt: skip
 _UNLIMITED = 1 << 62
 
 Report = tuple[int, Callable[[], None]]  # cause, the function that reports it
@@ -97,6 +100,10 @@ class Engine:
         self._depart = self._native.function("depart", pointer, number)
         self._at = self._module.words
         self._words = _words(self._native.address("state"), len(self._at))
+        self._settings = [self._at.get(name) for name in _SETTINGS]
+        drops = self._pipeline.drops.items()
+        self._drops = [(self._at[word], why) for word, why in drops if word in self._at]
+        self._one = (ctypes.c_int64 * 3)()  # the arrays of a batch of one packet: port, start, end
         self._out = VectorTransfer(self._words, self._at["out:data"])
         release = self._native.function("release")
         weakref.finalize(self, _release, self._native, release, self._out).atexit = False
@@ -119,9 +126,25 @@ class Engine:
         return self._finish()
 
     def process_one(self, port: int, packet: bytes) -> list[Output]:
-        """Process one packet."""
-        ports, data, offsets = pack([port], [packet])
-        return _outputs(self.process(ports, data, offsets, offsets[1:]))
+        """Process one packet: as `process`, without arrays."""
+        self._prepare()
+        one, data = self._one, b"".join((packet,))
+        one[0], one[2] = port, len(data)
+        at = ctypes.addressof(one)
+        self._process(at, data, at + 8, at + 16, 1)
+        return self._left()
+
+    def _left(self) -> list[Output]:
+        """Finish a few packets: as `_finish`, without arrays where that can be."""
+        if self.cpu_port is not None or self._words[self._at["messages:data"] + 1]:
+            return _outputs(self._finish())
+        rows, out = self._emptied("sent"), self._emptied("out")
+        self._settle()
+        left, start = [], 0
+        for port, end, _ in _SENT.iter_unpack(rows):
+            left.append((port, out[start:end]))
+            start = end
+        return left
 
     def run(self, arrival: Arrival) -> PassResult:
         """Run one pass; arrivals that are resubmitted or recirculated carry native metadata."""
@@ -180,21 +203,21 @@ class Engine:
     def _result(self) -> PassResult:
         again = self._again()
         before = self.state.links.queues.waiting
-        outputs = _outputs(self._finish())
-        return PassResult(outputs, again, self.state.links.queues.waiting - before)
+        left = self._left()
+        return PassResult(left, again, self.state.links.queues.waiting - before)
 
     def _prepare(self) -> None:
         """Update native memory from the state: time, groups, value sets, changed tables."""
         state = self.state
         self._now = now = state.clock()
-        self._set("now", now)
-        self._set("nanoseconds", now - state.start)
-        self._set("microseconds", (now - state.start) // 1000)
-        self._set("global rid", -1 if state.global_rid is None else state.global_rid)
-        self._set("logging", int(log.isEnabledFor(logging.INFO)))
-        queues = state.links.queues
-        self._set("queues engaged", queues.engaged)
-        self._set("priority queues", queues.priorities or _UNLIMITED)
+        queues, age = state.links.queues, now - state.start
+        settings = (
+            now, age, age // 1000, -1 if state.global_rid is None else state.global_rid,
+            log.isEnabledFor(logging.INFO), queues.engaged, queues.priorities or _UNLIMITED,
+        )  # fmt: skip
+        for at, value in zip(self._settings, settings, strict=True):
+            if at is not None:
+                self._words[at] = value
         self._out.prepare()
         for refresh in (*self._refresh, *self._refresh_tables):
             refresh()
@@ -219,11 +242,15 @@ class Engine:
             messages = sorted(messages + arrived, key=lambda message: message[0])
         for _, report in messages:
             report()
+        self._settle()
+        return rows, out
+
+    def _settle(self) -> None:
+        """Do what is left after a batch whose messages are reported."""
         self._put_into_queues(self._emptied("waiting"))
         self._count_drops()
         if self._python is not None:
             self._python.raise_again()
-        return rows, out
 
     def _put_into_queues(self, records: bytes) -> None:
         """Put packets into the queues of their ports."""
@@ -321,10 +348,11 @@ class Engine:
         self.state.report(Fault(text))
 
     def _count_drops(self) -> None:
-        for word, reason in self._pipeline.drops.items():
-            count = self._take(word)
-            if count:
-                self.state.drops[reason] += count
+        words = self._words
+        for at, reason in self._drops:
+            if words[at]:
+                self.state.drops[reason] += words[at]
+                words[at] = 0
         if self._take("drops: groups"):
             for group in np.flatnonzero(self._lost).tolist():
                 reason = f"multicast group {group} has no members"

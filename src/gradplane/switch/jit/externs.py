@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from gradplane.switch.interp.extern_call import constant_name
 from gradplane.switch.interp.user_externs import failure
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Type
@@ -151,10 +152,8 @@ class NativeCall:
         return self.code.number(self.args[position], 64)
 
     def name(self, position: int) -> str:
-        """Return an argument that is a constant: an enum member's name or a string."""
-        arg = self.args[position]
-        assert isinstance(arg, ir.Const) and isinstance(arg.value, str), arg
-        return arg.value
+        """Return an argument that must be a constant: an enum member's name or a string."""
+        return constant_name(self.stmt, position)
 
     def index(self, position: int, size: int) -> tuple[Operand, Operand]:
         """Return whether an index is below `size` (i1), and the index or else 0 (i64)."""

@@ -146,8 +146,9 @@ class Slot:
 
 
 # In the order of the memory. `bits`: of the input; `position`: of the parser, in bits; `grown`:
-# bits by which setValid and setInvalid made the packet longer.
+# bits by which setValid and setInvalid made the packet longer. Behind them all is zero at first.
 _SLOTS = {"data": "ptr", "bits": "i64", "position": "i64", "grown": "i64"}
+_START = 8 * len(_SLOTS)
 
 
 @dataclass(slots=True)
@@ -155,19 +156,20 @@ class Context:
     """The offsets in a packet's memory.
 
     slots: by name, the architecture's `notes` among them. direct: 8 bytes for each direct counter
-    or meter, with the result of the last lookup. values: by name, from `start` on. unread: spans of
-    them (first byte, end) that are never read before they are written. shared: variables that stand
-    for values in every block."""
+    or meter, with the result of the last lookup. values: by name; the last ends at `end`. size: of
+    whole lines of the cache. unread: spans of the values (first byte, end) that are never read
+    before they are written. shared: variables that stand for values in every block."""
 
     slots: dict[str, Slot]
     direct: dict[str, int]
     values: dict[str, int]
-    types: dict[str, Type]
-    start: int
-    size: int
-    sizes: dict[str, int]
+    end: int
     unread: Sequence[tuple[int, int]] = ()
     shared: dict[ir.Var, str] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        return _up(self.end, LINE)
 
     def address(self, f: Function, context: Operand, name: str) -> Operand:
         return f.add(context, self.slots[name].offset)
@@ -184,8 +186,8 @@ class Context:
 
     def begin(self, f: Function, context: Operand, data: Operand, size: Operand) -> None:
         """Begin with a packet of `size` bytes, which is not parsed: all values are zero."""
-        start = self.start
-        for first, end in (*self.unread, (self.size, self.size)):
+        start = _START
+        for first, end in (*self.unread, (self.end, self.end)):
             f.clear(f.add(context, start), first - start)
             start = end
         self.set(f, context, "data", data)
@@ -195,25 +197,21 @@ class Context:
 
 
 def make_context(
-    layouts: Layouts, types: Mapping[str, Type], notes: Sequence[str], direct: Sequence[str],
-    first: str = "",
-) -> Context:  # fmt: skip
-    """Lay out a packet's memory. first: a small value that shares a line of the cache with the
-    slots."""
+    layouts: Layouts, types: Mapping[str, Type], notes: Sequence[str], direct: Sequence[str]
+) -> Context:
+    """Lay out a packet's memory: small values first, which share lines of the cache."""
     slots, end = {}, 0
     for name, kind in {**_SLOTS, **dict.fromkeys(notes, "i64")}.items():
         slots[name] = Slot(kind, end)
         end += 8
-    start = end
     found = {name: end + 8 * i for i, name in enumerate(direct)}
     end += 8 * len(found)
-    if first not in types:
-        start = end = -(-end // LINE) * LINE
-    values, sizes = {}, {}
-    for name, t in sorted(types.items(), key=lambda item: item[0] != first):
-        if name != first:
-            end = -(-end // LINE) * LINE
+    values = {}
+    for name, t in sorted(types.items(), key=lambda item: layouts.of(item[1]).size > LINE):
+        place = layouts.of(t)
+        end = _up(end, place.align)
+        if end // LINE != (end + place.size - 1) // LINE:
+            end = _up(end, LINE)
         values[name] = end
-        sizes[name] = layouts.of(t).size
-        end += sizes[name]
-    return Context(slots, found, values, dict(types), start, -(-end // LINE) * LINE, sizes)
+        end += place.size
+    return Context(slots, found, values, end)

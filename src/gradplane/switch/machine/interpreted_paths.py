@@ -1,50 +1,59 @@
 """A woven path in the interpreter: the entry points and blocks of a program as closures over one
-frame, and a packet's pass through them."""
+frame."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from gradplane.switch.interp.blocks import Block, control_block, parser_block
 from gradplane.switch.interp.extern_call import Call
-from gradplane.switch.interp.interpreter_values import Env, Load, Run, copier, maker
-from gradplane.switch.interp.packet import Abort
+from gradplane.switch.interp.interpreter_values import Env, Frame, Load, Run, copier, maker
+from gradplane.switch.interp.packet import Packet
 from gradplane.switch.interp.statements import Observer, Statements
-from gradplane.switch.interp.trace_events import Copied, TraceEvent
 from gradplane.switch.interp.traced_statements import TracedStatements
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Struct
-from gradplane.switch.machine.model import Model, Pass, SwitchPacket
+from gradplane.switch.machine import weaving
 from gradplane.switch.machine.path_texts import NOTES
 from gradplane.switch.machine.weaving import (
-    DEFLECT,
-    QUEUE_CHANGED,
     Entry,
-    Packet,
     Path,
     WovenPipeline,
     numbered_blocks,
 )
+from gradplane.switch.runtime.control_messages import Digest
 from gradplane.switch.runtime.match_table import MatchTable
-from gradplane.switch.runtime.packet_passes import Arrival
-from gradplane.switch.runtime.port_queues import DEFLECTED, Waiting
-from gradplane.switch.runtime.replicas import Replica
-from gradplane.switch.runtime.state import PipeState
 from gradplane.switch.source import Span
 
-Departure = list[Any]
-"""The arguments of egress: of a packet, the packet and its values."""
-
 ARRIVAL = ("bytes", "port", "kind", "passes")
-"""The parameters of ingress that are not metadata of the pass before."""
-
+"""The first parameters of ingress; the others are metadata of the pass before."""
 
 WORK = ir.Var(Struct("work", ()), "work", -2)
 """The variable of the interpreter's frame that holds the pass."""
+
+
+class SwitchPacket(Packet):
+    """A packet with its `digests`, which are sent when ingress is over, with what the last lookups
+    found (`direct`, by the name of a direct counter or meter), and with what corrects the bytes
+    that counters have counted (`counted`, by their names)."""
+
+    __slots__ = ("counted", "digests", "direct")
+
+    def __init__(self, data: bytes, events: list[Any] | None = None) -> None:
+        super().__init__(data, events)
+        self.digests: list[Digest] = []
+        self.direct: dict[str, Any] = {}
+        self.counted: dict[str, Callable[[int], None]] = {}
+
+    def copy(self) -> SwitchPacket:
+        """Return a packet with the same input and parser position, to pass egress once more."""
+        twin = SwitchPacket(self.data, self.events)
+        twin.position = self.position
+        twin.length = self.length
+        twin.grown = self.grown
+        return twin
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +107,6 @@ class PathCall(Call):
         return (lambda env, value: None) if target is None else self.statements.store(target)
 
 
-class Parsed(Exception):
-    """Raised by a pass that is to end behind the parser."""
-
-
 class InterpretedPath:
     """The closures of a path through a pipeline. `compiler` compiles the program's blocks, in its
     frame."""
@@ -130,6 +135,9 @@ class InterpretedPath:
         self._entries: dict[str, Callable[[Sequence[Any]], None]] = {}
         for name, entry in pipeline.entries.items():
             self._entries[name] = self._entry(entry, plain)
+        arrival = [param.name for param in pipeline.ingress.params]
+        assert tuple(arrival[: len(ARRIVAL)]) == ARRIVAL, arrival
+        self.nothing_kept = [None] * (len(arrival) - len(ARRIVAL))
         self.env: Env = frame.new()
 
     def slot(self, e: ir.Expr) -> int:
@@ -142,7 +150,7 @@ class InterpretedPath:
         return [packet.names[name] for name in self.pipeline.blocks[block][2]]
 
     @staticmethod
-    def _slots(var: ir.Var, memory: Packet, compiler: Statements) -> Slots:
+    def _slots(var: ir.Var, memory: weaving.Packet, compiler: Statements) -> Slots:
         parts = memory.parts.values()
         places = [compiler.frame.slot(part) for part in parts]
         notes = compiler.frame.slot(memory.parts[NOTES]) if NOTES in memory.parts else None
@@ -156,32 +164,38 @@ class InterpretedPath:
         )
 
     def _entry(self, entry: Entry, plain: Statements) -> Callable[[Sequence[Any]], None]:
-        binds = [self._bind(param, plain) for param in entry.params]
+        bind = self._binding(entry.params, plain.frame)
         zero, body = plain.frame.zeroing(entry.locals), plain.body(entry.body).run
 
         def run(args: Sequence[Any]) -> None:
             env = self.env
-            for bind, arg in zip(binds, args, strict=True):
-                bind(env, arg)
+            bind(env, args)
             zero(env)
             body(env)
 
         return run
 
-    def _bind(self, param: ir.Var, plain: Statements) -> Callable[[Env, Any], None]:
-        if param not in self.slots:
-            slot = plain.frame.slot(param)
-            return lambda env, value: env.__setitem__(slot, value)
-        packet = self.slots[param]
+    def _binding(
+        self, params: Sequence[ir.Var], frame: Frame
+    ) -> Callable[[Env, Sequence[Any]], None]:
+        """Return the function that gives parameters their values."""
+        packets = [(i, self.slots[param]) for i, param in enumerate(params) if param in self.slots]
+        start, end = frame.run_of([param for param in params if param not in self.slots])
 
-        def bind(env: Env, value: tuple[SwitchPacket, list[Any]]) -> None:
-            env[packet.packet], values = value
-            for place, one in zip(packet.parts, values, strict=True):
-                env[place] = one
+        def bind(env: Env, args: Sequence[Any]) -> None:
+            env[start:end] = args
 
-        return bind
+        def bind_packets(env: Env, args: Sequence[Any]) -> None:
+            rest = list(args)
+            for at, packet in reversed(packets):
+                env[packet.packet], values = rest.pop(at)
+                for place, one in zip(packet.parts, values, strict=True):
+                    env[place] = one
+            env[start:end] = rest
 
-    def run(self, name: str, work: PathPass, args: Sequence[Any]) -> None:
+        return bind_packets if packets else bind
+
+    def run(self, name: str, work: object, args: Sequence[Any]) -> None:
         self.env[self.work] = work
         self._entries[name](args)
 
@@ -219,139 +233,3 @@ def _placed(run: Run, work: int, place: Span) -> Run:
         return run(env)
 
     return run_there
-
-
-class PathModel(Model[list[InterpretedPath]]):
-    """A loaded program whose packet path is text. It is compiled for each pipe, once for those that
-    run the same pipeline with the same tables and externs."""
-
-    @cached_property
-    def path(self) -> Path:
-        return self.architecture.path(self.program)
-
-    @cached_property
-    def places(self) -> dict[str, int]:
-        """The positions of the parameters of egress."""
-        return {name: i for i, name in enumerate(self.path.departure)}
-
-    def compiled(self, kind: Callable[..., Statements]) -> list[InterpretedPath]:
-        path, state = self.path, self.state
-        if any(QUEUE_CHANGED in pipeline.entries for pipeline in path.pipelines):
-            state.queue_changed = self._queue_changed
-        if not state.scopes.differ:
-            made = [InterpretedPath(path, p, self.block_compiler(kind)) for p in path.pipelines]
-            return [made[number] for number in path.pipes]
-        return [
-            InterpretedPath(
-                path, path.pipelines[number], self.block_compiler(kind, PipeState(state, pipe))
-            )
-            for pipe, number in enumerate(path.pipes)
-        ]
-
-    def new_pass(
-        self, pipeline: list[InterpretedPath], events: list[TraceEvent] | None
-    ) -> PathPass:
-        return PathPass(self, pipeline, events)
-
-    @property
-    def parsers(self) -> list[ir.Parser]:
-        """The parsers of packets that arrive, one for each pipeline."""
-        blocks = (p.blocks[p.parser][0] for p in self.path.pipelines)
-        return [block for block in blocks if isinstance(block, ir.Parser)]
-
-    def pipeline_of(self, port: int) -> int:
-        """Return the number of the pipeline that parses what arrives at a port."""
-        return self.path.pipes[self.path.pipe_of(port)]
-
-    def parsed(self, arrival: Arrival) -> list[Any]:
-        """Run the parser on a packet, without other effects; return its parameters."""
-        work = PathPass(self, self._plain, None)
-        work.parsing = True
-        with suppress(Parsed):
-            work.ingress(arrival)
-        compiled = self._plain[self.path.pipe_of(arrival.port)]
-        name = compiled.pipeline.parser
-        packet = compiled.slots[next(iter(compiled.pipeline.ingress.packets))]
-        return [compiled.env[slot] for slot in compiled.part_slots(packet, name)]
-
-    def _queue_changed(self, port: int, priority: int, length: int) -> None:
-        """Run the path's entry point for a queue's new length, in each pipe: so each pipe's
-        registers follow all queues."""
-        current = self.state.current_pipe
-        running, work = current.number, PathPass(self, self._plain, None)
-        try:
-            for pipe, compiled in enumerate(self._plain):
-                current.number = pipe
-                if QUEUE_CHANGED in compiled.pipeline.entries:
-                    interrupted = compiled.env[compiled.work]
-                    compiled.run(QUEUE_CHANGED, work, (port, priority, length))
-                    compiled.env[compiled.work] = interrupted
-        except Abort as abort:
-            self.state.drops[str(abort)] += 1
-        finally:
-            current.number = running
-
-
-class PathPass(Pass[Departure]):
-    """One arrival's pass along a path. parsing: it ends behind the parser. replicas: those that the
-    path has asked for, by their numbers."""
-
-    def __init__(
-        self, model: PathModel, pipes: list[InterpretedPath], events: list[TraceEvent] | None
-    ) -> None:
-        super().__init__(model, events)
-        self.path = model.path
-        self.places = model.places
-        self.pipes = pipes
-        self.parsing = False
-        self.replicas: list[Replica] = []
-
-    def behind_parser(self) -> None:
-        if self.parsing:
-            raise Parsed
-
-    def take_replicas(self, replicas: list[Replica]) -> tuple[int, int]:
-        """Number replicas that the path has asked for; return the first's number, and how many
-        there are."""
-        first = len(self.replicas)
-        self.replicas += replicas
-        return first, len(replicas)
-
-    def pipe(self, port: int) -> InterpretedPath:
-        """Return the pipeline of a port's pipe, which runs from now on."""
-        number = self.state.current_pipe.number = self.path.pipe_of(port)
-        return self.pipes[number]
-
-    def ingress(self, arrival: Arrival) -> None:
-        known: dict[str, Any] = {
-            "bytes": [arrival.packet, len(arrival.packet)],
-            "port": arrival.port,
-            "kind": arrival.kind,
-            "passes": arrival.passes,
-        }
-        kept = iter(arrival.meta or ())
-        args = []
-        compiled = self.pipe(arrival.port)
-        for param in compiled.pipeline.ingress.params:
-            if param.name in ARRIVAL:
-                args.append(known[param.name])
-            else:
-                args.append(next(kept, None))
-        compiled.run("ingress", self, args)
-
-    def egress(self, departure: Departure) -> None:
-        self.pipe(departure[self.places["port"]]).run("egress", self, departure)
-
-    def deflect(self, port: int, now: int, departure: Departure) -> Waiting | None:
-        """Put a packet that found its queue full into another, if it asks for that."""
-        queues = self.state.links.queues
-        if port not in queues.deflections or DEFLECT not in self.places:
-            return None
-        if departure[self.places[DEFLECT]] != 1:
-            return None
-        to, queue = queues.deflections[port]
-        self.note(Copied, f"deflected to queue {queue} of port {to}")
-        moved = list(departure)
-        for name, value in (("port", to), ("queue", queue), (DEFLECT, DEFLECTED)):
-            moved[self.places[name]] = value
-        return queues.put(to, queue, now, self.model, moved, self.events, deflected=True)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Protocol
 
 from gradplane.switch.interp.interpreter_values import Frame
-from gradplane.switch.interp.packet import Abort, Packet
+from gradplane.switch.interp.packet import Abort
 from gradplane.switch.interp.statements import Statements
 from gradplane.switch.interp.trace_events import Copied, Dropped, Entered, Queued, Sent, TraceEvent
 from gradplane.switch.interp.traced_statements import TracedStatements
@@ -17,8 +17,9 @@ from gradplane.switch.interp.user_externs import Implementations, UserExterns
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.machine.extern_table import ExternCompiler, Externs
 from gradplane.switch.machine.externs.direct_resources import DirectResources
-from gradplane.switch.machine.weaving import Path
-from gradplane.switch.runtime.control_messages import Digest, Fault
+from gradplane.switch.machine.interpreted_paths import InterpretedPath
+from gradplane.switch.machine.weaving import DEFLECT, QUEUE_CHANGED, Path
+from gradplane.switch.runtime.control_messages import Fault
 from gradplane.switch.runtime.egress_queues import NO_QUEUE
 from gradplane.switch.runtime.packet_passes import (
     CLONE_LIMIT,
@@ -30,13 +31,17 @@ from gradplane.switch.runtime.packet_passes import (
     PassResult,
     no_such_group,
 )
-from gradplane.switch.runtime.port_queues import QueueTimes, Waiting
+from gradplane.switch.runtime.port_queues import DEFLECTED, QueueTimes, Waiting
 from gradplane.switch.runtime.replicas import CloneSession, Replica
-from gradplane.switch.runtime.state import State
+from gradplane.switch.runtime.state import PipeState, State
 from gradplane.switch.source import NOWHERE
 
-P = TypeVar("P")  # an architecture's compiled blocks
-D = TypeVar("D")  # an architecture's packet on its way to egress
+Departure = list[Any]
+"""The arguments of egress: of a packet, the packet and its values."""
+
+
+class Parsed(Exception):
+    """Raised by a pass that is to end behind the parser."""
 
 
 class Implementation(Protocol):
@@ -61,33 +66,13 @@ class Architecture(Protocol):
     def path(self, program: ir.Program) -> Path: ...
 
 
-class SwitchPacket(Packet):
-    """A packet with its `digests`, which are sent when ingress is over, with what the last lookups
-    found (`direct`, by the name of a direct counter or meter), and with what corrects the bytes
-    that counters have counted (`counted`, by their names)."""
+class Model:
+    """A loaded program. `run` takes one arrival along its packet path, which is compiled for each
+    pipe: once for those that run the same pipeline with the same tables and externs.
 
-    __slots__ = ("counted", "digests", "direct")
-
-    def __init__(self, data: bytes, events: list[Any] | None = None) -> None:
-        super().__init__(data, events)
-        self.digests: list[Digest] = []
-        self.direct: dict[str, Any] = {}
-        self.counted: dict[str, Callable[[int], None]] = {}
-
-    def copy(self) -> SwitchPacket:
-        """Return a packet with the same input and parser position, to pass egress once more."""
-        twin = SwitchPacket(self.data, self.events)
-        twin.position = self.position
-        twin.length = self.length
-        twin.grown = self.grown
-        return twin
-
-
-class Model(ABC, Generic[P]):
-    """A loaded program. `run` takes one arrival through; an architecture says how.
-
-    externs: implements user-defined externs. Raises CompileError for calls of externs that are not
-    implemented.
+    externs: implements user-defined externs. later: compile on first use, where native code runs
+    the packets and has refused what cannot be compiled. Raises CompileError for calls of externs
+    that are not implemented.
     """
 
     def __init__(
@@ -96,6 +81,7 @@ class Model(ABC, Generic[P]):
         program: ir.Program,
         state: State,
         externs: Implementations | None = None,
+        later: bool = False,
     ) -> None:
         self.architecture = architecture
         self.program = program
@@ -110,40 +96,41 @@ class Model(ABC, Generic[P]):
             self.user_externs.give_methods(
                 lambda frame: Statements(frame, state, error_codes(program), self.compiler)
             )
-        self._plain = self.compiled(Statements)
-        self._traced: P | None = None
-
-    def block_compiler(
-        self, kind: Callable[..., Statements], state: State | None = None
-    ) -> Statements:
-        """Return a compiler of blocks, with a frame for their variables. state: a pipe's."""
-        return kind(Frame(), state or self.state, error_codes(self.program), self.compiler)
+        self.path = architecture.path(program)
+        self.places = {name: i for i, name in enumerate(self.path.departure)}
+        """The positions of the parameters of egress."""
+        self._compiled: dict[type[Statements], list[InterpretedPath]] = {}
+        asked = any(QUEUE_CHANGED in pipeline.entries for pipeline in self.path.pipelines)
+        if asked:
+            state.queue_changed = self._queue_changed
+        if asked or not later:
+            self._pipes(Statements)
 
     def compile_again(self) -> None:
-        """Compile the blocks again, since pipes share other tables or externs than before."""
-        self._plain = self.compiled(Statements)
-        self._traced = None
+        """Forget what was compiled, since pipes share other tables or externs than before."""
+        self._compiled.clear()
 
-    @abstractmethod
-    def compiled(self, kind: Callable[..., Statements]) -> P:
-        """Compile the program's blocks."""
+    def _pipes(self, kind: type[Statements]) -> list[InterpretedPath]:
+        """Return the closures of each pipe."""
+        if kind not in self._compiled:
+            self._compiled[kind] = self._compile(kind)
+        return self._compiled[kind]
 
-    @abstractmethod
-    def new_pass(self, pipeline: P, events: list[TraceEvent] | None) -> Pass[Any]:
-        """Return a new pass, which takes one arrival through the blocks."""
+    def _compile(self, kind: type[Statements]) -> list[InterpretedPath]:
+        path, state = self.path, self.state
+        if not state.scopes.differ:
+            made = [InterpretedPath(path, p, self._blocks(kind, state)) for p in path.pipelines]
+            return [made[number] for number in path.pipes]
+        return [
+            InterpretedPath(
+                path, path.pipelines[number], self._blocks(kind, PipeState(state, pipe))
+            )
+            for pipe, number in enumerate(path.pipes)
+        ]
 
-    @property
-    @abstractmethod
-    def parsers(self) -> Sequence[ir.Parser]:
-        """The parsers of packets that arrive, one for each pipeline."""
-
-    @abstractmethod
-    def pipeline_of(self, port: int) -> int:
-        """Return the number of the pipeline that parses what arrives at a port."""
-
-    @abstractmethod
-    def parsed(self, arrival: Arrival) -> list[Any]:
-        """Run the parser on a packet, without other effects; return its parameters."""
+    def _blocks(self, kind: type[Statements], state: State) -> Statements:
+        """Return a compiler of blocks, with a frame for their variables. state: a pipe's."""
+        return kind(Frame(), state, error_codes(self.program), self.compiler)
 
     def run(self, arrival: Arrival, events: list[TraceEvent] | None = None) -> PassResult:
         """Process a packet to its end, its clones and replicas included.
@@ -156,34 +143,73 @@ class Model(ABC, Generic[P]):
         """Run egress of a packet that leaves a queue, and of its clones that do not wait."""
         return self._pass(item.events).leave_queue(item.departure, times)
 
-    def _pass(self, events: list[TraceEvent] | None) -> Pass[Any]:
-        if events is None:
-            return self.new_pass(self._plain, None)
-        if self._traced is None:
-            self._traced = self.compiled(TracedStatements)
-        return self.new_pass(self._traced, events)
+    def _pass(self, events: list[TraceEvent] | None) -> Pass:
+        pipes = self._pipes(Statements if events is None else TracedStatements)
+        return Pass(self, pipes, events)
+
+    @property
+    def parsers(self) -> list[ir.Parser]:
+        """The parsers of packets that arrive, one for each pipeline."""
+        blocks = (p.blocks[p.parser][0] for p in self.path.pipelines)
+        return [block for block in blocks if isinstance(block, ir.Parser)]
+
+    def pipeline_of(self, port: int) -> int:
+        """Return the number of the pipeline that parses what arrives at a port."""
+        return self.path.pipes[self.path.pipe_of(port)]
+
+    def parsed(self, arrival: Arrival) -> list[Any]:
+        """Run the parser on a packet, without other effects; return its parameters."""
+        work = self._pass(None)
+        work.parsing = True
+        with suppress(Parsed):
+            work.ingress(arrival)
+        compiled = work.pipes[self.path.pipe_of(arrival.port)]
+        name = compiled.pipeline.parser
+        packet = compiled.slots[next(iter(compiled.pipeline.ingress.packets))]
+        return [compiled.env[slot] for slot in compiled.part_slots(packet, name)]
+
+    def _queue_changed(self, port: int, priority: int, length: int) -> None:
+        """Run the path's entry point for a queue's new length, in each pipe: so each pipe's
+        registers follow all queues."""
+        current = self.state.current_pipe
+        running, work = current.number, self._pass(None)
+        try:
+            for pipe, compiled in enumerate(work.pipes):
+                current.number = pipe
+                if QUEUE_CHANGED in compiled.pipeline.entries:
+                    interrupted = compiled.env[compiled.work]
+                    compiled.run(QUEUE_CHANGED, work, (port, priority, length))
+                    compiled.env[compiled.work] = interrupted
+        except Abort as abort:
+            self.state.drops[str(abort)] += 1
+        finally:
+            current.number = running
 
 
-class Pass(ABC, Generic[D]):
-    """One arrival's pass: through ingress, then all that does not wait in a port's queue through
-    egress. `waited`: of the packet in egress, None if it did not wait in a queue. `place`: the line
-    of the architecture's text that runs, where it has one, for traces."""
+class Pass:
+    """One arrival's pass along a path: through ingress, then all that does not wait in a port's
+    queue through egress.
 
-    def __init__(self, model: Model[Any], events: list[TraceEvent] | None) -> None:
+    waited: of the packet in egress, None if it did not wait in a queue. place: the line of the
+    path's text that runs, for traces. parsing: the pass ends behind the parser. replicas: those
+    that the path has asked for, by their numbers.
+    """
+
+    def __init__(
+        self, model: Model, pipes: list[InterpretedPath], events: list[TraceEvent] | None
+    ) -> None:
         self.model = model
         self.state = model.state
-        self.groups = model.architecture.groups
+        self.path = model.path
+        self.places = model.places
+        self.pipes = pipes
         self.events = events
         self.result = PassResult()
-        self.queue: deque[D] = deque()
+        self.queue: deque[Departure] = deque()
         self.waited: QueueTimes | None = None
         self.place = NOWHERE
-
-    @abstractmethod
-    def ingress(self, arrival: Arrival) -> None: ...
-
-    @abstractmethod
-    def egress(self, departure: D) -> None: ...
+        self.parsing = False
+        self.replicas: list[Replica] = []
 
     def run(self, arrival: Arrival) -> PassResult:
         if arrival.passes >= PASS_LIMIT:
@@ -195,7 +221,7 @@ class Pass(ABC, Generic[D]):
             self.fault(str(abort), abort.detail)
         return self._empty_queue()
 
-    def leave_queue(self, departure: D, times: QueueTimes) -> PassResult:
+    def leave_queue(self, departure: Departure, times: QueueTimes) -> PassResult:
         """Run egress of a packet that waited in a port's queue."""
         self.queue.append(departure)
         self.waited = times
@@ -210,7 +236,7 @@ class Pass(ABC, Generic[D]):
             self.waited = None
         return self.result
 
-    def depart(self, port: int, priority: int, departure: D) -> None:
+    def depart(self, port: int, priority: int, departure: Departure) -> None:
         """Pass a packet on to egress, by way of the port's queue if it has one."""
         queues = self.state.links.queues
         priority = queues.serving(port, priority)
@@ -231,22 +257,60 @@ class Pass(ABC, Generic[D]):
                 event = Queued(item.port, item.priority, item.enqueue_depth, span=self.place)
                 self.events.append(event)
 
-    @abstractmethod
-    def deflect(self, port: int, now: int, departure: D) -> Waiting | None:
-        """Put a packet that found its queue full into another, where the architecture can."""
+    def deflect(self, port: int, now: int, departure: Departure) -> Waiting | None:
+        """Put a packet that found its queue full into another, if it asks for that."""
+        queues = self.state.links.queues
+        if port not in queues.deflections or DEFLECT not in self.places:
+            return None
+        if departure[self.places[DEFLECT]] != 1:
+            return None
+        to, queue = queues.deflections[port]
+        self.note(Copied, f"deflected to queue {queue} of port {to}")
+        moved = list(departure)
+        for name, value in (("port", to), ("queue", queue), (DEFLECT, DEFLECTED)):
+            moved[self.places[name]] = value
+        return queues.put(to, queue, now, self.model, moved, self.events, deflected=True)
+
+    # -- the path --------------------------------------------------------------------------------
+
+    def behind_parser(self) -> None:
+        if self.parsing:
+            raise Parsed
+
+    def pipe(self, port: int) -> InterpretedPath:
+        """Return the pipeline of a port's pipe, which runs from now on."""
+        number = self.state.current_pipe.number = self.path.pipe_of(port)
+        return self.pipes[number]
+
+    def ingress(self, arrival: Arrival) -> None:
+        data, compiled = arrival.packet, self.pipe(arrival.port)
+        kept = arrival.meta or compiled.nothing_kept
+        place = arrival.port, arrival.kind, arrival.passes
+        compiled.run("ingress", self, ([data, len(data)], *place, *kept))
+
+    def egress(self, departure: Departure) -> None:
+        self.pipe(departure[self.places["port"]]).run("egress", self, departure)
 
     # -- replicas -------------------------------------------------------------------------------
+
+    def take_replicas(self, replicas: list[Replica]) -> tuple[int, int]:
+        """Number replicas that the path has asked for; return the first's number, and how many
+        there are."""
+        first = len(self.replicas)
+        self.replicas += replicas
+        return first, len(replicas)
 
     def members(self, group: int) -> list[Replica]:
         """Return a multicast group's replicas; if there are none, drop the packet."""
         replicas = self.state.links.live(self.state.multicast.get(group, []))
+        groups = self.model.architecture.groups
         if replicas:
             ports = ", ".join(str(r.port) for r in replicas)
             self.note(Copied, f"multicast group {group} to ports {ports}")
-        elif group < self.groups:
+        elif group < groups:
             self.drop(f"multicast group {group} has no members")
         else:
-            self.drop(no_such_group(self.groups))
+            self.drop(no_such_group(groups))
         return replicas
 
     def session(self, number: int, passes: int) -> CloneSession | None:

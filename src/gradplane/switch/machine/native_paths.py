@@ -9,6 +9,7 @@ queue holds the same: `times`, numbers and bytes, then values, then the packet's
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -50,16 +51,10 @@ _DIRECT = (
 
 @dataclass(slots=True)
 class PacketMemory:
-    """The layout of the packets of one kind. slots: the architecture's own, which begin as 0."""
+    """The layout of the packets of one kind. slots: the architecture's own."""
 
     context: Context
     slots: Sequence[str] = ()
-
-    def begin(self, f: Function, c: Operand, data: Operand, size: Operand) -> None:
-        """Begin with a packet of `size` bytes, which is not parsed."""
-        self.context.begin(f, c, data, size)
-        for name in self.slots:
-            self.context.set(f, c, name, 0)
 
     def forget_lookups(self, f: Function, c: Operand) -> None:
         """Forget what lookups of direct counters and meters found."""
@@ -70,13 +65,14 @@ class PacketMemory:
 class NativePipeline:
     """The functions of a pipeline, whose names follow the pipeline's. memories: by the packets'
     kind. emitted: the most bytes that each deparser can emit. packet_words: the packets' memory
-    (state word -> bytes)."""
+    (state word -> bytes). called: how often each entry point is called by others."""
 
     def __init__(self, traffic: PathTraffic, woven: WovenPipeline) -> None:
         self.traffic = traffic
         self.woven = woven
         self.emitted: dict[str, int] = {}
         self.packet_words: dict[str, int] = {}
+        self.called = Counter(constants(call)[0] for call in _calls(woven) if call.name == "call")
         packets = {memory.kind: memory for e in woven.native for memory in e.packets.values()}
         self.memories = {kind: self._memory(memory) for kind, memory in packets.items()}
 
@@ -86,7 +82,7 @@ class NativePipeline:
         direct = [i.name for i in self.traffic.program.externs if i.kind in _DIRECT]
         types = {name: part.type for name, part in packet.parts.items()}
         measured = [LENGTH] if "measure" in self.traffic.primitives else []
-        context = make_context(layouts, types, [*measured, *slots], direct, NOTES)
+        context = make_context(layouts, types, [*measured, *slots], direct)
         if path.notes is not None and NOTES in packet.parts:
             context.shared[path.notes] = NOTES
         if HEADERS in types:
@@ -140,8 +136,11 @@ class NativePipeline:
     # -- the entry points -----------------------------------------------------------------------
 
     def _function(self, entry: Entry, params: list[tuple[str, str]]) -> Function:
+        """Begin an entry point's function. One that is called once is apart so that its caller
+        stays small."""
         alone = entry is self.woven.ingress and self.traffic.pipes is not None
-        attributes = "noinline " if alone or entry is self.woven.egress else ""
+        apart = self.called[entry.name] == 1
+        attributes = "noinline " if alone or apart or entry is self.woven.egress else ""
         name = self.woven.name + entry.name
         return self.traffic.module.function(name, "void", params, attributes=attributes)
 

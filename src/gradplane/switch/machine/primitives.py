@@ -26,8 +26,7 @@ from gradplane.switch.jit.fields import FieldList
 from gradplane.switch.jit.headers import HeaderCodecs
 from gradplane.switch.machine import kept_bytes, port_primitives, weaving
 from gradplane.switch.machine.extern_table import Extern
-from gradplane.switch.machine.interpreted_paths import PathCall
-from gradplane.switch.machine.model import SwitchPacket
+from gradplane.switch.machine.interpreted_paths import PathCall, SwitchPacket
 from gradplane.switch.machine.native_paths import LENGTH, NativePathCall, size_of
 from gradplane.switch.machine.path_texts import path_text
 from gradplane.switch.machine.weaving import Expansions, Primitive
@@ -51,7 +50,7 @@ def _begin(call: PathCall) -> Run:
 
 def _begin_native(call: NativePathCall) -> None:
     memory, c = call.code.packet(call.args[0])
-    memory.begin(call.f, c, *call.bytes(1))
+    memory.context.begin(call.f, c, *call.bytes(1))
 
 
 def _copy(call: PathCall) -> Run:
@@ -116,8 +115,8 @@ def _keep(call: PathCall) -> Run:
 def _keep_native(call: NativePathCall) -> None:
     address, size = call.bytes(0)
     target = kept_bytes.keep(call.f, size)
-    call.f.copy(target, address, size)
     kept_bytes.kept(call.f, size)
+    call.f.copy(target, address, size)
     call.give_bytes(target, size, "keep")
 
 

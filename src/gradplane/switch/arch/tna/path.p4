@@ -159,6 +159,7 @@ control ingress(in bytes_t bytes, in bit<32> port, in bit<32> kind, in bit<32> p
     ingress_front_t front;
     port_metadata_t own;
     apply {
+        bytes_t arrived = keep(bytes);
         if (kind == RESUBMIT) {
             own = resubmitted;
             front.resubmit_flag = 1;
@@ -167,7 +168,6 @@ control ingress(in bytes_t bytes, in bit<32> port, in bit<32> kind, in bit<32> p
         }
         front.ingress_port = port;
         front.ingress_mac_tstamp = nanoseconds();
-        bytes_t arrived = keep(bytes);
         arrived = behind(own, arrived);
         arrived = behind(front, arrived);
         begin(p, arrived);
@@ -346,12 +346,18 @@ control leave(in bytes_t bytes, in bit<32> port, in bit<32> passes) {
         chip_t c = chip();
         bit<32> place = (port & (LOCAL_PORTS - 1)) - c.first_recirculating;
         if ((place < c.recirculating && port != c.cpu_port) || leads_back(port)) {
-            note("recirculated by port {}", port);
-            report_returned(port, bytes);
-            again(RECIRCULATE, port, passes, bytes);
-            return;
+            call("take_in", bytes, port, passes);
+        } else {
+            send(port, bytes);
         }
-        send(port, bytes);
+    }
+}
+
+control take_in(in bytes_t bytes, in bit<32> port, in bit<32> passes) {
+    apply {
+        note("recirculated by port {}", port);
+        report_returned(port, bytes);
+        again(RECIRCULATE, port, passes, bytes);
     }
 }
 
