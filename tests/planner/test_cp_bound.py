@@ -2,6 +2,7 @@
 
 import importlib.util
 import random
+import sys
 
 import pytest
 from random_jobs import random_job
@@ -39,7 +40,8 @@ def test_our_search_is_near_the_bound_of_a_larger_job() -> None:
         assert lower_bound(case) <= found.seconds <= ours * (1 + 1e-9)
 
 
-@pytest.mark.skipif(ORTOOLS, reason="OR-Tools is installed")
-def test_without_ortools_the_way_to_it_is_named() -> None:
+def test_without_ortools_the_way_to_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ortools", "ortools.sat", "ortools.sat.python"):
+        monkeypatch.setitem(sys.modules, name, None)  # as if it were not installed
     with pytest.raises(PlannerError, match=r"pip install gradplane\[bounds\]"):
         bound(random_job(random.Random(1), 2))

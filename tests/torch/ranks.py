@@ -1,15 +1,16 @@
-"""Processes as torchrun starts them, on loopback, with a job's switch or server beside them."""
+"""Processes as torchrun starts them, on loopback, with a job's switch or server beside them.
 
+They are forked from one process that has imported PyTorch, which takes longer than most tests.
+"""
+
+import multiprocessing
 import os
 import socket
-import subprocess
-import sys
+import time
 from dataclasses import replace
-from pathlib import Path
 
 from loopback_job import running
 
-SOURCE = Path(__file__).parents[2] / "src"
 HEAD = """
 import json, os, sys, warnings
 import torch
@@ -24,6 +25,11 @@ rank, size = dist.get_rank(), dist.get_world_size()
 def say(**found):
     print(json.dumps(found), flush=True)
 """
+PATIENCE = 240.0  # seconds for all ranks
+_FORKED = multiprocessing.get_context("forkserver")
+_FORKED.set_forkserver_preload(
+    ["torch", "torch.distributed", "torch.nn.parallel", "gradplane.torch", "ranks"]
+)
 
 
 def run_ranks(job, script, folder, group="gloo", **environment):
@@ -49,24 +55,37 @@ def run_ranks(job, script, folder, group="gloo", **environment):
                 "WORLD_SIZE": str(job.workers),
                 "GLOO_SOCKET_IFNAME": "lo",
                 "OMP_NUM_THREADS": "1",
-                "PYTHONPATH": str(SOURCE),
                 "GRADPLANE_NETWORK": str(folder),
                 "GRADPLANE_HOST": config.name,
             }
-            ranks.append(
-                subprocess.Popen(
-                    [sys.executable, str(program)],
-                    env={**os.environ, **own, **environment},
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE,
-                    text=True,
-                )
-            )
+            arguments = (program, {**os.environ, **own, **environment}, folder / f"rank{rank}")
+            ranks.append(_FORKED.Process(target=_run, args=arguments))
+        for rank in ranks:
+            rank.start()
         try:
-            found = [rank.communicate(timeout=240) for rank in ranks]
+            end = time.monotonic() + PATIENCE
+            for rank in ranks:
+                rank.join(max(end - time.monotonic(), 0))
         finally:
             for rank in ranks:
                 rank.kill()
-    for rank, (_, errors) in zip(ranks, found, strict=True):
-        assert rank.returncode == 0, errors
-    return [output.splitlines() for output, _ in found]
+                rank.join()
+    said = [_printed(folder / f"rank{number}") for number in range(len(ranks))]
+    for rank, (_, errors) in zip(ranks, said, strict=True):
+        assert rank.exitcode == 0, errors
+    return [output.splitlines() for output, _ in said]
+
+
+def _run(program, environment, out):
+    """Run a program in this process, which is a rank's: its output goes to files."""
+    for number, suffix in ((1, ".out"), (2, ".err")):
+        with open(out.with_suffix(suffix), "wb") as file:
+            os.dup2(file.fileno(), number)
+    os.environ.clear()
+    os.environ.update(environment)
+    source = program.read_text()
+    exec(compile(source, str(program), "exec"), {"__name__": "__main__", "__file__": str(program)})
+
+
+def _printed(out):
+    return [out.with_suffix(suffix).read_text() for suffix in (".out", ".err")]
