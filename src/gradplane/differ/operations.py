@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from finsy.proto import U128, p4i, p4r
+from finsy.proto import U128, p4d, p4i, p4r
 from google.protobuf import text_format
 
 from gradplane.differ.bmv2_switch import Bmv2Switch, DiffError
@@ -171,8 +171,23 @@ def _departed(outputs: Iterable[tuple[int, bytes]], messages: Iterable[Any]) -> 
         if message.HasField("packet"):
             lines.append(f"packet_in {_line(message.packet)}")
         elif message.HasField("digest"):
-            lines += [f"digest {message.digest.digest_id} {_line(d)}" for d in message.digest.data]
+            number = message.digest.digest_id
+            lines += [f"digest {number}: {' '.join(_values(d))}" for d in message.digest.data]
     return tuple(sorted(lines))
+
+
+def _values(data: p4d.P4Data) -> Iterator[str]:
+    """Yield a digest's values: for BMv2 all are bits in a struct, whatever the source says."""
+    kind = data.WhichOneof("data")
+    if kind in ("struct", "tuple"):
+        for member in getattr(data, kind).members:
+            yield from _values(member)
+    elif kind == "header":
+        yield from (value.hex() for value in data.header.bitstrings)
+    elif kind == "bool":
+        yield f"{int(data.bool):02x}"
+    else:
+        yield data.bitstring.hex() or data.enum_value.hex() or _line(data)
 
 
 Units = dict[int, int]
@@ -287,13 +302,20 @@ def _row(operation: Operation, here: Answer, there: Answer) -> str:
         more = Counter(there) - Counter(here)
         return _DIGESTS if not more and all(m.startswith("digest ") for m in missing) else ""
     if here[0] == there[0]:
-        default = operation.kind == "read" and operation.message.table_entry.is_default_action
-        return _DEFAULT if default and "action {" not in "".join(there) else ""
+        return _row_of_read(operation.message, here, there)
     if (here[0], there[0]) == ("OK", "INVALID_ARGUMENT"):
         if operation.kind == "read":
             return _PROFILES if _reads_all_profiles(operation.message) else ""
         return _SIGNED if _crosses_zero(operation.message) else ""
     return next((row for a, b, row in DOCUMENTED if (a, b) == (here[0], there[0])), "")
+
+
+def _row_of_read(query: Any, here: Answer, there: Answer) -> str:
+    """Return the row that explains other entities in a read."""
+    if query.table_entry.is_default_action and "action {" not in "".join(there):
+        return _DEFAULT
+    entities = (text_format.Parse(line, p4r.Entity()) for line in here[1:])
+    return _SIGNED if any(map(_crosses_zero, entities)) else ""
 
 
 def _crosses_zero(entity: Any) -> bool:
