@@ -140,6 +140,45 @@ def ir(
 
 
 @p4_commands.command()
+def tests(
+    program: Program,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="DIR", help="The folder [default: PROGRAM-tests]"),
+    ] = None,
+    formats: Annotated[
+        str, typer.Option("--format", metavar="stf,ptf,json", help="The files to write")
+    ] = "stf,ptf,json",
+    max_tests: Annotated[
+        int, typer.Option("--max-tests", metavar="N", min=1, help="End with so many tests")
+    ] = 1000,
+    max_packets: Annotated[
+        int, typer.Option("--max-packets", metavar="N", min=1, help="The most packets of a test")
+    ] = 3,
+    seconds: Annotated[
+        float, typer.Option(metavar="N", min=0, help="End after so much processor time")
+    ] = 60.0,
+    seed: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Of bytes that decide nothing; 0: they are zero")
+    ] = 0,
+    include: Includes = [],  # noqa: B006
+    define: Defines = [],  # noqa: B006
+) -> None:
+    """Make packets and table entries that cover every statement and branch, with what must leave.
+
+    Writes a packet test for each (.stf), all as a Python file for PTF, and as JSON; prints what
+    they cover, and the places that they do not."""
+    from gradplane.experiment import p4_programs as programs
+
+    wanted = formats.split(",")
+    if set(wanted) - {"stf", "ptf", "json"}:
+        raise typer.BadParameter(f'"{formats}": use stf, ptf, json', param_hint="--format")
+    folder = Path(f"{program.stem}-tests") if output is None else output
+    limits = {"seconds": seconds, "tests": max_tests, "packets": max_packets, "seed": seed}
+    print(programs.made_tests(program, include, define, limits, folder, wanted), end="")
+
+
+@p4_commands.command()
 def view(
     program: Program,
     include: Includes = [],  # noqa: B006
@@ -358,33 +397,16 @@ def diff(
     compiler: Annotated[
         str, typer.Option(metavar="NAME", help="Of bmv2's JSON: gradplane or p4c")
     ] = "gradplane",
-    operations: Annotated[
-        int, typer.Option(metavar="N", min=0, help="A controller's, random, among packets")
-    ] = 0,
-    script: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Operations of a controller, and packets")
-    ] = None,
-    save: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the random operations as a script")
-    ] = None,
     include: Includes = [],  # noqa: B006
     define: Defines = [],  # noqa: B006
 ) -> None:
-    """Give random packets to two switches, or one script of a controller's operations and packets;
-    print the first difference, or none."""
+    """Give random packets to two switches; print the first difference, with a trace, or none."""
     from gradplane.differ import difference
-    from gradplane.differ.operations import Comparison
 
     if tuple(targets.split(",")) != difference.TARGETS:
         allowed = ",".join(difference.TARGETS)
         raise typer.BadParameter(f"use {allowed}", param_hint="--targets")
-    result: difference.DiffResult | Comparison
-    if script is not None or operations:
-        result = difference.diff_operations(
-            program, script, operations, seed, include, define, compiler, save
-        )
-    else:
-        result = difference.diff(program, entries, packets, seed, include, define, compiler)
+    result = difference.diff(program, entries, packets, seed, include, define, compiler)
     print(result.text())
     if result.difference:
         raise typer.Exit(1)
@@ -393,6 +415,10 @@ def diff(
 @commands.command()
 def stf(
     programs: Annotated[list[Path], typer.Argument(metavar="FILE.p4", show_default=False)],
+    tests: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Run a program's .stf files there"),
+    ] = None,
     engine: Annotated[str, typer.Option(metavar="ENGINE", help="jit or interpreter")] = "jit",
     include: Includes = [],  # noqa: B006
     define: Defines = [],  # noqa: B006
@@ -404,4 +430,9 @@ def stf(
 
     if engine not in ENGINES:
         raise typer.BadParameter(f"use {' or '.join(ENGINES)}", param_hint="--engine")
-    raise typer.Exit(run_tests(programs, engine, include, define, externs))
+    if tests is None:
+        raise typer.Exit(run_tests(programs, engine, include, define, externs))
+    if len(programs) != 1 or not (files := sorted(tests.glob("*.stf"))):
+        what = "give one program" if len(programs) != 1 else f"there are no .stf files in {tests}"
+        raise typer.BadParameter(what, param_hint="--tests")
+    raise typer.Exit(run_tests(files, engine, include, define, externs, programs[0]))

@@ -17,6 +17,7 @@ from gradplane.switch.p4runtime.device_config import device_config
 from gradplane.switch.p4runtime.digest_calls import digest_calls
 from gradplane.switch.p4runtime.p4info import build_p4info, p4info_text
 from gradplane.switch.program_cache import load_program
+from gradplane.switch.runtime.control_errors import SwitchError
 from gradplane.switch.source import CompileError, refuse
 from gradplane.switch.switch import Switch
 
@@ -171,6 +172,30 @@ def config(program: Path, folders: Sequence[Path], macros: Sequence[str]) -> str
     """Return a program as one JSON text to push. Raises CompileError, with every error found."""
     check(compiled(program, folders, macros))
     return device_config(program, (*folders, *INCLUDE_DIRS), macros).decode()
+
+
+def made_tests(
+    program: Path,
+    folders: Sequence[Path],
+    macros: Sequence[str],
+    limits: Mapping[str, float],
+    folder: Path,
+    formats: Sequence[str],
+) -> str:
+    """Write tests made from a program into a folder; return the report of what they cover.
+
+    limits: as `testgen.explorer.Limits`. Raises CompileError, and SwitchError for a program that no
+    tests can be made of, or without z3."""
+    try:
+        from gradplane.switch.testgen import generate
+        from gradplane.switch.testgen.explorer import Limits
+    except ModuleNotFoundError as error:
+        raise SwitchError(f"{error}: pip install 'gradplane[p4tests]'") from None
+    found = compiled(program, folders, macros)
+    check(found)
+    made = generate.generate(found.program, Limits(**limits))  # type: ignore[arg-type]
+    files = generate.write(made, program, folder, formats)
+    return generate.report(made) + f"{len(files)} files in {folder}/\n"
 
 
 def trace(

@@ -68,7 +68,8 @@ def parser_block(parser: ir.Parser, statements: Statements) -> Block:
 
 
 def _state(state: ir.State, numbers: dict[str, int], statements: Statements) -> Load:
-    body, choose = statements.state_body(state).run, _select(state, numbers, statements)
+    body = statements.state_body(state).run
+    choose = statements.selected(state, _select(state, numbers, statements))
 
     def run(env: Env) -> Any:
         body(env)

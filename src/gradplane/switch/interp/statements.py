@@ -186,6 +186,10 @@ class Statements:
         self.error = self.expressions.error
         self._actions: dict[ir.Action, tuple[int, int, Code]] = {}
 
+    def beside(self, externs: Externs) -> Statements:
+        """Return a compiler of statements that are no part of the program, for the same frame."""
+        return Statements(self.frame, self.state, self.expressions.errors, externs)
+
     def compile(self, stmt: ir.Stmt) -> Code:
         """Compile one statement."""
         made = _STATEMENTS[type(stmt)](self, stmt)
@@ -198,6 +202,10 @@ class Statements:
     def state_body(self, state: ir.State) -> Code:
         """Compile the statements of a parser state."""
         return self.body(state.body)
+
+    def selected(self, state: ir.State, choose: Load) -> Load:
+        """Return what chooses the state that follows a parser state."""
+        return choose
 
     def action(self, action: ir.Action) -> tuple[int, int, Code]:
         """Compile an action: the slots of its parameters (start, end) and its body."""

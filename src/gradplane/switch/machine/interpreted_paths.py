@@ -130,8 +130,7 @@ class InterpretedPath:
                 self.blocks[name] = parser_block(block, compiler)
             else:
                 self.blocks[name] = control_block(block, compiler)
-        errors = compiler.expressions.errors
-        plain = Statements(frame, compiler.state, errors, _Primitives(self))
+        plain = compiler.beside(_Primitives(self))
         self._entries: dict[str, Callable[[Sequence[Any]], None]] = {}
         for name, entry in pipeline.entries.items():
             self._entries[name] = self._entry(entry, plain)

@@ -63,9 +63,7 @@ def made_of(body: Callable[[ir.CallExtern], list[ir.Stmt]]) -> Extern:
 
 
 def _closure(call: Call, body: Sequence[ir.Stmt]) -> Run:
-    outer = call.statements
-    plain = Statements(outer.frame, outer.state, outer.expressions.errors, _Primitives())
-    return plain.body(body).run
+    return call.statements.beside(_Primitives()).body(body).run
 
 
 class _Primitives:

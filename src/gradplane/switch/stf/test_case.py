@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -87,15 +87,17 @@ def main(
     include_dirs: Sequence[str | Path] = (),
     defines: Mapping[str, str] | Sequence[str] | None = None,
     externs: str | Path | None = None,
+    program: Path | None = None,
 ) -> int:
     """Run the tests of several programs; print a line for each and the number that passed.
 
     externs: a Python file that implements the user-defined externs; each test loads it anew.
+    program: that of all files, which are its tests.
     Returns the exit status: 0 if all passed, else 1.
     """
     failed = total = 0
     for file in files:
-        result = _guarded(file, engine, include_dirs, defines, externs)
+        result = _guarded(file, engine, include_dirs, defines, externs, program)
         print(result, flush=True)
         total += 1
         failed += not result.passed
@@ -109,10 +111,14 @@ def _guarded(
     include_dirs: Sequence[str | Path],
     defines: Mapping[str, str] | Sequence[str] | None,
     externs: str | Path | None,
+    program: Path | None,
 ) -> StfResult:
     """Run a test so that a fault of the switch itself fails this test only, not all that follow."""
     try:
-        return run(file, None, engine, include_dirs, defines, externs)
+        if program is None:
+            return run(file, None, engine, include_dirs, defines, externs)
+        result = run(program, file, engine, include_dirs, defines, externs)
+        return replace(result, name=str(file))
     except SwitchError as error:
         return StfResult(str(file), False, str(error))
     except Exception as error:

@@ -1,0 +1,600 @@
+"""One run of a test: what the test gives, and the path that its packets took.
+
+What a table does with a key that no entry matches is a choice: an entry for just this key with one
+of the actions, or none. An entry is made when it is looked up, from the key that the packet has, so
+that it never constrains the packet; its action data are variables. Multicast groups and clone
+sessions are made when a packet asks for them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import z3
+
+from gradplane.switch.interp.interpreter_values import Value
+from gradplane.switch.ir.types import Bool, Type
+from gradplane.switch.runtime.control_errors import TableError
+from gradplane.switch.runtime.entries import ActionData, Entry, MemberRef
+from gradplane.switch.runtime.match_fields import KeyField, Match
+from gradplane.switch.runtime.match_table import MatchTable
+from gradplane.switch.runtime.valuesets import ParserValueSet
+from gradplane.switch.source import Span
+from gradplane.switch.switch import Switch
+from gradplane.switch.testgen.symbols import (
+    PacketBits,
+    Symbol,
+    Term,
+    as_bits,
+    initial,
+    is_symbolic,
+    variable,
+)
+
+Goal = tuple[str, Span, str]
+"""Something to cover: "line", "branch", "case" or "table", its place, and the outcome there."""
+
+MISS = "miss"
+# Why a value is fixed: it says where something is, or something is computed of it.
+INDEX, DATA = 1, 2
+MOST_LENGTH = 2000  # bytes of a packet
+MOST_PORT = 8  # the ports below it are tried first
+TRIED_ENTRIES = 64  # of a table's entries in the source: so many are aimed at
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A packet of a test."""
+
+    port: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a lookup that no entry matches finds: an entry with an action ("hit"), nothing ("miss"),
+    or an action that was set as the table's default ("default")."""
+
+    kind: str
+    action: int = 0
+
+
+_KINDS = ("hit", "miss", "default")
+
+
+def number_of(choice: Choice) -> int:
+    """Return the number that stands for a choice in terms."""
+    return choice.action * len(_KINDS) + _KINDS.index(choice.kind)
+
+
+def choice_of(number: int) -> Choice:
+    return Choice(_KINDS[number % len(_KINDS)], number // len(_KINDS))
+
+
+Other = tuple[Term, bool, Any]
+"""What a lookup might have found: the condition, whether it would be a hit, and the action's
+data."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a run is given. choices: by the number of the lookup in the run. values: of action data,
+    by the names of their variables."""
+
+    packets: tuple[Given, ...]
+    choices: dict[int, Choice] = field(default_factory=dict)
+    values: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """Another way at a branch. condition: makes the term under which a packet takes it; size: the
+    bytes that it needs for it. choice: to be made instead, with the number of the lookup."""
+
+    goal: Hashable
+    condition: Callable[[], Term] | None = None
+    choice: tuple[int, Choice] | None = None
+    size: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A step of a path. holds: the term that made the packet go this way, if one did. soft: it only
+    fixes a value that no term follows, and may be dropped: INDEX, or DATA, which goes first.
+    choices: how many the run had made."""
+
+    goal: Hashable
+    holds: Term | None = None
+    others: Sequence[Way] = ()
+    soft: int = 0
+    choices: int = 0
+
+
+@dataclass(slots=True)
+class Made:
+    """The state that a control plane gives a test before its packets."""
+
+    entries: list[tuple[MatchTable, Entry, ActionData]] = field(default_factory=list)
+    defaults: dict[str, tuple[MatchTable, ActionData]] = field(default_factory=dict)
+    members: list[tuple[ParserValueSet, tuple[int, ...]]] = field(default_factory=list)
+    groups: dict[int, tuple[int, int]] = field(default_factory=dict)  # the ports of instances 1, 2
+    sessions: dict[int, int] = field(default_factory=dict)  # their ports
+
+
+@dataclass(slots=True)
+class Run:
+    """A run that is over. remembers: it wrote registers, so that a further packet may find them."""
+
+    inputs: Inputs
+    made: Made
+    path: list[Branch]
+    covered: set[Goal]
+    remembers: bool = False
+    decisions: list[tuple[Span, str]] = field(default_factory=list)
+
+
+class Recorder:
+    """Records the run that is going on. `counts`: how often each choice was made in all runs;
+    `gains`: how much these runs have covered, together."""
+
+    def __init__(self, switch: Switch) -> None:
+        self.switch = switch
+        self.state = switch.state
+        self.counts: Counter[Hashable] = Counter()
+        self.gains: Counter[Hashable] = Counter()
+        self.fixed = False  # packets are as given; only choices and action data vary
+        self.begin(Inputs(()))
+
+    def begin(self, inputs: Inputs) -> None:
+        """Start a run; the switch's state is as the program starts with it."""
+        self.run = Run(replace(inputs, choices={}), Made(), [], set())
+        self.inputs = inputs
+        self.bits: dict[bytes, PacketBits] = {}
+        self.cells: dict[tuple[str, int], Symbol] = {}
+        self.packet: tuple[bytes, Term] | None = None  # the one from a port, and its length
+        self._emitted: dict[int, tuple[Any, list[Any]]] = {}
+        self._entries: dict[str, list[tuple[Entry, tuple[Value, ...]]]] = {}
+        self._taken: list[Goal] = []
+        self._missed: dict[str, set[tuple[int, ...]]] = {}
+
+    def arrive(self, number: int) -> Given:
+        """Begin with packet `number`; its port has a term, too."""
+        given, name = self.inputs.packets[number], f"p{number}"
+        self.port = given.port
+        if self.fixed:
+            self.packet = None
+            return given
+        data = given.data + b""  # the bytes of packets are told apart by what they are
+        self.bits = {data: initial(name, len(data))}
+        self.packet = (data, variable(f"{name}.length", 16))
+        return Given(Symbol(given.port, variable(f"{name}.port", 32)), data)
+
+    # -- the path ---------------------------------------------------------------------------------
+
+    def cover(self, goal: Goal) -> None:
+        self.run.covered.add(goal)
+
+    def step(self, branch: Branch) -> None:
+        self.run.path.append(replace(branch, choices=len(self.run.inputs.choices)))
+
+    def decide(
+        self, goal: Goal, other: Goal, value: Value, condition: Term | None, merged: bool = False
+    ) -> None:
+        """Record a condition: `goal` was reached, `other` is where the opposite leads. merged: what
+        follows has terms for both."""
+        self.cover(goal)
+        if condition is not None:
+            holds, fails = (
+                (condition, z3.Not(condition)) if value else (z3.Not(condition), condition)
+            )
+            self.step(Branch(goal, None if merged else holds, [Way(other, lambda: fails)]))
+
+    def choose(
+        self, goals: Sequence[Goal | None], terms: Sequence[Any], taken: Goal | None
+    ) -> None:
+        """Record one of several cases, of which the first that holds is taken; the last goal is
+        reached where none does. terms: their conditions, or bools."""
+        conditions = [_as_condition(one) for one in terms]
+        ways, branch = [], None
+        for i, goal in enumerate(goals):
+            if i < len(conditions) and conditions[i] is None:
+                continue
+            if goal is taken and branch is None:
+                branch = _first_of(conditions, i)
+            else:
+                ways.append(Way(goal, _first_of(conditions, i)))
+        if any(isinstance(one, z3.ExprRef) for one in terms):
+            self.step(Branch(taken, branch() if branch else None, ways))
+
+    def fix(self, t: Type, value: Value, soft: int = DATA) -> None:
+        """Record that a symbolic value was taken for the number that it is."""
+        if isinstance(value, Symbol):
+            same = value.term == (z3.BoolVal(bool(value)) if isinstance(t, Bool) else int(value))
+            others = [] if soft else [Way(None, lambda: z3.Not(same))]
+            self.step(Branch(None, same, others, soft))
+
+    def sized(self, size: Value, limit: int, place: Span) -> None:
+        """Record that a varbit of a symbolic size was fixed, with the other kinds of sizes."""
+        if not isinstance(size, Symbol):
+            return
+        odd, bits = size.term & 7 != 0, size.term
+        kinds = {
+            "empty": bits == 0,
+            "odd": odd,
+            "too long": z3.UGT(bits, limit),
+            "some": z3.And(bits != 0, z3.ULE(bits, limit), z3.Not(odd)),
+        }
+        taken = "odd" if size % 8 else "too long" if size > limit else "some" if size else "empty"
+        goals: dict[str, Goal] = {kind: ("size", place, kind) for kind in kinds}
+        self.cover(goals[taken])
+        ways = [Way(goals[k], partial(_same, one)) for k, one in kinds.items() if k != taken]
+        self.step(Branch(goals[taken], bits == int(size), ways))
+
+    def needs(self, data: bytes, end: int, place: Span) -> None:
+        """Record that a parser needed the packet to have `end` bits, before it looks."""
+        if self.packet is None or self.packet[0] is not data:
+            return
+        size, length = (end + 7) // 8, self.packet[1]
+        if size > MOST_LENGTH:
+            return
+        long, short = ("length", place, "long"), ("length", place, "short")
+        enough = len(data) >= size
+        holds = z3.UGE(length, size) if enough else z3.ULT(length, size)
+        other = z3.ULT(length, size) if enough else z3.UGE(length, size)
+        goal, opposite = (long, short) if enough else (short, long)
+        self.cover(goal)
+        self.step(Branch(goal, holds, [Way(opposite, lambda: other, size=size - enough)]))
+
+    # -- packets made in the switch ---------------------------------------------------------------
+
+    def emitted(self, packet: Any, pieces: list[Any]) -> None:
+        self._emitted.setdefault(id(packet), (packet, []))[1].extend(pieces)
+
+    def deparsed(self, packet: Any, data: bytes) -> None:
+        """Give the bytes that a deparser made their terms, payload included."""
+        _, pieces = self._emitted.pop(id(packet), (None, []))
+        known = self.bits.get(packet.data)
+        left = packet.bits - packet.position
+        if known is not None and left:
+            pieces = [*pieces, *known.slice(packet.position, left)]
+        if any(piece is not None for _, piece in pieces):
+            self.bits[data] = PacketBits(pieces)
+
+    # -- tables -----------------------------------------------------------------------------------
+
+    def look_up(
+        self, table: MatchTable, values: tuple[Value, ...], keys: Sequence[Type],
+        simple: Sequence[int] = (),
+    ) -> list[Other]:  # fmt: skip
+        """Decide what a lookup will find, and see to it that it does.
+
+        simple: the actions whose effects can be merged. Returns what the lookup might have found
+        besides, with these actions, and the conditions of that."""
+        name, plain = table.table.name, tuple(int(v) for v in values)
+        found = table.lookup(plain) if table.fields else None
+        ours = self._entries.setdefault(name, [])
+        own = next((pair for pair in ours if pair[0] is found), None)
+        self._given(table, values, keys, found if own is None else None)
+        if own is not None:
+            self._again(table, own, values, keys)
+        elif found is None:
+            return self._choose(table, values, plain, keys, simple)
+        return []
+
+    def _again(
+        self, table: MatchTable, own: tuple[Entry, tuple[Value, ...]], values: tuple[Value, ...],
+        keys: Sequence[Type],
+    ) -> None:  # fmt: skip
+        """Record that a key hit an entry which an earlier lookup has made."""
+        entry, first = own
+        same = _equal(keys, values, first)
+        target = table.resolve(entry.action)
+        goal = _outcome(table, target.index)
+        self._decided(table, values, goal)
+        ways = [] if same is None else [Way(None, lambda: z3.Not(same))]
+        self.step(Branch(goal, same, ways))
+
+    def _given(
+        self,
+        table: MatchTable,
+        values: tuple[Value, ...],
+        keys: Sequence[Type],
+        found: Entry | None,
+    ) -> None:
+        """Record which of the source's entries a key hit, and aim at the others."""
+        ours = {id(entry) for entry, _ in self._entries[table.table.name]}
+        ranked = _by_rank(table, [e for e in table.entries() if id(e) not in ours])
+        if found is not None:
+            goal = _outcome(table, table.resolve(found.action).index)
+            self._decided(table, values, goal)
+        if not ranked or not is_symbolic(*values):
+            return
+        conditions = [_matched(table.fields, e.matches, values, keys) for e in ranked]
+        ways = []
+        for i, entry in enumerate(ranked[:TRIED_ENTRIES]):
+            if entry is not found and conditions[i] is not None:
+                goal = _outcome(table, table.resolve(entry.action).index)
+                ways.append(Way(goal, _first_of(conditions, i)))
+        if found is not None:
+            index = next(i for i, entry in enumerate(ranked) if entry is found)
+            ways.append(Way(_outcome(table, None), _first_of(conditions, len(conditions))))
+            self.step(Branch(goal, _first_of(conditions, index)(), ways))
+        else:
+            holds = _first_of(conditions, len(conditions))()
+            self.step(Branch(None, None if z3.is_true(holds) else holds, ways))
+
+    def _choose(
+        self, table: MatchTable, values: tuple[Value, ...], plain: tuple[int, ...],
+        keys: Sequence[Type], simple: Sequence[int],
+    ) -> list[Other]:  # fmt: skip
+        number = len(self.run.inputs.choices)
+        missed = self._missed.setdefault(table.table.name, set())
+        options = choices(table, missed=plain in missed)
+        if missed or table.table.name in self.run.made.defaults:
+            options = [option for option in options if option.kind != "default"]
+        chosen = self.inputs.choices.get(number)
+        if chosen not in options:
+            chosen = self._unasked([(option, _goal(table, option)) for option in options])
+        if chosen.kind == "hit" and not self._enter(table, number, chosen, values, plain):
+            chosen = Choice("miss")
+        if chosen.kind == "default":
+            data = self._data(table, number, chosen.action)
+            table.set_default(data)
+            self.run.made.defaults[table.table.name] = table, data
+        if chosen.kind == "miss":
+            missed.add(plain)
+        self.run.inputs.choices[number] = chosen
+        goal = _goal(table, chosen)
+        self._took(goal)
+        self._decided(table, values, goal)
+        ways = [
+            Way(_goal(table, option), choice=(number, option))
+            for option in options
+            if option != chosen
+        ]
+        self.step(Branch(goal, None, ways))
+        for entry, first in self._entries[table.table.name]:
+            same = _equal(keys, values, first)
+            if entry.matches and same is not None and first is not values:
+                self.step(Branch(None, z3.Not(same), [Way(None, partial(_same, same))]))
+        return self._others(table, number, options, chosen, simple)
+
+    def _unasked(self, options: Sequence[tuple[Choice, Goal]]) -> Choice:
+        """Make a choice that nobody has made: mostly what has led to the most so far, now and then
+        what was taken least."""
+        least = min(options, key=lambda pair: self.counts[pair[1]])
+        total = sum(self.counts[goal] for _, goal in options)
+        if not self.counts[least[1]] or total % 3 == 0:
+            return least[0]
+        return max(options, key=lambda pair: self.gains[pair[1]] / self.counts[pair[1]])[0]
+
+    def _took(self, goal: Goal) -> None:
+        self.counts[goal] += 1
+        self._taken.append(goal)
+
+    def end(self, gain: int) -> None:
+        """End the run; gain: how much it has covered."""
+        for goal in self._taken:
+            self.gains[goal] += gain
+
+    def _others(
+        self, table: MatchTable, number: int, options: Sequence[Choice], chosen: Choice,
+        simple: Sequence[int],
+    ) -> list[Other]:  # fmt: skip
+        """Return the other options whose effects can be merged with the chosen one's. A variable
+        says which it is, by the numbers of `number_of`."""
+        default = table.default.index if isinstance(table.default, ActionData) else -1
+        if default not in simple or chosen.kind == "hit" and chosen.action not in simple:
+            return []
+        selector, found = variable(f"c{number}", 16), []
+        for option in options:
+            action = default if option.kind == "miss" else option.action
+            if option != chosen and action in simple:
+                data = table.default if option.kind == "miss" else self._data(table, number, action)
+                found.append((selector == number_of(option), option.kind == "hit", data))
+        if found:
+            here = selector == number_of(chosen)
+            self.step(Branch(None, z3.Or(here, *(condition for condition, _, _ in found))))
+        return found
+
+    def _enter(
+        self, table: MatchTable, number: int, chosen: Choice, values: tuple[Value, ...],
+        plain: tuple[int, ...],
+    ) -> bool:  # fmt: skip
+        """Insert an entry for a key; return False where the table takes none."""
+        matches = tuple(_exactly(f, v) for f, v in zip(table.fields, plain, strict=True))
+        action: Any = self._data(table, number, chosen.action)
+        data = action
+        own = self._entries[table.table.name]
+        try:
+            if table.profile is not None:
+                wanted = table.table.actions[chosen.action].action.name
+                index = table.profile.actions.names.index(wanted)
+                member = len(table.profile.members)  # as simple_switch_CLI numbers them
+                table.profile.add_member(member, ActionData(index, action.args))
+                action = MemberRef(member)
+            entry = Entry(matches, action, priority=len(own) + 1 if table.with_priority else 0)
+            table.insert(entry)
+        except TableError:
+            return False
+        own.append((entry, values))
+        self.run.made.entries.append((table, entry, data))
+        return True
+
+    def _data(self, table: MatchTable, number: int, action: int) -> ActionData:
+        """Return an action with variables as its data."""
+        args = []
+        for i, param in enumerate(table.table.actions[action].action.params):
+            args.append(self.variable(f"e{number}.{action}.{i}", param.type))
+        return ActionData(action, tuple(args))
+
+    def variable(self, name: str, t: Type) -> Symbol:
+        value = self.inputs.values.get(name, 0)
+        self.run.inputs.values[name] = value
+        return Symbol(value, variable(name, 0 if isinstance(t, Bool) else getattr(t, "width", 32)))
+
+    def _decided(self, table: MatchTable, values: tuple[Value, ...], goal: Goal) -> None:
+        if goal[2].startswith("default "):
+            self.cover(_outcome(table, None))
+        self.cover(goal)
+        self.run.decisions.append((table.table.span, f"{table.table.name}: {goal[2]}"))
+
+    def in_set(self, value_set: ParserValueSet, values: tuple[Value, ...], place: Span) -> None:
+        """Decide whether a key is a member of a value set."""
+        plain = tuple(int(v) for v in values)
+        if value_set.contains(plain):
+            return
+        number = len(self.run.inputs.choices)
+        options = [Choice("miss")]
+        if len(value_set.members) < value_set.size:
+            options.append(Choice("hit"))
+        goals: list[Goal] = [("set", place, option.kind) for option in options]
+        chosen = self.inputs.choices.get(number)
+        if chosen not in options:
+            chosen = self._unasked(list(zip(options, goals, strict=True)))
+        if chosen.kind == "hit":
+            member = tuple(_exactly(f, v) for f, v in zip(value_set.fields, plain, strict=True))
+            value_set.replace([*value_set.members, member])
+            self.run.made.members.append((value_set, plain))
+        self.run.inputs.choices[number] = chosen
+        self._took(("set", place, chosen.kind))
+        self.cover(("set", place, chosen.kind))
+        ways = [
+            Way(goal, choice=(number, option))
+            for goal, option in zip(goals, options, strict=True) if option != chosen
+        ]  # fmt: skip
+        self.step(Branch(("set", place, chosen.kind), None, ways))
+
+    # -- groups and sessions ----------------------------------------------------------------------
+
+    def group(self, number: int) -> None:
+        """See to it that a multicast group exists: instance 1 leaves by the port that the packet
+        came from, instance 2 by another."""
+        if number and number not in self.state.multicast:
+            port = self.port
+            ports = (port, 1 if port != 1 else 2)
+            self.switch.multicast(number, [(p, i) for i, p in enumerate(ports, 1)])
+            self.run.made.groups[number] = ports
+
+    def session(self, number: int) -> None:
+        """See to it that a clone session exists."""
+        if number and number not in self.state.clone_sessions:
+            self.switch.clone_session(number, [3])
+            self.run.made.sessions[number] = 3
+
+
+# -- matches --------------------------------------------------------------------------------------
+
+
+def choices(table: MatchTable, missed: bool = False) -> list[Choice]:
+    """Return what a lookup may find where no entry matches. missed: an earlier one for this key
+    found nothing, so that no entry may be added."""
+    actions, made = table.table.actions, []
+    own = set(table.actions.for_entries)
+    if table.fields and not table.table.const_entries and not missed:
+        made = [Choice("hit", i) for i, a in enumerate(actions) if a.action.name in own]
+    made.append(Choice("miss"))
+    if not table.table.const_default and table.profile is None and not missed:
+        default = table.table.default.index
+        for i, a in enumerate(actions):
+            tableonly = any(note.name == "tableonly" for note in a.annotations)
+            if i != default and not tableonly and Choice("hit", i) not in made:
+                made.append(Choice("default", i))
+    return made
+
+
+def _same(one: Term) -> Term:
+    return one
+
+
+def _as_condition(one: Any) -> Term | None:
+    """Return the term of a condition, None for what never holds."""
+    return one if isinstance(one, z3.ExprRef) else z3.BoolVal(True) if one else None
+
+
+def _goal(table: MatchTable, choice: Choice) -> Goal:
+    if choice.kind == "default":
+        return "table", table.table.span, f"default {_short(table, choice.action)}"
+    return _outcome(table, choice.action if choice.kind == "hit" else None)
+
+
+def _outcome(table: MatchTable, action: int | None) -> Goal:
+    return "table", table.table.span, MISS if action is None else f"hit {_short(table, action)}"
+
+
+def _short(table: MatchTable, action: int) -> str:
+    return table.table.actions[action].action.name.rpartition(".")[2]
+
+
+def _exactly(f: KeyField, value: int) -> Match:
+    """Return the match of a single value."""
+    whole = {"lpm": (value, f.width), "ternary": (value, f.full), "range": (value, value)}
+    return whole.get(f.kind, (value,))
+
+
+def _equal(keys: Sequence[Type], a: tuple[Value, ...], b: tuple[Value, ...]) -> Term | None:
+    """Return the condition that two keys are equal; None if it does not depend on terms."""
+    if not is_symbolic(*a, *b):
+        return None
+    pairs = zip(keys, a, b, strict=True)
+    return z3.And(*(as_bits(t, x) == as_bits(t, y) for t, x, y in pairs))
+
+
+def _matched(
+    fields: Sequence[KeyField], matches: tuple[Match, ...], values: tuple[Value, ...],
+    keys: Sequence[Type],
+) -> Term | None:  # fmt: skip
+    """Return the condition that a key matches; None if it does not, whatever the terms' values."""
+    parts = []
+    for f, match, value, t in zip(fields, matches, values, keys, strict=True):
+        if match is None:
+            continue
+        if not isinstance(value, Symbol):
+            if not f.matches(match, int(value)):
+                return None
+            continue
+        parts.append(_one_match(f, match, as_bits(t, value)))
+    return z3.And(*parts)
+
+
+def _one_match(f: KeyField, match: tuple[int, ...], bits: Term) -> Term:
+    if f.kind == "range":
+        low, high = match
+        if f.signed:
+            half = 1 << f.width
+            low, high = (v - half if v >> (f.width - 1) else v for v in match)
+            return z3.And(bits >= low, bits <= high)
+        return z3.And(z3.UGE(bits, low), z3.ULE(bits, high))
+    if f.kind in ("lpm", "ternary"):
+        mask = match[1] if f.kind == "ternary" else f.mask(match[1])
+        return bits & mask == match[0]
+    return bits == match[0]
+
+
+def _by_rank(table: MatchTable, entries: list[Entry]) -> list[Entry]:
+    """Return entries so that the one that wins comes first."""
+
+    def rank(entry: Entry) -> tuple[int, int, int]:
+        lengths = [
+            0 if match is None else match[1]
+            for f, match in zip(table.fields, entry.matches, strict=True) if f.kind == "lpm"
+        ]  # fmt: skip
+        return -entry.priority, -sum(lengths), entry.serial
+
+    return sorted(entries, key=rank)
+
+
+def _first_of(conditions: Sequence[Term | None], index: int) -> Callable[[], Term]:
+    """Return what makes the term of condition `index` without those before it; at the end: none."""
+
+    def make() -> Term:
+        parts = [z3.Not(c) for c in conditions[:index] if c is not None]
+        if index < len(conditions):
+            parts.append(conditions[index])
+        return z3.simplify(z3.And(*parts))
+
+    return make
