@@ -3,7 +3,7 @@ PYTHON := .venv/bin/python
 # Every run starts some processes; without bytecode files each would compile all its modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test lint types docs bench fuzz clean
+.PHONY: install demo test lint types docs conformance bench fuzz clean
 
 install:
 	@scripts/install
@@ -29,6 +29,10 @@ types: install
 docs: install
 	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --strict --quiet
 	@echo "built site/; to read it: .venv/bin/mkdocs serve"
+
+# docs/p4runtime-conformance.md: what the P4Runtime specification asks, and the tests of it.
+conformance: install
+	$(PYTHON) scripts/conformance.py
 
 # Speeds, as ratios against baselines measured in the same run.
 bench: install

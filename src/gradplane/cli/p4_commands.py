@@ -397,16 +397,33 @@ def diff(
     compiler: Annotated[
         str, typer.Option(metavar="NAME", help="Of bmv2's JSON: gradplane or p4c")
     ] = "gradplane",
+    operations: Annotated[
+        int, typer.Option(metavar="N", min=0, help="A controller's, random, among packets")
+    ] = 0,
+    script: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Operations of a controller, and packets")
+    ] = None,
+    save: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the random operations as a script")
+    ] = None,
     include: Includes = [],  # noqa: B006
     define: Defines = [],  # noqa: B006
 ) -> None:
-    """Give random packets to two switches; print the first difference, with a trace, or none."""
+    """Give random packets to two switches, or one script of a controller's operations and packets;
+    print the first difference, or none."""
     from gradplane.differ import difference
+    from gradplane.differ.operations import Comparison
 
     if tuple(targets.split(",")) != difference.TARGETS:
         allowed = ",".join(difference.TARGETS)
         raise typer.BadParameter(f"use {allowed}", param_hint="--targets")
-    result = difference.diff(program, entries, packets, seed, include, define, compiler)
+    result: difference.DiffResult | Comparison
+    if script is not None or operations:
+        result = difference.diff_operations(
+            program, script, operations, seed, include, define, compiler, save
+        )
+    else:
+        result = difference.diff(program, entries, packets, seed, include, define, compiler)
     print(result.text())
     if result.difference:
         raise typer.Exit(1)

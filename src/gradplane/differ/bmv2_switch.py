@@ -7,6 +7,7 @@ import socket
 import subprocess
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ Refusal = tuple[str, str]
 _SERVICE = "/p4.v1.P4Runtime/"
 _START_TIME = 60.0
 _NOT_READY = "not ready"  # the service's answer until the first program runs
+_PATIENCE = 10.0  # seconds for a message that is expected, however slow the machine is
 _LONGEST = 120.0  # seconds in the switch, after which a packet is said to go round for ever
 
 
@@ -42,6 +44,15 @@ def _packet_message() -> type[Any]:
         pool.FindMessageTypeByName("p4.bm.PacketStream")
     )
     return found
+
+
+def _taken(source: queue.Queue[Any], count: int, quiet: float) -> list[Any]:
+    found = list[Any]()
+    while True:
+        try:
+            found.append(source.get(timeout=max(quiet, 1e-3) if len(found) >= count else _PATIENCE))
+        except queue.Empty:
+            return found
 
 
 def _gather(session: Any, messages: queue.Queue[p4r.StreamMessageResponse]) -> None:
@@ -86,8 +97,8 @@ class Bmv2Switch:
     slow the machine is.
     """
 
-    def __init__(self, target: Bmv2) -> None:
-        self._target = target
+    def __init__(self, target: Bmv2, cpu_port: int | None = None) -> None:
+        self._target, self._cpu_port = target, cpu_port
         self._packet = _packet_message()
         self._exit = ExitStack()
 
@@ -104,6 +115,8 @@ class Bmv2Switch:
         control, data = _address(), _address()
         command = self._target.command(Start(Path(), {}, control))
         command += ["--dp-grpc-server-addr", data]
+        if self._cpu_port is not None:
+            command += ["--cpu-port", str(self._cpu_port)]
         quiet = subprocess.DEVNULL
         process = subprocess.Popen(command, stdout=quiet, stderr=quiet)
         stack.callback(process.wait)
@@ -188,19 +201,34 @@ class Bmv2Switch:
         except grpc.RpcError as error:
             return _refusal(error)[0], []
 
+    def send_packet(
+        self, message: p4r.StreamMessageRequest, count: int, quiet: float
+    ) -> list[tuple[int, bytes]]:
+        """Send a PacketOut; return what leaves because of it, as received() does."""
+        ended, found = threading.Event(), queue.Queue[Any]()
+
+        def nothing() -> Iterator[Any]:
+            ended.wait()
+            yield from ()
+
+        answers = self._stream(nothing(), timeout=_LONGEST)
+        reader = threading.Thread(target=_gather, args=(answers, found), daemon=True)
+        reader.start()
+        time.sleep(quiet)  # the stream must be there before the packet
+        self.send(message)
+        left = _taken(found, count, quiet)
+        ended.set()
+        reader.join()
+        return [(answer.port, answer.packet) for answer in left + _taken(found, 0, 0)]
+
     def send(self, message: p4r.StreamMessageRequest) -> None:
         """Send a message on the primary's stream."""
         self._requests.put(message)
 
-    def received(self, seconds: float, count: int = 0) -> list[p4r.StreamMessageResponse]:
-        """Return the stream's messages: those until nothing comes for some time, or `count`."""
-        found = list[p4r.StreamMessageResponse]()
-        while not count or len(found) < count:
-            try:
-                found.append(self._messages.get(timeout=seconds))
-            except queue.Empty:
-                break
-        return found
+    def received(self, quiet: float, count: int = 0) -> list[p4r.StreamMessageResponse]:
+        """Return the stream's messages: `count` are waited for, then those until none comes for
+        `quiet` seconds."""
+        return _taken(self._messages, count, quiet)
 
     def process(self, port: int, packet: bytes) -> list[tuple[int, bytes]]:
         """Return the packets that leave, when no packet is left in the switch.

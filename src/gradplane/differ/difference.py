@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from finsy.proto import p4r
+from finsy.proto import p4i, p4r
+from google.protobuf import text_format
 
 from gradplane._shipped_programs import INCLUDE_DIRS
 from gradplane.controller import targets
 from gradplane.controller.targets.bmv2 import Bmv2
 from gradplane.differ.bmv2_switch import Bmv2Switch, DiffError
 from gradplane.differ.inputs import Inputs
+from gradplane.differ.operations import CPU_PORT, Comparison, Ours, Theirs, compare, parse, units
+from gradplane.differ.random_operations import RandomOperations
 from gradplane.experiment import p4_programs
 from gradplane.switch import backends
 from gradplane.switch.compiler import Compiled
@@ -25,6 +28,7 @@ from gradplane.switch.switch import Switch
 
 TARGETS = ("embedded", "bmv2")
 Outputs = list[tuple[int, bytes]]
+_TRIES = 3  # packets for each operation of a script, at most
 
 
 @dataclass(frozen=True)
@@ -63,26 +67,14 @@ def diff(
     "p4c". Raises DiffError where BMv2 or p4c is not there, ControllerError where p4c refuses the
     program, and CompileError, also for programs of another architecture than v1model.
     """
-    target = targets.get("bmv2", compiler=compiler)
-    assert isinstance(target, Bmv2)
-    if missing := target.missing():
-        raise DiffError(missing)
-    given = macros if isinstance(macros, Mapping) else dict(_macro(text) for text in macros)
-    defines = {**backends.macros("bmv2"), **given}
-    found = p4_programs.compiled(program, folders, defines)
-    p4_programs.check(found, "v1model")
-    p4info, config = target.pipeline(_Loadable(program, folders, defines, found))
+    target, found, p4info, config = _loadable(program, folders, macros, compiler)
     devices = [_device(found.program), _device(found.program)]  # the second one chooses packets
     (ours, guide), inputs = map(_switch, devices), Inputs(found.program, seed)
-    in_source = {e.SerializeToString(deterministic=True) for e in transferable(devices[0])}
+    in_source = _transferred(devices[0])
     _populate(ours, entries, inputs)
     with Bmv2Switch(target) as theirs:
         theirs.load(p4info, config)
-        added = [
-            e
-            for e in transferable(devices[0])
-            if e.SerializeToString(deterministic=True) not in in_source
-        ]
+        added = [e for e in transferable(devices[0]) if _key(e) not in in_source]
         count, refused = _transfer(added, devices[0], devices[1], theirs)
         compared = 0
         for port, packet in inputs.packets(guide, packets):
@@ -92,6 +84,66 @@ def diff(
                 return DiffResult(compared, count, refused, text)
             compared += 1
     return DiffResult(compared, count, refused)
+
+
+def diff_operations(
+    program: Path,
+    script: Path | None = None,
+    count: int = 200,
+    seed: int = 0,
+    folders: Sequence[Path] = (),
+    macros: Mapping[str, str] | Sequence[str] = (),
+    compiler: str = "gradplane",
+    save: Path | None = None,
+) -> Comparison:
+    """Run one script of operations on the embedded switch and simple_switch_grpc: a file's, or a
+    random one, which is written to the file `save`. Raises as diff() does."""
+    target, found, p4info, config = _loadable(program, folders, macros, compiler)
+    info = p4i.P4Info()
+    text_format.Parse(p4info.decode(), info)
+    if script is not None:
+        operations = parse(script.read_text("utf-8-sig", errors="replace"), info, str(script))
+    else:
+        guide, inputs = _device(found.program, CPU_PORT), Inputs(found.program, seed)
+        in_source = _transferred(guide)
+        inputs.populate(_switch(guide))
+        entities = [e for e in transferable(guide) if _key(e) not in in_source]
+        packets = inputs.packets(_switch(guide), _TRIES * count)
+        made = RandomOperations(info, entities, packets, seed)
+        operations = list(made.script(count))
+    if save is not None:
+        save.write_text("".join(f"{operation}\n" for operation in operations))
+    with Bmv2Switch(target, CPU_PORT) as theirs:
+        theirs.load(p4info, config)
+        ours = Ours(_device(found.program, CPU_PORT), units(info))
+        return compare(operations, ours, Theirs(theirs, units(info)))
+
+
+def _loadable(
+    program: Path,
+    folders: Sequence[Path],
+    macros: Mapping[str, str] | Sequence[str],
+    compiler: str,
+) -> tuple[Bmv2, Compiled, bytes, bytes]:
+    """Return BMv2's target, the program, and P4Info and device config of it."""
+    target = targets.get("bmv2", compiler=compiler)
+    assert isinstance(target, Bmv2)
+    if missing := target.missing():
+        raise DiffError(missing)
+    given = macros if isinstance(macros, Mapping) else dict(_macro(text) for text in macros)
+    defines = {**backends.macros("bmv2"), **given}
+    found = p4_programs.compiled(program, folders, defines)
+    p4_programs.check(found, "v1model")
+    return target, found, *target.pipeline(_Loadable(program, folders, defines, found))
+
+
+def _key(entity: Any) -> bytes:
+    key: bytes = entity.SerializeToString(deterministic=True)
+    return key
+
+
+def _transferred(device: Device) -> set[bytes]:
+    return {_key(entity) for entity in transferable(device)}
 
 
 def _differs(theirs: Bmv2Switch, port: int, packet: bytes, expected: Outputs) -> str:
@@ -136,11 +188,13 @@ def _macro(text: str) -> tuple[str, str]:
     return name, value or "1"
 
 
-def _device(program: Any) -> Device:
+def _device(program: Any, cpu_port: int | None = None) -> Device:
     def compile(source: object) -> Any:
         raise AssertionError("nothing is pushed")
 
-    start: Callable[[Any], Switch] = lambda p: Switch(p, engine="interpreter")  # noqa: E731
+    start: Callable[[Any], Switch] = lambda p: Switch(  # noqa: E731
+        p, engine="interpreter", cpu_port=cpu_port
+    )
     device = Device(compile, start)
     device.load(program)
     return device

@@ -327,6 +327,7 @@ def test_action_profiles(engine: str) -> None:
     assert sw.process(0, packet(x=2)) == [(1, packet(x=2))]
 
 
+@pytest.mark.p4runtime("9.2.4-1")
 @engines
 def test_action_selectors_and_empty_groups(engine: str) -> None:
     kind = "ActionSelector(PSA_HashAlgorithm_t.CRC16, 8, 16)"

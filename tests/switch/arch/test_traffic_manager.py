@@ -69,6 +69,7 @@ def test_mark_to_drop_also_ends_a_multicast_but_may_be_overruled() -> None:
     assert sw.process(0, packet(1)) == [(3, packet(1))]
 
 
+@pytest.mark.p4runtime("9.5.1-7")
 @pytest.mark.parametrize("engine", ["interpreter", "jit"])
 def test_while_a_port_is_down_its_replicas_backup_takes_over(engine: str) -> None:
     text = source(
@@ -194,6 +195,7 @@ def test_ingress_clones_are_the_packet_as_it_came() -> None:
     ]
 
 
+@pytest.mark.p4runtime("9.5.2-2")
 def test_a_dropped_packet_is_still_cloned_and_a_missing_session_is_not() -> None:
     sw = switch(ingress="clone(CloneType.I2E, (bit<32>) h.a.kind); mark_to_drop(s);")
     sw.clone_session(0, [9])

@@ -190,6 +190,7 @@ def test_action_selectors_choose_by_hash() -> None:
     assert sw.process(0, packet(2)) == []
 
 
+@pytest.mark.p4runtime("9.2.2-7")
 @pytest.mark.parametrize("engine", ["interpreter", "jit"])
 def test_members_that_watch_a_port_that_is_down_are_left_out(engine: str) -> None:
     text = source(

@@ -153,6 +153,7 @@ def test_signed_ranges() -> None:
     assert [sent(sw, packet(k & 255))[1] for k in (-6, -5, 0, 3, 4)] == [0, 1, 1, 1, 0]
 
 
+@pytest.mark.p4runtime("9.6-5")
 def test_parser_value_sets() -> None:
     sw = switch(
         parser_locals="value_set<bit<8>>(4) known;",

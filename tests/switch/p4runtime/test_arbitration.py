@@ -101,6 +101,7 @@ CASES = [
 ]
 
 
+@pytest.mark.p4runtime("5-2 5-3 5-7 5.3-9 5.3-12 5.3-13 5.4-1 5.4-3 5.4-4 16.2.1-1 16.2.1-2")
 @pytest.mark.parametrize("steps", [c[1] for c in CASES], ids=[c[0] for c in CASES])
 def test_elections(steps: list) -> None:
     arbitration = Arbitration(1)
@@ -112,6 +113,7 @@ def test_elections(steps: list) -> None:
         assert notified(notices) == expected
 
 
+@pytest.mark.p4runtime("5-1")
 def test_roles_have_elections_of_their_own() -> None:
     arbitration = Arbitration(1)
     assert notified(arbitration.announce("a", update(5))) == {"a": (5, OK)}
@@ -124,6 +126,7 @@ def test_roles_have_elections_of_their_own() -> None:
     assert arbitration.check_primary("qos", 6) is FULL_ACCESS
 
 
+@pytest.mark.p4runtime("5-4 5.3-1 5.3-2 5.3-3 16.6-4")
 @pytest.mark.parametrize(
     ("message", "code", "text"),
     [
@@ -151,6 +154,7 @@ def test_a_new_stream_that_is_ended(
     assert list(arbitration.clients) == ["a"]
 
 
+@pytest.mark.p4runtime("5.3-5 5.3-6")
 @pytest.mark.parametrize(
     ("message", "text"),
     [
@@ -171,6 +175,7 @@ def test_a_known_stream_may_not_change_device_or_role(
     assert (caught.value.code, caught.value.message) == ("FAILED_PRECONDITION", text)
 
 
+@pytest.mark.p4runtime("5.3-4")
 def test_streams_are_limited() -> None:
     arbitration = Arbitration(1)
     for i in range(MAX_STREAMS):
@@ -181,6 +186,7 @@ def test_streams_are_limited() -> None:
     assert caught.value.message == "32 streams are open, the limit"
 
 
+@pytest.mark.p4runtime("5-5 5.3-10 12-1 12-2")
 @pytest.mark.parametrize(
     ("role", "election_id", "code", "text"),
     [
@@ -205,6 +211,7 @@ def test_only_the_primary_may_write(
     assert (caught.value.code, caught.value.message) == (code, text)
 
 
+@pytest.mark.p4runtime("5.2-1 5.2-5 5.4-5")
 def test_a_role_config_is_remembered_and_returned() -> None:
     config = Any()
     config.Pack(stratum.P4RoleConfig(exclusive_p4_ids=[7], can_push_pipeline=False))
@@ -221,6 +228,7 @@ def test_a_role_config_is_remembered_and_returned() -> None:
 events = st.tuples(st.sampled_from("abcd"), st.none() | st.integers(0, 5) | st.just("leaves"))
 
 
+@pytest.mark.p4runtime("5-2 16.2-2")
 @given(st.lists(events, max_size=30))
 def test_there_is_at_most_one_primary_and_it_has_the_highest_id_ever(steps: list) -> None:
     arbitration, highest = Arbitration(1), None

@@ -101,17 +101,20 @@ def changed(text: str, part: str, other: str) -> str:
 # -- table entries -------------------------------------------------------------------------------
 
 
+@pytest.mark.p4runtime("8.2-1 9.1.1-1 9.1-8")
 @pytest.mark.parametrize("text", [ROUTE, RULE])
 def test_an_entry_reads_back_as_it_was_written(control: Control, text: str) -> None:
     control.write(INSERT, text)
     assert control.read(text) == [control.entity(text)]
 
 
+@pytest.mark.p4runtime("8.3-1 8.3-2")
 def test_values_read_back_in_canonical_form(control: Control) -> None:
     control.write(INSERT, changed(ROUTE, '"\\002"', '"\\000\\000\\002"'))
     assert control.read(ROUTE) == [control.entity(ROUTE)]
 
 
+@pytest.mark.p4runtime("9.1-4 12-7")
 def test_modify_replaces_and_delete_needs_only_the_key(control: Control) -> None:
     control.write(INSERT, ROUTE)
     other = changed(changed(ROUTE, '"\\003"', '"\\004"'), "mine", "yours")
@@ -123,6 +126,7 @@ def test_modify_replaces_and_delete_needs_only_the_key(control: Control) -> None
     assert control.read("table_entry { table_id: $ipv4_lpm }") == []
 
 
+@pytest.mark.p4runtime("9.1.2-2")
 def test_a_modify_without_action_keeps_it(control: Control) -> None:
     control.write(INSERT, ROUTE)
     control.write(MODIFY, ROUTE[: ROUTE.index("action {")] + "}")
@@ -130,6 +134,7 @@ def test_a_modify_without_action_keeps_it(control: Control) -> None:
     assert found.table_entry.action == control.entity(ROUTE).table_entry.action
 
 
+@pytest.mark.p4runtime("9.1.1-1")
 def test_an_entry_that_matches_anything(control: Control) -> None:
     text = "table_entry { table_id: $ipv4_lpm action { action { action_id: $drop } } }"
     control.write(INSERT, text)
@@ -138,6 +143,7 @@ def test_an_entry_that_matches_anything(control: Control) -> None:
     assert control.read("table_entry { table_id: $ipv4_lpm }") == []
 
 
+@pytest.mark.p4runtime("9.1.6-1 9.1.6-2 9.1.6-3 9.1.4-3")
 def test_reads_select(control: Control) -> None:
     control.write(INSERT, ROUTE)
     control.write(INSERT, RULE)
@@ -159,6 +165,7 @@ def test_reads_select(control: Control) -> None:
     assert len(control.read(RULE.replace("priority: 10", ""))) == 1
 
 
+@pytest.mark.p4runtime("9.1-8 9.1.6-3")
 def test_the_deprecated_cookie_is_kept(control: Control) -> None:
     text = changed(ROUTE, 'metadata: "mine"', "controller_metadata: 77")
     control.write(INSERT, text)
@@ -244,12 +251,17 @@ REFUSED_INSERTS = [
 ]  # fmt: skip
 
 
+@pytest.mark.p4runtime(
+    "8.1.1-1 8.3-3 9.1-1 9.1-7 9.1.1-2 9.1.1-3 9.1.1-4 9.1.1-5 9.1.1-6 9.1.1-7 9.1.2-1 9.1.2-4 "
+    "9.1.2-6 9.1.2-7 9.1.4-1 9.1.8-4"
+)
 @pytest.mark.parametrize(("text", "code", "message"), REFUSED_INSERTS)
 def test_refused_inserts(control: Control, text: str, code: str, message: str) -> None:
     assert control.refused(INSERT, text) == (code, message)
     assert not control.read("table_entry { table_id: $ipv4_lpm }")
 
 
+@pytest.mark.p4runtime("9.1-6 12-5 12-6")
 def test_presence_and_size(control: Control) -> None:
     control.write(INSERT, ROUTE)
     described = "MyIngress.ipv4_lpm: it has {} entry for hdr.ipv4.dst 0xa000100/24"
@@ -265,6 +277,7 @@ def test_presence_and_size(control: Control) -> None:
     )
 
 
+@pytest.mark.p4runtime("9.1.4-1 9.1.4-2")
 def test_const_entries_let_nothing_but_their_resources_change(control: Control) -> None:
     key = 'table_entry { table_id: $fixed match { field_id: 1 exact { value: "\\006" } } %s }'
     control.write(MODIFY, key % "")
@@ -285,6 +298,7 @@ def test_const_entries_let_nothing_but_their_resources_change(control: Control) 
 DEFAULT = "table_entry { table_id: $ipv4_lpm is_default_action: true %s }"
 
 
+@pytest.mark.p4runtime("9.1.3-3 9.1.6-4")
 def test_the_default_entry(control: Control) -> None:
     drop = DEFAULT % 'action { action { action_id: $drop } } metadata: "m" controller_metadata: 3'
     control.write(MODIFY, drop)
@@ -295,6 +309,7 @@ def test_the_default_entry(control: Control) -> None:
     assert len(control.read("table_entry { is_default_action: true }")) == 3
 
 
+@pytest.mark.p4runtime("9.1.3-1 9.1.3-2 9.1.3-4 9.1.3-6 9.1.8-5")
 @pytest.mark.parametrize(
     ("kind", "text", "code", "message"),
     [
@@ -321,6 +336,7 @@ def test_refused_default_entries(
 # -- direct counters and meters ------------------------------------------------------------------
 
 
+@pytest.mark.p4runtime("8.2.1.2-1 9.1.7-3 9.1.7-4 9.3.1-1 9.3.1-2 9.3.1-3 9.3.1-4")
 def test_direct_counters(control: Control) -> None:
     control.write(
         INSERT,
@@ -356,6 +372,7 @@ def test_direct_counters(control: Control) -> None:
     )
 
 
+@pytest.mark.p4runtime("9.1.3-5")
 def test_the_default_entry_counts_too(control: Control) -> None:
     control.write(MODIFY, DEFAULT % "counter_data { packet_count: 4 }")
     (found,) = control.read(DEFAULT % "counter_data {}")
@@ -389,6 +406,7 @@ METERED = """table_entry { table_id: $t match { field_id: 1 exact { value: "\\00
   action { action { action_id: $NoAction } } %s }"""
 
 
+@pytest.mark.p4runtime("9.1.7-1 9.1.7-2 9.4-1 9.4.1-2")
 def test_direct_meters() -> None:
     control = metered()
     rates = "meter_config { cir: 1 cburst: 2 pir: 3 pburst: 4 }"
@@ -413,6 +431,7 @@ def test_direct_meters() -> None:
 COUNTS = "green { byte_count: 20 packet_count: 2 } yellow {} red { byte_count: 7 packet_count: 1 }"
 
 
+@pytest.mark.p4runtime("9.1.7-5 9.1.7-6 9.4.1-4 9.4.3-1")
 def test_what_a_direct_meter_gave_each_colour() -> None:
     control = metered()
     rates = "meter_config { cir: 0 cburst: 20 pir: 0 pburst: 20 }"
@@ -439,6 +458,7 @@ def test_what_a_direct_meter_gave_each_colour() -> None:
     assert entry.meter.counts == ((0, 0),) * 3
 
 
+@pytest.mark.p4runtime("8.2.1.5-1 9.4.3-1")
 def test_what_a_meter_gave_each_colour(control: Control) -> None:
     meter = control.pipeline.state.meters["MyIngress.rate"]
     for _ in range(2):
@@ -468,6 +488,7 @@ def test_what_is_refused_changes_nothing() -> None:
     assert control.read(default % "") == [control.entity(default % "")]
 
 
+@pytest.mark.p4runtime("9.4-2")
 def test_single_rate_meters() -> None:
     control = metered("single_rate_three_color")
     control.write(INSERT, METERED % "meter_config { cir: 5 cburst: 6 pir: 5 pburst: 6 eburst: 7 }")
@@ -480,6 +501,7 @@ def test_single_rate_meters() -> None:
 # -- arrays --------------------------------------------------------------------------------------
 
 
+@pytest.mark.p4runtime("8.1.2-1 9.3.2-2 9.3.2-4")
 def test_counters(control: Control) -> None:
     data = "data { packet_count: 8 byte_count: 1 }"
     one = f"counter_entry {{ counter_id: $seen index {{ index: 3 }} {data} }}"
@@ -494,6 +516,7 @@ def test_counters(control: Control) -> None:
     assert values == [2] * 8
 
 
+@pytest.mark.p4runtime("8.1.2-1 9.7-1")
 def test_registers(control: Control) -> None:
     one = 'register_entry { register_id: $acc index { index: 3 } data { bitstring: "\\001\\000" } }'
     control.write(MODIFY, one)
@@ -506,6 +529,7 @@ def test_registers(control: Control) -> None:
     assert {e.register_entry.data.bitstring for e in found} == {b"\5"}
 
 
+@pytest.mark.p4runtime("9.4.2-5")
 def test_meters(control: Control) -> None:
     rates = "config { cir: 1 cburst: 2 pir: 3 pburst: 4 }"
     one = f"meter_entry {{ meter_id: $rate index {{ index: 2 }} {rates} }}"
@@ -517,6 +541,7 @@ def test_meters(control: Control) -> None:
     assert given == [False, False, True, False]
 
 
+@pytest.mark.p4runtime("9.3.2-1 9.3.2-3 9.7-3")
 @pytest.mark.parametrize(
     ("kind", "text", "code", "message"),
     [
@@ -554,6 +579,7 @@ def structs() -> Control:
     return custom(compile_program(PROGRAMS / "structs.p4"))
 
 
+@pytest.mark.p4runtime("8.4.3-1 9.7-1")
 def test_registers_of_structs(structs: Control) -> None:
     kind = structs.service.device.target.catalog.p4info.registers[0].type_spec
     assert kind.struct.name == "cell_t"
@@ -569,6 +595,7 @@ def test_registers_of_structs(structs: Control) -> None:
     )
 
 
+@pytest.mark.p4runtime("9.7-3")
 @pytest.mark.parametrize(
     ("data", "message"),
     [
@@ -593,6 +620,7 @@ SESSION = """packet_replication_engine_entry { clone_session_entry { session_id:
   replicas { egress_port: 3 instance: 9 } class_of_service: 2 packet_length_bytes: 64 } }"""
 
 
+@pytest.mark.p4runtime("9.5.1-8 9.5.1-9 9.5.1-10 9.5.2-6 9.5.2-7")
 @pytest.mark.parametrize(("text", "part"), [(GROUP, "metadata"), (SESSION, "class_of_service")])
 def test_replication_reads_back_as_written(control: Control, text: str, part: str) -> None:
     control.write(INSERT, text)
@@ -607,6 +635,7 @@ def test_replication_reads_back_as_written(control: Control, text: str, part: st
     assert control.refused(DELETE, text)[0] == "NOT_FOUND"
 
 
+@pytest.mark.p4runtime("9.5.1-1 9.5.2-1")
 def test_the_switch_gets_the_groups(control: Control) -> None:
     control.write(INSERT, GROUP)
     control.write(INSERT, SESSION)
@@ -616,6 +645,7 @@ def test_the_switch_gets_the_groups(control: Control) -> None:
     assert ([(r.port, r.instance) for r in session.replicas], session.truncate) == ([(3, 9)], 64)
 
 
+@pytest.mark.p4runtime("8.2-2")
 def test_backups_of_replicas(control: Control) -> None:
     backups = 'backup_replicas { port: "\\003" instance: 5 } backup_replicas { port: "\\004" }'
     text = changed(GROUP, "egress_port: 2", f"egress_port: 2 {backups}")
@@ -639,6 +669,7 @@ def test_groups_set_from_python_are_read(control: Control) -> None:
     )
 
 
+@pytest.mark.p4runtime("9.5.1-3 9.5.1-4 9.5.1-5 9.5.1-6 9.5.2-3")
 @pytest.mark.parametrize(
     ("text", "code", "message"),
     [
@@ -695,6 +726,7 @@ ONE_SHOT = """action_profile_action_set { action_profile_actions {
   weight: 2 watch_port: "\\003" } }"""
 
 
+@pytest.mark.p4runtime("9.2.1-4 9.2.1-7 9.2.2-4 9.2.2-9")
 def test_members_groups_and_entries_that_use_them() -> None:
     control = selecting()
     control.write(INSERT, MEMBER % (1, 1))
@@ -730,6 +762,7 @@ def test_members_groups_and_entries_that_use_them() -> None:
     control.write(DELETE, MEMBER % (1, 1))
 
 
+@pytest.mark.p4runtime("9.2.2-8")
 def test_only_ports_that_are_there_can_be_watched() -> None:
     control = selecting(max_group_size=4)
     for member in (1, 2):
@@ -742,6 +775,7 @@ def test_only_ports_that_are_there_can_be_watched() -> None:
     control.write(INSERT, changed(SEL_GROUP, '"\\001"', '"\\000\\003"'))
 
 
+@pytest.mark.p4runtime("9.2.3-1 9.2.3-2 9.2.3-3 9.2.3-4 9.2.3-8")
 def test_one_shots_read_back_as_written() -> None:
     control = selecting(max_group_size=2)
     control.write(INSERT, SEL_ENTRY % (1, ONE_SHOT))
@@ -767,6 +801,10 @@ def test_one_shots_read_back_as_written() -> None:
     )
 
 
+@pytest.mark.p4runtime(
+    "9.1.2-3 9.1.2-8 9.2.1-1 9.2.1-2 9.2.1-3 9.2.1-6 9.2.2-2 9.2.2-3 9.2.2-5 9.2.2-6 9.2.2.1-1 "
+    "9.2.2.1-4 9.2.3-8"
+)
 @pytest.mark.parametrize(
     ("kind", "text", "code", "message"),
     [
@@ -814,6 +852,7 @@ def test_groups_of_commands_have_the_size_of_the_selectors_groups() -> None:
     control.service.write(request([(MODIFY, found), (DELETE, found), (INSERT, found)]))
 
 
+@pytest.mark.p4runtime("9.2.2.1-4")
 def test_a_selectors_size_limits_all_groups_together() -> None:
     control = selecting()  # of size 8
     for number in (1, 2):
@@ -855,6 +894,7 @@ def test_a_selectors_size_may_count_members() -> None:
     )
 
 
+@pytest.mark.p4runtime("9.2.2.1-3")
 def test_a_groups_max_size_stays() -> None:
     control = selecting()
     control.write(INSERT, MEMBER % (1, 1))
@@ -866,6 +906,7 @@ def test_a_groups_max_size_stays() -> None:
     )
 
 
+@pytest.mark.p4runtime("6.4.1-3 9.1.2-5")
 def test_action_scopes() -> None:
 
     a, b = ir.Action("I.a", [], []), ir.Action("I.b", [], [])
@@ -893,6 +934,7 @@ def test_action_scopes() -> None:
 # -- value sets, idle timeouts, digests ----------------------------------------------------------
 
 
+@pytest.mark.p4runtime("9.6-1 9.6-2 9.6-3")
 def test_value_sets() -> None:
     keys = [
         ir.Key("kind", var("kind", Bits(8)), "exact"),
@@ -920,6 +962,7 @@ def test_value_sets() -> None:
     )
 
 
+@pytest.mark.p4runtime("6.4.1-9 9.1.8-1 9.1.8-2 9.1.8-3")
 def test_idle_timeouts() -> None:
     action = ir.Action("NoAction", [], [])
     hdr = var("k", Bits(8))
@@ -942,6 +985,7 @@ def test_idle_timeouts() -> None:
     assert [e.idle_timeout_ns for e in notice.table_entry] == [50]
 
 
+@pytest.mark.p4runtime("9.8-1")
 def test_digest_entries(control: Control) -> None:
     from gradplane.switch.ir.types import Field, Struct
 

@@ -126,6 +126,7 @@ def one_shot(made: Device, weight: int = 1, text: str = "") -> p4r.Entity:
     return entity
 
 
+@pytest.mark.p4runtime("9.2.3-5")
 @pytest.mark.parametrize(
     "text",
     ["", "action_selection_mode: HASH", "size_semantics: SUM_OF_WEIGHTS",
@@ -143,6 +144,7 @@ def test_a_set_that_asks_for_what_the_selector_does_reads_as_written(text: str) 
         made.load_state(state)
 
 
+@pytest.mark.p4runtime("9.2.3-6")
 @pytest.mark.parametrize(
     ("text", "wrong"),
     [
@@ -167,6 +169,7 @@ def test_the_selectors_own_semantics_are_the_only_ones() -> None:
     assert wrong.endswith("not the selector's, SUM_OF_MEMBERS")
 
 
+@pytest.mark.p4runtime("9.2.3-7")
 def test_a_group_action_is_refused_and_not_lost() -> None:
     """Field 5 of 1.6, which the messages here do not have."""
     made = v1model()
@@ -178,6 +181,7 @@ def test_a_group_action_is_refused_and_not_lost() -> None:
     )
 
 
+@pytest.mark.p4runtime("9.2.2-6 9.2.3-4")
 def test_weights_that_the_switch_has() -> None:
     made = v1model("@weights_disallowed")
     assert made.pipeline is not None
@@ -194,6 +198,7 @@ def test_weights_that_the_switch_has() -> None:
     assert made.process(1, b"\x07\x01") == [(3, b"\x07\x01")]
 
 
+@pytest.mark.p4runtime("9.2.2-6")
 def test_weights_of_group_members() -> None:
     for note, weight, wrong in (
         ("", 0, "member 1 has weight 0, expected at least 1"),
@@ -216,6 +221,7 @@ def test_weights_of_group_members() -> None:
             assert [e.action_profile_group for e in answer.entities] == [group]
 
 
+@pytest.mark.p4runtime("17-2")
 def test_capabilities_of_a_device() -> None:
     service = P4RuntimeService(v1model())
     for number in (0, 1):
@@ -226,6 +232,7 @@ def test_capabilities_of_a_device() -> None:
     assert str(error.value) == "NOT_FOUND: device id 9 is not served here, only 1"
 
 
+@pytest.mark.p4runtime("9.1.7-7")
 @pytest.mark.parametrize(
     ("name", "part", "executed"),
     [

@@ -15,6 +15,7 @@ from gradplane.switch.p4runtime.p4info import build_p4info, p4info_text
 from gradplane.switch.source import CompileError
 
 
+@pytest.mark.p4runtime("6.3-1")
 @pytest.mark.parametrize(
     ("kind", "name", "number"),
     [
@@ -43,6 +44,7 @@ def test_a_taken_id_moves_on_to_the_next() -> None:
     assert symbols.id(Kind.TABLE, "MyIngress.ipv4_lpm") == 37375157
 
 
+@pytest.mark.p4runtime("6.1.2-1")
 def test_aliases_are_the_shortest_unique_suffixes() -> None:
     symbols = Symbols()
     for kind, name in [(1, "a.x.t"), (1, "b.x.t"), (2, "b.u"), (1, "NoAction"), (2, "t2")]:
@@ -52,11 +54,13 @@ def test_aliases_are_the_shortest_unique_suffixes() -> None:
     assert [symbols.alias(n) for n in names] == ["a.x.t", "b.x.t", "u", "NoAction", "t2"]
 
 
+@pytest.mark.p4runtime("6.3-5 6.4.1-2")
 def test_field_ids_count_from_one_around_the_fixed_ones() -> None:
     assert field_ids([(), (note("id", 1),), (), (note("id", 7),), ()], "t") == [2, 1, 3, 7, 4]
     assert field_ids([(), (), ()], "t") == [1, 2, 3]
 
 
+@pytest.mark.p4runtime("6.3-2 6.3-3")
 @pytest.mark.parametrize(
     ("annotation", "message"),
     [
@@ -71,6 +75,7 @@ def test_a_wrong_id_annotation_is_refused(annotation: object, message: str) -> N
     assert str(caught.value) == message
 
 
+@pytest.mark.p4runtime("6.3-4")
 def test_two_objects_with_one_id_are_refused() -> None:
     symbols = Symbols()
     symbols.add(Kind.TABLE, "t", (note("id", 5),))
@@ -82,6 +87,7 @@ def test_two_objects_with_one_id_are_refused() -> None:
     assert str(caught.value) == "t: @id(2) is given to two of its fields"
 
 
+@pytest.mark.p4runtime("6.4.1-1 6.4.1-8 6.4.2-1 6.4.4-1 6.4.6-1 6.4.6-2 6.4.8-1")
 def test_the_whole_text() -> None:
     assert p4info_text(build_p4info(program())) == EXPECTED
     assert text_format.Parse(EXPECTED, p4i.P4Info()) == build_p4info(program())
@@ -94,6 +100,7 @@ def test_hidden_objects_are_not_listed() -> None:
     assert not info.tables
 
 
+@pytest.mark.p4runtime("6.4.1-6 6.4.3-1 6.4.3-2")
 def test_profiles_selectors_and_keys_that_only_feed_the_hash() -> None:
     profile = extern("action_profile", "I.p", 32)
     selector = extern("action_selector", "I.s", "crc16", 64, 14)
@@ -127,6 +134,7 @@ def described_selector(*annotations: Annotation) -> p4i.ActionProfile:
     return info.action_profiles[0]
 
 
+@pytest.mark.p4runtime("6.4.3-2 6.4.3-3")
 @pytest.mark.parametrize("word", ["sum_of_members", "SUM_OF_MEMBERS"])
 def test_selector_annotations_have_fields_of_their_own(word: str) -> None:
     notes = note("selector_size_semantics", word), note("max_member_weight", 4095)
@@ -161,6 +169,7 @@ def test_annotations_of_a_new_type_are_passed_on() -> None:
     assert described.translated_type.HasField("sdn_string")
 
 
+@pytest.mark.p4runtime("6.4.9-1")
 def test_digests_are_named_by_their_data() -> None:
     learn = Struct("learn_t", (Field("mac", Bits(48)), Field("port", Bits(9))))
     call = ir.CallExtern(None, "digest", [], ["in", "in"], None, [learn])
@@ -184,6 +193,7 @@ def test_digests_of_tuples_are_numbered() -> None:
     assert [m.WhichOneof("type_spec") for m in members] == ["bitstring", "bool"]
 
 
+@pytest.mark.p4runtime("6.4.6-2 8.4.7-1")
 def test_a_controller_header_may_have_translated_fields() -> None:
     header = Header(
         "in_t",
@@ -195,6 +205,7 @@ def test_a_controller_header_may_have_translated_fields() -> None:
     assert (field.bitwidth, field.type_name.name) == (32, "PortId_t")
 
 
+@pytest.mark.p4runtime("6.2-1 6.2.1-1")
 def test_the_package_annotations() -> None:
     package = ir.Package(
         "V1Switch",

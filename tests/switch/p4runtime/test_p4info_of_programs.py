@@ -69,6 +69,7 @@ header in_t { number_t number; bits_t bits; inner_t inner; plain_t plain; bit<1>
 """
 
 
+@pytest.mark.p4runtime("8.4.6-1 8.4.6-2 8.4.7-1")
 def test_translations_and_the_types_of_controller_headers() -> None:
     info = p4info(types=HEADERS)
     (header,) = info.controller_packet_metadata
@@ -99,6 +100,7 @@ def test_an_empty_uri_is_a_translation_too() -> None:
     assert info.controller_packet_metadata[0].metadata[0].bitwidth == 0
 
 
+@pytest.mark.p4runtime("8.4.6-2")
 def test_a_translation_that_cannot_be_read_is_refused() -> None:
     types = '@p4runtime_translation("u", bool)\ntype bit<9> port_t;'
     with pytest.raises(CompileError) as caught:
@@ -108,6 +110,7 @@ def test_a_translation_that_cannot_be_read_is_refused() -> None:
     assert found.hint == 'write ("uri", 32), ("uri", bit<32>) or ("uri", string)'
 
 
+@pytest.mark.p4runtime("6.1.4-1")
 def test_structured_annotations_stay_structured() -> None:
     notes = '@list[1, "t" ++ "wo", N > 2] @pairs[size = -N - 1, kind = "x"] @empty[] @free(a b)'
     table = f"{notes} table t {{ key = {{ hdr.h.a : exact; }} actions = {{ NoAction; }} }}"
@@ -123,6 +126,7 @@ def test_structured_annotations_stay_structured() -> None:
     assert (empty.name, empty.WhichOneof("body")) == ("empty", None)
 
 
+@pytest.mark.p4runtime("6.1.4-2")
 def test_a_structured_number_beyond_64_bits_is_refused() -> None:
     table = "@n[0x8000000000000000] table t { actions = { NoAction; } }"
     with pytest.raises(CompileError) as caught:
@@ -142,6 +146,7 @@ struct learn_t { port_t port; colour_t colour; kind_t kind; error e; tuple<bool,
 """
 
 
+@pytest.mark.p4runtime("6.4.8-1 6.4.9-1 8.4.2-1")
 def test_digests_and_registers_name_their_types() -> None:
     info = p4info(
         types=TYPES,
@@ -165,6 +170,7 @@ def test_digests_and_registers_name_their_types() -> None:
     assert widths == [8, 9, 7]
 
 
+@pytest.mark.p4runtime("6.2-2")
 def test_a_package_says_what_it_asks_of_its_platform() -> None:
     asks = """@platform_property(multicast_group_table_size = 10)
         @platform_property(multicast_group_table_total_replicas = 30)
@@ -178,6 +184,7 @@ def test_a_package_says_what_it_asks_of_its_platform() -> None:
     )  # fmt: skip
 
 
+@pytest.mark.p4runtime("6.2.1-2")
 def test_a_key_of_the_package_that_is_given_twice_is_refused() -> None:
     twice = '@pkginfo(name = "a") @pkginfo(name = "b") V1Switch'
     program = compile_source("case.p4", text=text().replace("V1Switch", twice)).program
@@ -201,6 +208,7 @@ def test_what_a_field_of_a_controller_header_is_for_has_no_place() -> None:
     assert (field.name, list(field.annotations)) == ("port", [])
 
 
+@pytest.mark.p4runtime("6.4.1-5")
 def test_a_default_actions_argument_is_translated() -> None:
     info = p4info(
         types=TYPES,

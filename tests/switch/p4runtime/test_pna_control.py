@@ -91,6 +91,7 @@ def test_p4info_has_the_tables_that_packets_write(program: Path) -> None:
     assert types["PortId_t"].translated_type.uri == "p4.org/pna/v1/PortId_t"
 
 
+@pytest.mark.p4runtime("8.2.1.2-2")
 def test_a_program_is_pushed_and_what_packets_write_is_read(
     served: Served, options: finsy.SwitchOptions
 ) -> None:

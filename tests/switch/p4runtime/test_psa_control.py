@@ -63,6 +63,7 @@ def info() -> p4i.P4Info:
     return build_p4info(compile_program(PROGRAM))
 
 
+@pytest.mark.p4runtime("6.2-1 18.1.1-2")
 def test_the_architecture_and_its_types_are_named(info: p4i.P4Info) -> None:
     assert info.pkg_info.arch == "psa"
     new = info.type_info.new_types
@@ -82,6 +83,7 @@ def test_the_architecture_and_its_types_are_named(info: p4i.P4Info) -> None:
                       ("service", 8, "ClassOfServiceInHeader_t")]  # fmt: skip
 
 
+@pytest.mark.p4runtime("6.4.4-2 6.4.5-3 6.4.8-1 18.1.6-1")
 def test_arrays_have_the_types_of_their_indices(info: p4i.P4Info) -> None:
     (counter,), (meter,), (register,) = info.counters, info.meters, info.registers
     assert (counter.preamble.name, counter.size) == ("ingress.per_port", 16)
@@ -93,6 +95,7 @@ def test_arrays_have_the_types_of_their_indices(info: p4i.P4Info) -> None:
     assert not register.HasField("index_type_name")
 
 
+@pytest.mark.p4runtime("6.4.1-6 6.4.1-7 6.4.1-8 6.4.1-9 6.4.3-1 6.4.4-1 6.4.5-1 6.4.9-1")
 def test_tables_have_what_their_properties_say(info: p4i.P4Info) -> None:
     tables = {t.preamble.alias: t for t in info.tables}
     macs = tables["macs"]
@@ -118,6 +121,7 @@ def test_tables_have_what_their_properties_say(info: p4i.P4Info) -> None:
 # -- entities -----------------------------------------------------------------------------------
 
 
+@pytest.mark.p4runtime("9.1.7-1 9.3.1-4 18.1.4-1")
 def test_entries_with_their_counters_and_meters(served: Served) -> None:
     device, address = served
     entry = mac_entry(finsy.P4TableAction("forward", port=70000))
@@ -136,6 +140,7 @@ def test_entries_with_their_counters_and_meters(served: Served) -> None:
     assert (config.cir, config.cburst, config.pir, config.pburst) == (1, 2, 3, 4)
 
 
+@pytest.mark.p4runtime("8.2.1.7-1 8.2.1.11-1 9.7-1 18.1.6-1")
 def test_counters_meters_and_registers(served: Served) -> None:
     device, address = served
     device.process(3, FRAME)
@@ -161,6 +166,7 @@ def test_counters_meters_and_registers(served: Served) -> None:
     assert state.meters["ingress.rates"].read(1) == MeterConfig(1, 2, 3, 4)
 
 
+@pytest.mark.p4runtime("9.2.1-7 9.2.2-11")
 def test_members_and_groups(served: Served) -> None:
     device, address = served
 
@@ -191,6 +197,7 @@ def test_members_and_groups(served: Served) -> None:
     assert {device.process(1, frame)[0][0] for frame in frames} == {4, 5}
 
 
+@pytest.mark.p4runtime("9.5.1-1 9.5.2-1 18.1.5-1")
 def test_multicast_groups_and_clone_sessions(served: Served) -> None:
     device, address = served
 
@@ -216,6 +223,7 @@ def test_multicast_groups_and_clone_sessions(served: Served) -> None:
     assert device.process(1, FRAME) == [(6, FRAME[:14]), (70001, FRAME), (2, FRAME)]
 
 
+@pytest.mark.p4runtime("16.1-6 16.3-1 18.1.2-1 18.1.3-1")
 def test_digests_idle_entries_and_packets(served: Served) -> None:
     device, address = served
     sent: list[tuple[int, bytes]] = []
@@ -245,6 +253,7 @@ def test_digests_idle_entries_and_packets(served: Served) -> None:
     assert sent == [(70002, FRAME)]
 
 
+@pytest.mark.p4runtime("9.5.2-5")
 def test_a_class_of_service_has_8_bits(served: Served) -> None:
     _, address = served
 

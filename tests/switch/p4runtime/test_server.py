@@ -75,6 +75,7 @@ def routes(address: str) -> list[tuple[Any, ...]]:
     return [(dict(e.match), e.action) for e in control(address, read)]
 
 
+@pytest.mark.p4runtime("3.2-1 19-1")
 def test_a_pushed_program_runs(empty: Served, tmp_path: Path) -> None:
     device, address = empty
     blob = device_config(ROUTER)
@@ -213,6 +214,7 @@ def test_direct_counters_come_with_their_entries(served: Served) -> None:
     assert control(address, work) == [1]
 
 
+@pytest.mark.p4runtime("9.5.1-1 9.5.1-9")
 def test_multicast_groups(served: Served) -> None:
     device, address = served
 
@@ -250,6 +252,7 @@ def test_an_error_names_the_update_the_table_and_the_choices(served: Served) -> 
     assert len(routes(address)) == 2  # by default the other updates are done
 
 
+@pytest.mark.p4runtime("16.1-1 16.1-2")
 def test_packet_in_and_packet_out(served: Served) -> None:
     device, address = served
     sent: list[tuple[int, bytes]] = []
@@ -269,6 +272,7 @@ def test_packet_in_and_packet_out(served: Served) -> None:
     assert sent == [(7, PACKET)]
 
 
+@pytest.mark.p4runtime("16.3-1")
 def test_digests(served: Served) -> None:
     device, address = served
     frame = bytes(Ether(src="02:00:00:00:00:07", type=0x1234))
@@ -283,6 +287,7 @@ def test_digests(served: Served) -> None:
     assert control(address, work) == [{"mac": 0x020000000007, "port": 5}]
 
 
+@pytest.mark.p4runtime("5-8 12-2")
 def test_a_backup_may_read_but_not_write(served: Served) -> None:
     _, address = served
 
@@ -355,6 +360,7 @@ class Requests:
         self._waiting.put(None)
 
 
+@pytest.mark.p4runtime("10-1 10-2")
 def test_the_status_details_are_in_the_trailing_metadata(served: Served) -> None:
     _, address = served
     with grpc.insecure_channel(address) as channel:
@@ -378,6 +384,7 @@ def test_the_status_details_are_in_the_trailing_metadata(served: Served) -> None
     assert error.details.Unpack(in_full) and in_full.value == text
 
 
+@pytest.mark.p4runtime("5.3-1 16.6-4")
 def test_a_stream_for_another_device_is_ended(served: Served) -> None:
     _, address = served
     with grpc.insecure_channel(address) as channel:
@@ -428,6 +435,7 @@ def as_completed(calls: Sequence[grpc.Future]) -> Iterator[Any]:
     return (ended.get(timeout=120) for _ in calls)
 
 
+@pytest.mark.p4runtime("16.2-1")
 def test_the_highest_election_id_outlives_a_broken_connection(served: Served) -> None:
     device, address = served
     with grpc.insecure_channel(address) as other:
@@ -442,6 +450,7 @@ def test_the_highest_election_id_outlives_a_broken_connection(served: Served) ->
     assert device.pipeline is not None
 
 
+@pytest.mark.p4runtime("17-1")
 def test_capabilities_and_an_address_in_use(
     served: Served, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -74,6 +74,7 @@ def codes(error: BatchError) -> list[str]:
 # -- batches -------------------------------------------------------------------------------------
 
 
+@pytest.mark.p4runtime("12-6 12.2-1 12.3-3")
 def test_by_default_every_update_is_attempted() -> None:
     made = service()
     with pytest.raises(BatchError) as caught:
@@ -86,6 +87,7 @@ def test_by_default_every_update_is_attempted() -> None:
     )
 
 
+@pytest.mark.p4runtime("10-1 10-2 12.3-3")
 def test_the_status_has_one_error_an_update() -> None:
     made = service()
     with pytest.raises(BatchError) as caught:
@@ -126,6 +128,7 @@ def test_a_status_stays_small() -> None:
     assert status.ByteSize() < TEXT_BYTES + 512 * 60
 
 
+@pytest.mark.p4runtime("12.2-2 12.2-3 12-5")
 @pytest.mark.parametrize(
     "atomicity", [p4r.WriteRequest.ROLLBACK_ON_ERROR, p4r.WriteRequest.DATAPLANE_ATOMIC]
 )
@@ -176,6 +179,7 @@ def everything(made: P4RuntimeService) -> list[p4r.Entity]:
 steps = st.tuples(st.sampled_from([INSERT, MODIFY, DELETE]), st.integers(1, 3))
 
 
+@pytest.mark.p4runtime("12.2-2")
 @given(st.lists(steps, max_size=8), st.lists(steps, max_size=8))
 def test_a_rollback_leaves_no_trace(first: list, second: list) -> None:
     made = service()
@@ -192,6 +196,7 @@ def test_a_rollback_leaves_no_trace(first: list, second: list) -> None:
     assert sorted(map(str, everything(made))) == before
 
 
+@pytest.mark.p4runtime("12-9")
 @pytest.mark.parametrize(
     ("update", "message"),
     [
@@ -213,6 +218,7 @@ def test_malformed_updates(update: p4r.Update, message: str) -> None:
     assert caught.value.errors[0].message == message
 
 
+@pytest.mark.p4runtime("12.2-4")
 def test_an_unknown_atomicity_is_refused() -> None:
     made, before = service(), everything(service())
     with pytest.raises(RpcError, match="INVALID_ARGUMENT: atomicity 7 is not known"):
@@ -220,6 +226,7 @@ def test_an_unknown_atomicity_is_refused() -> None:
     assert everything(made) == before
 
 
+@pytest.mark.p4runtime("12-1 12-2 12.3-2 14-1 14-2")
 @pytest.mark.parametrize(
     ("change", "code", "message"),
     [
@@ -238,6 +245,7 @@ def test_whole_requests_that_are_refused(change: dict, code: str, message: str) 
         assert (caught.value.code, caught.value.message) == (code, message)
 
 
+@pytest.mark.p4runtime("13.2-1 13.3-1 13.3-2")
 def test_reads_go_on_after_a_bad_query() -> None:
     made = service()
     made.write(request([(INSERT, route(1))]))
@@ -250,6 +258,7 @@ def test_reads_go_on_after_a_bad_query() -> None:
     assert codes(caught.value) == ["OK", "INVALID_ARGUMENT", "OK"]
 
 
+@pytest.mark.p4runtime("13.3-3")
 def test_long_answers_come_in_parts() -> None:
     made = service()
     made.write(request([(INSERT, route(i)) for i in range(1, 128)]))
@@ -269,6 +278,7 @@ def push(action: int, source: bytes | None = b"whole", **config: object) -> Push
     return message
 
 
+@pytest.mark.p4runtime("12-3 13-2")
 def test_before_a_program_there_is_nothing_to_read_or_write() -> None:
     made = service(loaded=False)
     assert made.device.process(1, b"packet") == []
@@ -286,6 +296,7 @@ def test_before_a_program_there_is_nothing_to_read_or_write() -> None:
         )
 
 
+@pytest.mark.p4runtime("14-3")
 def test_verify_changes_nothing() -> None:
     made = service(loaded=False)
     made.set_pipeline(push(Push.VERIFY))
@@ -293,6 +304,7 @@ def test_verify_changes_nothing() -> None:
     assert made.device.saved is None
 
 
+@pytest.mark.p4runtime("14-9")
 def test_verify_and_commit_starts_afresh() -> None:
     made = service(loaded=False)
     made.set_pipeline(push(Push.VERIFY_AND_COMMIT))
@@ -302,6 +314,7 @@ def test_verify_and_commit_starts_afresh() -> None:
     assert made.device.process(3, b"packet") == [(3, b"packet")]
 
 
+@pytest.mark.p4runtime("14-5 14-6 14-7")
 def test_what_is_written_after_a_save_waits_for_the_commit() -> None:
     made = service()
     made.write(request([(INSERT, route(1))]))
@@ -323,6 +336,7 @@ def test_what_is_written_after_a_save_waits_for_the_commit() -> None:
     )
 
 
+@pytest.mark.p4runtime("14-10")
 def test_reconcile_keeps_the_state() -> None:
     made = service()
     made.write(request([(INSERT, route(1))]))
@@ -351,6 +365,7 @@ def test_saved_state_is_loaded_again() -> None:
         service(loaded=False).device.save_state()
 
 
+@pytest.mark.p4runtime("14-11")
 def test_reconcile_refuses_state_that_has_no_place() -> None:
     made = service()
     made.write(request([(INSERT, entity(INFO, ACL))]))
@@ -380,6 +395,7 @@ def test_an_empty_device_config_is_the_program_that_runs() -> None:
         made.set_pipeline(push(Push.VERIFY_AND_COMMIT, b""))
 
 
+@pytest.mark.p4runtime("15-4")
 @pytest.mark.parametrize("before", [b"\x08\x01", b"", b"\x08\x01\x12\x05\x0a\x03\x0a\x01k"])
 def test_a_device_config_in_a_p4_device_config(before: bytes) -> None:
     """The tutorials' p4runtime_lib pushes this form: reassign, extras and device_data."""
@@ -391,6 +407,7 @@ def test_a_device_config_in_a_p4_device_config(before: bytes) -> None:
     assert config.p4_device_config == wrapped
 
 
+@pytest.mark.p4runtime("7-1 15-2 15-4")
 def test_what_get_answers() -> None:
     made = service(loaded=False)
     cookie = p4r.ForwardingPipelineConfig.Cookie(cookie=0)
@@ -437,6 +454,7 @@ DISAGREES = (
 )
 
 
+@pytest.mark.p4runtime("14-4 14-8")
 @pytest.mark.parametrize(
     ("message", "code", "text"),
     [
@@ -502,6 +520,7 @@ def packet_out(port: bytes, payload: bytes = b"data") -> p4r.StreamMessageReques
     return p4r.StreamMessageRequest(packet=message)
 
 
+@pytest.mark.p4runtime("16.1-2")
 def test_a_packet_out_enters_at_the_cpu_port_behind_its_header() -> None:
     made = service()
     deliveries, outputs = made.stream_message("c", packet_out(b"\x01\x05"))
@@ -523,6 +542,7 @@ def test_metadata_of_a_packet_out_that_has_no_value_is_zero(pad: bytes | None) -
     assert outputs == [(510, b"\0\0")]
 
 
+@pytest.mark.p4runtime("5-6 16.1-1")
 def test_only_the_primary_gets_a_packet_in_with_its_header() -> None:
     made = service()
     made.stream_message("backup", announce(0))
@@ -539,6 +559,7 @@ def test_only_the_primary_gets_a_packet_in_with_its_header() -> None:
     assert short.packet == p4r.PacketIn(payload=b"x")
 
 
+@pytest.mark.p4runtime("5.2-2")
 def test_a_role_gets_the_packets_that_its_filter_lets_through() -> None:
     made = service()
     hears = announce(1, "hears")
@@ -558,6 +579,7 @@ def test_pending_messages_of_the_previous_program_are_dropped() -> None:
     assert made.switch_message(IdleNotice("MyIngress.gone", Entry((), ActionData(0))), 0) == []
 
 
+@pytest.mark.p4runtime("13-3")
 def test_an_unknown_role_reads_nothing() -> None:
     query = p4r.ReadRequest(device_id=1, role="x", entities=[entity(INFO, "table_entry {}")])
     with pytest.raises(RpcError, match='NOT_FOUND: role "x" is not known on device 1'):
@@ -570,6 +592,7 @@ def stream_error(made: P4RuntimeService, stream: str, message: object) -> tuple[
     return response.error.canonical_code, response.error.message
 
 
+@pytest.mark.p4runtime("5-6 16.1-3 16.1-5 16.6-1 16.6-2")
 def test_packet_outs_that_are_refused() -> None:
     made = service()
     assert stream_error(made, "stranger", packet_out(b"\1")) == (
@@ -599,6 +622,7 @@ def test_packet_outs_that_are_refused() -> None:
     )
 
 
+@pytest.mark.p4runtime("16.5-1 16.6-3")
 def test_other_stream_messages_that_are_refused() -> None:
     made = service()
     ack = p4r.StreamMessageRequest(digest_ack=p4r.DigestListAck(digest_id=5))
@@ -609,6 +633,7 @@ def test_other_stream_messages_that_are_refused() -> None:
     )
 
 
+@pytest.mark.p4runtime("5-7 12-2")
 def test_a_controller_that_returns_finds_its_state() -> None:
     made = service()
     made.write(request([(INSERT, route(1))]))
@@ -633,6 +658,7 @@ def values(lists: list[p4r.DigestList]) -> list[tuple[int, list[int]]]:
     return [(d.list_id, [x.bitstring[0] for x in d.data]) for d in lists]
 
 
+@pytest.mark.p4runtime("9.8-2 9.8-3 9.8-4")
 def test_digests_are_gathered_and_sent_once() -> None:
     config = p4r.DigestEntry.Config(max_timeout_ns=100, max_list_size=3, ack_timeout_ns=1000)
     lists = DigestLists({5: config}.get)
@@ -650,6 +676,7 @@ def test_digests_are_gathered_and_sent_once() -> None:
     assert values(lists.tick(1800)) == [(3, [2])]
 
 
+@pytest.mark.p4runtime("9.8-2")
 def test_a_list_is_never_longer_than_its_config_says_now() -> None:
     config = p4r.DigestEntry.Config(max_timeout_ns=50, max_list_size=9)
     lists = DigestLists({5: config}.get)
@@ -659,6 +686,7 @@ def test_a_list_is_never_longer_than_its_config_says_now() -> None:
     assert values(lists.tick(50)) == [(1, [1, 2]), (2, [3])]
 
 
+@pytest.mark.p4runtime("9.8-5 9.8-6 9.8-7")
 def test_without_a_timeout_every_digest_is_sent_at_once() -> None:
     lists = DigestLists({5: p4r.DigestEntry.Config()}.get)
     assert values(lists.offer(5, data(1), 0)) == [(1, [1])]
@@ -674,6 +702,7 @@ def shown(t: Type, value: object) -> p4d.P4Data:
     return show_data(t, value, Catalog(given))
 
 
+@pytest.mark.p4runtime("8.4.3-1")
 def test_digest_data_is_encoded_by_its_type() -> None:
     learn = Struct("learn_t", (Field("mac", Bits(48)), Field("delta", Bits(8, signed=True))))
     assert shown(learn, [258, -1]) == p4d.P4Data(
@@ -683,6 +712,7 @@ def test_digest_data_is_encoded_by_its_type() -> None:
     )
 
 
+@pytest.mark.p4runtime("8.3-6 8.4.3-1 8.4.3-2 8.4.3-3")
 def test_data_of_every_type() -> None:
     inner = Struct("s", (Field("x", Bits(4)), Field("y", Bool())))
     header = Header("h", (Field("a", Bits(8)), Field("s", inner), Field("v", Varbit(16))))
@@ -711,6 +741,7 @@ def test_data_of_every_type() -> None:
     )
 
 
+@pytest.mark.p4runtime("8.4.5-1 8.4.5-2")
 def test_names_stand_for_members_of_enums_and_for_errors() -> None:
     colour, kind = Enum("colour_t", ("Red", "Green")), SerEnum("kind_t", Bits(8), {"A": 6})
     assert shown(colour, 1) == p4d.P4Data(enum="Green")
@@ -719,6 +750,7 @@ def test_names_stand_for_members_of_enums_and_for_errors() -> None:
     assert shown(ERROR, 1) == p4d.P4Data(error="Odd")
 
 
+@pytest.mark.p4runtime("18.1.1-1")
 def test_translated_types_are_sent_as_controllers_number_them() -> None:
     assert shown(NewType("port_t", Bits(9)), 10) == p4d.P4Data(bitstring=b"10")
     assert shown(NewType("wide_t", Bits(9)), 10) == p4d.P4Data(bitstring=b"\n")

@@ -93,6 +93,7 @@ def entries(address: str, tls: ClientTls | None) -> str:
     return answer["output"]
 
 
+@pytest.mark.p4runtime("3.1.1-1")
 def test_the_servers_certificate_is_checked(served: str, pki: Path) -> None:
     trusted = Credentials(cacert=pki / "ca.pem", cert=None, private_key=None)
     assert counters(served, trusted) == {}
@@ -110,6 +111,7 @@ def test_a_plain_connection_is_refused(served: str) -> None:
         entries(served, None)
 
 
+@pytest.mark.p4runtime("3.1.1-1")
 def test_clients_certificates_are_checked(guarded: str, pki: Path) -> None:
     own = Credentials(
         cacert=pki / "ca.pem", cert=pki / "client.pem", private_key=pki / "client.key"

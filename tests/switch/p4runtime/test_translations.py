@@ -103,6 +103,7 @@ class Client:
         return self.device.pipeline.catalog.translations[type_name].number(name)
 
 
+@pytest.mark.p4runtime("8.4.6-2 18.1.3-1 18.1.4-1")
 def test_names_are_what_was_written() -> None:
     client = Client()
     assert client.route("vrf-blue", "Ethernet0") == ""
@@ -145,6 +146,7 @@ def test_the_program_and_a_file_fix_names() -> None:
         assert error.value.message == reason
 
 
+@pytest.mark.p4runtime("16.1-6 18.1.1-1 18.1.2-1")
 def test_names_in_registers_digests_and_packet_ins() -> None:
     client = Client()
     assert client.route("vrf-blue", "Ethernet0") == ""

@@ -14,6 +14,7 @@ from gradplane.switch.runtime.translations import Translation
 widths = st.integers(1, 300)
 
 
+@pytest.mark.p4runtime("8.3-1")
 @given(st.data(), widths, st.integers(0, 3))
 def test_unsigned_values_come_back_in_their_shortest_form(
     data: st.DataObject, width: int, zeros: int
@@ -24,6 +25,7 @@ def test_unsigned_values_come_back_in_their_shortest_form(
     assert len(sent) == 1 or sent[0] != 0
 
 
+@pytest.mark.p4runtime("8.3-4")
 @given(st.data(), widths, st.integers(0, 3))
 def test_signed_values_come_back_in_their_shortest_form(
     data: st.DataObject, width: int, extra: int
@@ -36,6 +38,7 @@ def test_signed_values_come_back_in_their_shortest_form(
         assert int.from_bytes(sent[1:], "big", signed=True) != value
 
 
+@pytest.mark.p4runtime("8.3-2 8.3-3")
 @given(st.binary(max_size=40), widths, st.booleans())
 def test_any_string_is_a_value_of_the_width_or_refused(
     data: bytes, width: int, signed: bool
@@ -48,6 +51,7 @@ def test_any_string_is_a_value_of_the_width_or_refused(
         assert from_bytes(to_bytes(value, width, signed), width, "t", signed) == value
 
 
+@pytest.mark.p4runtime("8.3-2 8.3-4 8.3-5")
 @pytest.mark.parametrize(
     ("data", "width", "signed", "value"),
     [  # the specification's table of valid encodings
@@ -68,6 +72,7 @@ def test_valid_encodings(data: bytes, width: int, signed: bool, value: int) -> N
     assert from_bytes(data, width, "t", signed) == value
 
 
+@pytest.mark.p4runtime("8.3-3 8.3-5")
 @pytest.mark.parametrize(
     ("data", "width", "signed", "message"),
     [  # the specification's table of invalid encodings
@@ -89,6 +94,7 @@ def test_invalid_encodings(data: bytes, width: int, signed: bool, message: str) 
     assert (caught.value.code, caught.value.message) == ("OUT_OF_RANGE", message)
 
 
+@pytest.mark.p4runtime("18.1.1-1")
 def test_translated_values_keep_their_number() -> None:
     port = Value(1, "port", 9, 32)
     assert port.read(b"\x01\x00", "t") == 256

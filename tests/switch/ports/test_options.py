@@ -77,6 +77,7 @@ def test_a_capture_without_a_folder_before_the_program() -> None:
     assert (options.program, options.pcap) == (Path("p.p4"), Path())
 
 
+@pytest.mark.p4runtime("3.1-2")
 def test_our_own_options(tmp_path: Path) -> None:
     commands = tmp_path / "c.txt"
     commands.touch()

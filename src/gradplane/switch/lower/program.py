@@ -17,6 +17,7 @@ from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import (
     Annotation,
     Annotations,
+    Bits,
     Enum,
     Header,
     NewType,
@@ -381,6 +382,9 @@ class Lowering(Instances):
         width = bit_width(t) or 0
         for a in t.annotations:
             if a.name == "p4runtime_translation":
+                if not isinstance(base := erase(t), Bits) or base.signed:
+                    said = f"@p4runtime_translation: {t.name} is a {base}, not a bit<W>"
+                    self.reporter.error(decl.span, said)
                 translation = _translation(a)
                 if translation is not None:
                     return ir.TypeInfo(t.name, width, *translation, t.annotations)

@@ -420,8 +420,8 @@ def _value_set_fields(name: str, t: Type, annotations: Annotations) -> list[ir.K
         case Tuple(elements=elements):
             inner = [(f"f{i}", e, ()) for i, e in enumerate(elements)]
         case _:
-            kind, new_type = _match_kind(annotations), "" if name else type_name(t)
-            return [ir.Key(name, ir.Zero(erase(t)), kind, annotations, new_type)]
+            kind = _match_kind(annotations)
+            return [ir.Key(name, ir.Zero(erase(t)), kind, annotations, type_name(t))]
     return [key for n, p, notes in inner for key in _value_set_fields(prefix + n, p, notes)]
 
 

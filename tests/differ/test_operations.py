@@ -1,0 +1,134 @@
+"""Scripts of operations: their text, what is documented, and both switches where
+simple_switch_grpc is on PATH."""
+
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from finsy.proto import p4i, p4r
+
+from gradplane.differ import difference
+from gradplane.differ.bmv2_switch import DiffError
+from gradplane.differ.operations import Answer, Operation, Ours, compare, parse, units
+from gradplane.switch.compiler import compile_program
+from gradplane.switch.p4runtime.p4info import build_p4info
+
+PROGRAMS = Path(__file__).parents[1] / "switch" / "stf" / "exercises"
+SELECTORS = PROGRAMS.parents[1] / "jit" / "programs" / "tables.p4"
+real = pytest.mark.skipif(
+    shutil.which("simple_switch_grpc") is None, reason="simple_switch_grpc is not on PATH"
+)
+PROGRAM = compile_program(PROGRAMS / "router.p4")
+INFO = build_p4info(PROGRAM)
+SCRIPT = """
+# a route, used once
+insert table_entry { table_id: $routes match { field_id: 1 lpm { value: "\\n" prefix_len: 32 } } }
+packet 1 00ff  # short
+packet_out payload: "x"
+"""
+
+
+class Script:
+    """Stands for BMv2: gives the answers of a list."""
+
+    def __init__(self, *answers: Answer) -> None:
+        self.answers, self.seen = list(answers), list[str]()
+
+    def run(self, operation: Operation, expected: Answer) -> Answer:
+        self.seen.append(str(operation))
+        return self.answers.pop(0)
+
+
+def ours() -> Ours:
+    return Ours(difference._device(PROGRAM, 510), units(INFO))
+
+
+def test_a_script_is_read_as_it_is_written() -> None:
+    read = parse(SCRIPT, INFO, "x.ops")
+    assert [operation.kind for operation in read] == ["insert", "packet", "packet_out"]
+    [routes] = [t.preamble.id for t in INFO.tables if t.preamble.alias == "routes"]
+    assert read[0].message.table_entry.table_id == routes
+    assert read[1].message == (1, b"\0\xff")
+    assert parse("\n".join(map(str, read)), INFO, "y.ops") == read
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("put x", 'x.ops:2: "put" is no operation; expected one of insert, modify, delete, read,'
+                  " packet_out, packet"),
+        ("read table_entry { table_id: $other }", "x.ops:2: P4Info has no other; there are: "),
+        ("read table_entry { tab: 1 }", "x.ops:2: 1:15 : "),
+        ("packet 1 0x", "x.ops:2: non-hexadecimal number"),
+    ],
+)  # fmt: skip
+def test_lines_that_are_no_operation(line: str, message: str) -> None:
+    with pytest.raises(DiffError) as error:
+        parse(f"\n{line}", INFO, "x.ops")
+    assert str(error.value).startswith(message)
+
+
+def test_the_first_difference_that_is_not_documented_ends_the_comparison() -> None:
+    missing = Operation("delete", parse(SCRIPT, INFO, "x")[0].message)
+    theirs = Script(("NOT_FOUND",), ("OK",))
+    found = compare([missing, missing, missing], ours(), theirs)  # type: ignore[arg-type]
+    assert (found.operations, found.documented) == (1, Counter())
+    assert found.text().startswith("first difference: delete table_entry {")
+    assert found.text().endswith(
+        "embedded:\n  NOT_FOUND\nbmv2:\n  OK\ndifferent, after: 1 operations"
+    )
+
+
+def test_what_is_documented_is_counted_and_taken_back() -> None:
+    wide = p4r.Entity()
+    wide.CopyFrom(parse(SCRIPT, INFO, "x")[0].message)
+    wide.table_entry.match[0].lpm.value = b"\1" * 5
+    theirs = Script(("OK",), ("OK",))
+    found = compare([Operation("insert", wide)], ours(), theirs)  # type: ignore[arg-type]
+    assert found.text() == (
+        "equal: 1 operations\n1 differ as documented: a value that is too wide, or of no bytes"
+    )
+    assert [line.split()[0] for line in theirs.seen] == ["insert", "delete"]
+
+
+def test_every_row_is_in_the_document() -> None:
+    from gradplane.differ import operations
+
+    text = (Path(__file__).parents[2] / "docs" / "coming-from-bmv2.md").read_text()
+    rows = {row for *_, row in operations.DOCUMENTED}
+    assert [r for row in rows for r in row.split("; ") if f"{r.split(', ')[0]}" not in text] == []
+
+
+@real
+@pytest.mark.parametrize(
+    ("program", "seed"),
+    [
+        (PROGRAMS / "cpu_port.p4", 3),
+        (PROGRAMS / "learning.p4", 3),
+        (SELECTORS, 2),  # with groups
+        (SELECTORS, 3),  # with one-shots
+    ],
+    ids=lambda value: getattr(value, "stem", value),
+)
+def test_both_switches_do_the_same(program: Path, seed: int, tmp_path: Path) -> None:
+    """Packet-ins and packet-outs; digests; selectors, one-shots and every match kind."""
+    saved, copy = tmp_path / "x.ops", tmp_path / "x.p4"
+    # A selector's width is the hash's: BMv2's JSON has none.
+    copy.write_text(
+        program.read_text().replace("64, 10)", "64, 16)").replace("../", f"{program.parents[1]}/")
+    )
+    result = difference.diff_operations(copy, count=60, seed=seed, save=saved)
+    assert not result.difference, result.text()
+    assert len(saved.read_text().splitlines()) == result.operations
+
+
+@real
+def test_a_file_of_operations(tmp_path: Path) -> None:
+    (file := tmp_path / "x.ops").write_text(SCRIPT)
+    result = difference.diff_operations(PROGRAMS / "router.p4", file)
+    assert result.text() == "equal: 3 operations"
+
+
+def test_units_are_those_of_the_program() -> None:
+    assert set(units(INFO).values()) <= set(p4i.CounterSpec.Unit.values())
