@@ -3,7 +3,7 @@ PYTHON := .venv/bin/python
 # Every run starts some processes; without bytecode files each would compile all its modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test lint types docs conformance bench fuzz clean
+.PHONY: install demo test lint style types docs conformance bench fuzz clean
 
 install:
 	@scripts/install
@@ -12,14 +12,19 @@ install:
 demo: install
 	@$(PYTHON) -m gradplane run experiments/thc-star.toml
 
-# At its end: which tests were skipped and why (tests/conftest.py), and the slowest.
-test: lint
-	$(PYTHON) -m pytest -q -n 2 --dist loadfile --durations=20 --durations-min=10 -rfE
+# At its end: which tests were skipped and why (tests/conftest.py), the slowest, and what the type
+# checker complains of, which runs beside them: alone it would keep one processor busy only.
+test: style
+	@mkdir -p .cache
+	@$(MAKE) --no-print-directory types >.cache/types 2>&1 & types=$$!; \
+	$(PYTHON) -m pytest -q -n 2 --dist loadfile --durations=20 --durations-min=10 -rfE; \
+	tests=$$?; wait $$types || { cat .cache/types; exit 1; }; exit $$tests
 
-lint: install
+lint: style types
+
+style: install
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
-	@$(MAKE) --no-print-directory types
 
 # mypy runs in src/, where the link `codecs` does not hide the standard library's module of that name.
 types: install
