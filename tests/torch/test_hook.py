@@ -1,13 +1,15 @@
 """The DDP hook over loopback: ranks are processes, the switch is the tests' model of it."""
 
 import json
+from importlib.util import find_spec
 
 import pytest
-
-pytest.importorskip("torch", reason="needs PyTorch: pip install gradplane[torch]")
-
 from loopback_job import loopback_job
 from ranks import run_ranks
+
+pytestmark = pytest.mark.skipif(
+    find_spec("torch") is None, reason="needs PyTorch: pip install gradplane[torch]"
+)
 
 # A model in several buckets; a digest of its parameters, and how far they are from a training
 # without the hook, relative to how far that training went.

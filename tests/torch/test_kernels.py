@@ -2,18 +2,21 @@
 
 import numpy as np
 import pytest
-
-pytest.importorskip("torch", reason="needs PyTorch: pip install gradplane[torch]")
-
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradplane import codecs
 from gradplane.codecs import _packing
-from gradplane.torch import kernels
 
 SIZES = st.integers(1, 5000)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def imported():
+    """Import PyTorch when these tests run: at collection it would be loaded for all others."""
+    global torch, kernels
+    torch = pytest.importorskip("torch", reason="needs PyTorch: pip install gradplane[torch]")
+    from gradplane.torch import kernels
 
 
 @settings(max_examples=25, deadline=None)

@@ -1,13 +1,15 @@
 """The back end `gradplane` over loopback, in code without DDP."""
 
 import json
+from importlib.util import find_spec
 
 import pytest
-
-pytest.importorskip("torch", reason="needs PyTorch: pip install gradplane[torch]")
-
 from loopback_job import loopback_job
 from ranks import run_ranks
+
+pytestmark = pytest.mark.skipif(
+    find_spec("torch") is None, reason="needs PyTorch: pip install gradplane[torch]"
+)
 
 
 def found(job, script, folder):
