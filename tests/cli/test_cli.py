@@ -88,6 +88,27 @@ def test_run_prints_a_table_and_the_reports_path(
     assert max(map(len, lines[:-1])) <= 80
 
 
+def test_run_prints_its_summary_as_json_or_nothing(
+    command: Command, experiment_file: Path, tmp_path: Path
+) -> None:
+    options = ("--net", "sim", "--set", "output.baseline=false", "--set", "output.report=false")
+    code, out, err = command("run", experiment_file, *options, "--out", tmp_path / "a", "--json")
+    assert (code, err) == (0, "")
+    assert json.loads(out) == json.loads((tmp_path / "a" / "summary.json").read_text())
+    assert command("run", experiment_file, *options, "--out", tmp_path / "b", "-q") == (0, "", "")
+
+
+def test_plan_prints_its_json(command: Command) -> None:
+    choice = ("lstm", "--system", "pcie-25g", "--codec", "randomk")
+    code, out, _ = command("plan", *choice, "--json")
+    assert code == 0 and json.loads(out)["system"]
+
+
+def test_the_citation_is_of_this_version() -> None:
+    text = (ROOT / "CITATION.cff").read_text()
+    assert f"\nversion: {gradplane.__version__}\n" in text
+
+
 def test_run_refuses_in_a_line_without_a_traceback(command: Command, tmp_path: Path) -> None:
     path = tmp_path / "e.toml"
     path.write_text("[[job]]\nslotz = 4\n")

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from gradplane.cli.options import make_console, say
+from gradplane.cli.options import AsJson, make_console, say
 
 commands = typer.Typer()
 codec_commands = typer.Typer(help="Compression codecs: list them, or measure them.")
@@ -75,6 +75,7 @@ def plan(
         ),
     ] = None,
     tree: Annotated[bool, typer.Option("--tree", help="Draw the tree of options instead")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Choose for each tensor of a model whether, where and how to compress it."""
     from gradplane.cli import output_tables
@@ -89,12 +90,17 @@ def plan(
     if out is not None and out.exists():
         raise typer.BadParameter(f"{out} exists: choose another folder", param_hint="--out")
     made = make(model, codec, system, constraints, scale)
-    console.print(output_tables.plan_tables(made))
+    if as_json:
+        print(made.to_json())
+    else:
+        console.print(output_tables.plan_tables(made))
     if out is not None:
         out.mkdir(parents=True)
         (out / "plan.json").write_text(made.to_json(), "utf-8")
         (out / "plan.html").write_text(page(made), "utf-8")
-        say(console, f"plan: {out / 'plan.json'}\npage: {out / 'plan.html'}")
+        made_files = [f"plan: {out / 'plan.json'}", f"page: {out / 'plan.html'}"]
         if scale is not None:
             (out / "experiment.toml").write_text(experiment(made, "plan.json"), "utf-8")
-            say(console, f"experiment: {out / 'experiment.toml'}")
+            made_files.append(f"experiment: {out / 'experiment.toml'}")
+        if not as_json:
+            say(console, "\n".join(made_files))

@@ -10,6 +10,7 @@ import typer
 import gradplane
 from gradplane.cli.options import (
     Accuracy,
+    AsJson,
     Out,
     Seed,
     Settings,
@@ -49,6 +50,8 @@ def run(
     web: Annotated[
         bool, typer.Option("--web", help="Show the run on a page, with buttons to impair links")
     ] = False,
+    as_json: AsJson = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only")] = False,
 ) -> None:
     """Run an experiment, or a study, and write its run folder; or finish a stopped run."""
     from gradplane.studies import launch
@@ -58,8 +61,8 @@ def run(
         if experiment or out or settings or cli or web or (seed, target_accuracy) != (None, None):
             raise typer.BadParameter("the folder has the whole experiment", param_hint="--resume")
         with stoppable():
-            summary = gradplane.resume(resume, net=net, console=True)
-        _show(summary)
+            summary = gradplane.resume(resume, net=net, console=not (as_json or quiet))
+        _show(summary, as_json, quiet)
     elif experiment is None:
         raise typer.BadParameter("give EXPERIMENT.toml, or --resume RUN_DIR")
     elif launch.is_study(experiment):
@@ -68,6 +71,9 @@ def run(
             raise typer.BadParameter("a study has its own result: omit it", param_hint=hint)
         if web:
             raise typer.BadParameter("a study has no network: omit it", param_hint="--web")
+        if as_json or quiet:
+            hint = "--json" if as_json else "--quiet"
+            raise typer.BadParameter("a study prints its table: study.json has it", param_hint=hint)
         _run_study(experiment, out, net, seed, settings, cli)
         return
     else:
@@ -82,17 +88,22 @@ def run(
                     settings=settings,
                     seed=seed,
                     cli=cli,
-                    console=True,
+                    console=not (as_json or quiet),
                     watch=page.around if page else None,
                 )
-            _show(summary)
+            _show(summary, as_json, quiet)
             if page is not None:
                 _until_enter()
 
 
-def _show(summary: "Summary") -> None:
+def _show(summary: "Summary", as_json: bool, quiet: bool) -> None:
     from gradplane.cli import output_tables
+    from gradplane.runs.records.run_folder import SUMMARY
 
+    if as_json:
+        print((summary.folder / SUMMARY).read_text("utf-8"), end="")
+    if as_json or quiet:
+        return
     console = make_console()
     console.print(output_tables.results(summary))
     say(console, _where(summary))

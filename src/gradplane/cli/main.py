@@ -22,7 +22,6 @@ from gradplane.cli.options import fail, notes
 app = typer.Typer(
     help="P4 switch and network emulator for in-network aggregation of compressed gradients.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 _PANELS = {

@@ -27,6 +27,7 @@ Accuracy = Annotated[
     float | None,
     typer.Option(min=0, max=1, metavar="X", help="Note when the test accuracy reaches X, as 0.95"),
 ]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else")]
 Includes = Annotated[list[Path], typer.Option("-I", metavar="DIR", help="Folder of includes")]
 Defines = Annotated[list[str], typer.Option("-D", metavar="NAME[=VALUE]", help="Define a macro")]
 Externs = Annotated[
