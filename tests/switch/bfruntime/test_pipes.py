@@ -11,6 +11,7 @@ import pytest
 import tnaprograms
 from bfrt_client import Client
 from bfrt_served import Served
+from test_batches import Controller
 
 from gradplane import _bfruntime as bf
 from gradplane.switch.bfruntime.codec import Data, Key
@@ -344,3 +345,45 @@ def test_pipes_adjust_what_their_meters_measure(engine: str) -> None:
     assert adjusted(police) == [0, 0, 0, 0]
     load(sw.store, records)
     assert adjusted(police) == adjusted(rates) == [8, 8, 20, 8]
+
+
+@pytest.mark.parametrize("engine", ["interpreter", "jit"])
+def test_a_packet_goes_through_folded_pipes(engine: str) -> None:
+    """Ports in loopback mode lead from pipe to pipe, as in SwitchML's packets of 256 numbers: each
+    pipe adds one number of a packet to its own register."""
+    sw = tnaprograms.switch(
+        engine,
+        ingress_locals="""
+            Register<bit<8>, bit<1>>(1) sums;
+            RegisterAction<bit<8>, bit<1>, bit<8>>(sums) kind = {
+                void apply(inout bit<8> sum, out bit<8> now) { sum = sum + h.a.kind; now = sum; } };
+            RegisterAction<bit<8>, bit<1>, bit<8>>(sums) x = {
+                void apply(inout bit<8> sum, out bit<8> now) { sum = sum + h.a.x; now = sum; } };
+            RegisterAction<bit<8>, bit<1>, bit<8>>(sums) y = {
+                void apply(inout bit<8> sum, out bit<8> now) { sum = sum + h.a.y; now = sum; } };
+            RegisterAction<bit<8>, bit<1>, bit<8>>(sums) z = {
+                void apply(inout bit<8> sum, out bit<8> now) { sum = sum + h.a.z; now = sum; } };
+            action next(PortId_t port) { tm.ucast_egress_port = port; tm.bypass_egress = 1; }
+            table steps {
+                key = { ig.ingress_port : exact; } actions = { next; } size = 8;
+            }""",
+        ingress="""
+            if (ig.ingress_port[8:7] == 0) { h.a.kind = kind.execute(0); }
+            else if (ig.ingress_port[8:7] == 1) { h.a.x = x.execute(0); }
+            else if (ig.ingress_port[8:7] == 2) { h.a.y = y.execute(0); }
+            else { h.a.z = z.execute(0); }
+            steps.apply();""",
+    )
+    controller = Controller(sw)
+    folded = [pipe << 7 | 4 for pipe in range(4)]
+    for port, following in zip(folded, [*folded[1:], 9], strict=True):
+        controller.add("steps", {"ig.ingress_port": port}, "next", port=following)
+    for port in folded[1:]:
+        controller.add("$PORT", {"$DEV_PORT": port}, SPEED="BF_SPEED_100G", FEC="BF_FEC_TYP_NONE",
+                       LOOPBACK_MODE="BF_LPBK_MAC_NEAR", PORT_ENABLE=True)  # fmt: skip
+    assert sw.process(4, bytes([1, 2, 3, 4])) == [(9, bytes([1, 2, 3, 4]))]
+    assert sw.process(4, bytes([10, 20, 30, 40])) == [(9, bytes([11, 22, 33, 44]))]
+    (cell,) = controller.read("sums", {"$REGISTER_INDEX": 0})
+    assert cell["ingress.sums.f1"] == [11, 22, 33, 44]
+    controller.write(("DELETE", controller.entry("$PORT", {"$DEV_PORT": folded[2]})))
+    assert sw.process(4, bytes(4)) == [(folded[2], bytes([11, 22, 0, 0]))]  # out there
