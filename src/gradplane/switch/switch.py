@@ -530,7 +530,7 @@ class Switch:
     def reset(self) -> None:
         """Reset tables, registers, counters, meters and groups to their initial state."""
         with self.lock:
-            self.state.reset()
+            self.store.reset()
             self.state.clone_sessions.update(self.architecture.clone_sessions)
 
     def run_commands(self, text: str, file: str = "commands") -> str:

@@ -172,6 +172,32 @@ def test_entries_that_are_there_by_then_stay(engine: str) -> None:
 
 
 @engines
+def test_a_reset_is_taken_back(engine: str) -> None:
+    sw = made(engine)
+    fresh = dump(sw.store)
+    sw.table("t").add({"h.a.x": 1}, "mark", {"v": 7})
+    sw.counter("hits").write(1, 10, 1000)
+    sw.register("seen").write(1, 5)
+    sw.meter("rate").write(0, MeterConfig(1, 9, 1, 9), 10**9)
+    sw.multicast(3, [1, 2])
+    sw.clone_session(4, [2])
+    before = dump(sw.store)
+    with failing(sw):
+        sw.reset()
+        assert dump(sw.store) == fresh
+        assert z(sw, 1) == 0
+    assert z(sw, 1) == 7
+    assert sw.counter("hits").read(1) == (12, 1008)  # and what came meanwhile
+    assert sw.register("seen").read(1) == 2
+    after = dump(sw.store)
+    assert after["replication"] == before["replication"]
+    assert sw.meter("rate").read(0) == MeterConfig(1, 9, 1, 9)
+    assert [len(t["entries"]) for t in after["tables"]] == [1, 0]
+    sw.reset()
+    assert dump(sw.store) == fresh
+
+
+@engines
 def test_members_and_groups_deal_as_before(engine: str) -> None:
     sw = made(engine)
     profile = sw.profile("implementation")

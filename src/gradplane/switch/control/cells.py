@@ -25,7 +25,7 @@ from gradplane.switch.runtime.byte_adjustments import ByteAdjustment
 from gradplane.switch.runtime.entries import Count
 from gradplane.switch.runtime.filters import Filter
 from gradplane.switch.runtime.match_fields import Match
-from gradplane.switch.runtime.meters import COUNTS, Meter, MeterCell
+from gradplane.switch.runtime.meters import CELL_WORDS, COUNTS, Meter, MeterCell
 from gradplane.switch.runtime.pipe_scopes import PipeScopes
 from gradplane.switch.runtime.valuesets import ParserValueSet
 
@@ -189,6 +189,12 @@ class Meters(Cells):
             cell.clear_counts()
         written = cell.cells.tolist()
         self.journal.record(_take_meter_back, cell.cells, former, written)
+
+    def touched(self) -> Iterable[int]:
+        if isinstance(self.meter, MeterCell):
+            return (0,)
+        cells = self.meter.memory.reshape(-1, len(CELL_WORDS))
+        return map(int, np.flatnonzero(cells.any(axis=1)))
 
     def cell(self, key: int) -> MeterCell:
         """Return a cell; raises TableError OUT_OF_RANGE."""

@@ -397,6 +397,23 @@ class Replication:
         self.prune = Rows(journal, tree, "prune", ports, state.pruned)
         self.sessions = Sessions(journal, tree, range(architecture.sessions), ports)
         self.settings = ReplicationSettings(journal, state)
+        self._journal, self._state = journal, state
+
+    def reset(self) -> None:
+        """Remove everything."""
+        former = self.dump()
+
+        def step() -> None:
+            self._clear()
+            self.load(former)
+
+        self._clear()
+        self._journal.record(step)
+
+    def _clear(self) -> None:
+        self.tree.clear()
+        self._state.pruned.fill(0)
+        self._state.global_rid = None
 
     def take_out(self, kind: Kind[int], number: int) -> None:
         """Take a node, or an ECMP group, out of the groups that have it, so that it can be deleted.

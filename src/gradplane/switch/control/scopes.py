@@ -64,7 +64,7 @@ class _Parts:
 
 
 @dataclass(frozen=True, slots=True)
-class _TableMemory:
+class TableMemory:
     """A table before it begins anew: its entries, the default one, and their parts."""
 
     table: MatchTable
@@ -74,7 +74,7 @@ class _TableMemory:
     parts: _Parts
 
     @classmethod
-    def of(cls, table: MatchTable) -> _TableMemory:
+    def of(cls, table: MatchTable) -> TableMemory:
         entries = [(entry, _Parts.of(entry)) for entry in table.entries()]
         return cls(table, entries, table.default, table.default_metadata, _Parts.of(table))
 
@@ -106,7 +106,7 @@ class Scopes:
         """Let groups of pipes share a resource; raises TableError as PipeScopes.set does."""
         scopes, former = self._scopes, self._scopes.memory(name)
         first = scopes.pipes[scopes.homes(name)[0]]
-        tables = [_TableMemory.of(first.tables[each]) for each in former.names.get("tables", ())]
+        tables = [TableMemory.of(first.tables[each]) for each in former.names.get("tables", ())]
         scopes.set(name, groups)
 
         def step() -> None:

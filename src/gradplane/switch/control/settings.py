@@ -155,6 +155,17 @@ class ExpireTimes(Numbered):
         """Return the profiles whose time is not that of the start."""
         return self._times.changed()
 
+    def reset(self) -> None:
+        """Set the times that a program starts with."""
+        former = {profile: int(self._times.cells[profile]) for profile in self.changed()}
+        self._times.reset()
+
+        def step() -> None:
+            for profile, time in former.items():
+                self._times.set(profile, time)
+
+        self.journal.record(step)
+
 
 QueueKey = tuple[int | None, int | None]
 """A port and a priority; None: all of them."""

@@ -6,12 +6,15 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
+import numpy as np
+
 from gradplane.switch.arch.architecture import Architecture
 from gradplane.switch.control.cells import Adjustments, Counters, Filters, Meters, Registers, Values
 from gradplane.switch.control.journal import Batch, Journal
+from gradplane.switch.control.kind import Kind
 from gradplane.switch.control.names import Names
 from gradplane.switch.control.replication import Replication
-from gradplane.switch.control.scopes import Scopes
+from gradplane.switch.control.scopes import Scopes, TableMemory
 from gradplane.switch.control.settings import (
     CustomCrcs,
     Digests,
@@ -61,6 +64,38 @@ class Store:
         """Return a context in which all changes are made or, if it fails, none."""
         return self.journal.batch()
 
+    def reset(self) -> None:
+        """Set everything to the program's start but time and random numbers. A batch that fails
+        takes it back, too, and leaves what packets have counted since."""
+        state, scopes = self.state, self.state.scopes
+        for table in scopes.every("tables"):
+            former = TableMemory.of(table)
+            table.reset()
+            self.journal.record(former.restore)
+        for profile in scopes.every("profiles"):
+            _remove_all(self.groups(profile))
+            _remove_all(self.members(profile))
+        for counter in scopes.every("counters"):
+            self.counters(counter).clear()
+        for register in state.registers.values():
+            self.registers(register).clear()
+        for meter in scopes.every("meters"):
+            for i in list(self.meters(meter).touched()):
+                self.meters(meter).put(i, {"config": None, "clear": True})
+        for filter in scopes.every("filters"):
+            for i in list(self.filters(filter).touched()):
+                self.filters(filter).delete(i)
+        for value_set in scopes.every("value_sets"):
+            self.values(value_set).clear()
+        self.replication.reset()
+        self.expire_times.reset()
+        kinds: tuple[Kind[Any], ...] = (
+            self.port_metadata, self.hashes, self.crcs, self.adjustments
+        )  # fmt: skip
+        for kind in kinds:
+            _remove_all(kind)
+        self.journal.splice(state.flow_ids.view(np.uint8), slice(None), bytes(8))
+
     def kept(self, name: str) -> dict[Any, Any]:
         """Return what a notation keeps under a name: settings that have no effect on packets, or
         whose effect it sees to. It writes them with the journal."""
@@ -104,3 +139,9 @@ class Store:
     @property
     def _clock(self) -> Callable[[], int]:
         return self.state.clock
+
+
+def _remove_all(kind: Kind[Any]) -> None:
+    """Remove all objects of a kind, whoever uses them."""
+    for key in list(kind.existing()):
+        kind.put(key, None)

@@ -213,6 +213,7 @@ class MatchTable:
         """Set the direct counters of all entries and of the misses to 0."""
         for count in [self.default_counter, *(entry.counter for entry in self.entries())]:
             count.packets = count.bytes = 0
+            count.seen = None
 
     def set_default(self, action: EntryAction | None) -> None:
         """Set the action on a miss, or the member or group that gives it; None: the source's."""

@@ -112,31 +112,6 @@ class State:
         else:
             self.messages.append(message)
 
-    def reset(self) -> None:
-        """Reset everything to the program's start but time and random numbers."""
-        for table in self.scopes.every("tables"):
-            table.reset()
-        for kind in ("profiles", "counters", "meters", "filters", "value_sets"):
-            for cells in self.scopes.every(kind):
-                cells.clear()
-        for register in self.registers.values():
-            register.clear()
-        self.replication.clear()
-        self.port_metadata.fill(0)
-        self.ports_with_metadata.clear()
-        self.pruned.fill(0)
-        self.global_rid = None
-        self.expire_times.reset()
-        self.flow_ids.fill(0)
-        for hash in self.hashes.values():
-            hash.set(None)
-            hash.take(None, 0)
-            hash.shown = {}
-        for adjustment in self.scopes.every("adjustments"):
-            adjustment.set(None)
-        for crc in self.crcs.values():
-            crc.set(crc.standard)
-
     def microseconds(self) -> int:
         """Return the time since the switch started."""
         return self.nanoseconds() // 1000
