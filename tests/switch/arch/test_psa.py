@@ -327,7 +327,7 @@ def test_action_profiles(engine: str) -> None:
     assert sw.process(0, packet(x=2)) == [(1, packet(x=2))]
 
 
-@pytest.mark.p4runtime("9.2.4-1")
+@pytest.mark.p4runtime("9.2.4-1 9.2.4-2")
 @engines
 def test_action_selectors_and_empty_groups(engine: str) -> None:
     kind = "ActionSelector(PSA_HashAlgorithm_t.CRC16, 8, 16)"
@@ -348,6 +348,11 @@ def test_action_selectors_and_empty_groups(engine: str) -> None:
     assert sw.process(0, packet(x=3)) == [(1, packet(0, 3))]
     profile.state.modify_group(2, profile.state.groups[1].members)
     assert sw.process(0, packet(x=2))[0][1][2] in (1, 2)
+    profile.add_group(3, [(1, 1, 8)])
+    table.add({"h.a.x": 4}, group=3)
+    assert sw.process(0, packet(x=4)) == [(1, packet(1, 4, 1))]
+    sw.set_link(8, up=False)  # all members watch ports that are down
+    assert sw.process(0, packet(x=4)) == [(1, packet(1, 4, 0xEE))]
 
 
 def test_an_empty_group_without_an_action_of_its_own_has_no_action() -> None:

@@ -268,7 +268,7 @@ def test_a_digest_comes_again_after_one_timeout() -> None:
     assert [len(lists.offer(5, data, now)) for now in (50, 1040, 1050, 2040)] == [1, 0, 1, 0]
 
 
-@pytest.mark.p4runtime("9.1.8-1 16.4-1 16.4-2")
+@pytest.mark.p4runtime("9.1.8-1 16.4-1 16.4-2 16.4-3")
 def test_idle_notices_have_the_metadata_and_come_at_each_timeout() -> None:
     """On BMv2 they have none, and come with a sweep of its own."""
     now = 0
