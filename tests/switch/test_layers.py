@@ -27,7 +27,7 @@ BELOW = {
     "bfruntime": {"ir", "runtime", "arch", "control", "p4runtime"},
     "commands": {"ir", "runtime", "control", "control_handles"},
     "stf": {"ir", "runtime", "interp", "switch", "control", "control_handles", "commands"},
-    "testgen": {"ir", "runtime", "interp", "switch", "interpreted_passes", "stf"},
+    "testgen": {"ir", "runtime", "interp", "machine", "switch", "interpreted_passes", "stf"},
 }
 ANYWHERE = {
     "source", "internal_errors", "naming", "match_values", "disk_cache", "_suggestions",

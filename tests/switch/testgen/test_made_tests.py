@@ -14,6 +14,7 @@ from gradplane.switch.compiler import compile_source  # noqa: E402
 from gradplane.switch.runtime.control_errors import SwitchError  # noqa: E402
 from gradplane.switch.testgen.explorer import Limits  # noqa: E402
 from gradplane.switch.testgen.generate import Generated, generate, report, write  # noqa: E402
+from gradplane.switch.testgen.unreachable import unreachable  # noqa: E402
 from tests.switch.v1programs import source  # noqa: E402
 
 FORWARD = """
@@ -266,6 +267,9 @@ def test_every_line_and_outcome(tmp_path: Path, case: str) -> None:
     assert not_covered(result) == never
     tables = {g for g in result.found.goals.all - result.found.covered if g[0] == "table"}
     assert not tables
+    found, program = result.found, compile_source(file, (), None).program
+    assert {g[1].line for g in found.unreachable if g[0] == "line"} == never
+    assert not unreachable(program, found.goals, set()) & found.covered
     files = write(result, file, tmp_path, ["stf"])
     assert len(files) == len(result.tests) > 0
     for test in files:

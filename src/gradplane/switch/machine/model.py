@@ -113,10 +113,11 @@ class Model:
     def _pipes(self, kind: type[Statements]) -> list[InterpretedPath]:
         """Return the closures of each pipe."""
         if kind not in self._compiled:
-            self._compiled[kind] = self._compile(kind)
+            self._compiled[kind] = self.compile(kind)
         return self._compiled[kind]
 
-    def _compile(self, kind: type[Statements]) -> list[InterpretedPath]:
+    def compile(self, kind: Callable[..., Statements]) -> list[InterpretedPath]:
+        """Compile the blocks and the path for each pipe. kind: makes the compiler of statements."""
         path, state = self.path, self.state
         if not state.scopes.differ:
             made = [InterpretedPath(path, p, self._blocks(kind, state)) for p in path.pipelines]
@@ -128,7 +129,7 @@ class Model:
             for pipe, number in enumerate(path.pipes)
         ]
 
-    def _blocks(self, kind: type[Statements], state: State) -> Statements:
+    def _blocks(self, kind: Callable[..., Statements], state: State) -> Statements:
         """Return a compiler of blocks, with a frame for their variables. state: a pipe's."""
         return kind(Frame(), state, error_codes(self.program), self.compiler)
 

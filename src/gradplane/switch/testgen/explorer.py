@@ -12,6 +12,7 @@ from itertools import count
 from typing import Any
 
 from gradplane.switch.interpreted_passes import InterpretedPasses
+from gradplane.switch.machine.model import Pass
 from gradplane.switch.runtime.packet_passes import Arrival, Output
 from gradplane.switch.switch import Switch
 from gradplane.switch.testgen.concolic import ConcolicStatements
@@ -32,7 +33,7 @@ class Runner:
         self.switch = switch
         self.recorder = Recorder(switch)
         self._model: Any = switch.architecture.interpreter(switch.program, switch.state, None)
-        self._pipes = self._model.compiled(partial(ConcolicStatements, recorder=self.recorder))
+        self._pipes = self._model.compile(partial(ConcolicStatements, recorder=self.recorder))
         self._passes = InterpretedPasses(switch.state)
 
     def run(self, inputs: Inputs) -> tuple[Run, list[list[Output]]]:
@@ -48,7 +49,7 @@ class Runner:
         return self.recorder.run, outputs
 
     def _pass(self, arrival: Arrival) -> Any:
-        return self._model.new_pass(self._pipes, None).run(arrival)
+        return Pass(self._model, self._pipes, None).run(arrival)
 
 
 @dataclass(frozen=True)

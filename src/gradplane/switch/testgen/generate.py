@@ -46,7 +46,7 @@ def generate(program: ir.Program, limits: Limits) -> Generated:
         raise SwitchError(f"{name} is a user-defined extern: no test can be made of what it does")
     explorer = Explorer(Switch(program, engine="interpreter", clock=Clock()), limits)
     found = explorer.explore()
-    found.unreachable = unreachable(program, explorer.switch.state, found)
+    found.unreachable = unreachable(program, found.goals, found.covered)
     switches = []
     for seed, start in ((0, 0), (1, 1 << 50)):
         clock = Clock()

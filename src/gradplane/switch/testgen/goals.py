@@ -42,15 +42,22 @@ class Goals:
         for state in parser.states.values():
             if state.select:
                 for case in state.cases:
-                    reached = set().union(*(own[s] for s in _reachable(parser, case.next)))
+                    reached = set().union(*(own[s] for s in reachable(parser, case.next)))
                     self.behind.setdefault(select_goal(state, case), set()).update(reached)
 
     def _state(self, state: ir.State) -> set[Goal]:
         own = self._body(state.body)
-        if state.select:
-            own |= {select_goal(state, case) for case in state.cases}
+        own |= self.of_cases(state)
         self.all |= own
         return own
+
+    def of_cases(self, state: ir.State) -> set[Goal]:
+        """Return the goals that are the cases of a state's select."""
+        return {select_goal(state, case) for case in state.cases} if state.select else set()
+
+    def outcomes(self, table: ir.Table) -> list[tuple[str, int]]:
+        """Return what a lookup may find, and the number of its action."""
+        return list(outcomes(self.tables[table.name]))
 
     def _body(self, stmts: Iterable[ir.Stmt]) -> set[Goal]:
         found: set[Goal] = set()
@@ -87,7 +94,7 @@ class Goals:
 
     def _table(self, table: ir.Table) -> set[Goal]:
         found: set[Goal] = set()
-        for outcome, action in outcomes(self.tables[table.name]):
+        for outcome, action in self.outcomes(table):
             goal = ("table", table.span, outcome)
             found |= self._outcome(goal, table.actions[action].action.body)
         return found
@@ -109,7 +116,8 @@ def outcomes(table: MatchTable) -> Iterator[tuple[str, int]]:
         yield f"hit {source.actions[index].action.name.rpartition('.')[2]}", index
 
 
-def _reachable(parser: ir.Parser, state: str) -> set[str]:
+def reachable(parser: ir.Parser, state: str) -> set[str]:
+    """Return the states that a parser may reach from one of them."""
     found, left = set(), [state]
     while left:
         name = left.pop()
