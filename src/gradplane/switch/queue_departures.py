@@ -10,13 +10,13 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from gradplane.switch.interp.trace_events import TraceEvent
-from gradplane.switch.machine.model import Model
 from gradplane.switch.runtime.packet_passes import Arrival, PassResult
 from gradplane.switch.runtime.port_queues import QueueTimes, Waiting
 from gradplane.switch.runtime.state import State
 
 if TYPE_CHECKING:
     from gradplane.switch.jit.engine import Engine
+    from gradplane.switch.machine.model import Model
 
 REPLACED = "it waited in a queue while the program was replaced"
 

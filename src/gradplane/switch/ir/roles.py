@@ -13,6 +13,7 @@ import re
 from collections.abc import Collection
 from dataclasses import fields, is_dataclass
 from enum import Enum
+from functools import cache
 from types import ModuleType
 from typing import Annotated, NamedTuple, TypeVar
 
@@ -62,6 +63,7 @@ class FieldRole(NamedTuple):
     paired: bool
 
 
+@cache
 def node_classes(module: ModuleType) -> dict[str, type]:
     """Return the node classes of a module, by name: its dataclasses whose objects are equal to
     themselves only. Others are plain values."""
@@ -74,6 +76,8 @@ def node_classes(module: ModuleType) -> dict[str, type]:
 
 
 _ROLE = re.compile(r"(\w+)\[")
+_WORD = re.compile(r"\w+")
+_BY_NAME = {role.value: role for role in Role}
 
 
 def roles_of(node: type, names: Collection[str]) -> list[FieldRole]:
@@ -85,8 +89,8 @@ def roles_of(node: type, names: Collection[str]) -> list[FieldRole]:
     for field in fields(node):
         text = str(field.type)
         start = _ROLE.match(text)
-        role = next((r for r in Role if start is not None and start[1] == r.value), None)
-        types = frozenset(re.findall(r"\w+", text))
+        role = None if start is None else _BY_NAME.get(start[1])
+        types = frozenset(_WORD.findall(text))
         if role is not None:
             found.append(FieldRole(field.name, role, types, "list[tuple" in text))
         elif not types.isdisjoint(names):

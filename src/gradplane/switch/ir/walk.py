@@ -23,6 +23,10 @@ Pick = Callable[[Any], Sequence[Any]]
 
 _CLASSES = node_classes(ir)
 _ROLES = {c: roles_of(c, {*_CLASSES, "Argument"}) for c in _CLASSES.values()}
+_BELOW: dict[str, list[type]] = {}  # by a class's name: itself and the classes below it
+for _class in _CLASSES.values():
+    for _base in _class.__mro__:
+        _BELOW.setdefault(_base.__name__, []).append(_class)
 
 
 # -- one node -----------------------------------------------------------------------------------
@@ -116,9 +120,7 @@ def _passed(get: Callable[[Any], Any], ways: Collection[str]) -> Pick:
 
 def _held(field: FieldRole, wanted: Collection[Role]) -> bool:
     """Return whether the parts of a node, of the classes that the field can have, hold anything."""
-    below = (
-        c for c in _CLASSES.values() if any(base.__name__ in field.types for base in c.__mro__)
-    )
+    below = (c for name in field.types for c in _BELOW.get(name, ()))
     inner = (f for c in below if c is not ir.Package for f in _ROLES[c])
     return any(
         f.role in wanted

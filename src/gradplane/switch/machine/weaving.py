@@ -16,7 +16,8 @@ import dataclasses
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from gradplane.switch.interp.interpreter_values import Run
 from gradplane.switch.ir import expression_builder
@@ -45,8 +46,7 @@ DEFLECTED (runtime/port_queues.py) for one that has. "port" and "queue" then cha
 _PACKET = "packet_t"  # how the names of packets' types end
 
 
-@dataclass(frozen=True, slots=True)
-class Primitive:
+class Primitive(NamedTuple):
     """A row of the primitives.
 
     interpret: returns the closure that executes a call (interpreted_paths.PathCall). compile:
@@ -57,16 +57,14 @@ class Primitive:
     compile: Callable[[Any], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Packet:
+class Packet(NamedTuple):
     """A packet's memory in a path. `kind`: its type's name; `parts`: its values, by their names."""
 
     kind: str
     parts: dict[str, ir.Var]
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """An entry point. `locals` are zero at its start, packets are not."""
 
     name: str
@@ -85,8 +83,7 @@ class Entry:
         return next(name for name, var in parts.items() if var is part)
 
 
-@dataclass(frozen=True, slots=True)
-class WovenPipeline:
+class WovenPipeline(NamedTuple):
     """A path woven around the blocks of one pipeline: all of a program's, or those of a package in
     it.
 
@@ -116,8 +113,7 @@ class WovenPipeline:
         return [entry for name, entry in self.entries.items() if name != QUEUE_CHANGED]
 
 
-@dataclass(frozen=True, slots=True)
-class Path:
+class Path(NamedTuple):
     """A path woven around a program. pipes: the number of the pipeline that each pipe of a chip
     runs; a port's number is its pipe's above `pipe_bits` bits. port_metadata: the bytes that the
     control plane keeps for each port. rows: the primitives that it uses."""
@@ -145,15 +141,14 @@ class Path:
         return [] if egress is None else [param.name for param in egress.params]
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(NamedTuple):
     """The things that a text is woven around: a package with the program's blocks. types: by the
     names that the text has for them, besides those of the blocks' parameters."""
 
     package: ir.Package
-    expansions: Expansions = field(default_factory=dict)
-    types: Mapping[str, Type] = field(default_factory=dict)
-    slots: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    expansions: Expansions
+    types: Mapping[str, Type] = MappingProxyType({})
+    slots: Mapping[str, Sequence[str]] = MappingProxyType({})
     name: str = ""
 
 
