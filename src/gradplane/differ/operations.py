@@ -242,7 +242,7 @@ DOCUMENTED = [  # our code, BMv2's, and the row of docs/coming-from-bmv2.md
     ("RESOURCE_EXHAUSTED", "OK", "one-shots beyond the profile's size"),
     ("PERMISSION_DENIED", "UNKNOWN", "a change of const entries"),
     ("PERMISSION_DENIED", "NOT_FOUND", "a change of const entries"),
-    ("NOT_FOUND", "INVALID_ARGUMENT", "an entry with a member or group that does not exist"),
+    ("NOT_FOUND", "INVALID_ARGUMENT", "a member, group or entry that does not exist"),
     ("FAILED_PRECONDITION", "UNKNOWN", "the deletion of a member or group that is in use"),
     ("OK", "UNIMPLEMENTED", "registers, value sets; a one-shot without actions"),
     ("OK", "INTERNAL", "entries that the source gives to a table without `const`"),

@@ -48,7 +48,7 @@ class RandomOperations:
             yield from self._some()
 
     def _some(self) -> Iterator[Operation]:
-        kinds = [self._packet, self._packet, self._write, self._read, self._cell]
+        kinds = [self._packet, self._packet, self._write, self._read, self._cell, self._direct]
         if "packet_out" in self._headers:
             kinds.append(self._packet_out)
         yield from self._rng.choice(kinds)()
@@ -103,6 +103,27 @@ class RandomOperations:
             query.direct_counter_entry.table_entry.table_id = counter.direct_table_id
         if kind != "direct_counter_entry" or self._info.direct_counters:
             yield Operation("read", query)
+
+    def _direct(self) -> Iterator[Operation]:
+        """Yield the change of an entry's counter or meter, and what is read after it."""
+        meters = {m.direct_table_id for m in self._info.direct_meters}
+        counters = {c.direct_table_id for c in self._info.direct_counters}
+        owners = [e for e in self._entities if e.table_entry.table_id in meters | counters]
+        if not owners:
+            return
+        owner, entity = self._rng.choice(owners).table_entry, p4r.Entity()
+        key = p4r.TableEntry(table_id=owner.table_id, match=owner.match, priority=owner.priority)
+        if owner.table_id in counters and (
+            owner.table_id not in meters or self._rng.random() < 0.5
+        ):
+            data = p4r.CounterData(packet_count=self._rng.randrange(99))
+            entity.direct_counter_entry.CopyFrom(p4r.DirectCounterEntry(table_entry=key, data=data))
+        else:
+            rate = _RATE * self._rng.randrange(1, 9)
+            config = p4r.MeterConfig(cir=rate, cburst=rate, pir=rate, pburst=rate)
+            entity.direct_meter_entry.CopyFrom(p4r.DirectMeterEntry(table_entry=key, config=config))
+        yield Operation("modify", entity)
+        yield Operation("read", entity)
 
     def _cell(self) -> Iterator[Operation]:
         """Yield the change of a counter's or meter's cell, and what is read after it."""
