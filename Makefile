@@ -8,8 +8,10 @@ unexport PYTHONDONTWRITEBYTECODE
 install:
 	@scripts/install
 
-# The demo: four workers on Mininet train through a P4 switch that sums their gradients.
-demo: install
+# The demo: four workers on Mininet train through a P4 switch that sums their gradients. It needs
+# less than the tests do.
+demo:
+	@scripts/install notebook,sweep,view
 	@$(PYTHON) -m gradplane run experiments/thc-star.toml
 
 # At its end: which tests were skipped and why (tests/conftest.py), the slowest, and what the type
