@@ -38,7 +38,7 @@ class Runner:
 
     def run(self, inputs: Inputs) -> tuple[Run, list[list[Output]]]:
         """Return the run, and the packets that left because of each packet."""
-        self.switch.state.reset()
+        self.switch.store.reset()
         self.switch.state.messages.clear()
         self.recorder.begin(inputs)
         outputs = []
