@@ -334,6 +334,9 @@ def trace(
     include: Includes = [],  # noqa: B006
     define: Defines = [],  # noqa: B006
     json: Annotated[bool, typer.Option("--json", help="As JSON")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="The tree of outcomes under any table content")
+    ] = False,
     externs: Externs = None,
     cacert: Cacert = None,
     cert: Cert = None,
@@ -341,9 +344,9 @@ def trace(
 ) -> None:
     """Trace a packet step by step, or the packets of a running switch."""
     if at is not None:
-        if program is not None or packet is not None or externs is not None:
+        if program is not None or packet is not None or externs is not None or everything:
             raise typer.BadParameter(
-                "only without a program, packet and externs", param_hint="--at"
+                "only without a program, packet, externs and --all", param_hint="--at"
             )
         _trace_live(at, port, where, count, json, tls_files(cacert, cert, key))
         return
@@ -360,6 +363,11 @@ def trace(
     except ValueError as error:
         raise typer.BadParameter(f"not hexadecimal: {error}", param_hint="--packet") from None
     number = 1 if port is None else port
+    if everything:
+        if json or externs is not None:
+            raise typer.BadParameter("not with --json or --externs", param_hint="--all")
+        print(programs.outcome_tree(program, include, define, number, data), end="")
+        return
     print(programs.trace(program, include, define, number, data, json, externs), end="")
 
 

@@ -186,16 +186,36 @@ def made_tests(
 
     limits: as `testgen.explorer.Limits`. Raises CompileError, and SwitchError for a program that no
     tests can be made of, or without z3."""
-    try:
-        from gradplane.switch.testgen import generate
-        from gradplane.switch.testgen.explorer import Limits
-    except ModuleNotFoundError as error:
-        raise SwitchError(f"{error}: pip install 'gradplane[p4tests]'") from None
+    _need_z3()
+    from gradplane.switch.testgen import generate
+    from gradplane.switch.testgen.explorer import Limits
+
     found = compiled(program, folders, macros)
     check(found)
     made = generate.generate(found.program, Limits(**limits))  # type: ignore[arg-type]
     files = generate.write(made, program, folder, formats)
     return generate.report(made) + f"{len(files)} files in {folder}/\n"
+
+
+def outcome_tree(
+    program: Path, folders: Sequence[Path], macros: Sequence[str], port: int, packet: bytes
+) -> str:
+    """Return the tree of what a packet can meet in a program under any table content.
+
+    Raises CompileError, and SwitchError without z3."""
+    _need_z3()
+    from gradplane.switch.testgen.outcomes import outcome_tree as tree
+
+    switch = Switch(compiled(program, folders, macros).program, engine="interpreter")
+    switch.architecture.check_port(port)
+    return tree(switch, port, packet)
+
+
+def _need_z3() -> None:
+    try:
+        import z3  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise SwitchError(f"{error}: pip install 'gradplane[p4tests]'") from None
 
 
 def trace(

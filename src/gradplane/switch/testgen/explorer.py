@@ -38,14 +38,14 @@ class Runner:
 
     def run(self, inputs: Inputs) -> tuple[Run, list[list[Output]]]:
         """Return the run, and the packets that left because of each packet."""
-        self.switch.store.reset()
+        self.switch.reset()
         self.switch.state.messages.clear()
         self.recorder.begin(inputs)
         outputs = []
         for number in range(len(inputs.packets)):
             given = self.recorder.arrive(number)
             result = self._passes.run(self._pass, Arrival(given.port, given.data))
-            outputs.append([(int(port), data) for port, data in result.outputs])
+            outputs.append(list(result.outputs))
         return self.recorder.run, outputs
 
     def _pass(self, arrival: Arrival) -> Any:

@@ -81,7 +81,7 @@ def in_order(goal: Goal) -> tuple[str, int, int, str, str]:
 def _outputs(
     switch: Switch, clock: Clock, setup: Sequence[str], packets: Sequence[Given]
 ) -> list[list[Output]]:
-    switch.store.reset()
+    switch.reset()
     tester = Tester(switch, clock, "test")
     for statement in parse("\n".join(setup), "test"):
         tester.run(statement)

@@ -158,6 +158,7 @@ class Recorder:
         self.packet: tuple[bytes, Term] | None = None  # the one from a port, and its length
         self._emitted: dict[int, tuple[Any, list[Any]]] = {}
         self._entries: dict[str, list[tuple[Entry, tuple[Value, ...]]]] = {}
+        self.data_names: dict[tuple[int, int, int], str] = {}  # of action data, for people
         self._taken: list[Goal] = []
         self._missed: dict[str, set[tuple[int, ...]]] = {}
 
@@ -430,6 +431,8 @@ class Recorder:
         args = []
         for i, param in enumerate(table.table.actions[action].action.params):
             args.append(self.variable(f"e{number}.{action}.{i}", param.type))
+            name = table.table.actions[action].action.name.rpartition(".")[2]
+            self.data_names[number, action, i] = f"{name}'s {param.name}"
         return ActionData(action, tuple(args))
 
     def variable(self, name: str, t: Type) -> Symbol:

@@ -1,0 +1,46 @@
+"""The tree of outcomes of one packet."""
+
+import pytest
+
+pytest.importorskip("z3")
+
+from gradplane.switch.testgen.outcomes import outcome_tree  # noqa: E402
+from tests.switch import v1programs  # noqa: E402
+
+
+def tree(packet: bytes, **parts: str) -> list[str]:
+    text = outcome_tree(v1programs.switch(**parts), 1, packet)
+    return [line.partition("    [")[0] for line in text.splitlines()]
+
+
+LOOKUPS = """
+    action to(bit<9> port, bit<8> y) { s.egress_spec = port; h.a.y = y; }
+    action drop() { mark_to_drop(s); }
+    table t { key = { h.a.x : exact; } actions = { to; drop; } default_action = drop(); }
+    table u { key = { h.a.y : exact; } actions = { drop; @defaultonly NoAction; }
+        const default_action = NoAction(); }
+"""
+
+
+def test_the_lookups_of_a_packet_and_what_leaves() -> None:
+    found = tree(
+        bytes([1, 2, 3, 4, 5]),
+        ingress_locals=LOOKUPS,
+        ingress="if (h.a.kind == 1) { t.apply(); } else { u.apply(); }",
+    )
+    assert found[0] == "port 1, 5 bytes"
+    assert set(found[1:]) == {
+        "├─ I.t: hit to",
+        "│  ├─ leaves by to's port: 5 bytes 0102**0405",
+        "│  └─ dropped",
+        "├─ I.t: miss",
+        "└─ I.t: hit drop",
+        "   └─ dropped",
+    }
+
+
+def test_a_packet_that_meets_no_table() -> None:
+    assert tree(bytes(4), ingress="s.egress_spec = 6;") == [
+        "port 1, 4 bytes",
+        "└─ leaves by port 6: 4 bytes 00000000",
+    ]
