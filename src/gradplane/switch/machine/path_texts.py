@@ -84,8 +84,8 @@ def _shown_name(folder: Path) -> str:
 
 def _stamp(folder: Path) -> bytes:
     """Return a line that changes with a text and with the nodes of the IR."""
-    nodes = [c for c in vars(ir).values() if isinstance(c, type) and dataclasses.is_dataclass(c)]
-    fields = [(c.__name__, [f.name for f in dataclasses.fields(c)]) for c in nodes]
+    own = [(c, getattr(c, "__dataclass_fields__", None)) for c in vars(ir).values()]
+    fields = [(c.__name__, list(f)) for c, f in own if isinstance(c, type) and f is not None]
     texts = [(f / name).read_bytes() for f, name in ((folder, TEXT), (HERE, "machine.p4"))]
     digest = hashlib.sha256(repr(fields).encode())
     for text in texts:

@@ -202,15 +202,18 @@ class EgressQueues:
         """Let priorities beyond a port's queues begin with the first one again, as on a Tofino, or
         have no queue. Ports with queues that a control protocol dealt out are left as they are."""
         self._round = wanted
-        for port in range(QUEUES):
-            if port not in self.dealt:
-                self.deal_evenly(port)
+        free = [port for port in range(QUEUES) if port not in self.dealt]
+        self.classes[free] = self._even()
 
     def deal_evenly(self, port: int) -> None:
         """Forget the queues that a control protocol gave a port."""
         self.dealt.pop(port, None)
+        self.classes[port] = self._even()
+
+    def _even(self) -> npt.NDArray[np.int64]:
+        """Return the queue of each priority where no control protocol has dealt them out."""
         count = self.priorities if self._round and self.priorities else CLASSES
-        self.classes[port] = np.arange(CLASSES) % count
+        return np.arange(CLASSES) % count
 
     def serving(self, port: int, priority: int) -> int:
         """Return the number of the queue that packets with a priority wait in."""

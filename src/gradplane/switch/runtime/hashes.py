@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
+from functools import cache
 
 from gradplane.switch.runtime.fixed_crcs import CRC8, CRC64
 
@@ -27,8 +28,9 @@ def folded(value: int) -> int:
 
 def crc16(data: bytes, crc: int = 0) -> int:
     """Return CRC-16/ARC (polynomial 0x8005, reflected); `crc` is that of the data before."""
+    table = _crc16_table()
     for byte in data:
-        crc = _CRC16[(crc ^ byte) & 0xFF] ^ (crc >> 8)
+        crc = table[(crc ^ byte) & 0xFF] ^ (crc >> 8)
     return crc
 
 
@@ -70,7 +72,10 @@ def _crc16_row(byte: int) -> int:
     return byte
 
 
-_CRC16 = [_crc16_row(byte) for byte in range(256)]
+@cache
+def _crc16_table() -> list[int]:
+    return [_crc16_row(byte) for byte in range(256)]
+
 
 # In lower case, as v1model writes them; those at the end are PSA's and TNA's. The custom CRCs start
 # out as the standard ones, as in simple_switch.
