@@ -34,6 +34,47 @@ def bound(rest: str) -> str:
 
 
 REFUSED = {
+    "priorities of exact entries": (
+        "t.apply();",
+        {
+            "locals": """table t { key = { m.x : exact; } actions = { NoAction; }
+                entries = { priority = 3: 1: NoAction(); } }"""
+        },
+        "p4c takes no priorities of entries where all keys are exact or lpm",
+    ),
+    "entries before the key": (
+        "t.apply();",
+        {
+            "locals": """table t { actions = { NoAction; } const entries = { 1: NoAction(); }
+                key = { m.x : exact; } }"""
+        },
+        "p4c takes entries only behind the key",
+    ),
+    "call in a list of actions": (
+        "t.apply();",
+        {
+            "top": "bit<8> next(in bit<8> x) { return x + 1; }",
+            "locals": """action set(in bit<8> v) { m.x = v; }
+                table t { key = { m.x : exact; } actions = { set(next(m.x)); }
+                    default_action = set(next(m.x)); }""",
+        },
+        "p4c takes no calls in a table's list of actions",
+    ),
+    "parser without an end": (
+        "",
+        {"states": "state two { transition start; }", "transition": "two;"},
+        "p4c refuses a parser that never reaches accept or reject",
+    ),
+    "shift by a number of nine bits": (
+        "bit<300> w = (bit<300>) m.x; w = w >> 9w256; m.x = (bit<8>) w;",
+        {},
+        "p4c for BMv2 shifts by 255 at most",
+    ),
+    "bits of a signed number": (
+        "int<8> i = 0; i[3:0] = m.x[3:0]; m.x = (bit<8>) i;",
+        {},
+        "p4c does not assign to bits of an int<8>",
+    ),
     "chained": (CHAINED, {}, "p4c reads a ? b : c ? d : e as (a ? b : c) ? d : e"),
     "for in": ("for (bit<8> i in 8w0..8w3) { m.x = i; }", {}, "p4c for BMv2 has no for-in loops"),
     "wide shift amount": (
@@ -461,6 +502,33 @@ def test_what_a_checksum_is_of(data: str, refused: bool, tmp_path: Path) -> None
 )
 def test_what_p4c_compiles_to_something_else(body: str, top: str, expected: str) -> None:
     assert warnings(body, "p4c", top=top) == [expected]
+
+
+CATCH_ALL = "p4c's JSON takes the default that follows, not this case"
+STATE = "state two { p.extract(hdr.g); transition accept; }"
+
+
+@pytest.mark.parametrize(
+    ("transition", "expected"),
+    [
+        ("select(hdr.h.a) { 1: accept; _: two; default: accept; }", [CATCH_ALL]),
+        ("select(hdr.h.a) { 1: accept; 3 &&& 0: two; default: accept; }", [CATCH_ALL]),
+        ("select(hdr.h.a, hdr.h.b) { (_, _): two; default: accept; }", [CATCH_ALL]),
+        ("select(hdr.h.a) { 1: accept; _: two; }", []),
+        ("select(hdr.h.a) { 1: two; _: accept; default: accept; }", []),
+    ],
+)
+def test_a_case_for_all_before_the_default(transition: str, expected: list[str]) -> None:
+    assert warnings("", "p4c", states=STATE, transition=transition) == expected
+
+
+@pytest.mark.parametrize(("version", "known"), [("20180101", True), ("20300101", False)])
+def test_the_version_of_v1model(version: str, known: bool) -> None:
+    slots = {"top": "", "locals": "", "states": "", "transition": "accept;"}
+    text = f"#define V1MODEL_VERSION {version}\n" + TEMPLATE.format(body="", **slots)
+    found = [w.message for w in compile_source("case.p4", text=text).warnings if w.kind == "p4c"]
+    expected = f"p4c knows V1MODEL_VERSION 20180101 to 20200408, not {version}"
+    assert found == ([] if known else [expected])
 
 
 ELEMENT = "an element with a run-time index"

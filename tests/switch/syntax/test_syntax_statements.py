@@ -49,7 +49,7 @@ control D()(bit<8> n) { apply {} }
         "for (bit<8> i in xs) f(i);",
         "for (T i in (0 .. 7)) { }",
         "for (@x T i in (a .. (b + 1))) { }",
-        "for (i in xs) { continue; }",
+        "for (T i in xs) { continue; }",
         "@unroll for (T i in xs) { }",
     ],
 )

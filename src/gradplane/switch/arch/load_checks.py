@@ -117,7 +117,7 @@ def _tables(program: ir.Program) -> Iterable[Diagnostic]:
             hint = "match the others exact or ternary"
             yield Diagnostic(table.span, f"table {table.name} has more than one lpm key", hint=hint)
         shared = table.implementation
-        if "selector" in kinds and (shared is None or shared.kind != "action_selector"):
+        if "selector" in kinds and shared is not None and shared.kind != "action_selector":
             hint = "implementation = action_selector(...);"
             what = f"table {table.name} has a key of kind selector and no action selector"
             yield Diagnostic(table.span, what, hint=hint)

@@ -34,6 +34,7 @@ from gradplane.switch.check.expression_text import literal
 from gradplane.switch.check.records import CallInfo
 from gradplane.switch.ir.types import (
     INTEGER,
+    MATCH_KIND,
     STRING,
     Array,
     Fields,
@@ -292,7 +293,7 @@ class ArgumentChecker:
         if arg.type == STRING and param.direction:
             self.c.error(arg, f"{what} cannot be a string: its parameter has a direction")
             return
-        if compile_time_only(arg.type) and info.kind != "constructor":
+        if compile_time_only(arg.type) and not _takes_constants(info, arg):
             self.c.error(arg, f"{what} cannot be {arg.type}: only constructors take one")
             return
         if free_variables(param.type):
@@ -321,6 +322,13 @@ def _order(e: ast.Call, signature: Signature) -> list[int]:
     names = [p.name for p in signature.params]
     given = [i if a.name is None else names.index(a.name) for i, a in enumerate(e.args)]
     return given + [i for i in range(len(names)) if i not in given]
+
+
+def _takes_constants(info: CallInfo, arg: ast.Expr) -> bool:
+    """Return whether a call can be given a value that exists at compile time only: a constructor's,
+    and a function's match_kind."""
+    of_kind = info.kind == "function" and arg.type == MATCH_KIND and arg.const is not None
+    return info.kind == "constructor" or of_kind
 
 
 def _object_fits(wanted: Type, given: Type) -> bool:

@@ -36,17 +36,24 @@ class AnnotationChecker:
     def __init__(self, checker: Context) -> None:
         self.c = checker
 
-    def values(self, annotations: Sequence[ast.Annotation]) -> Annotations:
+    def values(
+        self, annotations: Sequence[ast.Annotation], within_table: bool = False
+    ) -> Annotations:
         """Return the annotations of one element with their values.
 
         `@a[...]` has the values of all its expressions, `@a(...)` those of its literals, since its
-        body is free text; only @field_list may name constants.
+        body is free text; only @field_list may name constants. within_table: the element is a
+        property of a table, where p4c takes several @name.
         """
         first: dict[str, ast.Annotation] = {}
         for a in annotations:
             if a.name in ("name", "id") and a.name in first:
+                what = f"a second @{a.name} on one element"
                 where = f"the other is at {first[a.name].span}"
-                self.c.error(a, f"a second @{a.name} on one element", where)
+                if within_table:
+                    self.c.warn(a, "mismatch", f"{what}: the first one counts", where)
+                else:
+                    self.c.error(a, what, where)
             first.setdefault(a.name, a)
             self._rule(a)
         return tuple(map(self._value, annotations))

@@ -126,7 +126,9 @@ class Check(Protocol[N]):
 class Notes(Protocol):
     """Values of annotations."""
 
-    def values(self, annotations: Sequence[ast.Annotation]) -> Annotations: ...
+    def values(
+        self, annotations: Sequence[ast.Annotation], within_table: bool = False
+    ) -> Annotations: ...
 
 
 class Types(Protocol):
@@ -288,7 +290,7 @@ class Context:
 
     def annotations(self, node: ast.Annotated) -> Annotations:
         """Check the annotations of a node, and give it their values."""
-        node.notes = self.notes.values(node.annotations)
+        node.notes = self.notes.values(node.annotations, isinstance(node, ast.TableProperty))
         return node.notes
 
 

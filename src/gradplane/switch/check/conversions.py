@@ -197,7 +197,7 @@ def cast_allowed(target: Type, source: Type, const: Any) -> bool:
         case Bits() | Integer(), Integer():
             return True
         case Integer(), Bits():
-            return const is not None
+            return True
         case Bits(width=1, signed=False), _ if source == BOOL:
             return True
         case _, Bits(width=1, signed=False) if target == BOOL:

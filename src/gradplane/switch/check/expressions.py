@@ -289,6 +289,9 @@ class ExpressionChecker(OperatorChecker):
         if isinstance(source, ListLiteral | StructLiteral | DefaultLiteral):
             self.coerce(e.operand, target, "the value cast")
             return target
+        e.operand = _without_int_cast(e.operand)
+        if e.operand.type != source:  # (T) (int) x, of any T and x
+            return target if isinstance(target, Bits) else self._fail(e, _AT_RUN_TIME)
         if not cast_allowed(target, source, e.operand.const):
             return self._fail(e, f"{source} cannot be cast to {target}", _cast_hint(target, source))
         if e.operand.const is not None and not isinstance(e.operand.const, EnumValue):
@@ -350,13 +353,14 @@ _EXPRESSIONS: dict[type[ast.Expr], Callable[..., Type]] = by_class(
 )
 
 
-def _without_int_cast(e: ast.Expr) -> ast.Expr:
-    """Return the operand of an index written as (int) i, which need not be constant.
+_AT_RUN_TIME = "an int that depends on the packet can only be cast, assigned or an index"
 
-    p4c accepts such a cast where it unrolls a parser, so that i is constant in each state.
-    """
+
+def _without_int_cast(e: ast.Expr) -> ast.Expr:
+    """Return the operand of (int) x, which need not be constant where the number is an index, or is
+    cast again."""
     match e:
-        case ast.Cast(ref=ast.BaseTypeRef(name="int", width=None), operand=operand):
+        case ast.Cast(ref=ast.BaseTypeRef(name="int", width=None), operand=operand, const=None):
             return operand
     return e
 

@@ -60,6 +60,7 @@ class OperatorChecker:
             return ANY
         if isinstance(t, SerEnum):
             t = t.underlying
+        self._known(e.operand)
         fits = t == BOOL if e.op == "!" else isinstance(t, Bits | Integer)
         if not fits or (e.op == "~" and isinstance(t, Integer)):
             return self._fail(e, f"{e.op} cannot be applied to {t}")
@@ -73,6 +74,8 @@ class OperatorChecker:
             return BOOL if e.op in _BOOLEAN else ANY
         if e.op in ("&&", "||"):
             return self._logical(e, left, right)
+        self._known(e.left)
+        self._known(e.right)
         if e.op in ("==", "!="):
             return self._equality(e)
         if e.op in ("<<", ">>"):
@@ -80,6 +83,13 @@ class OperatorChecker:
         if e.op == "++":
             return self._concat(e, number_of(left), number_of(right))
         return self._arithmetic(e)
+
+    def _known(self, operand: ast.Expr) -> None:
+        """Report an int that depends on the packet: (int) x has no width to compute with."""
+        cast = isinstance(operand.type, Integer) and isinstance(operand, ast.Cast)
+        if cast and operand.const is None and not self.c.compile_time(operand):
+            what = "an int that depends on the packet cannot be computed with"
+            self.c.error(operand, what, "cast it: (bit<32>) ...")
 
     def _logical(self, e: ast.Binary, left: Type, right: Type) -> Type:
         for operand, t in ((e.left, left), (e.right, right)):

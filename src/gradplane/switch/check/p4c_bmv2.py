@@ -13,6 +13,7 @@ from gradplane.switch.check.checker_types import ExternType, SetType, size_bits
 from gradplane.switch.check.p4c_rules import Found, Rules, called_function, instantiates
 from gradplane.switch.check.records import CallInfo
 from gradplane.switch.ir.types import (
+    Array,
     Bits,
     Bool,
     Enum,
@@ -49,6 +50,7 @@ _CHECKSUMS = (
 _COMPUTED = (ast.Binary, ast.Unary, ast.Slice, ast.Cast, ast.Ternary)
 _PACKETS = ("packet_in", "packet_out")
 _REGISTERS = ("register", "Register")
+_VERSIONS = (20180101, 20200408)
 _SHIFT_BITS, _FARTHEST = 8, 256  # the widest shift amount; the largest constant one
 
 
@@ -113,8 +115,10 @@ def _shift(e: ast.Binary) -> Iterator[Found]:
         return
     amount, t = e.right.const, e.right.type
     if isinstance(amount, int):
-        if amount > _FARTHEST:
-            yield e, f"p4c for BMv2 shifts by {_FARTHEST} at most", ""
+        sized = isinstance(e.right, ast.IntLit) and e.right.width is not None
+        farthest = _FARTHEST - 1 if sized else _FARTHEST
+        if amount > farthest:
+            yield e, f"p4c for BMv2 shifts by {farthest} at most", ""
     elif isinstance(t, Bits) and t.width > _SHIFT_BITS:
         text = f"p4c for BMv2 takes shift amounts of up to {_SHIFT_BITS} bits, not {t}"
         yield e, text, f"cast it: (bit<{_SHIFT_BITS}>) ..."
@@ -123,6 +127,14 @@ def _shift(e: ast.Binary) -> Iterator[Found]:
 @V1MODEL.at(ast.ForIn)
 def _for_in(loop: ast.ForIn) -> Iterator[Found]:
     yield loop, "p4c for BMv2 has no for-in loops", "count with a for loop, in an action"
+
+
+@V1MODEL.at(ast.ConstDecl)
+def _version(decl: ast.ConstDecl) -> Iterator[Found]:
+    value = decl.value.const
+    first, last = _VERSIONS
+    if decl.name == "__v1model_version" and isinstance(value, int) and not first <= value <= last:
+        yield decl, f"p4c knows V1MODEL_VERSION {first} to {last}, not {value}", ""
 
 
 @V1MODEL.at(ast.Instantiation)
@@ -183,7 +195,7 @@ def _action(decl: ast.ActionDecl) -> Iterator[Found]:
         if isinstance(node, ast.SwitchStmt):
             yield node, "p4c for BMv2 has no switch statements in actions", "use if"
     for param in decl.params:
-        if isinstance(param.type, Bool | Error | Struct) and not param.direction:
+        if isinstance(param.type, Bool | Error | Fields | Array) and not param.direction:
             what = "a bool" if isinstance(param.type, Bool) else f"of type {param.type}"
             text = f"p4c for BMv2 takes bit<> and int<> as action data: {param.name} is {what}"
             yield param, text, "use bit<1>" if what == "a bool" else "use parameters of bits"
@@ -314,6 +326,25 @@ def _validity(call: ast.Call, info: CallInfo) -> Iterator[Found]:
 
 def _is_element(e: object) -> TypeGuard[ast.Index]:
     return isinstance(e, ast.Index) and isinstance(e.base.type, Stack)
+
+
+@MISREAD.at(ast.Select)
+def _before_default(select: ast.Select) -> Iterator[Found]:
+    """A case that matches everything, and a default behind it."""
+    first = next((case for case in select.cases if _catches_all(case.keyset)), None)
+    last = select.cases[-1] if select.cases else None
+    if first is None or last is None or first is last or first.state == last.state:
+        return
+    if isinstance(last.keyset, ast.DefaultKey):
+        text = "p4c's JSON takes the default that follows, not this case"
+        yield first.keyset, text, "leave out the default"
+
+
+def _catches_all(keyset: ast.Expr) -> bool:
+    if isinstance(keyset, ast.TupleKey):
+        return all(map(_catches_all, keyset.elements))
+    mask = keyset.mask if isinstance(keyset, ast.Mask) else None
+    return isinstance(keyset, ast.DefaultKey) or (mask is not None and mask.const == 0)
 
 
 @MISREAD.at(ast.Select)

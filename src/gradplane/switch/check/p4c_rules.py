@@ -141,6 +141,14 @@ def _binary(e: ast.Binary) -> Iterator[Found]:
 
 
 @REFUSED.at(ast.Assign)
+def _slice_of_signed(assign: ast.Assign) -> Iterator[Found]:
+    target = assign.target
+    base = target.base.type if isinstance(target, ast.Slice) else None
+    if isinstance(base, Bits) and base.signed:
+        yield target, f"p4c does not assign to bits of an {base}", "cast it to bit<> first"
+
+
+@REFUSED.at(ast.Assign)
 def _division(assign: ast.Assign) -> Iterator[Found]:
     if assign.op in ("/=", "%="):
         yield from _divisor(assign, assign.op[0], assign.value)
@@ -212,6 +220,56 @@ def _select(select: ast.Select) -> Iterator[Found]:
 
 def _words(t: Type) -> str:
     return f"struct {t}" if isinstance(t, Struct) else str(t)
+
+
+@REFUSED.at(ast.ParserDecl)
+def _endless(parser: ast.ParserDecl) -> Iterator[Found]:
+    """A parser that no state leaves: no way leads to accept or reject."""
+    states = {state.name: state for state in parser.states}
+    pending, seen = ["start"], set[str]()
+    while pending:
+        state = states.get(name := pending.pop())
+        if state is None or state.transition is None:
+            return
+        if name in seen:
+            continue
+        seen.add(name)
+        if isinstance(state.transition, str):
+            pending.append(state.transition)
+        else:
+            pending += [case.state for case in state.transition.cases]
+    yield parser, "p4c refuses a parser that never reaches accept or reject", ""
+
+
+_WITHOUT_PRIORITIES = ("exact", "lpm")
+
+
+@REFUSED.at(ast.TableDecl)
+def _order(table: ast.TableDecl) -> Iterator[Found]:
+    """Priorities of entries that need none, and entries before the key."""
+    given = [entry for entry in table.entries if entry.priority is not None]
+    if given and all(key.match_kind in _WITHOUT_PRIORITIES for key in table.key):
+        text = "p4c takes no priorities of entries where all keys are exact or lpm"
+        yield given[0], text, ""
+    if table.entries and table.key and _begins(table.entries[0]) < _begins(table.key[0]):
+        yield table.entries[0], "p4c takes entries only behind the key", "move the key up"
+
+
+def _begins(node: ast.Node) -> tuple[int, int]:
+    return node.span.line, node.span.column
+
+
+@REFUSED.at(ast.TableDecl)
+def _calls_in_actions(table: ast.TableDecl) -> Iterator[Found]:
+    for ref in table.actions:
+        for call in walk(ref.args or []):
+            if isinstance(call, ast.Call) and call.const is None and not _is_builtin(call):
+                text = "p4c takes no calls in a table's list of actions"
+                yield call, text, "assign the result to a variable before"
+
+
+def _is_builtin(call: ast.Call) -> bool:
+    return isinstance(call.info, CallInfo) and call.info.kind == "builtin"
 
 
 @REFUSED.at(ast.TableDecl)

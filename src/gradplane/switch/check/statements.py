@@ -192,15 +192,8 @@ class StatementChecker:
     def _forin(self, s: ast.ForIn) -> None:
         with self._loop():
             element = self._elements(s.collection)
-            if isinstance(s.var, ast.VarDecl):
-                if s.var.init is not None:
-                    self.c.error(s.var, "the variable of a for-in loop takes no initial value")
-                self.c.decls.local(s.var)
-                wanted = s.var.type or ANY
-            else:
-                wanted = self.c.exprs.value(s.var)
-                require_lvalue(self.c, s.var, "the loop's variable")
-            self._element_fits(s, wanted, element)
+            self.c.decls.local(s.var)
+            self._element_fits(s, s.var.type or ANY, element)
             self.check(s.body)
 
     def _elements(self, e: ast.Expr) -> Type:

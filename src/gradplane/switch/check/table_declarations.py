@@ -32,6 +32,7 @@ from gradplane.switch.ir.types import (
     Integer,
     NewType,
     SerEnum,
+    Tuple,
     Type,
     given_name,
 )
@@ -66,6 +67,7 @@ class TableChecker:
                     what = f"action {entry.action.name} is @defaultonly"
                     self.c.error(entry.action, what)
             self._priorities(decl)
+            self._selector_keys(decl)
             self._never_matched(decl, types)
             self._properties(decl)
         if decl.entries and not decl.key:
@@ -75,7 +77,13 @@ class TableChecker:
 
     def _key(self, key: ast.KeyElement) -> Type:
         self.c.annotations(key)
+        if isinstance(key.expr, ast.ListExpr) and len(key.expr.elements) == 1:
+            (key.expr,) = key.expr.elements  # p4c's tuple of one
         t = self.c.exprs.value(key.expr)
+        if isinstance(t, Tuple) and len(t.elements) == 1:
+            first = ast.IntLit(0, None, False, span=key.expr.span)
+            key.expr = ast.Index(key.expr, first, span=key.expr.span)
+            t = self.c.exprs.value(key.expr)
         if key.match_kind not in self.c.match_kinds:
             hint = did_you_mean(key.match_kind, self.c.match_kinds)
             self.c.error(key, f"match kind {key.match_kind} is not declared", hint)
@@ -100,6 +108,14 @@ class TableChecker:
                 what = f"a second key of table {decl.name} has the name {name}"
                 self.c.error(key, what, f"the first is at {seen[name].span}")
             seen[name] = key
+
+    def _selector_keys(self, decl: ast.TableDecl) -> None:
+        """Warn of keys that only an action selector looks at, in a table that has none."""
+        shared = any(p.name.endswith("implementation") for p in decl.properties)
+        for key in () if shared else decl.key:
+            if key.match_kind == "selector":
+                what = "a key of kind selector is looked at by an action selector only"
+                self.c.warn(key, "unused", what, "implementation = action_selector(...);")
 
     def _name(self, key: ast.KeyElement) -> str:
         key.name = given_name(key.notes) or key_name(key.expr, self.c.reporter.lines) or ""

@@ -128,7 +128,7 @@ def writes(tree: object) -> Iterator[ast.Name]:
     """Return the names that are assigned, passed as out or inout, or set valid."""
     for node in walk(tree):
         match node:
-            case ast.Assign(target=target) | ast.ForIn(var=ast.Expr() as target):
+            case ast.Assign(target=target):
                 yield from _root_name(target)
             case ast.Call(info=info) if info is not None:
                 for arg, param in zip(info.args, info.signature.params, strict=False):

@@ -162,6 +162,8 @@ class Expressions:
             return beyond(e.type)
         wide = max(width, 64)
         index = self.f.resize(number, width, wide, is_signed(e.index.type))
+        if 1 << width <= size and not is_signed(e.index.type):  # always inside
+            return self.item(e.base.type, stack, self.f.resize(index, wide, 64))
         inside = self.f.compare("ult", f"i{wide}", index, size)
         safe = self.f.select(inside, "i64", self.f.resize(index, wide, 64), 0)
         item = self.item(e.base.type, stack, safe)

@@ -153,19 +153,15 @@ class Body(CallLowering):
 
     def _forin_stmt(self, s: ast.ForIn) -> None:
         with self.scope():
-            if isinstance(s.var, ast.VarDecl):
-                self.declare(s.var)
-                found = self.env.find(s.var)
-                assert isinstance(found, ir.Var)
-                var: ir.LValue = found
-            else:
-                var = self.lvalue(s.var)
+            self.declare(s.var)
+            var = self.env.find(s.var)
+            assert isinstance(var, ir.Var)
             if isinstance(s.collection, ast.Range):
                 self._for_range(s, var, s.collection)
             else:
                 self._for_each(s, var)
 
-    def _for_range(self, s: ast.ForIn, var: ir.LValue, bounds: ast.Range) -> None:
+    def _for_range(self, s: ast.ForIn, var: ir.Var, bounds: ast.Range) -> None:
         """Lower a loop over a range; it counts in a wider type, so that a..max ends."""
         low, high = self.exprs(bounds.low, bounds.high)
         assert isinstance(var.type, Bits)
@@ -185,7 +181,7 @@ class Body(CallLowering):
 
         self._loop_stmt(s.body, lambda: expression_builder.binary("<=", count, last), step, enter)
 
-    def _for_each(self, s: ast.ForIn, var: ir.LValue) -> None:
+    def _for_each(self, s: ast.ForIn, var: ir.Var) -> None:
         """Unroll a loop over a list or the elements of an array."""
         leave = ir.Block([], "break")
         with self.repeating(), self.into(leave.body):

@@ -326,9 +326,9 @@ class For(Stmt, Annotated):
 
 @dataclass(slots=True, eq=False)
 class ForIn(Stmt, Annotated):
-    """`for (T x in collection)`; `var` is a VarDecl, or a Name of an existing variable."""
+    """`for (T x in collection)`."""
 
-    var: VarDecl | Expr
+    var: VarDecl
     collection: Expr  # an expression, or Range
     body: Stmt
 

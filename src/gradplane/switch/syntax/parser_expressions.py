@@ -33,6 +33,9 @@ class ExpressionParser(TypeParser):
             return literal
         return self._conditional()[0]
 
+    def expression_without_greater(self) -> ast.Expr:
+        return self._binary(greater=False)
+
     def _conditional(self) -> tuple[ast.Expr, bool]:
         """Parse an expression; return it and whether it is a `?:` without parentheses around."""
         self.deeper()
@@ -46,12 +49,13 @@ class ExpressionParser(TypeParser):
         self.depth -= 1
         return result, bare
 
-    def _binary(self) -> ast.Expr:
-        """Parse operands and operators by precedence, with a stack instead of recursion."""
+    def _binary(self, greater: bool = True) -> ast.Expr:
+        """Parse operands and operators by precedence, with a stack instead of recursion. greater:
+        whether > is an operator."""
         operands = [self._unary()]
         waiting: list[tuple[int, str]] = []  # operators whose right operand may still grow
         links = 0
-        while level := self._operator_level():
+        while level := self._operator_level(greater):
             self._reduce(operands, waiting, level)
             waiting.append((level, self._operator()))
             operands.append(self._unary())
@@ -68,7 +72,9 @@ class ExpressionParser(TypeParser):
             op = waiting.pop()[1]
             operands.append(ast.Binary(op, left, right, span=self.span_from(left.span)))
 
-    def _operator_level(self) -> int:
+    def _operator_level(self, greater: bool) -> int:
+        if self.tok.kind == ">" and not greater:
+            return 0
         if self.tok.kind == ">" and self.tok.joined:
             return PRECEDENCE[">>"]
         return PRECEDENCE.get(self.tok.kind, 0)

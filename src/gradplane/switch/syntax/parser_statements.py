@@ -234,12 +234,10 @@ class StatementParser(ExpressionParser):
         start = self.advance().span
         self.expect("(")
         self.open_scope()
-        loop: ast.Stmt
         if self.tok.kind == "name" and self.peek().kind == "in":
-            token = self.advance()
-            loop = self._for_in(start, ast.Name(token.text, span=token.span), annotations)
-        else:
-            loop = self._for_declared(start, annotations)
+            what = f"the variable of a for-in loop needs its type: (T {self.tok.text} in ...)"
+            self.fail_at(self.tok.span, what)
+        loop = self._for_declared(start, annotations)
         self.close_scope()
         return loop
 
@@ -260,9 +258,7 @@ class StatementParser(ExpressionParser):
             self.fail("a type")
         return self._simple_statement()
 
-    def _for_in(
-        self, start: Span, var: ast.VarDecl | ast.Expr, annotations: list[ast.Annotation]
-    ) -> ast.Stmt:
+    def _for_in(self, start: Span, var: ast.VarDecl, annotations: list[ast.Annotation]) -> ast.Stmt:
         self.expect("in")
         collection = self.expression()
         if self.accept(".."):

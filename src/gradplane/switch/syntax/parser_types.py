@@ -10,6 +10,7 @@ from gradplane.switch.syntax import ast
 from gradplane.switch.syntax.lexer import Token
 from gradplane.switch.syntax.parser_stream import TokenStream
 
+_CONTINUE = frozenset({"+", "-", "*", "/", "%", "<<", "&", "|", "^"})  # a number in a width
 SIZED = frozenset({"bit", "int", "varbit"})
 BASE_TYPES = SIZED | {"bool", "error", "match_kind", "string", "void"}
 
@@ -34,6 +35,10 @@ class TypeParser(TokenStream, ABC):
     @abstractmethod
     def expression(self) -> ast.Expr:
         """Parse any expression."""
+
+    @abstractmethod
+    def expression_without_greater(self) -> ast.Expr:
+        """Parse an expression that a > ends, outside parentheses."""
 
     @abstractmethod
     def annotations(self) -> list[ast.Annotation]:
@@ -78,7 +83,9 @@ class TypeParser(TokenStream, ABC):
             ref = self.named_type()
         else:
             self.fail("a type")
-        while self.accept("["):
+        named = isinstance(ref, ast.NamedTypeRef)
+        while self.at("[") if named else self.tok.kind == "[":  # proposed behind names only
+            self.advance()
             ref = self._array_type(ref)
         self.depth -= 1
         return ref
@@ -94,20 +101,10 @@ class TypeParser(TokenStream, ABC):
         return ast.BaseTypeRef(token.kind, width, span=self.span_from(token.span))
 
     def _width(self) -> ast.Expr:
-        """Parse `8`, or any expression in parentheses."""
-        if self.accept("("):
-            width = self.expression()
-            self.expect(")")
-            return width
-        if self.at("integer"):
+        """Parse `8`, `(N > 3 ? N : 3)` or, as p4c, `N + 8` without > outside parentheses."""
+        if self.tok.kind == "integer" and self.peek().kind not in _CONTINUE:
             return self.integer()
-        if self.tok.kind == "name":
-            self.fail_at(
-                self.tok.span,
-                f'found "{self.tok.text}", expected one of: "(", an integer',
-                f"put a width that is not a plain integer in parentheses: <({self.tok.text})>",
-            )
-        self.fail()
+        return self.expression_without_greater()
 
     def integer(self) -> ast.IntLit:
         return literal(self.expect("integer"))

@@ -94,10 +94,8 @@ control I(inout H hdr, inout M m, inout standard_metadata_t sm) {
         { for (i = 0; i < 3; i = i + 1) {} }  // !
         { for (bit<8> i in {1, true}) {} }  // !
         { for (E i in E.A..E.C) {} }  // !
-        { for (i in 1..3) {} }  // !
         { for (bit<8> i in E) {} }  // !
         { for (bit<8> i in m.t) {} }  // !
-        { for (K0 in 1..3) {} }  // !
         { for (bit<8> i in "a") {} }  // !
         { for (bit<8> i in I) {} }  // !
         { for (string s in {"a", "b"}) {} }  // !
@@ -110,7 +108,6 @@ control I(inout H hdr, inout M m, inout standard_metadata_t sm) {
         { for (bit<8> i in {1, 2, m.x}) {} }
         { for (bit<8> i = 0, bit<8> j = 1; i < j; i = i + 1, j = j - 1) {} }
         { for (;m.x < 3;) { m.x = m.x + 1; } }
-        { bit<8> i; for (i in 1..3) {} }
         { for (@foo bit<8> i in 1..3) {} }
         { @unroll for (bit<8> i in 1..3) {} }
         { for (bit<8> i in SE.one..SE.two) {} }
