@@ -144,7 +144,7 @@ def tests(
     program: Program,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="DIR", help="The folder [default: PROGRAM-tests]"),
+        typer.Option("-o", "--output", metavar="DIR", help="The folder; default PROGRAM-tests"),
     ] = None,
     formats: Annotated[
         str, typer.Option("--format", metavar="stf,ptf,json", help="The files to write")
@@ -166,8 +166,8 @@ def tests(
 ) -> None:
     """Make packets and table entries that cover every statement and branch, with what must leave.
 
-    Writes a packet test for each (.stf), all as a Python file for PTF, and as JSON; prints what
-    they cover, and the places that they do not."""
+    Writes each as a packet test (.stf), and all as a Python file for PTF and as JSON.
+    Prints what they cover, and what no packet reaches."""
     from gradplane.experiment import p4_programs as programs
 
     wanted = formats.split(",")

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import runpy
+import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -325,3 +328,38 @@ def test_user_defined_externs_are_refused(tmp_path: Path) -> None:
     assert str(caught.value) == (
         "ask is a user-defined extern: no test can be made of what it does"
     )
+
+
+class Recorded:
+    """Stands for the base class and the modules of a PTF file, and notes the calls."""
+
+    calls: list[tuple[str, tuple[object, ...]]] = []
+
+    def __getattr__(self, name: str) -> object:
+        return lambda *args: Recorded.calls.append((name, args))
+
+
+def test_the_ptf_file_does_what_the_stf_files_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, result = made(tmp_path, source(**CASES["copies"]))
+    for name in ("base_test", "p4", "p4.v1", "ptf", "ptf.mask"):
+        module = types.ModuleType(name)
+        monkeypatch.setitem(sys.modules, name, module)
+        for inside in ("p4runtime_pb2", "testutils"):
+            setattr(module, inside, Recorded())
+        setattr(module, "P4RuntimeTest", Recorded)  # noqa: B010
+        setattr(module, "Mask", bytes)  # noqa: B010
+    (written,) = write(result, file, tmp_path, ["ptf"])
+    space = runpy.run_path(str(written))
+    monkeypatch.setattr(space["MadeTest"], "replicate", Recorded().replicate)
+    for test in result.tests:
+        Recorded.calls.clear()
+        space[f"Test{test.number}"]().runTest()
+        sent = [args[1:] for name, args in Recorded.calls if name == "send_packet"]
+        assert sent == [(given.port, given.data) for given in test.packets]
+        expected = [args[1:] for name, args in Recorded.calls if name == "verify_packet"]
+        wanted = [one for each in test.expected for one in each]
+        assert expected == [(bytes.fromhex(digits), port) for port, digits in wanted]
+        entries = [args for name, args in Recorded.calls if name == "table_add"]
+        assert len(entries) == len(test.made.entries) + len(test.made.defaults)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import fill
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.runtime.control_errors import SwitchError
@@ -130,7 +131,8 @@ def _places(heading: str, goals: set[Goal]) -> Iterator[str]:
         lines = {g[1].line for g in goals if g[0] == "line" and g[1].file == file}
         if lines:
             numbers = ranges(lines)
-            yield f"  {file}: {'lines' if ',' in numbers or '-' in numbers else 'line'} {numbers}"
+            text = f"{file}: {'line' if len(lines) == 1 else 'lines'} {numbers}"
+            yield fill(text, 80, initial_indent="  ", subsequent_indent="    ")
     others = sorted((goal for goal in goals if goal[0] != "line"), key=in_order)
     for kind, place, outcome in others[:SHOWN]:
         yield f"  {place.file}:{place.line}: {_said(kind, outcome)}"
