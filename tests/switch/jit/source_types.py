@@ -15,6 +15,7 @@ ITEM, LEFT, RIGHT, EITHER = Named("item_t"), Named("left_t"), Named("right_t"), 
 FIELDS, OPTION, INNER = Named("fields_t"), Named("option_t"), Named("inner_t")
 HEADERS, META, EMPTY = Named("headers_t"), Named("meta_t"), Named("empty_t")
 ITEMS, STACK = Named("item_t[3]"), 3
+SIZE = 3  # elements of arrays
 ERRORS = ("NoError", "PacketTooShort", "NoMatch", "StackOutOfBounds", "HeaderTooShort",
           "ParserTimeout", "Strange", "Other")  # fmt: skip
 
@@ -34,6 +35,8 @@ class Types:
         self.pair = Named(f"pair_t<{random_bits(rng)}>")
         self.tuple_parts = [random_bits(rng), BOOL, random_bits(rng)]
         self.tuple = Named(f"tuple<{', '.join(str(t) for t in self.tuple_parts)}>")
+        self.element = random_bits(rng)
+        self.array = Named(f"{self.element}[{SIZE}]")
         self.headers: dict[Type, Members] = {
             ITEM: {"a": Bits(8), "b": Bits(16, True)},
             LEFT: {"x": Bits(24)},
@@ -44,7 +47,8 @@ class Types:
         pair: Members = dict.fromkeys("pq", _argument(self.pair))
         meta: Members = {"i": Bits(32), "yes": BOOL, "inner": INNER, "pair": self.pair,
                          "two": self.tuple, "colour": COLOUR, "kind": KIND, "id": ID, "e": ERROR,
-                         "wide": random_bits(rng), "small": Bits(3), "stack": ITEMS}  # fmt: skip
+                         "wide": random_bits(rng), "small": Bits(3), "stack": ITEMS,
+                         "many": self.array}  # fmt: skip
         self.structs: dict[Type, Members] = {
             INNER: inner,
             self.pair: pair,
@@ -58,6 +62,7 @@ class Types:
             KIND: self._kind,
             ID: lambda v, d: f"((id_t) {v.value(self.id, d)})",
             self.tuple: lambda v, d: _listed(v, self.tuple_parts, d),
+            self.array: lambda v, d: f"(({self.array}) {_listed(v, [self.element] * SIZE, d)})",
             **{t: self._made(t) for t in (INNER, self.pair, EMPTY, *self.headers)},
         }
 
@@ -130,6 +135,8 @@ struct meta_t {{ {_members(self.structs[META])} @field_list(1) bit<8> rounds; }}
             yield from self.places(f"{text}.{name}", member, writable)
         for i in range(STACK if t == ITEMS else 0):
             yield from self.places(f"{text}[{i}]", ITEM, writable)
+        for index in [*range(SIZE), "m.small"] if t == self.array and text == "m.many" else []:
+            yield Place(f"{text}[{index}]", self.element, writable)
 
     def _members(self, t: Type) -> Members:
         if t == EITHER:
