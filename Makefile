@@ -1,4 +1,5 @@
 PYTHON := .venv/bin/python
+TYPES = cd src && ../$(PYTHON) -m mypy --config-file ../pyproject.toml -p gradplane
 
 # Every run starts some processes; without bytecode files each would compile all its modules again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -18,7 +19,7 @@ demo:
 # checker complains of, which runs beside them: alone it would keep one processor busy only.
 test: style
 	@mkdir -p .cache
-	@$(MAKE) --no-print-directory types >.cache/types 2>&1 & types=$$!; \
+	@($(TYPES)) >.cache/types 2>&1 & types=$$!; \
 	$(PYTHON) -m pytest -q -n 2 --dist loadfile --durations=20 --durations-min=10 -rfE; \
 	tests=$$?; wait $$types || { cat .cache/types; exit 1; }; exit $$tests
 
@@ -30,7 +31,7 @@ style: install
 
 # mypy runs in src/, where the link `codecs` does not hide the standard library's module of that name.
 types: install
-	cd src && ../$(PYTHON) -m mypy --config-file ../pyproject.toml -p gradplane
+	$(TYPES)
 
 # The documentation as a site, in site/. Warnings, such as a link to nowhere, are errors.
 docs: install
