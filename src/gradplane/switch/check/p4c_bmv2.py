@@ -189,6 +189,35 @@ def _mixed(t: Type) -> bool:
     return any(whole) and not all(whole) or any(map(_mixed, parts))
 
 
+@BOTH.at(ast.Index)
+def _run_time_index(node: ast.Index) -> Iterator[Found]:
+    if _is_array(node.base.type) and node.index.const is None:
+        text = f"p4c for BMv2 takes constant indices only of an array of {node.type}"
+        yield node, text, "use an array of headers"
+
+
+@BOTH.at(ast.ParserDecl)
+def _arrays_of_a_packet(parser: ast.ParserDecl) -> Iterator[Found]:
+    """Arrays in headers and metadata. Constant indices take those in variables apart."""
+    for param in parser.params:
+        if (array := _array_in(param.type)) is not None:
+            text = f"p4c for BMv2 takes {array} in local variables only"
+            yield param, text, "use fields, or an array of headers"
+
+
+def _array_in(t: object) -> Array | None:
+    """Return the first array of something else than headers in a type, at any depth."""
+    if _is_array(t):
+        return t
+    parts = [field.type for field in t.fields] if isinstance(t, Fields) else []
+    parts += [t.element] if isinstance(t, Stack) else []
+    return next((found for part in parts if (found := _array_in(part)) is not None), None)
+
+
+def _is_array(t: object) -> TypeGuard[Array]:
+    return isinstance(t, Array) and not isinstance(t, Stack)
+
+
 @V1MODEL.at(ast.ActionDecl)
 def _action(decl: ast.ActionDecl) -> Iterator[Found]:
     for node in walk(decl.body):

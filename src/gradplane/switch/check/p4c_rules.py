@@ -260,19 +260,6 @@ def _begins(node: ast.Node) -> tuple[int, int]:
 
 
 @REFUSED.at(ast.TableDecl)
-def _calls_in_actions(table: ast.TableDecl) -> Iterator[Found]:
-    for ref in table.actions:
-        for call in walk(ref.args or []):
-            if isinstance(call, ast.Call) and call.const is None and not _is_builtin(call):
-                text = "p4c takes no calls in a table's list of actions"
-                yield call, text, "assign the result to a variable before"
-
-
-def _is_builtin(call: ast.Call) -> bool:
-    return isinstance(call.info, CallInfo) and call.info.kind == "builtin"
-
-
-@REFUSED.at(ast.TableDecl)
 def _table(table: ast.TableDecl) -> Iterator[Found]:
     for entry in table.entries:
         if len(table.key) > 1 and isinstance(entry.keyset, ast.DefaultKey):
