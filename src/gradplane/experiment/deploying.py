@@ -160,7 +160,7 @@ class _Deploying:
         with self._about("topology"):
             network = self._topology()
         if self._advise:
-            self._problems += [*checks.delays(experiment), *checks.rates(experiment)]
+            self._problems += checks.delays(experiment)
         if not 1 <= len(experiment.job) <= MAX_JOBS:
             text = f"{len(experiment.job)} jobs: there may be 1 to {MAX_JOBS}"
             self._add(text, ("job",))

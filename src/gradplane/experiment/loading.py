@@ -10,7 +10,8 @@ from pydantic import BaseModel, ValidationError
 
 from gradplane import _shipped_programs
 from gradplane._toml_documents import field_at, models_in, problems
-from gradplane.experiment import p4_programs, shipped
+from gradplane.experiment import checks, p4_programs, shipped
+from gradplane.experiment.checks import Problem
 from gradplane.experiment.compute_times import with_trace
 from gradplane.experiment.deploying import DeploymentError, deploy, resolve
 from gradplane.experiment.deployment import Deployment
@@ -68,7 +69,8 @@ class _Loading:
 
     def __init__(self, document: Document, source: str | Path | Experiment) -> None:
         self._document = document
-        self._folder = Path() if isinstance(source, Experiment) else Path(document.name).parent
+        self._from_code = isinstance(source, Experiment)
+        self._folder = Path() if self._from_code else Path(document.name).parent
         self._lines: list[str] = []
         self._mended: list[Key] = []
 
@@ -114,7 +116,7 @@ class _Loading:
         try:
             return resolve(experiment)
         except DeploymentError as error:
-            self._add_all(error)
+            self._add_all(error.problems)
             raise self._refuse() from None
 
     def with_program(self, experiment: Experiment) -> Experiment:
@@ -145,17 +147,23 @@ class _Loading:
         return experiment.model_copy(update={"job": tuple(jobs)})
 
     def deployed(self, experiment: Experiment, advise: bool) -> Deployment:
-        """Return the deployment. Raises ExperimentError with all that is wrong."""
+        """Return the deployment. Raises ExperimentError with all that is wrong.
+
+        advise: refuse probable mistakes; a rate without a unit is none in an Experiment's code."""
+        bare = [] if self._from_code or not advise else list(checks.rates(experiment))
+        if bare:  # times that follow from them would be reported as well
+            self._add_all([*checks.delays(experiment), *bare])
+            raise self._refuse()
         try:
             deployment = deploy(experiment, advise=advise)
         except DeploymentError as error:
-            self._add_all(error)
+            self._add_all(error.problems)
         if self._lines:
             raise self._refuse() from None
         return deployment
 
-    def _add_all(self, error: DeploymentError) -> None:
-        for problem in error.problems:
+    def _add_all(self, problems: Sequence[Problem]) -> None:
+        for problem in problems:
             self._add(problem.text, *problem.keys)
 
 

@@ -39,6 +39,7 @@ def test_all_that_is_wrong_is_said_before_anything_starts(swept_file: Path) -> N
     assert str(refused.value).splitlines() == [
         '--over job.slotz=4: unknown key job.0.slotz: did you mean "slots"?',
         '--over job.slotz=8: unknown key job.0.slotz: did you mean "slots"?',
+        "--over job.quorum=3: quorum = 3 of 2 workers: use 1 to 2",
     ]
     with pytest.raises(ExperimentError) as refused:
         planned(swept_file, "job.quorum=1,2,3")

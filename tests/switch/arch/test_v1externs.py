@@ -327,11 +327,6 @@ def test_tables_that_cannot_be_looked_up_are_refused() -> None:
     assert refusal(ingress_locals=two, ingress="t.apply();").startswith(
         "table I.t has more than one lpm key"
     )
-    selected = table.format("h.a.x: exact; h.a.kind: selector;")
-    assert refusal(ingress_locals=selected, ingress="t.apply();") == (
-        "table I.t has a key of kind selector and no action selector | "
-        "implementation = action_selector(...);"
-    )
 
 
 def test_arrays_beyond_memory_are_refused() -> None:

@@ -41,7 +41,7 @@ def test_unset_variable(body: str) -> None:
         "bit<8> n; if (m.f) { n = 1; } m.x = n;",
         "bit<8> n; set(n); m.x = n;",
         "bit<8> n; for (bit<8> i in 1 .. 3) { if (i > 1) { m.x = n; } n = i; }",
-        "bit<8> n; for (n in 1 .. 3) { m.x = n; }",
+        "for (bit<8> n in 1 .. 3) { m.x = n; }",
         "M n; n.x = 1; m = n;",
         "bit<8> n; n[3:0] = 1; m.x = n;",
         "h_t n; m.f = n == hdr.h;",
