@@ -12,14 +12,30 @@ from virtual_network import make_switch
 from gradplane.hosts.drivers.host import Host
 from gradplane.hosts.drivers.socket_environment import SocketThread
 
-_nets = count(1)
+_nets = count(os.getpid() * 61)
+_held = []  # sockets at the nets that this process has taken
 
 
 def loopback_job(aggregation, workers, **changes):
     """Return a job on loopback addresses that no other test uses, in this process or another."""
-    net = f"127.{128 + (os.getpid() >> 8) % 100}.{os.getpid() & 255 ^ next(_nets)}"
+    net = free_net()
     settings = {"reliability": "retransmit", "timeout_ns": 500_000_000} | changes
     return make_job(aggregation=aggregation, workers=workers, net=net, **settings)
+
+
+def free_net():
+    """Return the first three bytes of addresses, which are ours as long as this process lives."""
+    while True:
+        net = next(_nets) % (100 << 8)
+        name = f"127.{128 + (net >> 8)}.{net & 255}"
+        taken = socket.socket(type=socket.SOCK_DGRAM)
+        try:
+            taken.bind((f"{name}.254", 19_999))
+        except OSError:
+            taken.close()
+            continue
+        _held.append(taken)
+        return name
 
 
 @contextmanager

@@ -1,7 +1,6 @@
 """Hosts as real processes on loopback: training, the runner's protocol, ends of all kinds."""
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -9,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from host_configs import make_hosts, make_job
-from loopback_job import switch_on_a_socket
+from loopback_job import free_net, switch_on_a_socket
 from virtual_network import Network, make_switch
 
 ROOT = Path(__file__).parents[3]
@@ -19,8 +18,7 @@ PATIENCE = 300  # seconds that a process may take on a busy machine
 @pytest.fixture
 def net():
     """Return the first three bytes of loopback addresses that no other test process uses."""
-    number = os.getpid() % 2**15
-    return f"127.{128 + (number >> 8)}.{number & 255}"
+    return free_net()
 
 
 @pytest.fixture
