@@ -1,13 +1,18 @@
-"""The page of stable names is what each room's `__all__` says."""
+"""The page of stable names is what each room's `__all__` says, and what the pages teach."""
 
+import ast
+import re
 import sys
+import textwrap
+from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
 
 import stable_names  # noqa: E402
 
@@ -26,3 +31,23 @@ def test_every_name_exists(package: str) -> None:
     module = import_module(package)
     for name in NAMES[package]:
         assert hasattr(module, name), name
+
+
+def test_what_the_documentation_imports_is_stable() -> None:
+    """A name that a page teaches is one to rely on."""
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+    taught = {(page.name, *name) for page in pages for name in _imported(page.read_text("utf-8"))}
+    rooms = NAMES | {"gradplane": [*NAMES["gradplane"], *(r.partition(".")[2] for r in NAMES)]}
+    assert len(taught) > 40
+    assert not {item for item in taught if item[2] not in rooms.get(item[1], ())}
+
+
+def _imported(text: str) -> Iterator[tuple[str, str]]:
+    for block in re.findall(r"^ *```python[^\n]*\n(.*?)^ *```", text, re.DOTALL | re.MULTILINE):
+        try:
+            body = ast.walk(ast.parse(textwrap.dedent(block)))
+        except SyntaxError:  # a part of a file
+            continue
+        for node in body:
+            if isinstance(node, ast.ImportFrom) and str(node.module).startswith("gradplane"):
+                yield from ((str(node.module), alias.name) for alias in node.names)

@@ -12,7 +12,7 @@ from gradplane.pages.plan_page import page
 from gradplane.planner.compiled import evaluate
 from gradplane.planner.inputs import Compression, Gradient, Model, PlannerError, System, load
 from gradplane.planner.job import Builder
-from gradplane.planner.plan import FP32, make, plan
+from gradplane.planner.planning import FP32, make, plan
 
 RUNNER = CliRunner()
 

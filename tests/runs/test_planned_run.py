@@ -11,7 +11,7 @@ from gradplane.experiment.loading import ExperimentError, load
 from gradplane.pages.report.page import write as write_report
 from gradplane.planner.experiment_file import experiment
 from gradplane.planner.inputs import System
-from gradplane.planner.plan import make
+from gradplane.planner.planning import make
 from gradplane.runs.records.run_folder import read_lines
 from gradplane.runs.replayer.replay_run import replay
 from gradplane.runs.run_experiment import mininet_possible, run

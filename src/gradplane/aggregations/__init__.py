@@ -9,10 +9,20 @@ This room may import codecs, hosts, controller and topologies; what it needs fro
 asks for as Protocols (`needs`).
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from gradplane import _plugins
+from gradplane._lazy_names import lazy_names
 from gradplane.aggregations.aggregation import Aggregation
 
-__all__ = ["Aggregation", "get", "names"]
+if TYPE_CHECKING:
+    from gradplane.aggregations.ps import ServerScheme
+
+__all__ = ["Aggregation", "ServerScheme", "get", "names"]
+
+__getattr__ = lazy_names(__name__, {"ServerScheme": "ps"})
 
 
 def names() -> list[str]:

@@ -81,7 +81,7 @@ def plan(
     from gradplane.cli import output_tables
     from gradplane.pages.plan_page import page
     from gradplane.planner.experiment_file import experiment
-    from gradplane.planner.plan import make, options
+    from gradplane.planner.planning import make, options
 
     console = make_console()
     if tree:

@@ -24,8 +24,8 @@ from gradplane.studies.nmse import Floats, nmse
 from gradplane.switch.ir import nodes as ir
 
 if TYPE_CHECKING:
-    from gradplane.planner.plan import Plan
-    from gradplane.planner.plan import Row as PlanRow
+    from gradplane.planner.planning import Plan
+    from gradplane.planner.planning import Row as PlanRow
     from gradplane.runs.sweeps.tables import Results
     from gradplane.runs.torch_comparison import Row
     from gradplane.studies.study import StudyOutcome

@@ -16,8 +16,18 @@ import pkgutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gradplane._lazy_names import lazy_names
 from gradplane._suggestions import did_you_mean, quoted
-from gradplane.codecs._base import Codec, CodecError, Context, Partition
+from gradplane.codecs._base import (
+    Codec,
+    CodecError,
+    Context,
+    Floats,
+    Partition,
+    Reader,
+    State,
+    check_int,
+)
 from gradplane.codecs._feedback import ErrorFeedback
 from gradplane.codecs._local_steps import LocalSteps
 from gradplane.codecs._network_limits import (
@@ -34,9 +44,11 @@ from gradplane.codecs._table import optimal_table
 
 if TYPE_CHECKING:
     from gradplane.codecs._adaptive import AdaptiveADT
+    from gradplane.codecs.policies.awp import AWP
 
 
 __all__ = [
+    "AWP",
     "ERROR_BOUNDS",
     "SUM_WIDTHS",
     "AdaptiveADT",
@@ -45,10 +57,14 @@ __all__ = [
     "Context",
     "ErrorBound",
     "ErrorFeedback",
+    "Floats",
     "LocalSteps",
     "Partition",
     "PerTensor",
+    "Reader",
+    "State",
     "SumWidth",
+    "check_int",
     "code_overflow",
     "get",
     "key",
@@ -58,13 +74,9 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Import on first use what needs compiled kernels, which take long to import."""
-    if name == "AdaptiveADT":
-        from gradplane.codecs._adaptive import AdaptiveADT
-
-        return AdaptiveADT
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy_names(  # what needs compiled kernels, which take long to import
+    __name__, {"AWP": "policies.awp", "AdaptiveADT": "_adaptive"}
+)
 
 
 def names() -> list[str]:

@@ -156,7 +156,7 @@ class _Deploying:
             self._problems += checks.queues(experiment, target)
         with self._about("switch", "program"):
             suffix = "" if target is None else target.suffix
-            path = p4_programs.find(p4_programs.version(section.program, suffix))
+            path = p4_programs.find_program(p4_programs.version(section.program, suffix))
         with self._about("topology"):
             network = self._topology()
         if self._advise:

@@ -125,7 +125,7 @@ class _Loading:
         if program in _shipped_programs.shipped():
             return experiment
         try:
-            program = str(p4_programs.find(program, self._folder))
+            program = str(p4_programs.find_program(program, self._folder))
         except ExperimentError as error:
             key = ("switch", "program")
             self._add(str(error), key, mended=key)

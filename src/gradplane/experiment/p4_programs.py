@@ -67,7 +67,7 @@ class P4Program:
         return {**(backends.macros(switch) if switch else {}), **self.defines}
 
 
-def find(program: str, folder: Path = Path()) -> Path:
+def find_program(program: str, folder: Path = Path()) -> Path:
     """Return the file of a program: a shipped one by name, else a path, relative to `folder`.
 
     Raises ExperimentError if there is no such file."""

@@ -13,3 +13,29 @@ before it:
 `allreduce.Ring` is the ring for user programs, and `reducer.Reducer` a worker of any scheme;
 `scapy_layers` and `dissector/` show the packets in Scapy and Wireshark.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradplane._lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from gradplane.hosts.allreduce import Ring
+    from gradplane.hosts.config import HostConfig
+    from gradplane.hosts.reducer import Reducer
+    from gradplane.hosts.training.datasets import Dataset
+    from gradplane.hosts.training.models import Tensor
+
+__all__ = ["Dataset", "HostConfig", "Reducer", "Ring", "Tensor"]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "Dataset": "training.datasets",
+        "HostConfig": "config",
+        "Reducer": "reducer",
+        "Ring": "allreduce",
+        "Tensor": "training.models",
+    },
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gradplane.pages.kit import render
 from gradplane.planner.costs import INTRA, RESOURCES
-from gradplane.planner.plan import Plan
+from gradplane.planner.planning import Plan
 from gradplane.planner.timeline import TimelineEvent
 
 WIDTH, LANE, LEFT = 1076, 44, 75  # pixels

@@ -10,7 +10,7 @@ import numpy as np
 from gradplane import codecs
 from gradplane.planner.inputs import System
 from gradplane.planner.options import MARKED, SWITCHED
-from gradplane.planner.plan import Plan
+from gradplane.planner.planning import Plan
 
 SLOTS = 32  # of a routine: 16 packets in flight fill a scaled link
 COMPRESSES = "tos_compress.p4"

@@ -14,7 +14,7 @@ from gradplane.planner.compiled import Timeline, evaluate
 from gradplane.planner.inputs import Compression, Curve, Model, PlannerError, System, load
 from gradplane.planner.job import Builder, Candidates
 from gradplane.planner.options import Constraint
-from gradplane.planner.plan import RESTRICTED, quickest_alone
+from gradplane.planner.planning import RESTRICTED, quickest_alone
 from gradplane.planner.search import choose
 
 ESPRESSO = "Alg. 1, 2"

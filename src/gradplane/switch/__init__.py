@@ -7,29 +7,36 @@ gradients.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from gradplane._lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from gradplane.switch.daemon.clients import traces
     from gradplane.switch.runtime.control_errors import SwitchError, TableError
     from gradplane.switch.runtime.meters import MeterConfig
     from gradplane.switch.source import CompileError
     from gradplane.switch.switch import Recirculated, Switch
 
-__all__ = ["CompileError", "MeterConfig", "Recirculated", "Switch", "SwitchError", "TableError"]
+__all__ = [
+    "CompileError",
+    "MeterConfig",
+    "Recirculated",
+    "Switch",
+    "SwitchError",
+    "TableError",
+    "traces",
+]
 
-# Loaded on first use, so that importing one part of the package does not import all others.
-_HOMES = {
-    "CompileError": "source",
-    "MeterConfig": "runtime.meters",
-    "Recirculated": "switch",
-    "Switch": "switch",
-    "SwitchError": "runtime.control_errors",
-    "TableError": "runtime.control_errors",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "CompileError": "source",
+        "MeterConfig": "runtime.meters",
+        "Recirculated": "switch",
+        "Switch": "switch",
+        "SwitchError": "runtime.control_errors",
+        "TableError": "runtime.control_errors",
+        "traces": "daemon.clients",
+    },
+)

@@ -9,9 +9,11 @@ hosts, controller. `P4Switch` is the embedded switch for any Mininet script:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from gradplane._lazy_names import lazy_names
 from gradplane.topologies.description import HostNode, Link, SwitchNode, Topology, build, kinds
+from gradplane.topologies.link_options import Quantity, check_hosts, parse_rate
 from gradplane.topologies.topology_errors import NetworkError, TopologyError
 
 if TYPE_CHECKING:
@@ -22,17 +24,14 @@ __all__ = [
     "Link",
     "NetworkError",
     "P4Switch",
+    "Quantity",
     "SwitchNode",
     "Topology",
     "TopologyError",
     "build",
+    "check_hosts",
     "kinds",
+    "parse_rate",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name == "P4Switch":  # imports mininet
-        from gradplane.topologies.mininet.p4switch import P4Switch
-
-        return P4Switch
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy_names(__name__, {"P4Switch": "mininet.p4switch"})  # imports mininet

@@ -24,7 +24,7 @@ from gradplane.hosts.wire.payloads import Payloads
 from gradplane.planner.costs import RESOURCES, CostModel
 from gradplane.planner.inputs import Compression, Gradient, Model, System, load
 from gradplane.planner.options import tree
-from gradplane.planner.plan import plan
+from gradplane.planner.planning import plan
 
 OPTIONS = list(tree())
 SERVED = [o for o in tree(["server"]) if any(task.choice == "server" for task in o)]

@@ -69,11 +69,11 @@ def test_p4info_has_digests_that_pi_takes() -> None:
 
 
 def test_the_aggregation_program_is_compiled() -> None:
-    assert len(json.dumps(compiled(p4_programs.find("thc.p4")))) < 10_000_000
+    assert len(json.dumps(compiled(p4_programs.find_program("thc.p4")))) < 10_000_000
 
 
 def test_the_compression_program_is_compiled() -> None:
-    assert len(json.dumps(compiled(p4_programs.find("tos_compress.p4")))) < 10_000_000
+    assert len(json.dumps(compiled(p4_programs.find_program("tos_compress.p4")))) < 10_000_000
 
 
 UNIONS = """

@@ -72,5 +72,5 @@ def test_names_and_ids_without_p4info(name: str) -> None:
 def test_shipped_programs(name: str) -> None:
     """Their tests are others; here: they are read, and their IR is legal."""
     path = Path(__file__).parents[3] / "benchmarks" / name
-    source, found = through_json(path if path.is_file() else p4_programs.find(name))
+    source, found = through_json(path if path.is_file() else p4_programs.find_program(name))
     assert differences(build_p4info(source), build_p4info(found)) == []

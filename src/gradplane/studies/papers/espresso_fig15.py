@@ -6,7 +6,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from gradplane.planner.options import Constraint, Option
-from gradplane.planner.plan import quickest_alone
+from gradplane.planner.planning import quickest_alone
 from gradplane.studies import espresso, plot
 from gradplane.studies.espresso import ESPRESSO, OURS, Case, Strategist
 from gradplane.studies.papers.espresso_table5 import CODECS, Codec, ModelName

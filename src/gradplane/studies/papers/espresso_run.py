@@ -14,7 +14,7 @@ from pydantic import Field
 from gradplane.experiment.loading import load
 from gradplane.hosts.protocols.run_plan import RESOURCES, Served, run_plan
 from gradplane.planner.experiment_file import experiment
-from gradplane.planner.plan import Plan, plan, scaled
+from gradplane.planner.planning import Plan, plan, scaled
 from gradplane.runs import run_experiment
 from gradplane.runs.records import run_folder
 from gradplane.studies import parallel, plot

@@ -1,6 +1,6 @@
 """A plan: which option each tensor takes, why, and how long an iteration takes.
 
-    >>> from gradplane.planner.plan import make
+    >>> from gradplane.planner.planning import make
     >>> plan = make("lstm", "dgc", "pcie-25g")
     >>> len(plan.rows)
     10
