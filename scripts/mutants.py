@@ -3,16 +3,22 @@
     python scripts/mutants.py --count 20 --seed 1 [--only PATTERN]  a sample, e.g. --only 'codecs/*'
     python scripts/mutants.py --mutant 'codecs/bits.py:41:12 *'     by name, or a pattern of names
     python scripts/mutants.py --list --only PATTERN                 names only
+    python scripts/mutants.py --count 500 --out FILE                append verdicts; again: go on
+    python scripts/mutants.py --summary FILE                        count them by room
 
 A mutant changes an operator, the bound of a comparison, a condition, a constant by one, or the
 order of two arguments; or it leaves out a statement, an assignment to a field, a check, or a field
 of a copy. Texts, annotations, code for type checkers, decorators, log lines and what only makes
-things faster are not changed. The tests of a module run nearest first, at most SECONDS long: those
-named after it, those that import it, those of its folder, those of its room. They run in a
-temporary copy of the tree with a cache of its own; nothing is changed in place.
+things faster are not changed. The tests of a module run nearest first: those named after it, those
+that import it, those of its folder, those of its room. They run in a temporary copy of the tree
+with a cache of its own; nothing is changed in place.
 
-A mutant is caught if a test fails that passes without it (which is tried at the end); it survived
-if all passed, or if the time was over (then it says so).
+The tests of a mutant may use SECONDS of processor time, with all processes that they start, so that
+the verdict does not depend on what else the machine does. Tests that wait for ever end after five
+times as long on the clock.
+
+A mutant is caught if a test fails that passes without it, which is tried at once; a test that fails
+in any case is left out from then on. It survived if all passed. Else the time was over.
 """
 
 from __future__ import annotations
@@ -25,20 +31,27 @@ import json
 import os
 import random
 import re
+import resource
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = Path("src/gradplane")
 SECONDS = 120
+CLOCK = 5
+"""Seconds on the clock for each of processor time, for tests that wait for ever."""
+POLL = 0.5
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gradplane"
 LEFT_OUT = (
     "switch/garbage_pause.py",
     "switch/disk_cache.py",
@@ -400,12 +413,87 @@ def nearest_tests(root: Path, module: str) -> list[list[str]]:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Return the fate of a mutant: "caught", "survived" or "survived so far" (time was over)."""
+    """The fate of a mutant: "caught", "survived" or "time over"."""
 
     name: str
     verdict: str
-    by: str
-    seconds: float
+    by: str  # the test that failed
+    cpu: float  # seconds of processor time
+    wall: float  # seconds on the clock
+
+    @property
+    def room(self) -> str:
+        """Return the module's room; in the switch, its stage."""
+        folders = Path(self.name.partition(":")[0]).parts[:-1]
+        return "/".join(folders[: 2 if folders[:1] == ("switch",) else 1]) or "."
+
+
+class Budget:
+    """What some tests may still use: processor time, and time on the clock."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds, self._cpu, self._start = seconds, _children_cpu(), time.monotonic()
+        self._seen = 0.0
+
+    def spent(self) -> tuple[float, float]:
+        """Return the processor time, of killed processes as last seen, and that on the clock."""
+        return max(self._seen, _children_cpu() - self._cpu), time.monotonic() - self._start
+
+    def over(self, running: float) -> bool:
+        """Return whether it is used up; `running` is the processor time of what still runs."""
+        self._seen = max(self._seen, _children_cpu() - self._cpu + running)
+        return self._seen > self._seconds or self.spent()[1] > self._seconds * CLOCK
+
+
+def _children_cpu() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def tree(root: int) -> dict[int, float]:
+    """Return a process and its descendants, with the processor time of each and of those of its
+    children that ended; what was started and left behind counts by its session."""
+    ticks = os.sysconf("SC_CLK_TCK")
+    parents: dict[int, tuple[int, int, float]] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it ended
+            fields = stat.read_text("utf-8", "replace").rpartition(")")[2].split()
+            cpu = sum(map(int, fields[11:15])) / ticks
+            parents[int(stat.parent.name)] = int(fields[1]), int(fields[3]), cpu
+    found = {root} & parents.keys()
+    while more := {
+        pid for pid, (parent, session, _) in parents.items()
+        if pid not in found and (parent in found or session == root)
+    }:  # fmt: skip
+        found |= more
+    return {pid: parents[pid][2] for pid in found}
+
+
+def run(command: Sequence[str], budget: Budget, **options: Any) -> tuple[int | None, str]:
+    """Run a command within a budget; return the exit status, None if the time was over, and what
+    was printed. No process of it is left."""
+    with (
+        tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as out,
+        subprocess.Popen(
+            command, stdout=out, stderr=subprocess.STDOUT, start_new_session=True, **options
+        ) as process,
+    ):
+        code = None
+        try:
+            while code is None and not budget.over(sum(tree(process.pid).values())):
+                with suppress(subprocess.TimeoutExpired):
+                    code = process.wait(POLL)
+        finally:
+            _end(process.pid)
+            _end(process.pid)  # what was started meanwhile
+        out.seek(0)
+        return code, out.read()
+
+
+def _end(root: int) -> None:
+    for pid in tree(root):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 class Copy:
@@ -414,71 +502,115 @@ class Copy:
     def __init__(self, root: Path, folder: Path) -> None:
         self.root = folder / "tree"
         self._cache = folder / "cache"
+        self._fails_anyway: dict[str, bool] = {}
+        self._written = int(time.time())
         skipped = shutil.ignore_patterns(".git", ".venv", "site", "*.egg-info")
         shutil.copytree(root, self.root, symlinks=True, ignore=skipped)
+        if (CACHE / "kernels").is_dir():
+            shutil.copytree(CACHE / "kernels", self._cache / "gradplane/kernels")
 
     def judge(self, mutant: Mutant, seconds: float, tests: Sequence[str] = ()) -> Verdict:
         """Run some tests with the mutant in place; by default the nearest ones."""
         path = self.root / PACKAGE / mutant.module
-        source = path.read_text("utf-8")
-        path.write_text(mutant.applied(source), "utf-8")
-        self._forget_kernels(mutant, source)
-        start = time.monotonic()
-        try:
-            groups = [tests] if tests else nearest_tests(self.root, mutant.module)
-            failed, over = self._first_failure(groups, start + seconds)
-        finally:
-            path.write_text(source, "utf-8")
-            self._forget_kernels(mutant, source)
-        spent = time.monotonic() - start
-        verdict = "caught" if failed else "survived so far" if over else "survived"
-        return Verdict(mutant.name, verdict, failed, round(spent, 1))
+        source, status = path.read_text("utf-8"), path.stat()
+        groups = [tests] if tests else nearest_tests(self.root, mutant.module)
+        cpu = wall = 0.0
+        while True:
+            budget = Budget(seconds)
+            self._write(path, mutant.applied(source))
+            self._forget(mutant.module)
+            try:
+                failed, over = self._first_failure(groups, budget)
+            finally:
+                path.write_text(source, "utf-8")
+                os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+                self._forget(mutant.module)
+            cpu, wall = (sum(pair) for pair in zip((cpu, wall), budget.spent(), strict=True))
+            if not failed or not self._fails_in_any_case(failed):
+                verdict = "caught" if failed else "time over" if over else "survived"
+                return Verdict(mutant.name, verdict, failed, round(cpu, 1), round(wall, 1))
 
-    def _first_failure(self, groups: Iterable[Sequence[str]], deadline: float) -> tuple[str, bool]:
+    def _write(self, path: Path, text: str) -> None:
+        """Write a module; each time a second later, which is what bytecode files know it by."""
+        path.write_text(text, "utf-8")
+        self._written += 1
+        os.utime(path, (self._written, self._written))
+
+    def _forget(self, module: str) -> None:
+        """Remove what is cached, but for machine code, whose name says all that it depends on."""
+        for kind in (self._cache / "gradplane").glob("*"):
+            if kind.name not in ("kernels", "jit") or module.startswith(("_ker", "switch/jit")):
+                shutil.rmtree(kind) if kind.is_dir() else kind.unlink()
+
+    def _first_failure(self, groups: Iterable[Sequence[str]], budget: Budget) -> tuple[str, bool]:
         """Return the first test that fails, if one does, and whether the time was over before."""
+        left_out = {test for test, fails in self._fails_anyway.items() if fails}
         for group in groups:
-            code, out = self._pytest(group, deadline - time.monotonic())
-            if code is None:
-                return "", True
-            if code not in (0, 5):
-                return next(iter(_FAILED.findall(out)), group[0]), False
+            if tests := [test for test in group if test not in left_out]:
+                code, out = self._pytest(tests, budget, *map(_left_out, left_out))
+                if code is None:
+                    return "", True
+                if code not in (0, 5):
+                    return next(iter(_FAILED.findall(out)), group[0]), False
         return "", False
 
-    def failing(self, tests: Sequence[str]) -> set[str]:
-        """Return those of some tests that fail without any mutant, too: they say nothing."""
-        if not tests:
-            return set()
-        code, out = self._pytest(sorted(set(tests)), SECONDS * len(tests), stop=False)
-        return set(tests) & set(_FAILED.findall(out)) if code != 0 else set()
+    def _fails_in_any_case(self, test: str) -> bool:
+        if test not in self._fails_anyway:
+            code, _ = self._pytest([test], Budget(SECONDS))
+            self._fails_anyway[test] = code not in (0, 4, 5)  # 4: there is no test of this name
+            if self._fails_anyway[test]:
+                print(f"{test} fails without any mutant: it is left out")
+        return self._fails_anyway[test]
 
-    def _pytest(
-        self, tests: Sequence[str], seconds: float, stop: bool = True
-    ) -> tuple[int | None, str]:
-        """Return the exit status, None if the time was over, and what was printed."""
-        shutil.rmtree(self._cache, ignore_errors=True)
+    def _pytest(self, tests: Sequence[str], budget: Budget, *more: str) -> tuple[int | None, str]:
         environment = {
-            **os.environ, "PYTHONPATH": str(self.root / "src"), "XDG_CACHE_HOME": str(self._cache),
-            "PYTHONDONTWRITEBYTECODE": "1",
+            **os.environ, "PYTHONPATH": str(self.root / "src"), "XDG_CACHE_HOME": str(self._cache)
         }  # fmt: skip
-        options = ["-q", "-n", "0", "--no-header", *(["-x"] if stop else [])]
+        options = ["-q", "-x", "-n", "0", "--no-header", *more]
         command = [sys.executable, "-m", "pytest", *options, *tests]
-        with subprocess.Popen(
-            command, cwd=self.root, env=environment, text=True, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, start_new_session=True,
-        ) as process:  # fmt: skip
-            try:
-                out, _ = process.communicate(timeout=max(seconds, 1))
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.communicate()
-                return None, ""
-            return process.returncode, out
+        return run(command, budget, cwd=self.root, env=environment)
 
-    def _forget_kernels(self, mutant: Mutant, source: str) -> None:
-        """Remove Numba's kept kernels, which may have a changed function inside."""
-        if "numba" in source or "njit" in source:
-            for kept in (self.root / PACKAGE).rglob("*.nb[ci]"):
-                kept.unlink()
+
+def _left_out(test: str) -> str:
+    return f"--deselect={test}" if "::" in test else f"--ignore={test}"
+
+
+# -- verdicts -------------------------------------------------------------------------------------
+
+
+def recorded(path: Path) -> dict[str, Verdict]:
+    """Return the verdicts in a file by mutant, the last of each; half a line, of a run that was
+    killed, is not one."""
+    found = {}
+    for line in path.read_text("utf-8").splitlines() if path.exists() else ():
+        with suppress(json.JSONDecodeError):
+            verdict = Verdict(**json.loads(line))
+            found[verdict.name] = verdict
+    return found
+
+
+def append(path: Path, verdict: Verdict) -> None:
+    """Write a verdict at the end of a file, in a line of its own."""
+    with path.open("a+", encoding="utf-8") as file:
+        file.seek(0)
+        half_a_line = file.read()[-1:] not in ("", "\n")
+        file.write("\n" * half_a_line + json.dumps(asdict(verdict)) + "\n")
+
+
+def summary(verdicts: Iterable[Verdict]) -> str:
+    """Return how many mutants were caught, by room, and those that were not."""
+    verdicts = sorted(verdicts, key=lambda each: (each.verdict, each.name))
+    kinds = ("caught", "survived", "time over")
+    rooms: dict[str, Counter[str]] = defaultdict(Counter)
+    for each in verdicts:
+        rooms[each.room][each.verdict] += 1
+    whole = sum(rooms.values(), Counter())
+    lines = ["".join(f"{title:>11}" for title in ("mutants", *kinds)) + "  room"]
+    for room, counts in [*sorted(rooms.items()), ("all", whole)]:
+        numbers = (counts.total(), *(counts[kind] for kind in kinds))
+        lines.append("".join(f"{number:>11}" for number in numbers) + f"  {room}")
+    lines += [f"{each.verdict}: {each.name}" for each in verdicts if each.verdict != "caught"]
+    return "\n".join(lines)
 
 
 def main() -> int:
@@ -491,10 +623,20 @@ def main() -> int:
     )
     parser.add_argument("--mutant", metavar="NAME", help="those of this name or pattern")
     parser.add_argument("--list", action="store_true", help="print the names of all")
-    parser.add_argument("--seconds", type=float, default=SECONDS, help="of tests for a mutant")
+    parser.add_argument(
+        "--seconds", type=float, default=SECONDS, help="of processor time for a mutant's tests"
+    )
     parser.add_argument("--tests", nargs="*", default=(), metavar="TEST", help="run these only")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="also write verdicts there (JSON)")
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE",
+        help="append each verdict there, a line of JSON; do not try again what is there",
+    )  # fmt: skip
+    parser.add_argument("--retry", action="store_true", help="try those again whose time was over")
+    parser.add_argument("--summary", type=Path, metavar="FILE", help="count the verdicts of a file")
     given = parser.parse_args()
+    if given.summary is not None:
+        print(summary(recorded(given.summary).values()))
+        return 0
     found = mutants(ROOT, given.only)
     if given.list:
         print("\n".join(mutant.name for mutant in found))
@@ -502,32 +644,28 @@ def main() -> int:
     chosen = sample(found, given.count, given.seed)
     if given.mutant:
         chosen = [mutant for mutant in found if fnmatch.fnmatch(mutant.name, given.mutant)]
+    known = recorded(given.out) if given.out else {}
+    done = {n: v for n, v in known.items() if not (given.retry and v.verdict == "time over")}
+    verdicts = {m.name: done[m.name] for m in chosen if m.name in done}
     with tempfile.TemporaryDirectory(prefix="gradplane-mutants-") as folder:
         copy = Copy(ROOT, Path(folder))
-        verdicts = list(_judged(copy, chosen, given.seconds, given.tests))
-        failing = copy.failing([v.by for v in verdicts if v.by])
-    for verdict in verdicts:
-        if verdict.by in failing:
-            print(f"not caught by {verdict.by}, which fails in any case: {verdict.name}")
-    verdicts = [v for v in verdicts if v.by not in failing]
-    caught = sum(v.verdict == "caught" for v in verdicts)
-    print(f"{len(verdicts)} mutants, {caught} caught, {len(verdicts) - caught} survived")
-    if given.out is not None:
-        given.out.write_text(json.dumps([vars(v) for v in verdicts], indent=1), "utf-8")
+        for mutant in chosen:
+            if mutant.name not in done:
+                verdict = copy.judge(mutant, given.seconds, given.tests)
+                verdicts[mutant.name] = verdict
+                if given.out:
+                    append(given.out, verdict)
+                _show(verdict, mutant)
+    print(summary(verdicts.values()))
     return 0
 
 
-def _judged(
-    copy: Copy, chosen: Sequence[Mutant], seconds: float, tests: Sequence[str]
-) -> Iterator[Verdict]:
-    for mutant in chosen:
-        source = (copy.root / PACKAGE / mutant.module).read_text("utf-8")
-        verdict = copy.judge(mutant, seconds, tests)
-        print(f"{verdict.verdict:<16} {verdict.seconds:>6} s  {verdict.name}  {verdict.by}")
-        if verdict.verdict != "caught":
-            print(mutant.diff(source))
-        sys.stdout.flush()
-        yield verdict
+def _show(verdict: Verdict, mutant: Mutant) -> None:
+    spent = f"{verdict.cpu:>6} s of {verdict.wall:>6} s"
+    print(f"{verdict.verdict:<9} {spent}  {verdict.name}  {verdict.by}")
+    if verdict.verdict != "caught":
+        print(mutant.diff((ROOT / PACKAGE / mutant.module).read_text("utf-8")))
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":
