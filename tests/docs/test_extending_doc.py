@@ -23,7 +23,7 @@ EDITS = [  # file, a text that it has, and what replaces it: <NAME> is a block o
     (f"{V1MODEL}/externs.py", "# -- the table", "<functions>\n\n# -- the table"),
     (f"{V1MODEL}/externs.py", '    ("", "truncate")', '<row><text-row>    ("", "truncate")'),
     (f"{V1MODEL}/path.p4", "control checksum_differs", "<text>\ncontrol checksum_differs"),
-    ("bmv2_names.py", "PRIMITIVES = {", 'PRIMITIVES = {\n    "ones": 2,'),
+    ("bmv2_names.py", "PARAMETER_COUNTS = {", 'PARAMETER_COUNTS = {\n    "ones": 2,'),
     ("backends/bmv2/externs.py", JSON, f'{JSON}            "ones": self._ones,\n'),
     ("backends/bmv2/externs.py", "    # -- messages", "<bmv2-writer>\n    # -- messages"),
     ("frontends/bmv2/primitives.py", JSON, f'{JSON}            "ones": self._ones,\n'),

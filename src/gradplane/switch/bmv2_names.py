@@ -1,6 +1,6 @@
 """Names in BMv2's JSON that the writer (backends/bmv2) and the reader (frontends/bmv2) share."""
 
-PRIMITIVES = {
+PARAMETER_COUNTS = {
     "assign": 2, "assign_VL": 2, "assign_header": 2, "assign_union": 2,
     "assign_header_stack": 2, "assign_union_stack": 2, "add_header": 1, "remove_header": 1,
     "add_header_fast": 1, "push": 2, "pop": 2, "exit": 0, "mark_to_drop": 1, "truncate": 1,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gradplane.experiment import p4_programs
-from gradplane.switch.backends.bmv2.actions import Primitives
+from gradplane.switch.backends.bmv2.actions import PrimitiveWriter
 from gradplane.switch.check import expressions as checked_expressions
 from gradplane.switch.compiler import compile_source
 from gradplane.switch.lower import statements as lowered_statements
@@ -50,7 +50,7 @@ def test_it_names_the_construct(
     [
         (P4InfoBuilder, "_table", " at this table", p4_programs.check),
         (PathTraffic, "__init__", "", Switch),
-        (Primitives, "assign", " at this assign", partial(p4_programs.compiled_for, "bmv2")),
+        (PrimitiveWriter, "assign", " at this assign", partial(p4_programs.compiled_for, "bmv2")),
     ],
 )
 def test_later_stages_name_it_too(

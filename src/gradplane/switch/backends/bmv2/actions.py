@@ -23,7 +23,7 @@ from gradplane.switch.backends.bmv2.storage import (
     Storage,
     UnionAt,
 )
-from gradplane.switch.bmv2_names import PRIMITIVES
+from gradplane.switch.bmv2_names import PARAMETER_COUNTS
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.dispatch import by_class
 from gradplane.switch.ir.expression_builder import parts
@@ -45,7 +45,7 @@ from gradplane.switch.source import Span, refuse
 class ExternCalls(Protocol):
     """A translator of calls of the architecture's externs."""
 
-    def call(self, code: Primitives, stmt: ir.CallExtern) -> None:
+    def call(self, code: PrimitiveWriter, stmt: ir.CallExtern) -> None:
         """Append the primitives of a call to `code`."""
 
 
@@ -70,7 +70,7 @@ class _Label:
         self.at: int | None = None
 
 
-class Primitives:
+class PrimitiveWriter:
     """A list of primitives that grows statement by statement."""
 
     def __init__(
@@ -123,7 +123,7 @@ class Primitives:
 
     def add(self, name: str, *parameters: Json) -> Json:
         """Append a primitive and return it."""
-        assert len(parameters) == PRIMITIVES.get(name, len(parameters)), name
+        assert len(parameters) == PARAMETER_COUNTS.get(name, len(parameters)), name
         entry: Json = {"op": name, "parameters": list(parameters)}
         if self._span is not None:
             entry |= source_info(self._span)
@@ -404,26 +404,26 @@ class Primitives:
                 self._clear(place.element(index))
 
 
-__all__ = ["ExternCalls", "Primitives", "both", "source_info"]
+__all__ = ["ExternCalls", "PrimitiveWriter", "both", "source_info"]
 
 
 _STATEMENTS: dict[type[ir.Stmt], Callable[..., None]] = by_class(
     ir.Stmt,
     {
         ir.Assign: lambda code, s: code.assign(s.target, s.value),
-        ir.SetValid: Primitives._set_valid,
-        (ir.Push, ir.Pop): Primitives._shift,
+        ir.SetValid: PrimitiveWriter._set_valid,
+        (ir.Push, ir.Pop): PrimitiveWriter._shift,
         ir.If: lambda code, s: code._if(
             code.code.number(s.cond), lambda: code.body(s.then), s.other
         ),
-        ir.SwitchStmt: Primitives._switch,
-        ir.Block: Primitives._block,
+        ir.SwitchStmt: PrimitiveWriter._switch,
+        ir.Block: PrimitiveWriter._block,
         ir.Leave: lambda code, s: code._jump(code._ends[s.block]),
-        ir.Loop: Primitives._loop,
-        ir.Exit: Primitives._exit,
+        ir.Loop: PrimitiveWriter._loop,
+        ir.Exit: PrimitiveWriter._exit,
         ir.CallExtern: lambda code, s: code._externs.call(code, s),
-        ir.CallUserExtern: Primitives._user_extern,
-        (ir.ApplyTable, ir.Extract, ir.Lookahead, ir.Advance): Primitives._refused,
-        (ir.PacketLength, ir.Verify, ir.Emit): Primitives._refused,
+        ir.CallUserExtern: PrimitiveWriter._user_extern,
+        (ir.ApplyTable, ir.Extract, ir.Lookahead, ir.Advance): PrimitiveWriter._refused,
+        (ir.PacketLength, ir.Verify, ir.Emit): PrimitiveWriter._refused,
     },
 )

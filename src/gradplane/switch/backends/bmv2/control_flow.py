@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import count, product
 
-from gradplane.switch.backends.bmv2.actions import ExternCalls, Primitives, source_info
+from gradplane.switch.backends.bmv2.actions import ExternCalls, PrimitiveWriter, source_info
 from gradplane.switch.backends.bmv2.expressions import Expressions, number, op
 from gradplane.switch.backends.bmv2.storage import FieldAt, HeaderAt, Json, Storage, scalar_width
 from gradplane.switch.bmv2_names import HIT, LARGEST_PRIORITY, MISS
@@ -148,7 +148,7 @@ class Actions:
         """Return the number of a table's action."""
         if action not in self._numbers:
             self._numbers[action] = self._reserve()
-            code = Primitives(self.storage, self.externs, action.params)
+            code = PrimitiveWriter(self.storage, self.externs, action.params)
             written = _written(action)
             for param in written:
                 copy = ir.Var(param.type, param.name, -1)
@@ -159,15 +159,15 @@ class Actions:
             self._fill(self._numbers[action], action.name, data, code.finished(), action.span)
         return self._numbers[action]
 
-    def of_code(self, name: str, code: Primitives) -> int:
+    def of_code(self, name: str, code: PrimitiveWriter) -> int:
         """Return the number of a new action without parameters."""
         at = self._reserve()
         self._fill(at, name, [], code.finished(), None)
         return at
 
-    def code(self) -> Primitives:
+    def code(self) -> PrimitiveWriter:
         """Return an empty list of primitives."""
-        return Primitives(self.storage, self.externs)
+        return PrimitiveWriter(self.storage, self.externs)
 
     def _reserve(self) -> int:
         self.json.append({})
@@ -232,7 +232,7 @@ class Pipeline:
         applied = (s.table for s in nested(control.body) if isinstance(s, ir.ApplyTable))
         self._sites = Counter(applied)
 
-    def json(self, number: int, extra: Primitives | None = None) -> Json:
+    def json(self, number: int, extra: PrimitiveWriter | None = None) -> Json:
         """Return the pipeline; `extra` is done at its end."""
         after = None if extra is None else self._call_of(extra, None)
         first = self._graph(self._control.body, after)
@@ -277,7 +277,7 @@ class Pipeline:
         code.body(stmts)
         return self._call_of(code, after, stmts[0].span)
 
-    def _call_of(self, code: Primitives, after: str | None, span: Span | None = None) -> str:
+    def _call_of(self, code: PrimitiveWriter, after: str | None, span: Span | None = None) -> str:
         at = next(self._numbers.calls)
         what = "act" if span is None or not span.line else f"{self._name}_{span.line}"
         name = f"{what}${at}"
@@ -425,7 +425,7 @@ class Pipeline:
     def _assignment(self, target: ir.LValue, value: int | bool, after: str | None) -> str:
         return self._call([ir.Assign(target, ir.Const(target.type, value))], after)
 
-    def _keys(self, table: ir.Table) -> tuple[list[Json], Primitives]:
+    def _keys(self, table: ir.Table) -> tuple[list[Json], PrimitiveWriter]:
         """Return the match fields, and the code that computes those that are no header fields."""
         code, keys = self._actions.code(), []
         code.code.span = table.span
@@ -445,7 +445,7 @@ class Pipeline:
             keys.append({"match_type": kind, "name": key.name, "target": target, "mask": None})
         return keys, code
 
-    def _computed_key(self, key: ir.Key, code: Primitives) -> FieldAt:
+    def _computed_key(self, key: ir.Key, code: PrimitiveWriter) -> FieldAt:
         """Compute a key in its field, the same one wherever the table is applied."""
         if key not in self._key_fields:
             self._key_fields[key] = self._storage.temporary(key.expr.type, "key")

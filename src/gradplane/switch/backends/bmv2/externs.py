@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from gradplane.switch.arch.v1model.field_lists import NO_LIST
-from gradplane.switch.backends.bmv2.actions import Primitives, source_info
+from gradplane.switch.backends.bmv2.actions import PrimitiveWriter, source_info
 from gradplane.switch.backends.bmv2.expressions import number
 from gradplane.switch.backends.bmv2.storage import (
     FieldAt,
@@ -48,7 +48,7 @@ class V1Externs:
         self.learn_lists: list[Json] = []
         self.meter_results: dict[ir.ExternInstance, FieldAt] = {}
         self._digests = digests
-        self._calls: dict[str, Callable[[Primitives, ir.CallExtern], None]] = {
+        self._calls: dict[str, Callable[[PrimitiveWriter, ir.CallExtern], None]] = {
             "register.read": self._register_read,
             "register.write": self._register_write,
             "counter.count": self._count,
@@ -69,7 +69,7 @@ class V1Externs:
             "log_msg": self._log,
         }
 
-    def call(self, code: Primitives, stmt: ir.CallExtern) -> None:
+    def call(self, code: PrimitiveWriter, stmt: ir.CallExtern) -> None:
         """Append a call's primitives. Raises CompileError for what simple_switch does not have."""
         name = f"{stmt.instance.type}.{stmt.name}" if stmt.instance else stmt.name
         if name not in self._calls:
@@ -78,20 +78,20 @@ class V1Externs:
 
     # -- arrays ---------------------------------------------------------------------------------
 
-    def _register_read(self, code: Primitives, s: ir.CallExtern) -> None:
+    def _register_read(self, code: PrimitiveWriter, s: ir.CallExtern) -> None:
         array = _reference("register_array", s)
         self._result(
             code, s.args[0], lambda to: code.add("register_read", to, array, _in(code, s.args[1]))
         )
 
-    def _register_write(self, code: Primitives, s: ir.CallExtern) -> None:
+    def _register_write(self, code: PrimitiveWriter, s: ir.CallExtern) -> None:
         index, value = (_in(code, arg) for arg in s.args)
         code.add("register_write", _reference("register_array", s), index, value)
 
-    def _count(self, code: Primitives, s: ir.CallExtern) -> None:
+    def _count(self, code: PrimitiveWriter, s: ir.CallExtern) -> None:
         code.add("count", _reference("counter_array", s), _in(code, s.args[0]))
 
-    def _execute_meter(self, code: Primitives, s: ir.CallExtern) -> None:
+    def _execute_meter(self, code: PrimitiveWriter, s: ir.CallExtern) -> None:
         meter = _reference("meter_array", s)
         self._result(
             code, s.args[1], lambda to: code.add("execute_meter", meter, _in(code, s.args[0]), to)
@@ -103,20 +103,20 @@ class V1Externs:
             self.meter_results[meter] = self.storage.temporary(Bits(32), f"{meter.name}.colour")
         return self.meter_results[meter]
 
-    def _direct_meter(self, code: Primitives, s: ir.CallExtern) -> None:
+    def _direct_meter(self, code: PrimitiveWriter, s: ir.CallExtern) -> None:
         assert s.instance is not None
         colour = {"type": "field", "value": self.meter_result(s.instance).reference}
         self._result(code, s.args[0], lambda to: code.add("assign", to, colour))
 
     # -- numbers --------------------------------------------------------------------------------
 
-    def _random(self, code: Primitives, s: ir.CallExtern) -> None:
+    def _random(self, code: PrimitiveWriter, s: ir.CallExtern) -> None:
         low, high = _in(code, s.args[1]), _in(code, s.args[2])
         self._result(
             code, s.args[0], lambda to: code.add("modify_field_rng_uniform", to, low, high)
         )
 
-    def _hash(self, code: Primitives, s: ir.CallExtern) -> None:
+    def _hash(self, code: PrimitiveWriter, s: ir.CallExtern) -> None:
         calculation = self.calculation(_text(s.args[1]), self.inputs(s.args[3], s.span, code))
         base, size = _in(code, s.args[2]), _in(code, s.args[4])
         name = {"type": "calculation", "value": calculation}
@@ -130,7 +130,7 @@ class V1Externs:
         self.calculations.append(entry)
         return name
 
-    def inputs(self, data: ir.Expr, span: Span, code: Primitives | None) -> list[Json]:
+    def inputs(self, data: ir.Expr, span: Span, code: PrimitiveWriter | None) -> list[Json]:
         """Return the fields of a list, through temporaries where `code` can compute them."""
         if isinstance(data, ir.Make):
             return [entry for part in data.fields for entry in self.inputs(part, span, code)]
@@ -139,7 +139,7 @@ class V1Externs:
             value = int(data.value) & ((1 << width) - 1)
             text = f"0x{value:0{2 * ((width + 7) // 8)}x}"
             return [{"type": "hexstr", "value": text, "bitwidth": width}]
-        place = (code or Primitives(self.storage, self)).code.place(data)
+        place = (code or PrimitiveWriter(self.storage, self)).code.place(data)
         if place is not None:
             return list(_inputs(place))
         if code is not None and isinstance(data.type, Bits | Bool):
@@ -148,7 +148,7 @@ class V1Externs:
 
     # -- the packet's path ----------------------------------------------------------------------
 
-    def _mark_to_drop(self, code: Primitives, s: ir.CallExtern) -> None:
+    def _mark_to_drop(self, code: PrimitiveWriter, s: ir.CallExtern) -> None:
         """Mark the standard metadata; a copy of it by way of it, whose fields are kept."""
         place, t = code.code.place(s.args[0]), s.args[0].type
         if not isinstance(place, StructAt) or not isinstance(t, Fields):
@@ -168,22 +168,22 @@ class V1Externs:
         for real, value in kept:
             code.set_field(real, _field(value))
 
-    def _clone(self, code: Primitives, s: ir.CallExtern) -> None:
+    def _clone(self, code: PrimitiveWriter, s: ir.CallExtern) -> None:
         field_list = s.args[2] if len(s.args) > 2 else None
         code.add(CLONES[_text(s.args[0])], _in(code, s.args[1]), _field_list(s, field_list))
 
-    def _again(self, name: str) -> Callable[[Primitives, ir.CallExtern], None]:
-        def call(code: Primitives, s: ir.CallExtern) -> None:
+    def _again(self, name: str) -> Callable[[PrimitiveWriter, ir.CallExtern], None]:
+        def call(code: PrimitiveWriter, s: ir.CallExtern) -> None:
             code.add(name, _field_list(s, s.args[0]))
 
         return call
 
-    def _truncate(self, code: Primitives, s: ir.CallExtern) -> None:
+    def _truncate(self, code: PrimitiveWriter, s: ir.CallExtern) -> None:
         code.add("truncate", _in(code, s.args[0]))
 
     # -- messages -------------------------------------------------------------------------------
 
-    def _digest(self, code: Primitives, s: ir.CallExtern) -> None:
+    def _digest(self, code: PrimitiveWriter, s: ir.CallExtern) -> None:
         """Copy the values first, as simple_switch reads the fields at the end of the pipeline."""
         elements: list[Json] = []
         self._copy(code, s.args[1], elements)
@@ -194,7 +194,7 @@ class V1Externs:
         )
         code.add("generate_digest", _in(code, s.args[0]), number(at))
 
-    def _copy(self, code: Primitives, data: ir.Expr, elements: list[Json]) -> None:
+    def _copy(self, code: PrimitiveWriter, data: ir.Expr, elements: list[Json]) -> None:
         t = data.type
         if isinstance(data, ir.Make):
             for part in data.fields:
@@ -212,13 +212,13 @@ class V1Externs:
     def _span(self, data: ir.Expr) -> Span:
         return Span("<program>", 0, 0, 0)
 
-    def _assert(self, name: str) -> Callable[[Primitives, ir.CallExtern], None]:
-        def call(code: Primitives, s: ir.CallExtern) -> None:
+    def _assert(self, name: str) -> Callable[[PrimitiveWriter, ir.CallExtern], None]:
+        def call(code: PrimitiveWriter, s: ir.CallExtern) -> None:
             code.add(name, code.code.condition(s.args[0]))
 
         return call
 
-    def _log(self, code: Primitives, s: ir.CallExtern) -> None:
+    def _log(self, code: PrimitiveWriter, s: ir.CallExtern) -> None:
         """A struct or header among the values is logged as p4c has it: (name:value,...).
 
         BMv2 ends at a {} without a value and at a value without a {}, and does not see one at the
@@ -237,7 +237,7 @@ class V1Externs:
         form = {"type": "string", "value": f" {text}" if text.startswith("{") else text}
         code.add("log_msg", form, {"type": "parameters_vector", "value": values})
 
-    def _logged(self, code: Primitives, e: ir.Expr, values: list[Json]) -> str:
+    def _logged(self, code: PrimitiveWriter, e: ir.Expr, values: list[Json]) -> str:
         """Append the numbers of a value, and return its text: a {} for each of them."""
         if _is_whole(e):
             inner = (f"{n}:{self._logged(code, p, values)}" for n, p in self._parts(code, e))
@@ -252,7 +252,7 @@ class V1Externs:
         values.append(_in(code, e))
         return "{}"
 
-    def _parts(self, code: Primitives, e: ir.Expr) -> list[tuple[str, ir.Expr]]:
+    def _parts(self, code: PrimitiveWriter, e: ir.Expr) -> list[tuple[str, ir.Expr]]:
         """Return the names and values of the members of a struct, header or union."""
         assert isinstance(e.type, Fields), e
         names = [f.name for f in e.type.fields]
@@ -265,7 +265,7 @@ class V1Externs:
         members = enumerate(e.type.fields)
         return [(f.name, ir.FieldOf(f.type, base, at, f.name)) for at, f in members]
 
-    def _copied(self, code: Primitives, e: ir.Expr) -> ir.Var:
+    def _copied(self, code: PrimitiveWriter, e: ir.Expr) -> ir.Var:
         """Copy a value that depends on the packet, such as an element with a run-time index."""
         copy = ir.Var(e.type, "logged", -1)
         code.assign(copy, e)
@@ -273,7 +273,9 @@ class V1Externs:
 
     # -- results --------------------------------------------------------------------------------
 
-    def _result(self, code: Primitives, target: ir.Expr, act: Callable[[Json], object]) -> None:
+    def _result(
+        self, code: PrimitiveWriter, target: ir.Expr, act: Callable[[Json], object]
+    ) -> None:
         """Do something whose result goes to a place, through a temporary where it must."""
         assert isinstance(target, ir.LValue), target
         place = code.code.place(target)
@@ -287,7 +289,7 @@ class V1Externs:
         code.assign(target, copy)
 
 
-def _in(code: Primitives, e: ir.Expr) -> Json:
+def _in(code: PrimitiveWriter, e: ir.Expr) -> Json:
     return code.code.parameter(e)
 
 

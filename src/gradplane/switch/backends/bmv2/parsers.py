@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise, product
 
-from gradplane.switch.backends.bmv2.actions import ExternCalls, Primitives, source_info
+from gradplane.switch.backends.bmv2.actions import ExternCalls, PrimitiveWriter, source_info
 from gradplane.switch.backends.bmv2.expressions import op
 from gradplane.switch.backends.bmv2.storage import (
     FieldAt,
@@ -128,7 +128,7 @@ class ParserStates:
 
     def _key(self, e: ir.Expr, operations: list[Json], stmts: Sequence[ir.Stmt]) -> Json:
         """Return a part of a transition's key, which is computed first if it is no field."""
-        code = Primitives(self.storage, self.externs)
+        code = PrimitiveWriter(self.storage, self.externs)
         code.code.span = stmts[-1].span if stmts else self._parser.span
         stack = _last_of(e)
         if stack is not None and not any(_extends(s, stack) for s in stmts):
@@ -155,7 +155,7 @@ class ParserStates:
         for stacks of unions."""
         if isinstance(stack.type, Stack) and isinstance(stack.type.element, Union):
             return []
-        code = Primitives(self.storage, self.externs).code
+        code = PrimitiveWriter(self.storage, self.externs).code
         count = op("size_stack", None, code.stack(stack))
         error = {"type": "hexstr", "value": hex(self.error("StackOutOfBounds"))}
         return [_op("verify", op(">", count, {"type": "hexstr", "value": "0x0"}), error)]
@@ -186,8 +186,8 @@ class ParserStates:
                     yield _transition("hexstr", case.next, value, None if mask == exact else mask)
 
 
-class _Code(Primitives):
-    """Primitives and, as primitives of a name of their own, a parser's operations."""
+class _Code(PrimitiveWriter):
+    """PrimitiveWriter and, as primitives of a name of their own, a parser's operations."""
 
     def __init__(self, states: ParserStates) -> None:
         super().__init__(states.storage, states.externs)

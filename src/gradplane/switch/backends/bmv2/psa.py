@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from gradplane.switch.backends.bmv2.actions import Primitives, source_info
+from gradplane.switch.backends.bmv2.actions import PrimitiveWriter, source_info
 from gradplane.switch.backends.bmv2.control_flow import Actions, Numbers, Pipeline
 from gradplane.switch.backends.bmv2.expressions import number
 from gradplane.switch.backends.bmv2.externs import V1Externs
@@ -211,7 +211,7 @@ class PsaExterns(V1Externs):
 
     def __init__(self, storage: Storage) -> None:
         super().__init__(storage, {})
-        self._named: dict[str, Callable[[Primitives, ir.CallExtern], None]] = {
+        self._named: dict[str, Callable[[PrimitiveWriter, ir.CallExtern], None]] = {
             "Register.read": self._read,
             "Register.write": self._register_write,
             "Counter.count": self._count_cell,
@@ -230,7 +230,7 @@ class PsaExterns(V1Externs):
             "assume": self._assert("assume"),
         }
 
-    def call(self, code: Primitives, stmt: ir.CallExtern) -> None:
+    def call(self, code: PrimitiveWriter, stmt: ir.CallExtern) -> None:
         """Append a call's primitives. Raises CompileError for what psa_switch does not have."""
         name = f"{stmt.instance.type}.{stmt.name}" if stmt.instance else stmt.name
         if name in DECIDED and stmt.result is not None:
@@ -242,21 +242,21 @@ class PsaExterns(V1Externs):
 
     # -- arrays ---------------------------------------------------------------------------------
 
-    def _read(self, code: Primitives, s: ir.CallExtern) -> None:
+    def _read(self, code: PrimitiveWriter, s: ir.CallExtern) -> None:
         array = _reference("register_array", s)
         index = code.code.parameter(s.args[0])
         self._given(code, s, lambda to: code.add("register_read", to, array, index))
 
-    def _count_cell(self, code: Primitives, s: ir.CallExtern) -> None:
+    def _count_cell(self, code: PrimitiveWriter, s: ir.CallExtern) -> None:
         code.add("_Counter_count", _reference("extern", s), code.code.parameter(s.args[0]))
 
-    def _execute(self, code: Primitives, s: ir.CallExtern) -> None:
+    def _execute(self, code: PrimitiveWriter, s: ir.CallExtern) -> None:
         if len(s.args) > 1:
             raise refuse(s.span, "psa_switch's meters do not take a colour")
         meter, index = _reference("extern", s), code.code.parameter(s.args[0])
         self._given(code, s, lambda to: code.add("_Meter_execute", meter, index, to))
 
-    def _direct(self, code: Primitives, s: ir.CallExtern) -> None:
+    def _direct(self, code: PrimitiveWriter, s: ir.CallExtern) -> None:
         assert s.instance is not None
         if s.args:
             raise refuse(s.span, "psa_switch's meters do not take a colour")
@@ -265,7 +265,7 @@ class PsaExterns(V1Externs):
 
     # -- numbers --------------------------------------------------------------------------------
 
-    def _draw(self, code: Primitives, s: ir.CallExtern) -> None:
+    def _draw(self, code: PrimitiveWriter, s: ir.CallExtern) -> None:
         assert s.instance is not None
         low, high = (a for a in s.instance.args[:2] if isinstance(a, int))
         if low < 0:
@@ -274,7 +274,7 @@ class PsaExterns(V1Externs):
             code, s, lambda to: code.add("modify_field_rng_uniform", to, number(low), number(high))
         )
 
-    def _get_hash(self, code: Primitives, s: ir.CallExtern) -> None:
+    def _get_hash(self, code: PrimitiveWriter, s: ir.CallExtern) -> None:
         data = s.args[1] if len(s.args) > 1 else s.args[0]
         instance, fields = _reference("extern", s), self._fields(code, data, s)
         if len(s.args) == 1:
@@ -284,11 +284,11 @@ class PsaExterns(V1Externs):
         name = "_Hash_get_hash_mod"
         self._given(code, s, lambda to: code.add(name, instance, to, base, fields, most))
 
-    def _fields(self, code: Primitives, data: ir.Expr, s: ir.CallExtern) -> Json:
+    def _fields(self, code: PrimitiveWriter, data: ir.Expr, s: ir.CallExtern) -> Json:
         """Return a list of fields, constants and headers put into fields first."""
         return {"type": "field_list", "value": [*self._listed(code, data, s)]}
 
-    def _listed(self, code: Primitives, data: ir.Expr, s: ir.CallExtern) -> list[Json]:
+    def _listed(self, code: PrimitiveWriter, data: ir.Expr, s: ir.CallExtern) -> list[Json]:
         if isinstance(data, ir.Make):
             return [entry for part in data.fields for entry in self._listed(code, part, s)]
         if isinstance(data, ir.Const) and isinstance(data.type, Bits | Bool):
@@ -300,22 +300,22 @@ class PsaExterns(V1Externs):
 
     # -- checksums ------------------------------------------------------------------------------
 
-    def _checksum(self, name: str) -> Callable[[Primitives, ir.CallExtern], None]:
-        def call(code: Primitives, s: ir.CallExtern) -> None:
+    def _checksum(self, name: str) -> Callable[[PrimitiveWriter, ir.CallExtern], None]:
+        def call(code: PrimitiveWriter, s: ir.CallExtern) -> None:
             args = [code.code.parameter(a) for a in _arguments(s)]
             code.add(f"_InternetChecksum_{name}", _reference("extern", s), *args)
 
         return call
 
-    def _checksum_of(self, name: str) -> Callable[[Primitives, ir.CallExtern], None]:
-        def call(code: Primitives, s: ir.CallExtern) -> None:
+    def _checksum_of(self, name: str) -> Callable[[PrimitiveWriter, ir.CallExtern], None]:
+        def call(code: PrimitiveWriter, s: ir.CallExtern) -> None:
             fields = self._fields(code, s.args[-1], s)
             code.add(f"_InternetChecksum_{name}", _reference("extern", s), fields)
 
         return call
 
-    def _checksum_value(self, name: str) -> Callable[[Primitives, ir.CallExtern], None]:
-        def call(code: Primitives, s: ir.CallExtern) -> None:
+    def _checksum_value(self, name: str) -> Callable[[PrimitiveWriter, ir.CallExtern], None]:
+        def call(code: PrimitiveWriter, s: ir.CallExtern) -> None:
             instance = _reference("extern", s)
             full = f"_InternetChecksum_{name}"
             self._given(code, s, lambda to: code.add(full, instance, to))
@@ -324,7 +324,9 @@ class PsaExterns(V1Externs):
 
     # -- results and instances ------------------------------------------------------------------
 
-    def _given(self, code: Primitives, s: ir.CallExtern, act: Callable[[Json], object]) -> None:
+    def _given(
+        self, code: PrimitiveWriter, s: ir.CallExtern, act: Callable[[Json], object]
+    ) -> None:
         """Do something whose result the call returns."""
         if s.result is not None:
             self._result(code, s.result, act)

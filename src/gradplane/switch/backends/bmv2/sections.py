@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from gradplane.switch.backends.bmv2.actions import ExternCalls, Primitives, source_info
+from gradplane.switch.backends.bmv2.actions import ExternCalls, PrimitiveWriter, source_info
 from gradplane.switch.backends.bmv2.control_flow import Pipeline, table_size
 from gradplane.switch.backends.bmv2.expressions import Expressions
 from gradplane.switch.backends.bmv2.storage import (
@@ -30,7 +30,7 @@ class Resources(ExternCalls, Protocol):
     def meter_result(self, meter: ir.ExternInstance) -> FieldAt:
         """Return the field that has a direct meter's colour after its table's lookup."""
 
-    def inputs(self, data: ir.Expr, span: Span, code: Primitives | None) -> list[Json]:
+    def inputs(self, data: ir.Expr, span: Span, code: PrimitiveWriter | None) -> list[Json]:
         """Return the fields of a list."""
 
 
@@ -136,7 +136,7 @@ class Sections:
 
     def deparser(self, name: str, control: ir.Control, number: int = 0) -> Json:
         """Return a deparser. Raises CompileError for one with conditions."""
-        order, code = list[str](), Primitives(self._storage, self._resources)
+        order, code = list[str](), PrimitiveWriter(self._storage, self._resources)
         expressions = Expressions(self._storage, span=control.span)
         for stmt in control.body:
             place = expressions.place(stmt.value) if isinstance(stmt, ir.Emit) else None

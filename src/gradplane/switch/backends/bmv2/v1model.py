@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from gradplane.switch.arch.v1model.field_lists import COPYING, NO_LIST, FieldLists
-from gradplane.switch.backends.bmv2.actions import Primitives, source_info
+from gradplane.switch.backends.bmv2.actions import PrimitiveWriter, source_info
 from gradplane.switch.backends.bmv2.control_flow import Actions, Numbers, Pipeline, root_variable
 from gradplane.switch.backends.bmv2.expressions import Expressions, both, op
 from gradplane.switch.backends.bmv2.externs import LIST_OFFSET, V1Externs
@@ -101,7 +101,7 @@ class _V1Program(Sections):
 
     # -- checksums ------------------------------------------------------------------------------
 
-    def _checksums_of(self, block: str, verify: bool, code: Primitives | None) -> None:
+    def _checksums_of(self, block: str, verify: bool, code: PrimitiveWriter | None) -> None:
         control = self._controls[block]
         code_of = Expressions(self._storage, span=control.span)
         for stmt, conditions in _calls(control, control.body, code_of, code):
@@ -167,7 +167,7 @@ def _calls(
     control: ir.Control,
     stmts: Sequence[ir.Stmt],
     code: Expressions,
-    before: Primitives | None,
+    before: PrimitiveWriter | None,
     outer: Sequence[Json] = (),
     late: set[ir.Var] | None = None,
 ) -> Iterator[tuple[ir.CallExtern, list[Json]]]:

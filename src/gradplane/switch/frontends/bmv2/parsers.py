@@ -9,7 +9,7 @@ from gradplane.switch.frontends.bmv2.control_plane import ControlPlane
 from gradplane.switch.frontends.bmv2.externs import Externs
 from gradplane.switch.frontends.bmv2.items import Item, span_of
 from gradplane.switch.frontends.bmv2.layout import Scope
-from gradplane.switch.frontends.bmv2.primitives import Primitives
+from gradplane.switch.frontends.bmv2.primitives import PrimitiveReader
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits, Fields, Header, Stack, Type
 
@@ -23,7 +23,7 @@ class ParserReader:
         self, root: Item, scope: Scope, externs: Externs, control_plane: ControlPlane
     ) -> None:
         self._root, self._scope = root, scope
-        self._code = Primitives(scope, externs)
+        self._code = PrimitiveReader(scope, externs)
         self._control_plane = control_plane
         self._sets = {v["name"].text: v for v in root.elements("parse_vsets")}
         self._made: dict[str, ir.ValueSet] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from gradplane.switch.bmv2_names import CLONES, MARKED, PRIMITIVES
+from gradplane.switch.bmv2_names import CLONES, MARKED, PARAMETER_COUNTS
 from gradplane.switch.frontends.bmv2.arithmetic import cast, constant
 from gradplane.switch.frontends.bmv2.expressions import Expressions
 from gradplane.switch.frontends.bmv2.externs import Externs, make_list
@@ -23,7 +23,7 @@ _IN_PLACE = {"add_to_field": "+", "subtract_from_field": "-"}
 Handler = Callable[[list[Item]], list[ir.Stmt]]
 
 
-class Primitives:
+class PrimitiveReader:
     """Translates the primitives of one block, in an action with these parameters."""
 
     def __init__(self, scope: Scope, externs: Externs, parameters: Sequence[ir.Var] = ()) -> None:
@@ -71,7 +71,7 @@ class Primitives:
         elif name in _ARITHMETIC or name in _IN_PLACE:
             found = self._arithmetic(item, name, parameters)
         elif name in self._handlers:
-            count = PRIMITIVES[name]
+            count = PARAMETER_COUNTS[name]
             if len(parameters) != count:
                 text = f"{name} takes {count} parameters, found {len(parameters)}"
                 raise item.refuse(text)

@@ -31,7 +31,7 @@ from gradplane.switch.frontends.bmv2.externs import Externs
 from gradplane.switch.frontends.bmv2.items import MAX_WIDTH, Item, span_of
 from gradplane.switch.frontends.bmv2.layout import Layout, Scope
 from gradplane.switch.frontends.bmv2.parsers import ParserReader
-from gradplane.switch.frontends.bmv2.primitives import Primitives
+from gradplane.switch.frontends.bmv2.primitives import PrimitiveReader
 from gradplane.switch.frontends.bmv2.tables import Tables
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import BOOL, STRING, Bits
@@ -104,7 +104,7 @@ class Reader:
             raise self._root["deparsers"].refuse(f"expected one deparser, found {len(found)}")
         (item,) = found
         scope = Scope(self._layout, "dep", 1)
-        code = Primitives(scope, self._externs)
+        code = PrimitiveReader(scope, self._externs)
         body = [s for p in item.elements("primitives") for s in code.statements(p)]
         body += [ir.Emit(scope.instance(name)) for name in item["order"]]
         params = [ir.Param(p.name, "in", p) for p in scope.params]

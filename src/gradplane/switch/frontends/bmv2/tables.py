@@ -21,7 +21,7 @@ from gradplane.switch.frontends.bmv2.control_plane import HIDDEN, ControlPlane
 from gradplane.switch.frontends.bmv2.externs import Externs
 from gradplane.switch.frontends.bmv2.items import Item, span_of
 from gradplane.switch.frontends.bmv2.layout import VALID, Scope
-from gradplane.switch.frontends.bmv2.primitives import Primitives
+from gradplane.switch.frontends.bmv2.primitives import PrimitiveReader
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import BOOL, Annotation, Bits
 
@@ -317,7 +317,7 @@ def body_of(
     item: Item, scope: Scope, externs: Externs, parameters: Sequence[ir.Var]
 ) -> list[ir.Stmt]:
     """Return the statements of an action."""
-    code = Primitives(scope, externs, parameters)
+    code = PrimitiveReader(scope, externs, parameters)
     primitives = item.elements("primitives")
     if not any(p["op"].value in JUMPS for p in primitives):
         return [stmt for p in primitives for stmt in code.statements(p)]
@@ -329,7 +329,7 @@ def body_of(
         raise item["primitives"].refuse(text) from None
 
 
-def _nodes(primitives: list[Item], code: Primitives) -> dict[object, Node]:
+def _nodes(primitives: list[Item], code: PrimitiveReader) -> dict[object, Node]:
     """Cut the list where a jump starts or ends; each part goes by the number of its start."""
     count = len(primitives)
     target: Callable[[int], object] = lambda at: END if at >= count else at  # noqa: E731
