@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -23,11 +24,13 @@ from gradplane.fit.parser_demand import ParserDemand, parser_demand
 from gradplane.fit.placement import Placement, asked_stages, place, used, wrong_stages
 from gradplane.fit.simplifications import merged, needless_zeros, without_unread
 from gradplane.switch.arch.device_facts import DeviceFacts
-from gradplane.switch.arch.registry import device_facts
+from gradplane.switch.arch.load_checks import prepare
+from gradplane.switch.arch.registry import architecture, device_facts
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits
 from gradplane.switch.ir.walk import statements
-from gradplane.switch.source import Diagnostic, Span, refuse
+from gradplane.switch.p4runtime.p4info import build_p4info
+from gradplane.switch.source import CompileError, Diagnostic, Span, refuse
 
 GRESSES = ("ingress", "egress", "ghost")
 """The directions of a pipeline that have tables; only some of Tofino 2's have a ghost."""
@@ -67,15 +70,19 @@ class PipelineFit:
 
 @dataclass(frozen=True, slots=True)
 class FitReport:
-    """An estimate for a program and a chip. It fits if each of its pipelines does."""
+    """An estimate for a program and a chip. It fits if each of its pipelines does, and no rule of
+    `p4 check` refuses the program.
+
+    refusals: the errors of these rules."""
 
     program: str
     chip: ChipResources
     pipelines: tuple[PipelineFit, ...]
+    refusals: tuple[Diagnostic, ...] = ()
 
     @property
     def fits(self) -> bool:
-        return all(p.fits for p in self.pipelines)
+        return not self.refusals and all(p.fits for p in self.pipelines)
 
     def stages_of_tables(self) -> dict[str, int]:
         """Return the stage that each table of the program is in first, by its name."""
@@ -103,9 +110,19 @@ def fit(program: ir.Program, chip: ChipResources, name: str = "") -> FitReport:
         raise refuse(program.package.span, what, hint=hint)
     file = name or program.package.span.file
     packages = {id(a): a for a in program.package.args.values() if isinstance(a, ir.Package)}
-    return FitReport(
-        file, chip, tuple(_pipeline(p, program, file, chip) for p in packages.values())
-    )
+    pipelines = tuple(_pipeline(p, program, file, chip) for p in packages.values())
+    return FitReport(file, chip, pipelines, refusals(program))
+
+
+def refusals(program: ir.Program) -> tuple[Diagnostic, ...]:
+    """Return the errors for which `p4 check` refuses a program, as `lower` leaves it."""
+    prepared = deepcopy(program)  # both the architecture's steps and P4Info change it
+    try:
+        prepare(prepared, architecture(None, prepared))
+        build_p4info(prepared)
+    except CompileError as error:
+        return tuple(error.diagnostics)
+    return ()
 
 
 def chip_for(program: ir.Program) -> ChipResources:

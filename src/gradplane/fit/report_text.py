@@ -22,6 +22,7 @@ ESTIMATE = "An estimate: the chip's own compiler decides."
 def report_text(report: FitReport, lines: Mapping[str, list[str]]) -> str:
     """Return the report. lines: of the source files, for the places of overruns."""
     parts = [part for p in report.pipelines for part in _pipeline(report, p, lines)]
+    parts += [part for refusal in report.refusals for part in ("", refusal.render(dict(lines)))]
     verdict = "fits" if report.fits else "does not fit"
     head = f"{report.program} on {report.chip.title}: {verdict}. {ESTIMATE}"
     return "\n".join([*_wrap(head), *parts]) + "\n"
@@ -132,6 +133,9 @@ def report_json(report: FitReport) -> dict[str, Any]:
         "chip": report.chip.name,
         "fits": report.fits,
         "note": ESTIMATE,
+        "refusals": [
+            {"what": r.message, "hint": r.hint, **_place(r.span)} for r in report.refusals
+        ],
         "pipelines": [_pipeline_json(p) for p in report.pipelines],
     }
 
