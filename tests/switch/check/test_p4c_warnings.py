@@ -365,6 +365,7 @@ TAKEN = {
     "shift": ("m.x = (bit<8>) ((bit<300>) m.x >> 256);", {}),
     "a loop in an action": ("a();", {"locals": f"action a() {{ {LOOP} }}"}),
     "powers of two": ("m.x = m.x / 4 + m.x % 8;", {}),
+    "a path in an annotation": ("a();", {"locals": "@sai(NEXT/3) action a() { m.x = 1; }"}),
     "choice of lists": ("M n = m.f ? {7, true} : {5, m.f}; m.x = n.x;", {}),
     "choice of constants": ("m.x = true ? 1 : 2;", {}),
     "select on an enum": (

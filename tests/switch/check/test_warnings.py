@@ -229,3 +229,67 @@ def test_an_int_where_a_new_type_is_wanted() -> None:
         "P4_16 requires a cast from int to id2_t",
         "1025 does not fit bit<10>: it becomes 1",
     ]
+
+
+FOLLOWS = "a packet leaves by egress_spec, which is never set; egress_port follows"
+SETS = "control C(inout standard_metadata_t s) { apply { s.egress_port = 3; } }"
+
+
+@pytest.mark.parametrize(
+    ("body", "parts"),
+    [
+        ("sm.egress_port = 3;", {}),
+        ("sm.egress_port[2:0] = 3; mark_to_drop(sm);", {}),
+        ("c.apply(sm);", {"top": SETS, "locals": "C() c;"}),
+    ],
+)
+def test_a_port_that_v1model_does_not_ask_for(body: str, parts: dict[str, str]) -> None:
+    assert warnings(body, kind="routing", **parts) == [FOLLOWS]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "sm.egress_spec = 3;",
+        "sm.egress_port = 3; sm.egress_spec = sm.egress_port;",
+        "standard_metadata_t other = sm; other.egress_port = 3; sm = other;",
+        "sm.mcast_grp = 3;",
+    ],
+)
+def test_a_port_that_v1model_asks_for(body: str) -> None:
+    assert warnings(body, kind="routing") == []
+
+
+DROPPED = "the packet is dropped: drop is true at first, and never set"
+PSA = """
+#include <core.p4>
+#include <psa.p4>
+struct E {{ }}
+parser IP(packet_in p, out E h, inout E m, in psa_ingress_parser_input_metadata_t i, in E a,
+          in E b) {{ state start {{ transition accept; }} }}
+control I(inout E h, inout E m, in psa_ingress_input_metadata_t i,
+          inout psa_ingress_output_metadata_t o) {{ apply {{ {body} }} }}
+control ID(packet_out p, out E a, out E b, out E c, inout E h, in E m,
+           in psa_ingress_output_metadata_t o) {{ apply {{ }} }}
+parser EP(packet_in p, out E h, inout E m, in psa_egress_parser_input_metadata_t i, in E a,
+          in E b, in E c) {{ state start {{ transition accept; }} }}
+control X(inout E h, inout E m, in psa_egress_input_metadata_t i,
+          inout psa_egress_output_metadata_t o) {{ apply {{ }} }}
+control ED(packet_out p, out E a, out E b, inout E h, in E m, in psa_egress_output_metadata_t o,
+           in psa_egress_deparser_input_metadata_t d) {{ apply {{ }} }}
+PSA_Switch(IngressPipeline(IP(), I(), ID()), PacketReplicationEngine(),
+           EgressPipeline(EP(), X(), ED()), BufferingQueueingEngine()) main;
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ("o.egress_port = (PortId_t) 3;", [DROPPED]),
+        ("o.egress_port = (PortId_t) 3; o.drop = false;", []),
+        ("send_to_port(o, (PortId_t) 3);", []),
+    ],
+)
+def test_a_port_for_a_packet_that_psa_drops(body: str, found: list[str]) -> None:
+    compiled = compile_source("case.p4", text=PSA.format(body=body))
+    assert [w.message for w in compiled.warnings if w.kind == "routing"] == found

@@ -16,6 +16,7 @@ from gradplane.switch.check.expressions import ExpressionChecker
 from gradplane.switch.check.keysets import KeysetChecker, ParserChecker
 from gradplane.switch.check.p4c_warnings import warn_p4c
 from gradplane.switch.check.records import Checked
+from gradplane.switch.check.routing_warnings import warn_routing
 from gradplane.switch.check.statements import StatementChecker
 from gradplane.switch.check.table_declarations import TableChecker
 from gradplane.switch.check.type_resolution import TypeResolver
@@ -136,6 +137,6 @@ def check(program: ast.Program, reporter: Reporter) -> Checked:
         decl: [node for node in walk(decl) if type(node) not in _LEAVES]
         for decl in program.declarations
     }
-    for warn in (warn_unset, warn_never_valid, warn_unused, warn_p4c):
+    for warn in (warn_unset, warn_never_valid, warn_unused, warn_routing, warn_p4c):
         warn(checker, program)
     return Checked(program, checker.errors, checker.match_kinds, checker.nodes)

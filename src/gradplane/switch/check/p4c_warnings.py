@@ -27,6 +27,7 @@ from gradplane.switch.ir.printer import expression_text
 from gradplane.switch.ir.walk import blocks, bodies, nested
 from gradplane.switch.source import Reporter, Span
 from gradplane.switch.syntax import ast
+from gradplane.switch.syntax.ast_walk import walk
 
 KIND = "p4c"
 # Positions among the arguments of V1Switch.
@@ -36,11 +37,11 @@ _PIPELINES = {2: "ingress", 3: "egress"}
 
 def warn_p4c(c: Context, program: ast.Program) -> None:
     """Warn of what p4c refuses, each at its place in a declaration of the program."""
-    main = _main(program)
+    main = main_package(program)
     package = "" if main is None else main.name
-    blocks = [] if main is None else _blocks(main)
+    blocks = [] if main is None else blocks_of(main)
     for decl in program.declarations:
-        nodes = c.nodes[decl]
+        nodes = _code(c.nodes[decl])
         with c.quiet(decl.annotations):
             _report(c, REFUSED.find(nodes))
             if package in ("V1Switch", "PSA_Switch"):
@@ -51,19 +52,27 @@ def warn_p4c(c: Context, program: ast.Program) -> None:
                 _report(c, _in_psa(decl, nodes))
 
 
+def _code(nodes: Sequence[ast.Node]) -> Sequence[ast.Node]:
+    """Return the nodes without those of annotations, which p4c does not compile."""
+    notes = [node for node in nodes if isinstance(node, ast.Annotation)]
+    inside = {id(node) for note in notes for node in walk(note)}
+    return [node for node in nodes if id(node) not in inside] if inside else nodes
+
+
 def _report(c: Context, found: Iterator[Found]) -> None:
     for node, message, hint in found:
         c.warn(node, KIND, message, hint)
 
 
-def _main(program: ast.Program) -> CallInfo | None:
+def main_package(program: ast.Program) -> CallInfo | None:
+    """Return the package that a program instantiates as `main`; None if it has none."""
     mains = [
         d for d in program.declarations if isinstance(d, ast.Instantiation) and d.name == "main"
     ]
     return mains[-1].info if mains else None
 
 
-def _blocks(main: CallInfo) -> list[ast.Decl | None]:
+def blocks_of(main: CallInfo) -> list[ast.Decl | None]:
     """Return the declarations of the package's blocks."""
     types = (None if arg is None else arg.type for arg in main.args)
     return [t.decl if isinstance(t, BlockType) else None for t in types]

@@ -126,19 +126,24 @@ class _Body:
 
 def writes(tree: object) -> Iterator[ast.Name]:
     """Return the names that are assigned, passed as out or inout, or set valid."""
-    for node in walk(tree):
+    for place in written(walk(tree)):
+        yield from _root_name(place)
+
+
+def written(nodes: Iterable[ast.Node]) -> Iterator[ast.Expr]:
+    """Return what the nodes themselves assign, pass as out or inout, or set valid."""
+    for node in nodes:
         match node:
             case ast.Assign(target=target):
-                yield from _root_name(target)
+                yield target
             case ast.Call(info=info) if info is not None:
                 for arg, param in zip(info.args, info.signature.params, strict=False):
                     if arg is not None and param.direction in ("out", "inout"):
-                        yield from _root_name(arg)
+                        yield arg
                 if info.kind == "builtin" and info.name in _SETTERS:
-                    yield from _root_name(info.base)
+                    yield info.base
             case ast.ActionRef(info=info) if info is not None:
-                for arg in info.bound:
-                    yield from _root_name(arg)
+                yield from info.bound
 
 
 def _targets(tree: object) -> Iterator[ast.Name]:
