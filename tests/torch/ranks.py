@@ -1,13 +1,20 @@
 """Processes as torchrun starts them, on loopback, with a job's switch or server beside them.
 
-They are forked from one process that has imported PyTorch, which takes longer than most tests.
+They are forked from one process that has imported PyTorch and has kernels ready (ranks_preload.py),
+which takes longer than most tests.
 """
 
+import faulthandler
 import multiprocessing
 import os
+import signal
 import socket
 import time
 from dataclasses import replace
+from multiprocessing import forkserver
+from multiprocessing.connection import wait
+from pathlib import Path
+from unittest.mock import patch
 
 from loopback_job import running
 
@@ -26,10 +33,10 @@ def say(**found):
     print(json.dumps(found), flush=True)
 """
 PATIENCE = 240.0  # seconds for all ranks
+GRACE = 10.0  # seconds for the others, once one has failed
+HERE = Path(__file__).parent
 _FORKED = multiprocessing.get_context("forkserver")
-_FORKED.set_forkserver_preload(
-    ["torch", "torch.distributed", "torch.nn.parallel", "gradplane.torch", "ranks"]
-)
+_FORKED.set_forkserver_preload(["ranks_preload"])
 
 
 def run_ranks(job, script, folder, group="gloo", **environment):
@@ -37,12 +44,13 @@ def run_ranks(job, script, folder, group="gloo", **environment):
 
     group: the back end of its process group.
     """
+    _start_server()
     program = folder / "program.py"
     program.write_text(HEAD + script)
     with running(job) as hosts, socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # torch's store sets it, too
+        probe.bind(("127.0.0.1", 0))  # kept: else another process might get the port
         port = probe.getsockname()[1]
-        probe.close()
         ranks = []
         for rank, config in enumerate(hosts):
             log = str(folder / f"{config.name}.jsonl")
@@ -63,17 +71,42 @@ def run_ranks(job, script, folder, group="gloo", **environment):
         for rank in ranks:
             rank.start()
         try:
-            end = time.monotonic() + PATIENCE
-            for rank in ranks:
-                rank.join(max(end - time.monotonic(), 0))
+            unfinished = _unfinished(ranks)
+            for rank in unfinished:
+                os.kill(rank.pid, signal.SIGUSR1)  # it writes where it waits
+                rank.join(1)
         finally:
             for rank in ranks:
                 rank.kill()
                 rank.join()
     said = [_printed(folder / f"rank{number}") for number in range(len(ranks))]
-    for rank, (_, errors) in zip(ranks, said, strict=True):
-        assert rank.exitcode == 0, errors
+    codes = [rank.exitcode for rank in ranks]
+    assert not any(codes), "".join(
+        f"rank {number} ended with {code}:\n{errors}"
+        for number, (code, (_, errors)) in enumerate(zip(codes, said, strict=True))
+    )
     return [output.splitlines() for output, _ in said]
+
+
+def _start_server():
+    """Start the process that ranks are forked from, unless it runs. It finds modules by PYTHONPATH
+    only, and has no threads of its own, which a fork would lose."""
+    paths = [HERE, HERE.parent / "hosts", *filter(None, [os.environ.get("PYTHONPATH")])]
+    own = {"PYTHONPATH": os.pathsep.join(map(str, paths)), "OMP_NUM_THREADS": "1",
+           "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}  # fmt: skip
+    with patch.dict(os.environ, own):
+        forkserver.ensure_running()
+
+
+def _unfinished(ranks):
+    """Wait for the ranks, not for long once one has failed; return those that still run."""
+    end = time.monotonic() + PATIENCE
+    while running := [rank for rank in ranks if rank.is_alive()]:
+        if any(rank.exitcode for rank in ranks):
+            end = min(end, time.monotonic() + GRACE)
+        if not wait([rank.sentinel for rank in running], max(end - time.monotonic(), 0)):
+            return running
+    return []
 
 
 def _run(program, environment, out):
@@ -81,6 +114,7 @@ def _run(program, environment, out):
     for number, suffix in ((1, ".out"), (2, ".err")):
         with open(out.with_suffix(suffix), "wb") as file:
             os.dup2(file.fileno(), number)
+    faulthandler.register(signal.SIGUSR1)
     os.environ.clear()
     os.environ.update(environment)
     source = program.read_text()

@@ -1,7 +1,9 @@
 """The back end `gradplane` over loopback, in code without DDP."""
 
 import json
+from concurrent.futures import Future
 from importlib.util import find_spec
+from types import SimpleNamespace
 
 import pytest
 from loopback_job import loopback_job
@@ -129,3 +131,19 @@ say(number=number.item(), own=own)
             ' where nothing is left out: with reliability = "retransmit" and the quorum of all'
             " workers"
         ]
+
+
+@pytest.mark.parametrize("kind", ["float32", "int32"])
+def test_an_error_of_any_kind_in_the_reducer_ends_the_wait(kind):
+    import torch
+
+    from gradplane.torch.exchange import Exchange
+
+    answer = Future()
+    reducer = SimpleNamespace(start=lambda values, number: answer, workers=2)
+    exchange = Exchange(reducer, lambda flag: torch.futures.Future())
+    found = exchange.reduce(torch.ones(3, dtype=getattr(torch, kind)), None, mean=True)
+    answer.set_exception(OSError("no buffer space"))
+    assert found.done()
+    with pytest.raises(OSError, match="^no buffer space$"):
+        found.wait()

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from gradplane.hosts.reducer import Reducer, ReducerError, Result
+from gradplane.hosts.reducer import Reducer, Result
 
 TYPES = (torch.float32, torch.float16, torch.bfloat16)
 """The types of tensors that the network averages."""
@@ -105,7 +105,7 @@ class Exchange:
         """Replace a tensor by its mean over all ranks times `factor`; return its future.
 
         number: of its error feedback; None for none. The values travel as float32. The future gets
-        the ReducerError of a network that fails.
+        the error of a network that fails, mostly a ReducerError.
         """
         values = tensor.detach().to(torch.float32)
         wrong = (~torch.isfinite(values).all()).to(torch.float32).reshape(1)
@@ -118,7 +118,7 @@ class Exchange:
             """Pass a failure on at once: the flag may wait for ranks that are gone."""
             try:
                 found = torch.from_numpy(np.ascontiguousarray(answer.result().mean))
-            except ReducerError as error:
+            except Exception as error:  # which nobody else would see, and wait() would not end
                 mean.set_exception(error)
             else:
                 flag.add_done_callback(lambda done: finish(done, found))

@@ -10,9 +10,10 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from pathlib import Path
 
 from gradplane.switch.source import Reporter, Span
-from gradplane.switch.syntax.preprocess import Piece
+from gradplane.switch.syntax.preprocess import STOCK_INCLUDES, Piece
 
 # fmt: off
 KEYWORDS = frozenset({
@@ -82,10 +83,29 @@ def tokenize(pieces: Iterable[Piece], reporter: Reporter) -> list[Token]:
     """Return all tokens of a program, an "end" token last. Errors go to `reporter`."""
     tokens: list[Token] = []
     for piece in whole_strings(pieces):
-        _Lexer(piece, reporter, tokens).run()
+        if piece.width is None and piece.origin is not None and _is_shipped(piece.origin):
+            tokens += _shipped(piece)
+        else:
+            _Lexer(piece, reporter, tokens).run()
     last = tokens[-1].span if tokens else Span("", 1, 1, 1)
     after = Span(last.file, last.line, last.end, last.end + 1)
     tokens.append(Token("end", "", after))
+    return tokens
+
+
+@lru_cache(maxsize=256)
+def _is_shipped(file: Path) -> bool:
+    return any(file.is_relative_to(folder) for folder in STOCK_INCLUDES)
+
+
+@lru_cache(maxsize=1024)
+def _shipped(piece: Piece) -> list[Token]:
+    """Return the tokens of text of a shipped file, which most programs begin with. Tokens are
+    never changed, so programs share them."""
+    tokens: list[Token] = []
+    reporter = Reporter()
+    _Lexer(piece, reporter, tokens).run()
+    assert not reporter.diagnostics, piece
     return tokens
 
 
