@@ -24,9 +24,7 @@ def warn_routing(c: Context, program: ast.Program) -> None:
         egress = blocks_of(main)[_EGRESS]
         where = [decl for decl in program.declarations if decl is not egress]
         struct, port, decisive = "standard_metadata_t", "egress_port", "egress_spec"
-        what = (
-            "a packet leaves by egress_spec, which is never set; egress_port follows"
-        )
+        what = "a packet leaves by egress_spec, which is never set; egress_port follows"
         hint = "set egress_spec"
     else:
         where = [decl for decl in program.declarations if Path(decl.span.file).name != "psa.p4"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from gradplane.switch.interp.expressions import Store
@@ -78,11 +78,16 @@ class Call:
 
     def data(self, position: int) -> Callable[[Env], bytes]:
         """Return the bits of an argument's fields; those of invalid headers are left out."""
-        collect = collector(self.stmt.args[position], self.statements)
+        return self.bits_of([self.stmt.args[position]])
+
+    def bits_of(self, exprs: Iterable[ir.Expr]) -> Callable[[Env], bytes]:
+        """Return the bits of the fields of expressions, as `data` does."""
+        collectors = [collector(e, self.statements) for e in exprs]
 
         def run(env: Env) -> bytes:
             parts: Parts = []
-            collect(env, parts)
+            for collect in collectors:
+                collect(env, parts)
             return pack_bits(parts)
 
         return run

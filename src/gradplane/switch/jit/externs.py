@@ -35,7 +35,9 @@ from gradplane.switch.runtime.dynamic_hashes import (
     BITS,
     COUNT,
     USED,
+    filled,
     polynomial_of,
+    repetition,
     selector_hash,
 )
 from gradplane.switch.runtime.profiles import ActionProfile
@@ -117,11 +119,10 @@ class Externs:
         if profile.algorithm == "random":
             return native_rng.draw(code.f)
         made = selector_hash(table.implementation)
-        fields = FieldList(code, keys)
         if made is None:
-            found = hashed(code, profile.algorithm, fields)
+            found = hashed(code, profile.algorithm, FieldList(code, keys))
         else:
-            found = hashed_by(code, made, fields)
+            found = hashed_by(code, made, FieldList(code, filled(made, keys)))
         width = profile.output_width
         return found if width >= 64 else code.f.binary("and", "i64", found, (1 << width) - 1)
 
@@ -261,15 +262,22 @@ def hashed_by(code: Statements, instance: ir.ExternInstance, fields: FieldList) 
         with f.when(replaced):
             result.set(f.call("i64", dynamic_crc(code.unit), *args, ("ptr", memory)))
         with f.unless(replaced):
-            result.set(f.call("i64", _own_function(code, instance), *args))
+            own = f.call("i64", _own_function(code, instance), *args)
+            result.set(_repeated(code, instance, own))
     with f.unless(changed):
         if polynomial_of(instance) is None:
-            result.set(hashed(code, instance.word("algorithm"), fields))
+            own = hashed(code, instance.word("algorithm"), fields)
         else:
             address, size = fields.written()
             function = _own_function(code, instance)
-            result.set(f.call("i64", function, ("ptr", address), ("i64", size)))
+            own = f.call("i64", function, ("ptr", address), ("i64", size))
+        result.set(_repeated(code, instance, own))
     return result.get()
+
+
+def _repeated(code: Statements, instance: ir.ExternInstance, found: Operand) -> Operand:
+    factor = repetition(instance)
+    return found if factor == 1 else code.f.binary("mul", "i64", found, factor)
 
 
 def _own_function(code: Statements, instance: ir.ExternInstance) -> str:

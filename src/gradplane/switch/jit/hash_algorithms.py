@@ -67,11 +67,12 @@ def taken_spans(unit: Unit) -> str:
         return name
     params = [("ptr", "%data"), ("ptr", "%spans"), ("ptr", "%target")]
     f = unit.module.function(name, "i64", params, attributes="noinline ")
-    at = f.variable("i64", 0)
 
     def word(place: Operand | int) -> Operand:
         return f.load("i64", f.item("%spans", "i64", place), 8)
 
+    f.store("i8", 0, "%target")
+    at = f.variable("i64", word(dynamic_hashes.SKIPPED))
     with f.count(word(dynamic_hashes.COUNT)) as i:
         place = f.binary("add", "i64", f.binary("shl", "i64", i, 1), dynamic_hashes.FIRST)
         start, length = word(place), word(f.binary("add", "i64", place, 1))

@@ -12,7 +12,7 @@ from gradplane.switch.interp.user_externs import UserExterns, inputs
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.jit.externs import NativeCall
 from gradplane.switch.machine.externs.direct_resources import DirectResources
-from gradplane.switch.runtime.dynamic_hashes import selector_hash
+from gradplane.switch.runtime.dynamic_hashes import filled, selector_hash
 from gradplane.switch.runtime.hashes import HASHES, pack_bits
 from gradplane.switch.runtime.match_table import MatchTable
 
@@ -88,7 +88,7 @@ class ExternCompiler:
         assert table.implementation is not None, table.name
         made = selector_hash(table.implementation)
         if made is not None:
-            compute = statements.state.hashes[made.name].compute
+            compute, keys = statements.state.hashes[made.name].compute, filled(made, keys)
         assert compute is not None, profile.algorithm
         collectors = [collector(key, statements) for key in keys]
 

@@ -1,14 +1,19 @@
-"""Hashes whose algorithm the control plane may replace with a CRC."""
+"""Hashes whose algorithm the control plane may replace with a CRC.
+
+As in the chip's hash matrices, the fields that a CRC takes are filled up to whole bytes in front,
+those of an exclusive or behind; and a result that is wider than its CRC repeats it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
+from gradplane.switch.ir import expression_builder as build
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import bit_width
+from gradplane.switch.ir.types import Bits, bit_width
 from gradplane.switch.runtime.fixed_crcs import Crc, rows_of
 from gradplane.switch.runtime.hashes import HASHES
 
@@ -27,8 +32,10 @@ def no_hash(data: bytes) -> int:
 SPANS = 64
 """The most parts of fields that a hash can be configured to take."""
 
-COUNT, BITS, FIRST = 0, 1, 2
-"""The positions of the words in DynamicHash.span_memory; from FIRST on each start and length."""
+COUNT, BITS, SKIPPED, FIRST = 0, 1, 2, 3
+"""The positions of the words in DynamicHash.span_memory: how many spans, of how many bits, and the
+zeros in front of what they take; from FIRST on each start and length."""
+_RESULT_BITS = 64
 
 
 class DynamicHash:
@@ -45,6 +52,8 @@ class DynamicHash:
         self.name = instance.name
         self.crc: Crc | None = None
         self.algorithm = polynomial_of(instance) or instance.word("algorithm")
+        self.filled_in_front = is_crc(instance)
+        self._repeat = repetition(instance)
         own = self.algorithm
         self._own = HASHES.get(own, no_hash) if isinstance(own, str) else own
         self.memory = np.zeros(WORDS, dtype=np.uint64)
@@ -56,8 +65,10 @@ class DynamicHash:
     def compute(self, data: bytes) -> int:
         """Return the hash of data, with all its bits."""
         if self.spans is not None and len(data) == -(-int(self.span_memory[BITS]) // 8):
-            data = _taken(data, self.spans)
-        return (self.crc or self._own)(data)
+            data = self._taken(data, self.spans)
+        if self.crc is not None:
+            return self.crc(data)
+        return self._own(data) * self._repeat % (1 << _RESULT_BITS)
 
     def set(self, crc: Crc | None) -> None:
         """Compute a CRC from the next packet on; None: the program's algorithm."""
@@ -72,20 +83,60 @@ class DynamicHash:
         """Hash these spans of the program's `total` bits from the next packet on; None: all."""
         assert spans is None or len(spans) <= SPANS, len(spans)
         self.spans, self.total = spans, total
-        self.span_memory[:FIRST] = (0, 0) if spans is None else (len(spans), total)
-        for i, span in enumerate(spans or ()):
-            self.span_memory[FIRST + 2 * i : FIRST + 2 * i + 2] = span
+        if spans is None:
+            self.span_memory[:FIRST] = 0
+            return
+        taken = sum(length for _, length in spans)
+        self.span_memory[:FIRST] = (len(spans), total, self._in_front(taken))
+        for i, (start, length) in enumerate(spans):
+            place = FIRST + 2 * i
+            self.span_memory[place : place + 2] = (start + self._in_front(total), length)
+
+    def _in_front(self, bits: int) -> int:
+        return -bits % 8 if self.filled_in_front else 0
+
+    def _taken(self, data: bytes, spans: Spans) -> bytes:
+        """Return the bits of the spans one after the other, filled up with zeros."""
+        whole, size = int.from_bytes(data, "big"), 8 * len(data) - self._in_front(self.total)
+        value = total = 0
+        for start, length in spans:
+            value = value << length | whole >> (size - start - length) & ((1 << length) - 1)
+            total += length
+        pad = -total % 8
+        behind = pad - self._in_front(total)
+        return (value << behind).to_bytes((total + pad) // 8, "big")
 
 
-def _taken(data: bytes, spans: Spans) -> bytes:
-    """Return the bits of the spans one after the other, filled up with zeros."""
-    whole, size = int.from_bytes(data, "big"), 8 * len(data)
-    value = total = 0
-    for start, length in spans:
-        value = value << length | whole >> (size - start - length) & ((1 << length) - 1)
-        total += length
-    pad = -total % 8
-    return (value << pad).to_bytes((total + pad) // 8, "big")
+def is_crc(instance: ir.ExternInstance) -> bool:
+    """Return whether a program's hash is a CRC, by name or by a polynomial."""
+    return instance.word("algorithm").startswith("crc") or polynomial_of(instance) is not None
+
+
+def filled(instance: ir.ExternInstance, fields: Sequence[ir.Expr]) -> list[ir.Expr]:
+    """Return what a hash takes: fields, for a CRC with the zeros in front that make whole bytes."""
+    bits = filling(instance, (bit_width(e.type) for e in fields))
+    return [build.number(Bits(bits), 0), *fields] if bits else list(fields)
+
+
+def filling(instance: ir.ExternInstance, widths: Iterable[int | None]) -> int:
+    """Return how many zeros a hash has in front of fields of these widths (None: not fixed)."""
+    known = list(widths)
+    if not is_crc(instance) or None in known:
+        return 0
+    return -sum(width for width in known if width is not None) % 8
+
+
+def repetition(instance: ir.ExternInstance) -> int:
+    """Return the factor that repeats a CRC in 64 bits: 1 for a function that is not repeated."""
+    made = _polynomial(instance)
+    if made is not None and not made.number("extended", 0):
+        return 1
+    crc = polynomial_of(instance)
+    width = crc.width if crc is not None else _WIDTHS.get(instance.word("algorithm"), _RESULT_BITS)
+    return sum(1 << at for at in range(0, _RESULT_BITS, width))
+
+
+_WIDTHS = {"crc8": 8, "crc16": 16, "crc32": 32}
 
 
 def selector_hash(selector: ir.ExternInstance) -> ir.ExternInstance | None:
@@ -101,10 +152,14 @@ def is_symmetric(instance: ir.ExternInstance) -> bool:
 
 def polynomial_of(instance: ir.ExternInstance) -> Crc | None:
     """Return the CRC of a hash that was made with a CRCPolynomial; None without."""
-    made = next((a for a in instance.args if isinstance(a, ir.ExternInstance)), None)
+    made = _polynomial(instance)
     if made is None:
         return None
     width = bit_width(made.type_args[0]) or 0
     mask = (1 << width) - 1
     coefficients, initial, final = (made.number(r) & mask for r in ("coefficients", "init", "xor"))
     return Crc(width, coefficients, initial, final, bool(made.number("reversed")))
+
+
+def _polynomial(instance: ir.ExternInstance) -> ir.ExternInstance | None:
+    return next((a for a in instance.args if isinstance(a, ir.ExternInstance)), None)

@@ -8,6 +8,7 @@ from gradplane.switch.jit import native_rng
 from gradplane.switch.jit.externs import NativeCall, hashed_by
 from gradplane.switch.jit.fields import FieldList
 from gradplane.switch.machine.extern_table import Extern
+from gradplane.switch.runtime.dynamic_hashes import filled
 
 
 def _get(call: Call) -> Run:
@@ -15,7 +16,8 @@ def _get(call: Call) -> Run:
     if algorithm == "random":
         draw = call.state.rng.draw
         return lambda env: store(env, draw())
-    data, compute = call.data(0), call.state.hashes[call.instance.name].compute
+    data = call.bits_of(filled(call.instance, [call.stmt.args[0]]))
+    compute = call.state.hashes[call.instance.name].compute
     return lambda env: store(env, compute(data(env)))
 
 
@@ -24,7 +26,9 @@ def _get_native(call: NativeCall) -> None:
     if algorithm == "random":
         call.give(native_rng.draw(f), 64)
         return
-    found = hashed_by(call.code, call.instance, FieldList(call.code, [call.args[0]]))
+    found = hashed_by(
+        call.code, call.instance, FieldList(call.code, filled(call.instance, [call.args[0]]))
+    )
     call.give(found, 64)
 
 

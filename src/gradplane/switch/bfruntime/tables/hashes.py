@@ -356,9 +356,12 @@ class HashComputeTable(ControlTable):
         self.hash = hash
         self._mask = (1 << width) - 1
         self._fields = fields
+        bits = sum(f.width for f in fields)
+        self._in_front = -bits % 8 if hash.filled_in_front else 0
 
     def find(self, scope: Scope, key: Key) -> tuple[Key, Data]:
-        data = pack_bits([(self._value(f, key), f.width) for f in self._fields])
+        parts = [(self._value(f, key), f.width) for f in self._fields]
+        data = pack_bits([(0, self._in_front), *parts])
         return key, Data(None, {HASH_VALUE: self.hash.compute(data) & self._mask})
 
     def entries(self, scope: Scope) -> Iterator[tuple[Key, Data]]:
