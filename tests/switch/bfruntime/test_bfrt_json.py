@@ -8,6 +8,7 @@ import pytest
 import tnaprograms
 
 from gradplane.switch.bfruntime import fixed_schema
+from gradplane.switch.bfruntime.bound_program import fixed_schemas
 from gradplane.switch.bfruntime.program_schema import ProgramSchema
 from gradplane.switch.bfruntime.schema import parse_tables
 from gradplane.switch.bfruntime.tables.hashes import NAMED
@@ -77,6 +78,17 @@ def test_the_chips_differ_in_ports_groups_and_names() -> None:
         assert sku["default_value"] == sku["choices"][0] == "UNKNOWN"
         assert {name[:7] for name in sku["choices"][1:]} == {"BFN-T10" if chip == "tf1" else
                                                              "BFN-T20"}  # fmt: skip
+
+
+@pytest.mark.parametrize("family", [None, "tf1", "tf2"])
+def test_ids_and_names_of_fixed_tables_and_their_fields_are_unique(family: str | None) -> None:
+    tables = fixed_schemas(family)
+    for about in ("id", "name", "kind"):
+        assert len({getattr(table, about) for table in tables}) == len(tables) > 10, about
+    for table in tables:
+        groups = [table.keys, table.actions, *((*table.data, *a.data) for a in table.actions)]
+        for found in groups or [table.data]:
+            assert len({f.id for f in found}) == len({f.name for f in found}) == len(found), table
 
 
 def test_settings_that_are_left_out_have_the_drivers_defaults() -> None:

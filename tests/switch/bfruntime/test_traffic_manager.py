@@ -12,7 +12,7 @@ from bfrt_served import PROGRAM, Served
 
 from gradplane.switch.bfruntime.schema import parse_tables
 from gradplane.switch.bfruntime.server import BfRuntimeServer
-from gradplane.switch.bfruntime.traffic_schema import TRAFFIC_MANAGER_TF1, TRAFFIC_MANAGER_TF2
+from gradplane.switch.bfruntime.traffic_schema import TRAFFIC_MANAGER
 from gradplane.switch.daemon.live_switch import make_device
 from gradplane.switch.daemon.options import SwitchOptions
 from gradplane.switch.runtime.egress_queues import EgressQueues
@@ -154,7 +154,7 @@ def test_what_is_not_there_is_refused(interpreted: Served) -> None:
 def test_tofino_2_has_larger_groups() -> None:
     first, second = (
         {t.name.partition(".")[2]: t for t in parse_tables(text)}
-        for text in (TRAFFIC_MANAGER_TF1, TRAFFIC_MANAGER_TF2)
+        for text in (TRAFFIC_MANAGER["tf1"], TRAFFIC_MANAGER["tf2"])
     )
     assert second.keys() - first.keys() == {"tm.l1_node.sched_cfg", "tm.l1_node.sched_shaping"}
     assert not first.keys() - second.keys()

@@ -8,9 +8,9 @@ from google.protobuf import text_format
 from hand_made_ir import extern, note, program, table, var
 
 from gradplane.switch.arch.v1model import ARCHITECTURE
+from gradplane.switch.control.names import P4InfoError, P4InfoKind, Symbols, field_ids
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Annotation, Bits, Bool, Field, Header, NewType, Struct
-from gradplane.switch.p4runtime.ids import Kind, P4InfoError, Symbols, field_ids
 from gradplane.switch.p4runtime.p4info import build_p4info, p4info_text
 from gradplane.switch.source import CompileError
 
@@ -20,16 +20,16 @@ from gradplane.switch.source import CompileError
     ("kind", "name", "number"),
     [
         # As published in many projects' P4Info files.
-        (Kind.TABLE, "MyIngress.ipv4_lpm", 37375156),
-        (Kind.TABLE, "MyIngress.dmac_table", 35550025),
-        (Kind.ACTION, "MyIngress.drop", 25652968),
-        (Kind.ACTION, "MyIngress.ipv4_forward", 28792405),
-        (Kind.ACTION, "NoAction", 21257015),
-        (Kind.CONTROLLER_HEADER, "packet_in_header_t", 81826293),
-        (Kind.CONTROLLER_HEADER, "packet_out_header_t", 76689799),
+        (P4InfoKind.TABLE, "MyIngress.ipv4_lpm", 37375156),
+        (P4InfoKind.TABLE, "MyIngress.dmac_table", 35550025),
+        (P4InfoKind.ACTION, "MyIngress.drop", 25652968),
+        (P4InfoKind.ACTION, "MyIngress.ipv4_forward", 28792405),
+        (P4InfoKind.ACTION, "NoAction", 21257015),
+        (P4InfoKind.CONTROLLER_HEADER, "packet_in_header_t", 81826293),
+        (P4InfoKind.CONTROLLER_HEADER, "packet_out_header_t", 76689799),
     ],
 )
-def test_ids_are_those_of_p4c(kind: Kind, name: str, number: int) -> None:
+def test_ids_are_those_of_p4c(kind: P4InfoKind, name: str, number: int) -> None:
     symbols = Symbols()
     symbols.add(kind, name)
     symbols.assign()
@@ -38,17 +38,17 @@ def test_ids_are_those_of_p4c(kind: Kind, name: str, number: int) -> None:
 
 def test_a_taken_id_moves_on_to_the_next() -> None:
     symbols = Symbols()
-    symbols.add(Kind.TABLE, "other", (note("id", 37375156),))
-    symbols.add(Kind.TABLE, "MyIngress.ipv4_lpm")
+    symbols.add(P4InfoKind.TABLE, "other", (note("id", 37375156),))
+    symbols.add(P4InfoKind.TABLE, "MyIngress.ipv4_lpm")
     symbols.assign()
-    assert symbols.id(Kind.TABLE, "MyIngress.ipv4_lpm") == 37375157
+    assert symbols.id(P4InfoKind.TABLE, "MyIngress.ipv4_lpm") == 37375157
 
 
 @pytest.mark.p4runtime("6.1.2-1")
 def test_aliases_are_the_shortest_unique_suffixes() -> None:
     symbols = Symbols()
     for kind, name in [(1, "a.x.t"), (1, "b.x.t"), (2, "b.u"), (1, "NoAction"), (2, "t2")]:
-        symbols.add(Kind(kind), name)
+        symbols.add(P4InfoKind(kind), name)
     symbols.assign()
     names = ["a.x.t", "b.x.t", "b.u", "NoAction", "t2"]
     assert [symbols.alias(n) for n in names] == ["a.x.t", "b.x.t", "u", "NoAction", "t2"]
@@ -71,16 +71,16 @@ def test_field_ids_count_from_one_around_the_fixed_ones() -> None:
 )  # fmt: skip
 def test_a_wrong_id_annotation_is_refused(annotation: object, message: str) -> None:
     with pytest.raises(P4InfoError) as caught:
-        Symbols().add(Kind.TABLE, "t", (annotation,))  # type: ignore[arg-type]
+        Symbols().add(P4InfoKind.TABLE, "t", (annotation,))  # type: ignore[arg-type]
     assert str(caught.value) == message
 
 
 @pytest.mark.p4runtime("6.3-4")
 def test_two_objects_with_one_id_are_refused() -> None:
     symbols = Symbols()
-    symbols.add(Kind.TABLE, "t", (note("id", 5),))
+    symbols.add(P4InfoKind.TABLE, "t", (note("id", 5),))
     with pytest.raises(P4InfoError) as caught:
-        symbols.add(Kind.TABLE, "u", (note("id", 0x02000005),))
+        symbols.add(P4InfoKind.TABLE, "u", (note("id", 0x02000005),))
     assert str(caught.value) == "u: @id(0x02000005) is taken by another object"
     with pytest.raises(P4InfoError) as caught:
         field_ids([(note("id", 2),), (note("id", 2),)], "t")

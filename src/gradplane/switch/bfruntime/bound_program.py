@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -51,14 +51,16 @@ from gradplane.switch.control.store import Store
 from gradplane.switch.p4runtime.pipeline import Pipeline
 from gradplane.switch.runtime.interfaces import Interfaces
 
-_ACTING: dict[str, Callable[[TableSchema, Store, TrafficManager], ControlTable]] = {
-    "TmPortCfg": PlacesTable, "TmQueueMap": PlacesTable,
-    "TmCounterEgPort": CountsTable, "TmCounterQueue": CountsTable,
-    "TmPortSchedCfg": LimitsTable, "TmPortSchedShaping": LimitsTable,
-    "TmQueueCfg": LimitsTable, "TmQueueColor": LimitsTable, "TmQueueBuffer": LimitsTable,
-    "TmQueueSchedCfg": LimitsTable, "TmQueueSchedShaping": LimitsTable,
-}  # fmt: skip
-"""The traffic manager's tables of the switch's own queues, by kind."""
+
+def fixed_schemas(family: str | None) -> list[TableSchema]:
+    """Return the schemas of the tables that every program has. family: the chip's, None for a
+    switch that is no chip."""
+    chip = "tf1" if family in (None, "tf1") else "tf2"
+    texts = [fixed_schema.ANY_SWITCH[chip]]
+    if family is not None:
+        texts += [fixed_schema.CHIP[chip], traffic_schema.TRAFFIC_MANAGER[chip],
+                  fixed_schema.DEBUGGING[chip]]  # fmt: skip
+    return parse_tables("\n".join(texts))
 
 
 class FixedTables:
@@ -74,78 +76,79 @@ class FixedTables:
         restart: Restart | None = None,
         snapshots: Snapshots | None = None,
     ) -> None:
-        self._snapshots = snapshots
-        self._facts = facts
-        self._restart = restart
-        self._state = pipeline.state
-        self._store = pipeline.store
-        architecture = pipeline.switch.architecture
-        self._ports_there = facts.ports if facts is not None else architecture.ports
-        self._place = Ports(self._store, self._ports_there, cast("Interfaces | None", interfaces))
+        self.store = store = pipeline.store
+        self.restart, self.snapshots = restart, snapshots
+        self.links = links = pipeline.state.links
+        count = facts.ports if facts is not None else pipeline.switch.architecture.ports
+        self.place = Ports(store, count, cast("Interfaces | None", interfaces))
         self.generator: PacketGenerator | None = None
-        self.tables = {table.schema.id: table for table in self._made()}
+        if facts is not None:
+            self.generator = PacketGenerator(
+                facts.pipe_bits, facts.family != "tf1", lambda: links.down,
+                ports=store.kept("pktgen.port_cfg"),
+            )  # fmt: skip
+            groups = PriorityGroups(store, facts)
+            self.chip = Chip(facts, TrafficManager(store, facts), groups, self.generator)
+        schemas = fixed_schemas(None if facts is None else facts.family)
+        made = [_MAKERS.get(schema.kind, _kept)(schema, self) for schema in schemas]
+        self.tables = {table.schema.id: table for table in made if table is not None}
         self.ports = next(t for t in self.tables.values() if isinstance(t, PortTable))
         self.schema = Schema(tuple(table.schema for table in self.tables.values()))
 
-    def _made(self) -> Iterator[ControlTable]:
-        second = self._facts is not None and self._facts.family != "tf1"
-        store = self._store
-        for schema in parse_tables(fixed_schema.PRE_TF2 if second else fixed_schema.PRE_TF1):
-            yield replication_table(schema, store)
-        (schema,) = parse_tables(fixed_schema.MIRROR_TF2 if second else fixed_schema.MIRROR_TF1)
-        yield MirrorTable(schema, store)
-        first, *others = parse_tables(fixed_schema.PORTS_TF2 if second else fixed_schema.PORTS_TF1)
-        yield PortTable(first, store, self._place)
-        (schema,) = parse_tables(fixed_schema.PORT_STATISTICS)
-        yield PortStatisticsTable(schema, store, self._place)
-        for schema in others:
-            yield PortPlaceTable(schema, store, self._place)
-        if self._facts is not None:
-            yield from self._of_chip(self._facts, second)
+    def watch_returned(self, wanted: bool) -> None:
+        """Follow packets that come back, or stop."""
+        self.links.recirculation[0] = wanted
 
-    def _of_chip(self, facts: DeviceFacts, second: bool) -> Iterator[ControlTable]:
-        store, links = self._store, self._state.links
-        self.generator = PacketGenerator(
-            facts.pipe_bits, second, lambda: links.down, ports=store.kept("pktgen.port_cfg")
-        )
-        groups = PriorityGroups(store, facts)
-        chip = Chip(facts, TrafficManager(store, facts), groups, self.generator)
-        text = fixed_schema.DEVICE_TF2 if second else fixed_schema.DEVICE_TF1
-        device, warm = parse_tables(text)
-        yield KeptTable(device, store, chip)
-        if self._restart is not None:
-            yield WarmInitTable(warm, store, self._restart)
-        text = fixed_schema.GENERATOR_TF2 if second else fixed_schema.GENERATOR_TF1
-        ports, applications, buffers, *others = parse_tables(text)
-        yield GeneratorPortTable(ports, store, self.generator, links)
-        yield ApplicationTable(applications, store, self.generator, self._watch_returned)
-        yield PacketBufferTable(buffers, store, self.generator)
-        for schema in others:
-            yield KeptTable(schema, store, chip)
-        text = traffic_schema.TRAFFIC_MANAGER_TF2 if second else traffic_schema.TRAFFIC_MANAGER_TF1
-        for schema in parse_tables(text):
-            yield self._traffic_table(schema, chip)
-        if self._snapshots is not None:
-            text = fixed_schema.DEBUG_TF2 if second else fixed_schema.DEBUG_TF1
-            counters, containers = parse_tables(text)
-            yield StageCounterTable(counters, store, self._snapshots)
-            yield ContainerTable(containers, store)
 
-    def _traffic_table(self, schema: TableSchema, chip: Chip) -> ControlTable:
-        store = self._store
-        if schema.kind in _ACTING:
-            return _ACTING[schema.kind](schema, store, chip.manager)
-        match schema.kind:
-            case "TmPortGroup":
-                return PortGroupTable(schema, store, chip.manager.groups)
-            case "TmPpgCfg":
-                return PriorityGroupTable(schema, store, chip.groups)
-            case "TmCounterPpg":
-                return PriorityGroupCounts(schema, store, chip.groups)
-        return KeptTable(schema, store, chip)
+Make = Callable[[TableSchema, FixedTables], ControlTable | None]
+"""Makes a table; None: the switch has none."""
 
-    def _watch_returned(self, wanted: bool) -> None:
-        self._state.links.recirculation[0] = wanted
+
+def _kept(schema: TableSchema, of: FixedTables) -> ControlTable:
+    return KeptTable(schema, of.store, of.chip)
+
+
+def _of_store(table: Callable[[TableSchema, Store], ControlTable]) -> Make:
+    return lambda schema, of: table(schema, of.store)
+
+
+def _of_ports(table: Callable[[TableSchema, Store, Ports], ControlTable]) -> Make:
+    return lambda schema, of: table(schema, of.store, of.place)
+
+
+def _of_queues(table: Callable[[TableSchema, Store, TrafficManager], ControlTable]) -> Make:
+    return lambda schema, of: table(schema, of.store, of.chip.manager)
+
+
+_MAKERS: dict[str, Make] = {
+    **dict.fromkeys(("PreMgid", "PreNode", "PreEcmp", "PreLag", "PrePrune", "PrePort"),
+                    _of_store(replication_table)),
+    "MirrorCfg": _of_store(MirrorTable),
+    "PortConfigure": _of_ports(PortTable),
+    "PortStat": _of_ports(PortStatisticsTable),
+    **dict.fromkeys(("PortHdlInfo", "PortFpIdxInfo", "PortStrInfo"), _of_ports(PortPlaceTable)),
+    "WarmInit": lambda schema, of: (
+        WarmInitTable(schema, of.store, of.restart) if of.restart else None),
+    "PktgenPortCfg": lambda schema, of: (
+        GeneratorPortTable(schema, of.store, of.chip.generator, of.links)),
+    "PktgenAppCfg": lambda schema, of: (
+        ApplicationTable(schema, of.store, of.chip.generator, of.watch_returned)),
+    "PktgenPktBufferCfg": lambda schema, of: (
+        PacketBufferTable(schema, of.store, of.chip.generator)),
+    **dict.fromkeys(("TmPortCfg", "TmQueueMap"), _of_queues(PlacesTable)),
+    **dict.fromkeys(("TmCounterEgPort", "TmCounterQueue"), _of_queues(CountsTable)),
+    **dict.fromkeys((
+        "TmPortSchedCfg", "TmPortSchedShaping", "TmQueueCfg", "TmQueueColor", "TmQueueBuffer",
+        "TmQueueSchedCfg", "TmQueueSchedShaping",
+    ), _of_queues(LimitsTable)),
+    "TmPortGroup": lambda schema, of: PortGroupTable(schema, of.store, of.chip.manager.groups),
+    "TmPpgCfg": lambda schema, of: PriorityGroupTable(schema, of.store, of.chip.groups),
+    "TmCounterPpg": lambda schema, of: PriorityGroupCounts(schema, of.store, of.chip.groups),
+    "LogDbgCnt": lambda schema, of: (
+        StageCounterTable(schema, of.store, of.snapshots) if of.snapshots else None),
+    "SnapshotPhv": lambda schema, of: ContainerTable(schema, of.store) if of.snapshots else None,
+}  # fmt: skip
+"""By the kind of table; the others keep what is written."""
 
 
 # -- the program ----------------------------------------------------------------------------------

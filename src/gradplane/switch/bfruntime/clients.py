@@ -9,8 +9,8 @@ from typing import Any
 from gradplane import _bfruntime as bf
 from gradplane.switch.bfruntime.bound_program import BoundProgram
 from gradplane.switch.bfruntime.codec import ALL_PIPES, show_key, show_value
-from gradplane.switch.bfruntime.identifiers import TableId, table_id
 from gradplane.switch.bfruntime.tables.match_table import NOTIFY
+from gradplane.switch.control.names import TableId, table_id
 from gradplane.switch.p4runtime.status_errors import RpcError, code_number
 from gradplane.switch.runtime.control_messages import Digest, IdleNotice
 from gradplane.switch.runtime.entries import Entry

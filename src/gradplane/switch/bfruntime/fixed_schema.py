@@ -100,6 +100,50 @@ data 5 $session_coal_mode bool
 action 2 $normal
 """
 
+_LENGTHS = """
+lt_64 eq_64 65_127 128_255 256_511 512_1023 1024_1518 1519_2047 2048_4095 4096_8191 8192_9215 9216
+"""
+_RECEIVED = """
+FramesReceivedOK FramesReceivedAll FramesReceivedwithFCSError FrameswithanyError
+OctetsReceivedinGoodFrames OctetsReceived FramesReceivedwithUnicastAddresses
+FramesReceivedwithMulticastAddresses FramesReceivedwithBroadcastAddresses
+FramesReceivedoftypePAUSE FramesReceivedwithLengthError FramesReceivedUndersized
+FramesReceivedOversized FragmentsReceived JabberReceived PriorityPauseFrames CRCErrorStomped
+FrameTooLong RxVLANFramesGood FramesDroppedBufferFull
+"""
+_SENT = """
+FramesTransmittedOK FramesTransmittedAll FramesTransmittedwithError OctetsTransmittedwithouterror
+OctetsTransmittedTotal FramesTransmittedUnicast FramesTransmittedMulticast
+FramesTransmittedBroadcast FramesTransmittedPause FramesTransmittedPriPause FramesTransmittedVLAN
+"""
+_PRIORITIES = """
+Pri{}FramesTransmitted Pri{}FramesReceived TransmitPri{}Pause1USCount ReceivePri{}Pause1USCount
+"""
+_LAST = """
+ReceiveStandardPause1USCount FramesTruncated TimeInSec TimeinNSec TX_PPS RX_PPS TX_RATE RX_RATE
+"""
+
+STATISTICS = (
+    *_RECEIVED.split(),
+    *(f"FramesReceivedLength_{length}" for length in _LENGTHS.split()),
+    *_SENT.split(),
+    *(f"FramesTransmittedLength_{length}" for length in _LENGTHS.split()),
+    *(name.format(i) for name in _PRIORITIES.split() for i in range(8)),
+    *_LAST.split(),
+)
+"""The counters of a port, in the order of their numbers, without the $ of their names."""
+
+_SHOWN = (
+    "FramesReceivedOK", "FramesReceivedAll", "FrameswithanyError", "FramesTransmittedwithError",
+)  # fmt: skip
+
+_PORT_STATISTICS = "\n".join((
+    "table $PORT_STAT PortStat 4278255618 256",
+    "attribute poll_intvl_ms",
+    "key 1 $DEV_PORT uint32@",
+    *(f"data {i} ${name} uint64{'#' * (name in _SHOWN)}~0" for i, name in enumerate(STATISTICS, 1)),
+))  # fmt: skip
+
 SPEEDS = "NONE 1G 10G 25G 40G 40G_NB 40G_NON_BREAKABLE 50G 100G 200G 400G"
 _FECS = "NONE FIRECODE REED_SOLOMON FC RS"
 _LOOPBACKS = "NONE MAC_NEAR MAC_FAR PCS_NEAR SERDES_NEAR SERDES_FAR"
@@ -141,6 +185,7 @@ data 30 $TIMESTAMP_1588_VALID bool-
 data 31 $TIMESTAMP_1588_VALUE uint64-
 data 32 $TIMESTAMP_1588_ID uint32-
 data 33 $PLL_OVRCLK float~0
+{statistics}
 table $PORT_HDL_INFO PortHdlInfo 4278255619 256
 key 1 $CONN_ID uint32@port_hdl_conn_id~0
 key 2 $CHNL_ID uint32@port_hdl_chnl_id~0
@@ -158,55 +203,12 @@ def _ports(loopbacks: str, delta_rx: str) -> str:
     return _PORTS.format(
         speeds=choices("BF_SPEED_", SPEEDS, "#"), fecs=choices("BF_FEC_TYP_", _FECS, "#"),
         loopbacks=choices("BF_LPBK_", loopbacks, "#"), delta_rx=delta_rx,
+        statistics=_PORT_STATISTICS,
     )  # fmt: skip
 
 
 PORTS_TF1 = _ports(_LOOPBACKS, "data 29 $TIMESTAMP_1588_DELTA_RX uint16")
 PORTS_TF2 = _ports(f"{_LOOPBACKS} PIPE", "")
-
-_LENGTHS = """
-lt_64 eq_64 65_127 128_255 256_511 512_1023 1024_1518 1519_2047 2048_4095 4096_8191 8192_9215 9216
-"""
-_RECEIVED = """
-FramesReceivedOK FramesReceivedAll FramesReceivedwithFCSError FrameswithanyError
-OctetsReceivedinGoodFrames OctetsReceived FramesReceivedwithUnicastAddresses
-FramesReceivedwithMulticastAddresses FramesReceivedwithBroadcastAddresses
-FramesReceivedoftypePAUSE FramesReceivedwithLengthError FramesReceivedUndersized
-FramesReceivedOversized FragmentsReceived JabberReceived PriorityPauseFrames CRCErrorStomped
-FrameTooLong RxVLANFramesGood FramesDroppedBufferFull
-"""
-_SENT = """
-FramesTransmittedOK FramesTransmittedAll FramesTransmittedwithError OctetsTransmittedwithouterror
-OctetsTransmittedTotal FramesTransmittedUnicast FramesTransmittedMulticast
-FramesTransmittedBroadcast FramesTransmittedPause FramesTransmittedPriPause FramesTransmittedVLAN
-"""
-_PRIORITIES = """
-Pri{}FramesTransmitted Pri{}FramesReceived TransmitPri{}Pause1USCount ReceivePri{}Pause1USCount
-"""
-_LAST = """
-ReceiveStandardPause1USCount FramesTruncated TimeInSec TimeinNSec TX_PPS RX_PPS TX_RATE RX_RATE
-"""
-
-STATISTICS = (
-    *_RECEIVED.split(),
-    *(f"FramesReceivedLength_{length}" for length in _LENGTHS.split()),
-    *_SENT.split(),
-    *(f"FramesTransmittedLength_{length}" for length in _LENGTHS.split()),
-    *(name.format(i) for name in _PRIORITIES.split() for i in range(8)),
-    *_LAST.split(),
-)
-"""The counters of a port, in the order of their numbers, without the $ of their names."""
-
-_SHOWN = (
-    "FramesReceivedOK", "FramesReceivedAll", "FrameswithanyError", "FramesTransmittedwithError",
-)  # fmt: skip
-
-PORT_STATISTICS = "\n".join((
-    "table $PORT_STAT PortStat 4278255618 256",
-    "attribute poll_intvl_ms",
-    "key 1 $DEV_PORT uint32@",
-    *(f"data {i} ${name} uint64{'#' * (name in _SHOWN)}~0" for i, name in enumerate(STATISTICS, 1)),
-))  # fmt: skip
 
 _DEVICE = """
 table {0}.dev.device_configuration DevConfigure 4278583297 1
@@ -335,4 +337,7 @@ key 0 stage uint32
 """ + "".join(f"data {i} phv{i} uint32-\n" for i in range(containers))
 
 
-DEBUG_TF1, DEBUG_TF2 = _debug("tf1", 192, 12, 224), _debug("tf2", 1280, 20, 280)
+ANY_SWITCH = {"tf1": PRE_TF1 + MIRROR_TF1 + PORTS_TF1, "tf2": PRE_TF2 + MIRROR_TF2 + PORTS_TF2}
+"""By chip, the tables that a switch has, too, which is no chip: in the notation of the first."""
+CHIP = {"tf1": DEVICE_TF1 + GENERATOR_TF1, "tf2": DEVICE_TF2 + GENERATOR_TF2}
+DEBUGGING = {"tf1": _debug("tf1", 192, 12, 224), "tf2": _debug("tf2", 1280, 20, 280)}

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from finsy.proto import p4i
 
 from gradplane.switch.arch.device_facts import DeviceFacts
-from gradplane.switch.bfruntime.identifiers import FieldId, TableId, table_id
 from gradplane.switch.bfruntime.schema import (
     REGISTER_DATA,
     ActionSpec,
@@ -31,6 +30,7 @@ from gradplane.switch.bfruntime.tables.hashes import (
     configured_fields,
     hashed_fields,
 )
+from gradplane.switch.control.names import FieldId, TableId, table_id
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bool, Fields, NewType, SerEnum, Type, bit_width
 from gradplane.switch.ir.walk import blocks, nested, statements

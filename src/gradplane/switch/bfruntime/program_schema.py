@@ -16,7 +16,6 @@ from finsy.proto import p4i
 
 from gradplane.switch.arch.device_facts import DeviceFacts, PipelineFacts
 from gradplane.switch.arch.registry import device_facts
-from gradplane.switch.bfruntime.identifiers import FieldId, TableId, table_id
 from gradplane.switch.bfruntime.object_schemas import (
     LPF_FIELDS,
     PARAMETER,
@@ -47,6 +46,7 @@ from gradplane.switch.bfruntime.schema import (
     bits,
 )
 from gradplane.switch.bfruntime.tables.hashes import called_hashes
+from gradplane.switch.control.names import FieldId, TableId, table_id
 from gradplane.switch.internal_errors import internal_errors_reported
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits, Fields

@@ -306,7 +306,7 @@ _SHARED = {
 }  # fmt: skip
 _CELLS = {"tf1": 280 << 10, "tf2": 384 << 10}
 
-TRAFFIC_MANAGER_TF1 = _TRAFFIC_MANAGER.format(
+_TF1 = _TRAFFIC_MANAGER.format(
     chip="tf1", queues=2304, counted_queues=576, groups=72, group_queues=32, maps=_maps(4),
     cell=80, cells=_CELLS["tf1"], port_limits=_limits(10, 40, 305, "80%"),
     mirror_limits=_limits(10, 40, 160, "DISABLE"),
@@ -323,7 +323,7 @@ data 7 skid_limit_cells uint32
     nodes="", ingress_limit="", pipe=_pipe(1, _CELLS["tf1"]), pipe_schedule="", **_SHARED,
 )  # fmt: skip
 
-TRAFFIC_MANAGER_TF2 = _TRAFFIC_MANAGER.format(
+_TF2 = _TRAFFIC_MANAGER.format(
     chip="tf2", queues=4608, counted_queues=1152, groups=36, group_queues=128, maps=_maps(8),
     cell=176, cells=_CELLS["tf2"], port_limits=_limits(10, 72, 1103, "80%"),
     mirror_limits=_limits(10, 72, 1103, "80%"),
@@ -355,6 +355,9 @@ data 5 ig_buffer_limit_enable bool=true
     "data 8 queue_depth_report_mode string:ANY,COLOR",
     pipe_schedule="data 2 advanced_flow_control_enable bool", **_SHARED,
 )  # fmt: skip
+
+TRAFFIC_MANAGER = {"tf1": _TF1, "tf2": _TF2}
+"""The texts, by chip."""
 
 POOL_CELLS = {
     "tf1": {"IG_APP_POOL_0": 89260, "EG_APP_POOL_0": 30284, "EG_APP_POOL_3": 12288,

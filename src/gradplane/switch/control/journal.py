@@ -44,6 +44,11 @@ class Journal:
         """
         return Batch(self._open, self._lock)
 
+    @property
+    def open(self) -> bool:
+        """Whether a batch of this thread is open, so that steps are kept."""
+        return self._open.steps is not None
+
     def record(self, step: Step, *args: Any) -> None:
         """Note how to take a change back that was just made: call `step` with these arguments."""
         steps = self._open.steps

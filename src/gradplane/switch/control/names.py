@@ -1,9 +1,18 @@
-"""The objects of a switch by name: in full, or as a suffix that no other object has."""
+"""Names and numbers of the switch's objects, in all notations.
+
+Python, commands and STF give a name in full, or a suffix of it that no other object has. P4Runtime
+and BFRuntime number the objects of a program; simple_switch's commands number table entries.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum, auto
 from typing import Any
 
+from gradplane.switch.ir.types import Annotations
 from gradplane.switch.naming import resolve
 from gradplane.switch.runtime.control_errors import SwitchError
 from gradplane.switch.runtime.pipe_scopes import Resources
@@ -42,3 +51,271 @@ class Names:
         if not 0 <= number < len(pipes):
             raise SwitchError(f"pipe {number} is not within 0 to {len(pipes) - 1}")
         return pipes[number]
+
+
+# -- the ids of P4Info ----------------------------------------------------------------------------
+#
+# As p4c assigns them: a prefix for the kind of object (p4info.proto, enum P4Ids) above 24 bits of a
+# hash of the name; where it is taken, the next free one is used. `@id(n)` in the source fixes it.
+# An alias is the shortest dotted suffix of the name that no other object shares.
+
+_WORD = 0xFFFFFFFF
+_SUFFIX = 0xFFFFFF
+
+
+class P4InfoKind(IntEnum):
+    """Kinds of objects; the value is the upper byte of their ids."""
+
+    ACTION = 0x01
+    TABLE = 0x02
+    VALUE_SET = 0x03
+    CONTROLLER_HEADER = 0x04
+    ACTION_PROFILE = 0x11
+    COUNTER = 0x12
+    DIRECT_COUNTER = 0x13
+    METER = 0x14
+    DIRECT_METER = 0x15
+    REGISTER = 0x16
+    DIGEST = 0x17
+
+
+class P4InfoError(Exception):
+    """The program cannot be described to a controller; the message says why."""
+
+
+def name_hash(name: str) -> int:
+    """Return Jenkins' one-at-a-time hash of the name's UTF-8 bytes, 32 bits."""
+    h = 0
+    for byte in name.encode():
+        h = (h + byte) & _WORD
+        h = (h + (h << 10)) & _WORD
+        h ^= h >> 6
+    h = (h + (h << 3)) & _WORD
+    h ^= h >> 11
+    return (h + (h << 15)) & _WORD
+
+
+def annotated_id(annotations: Annotations) -> int | None:
+    """Return the number in @id(number), None without one."""
+    for annotation in annotations:
+        if annotation.name == "id":
+            value = annotation.values[0] if annotation.values else None
+            if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
+                raise P4InfoError(f"@id({annotation.body}): expected one positive number")
+            return value
+    return None
+
+
+@dataclass(slots=True)
+class Symbols:
+    """The objects of a program, with their ids and aliases.
+
+    Call `add` for each object, then `assign` once.
+    """
+
+    _names: dict[P4InfoKind, dict[str, int | None]] = field(default_factory=dict)
+    _taken: set[int] = field(default_factory=set)
+    _suffixes: Counter[str] = field(default_factory=Counter)
+
+    def add(self, kind: P4InfoKind, name: str, annotations: Annotations = ()) -> None:
+        """Register an object; the same kind and name twice is one object."""
+        names = self._names.setdefault(kind, {})
+        if name not in names:
+            names[name] = self._fixed(kind, name, annotated_id(annotations))
+
+    def _fixed(self, kind: P4InfoKind, name: str, number: int | None) -> int | None:
+        if number is None:
+            return None
+        if number > _WORD or number >> 24 not in (0, kind):
+            raise P4InfoError(
+                f"{name}: @id({number:#x}) does not fit: the upper 8 of its 32 bits must be"
+                f" {kind:#04x} (or 0) for this kind of object"
+            )
+        number |= kind << 24
+        if number in self._taken:
+            raise P4InfoError(f"{name}: @id({number:#010x}) is taken by another object")
+        self._taken.add(number)
+        return number
+
+    def assign(self) -> None:
+        """Give an id to every object that has none yet, and count suffixes for the aliases."""
+        for kind, names in self._names.items():
+            for name in sorted(n for n, number in names.items() if number is None):
+                names[name] = self._probe(kind, name_hash(name))
+        for name in {n for names in self._names.values() for n in names}:
+            self._suffixes.update(_suffixes(name))
+
+    def _probe(self, kind: P4InfoKind, start: int) -> int:
+        number = kind << 24 | start & _SUFFIX
+        while number in self._taken:
+            start += 1
+            number = kind << 24 | start & _SUFFIX
+        self._taken.add(number)
+        return number
+
+    def id(self, kind: P4InfoKind, name: str) -> int:
+        number = self._names[kind][name]
+        assert number is not None, name
+        return number
+
+    def alias(self, name: str) -> str:
+        return next((s for s in _suffixes(name) if self._suffixes[s] < 2), name)
+
+
+def _suffixes(name: str) -> list[str]:
+    """Return the suffixes of a dotted name, the shortest first: c, b.c, a.b.c for a.b.c."""
+    parts = name.split(".")
+    return [".".join(parts[i:]) for i in reversed(range(len(parts)))]
+
+
+def field_ids(fields: Sequence[Annotations], owner: str) -> list[int]:
+    """Return the ids of fields, parameters or metadata: @id, else counted from 1."""
+    fixed = [annotated_id(annotations) for annotations in fields]
+    taken = _distinct([number for number in fixed if number is not None], owner)
+    ids: list[int] = []
+    index = 1
+    for number in fixed:
+        if number is None:
+            while index in taken:
+                index += 1
+            number = index
+            taken.add(index)
+        else:
+            index += 1
+        ids.append(number)
+    return ids
+
+
+def _distinct(numbers: Iterable[int], owner: str) -> set[int]:
+    seen: set[int] = set()
+    for number in numbers:
+        if number in seen:
+            raise P4InfoError(f"{owner}: @id({number}) is given to two of its fields")
+        seen.add(number)
+    return seen
+
+
+# -- the ids of BFRuntime -------------------------------------------------------------------------
+#
+# Those of P4Info's objects, and of the fields that it adds. Ids of fields that are not the
+# program's begin at 2^16, in the order in which the Tofino back end of p4c numbers them; names have
+# a $ in front.
+
+
+class FieldId(IntEnum):
+    """The fields that BFRuntime adds to a program's."""
+
+    START = 1 << 16
+    MATCH_PRIORITY = auto()
+    ACTION = auto()
+    ACTION_MEMBER_ID = auto()
+    SELECTOR_GROUP_ID = auto()
+    ACTION_MEMBER_STATUS = auto()
+    MAX_GROUP_SIZE = auto()
+    ENTRY_TTL = auto()
+    ENTRY_HIT_STATE = auto()
+    METER_SPEC_CIR_KBPS = auto()
+    METER_SPEC_PIR_KBPS = auto()
+    METER_SPEC_CBS_KBITS = auto()
+    METER_SPEC_PBS_KBITS = auto()
+    METER_SPEC_CIR_PPS = auto()
+    METER_SPEC_PIR_PPS = auto()
+    METER_SPEC_CBS_PKTS = auto()
+    METER_SPEC_PBS_PKTS = auto()
+    COUNTER_SPEC_BYTES = auto()
+    COUNTER_SPEC_PKTS = auto()
+    METER_INDEX = auto()
+    COUNTER_INDEX = auto()
+    REGISTER_INDEX = auto()
+    # Tofino's own begin here; numbers that have no field of ours are left out.
+    LPF_INDEX = START + 24
+    WRED_INDEX = auto()
+    SELECTOR_MEMBER_ID = auto()
+    SELECTOR_GROUP = auto()
+    SELECTOR_MEMBER_STATUS = auto()
+    SELECTOR_MAX_GROUP_SIZE = auto()
+    ADT_OFFSET = auto()
+    LPF_SPEC_TYPE = auto()
+    LPF_SPEC_GAIN_TIME_CONSTANT_NS = auto()
+    LPF_SPEC_DECAY_TIME_CONSTANT_NS = auto()
+    LPF_SPEC_OUT_SCALE_DOWN_FACTOR = auto()
+    WRED_SPEC_TIME_CONSTANT_NS = auto()
+    WRED_SPEC_MIN_THRESH_CELLS = auto()
+    WRED_SPEC_MAX_THRESH_CELLS = auto()
+    WRED_SPEC_MAX_PROBABILITY = auto()
+    PORT_METADATA_PORT = auto()
+    PORT_METADATA_DEFAULT_FIELD = auto()
+    HASH_ALGORITHM_ROTATE = auto()
+    HASH_ALGORITHM_SEED = auto()
+    HASH_ALGORITHM_MSB = auto()
+    HASH_ALGORITHM_EXTEND = auto()
+    HASH_ALGORITHM_PRE_DEFINED = auto()
+    HASH_ALGORITHM_USER_DEFINED = auto()
+    HASH_VALUE = START + 47
+    HASH_CONFIGURE_START_BIT = auto()
+    HASH_CONFIGURE_LENGTH = auto()
+    HASH_CONFIGURE_ORDER = auto()
+    SNAPSHOT_START_STAGE = auto()
+    SNAPSHOT_END_STAGE = auto()
+    SNAPSHOT_ENABLE = auto()
+    SNAPSHOT_TRIGGER_STATE = auto()
+    SNAPSHOT_TIMER_ENABLE = auto()
+    SNAPSHOT_TIMER_TRIGGER = auto()
+    SNAPSHOT_TIMER_VALUE_USECS = auto()
+    SNAPSHOT_TABLE_INFO = START + 60
+    SNAPSHOT_METER_ALU_INFO = auto()
+    SNAPSHOT_PREV_STAGE_TRIGGER = START + 63
+    SNAPSHOT_INGRESS_TRIGGER_MODE = auto()
+    SNAPSHOT_LOCAL_STAGE_TRIGGER = auto()
+    SNAPSHOT_NEXT_TABLE_NAME = START + 67
+    SNAPSHOT_ENABLED_NEXT_TABLES = auto()
+    SNAPSHOT_GLOBAL_EXECUTE_TABLES = auto()
+    SNAPSHOT_ENABLED_GLOBAL_EXECUTE_TABLES = auto()
+    SNAPSHOT_LONG_BRANCH_TABLES = auto()
+    SNAPSHOT_ENABLED_LONG_BRANCH_TABLES = auto()
+    SNAPSHOT_DEPARSER_ERROR = auto()
+    SNAPSHOT_TABLE_NAME = START + 75
+    SNAPSHOT_METER_TABLE_NAME = auto()
+    SNAPSHOT_METER_ALU_OPERATION_TYPE = auto()
+    SNAPSHOT_MATCH_HIT_HANDLE = auto()
+    SNAPSHOT_TABLE_HIT = auto()
+    SNAPSHOT_TABLE_INHIBITED = auto()
+    SNAPSHOT_TABLE_EXECUTED = auto()
+    SNAPSHOT_LIVENESS_FIELD_NAME = auto()
+    SNAPSHOT_LIVENESS_VALID_STAGES = auto()
+    SNAPSHOT_THREAD = auto()
+    SNAPSHOT_INGRESS_CAPTURE = auto()
+    SNAPSHOT_EGRESS_CAPTURE = auto()
+    SNAPSHOT_GHOST_CAPTURE = auto()
+    DEBUG_COUNTER_TABLE = START + 90
+    DEBUG_COUNTER_TYPE = auto()
+    DEBUG_COUNTER_VALUE = auto()
+
+
+class TableId(IntEnum):
+    """The upper byte of the id of a table or digest, as the chip's compiler has it."""
+
+    ACTION_PROFILE = 0x81
+    ACTION_SELECTOR = 0x82
+    COUNTER = 0x83
+    METER = 0x85
+    WRED = 0x87
+    LPF = 0x89
+    REGISTER = 0x8B
+    REGISTER_PARAM = 0x8D
+    DIGEST = 0x8E
+    PORT_METADATA = 0x90
+    SNAPSHOT_CONFIG = 0x91
+    SNAPSHOT_TRIGGER = 0x92
+    SNAPSHOT_DATA = 0x93
+    SNAPSHOT_LIVENESS = 0x94
+    HASH_CONFIGURE = 0x95
+    HASH_COMPUTE = 0x96
+    HASH_ALGORITHM = 0x97
+    DEBUG_COUNTER = 0x99
+    SELECTOR_GET_MEMBER = 0x9A
+
+
+def table_id(kind: TableId, number: int) -> int:
+    """Return the id of a table or digest of a kind, from the id of the object in P4Info."""
+    return kind << 24 | number & 0xFFFFFF

@@ -69,9 +69,9 @@ class Store:
         takes it back, too, and leaves what packets have counted since."""
         state, scopes = self.state, self.state.scopes
         for table in scopes.every("tables"):
-            former = TableMemory.of(table)
+            if self.journal.open:
+                self.journal.record(TableMemory.of(table).restore)
             table.reset()
-            self.journal.record(former.restore)
         for profile in scopes.every("profiles"):
             _remove_all(self.groups(profile))
             _remove_all(self.members(profile))

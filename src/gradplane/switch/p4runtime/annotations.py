@@ -6,8 +6,8 @@ from typing import Any
 
 from finsy.proto import p4t
 
+from gradplane.switch.control.names import P4InfoError
 from gradplane.switch.ir.types import Annotation, Annotations
-from gradplane.switch.p4runtime.ids import P4InfoError
 
 _IN_OTHER_FIELDS = ("name", "id", "brief", "description")
 

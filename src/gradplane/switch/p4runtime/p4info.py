@@ -9,6 +9,7 @@ from finsy.proto import p4i, p4t
 from google.protobuf import text_format
 
 from gradplane.switch.arch.registry import of_package
+from gradplane.switch.control.names import P4InfoError, P4InfoKind, Symbols, field_ids
 from gradplane.switch.internal_errors import internal_errors_reported
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import (
@@ -30,19 +31,18 @@ from gradplane.switch.p4runtime.annotations import (
 )
 from gradplane.switch.p4runtime.bit_strings import to_bytes
 from gradplane.switch.p4runtime.digest_calls import digest_calls
-from gradplane.switch.p4runtime.ids import Kind, P4InfoError, Symbols, field_ids
 from gradplane.switch.p4runtime.typespec import add_new_type, flat_fields, type_spec
 from gradplane.switch.source import CompileError, Diagnostic
 
 EXTERN_KINDS = {
-    "counter": Kind.COUNTER,
-    "direct_counter": Kind.DIRECT_COUNTER,
-    "meter": Kind.METER,
-    "direct_meter": Kind.DIRECT_METER,
-    "register": Kind.REGISTER,
-    "action_profile": Kind.ACTION_PROFILE,
-    "action_selector": Kind.ACTION_PROFILE,
-    "digest": Kind.DIGEST,
+    "counter": P4InfoKind.COUNTER,
+    "direct_counter": P4InfoKind.DIRECT_COUNTER,
+    "meter": P4InfoKind.METER,
+    "direct_meter": P4InfoKind.DIRECT_METER,
+    "register": P4InfoKind.REGISTER,
+    "action_profile": P4InfoKind.ACTION_PROFILE,
+    "action_selector": P4InfoKind.ACTION_PROFILE,
+    "digest": P4InfoKind.DIGEST,
 }
 """By the kind of an extern instance, which its architecture says."""
 
@@ -166,18 +166,18 @@ class _Builder:
     def _collect(self) -> None:
         program, add = self.program, self.symbols.add
         for table in self._placed(self.tables):
-            add(Kind.TABLE, table.name, table.annotations)
+            add(P4InfoKind.TABLE, table.name, table.annotations)
         for action in self._placed(self.actions):
-            add(Kind.ACTION, action.name, action.annotations)
+            add(P4InfoKind.ACTION, action.name, action.annotations)
         for extern in self._placed(self.externs):
             if extern.kind in EXTERN_KINDS:
                 add(EXTERN_KINDS[extern.kind], extern.name, extern.annotations)
         for header in program.controller_headers:
-            add(Kind.CONTROLLER_HEADER, header.name, header.annotations)
+            add(P4InfoKind.CONTROLLER_HEADER, header.name, header.annotations)
         for value_set in self._placed(program.value_sets):
-            add(Kind.VALUE_SET, value_set.name, value_set.annotations)
+            add(P4InfoKind.VALUE_SET, value_set.name, value_set.annotations)
         for name in self.digests:
-            add(Kind.DIGEST, name)
+            add(P4InfoKind.DIGEST, name)
 
     # -- the package -----------------------------------------------------------------------------
 
@@ -198,13 +198,15 @@ class _Builder:
 
     def _table(self, table: ir.Table) -> None:
         out = self.info.tables.add()
-        self._preamble(out.preamble, Kind.TABLE, table.name, table.annotations)
+        self._preamble(out.preamble, P4InfoKind.TABLE, table.name, table.annotations)
         self._match_fields(out.match_fields, table.keys, table.name)
         for reference in table.actions:
             self._action_ref(out.action_refs.add(), reference, table.name)
         self._default(out, table)
         if table.implementation is not None:
-            out.implementation_id = self.symbols.id(Kind.ACTION_PROFILE, table.implementation.name)
+            out.implementation_id = self.symbols.id(
+                P4InfoKind.ACTION_PROFILE, table.implementation.name
+            )
         self._direct_resources(out, table)
         out.size = table.size
         if table.support_timeout and not table.auto_delete:
@@ -214,7 +216,7 @@ class _Builder:
 
     def _default(self, out: p4i.Table, table: ir.Table) -> None:
         action = table.actions[table.default.index].action
-        number = self.symbols.id(Kind.ACTION, action.name)
+        number = self.symbols.id(P4InfoKind.ACTION, action.name)
         if table.const_default:
             out.const_default_action_id = number
         out.initial_default_action.action_id = number
@@ -242,7 +244,7 @@ class _Builder:
             annotate(field, key.annotations, ("match",))
 
     def _action_ref(self, out: p4i.ActionRef, reference: ir.TableAction, table: str) -> None:
-        out.id = self.symbols.id(Kind.ACTION, reference.action.name)
+        out.id = self.symbols.id(P4InfoKind.ACTION, reference.action.name)
         names = {a.name for a in reference.annotations}
         if {"tableonly", "defaultonly"} <= names:
             raise P4InfoError(
@@ -269,7 +271,7 @@ class _Builder:
 
     def _action(self, action: ir.Action) -> None:
         out = self.info.actions.add()
-        self._preamble(out.preamble, Kind.ACTION, action.name, action.annotations)
+        self._preamble(out.preamble, P4InfoKind.ACTION, action.name, action.annotations)
         ids = field_ids([p.annotations for p in action.params], action.name)
         for number, param in zip(ids, action.params, strict=True):
             field = out.params.add(id=number, name=param.name)
@@ -280,25 +282,25 @@ class _Builder:
 
     def _extern(self, extern: ir.ExternInstance) -> None:
         match EXTERN_KINDS.get(extern.kind):
-            case Kind.COUNTER:
+            case P4InfoKind.COUNTER:
                 counter = self.info.counters.add(size=extern.number("size"))
                 self._extern_preamble(counter.preamble, extern)
                 counter.spec.unit = COUNTER_UNITS[extern.word("unit")]
                 self._index_type(counter, control_plane_types(extern)[-1:])
-            case Kind.METER:
+            case P4InfoKind.METER:
                 meter = self.info.meters.add(size=extern.number("size"))
                 self._extern_preamble(meter.preamble, extern)
                 _meter_spec(meter.spec, extern)
                 self._index_type(meter, control_plane_types(extern))
-            case Kind.REGISTER:
+            case P4InfoKind.REGISTER:
                 register = self.info.registers.add(size=extern.number("size", 1))
                 self._extern_preamble(register.preamble, extern)
                 self._index_type(register, control_plane_types(extern)[1:])
                 spec = self._type_spec(control_plane_types(extern)[0])
                 register.type_spec.CopyFrom(spec)
-            case Kind.ACTION_PROFILE:
+            case P4InfoKind.ACTION_PROFILE:
                 self._action_profile(extern)
-            case Kind.DIGEST:
+            case P4InfoKind.DIGEST:
                 data = control_plane_types(extern)[0]
                 self._digest(extern.name, data, extern.annotations)
 
@@ -311,7 +313,7 @@ class _Builder:
         profile.size = extern.number("size")
         profile.max_group_size = extern.number("most", 0)
         users = sorted(t.name for t in self.tables if t.implementation is extern)
-        profile.table_ids.extend(self.symbols.id(Kind.TABLE, name) for name in users)
+        profile.table_ids.extend(self.symbols.id(P4InfoKind.TABLE, name) for name in users)
         if not selector:
             return
         found = {a.name: a for a in extern.annotations}
@@ -326,7 +328,7 @@ class _Builder:
 
     def _digest(self, name: str, data: Type, annotations: Annotations) -> None:
         digest = self.info.digests.add()
-        self._preamble(digest.preamble, Kind.DIGEST, name, annotations)
+        self._preamble(digest.preamble, P4InfoKind.DIGEST, name, annotations)
         digest.type_spec.CopyFrom(self._type_spec(data))
 
     # -- headers for the controller, value sets --------------------------------------------------
@@ -341,7 +343,7 @@ class _Builder:
             what = f"{name} is another header" if name else 'expected a name, such as "packet_in"'
             raise P4InfoError(f"header {header.name}: @controller_header: {what}")
         out = self.info.controller_packet_metadata.add()
-        self._preamble(out.preamble, Kind.CONTROLLER_HEADER, header.name, header.annotations)
+        self._preamble(out.preamble, P4InfoKind.CONTROLLER_HEADER, header.name, header.annotations)
         out.preamble.name = out.preamble.alias = name
         annotations = {f.name: f.annotations for f in header.fields}
         fields = flat_fields(header)
@@ -356,7 +358,7 @@ class _Builder:
 
     def _value_set(self, value_set: ir.ValueSet) -> None:
         out = self.info.value_sets.add(size=value_set.size)
-        self._preamble(out.preamble, Kind.VALUE_SET, value_set.name, value_set.annotations)
+        self._preamble(out.preamble, P4InfoKind.VALUE_SET, value_set.name, value_set.annotations)
         self._match_fields(out.match, value_set.fields, value_set.name)
 
     # -- shared by all -------------------------------------------------------------------------
@@ -364,7 +366,7 @@ class _Builder:
     def _preamble(
         self,
         out: p4i.Preamble,
-        kind: Kind,
+        kind: P4InfoKind,
         name: str,
         annotations: Annotations,
         handled: tuple[str, ...] = (),

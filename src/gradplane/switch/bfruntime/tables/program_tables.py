@@ -7,7 +7,6 @@ from functools import partial
 
 from gradplane.switch.arch.device_facts import DeviceFacts, PipelineFacts
 from gradplane.switch.bfruntime.codec import Data, Key
-from gradplane.switch.bfruntime.identifiers import TableId, table_id
 from gradplane.switch.bfruntime.program_schema import ProgramSchema, filter_id
 from gradplane.switch.bfruntime.schema import TableSchema
 from gradplane.switch.bfruntime.snapshots import Snapshots
@@ -42,6 +41,7 @@ from gradplane.switch.bfruntime.tables.snapshots import (
     SnapshotLivenessTable,
     SnapshotTriggerTable,
 )
+from gradplane.switch.control.names import TableId, table_id
 from gradplane.switch.control.store import Store
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits, bit_width
