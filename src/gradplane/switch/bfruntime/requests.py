@@ -119,18 +119,24 @@ class Requests:
         if entry.is_default_entry:
             self._write_default(table, scope, kind, entry)
             return None
-        key = self._key(table, scope, entry)
-        if kind == bf.Update.DELETE and key is None:
+        try:
+            key = self._key(table, scope, entry)
+            if key is not None:
+                return self._write_keyed(table, scope, key, kind, entry)
+            self._write_keyless(table, scope, kind, entry)
+        except TableError as error:
+            raise table.worded(error) from error
+        return None
+
+    def _write_keyless(self, table: ControlTable, scope: Scope, kind: int, entry: Any) -> None:
+        if kind == bf.Update.DELETE:
             table.clear(scope)
-        elif key is not None:
-            return self._write_keyed(table, scope, key, kind, entry)
         elif table.schema.keys:
             raise table.invalid("the key is missing")
         elif kind == bf.Update.RESET:
             table.reset_default(scope)
         else:  # the only entry of a table without a key is the default entry
             table.set_default(scope, read_data(table.schema, entry.data))
-        return None
 
     def _write_keyed(
         self, table: ControlTable, scope: Scope, key: Key, kind: int, entry: Any
@@ -150,7 +156,8 @@ class Requests:
                 try:
                     with self.store.batch():
                         table.add(scope, key, data)
-                except (RpcError, TableError) as error:
+                except (RpcError, TableError) as refusal:
+                    error = _rpc_error(refusal, table)
                     if error.code != "ALREADY_EXISTS":
                         raise
                     table.modify(scope, key, data, flags)
@@ -222,7 +229,6 @@ class Requests:
         table = self.table(query.table_id)
         wanted = wanted_fields(table.schema, query.data)
         keys_only = query.table_flags.key_only or query.table_read_flag.key_only
-        key = self._key(table, scope, query)
 
         def shown(key: Key | None, data: Data, default: bool = False) -> Any:
             out = bf.Entity()
@@ -238,10 +244,14 @@ class Requests:
                 show_data(table.schema, data, wanted, out.table_entry.data)
             return out
 
-        if key is not None and not query.is_default_entry:
-            found, data = table.find(scope, key)
-            _check_action(table, query, data)
-            yield shown(found, data)
+        try:
+            key = self._key(table, scope, query)
+            found = None if key is None or query.is_default_entry else table.find(scope, key)
+        except TableError as error:
+            raise table.worded(error) from error
+        if found is not None:
+            _check_action(table, query, found[1])
+            yield shown(*found)
             return
         if not query.is_default_entry and table.schema.keys:
             for known, data in table.entries(scope):
@@ -277,7 +287,11 @@ class Requests:
             raise table.invalid("give the key whose handle is wanted")
         out = bf.Entity()
         out.handle.table_id = table.schema.id
-        out.handle.handle_id = table.handle(self._scope(target), read_key(table.schema, query.key))
+        try:
+            key = read_key(table.schema, query.key)
+            out.handle.handle_id = table.handle(self._scope(target), key)
+        except TableError as error:
+            raise table.worded(error) from error
         yield out
 
     def _read_id(self, target: Any, query: Any) -> Iterator[Any]:
@@ -369,9 +383,9 @@ def is_error(status: RpcError | None) -> bool:
     return status is not None and not isinstance(status, Remark)
 
 
-def _rpc_error(error: RpcError | SwitchError) -> RpcError:
+def _rpc_error(error: RpcError | SwitchError, table: ControlTable | None = None) -> RpcError:
     if isinstance(error, RpcError):
         return error
     if isinstance(error, TableError):
-        return RpcError(error.code, error.message)
+        return table.worded(error) if table is not None else RpcError(error.code, error.message)
     return RpcError("INVALID_ARGUMENT", str(error))

@@ -19,9 +19,9 @@ K = TypeVar("K", bound=Hashable)
 class Refusal(TableError):
     """A request that a kind of objects refuses. A notation that words it in its own way looks at:
 
-    `reason`: "exists", "missing", "full", "range", "twice", "used" or "reference". `kind`: of the
-    object that the refusal is about. `number`: its key. `field`, `value`: the field's, if it is
-    about one, and the value that it cannot have.
+    `reason`: "exists", "missing", "full", "range", "twice", "used", "one shot" or "reference".
+    `kind`: of the object that the refusal is about. `number`: its key. `field`, `value`: the
+    field's, if it is about one, and the value that it cannot have.
     """
 
     def __init__(

@@ -177,7 +177,7 @@ class _OfProfile(Kind[int]):
         if any(isinstance(t, OneShot) for table in self.profile.tables for t in table.targets()):
             what = "its tables are programmed with sets of actions (one shot): it takes no members"
             message = f"action profile {self.profile.name}: {what} and no groups"
-            raise Refusal("INVALID_ARGUMENT", message, "used", self.name)
+            raise Refusal("INVALID_ARGUMENT", message, "one shot", self.name)
 
 
 class Members(_OfProfile):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -26,52 +25,33 @@ from gradplane.switch.bfruntime.tables.control_table import (
     Attribute,
     ControlTable,
     Flags,
-    RowTable,
+    KindTable,
     Scope,
 )
 from gradplane.switch.bfruntime.tables.scoped import show_scope, wanted_scope
+from gradplane.switch.control.cells import Counters, Filters, Meters
+from gradplane.switch.control.kind import Record
 from gradplane.switch.control.store import Store
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.runtime.arrays import Counter, Register
+from gradplane.switch.runtime.arrays import Register
 from gradplane.switch.runtime.byte_adjustments import ByteAdjustment
-from gradplane.switch.runtime.filters import Filter
-from gradplane.switch.runtime.meters import Meter
 from gradplane.switch.runtime.pipe_scopes import Groups
 
 
-class ArrayTable(RowTable):
-    """A table whose key is an index, which is the entry's handle, too. Adding an entry writes it,
-    as modifying it does."""
+class ArrayTable(KindTable):
+    """A table whose key is an index, which is the entry's handle, too. All entries exist: adding
+    one writes it, as modifying it does; deleting or resetting it sets its initial value."""
 
-    @abstractmethod
-    def write(self, scope: Scope, index: int, data: Data) -> None:
-        """Set the fields of a cell that are given."""
-
-    @abstractmethod
-    def initialise(self, scope: Scope, index: int) -> None:
-        """Set a cell to its initial value."""
+    first_handle = 0
 
     def add(self, scope: Scope, key: Key, data: Data) -> None:
-        self.write(scope, self.row(scope, key), data)
-
-    def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> None:
-        self.write(scope, self.row(scope, key), data)
-
-    def delete(self, scope: Scope, key: Key) -> None:
-        self.initialise(scope, self.row(scope, key))
+        self.modify(scope, key, data, Flags())
 
     def reset(self, scope: Scope, key: Key) -> None:
-        self.initialise(scope, self.row(scope, key))
+        self.delete(scope, key)
 
     def clear(self, scope: Scope) -> None:
-        for i in self.rows(scope):
-            self.initialise(scope, i)
-
-    def handle(self, scope: Scope, key: Key) -> int:
-        return self.row(scope, key)
-
-    def key_of(self, scope: Scope, handle: int) -> Key:
-        return self.key(self.row(scope, self.key(handle)))
+        self.kind.clear()
 
     def rows(self, scope: Scope) -> range:
         return range(self.schema.size)
@@ -85,25 +65,16 @@ class ArrayTable(RowTable):
 
 
 class CounterTable(ArrayTable):
-    def __init__(self, schema: TableSchema, store: Store, counter: Counter) -> None:
-        super().__init__(schema, store)
-        self.counter = counter
+    kind: Counters
 
-    def write(self, scope: Scope, index: int, data: Data) -> None:
-        given = {name: data.values[of] for name, of in COUNTS.items() if of in data.values}
-        self.store.counters(self.counter).write(index, **given)
+    def record(self, place: int, data: Data) -> Record:
+        return {name: data.values[of] for name, of in COUNTS.items() if of in data.values}
 
     def shown(self, scope: Scope, row: int) -> Data:
-        return Data(None, shown_counts(self.store.counters(self.counter), row, scope))
+        return Data(None, shown_counts(self.kind, row, scope))
 
     def operate(self, name: str) -> None:
-        self.store.counters(self.counter).sync()
-
-    def initialise(self, scope: Scope, index: int) -> None:
-        self.store.counters(self.counter).delete(index)
-
-    def clear(self, scope: Scope) -> None:
-        self.store.counters(self.counter).clear()
+        self.kind.sync()
 
 
 def sum_of_counts(found: Sequence[Data]) -> Data:
@@ -115,44 +86,32 @@ class MeterTable(ArrayTable):
     """Meters. adjustment: of the bytes that they measure."""
 
     def __init__(
-        self,
-        schema: TableSchema,
-        store: Store,
-        meter: Meter,
-        adjustment: ByteAdjustment,
+        self, schema: TableSchema, store: Store, kind: Meters, adjustment: ByteAdjustment
     ) -> None:
-        super().__init__(schema, store)
-        self.meter = meter
+        super().__init__(schema, store, kind)
         self.own_attributes[ADJUSTMENT] = adjustment_attribute(self, adjustment)
 
-    def write(self, scope: Scope, index: int, data: Data) -> None:
-        config = meter_config(self.schema, data.values, self.meter.read(index))
-        self.store.meters(self.meter).write(index, config=config)
+    def record(self, place: int, data: Data) -> Record:
+        former = self.kind.read(place)["config"]
+        return {"config": meter_config(self.schema, data.values, former)}
 
-    def shown(self, scope: Scope, row: int) -> Data:
-        return Data(None, dict(meter_values(self.schema, self.meter.read(row))))
-
-    def initialise(self, scope: Scope, index: int) -> None:
-        self.store.meters(self.meter).delete(index)
+    def values(self, place: int, record: Record) -> Data:
+        return Data(None, dict(meter_values(self.schema, record["config"])))
 
 
 class FilterTable(ArrayTable):
-    """A filter's cells. A write sets all fields of a cell."""
+    """A filter's cells. A write sets all fields of a cell. word: the kind of filter."""
 
-    def __init__(self, schema: TableSchema, store: Store, filter: Filter, kind: str) -> None:
-        super().__init__(schema, store)
-        self.filter = filter
-        self._kind = kind
+    def __init__(self, schema: TableSchema, store: Store, kind: Filters, word: str) -> None:
+        super().__init__(schema, store, kind)
+        self._word = word
 
-    def write(self, scope: Scope, index: int, data: Data) -> None:
-        config = filter_config(self._kind, data.values, self.filter.read(index))
-        self.store.filters(self.filter).write(index, config=config)
+    def record(self, place: int, data: Data) -> Record:
+        former = self.kind.read(place)["config"]
+        return {"config": filter_config(self._word, data.values, former)}
 
-    def shown(self, scope: Scope, row: int) -> Data:
-        return Data(None, filter_values(self._kind, self.filter.read(row)))
-
-    def initialise(self, scope: Scope, index: int) -> None:
-        self.store.filters(self.filter).delete(index)
+    def values(self, place: int, record: Record) -> Data:
+        return Data(None, filter_values(self._word, record["config"]))
 
 
 class RegisterTable(ArrayTable):
@@ -168,7 +127,7 @@ class RegisterTable(ArrayTable):
         register: ir.ExternInstance,
         pipes: Mapping[int, Register],
     ) -> None:
-        super().__init__(schema, store)
+        super().__init__(schema, store, store.registers(next(iter(pipes.values()))))
         self.pipes = pipes
         self._fields = CellFields(schema, register)
         self._scopes = store.kept("register scopes")
@@ -197,8 +156,8 @@ class RegisterTable(ArrayTable):
         named = {pipe for pipes in groups if not asked.isdisjoint(pipes) for pipe in pipes}
         return [self.pipes[pipe] for pipe in sorted(named)] or _of(self, scope)
 
-    def write(self, scope: Scope, index: int, data: Data) -> None:
-        registers = self._in_scope(scope)
+    def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> None:
+        index, registers = self.row(scope, key), self._in_scope(scope)
         if not self._fields.given(data.values):
             return
         values = self._fields.changed(data.values, [one.read(index) for one in registers])
@@ -213,7 +172,8 @@ class RegisterTable(ArrayTable):
         for register in self.pipes.values():
             self.store.registers(register).sync()
 
-    def initialise(self, scope: Scope, index: int) -> None:
+    def delete(self, scope: Scope, key: Key) -> None:
+        index = self.row(scope, key)
         for register in self._in_scope(scope):
             self.store.registers(register).delete(index)
 

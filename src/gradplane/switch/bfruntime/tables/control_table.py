@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from gradplane.switch.bfruntime.codec import Data, Key, invalid
 from gradplane.switch.bfruntime.schema import ActionSpec, TableSchema
+from gradplane.switch.control.kind import Kind, Record, Refusal
 from gradplane.switch.control.store import Store
 from gradplane.switch.p4runtime.status_errors import RpcError
+from gradplane.switch.runtime.control_errors import TableError
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +47,10 @@ class ControlTable:
 
     The methods raise RpcError, or TableError of the switch's state. What they change is noted in
     the store's journal, which takes it back if the request fails. own_attributes: by their fields
-    in messages.
+    in messages. words: how the chip's driver words refusals of the store, by their reason.
     """
+
+    words: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, schema: TableSchema, store: Store) -> None:
         self.schema = schema
@@ -145,6 +149,13 @@ class ControlTable:
 
     # -- errors ---------------------------------------------------------------------------------
 
+    def worded(self, error: TableError) -> RpcError:
+        """Return a refusal of the store for a client, in the words of the chip's driver."""
+        text = self.words.get(error.reason) if isinstance(error, Refusal) else None
+        return RpcError(error.code, error.message if text is None else text.format(
+            error, name=self.schema.name, key=self.schema.keys[0].name, size=self.schema.size,
+        ))  # fmt: skip
+
     def refused(self, what: str) -> RpcError:
         return RpcError("UNIMPLEMENTED", f"table {self.schema.name} ({self.schema.kind}): {what}")
 
@@ -214,6 +225,78 @@ class RowTable(ControlTable):
 
     def usage(self, scope: Scope) -> int:
         return sum(1 for _ in self.rows(scope))
+
+
+class KindTable(RowTable):
+    """A notation over a kind of the store: the rows are the keys of its objects.
+
+    A class that derives from this one translates a key (`place`, and `key` back) and data
+    (`record`, and `values` back). first_handle: the handle of the object 0, None if objects have
+    none. resets: whether to reset an entry deletes it, if there is one.
+    """
+
+    first_handle: int | None = None
+    resets = False
+
+    def __init__(self, schema: TableSchema, store: Store, kind: Kind[Any]) -> None:
+        super().__init__(schema, store)
+        self.kind = kind
+
+    def place(self, key: Key) -> Any:
+        """Return the kind's key that a key names. Raises RpcError for one that cannot be."""
+        return self.number(key)
+
+    def record(self, place: Any, data: Data) -> Record:
+        """Return the fields that data set of an object. Raises RpcError."""
+        return {}
+
+    def values(self, place: Any, record: Record) -> Data:
+        """Return the data of an object."""
+        return Data()
+
+    def add(self, scope: Scope, key: Key, data: Data) -> None:
+        place = self.place(key)
+        self.kind.need_absent(place)
+        self.kind.insert(place, **self.record(place, data))
+
+    def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> None:
+        place = self.row(scope, key)
+        self.kind.modify(place, **self.record(place, data))
+
+    def delete(self, scope: Scope, key: Key) -> None:
+        self.kind.delete(self.row(scope, key))
+
+    def reset(self, scope: Scope, key: Key) -> None:
+        if not self.resets:
+            return super().reset(scope, key)
+        return self.kind.put(self.place(key), None)
+
+    def clear(self, scope: Scope) -> None:
+        for place in list(self.rows(scope)):
+            self.kind.delete(place)
+
+    def rows(self, scope: Scope) -> Iterable[Any]:
+        return list(self.kind.existing())
+
+    def row(self, scope: Scope, key: Key) -> Any:
+        place = self.place(key)
+        self.kind.read(place)
+        return place
+
+    def shown(self, scope: Scope, row: Any) -> Data:
+        return self.values(row, self.kind.read(row))
+
+    def handle(self, scope: Scope, key: Key) -> int:
+        if self.first_handle is None:
+            return super().handle(scope, key)
+        return int(self.row(scope, key)) + self.first_handle
+
+    def key_of(self, scope: Scope, handle: int) -> Key:
+        if self.first_handle is None:
+            return super().key_of(scope, handle)
+        key = self.key(handle - self.first_handle)
+        self.row(scope, key)
+        return key
 
 
 class SettingsTable(ControlTable):

@@ -23,11 +23,12 @@ from gradplane.switch.bfruntime.tables.control_table import (
     Attribute,
     ControlTable,
     Flags,
-    RowTable,
+    KindTable,
     Scope,
 )
 from gradplane.switch.control.journal import Journal
 from gradplane.switch.control.store import Store
+from gradplane.switch.control.tables import Entries
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits
 from gradplane.switch.p4runtime.status_errors import RpcError
@@ -247,10 +248,12 @@ class KeyMasks:
         return field.name, mask
 
 
-class MatchActionTable(RowTable):
+class MatchActionTable(KindTable):
     """A table of the program. action_numbers: the position of each action, by its id. masks: those
     of its keys that have one, by the field's name, in each pipe. pipes: returns those that share
     the table. adjustment: of the bytes that its meter measures."""
+
+    kind: Entries
 
     def __init__(
         self,
@@ -262,9 +265,8 @@ class MatchActionTable(RowTable):
         pipes: Callable[[], Sequence[int]],
         adjustment: ByteAdjustment | None = None,
     ) -> None:
-        super().__init__(schema, store)
+        super().__init__(schema, store, store.entries(table))
         self.table = table
-        self._kind = store.entries(table)
         self.actions = Actions(self, [a.action.params for a in table.table.actions], action_numbers)
         self.idle = IdleTimes(store.journal, table, any(f.name == TTL for f in schema.data))
         self._masks = KeyMasks(self, masks)
@@ -277,7 +279,7 @@ class MatchActionTable(RowTable):
 
     # -- keys -----------------------------------------------------------------------------------
 
-    def _identity(self, key: Key) -> tuple[tuple[Match, ...], int]:
+    def place(self, key: Key) -> tuple[tuple[Match, ...], int]:
         names = [f.name for f in self.schema.keys if f.name != PRIORITY]
         key = self._masks.masked(key)
         matches: list[Match] = []
@@ -308,7 +310,7 @@ class MatchActionTable(RowTable):
         return key
 
     def row(self, scope: Scope, key: Key) -> Entry:
-        matches, priority = self._identity(key)
+        matches, priority = self.place(key)
         found = self.table.find(matches, priority)
         if found is None:
             shown = self.table.describe(Entry(matches, ActionData(0), priority))
@@ -318,12 +320,12 @@ class MatchActionTable(RowTable):
     # -- entries --------------------------------------------------------------------------------
 
     def add(self, scope: Scope, key: Key, data: Data) -> None:
-        matches, priority = self._identity(key)
+        matches, priority = self.place(key)
         target = self._target(data)
         if target is None:
             raise self.invalid("an entry needs an action, a member or a group")
         entry = Entry(matches, target, priority, timeout_ns=self._timeout(data))
-        self._kind.add(entry)  # which makes its register and filter
+        self.kind.add(entry)  # which makes its register and filter
         self._parts.set(parts_of(entry), data.values)
         if self.table.table.support_timeout:
             self.idle.note(entry, data)
@@ -335,7 +337,7 @@ class MatchActionTable(RowTable):
         self._parts.set(parts_of(found), data.values)
         if target is not None or timeout != found.idle_timeout_ns:
             kept = found.action if target is None else target
-            self._kind.modify(found.key, action=kept, idle_timeout_ns=timeout)
+            self.kind.modify(found.key, action=kept, idle_timeout_ns=timeout)
         if flags.reset_stats and target is not None and not {PACKETS, BYTES} & data.values.keys():
             self.store.counters(found.counter).clear()
         if self.table.table.support_timeout:
@@ -345,11 +347,11 @@ class MatchActionTable(RowTable):
 
     def delete(self, scope: Scope, key: Key) -> None:
         found = self.row(scope, key)
-        self._kind.delete(found.key)
+        self.kind.delete(found.key)
         self.idle.forget(found)
 
     def clear(self, scope: Scope) -> None:
-        self._kind.clear()
+        self.kind.clear()
 
     def rows(self, scope: Scope) -> Iterator[Entry]:
         return self.table.entries()
@@ -376,13 +378,13 @@ class MatchActionTable(RowTable):
         self._parts.set(default_parts(self.table), data.values)
         target = self._target(data)
         if target is not None:
-            self._kind.set_default(target)
+            self.kind.set_default(target)
 
     def reset_default(self, scope: Scope) -> None:
         """Set the source's default action. That of a table whose default is const is set already:
         the chip's driver takes the request, too."""
         if not self.table.table.const_default:
-            self._kind.set_default(None)
+            self.kind.set_default(None)
 
     def default(self, scope: Scope) -> Data | None:
         if self.table.profile is not None and isinstance(self.table.default, ActionData):

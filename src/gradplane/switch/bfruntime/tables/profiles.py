@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import ClassVar
 
 from gradplane.switch.bfruntime.codec import Data, Key
 from gradplane.switch.bfruntime.schema import TableSchema
 from gradplane.switch.bfruntime.tables.control_table import (
     ControlTable,
     Flags,
-    RowTable,
+    KindTable,
     Scope,
 )
 from gradplane.switch.bfruntime.tables.match_table import GROUP, MEMBER, Actions
-from gradplane.switch.control.kind import Kind, Refusal
+from gradplane.switch.control.kind import Record, Refusal
 from gradplane.switch.control.store import Store
-from gradplane.switch.p4runtime.status_errors import RpcError
-from gradplane.switch.runtime.entries import ActionData
+from gradplane.switch.control.tables import Members, SelectorGroups
 from gradplane.switch.runtime.profiles import ActionProfile, Weighted
 
 STATUS, MOST = "$ACTION_MEMBER_STATUS", "$MAX_GROUP_SIZE"
@@ -25,79 +25,47 @@ MemberChange = Callable[[int, int, int, bool], None]
 """Called with a group, a member, its place and whether it is active now."""
 
 
-class _ProfileTable(RowTable):
+class _ProfileTable(KindTable):
     """A table of a profile's members or groups, whose numbers are their handles, too."""
 
-    def __init__(self, schema: TableSchema, store: Store, profile: ActionProfile) -> None:
-        super().__init__(schema, store)
-        self.profile = profile
-        self.kind: Kind[int] = store.members(profile)
+    first_handle = 0
+    words: ClassVar = {"used": "table {name}: {0.number} is used by {0.value}"}
+    kind: Members | SelectorGroups
 
-    def clear(self, scope: Scope) -> None:
-        for number in self.rows(scope):
-            self.delete(scope, self.key(number))
-
-    def delete(self, scope: Scope, key: Key) -> None:
-        number = self.row(scope, key)
-        try:
-            self.kind.delete(number)
-        except Refusal as error:  # in the words of the chip's driver
-            what = f"table {self.schema.name}: {error.number} is used by {error.value}"
-            raise RpcError(error.code, what) from error
-
-    def rows(self, scope: Scope) -> list[int]:
-        return list(self.kind.existing())
-
-    def row(self, scope: Scope, key: Key) -> int:
-        number = self.number(key)
-        self.kind.read(number)
-        return number
-
-    def handle(self, scope: Scope, key: Key) -> int:
-        return self.row(scope, key)
-
-    def key_of(self, scope: Scope, handle: int) -> Key:
-        key = self.key(handle)
-        self.row(scope, key)
-        return key
+    @property
+    def profile(self) -> ActionProfile:
+        return self.kind.profile
 
 
 class MemberTable(_ProfileTable):
     """The members of an action profile. action_numbers: the profile's number of an action's id."""
 
     def __init__(
-        self,
-        schema: TableSchema,
-        store: Store,
-        profile: ActionProfile,
-        action_numbers: Mapping[int, int],
+        self, schema: TableSchema, store: Store, kind: Members, action_numbers: Mapping[int, int]
     ) -> None:
-        super().__init__(schema, store, profile)
-        params = [choice.action.params for choice in profile.actions.choices]
+        super().__init__(schema, store, kind)
+        params = [choice.action.params for choice in kind.profile.actions.choices]
         self._actions = Actions(self, params, action_numbers)
 
     def add(self, scope: Scope, key: Key, data: Data) -> None:
-        self.kind.insert(self.number(key), action=self._action(data))
+        place = self.place(key)
+        self.kind.insert(place, **self.record(place, data))
 
-    def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> None:
-        self.kind.modify(self.row(scope, key), action=self._action(data))
-
-    def shown(self, scope: Scope, row: int) -> Data:
-        return self._actions.shown(self.profile.member(row))
-
-    def _action(self, data: Data) -> ActionData:
+    def record(self, place: int, data: Data) -> Record:
         if data.action is None:
             raise self.invalid("a member needs an action")
-        return self._actions.of(data)
+        return {"action": self._actions.of(data)}
+
+    def values(self, place: int, record: Record) -> Data:
+        return self._actions.shown(record["action"])
 
 
 class SelectorTable(_ProfileTable):
     """The groups of an action selector. A member may be inactive: it is not chosen then."""
 
-    def __init__(self, schema: TableSchema, store: Store, profile: ActionProfile) -> None:
-        super().__init__(schema, store, profile)
+    def __init__(self, schema: TableSchema, store: Store, kind: SelectorGroups) -> None:
+        super().__init__(schema, store, kind)
         self._most: int = next(f.type.default for f in schema.data if f.name == MOST) or 0  # type: ignore[assignment]
-        self.kind = store.groups(profile)
         self.notifies = False
         self.changed: MemberChange | None = None
         self.keep_attribute("selector_update_notify", "enable", "notifies")

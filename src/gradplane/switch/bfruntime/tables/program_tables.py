@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from typing import ClassVar
 
 from gradplane.switch.arch.device_facts import DeviceFacts, PipelineFacts
 from gradplane.switch.bfruntime.codec import Data, Key
@@ -21,7 +22,7 @@ from gradplane.switch.bfruntime.tables.arrays import (
 from gradplane.switch.bfruntime.tables.control_table import (
     ControlTable,
     Flags,
-    RowTable,
+    KindTable,
     Scope,
 )
 from gradplane.switch.bfruntime.tables.hashes import (
@@ -41,6 +42,8 @@ from gradplane.switch.bfruntime.tables.snapshots import (
     SnapshotLivenessTable,
     SnapshotTriggerTable,
 )
+from gradplane.switch.control.cells import Values
+from gradplane.switch.control.kind import Record
 from gradplane.switch.control.names import TableId, table_id
 from gradplane.switch.control.store import Store
 from gradplane.switch.ir import nodes as ir
@@ -49,7 +52,6 @@ from gradplane.switch.p4runtime.catalog import ListedActions, TableInfo
 from gradplane.switch.runtime.arrays import Register
 from gradplane.switch.runtime.match_fields import Match
 from gradplane.switch.runtime.pipe_scopes import Resources
-from gradplane.switch.runtime.valuesets import ParserValueSet
 
 Member = tuple[Match, ...]
 
@@ -196,22 +198,23 @@ class _Builder:
     def _members(
         self, known: TableSchema, name: str, actions: dict[int, int], own: Resources
     ) -> ControlTable:
-        return MemberTable(known, self.store, own.profiles[name], actions)
+        return MemberTable(known, self.store, self.store.members(own.profiles[name]), actions)
 
     def _groups(self, known: TableSchema, name: str, own: Resources) -> ControlTable:
-        return SelectorTable(known, self.store, own.profiles[name])
+        return SelectorTable(known, self.store, self.store.groups(own.profiles[name]))
 
     def _counter(self, known: TableSchema, name: str, own: Resources) -> ControlTable:
-        return CounterTable(known, self.store, own.counters[name])
+        return CounterTable(known, self.store, self.store.counters(own.counters[name]))
 
     def _meter(self, known: TableSchema, name: str, own: Resources) -> ControlTable:
-        return MeterTable(known, self.store, own.meters[name], own.adjustments[name])
+        meters = self.store.meters(own.meters[name])
+        return MeterTable(known, self.store, meters, own.adjustments[name])
 
     def _filter(self, known: TableSchema, name: str, kind: str, own: Resources) -> ControlTable:
-        return FilterTable(known, self.store, own.filters[name], kind)
+        return FilterTable(known, self.store, self.store.filters(own.filters[name]), kind)
 
     def _value_set(self, known: TableSchema, name: str, own: Resources) -> ControlTable:
-        return ValueSetTable(known, self.store, own.value_sets[name])
+        return ValueSetTable(known, self.store, self.store.values(own.value_sets[name]))
 
 
 def _first(found: Sequence[Data]) -> Data:
@@ -225,45 +228,25 @@ def _numbers(actions: ListedActions) -> dict[int, int]:
 # -- tables of which the program has few ----------------------------------------------------------
 
 
-class ValueSetTable(RowTable):
+class ValueSetTable(KindTable):
     """A parser value set: entries without data. Keys are ternary; a field that the switch matches
     in another way takes a full mask."""
 
-    def __init__(self, schema: TableSchema, store: Store, value_set: ParserValueSet) -> None:
-        super().__init__(schema, store)
-        self.value_set = value_set
-        self._kind = store.values(value_set)
-
-    def add(self, scope: Scope, key: Key, data: Data) -> None:
-        member = self._member(key)
-        if self._kind.has(member):
-            raise self.exists("the entry exists")
-        self._kind.insert(member)
+    words: ClassVar = {
+        "exists": "table {name}: the entry exists",
+        "missing": "table {name}: it has no such entry",
+    }
+    kind: Values
 
     def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> None:
         self.row(scope, key)
 
-    def delete(self, scope: Scope, key: Key) -> None:
-        self._kind.delete(self.row(scope, key))
-
     def clear(self, scope: Scope) -> None:
-        self._kind.clear()
+        self.kind.clear()
 
-    def rows(self, scope: Scope) -> Sequence[Member]:
-        return list(self.value_set.members)
-
-    def row(self, scope: Scope, key: Key) -> Member:
-        member = self._member(key)
-        if member not in self.value_set.members:
-            raise self.missing("it has no such entry")
-        return member
-
-    def shown(self, scope: Scope, row: Member) -> Data:
-        return Data()
-
-    def _member(self, key: Key) -> Member:
+    def place(self, key: Key) -> Member:
         found: list[Match] = []
-        for f, known in zip(self.schema.keys, self.value_set.fields, strict=True):
+        for f, known in zip(self.schema.keys, self.kind.value_set.fields, strict=True):
             match = key[f.name]
             assert match is not None
             value, mask = match
@@ -281,7 +264,7 @@ class ValueSetTable(RowTable):
 
     def key(self, row: Member) -> Key:
         key: Key = {}
-        for f, known, match in zip(self.schema.keys, self.value_set.fields, row, strict=True):
+        for f, known, match in zip(self.schema.keys, self.kind.value_set.fields, row, strict=True):
             if match is None:
                 key[f.name] = (0, 0)
             else:
@@ -289,74 +272,50 @@ class ValueSetTable(RowTable):
         return key
 
 
-class PortMetadataTable(RowTable):
+class PortMetadataTable(KindTable):
     """The metadata of the ports of a pipeline's pipes, which its ingress parser reads before each
     packet. A port without an entry has zeros."""
 
+    first_handle, resets = 1, True
+    words: ClassVar = {
+        "exists": "table {name}: port {0.number} has an entry",
+        "missing": "table {name}: port {0.number} has no entry",
+    }
+
     def __init__(self, schema: TableSchema, store: Store, facts: DeviceFacts, number: int) -> None:
-        super().__init__(schema, store)
-        self._kind = store.port_metadata
+        super().__init__(schema, store, store.port_metadata)
         self._size = facts.port_metadata_bytes
         pipes = facts.pipelines[number].pipes
         self._ports = [port for port in range(facts.ports) if port >> facts.pipe_bits in pipes]
         self._places = _places(facts.pipelines[number], schema, 8 * self._size)
 
-    def add(self, scope: Scope, key: Key, data: Data) -> None:
-        port = self._port(key)
-        if self._kind.has(port):
-            raise self.exists(f"port {port} has an entry")
-        self._kind.insert(port, data=self._bytes(data))
-
     def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> None:
-        self._kind.write(self._port(key), data=self._bytes(data))
-
-    def delete(self, scope: Scope, key: Key) -> None:
-        self._kind.delete(self.row(scope, key))
-
-    def reset(self, scope: Scope, key: Key) -> None:
-        self._kind.put(self._port(key), None)
-
-    def clear(self, scope: Scope) -> None:
-        for port in self.rows(scope):
-            self._kind.delete(port)
+        place = self.place(key)
+        self.kind.write(place, **self.record(place, data))
 
     def rows(self, scope: Scope) -> list[int]:
-        return [port for port in self._kind.existing() if port in self._ports]
+        return [port for port in self.kind.existing() if port in self._ports]
 
-    def row(self, scope: Scope, key: Key) -> int:
-        port = self._port(key)
-        if not self._kind.has(port):
-            raise self.missing(f"port {port} has no entry")
+    def place(self, key: Key) -> int:
+        port = self.number(key)
+        if port not in self._ports:
+            raise self.invalid(f"port {port} is not of this pipeline's pipes")
         return port
 
-    def handle(self, scope: Scope, key: Key) -> int:
-        return self.row(scope, key) + 1
+    def record(self, place: int, data: Data) -> Record:
+        whole = 0
+        for name, shift, width in self._places:
+            whole |= (int(data.values.get(name, 0)) & (1 << width) - 1) << shift
+        return {"data": whole.to_bytes(self._size, "big")}
 
-    def key_of(self, scope: Scope, handle: int) -> Key:
-        key = self.key(handle - 1)
-        self.row(scope, key)
-        return key
-
-    def shown(self, scope: Scope, row: int) -> Data:
-        whole = int.from_bytes(self._kind.read(row)["data"], "big")
+    def values(self, place: int, record: Record) -> Data:
+        whole = int.from_bytes(record["data"], "big")
         types = {f.name: f.type.name for f in self.schema.data}
         values = {}
         for name, shift, width in self._places:
             number = whole >> shift & (1 << width) - 1
             values[name] = bool(number) if types[name] == "bool" else number
         return Data(None, values)
-
-    def _port(self, key: Key) -> int:
-        port = self.number(key)
-        if port not in self._ports:
-            raise self.invalid(f"port {port} is not of this pipeline's pipes")
-        return port
-
-    def _bytes(self, data: Data) -> bytes:
-        whole = 0
-        for name, shift, width in self._places:
-            whole |= (int(data.values.get(name, 0)) & (1 << width) - 1) << shift
-        return whole.to_bytes(self._size, "big")
 
 
 def _places(

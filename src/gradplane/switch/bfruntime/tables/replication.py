@@ -8,67 +8,80 @@ group stand for one of them. `control/replication.py` keeps all of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 from gradplane.switch.bfruntime.codec import Data, Key
 from gradplane.switch.bfruntime.schema import TableSchema
 from gradplane.switch.bfruntime.tables.control_table import (
     Attribute,
     Flags,
-    RowTable,
+    KindTable,
     Scope,
 )
 from gradplane.switch.control.kind import Kind, Record, Refusal
 from gradplane.switch.control.store import Store
 from gradplane.switch.p4runtime.status_errors import RpcError
+from gradplane.switch.runtime.control_errors import TableError
 from gradplane.switch.runtime.replicas import Replica
 from gradplane.switch.runtime.replication_tree import Branch
 
 Values = dict[str, Any]
 
-_WORDS = {"multicast node": "node", "ECMP group": "ECMP group"}
 _BRANCHES = ((False, "$MULTICAST_NODE"), (True, "$MULTICAST_ECMP"))
 
 
-class ReplicationTable(RowTable):
-    """A table of the engine, whose key is a number: `kind` has its objects."""
+class ReplicationTable(KindTable):
+    """A table of the engine, whose key is a number. fields: the names here of the fields of a
+    record; without them a record has the names of the table."""
+
+    words: ClassVar = {
+        "exists": "table {name}: {0.number} exists",
+        "missing": "table {name}: there is no {key} {0.number}",
+        "full": "table {name}: all {size} entries are in use",
+        "twice": "$DEV_PORT: port {0.value} is given twice",
+    }
+    fields: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, schema: TableSchema, store: Store, kind: Kind[int]) -> None:
-        super().__init__(schema, store)
+        super().__init__(schema, store, kind)
         self.replication = store.replication
-        self.kind = kind
         self.own_attributes["pre_device_config"] = Attribute(self._show_device, self._set_device)
 
-    def record(self, values: Values) -> Record:
-        """Return the record of an object. Raises RpcError."""
-        return values
+    def worded(self, error: TableError) -> RpcError:
+        if not isinstance(error, Refusal) or error.reason in self.words:
+            return super().worded(error)
+        if error.reason == "reference":
+            word = error.field.removeprefix("multicast ")
+            what = f"{self.schema.name}: there is no {word} {error.value}"
+            return RpcError(error.code, what)
+        where = "$DEV_PORT: " if error.field == "port" else f"table {self.schema.name}: "
+        return RpcError(error.code, f"{where}{error.message}")
 
-    def values(self, number: int) -> Values:
+    def of_values(self, values: Values) -> Record:
+        """Return the record that values make. Raises RpcError."""
+        if not self.fields:
+            return values
+        return {own: tuple(values.get(name, ())) for own, name in self.fields.items()}
+
+    def to_values(self, number: int) -> Values:
         """Return the values of an object that is there."""
-        return self.kind.read(number)
+        record = self.kind.read(number)
+        if not self.fields:
+            return record
+        return {name: list(record[own]) for own, name in self.fields.items()}
 
     # -- requests -------------------------------------------------------------------------------
 
-    def add(self, scope: Scope, key: Key, data: Data) -> None:
-        number = self._number(key)
-        with self._worded():
-            self.kind.need_absent(number)
-            self.kind.insert(number, **self.record(data.values))
-
-    def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> None:
-        number = self._number(key)
-        with self._worded():
-            old = _without_zeros(self.values(number))
-            self.kind.modify(number, **self.record({**old, **data.values}))
+    def record(self, place: int, data: Data) -> Record:
+        old = _without_zeros(self.to_values(place)) if self.kind.has(place) else {}
+        return self.of_values({**old, **data.values})
 
     def modify_incrementally(self, scope: Scope, key: Key, data: Data, flags: Flags) -> None:
-        number = self._number(key)
-        with self._worded():
-            entry = self._whole(self.values(number))
-            self._change_lists(number, entry, data.values, flags)
-            self.kind.modify(number, **self.record(entry))
+        number = self.place(key)
+        entry = self._whole(self.to_values(number))
+        self._change_lists(number, entry, data.values, flags)
+        self.kind.modify(number, **self.of_values(entry))
 
     def _change_lists(self, number: int, entry: Values, given: Values, flags: Flags) -> None:
         """Add items to the lists of an entry, or remove them; other lists say more about each."""
@@ -92,29 +105,16 @@ class ReplicationTable(RowTable):
 
     def delete(self, scope: Scope, key: Key) -> None:
         """Delete an object; as in the chip's driver, the groups that have it go on without it."""
-        number = self._number(key)
-        with self._worded():
-            self.replication.take_out(self.kind, number)
-            self.kind.delete(number)
+        number = self.place(key)
+        self.replication.take_out(self.kind, number)
+        self.kind.delete(number)
 
     def clear(self, scope: Scope) -> None:
         for number in list(self.kind.existing()):
             self.delete(scope, self.key(number))
 
-    def rows(self, scope: Scope) -> list[int]:
-        return list(self._rows())
-
-    def row(self, scope: Scope, key: Key) -> int:
-        number = self._number(key)
-        with self._worded():
-            self.kind.read(number)
-        return number
-
     def shown(self, scope: Scope, row: int) -> Data:
-        return Data(None, self._whole(self.values(row)))
-
-    def usage(self, scope: Scope) -> int:
-        return self.kind.usage()
+        return Data(None, self._whole(self.to_values(row)))
 
     # -- the device's settings ------------------------------------------------------------------
 
@@ -143,12 +143,6 @@ class ReplicationTable(RowTable):
 
     # -- parts ----------------------------------------------------------------------------------
 
-    def _number(self, key: Key) -> int:
-        return self.number(key)
-
-    def _rows(self) -> Iterable[int]:
-        return self.kind.existing()
-
     def _whole(self, values: Values) -> Values:
         """Return all fields of an entry, those that are lists and were not set among them."""
         values = dict(values)
@@ -159,52 +153,25 @@ class ReplicationTable(RowTable):
                 values[f.name] = [False if f.type.name == "bool" else 0] * count
         return values
 
-    @contextmanager
-    def _worded(self) -> Iterator[None]:
-        """Raise refusals of the store in the words of the chip's driver."""
-        try:
-            yield
-        except Refusal as error:
-            raise RpcError(error.code, self._words(error)) from error
-
-    def _words(self, error: Refusal) -> str:
-        name, number = self.schema.name, error.number
-        match error.reason:
-            case "exists":
-                return f"table {name}: {number} exists"
-            case "missing":
-                return f"table {name}: there is no {self.schema.keys[0].name} {number}"
-            case "full":
-                return f"table {name}: all {self.schema.size} entries are in use"
-            case "reference":
-                return f"{name}: there is no {_WORDS[error.field]} {error.value}"
-            case "twice":
-                return f"$DEV_PORT: port {error.value} is given twice"
-        where = "$DEV_PORT: " if error.field == "port" else f"table {name}: "
-        return f"{where}{error.message}"
-
 
 class NodeTable(ReplicationTable):
     """Nodes: a replication id, ports and link groups."""
 
-    def record(self, values: Values) -> Record:
+    fields: ClassVar = {"lags": "$MULTICAST_LAG_ID", "ports": "$DEV_PORT"}
+
+    def of_values(self, values: Values) -> Record:
         if "$MULTICAST_RID" not in values:
             raise RpcError("INVALID_ARGUMENT", "$pre.node: $MULTICAST_RID is missing")
-        return {
-            "rid": values["$MULTICAST_RID"], "ports": tuple(values.get("$DEV_PORT", ())),
-            "lags": tuple(values.get("$MULTICAST_LAG_ID", ())),
-        }  # fmt: skip
+        return {"rid": values["$MULTICAST_RID"], **super().of_values(values)}
 
-    def values(self, number: int) -> Values:
-        node = self.kind.read(number)
-        return {"$MULTICAST_RID": node["rid"], "$MULTICAST_LAG_ID": list(node["lags"]),
-                "$DEV_PORT": list(node["ports"])}  # fmt: skip
+    def to_values(self, number: int) -> Values:
+        return {"$MULTICAST_RID": self.kind.read(number)["rid"], **super().to_values(number)}
 
 
 class GroupTable(ReplicationTable):
     """Groups of nodes and of ECMP groups, each with an exclusion id."""
 
-    def record(self, values: Values) -> Record:
+    def of_values(self, values: Values) -> Record:
         parts: list[Branch] = []
         for ecmp, prefix in _BRANCHES:
             numbers = values.get(f"{prefix}_ID", [])
@@ -222,7 +189,7 @@ class GroupTable(ReplicationTable):
             raise RpcError("INVALID_ARGUMENT", what)
         return found
 
-    def values(self, number: int) -> Values:
+    def to_values(self, number: int) -> Values:
         branches = self.replication.groups.branches(number)
         values: Values = {}
         for ecmp, prefix in _BRANCHES:
@@ -236,11 +203,7 @@ class GroupTable(ReplicationTable):
 class EcmpTable(ReplicationTable):
     """Groups of nodes that stand for one of them."""
 
-    def record(self, values: Values) -> Record:
-        return {"nodes": tuple(values.get("$MULTICAST_NODE_ID", ()))}
-
-    def values(self, number: int) -> Values:
-        return {"$MULTICAST_NODE_ID": list(self.kind.read(number)["nodes"])}
+    fields: ClassVar = {"nodes": "$MULTICAST_NODE_ID"}
 
 
 _PIPE = 1 << 7  # ports of a pipe have the numbers from a multiple of this one
@@ -253,10 +216,9 @@ class StandingTable(ReplicationTable):
     that was added, to delete sets it to what it was at first."""
 
     def add(self, scope: Scope, key: Key, data: Data) -> None:
-        with self._worded():
-            number = self._number(key)
-            self.kind.delete(number)
-            self.kind.modify(number, **data.values)
+        number = self.place(key)
+        self.kind.delete(number)
+        self.kind.modify(number, **data.values)
 
     def usage(self, scope: Scope) -> int:
         return self.schema.size
@@ -264,12 +226,14 @@ class StandingTable(ReplicationTable):
     def clear(self, scope: Scope) -> None:
         self.kind.clear()
 
-    def _number(self, key: Key) -> int:
-        field, number = self.schema.keys[0].name, self.number(key)
-        rows = self._rows()
+    def place(self, key: Key) -> int:
+        field, number, rows = self.schema.keys[0].name, self.number(key), self._rows()
         if number not in rows:
             raise self.invalid(f"{field} {number} is not within {rows[0]} to {rows[-1]}")
         return number
+
+    def rows(self, scope: Scope) -> list[int]:
+        return list(self._rows())
 
     def _rows(self) -> Sequence[int]:
         """Return the numbers of the rows: of `$pre.port`, the ports of each pipe."""
@@ -307,66 +271,48 @@ _DEFAULTS: Values = {
 }  # fmt: skip
 
 
-class MirrorTable(RowTable):
+class MirrorTable(KindTable):
     """Clone sessions, with the settings that packets do not see; 0 is none on the chip.
 
     What another interface set of a session takes the place of the settings that say the same."""
 
+    words: ClassVar = {
+        "exists": "table {name}: session {0.number} exists",
+        "missing": "table {name}: there is no session {0.number}",
+        **dict.fromkeys(("range", "full", "twice", "reference"), "table {name}: {0.message}"),
+    }
+
     def __init__(self, schema: TableSchema, store: Store) -> None:
-        super().__init__(schema, store)
-        self.sessions = store.replication.sessions
+        super().__init__(schema, store, store.replication.sessions)
         self._normal = schema.action_named("$normal")
 
-    def add(self, scope: Scope, key: Key, data: Data) -> None:
-        number = self._number(key)
-        with self._worded():
-            self.sessions.need_absent(number)
-            if data.action is None:
-                raise self.invalid("a session needs an action: $normal")
-            self._check_action(data)
-            values = {**self._zeros(), **data.values}
-            self.sessions.insert(number, **_session(values), settings=values)
-
-    def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> None:
-        number = self._number(key)
-        with self._worded():
-            old = self._values(number)
-            self._check_action(data)
-            values = {**old, **data.values}
-            before, after = _session(old), _session(values)
-            changed = {name: after[name] for name in after if after[name] != before[name]}
-            self.sessions.modify(number, **changed, settings=values)
-
-    def delete(self, scope: Scope, key: Key) -> None:
-        with self._worded():
-            self.sessions.delete(self._number(key))
+    def record(self, place: int, data: Data) -> Record:
+        """Return the settings, and of what they mean the fields that change."""
+        old = self._values(place) if self.kind.has(place) else None
+        if old is None and data.action is None:
+            raise self.invalid("a session needs an action: $normal")
+        self._check_action(data)
+        values = {**(self._zeros() if old is None else old), **data.values}
+        before, after = {} if old is None else _session(old), _session(values)
+        changed = {n: value for n, value in after.items() if n not in before or before[n] != value}
+        return {**changed, "settings": values}
 
     def reset(self, scope: Scope, key: Key) -> None:
         return self.delete(scope, key)
 
-    def clear(self, scope: Scope) -> None:
-        for number in self.rows(scope):
-            self.sessions.delete(number)
-
     def rows(self, scope: Scope) -> list[int]:
-        return [n for n in self.sessions.existing() if 0 < n < self.schema.size]
-
-    def row(self, scope: Scope, key: Key) -> int:
-        number = self._number(key)
-        with self._worded():
-            self.sessions.read(number)
-        return number
+        return [n for n in self.kind.existing() if 0 < n < self.schema.size]
 
     def shown(self, scope: Scope, row: int) -> Data:
         return Data(self._normal, self._values(row))
 
-    # -- parts ----------------------------------------------------------------------------------
-
-    def _number(self, key: Key) -> int:
+    def place(self, key: Key) -> int:
         number = self.number(key, "$sid")
         if not 0 < number < self.schema.size:
             raise self.invalid(f"$sid {number} is not within 1 to {self.schema.size - 1}")
         return number
+
+    # -- parts ----------------------------------------------------------------------------------
 
     def _check_action(self, data: Data) -> None:
         if data.action is not None and data.action.name == "$coalescing":
@@ -377,7 +323,7 @@ class MirrorTable(RowTable):
 
     def _values(self, number: int) -> Values:
         """Return the settings of a session, with what holds of it now."""
-        now = self.sessions.read(number)
+        now = self.kind.read(number)
         values = {**self._zeros(), **now["settings"]}
         set = _session(values)
         if set["replicas"] != now["replicas"]:
@@ -395,21 +341,6 @@ class MirrorTable(RowTable):
             values["$ingress_cos"] = now["class_of_service"]
         values["$session_enable"], values["$copy_to_cpu"] = now["enabled"], now["to_cpu"]
         return values
-
-    @contextmanager
-    def _worded(self) -> Iterator[None]:
-        """Raise refusals of the store in the words of the chip's driver."""
-        try:
-            yield
-        except Refusal as error:
-            match error.reason:
-                case "exists":
-                    what = f"table {self.schema.name}: session {error.number} exists"
-                case "missing":
-                    what = f"table {self.schema.name}: there is no session {error.number}"
-                case _:
-                    what = f"table {self.schema.name}: {error.message}"
-            raise RpcError(error.code, what) from error
 
 
 def _session(values: Values) -> Record:

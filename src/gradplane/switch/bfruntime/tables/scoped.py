@@ -8,8 +8,10 @@ from typing import Any
 from gradplane.switch.bfruntime.codec import Data, Key
 from gradplane.switch.bfruntime.schema import TableSchema
 from gradplane.switch.bfruntime.tables.cell_fields import ADJUSTMENT
-from gradplane.switch.bfruntime.tables.control_table import ControlTable, Flags, Scope
+from gradplane.switch.bfruntime.tables.control_table import ControlTable, Scope
 from gradplane.switch.control.store import Store
+from gradplane.switch.p4runtime.status_errors import RpcError
+from gradplane.switch.runtime.control_errors import TableError
 from gradplane.switch.runtime.pipe_scopes import Groups, PipeScopes, Resources
 
 MOST_SCOPES, SCOPE_BITS = 8, 8
@@ -20,6 +22,16 @@ ALL, SINGLE = 0, 1
 Make = Callable[[Resources], ControlTable]
 """Returns the table on a pipe's resources."""
 Merge = Callable[[Sequence[Data]], Data]
+
+
+def _change(name: str) -> Any:
+    """Return the method that carries out a change in the tables that a request is for."""
+
+    def method(self: ScopedTable, scope: Scope, *given: Any) -> None:
+        for part in self._written(scope):
+            getattr(part, name)(scope, *given)
+
+    return method
 
 
 class ScopedTable(ControlTable):
@@ -80,30 +92,15 @@ class ScopedTable(ControlTable):
             raise self.invalid("all pipes share its entries: leave the target's pipe at 0xffff")
         return found[0]
 
-    def _write(self, scope: Scope, step: Callable[[ControlTable], None]) -> None:
-        """Carry out a change in the tables that a request is for."""
-        if self._merge is None:
-            step(self.of(scope, write=True))
-            return
-        for part in self._of(scope):
-            step(part)
+    def _written(self, scope: Scope) -> Sequence[ControlTable]:
+        """Return the tables that a change is for."""
+        return (self.of(scope, write=True),) if self._merge is None else self._of(scope)
 
     # -- entries --------------------------------------------------------------------------------
 
-    def add(self, scope: Scope, key: Key, data: Data) -> None:
-        self._write(scope, lambda part: part.add(scope, key, data))
-
-    def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> None:
-        self._write(scope, lambda part: part.modify(scope, key, data, flags))
-
-    def modify_incrementally(self, scope: Scope, key: Key, data: Data, flags: Flags) -> None:
-        self._write(scope, lambda part: part.modify_incrementally(scope, key, data, flags))
-
-    def delete(self, scope: Scope, key: Key) -> None:
-        self._write(scope, lambda part: part.delete(scope, key))
-
-    def reset(self, scope: Scope, key: Key) -> None:
-        self._write(scope, lambda part: part.reset(scope, key))
+    add, modify, modify_incrementally, delete, reset, set_default, reset_default = map(_change, (
+        "add", "modify", "modify_incrementally", "delete", "reset", "set_default", "reset_default",
+    ))  # fmt: skip
 
     def clear(self, scope: Scope) -> None:
         """Delete all entries; for all pipes those of each."""
@@ -134,14 +131,11 @@ class ScopedTable(ControlTable):
 
     # -- the default entry ----------------------------------------------------------------------
 
-    def set_default(self, scope: Scope, data: Data) -> None:
-        self._write(scope, lambda part: part.set_default(scope, data))
-
-    def reset_default(self, scope: Scope) -> None:
-        self._write(scope, lambda part: part.reset_default(scope))
-
     def default(self, scope: Scope) -> Data | None:
         return self.of(scope).default(scope) if self._merge is None else None
+
+    def worded(self, error: TableError) -> RpcError:
+        return self.first.worded(error)
 
     # -- operations and attributes --------------------------------------------------------------
 
