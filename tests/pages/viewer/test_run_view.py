@@ -29,6 +29,12 @@ def slow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunView]:
         yield view
 
 
+@pytest.fixture(scope="module")
+def lossy(lossy_run: Summary) -> Iterator[RunView]:
+    with RunView(RunData.read(lossy_run.folder)) as view:
+        yield view
+
+
 def test_the_slow_round_leads_to_the_packet_that_was_lost(slow: RunView) -> None:
     overview = slow.overview()
     assert overview["slow"][0]["round"] == 46
@@ -70,17 +76,19 @@ def test_rounds_in_any_order_have_the_same_packets(slow: RunView) -> None:
     assert slow.round(0, 20) == later
 
 
-def test_a_packet_that_never_came_to_the_switch(lossy_run: Summary) -> None:
-    with RunView(RunData.read(lossy_run.folder)) as view:
-        rounds = view.overview()["jobs"][0]["rounds"]
-        fates = {}
-        for one in rounds:
-            for packet in view.round(0, one["round"])["packets"]:
-                fates.setdefault(packet["fate"], (one["round"], packet["index"]))
-        number, index = fates["never came to the switch"]
-        packet = view.packet(0, number, index)
-        assert packet["passes"] == []
-        assert packet["payload"]["type"] in ("norm", "indices")
+def never_came(view: RunView) -> tuple[int, int]:
+    """Return the round and the number of a packet that was lost on its way."""
+    for one in view.overview()["jobs"][0]["rounds"]:
+        for packet in view.round(0, one["round"])["packets"]:
+            if packet["fate"] == "never came to the switch":
+                return one["round"], packet["index"]
+    raise AssertionError("every packet came")
+
+
+def test_a_packet_that_never_came_to_the_switch(lossy: RunView) -> None:
+    packet = lossy.packet(0, *never_came(lossy))
+    assert packet["passes"] == []
+    assert packet["payload"]["type"] in ("norm", "indices")
 
 
 def test_what_is_not_there_is_named(slow: RunView) -> None:
@@ -103,10 +111,10 @@ def test_searches(slow: RunView) -> None:
 
 
 @pytest.fixture(scope="module")
-def server(slow: RunView) -> Iterator[LocalServer]:
+def server(slow: RunView, lossy: RunView) -> Iterator[LocalServer]:
     pytest.importorskip("starlette")
     pytest.importorskip("uvicorn")
-    served = run_server([slow])
+    served = run_server([slow, lossy])
     thread = threading.Thread(target=served.run)
     thread.start()
     yield served
@@ -129,12 +137,27 @@ def test_the_server_answers_its_own_pages_only(server: LocalServer) -> None:
     assert status(url) == 200
     assert status(f"{base}/") == status(f"{base}/wrong-token/runs") == 403
     assert status(f"{url}runs", Host="example.org") == 400
-    assert status(f"{url}run/1/overview") == 404
+    assert status(f"{url}run/2/overview") == 404
     assert status(f"{url}run/0/job/0/round/66") == 404
     assert status(f"{url}run/0/search?q=round%20x") == 400
     assert status(f"{url}run/0/report") == 404
     answer = urllib.request.urlopen(f"{url}run/0/job/0/round/46", timeout=60)
     assert json.load(answer)["round"] == 46
+
+
+def test_the_page_shows_what_a_lost_packet_says(
+    browser: Any, server: LocalServer, lossy: RunView
+) -> None:
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    number, index = never_came(lossy)
+    browser.get(f"{server.url}#1/0/{number}/{index}")
+    text = "return document.getElementById('packet').innerText"
+    WebDriverWait(browser, 60).until(lambda d: "Aggregation" in d.execute_script(text))
+    shown = browser.execute_script(text)
+    assert "did nothing with it here: never came to the switch" in shown
+    assert {"type", "job", "worker", "slot", "round"} <= set(shown.split())
+    assert "[object" not in shown
 
 
 def test_the_page_shows_what_is_clicked(browser: Any, server: LocalServer) -> None:

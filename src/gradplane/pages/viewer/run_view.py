@@ -262,7 +262,7 @@ class RunView:
             "sent": (recorded or {}).get("sent"),
             "attempts": (recorded or {}).get("attempts"),
             "lost": lost,
-            "fate": _fate(packet, found),
+            "fate": _fate(packet, found, lost),
         }
 
     @cached_property
@@ -368,9 +368,9 @@ def _slot_mates(found: RoundPackets, index: int) -> list[int]:
     return [i for i, other in keys if other is not None and other[1:] == key[1:]]
 
 
-def _fate(packet: SentPacket, found: RoundPackets) -> str:
+def _fate(packet: SentPacket, found: RoundPackets, lost: int) -> str:
     if not packet.passes:
-        return "never came to the switch"
+        return "never came to the switch" if lost else "not re-enacted: no record of its loss"
     late = "came late; " if packet.late else ""
     if packet.answers:
         hosts = ", ".join(dict.fromkeys(host for host, _, _ in packet.answers))
