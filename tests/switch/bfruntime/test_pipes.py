@@ -15,9 +15,8 @@ from test_batches import Controller
 
 from gradplane import _bfruntime as bf
 from gradplane.switch.bfruntime.codec import Data, Key
-from gradplane.switch.bfruntime.program_schema import ProgramSchema
+from gradplane.switch.bfruntime.program_schema import ProgramSchema, program_tables
 from gradplane.switch.bfruntime.tables.control_table import Flags, Scope
-from gradplane.switch.bfruntime.tables.program_tables import program_tables
 from gradplane.switch.control.records import dump, load
 from gradplane.switch.p4runtime.catalog import Catalog
 from gradplane.switch.p4runtime.status_errors import RpcError

@@ -13,7 +13,7 @@ from bfrt_served import PROGRAM, Served
 from finsy.proto import rpc_status
 
 from gradplane import _bfruntime as bf
-from gradplane.switch.bfruntime.object_schemas import UNLIMITED
+from gradplane.switch.bfruntime.tables.cell_fields import UNLIMITED
 from gradplane.switch.p4runtime.device_config import device_config
 
 DST = 0x0200000000AA

@@ -11,7 +11,7 @@ from typing import cast
 from gradplane.switch.arch.device_facts import DeviceFacts
 from gradplane.switch.bfruntime import fixed_schema, traffic_schema
 from gradplane.switch.bfruntime.packet_generator import PacketGenerator
-from gradplane.switch.bfruntime.program_schema import ProgramSchema
+from gradplane.switch.bfruntime.program_schema import ProgramSchema, program_tables
 from gradplane.switch.bfruntime.requests import Requests
 from gradplane.switch.bfruntime.schema import Schema, TableSchema, parse_tables
 from gradplane.switch.bfruntime.snapshots import Placement, Snapshots
@@ -36,7 +36,6 @@ from gradplane.switch.bfruntime.tables.ports import (
     PortTable,
 )
 from gradplane.switch.bfruntime.tables.profiles import SelectorTable
-from gradplane.switch.bfruntime.tables.program_tables import program_tables
 from gradplane.switch.bfruntime.tables.replication import MirrorTable, replication_table
 from gradplane.switch.bfruntime.tables.scoped import ScopedTable
 from gradplane.switch.bfruntime.tables.snapshots import ContainerTable, StageCounterTable

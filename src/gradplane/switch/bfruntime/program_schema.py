@@ -1,4 +1,5 @@
-"""bf-rt.json of a program: its tables and digests as BFRuntime has them, from its P4Info.
+"""The tables and digests of a program as BFRuntime has them, from its P4Info: what bf-rt.json says
+of each, and how it is made on a running switch.
 
 Names and fields are those that the Tofino back end of p4c gives them: a table's name begins with
 the pipeline's, an action's and a field's does not.
@@ -8,33 +9,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from finsy.proto import p4i
 
 from gradplane.switch.arch.device_facts import DeviceFacts, PipelineFacts
 from gradplane.switch.arch.registry import device_facts
-from gradplane.switch.bfruntime.object_schemas import (
-    LPF_FIELDS,
-    PARAMETER,
-    U32,
-    WRED_FIELDS,
-    annotations_of,
-    cells,
-    counter_fields,
-    field_type,
-    hash_tables,
-    index,
-    meter_fields,
-    parameter_table,
-    profile_tables,
-    register_table,
-    singleton,
-    snapshot_tables,
-    users_of_parameters,
-)
+from gradplane.switch.bfruntime.codec import Data
 from gradplane.switch.bfruntime.schema import (
     ActionSpec,
     DataField,
@@ -43,14 +26,32 @@ from gradplane.switch.bfruntime.schema import (
     LearnFilter,
     Schema,
     TableSchema,
+    annotations_of,
     bits,
+    field_type,
+    index,
 )
-from gradplane.switch.bfruntime.tables.hashes import called_hashes
-from gradplane.switch.control.names import FieldId, TableId, table_id
+from gradplane.switch.bfruntime.snapshots import Snapshots, snapshot_tables
+from gradplane.switch.bfruntime.tables import (
+    arrays,
+    cell_fields,
+    hashes,
+    parser_tables,
+    profiles,
+    snapshots,
+)
+from gradplane.switch.bfruntime.tables.control_table import ControlTable
+from gradplane.switch.bfruntime.tables.match_table import MatchActionTable
+from gradplane.switch.bfruntime.tables.scoped import Make, Merge, ScopedTable
+from gradplane.switch.control.names import FIELD_IDS, TableId, table_id
+from gradplane.switch.control.store import Store
 from gradplane.switch.internal_errors import internal_errors_reported
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import Bits, Fields
-from gradplane.switch.p4runtime.catalog import Catalog
+from gradplane.switch.ir.types import Bits, Fields, bit_width
+from gradplane.switch.p4runtime.catalog import Catalog, ListedActions
+from gradplane.switch.runtime.arrays import Register
+from gradplane.switch.runtime.dynamic_hashes import DynamicHash
+from gradplane.switch.runtime.pipe_scopes import Resources
 
 _PORTS_OF_METADATA = 288
 """The entries of a chip's port metadata: 72 ports for each of four pipes."""
@@ -74,6 +75,7 @@ _ERROR_BITS = 32  # of a key of errors, which has no width in P4Info
 """The mask in the name of a key."""
 _ONE_BIT = "@idletime_precision(1)"
 """The annotation of tables whose entries are polled: they have no time of their own."""
+U32 = FieldType("uint32")
 MATCH_ACTION = "MatchAction_Direct"
 INDIRECT = "MatchAction_Indirect"
 SELECTED = "MatchAction_Indirect_Selector"
@@ -83,6 +85,34 @@ def bfrt_json(program: ir.Program) -> str:
     """Return bf-rt.json of a program, whose architecture has accepted it."""
     with internal_errors_reported(program.package.span):
         return json.dumps(ProgramSchema(Catalog(program)).schema.json(), indent=2) + "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A switch that runs a program."""
+
+    store: Store
+    snapshots: Snapshots | None
+
+    def scoped(
+        self, schema: TableSchema, name: str, make: Make, merge: Merge | None = None
+    ) -> ScopedTable:
+        """Return a table that pipes may have of their own."""
+        return ScopedTable(schema, self.store, self.store.state.scopes, name, make, merge)
+
+
+Row = tuple[TableSchema, Callable[[Running], ControlTable]]
+"""A table: its schema, and how it is made on a switch."""
+
+
+def program_tables(
+    program: ProgramSchema, store: Store, snapshots: Snapshots | None = None
+) -> dict[int, ControlTable]:
+    """Make the tables of a program on the store of the switch that runs it, by id."""
+    on, rows = Running(store, snapshots), program.rows
+    if snapshots is not None:
+        rows = (*rows, *program.snapshot_rows)
+    return {schema.id: make(on) for schema, make in rows}
 
 
 class ProgramSchema:
@@ -96,7 +126,11 @@ class ProgramSchema:
         self.info = catalog.p4info
         self.facts: DeviceFacts | None = device_facts(catalog.program)
         self.instances = {e.name: e for e in catalog.program.externs}
-        self.schema = Schema(tuple(self._tables()), tuple(self._learn_filters()))
+        self._users = arrays.users_of_parameters(catalog.program)
+        self.rows = tuple(self._rows())
+        self.snapshot_rows = tuple(self._snapshots()) if self.facts is not None else ()
+        schemas = tuple(schema for schema, _ in (*self.rows, *self.snapshot_rows))
+        self.schema = Schema(schemas, tuple(self._learn_filters()))
 
     # -- names ----------------------------------------------------------------------------------
 
@@ -115,49 +149,48 @@ class ProgramSchema:
 
     # -- tables ---------------------------------------------------------------------------------
 
-    def _tables(self) -> Iterator[TableSchema]:
-        for table in self.info.tables:
-            yield self._match_table(table)
-        for profile in self.info.action_profiles:
-            instance = self.instances[profile.preamble.name]
-            yield from profile_tables(profile, instance, self._offered(profile), self.table_name)
-        for counter in self.info.counters:
-            yield TableSchema(
-                self.table_name(counter.preamble.name),
-                table_id(TableId.COUNTER, counter.preamble.id), "Counter", counter.size,
-                (index(FieldId.COUNTER_INDEX),), counter_fields(counter.spec),
-                operations=("Sync",), unlisted=("EntryScope",),
-                annotations=annotations_of(counter.preamble),
-            )  # fmt: skip
-        for meter in self.info.meters:
-            yield TableSchema(
-                self.table_name(meter.preamble.name),
-                table_id(TableId.METER, meter.preamble.id), "Meter", meter.size,
-                (index(FieldId.METER_INDEX),), meter_fields(meter.spec),
-                attributes=("MeterByteCountAdjust",), unlisted=("EntryScope",),
-            )  # fmt: skip
-        users = users_of_parameters(self.catalog.program)
-        for register in self.info.registers:
-            yield self._register(register, users)
+    def _rows(self) -> Iterator[Row]:
+        info = self.info
+        yield from map(self._match_table, info.tables)
+        for profile in info.action_profiles:
+            yield from self._profile(profile)
+        yield from map(self._counter, info.counters)
+        yield from map(self._meter, info.meters)
+        yield from map(self._register, info.registers)
         for kind in ("lpf", "wred"):
             named = (e for e in self.catalog.program.externs if e.kind == kind)
             for at, instance in enumerate(named):
                 yield self._filter(instance, at)
-        for at, instance in enumerate(called_hashes(self.catalog.program), 1):
-            name = self.table_name(instance.name)
-            yield from hash_tables(self.catalog.program, instance, name, at)
-        for listed in self.info.value_sets:
-            yield TableSchema(
-                self.table_name(listed.preamble.name), listed.preamble.id, "ParserValueSet",
-                listed.size, tuple(self._value_set_keys(listed)), attributes=("EntryScope",),
-                annotations=annotations_of(listed.preamble),
-            )  # fmt: skip
+        for at, instance in enumerate(hashes.called_hashes(self.catalog.program), 1):
+            yield from self._hash(instance, at)
+        yield from map(self._value_set, info.value_sets)
         for at, pipeline in enumerate(self.facts.pipelines if self.facts else ()):
             yield self._port_metadata(at, pipeline)
-        if self.facts is not None:
-            yield from snapshot_tables(self.facts)
 
-    def _match_table(self, table: p4i.Table) -> TableSchema:
+    def _match_table(self, table: p4i.Table) -> Row:
+        schema, info = self._match_schema(table), self.catalog.tables[table.preamble.id]
+        meter = info.table.meter
+
+        def make(on: Running) -> ControlTable:
+            scopes = on.store.state.scopes
+
+            def of(own: Resources) -> ControlTable:
+                there = own.tables[info.name]
+
+                def pipes() -> Sequence[int]:
+                    homes = scopes.homes(info.name)
+                    return [p for p in homes if scopes.pipes[p].tables[info.name] is there]
+
+                adjustment = None if meter is None else own.adjustments[meter.name]
+                masks = _masks(on.store, schema, info.table)
+                numbers = _numbers(info.actions)
+                return MatchActionTable(schema, on.store, there, numbers, masks, pipes, adjustment)
+
+            return on.scoped(schema, info.name, of)
+
+        return schema, make
+
+    def _match_schema(self, table: p4i.Table) -> TableSchema:
         kind, depends_on, data = MATCH_ACTION, [], []
         actions: tuple[ActionSpec, ...] = ()
         profile = next((p for p in self.info.action_profiles
@@ -169,26 +202,28 @@ class ProgramSchema:
             depends_on.append(table_id(TableId.ACTION_SELECTOR, profile.preamble.id))
             if profile.table_ids[0] == table.preamble.id:
                 depends_on.append(table_id(TableId.ACTION_PROFILE, profile.preamble.id))
-            for field in (FieldId.ACTION_MEMBER_ID, FieldId.SELECTOR_GROUP_ID):
-                data.append(DataField(field, f"${field.name}", U32, mandatory=True, choice=choice))
+            for name in ("ACTION_MEMBER_ID", "SELECTOR_GROUP_ID"):
+                data.append(_own(name, U32, True, choice))
         else:
             kind = INDIRECT
             depends_on.append(table_id(TableId.ACTION_PROFILE, profile.preamble.id))
-            data.append(singleton(FieldId.ACTION_MEMBER_ID, "ACTION_MEMBER_ID", U32, True))
+            data.append(_own("ACTION_MEMBER_ID", U32, True))
         source = self.catalog.tables[table.preamble.id].table
         operations, attributes = [], []
         if source.counter is not None:
             operations.append("SyncCounters")
-            data += counter_fields(_spec(self.info.direct_counters, source.counter.name))
+            data += cell_fields.counter_fields(
+                _spec(self.info.direct_counters, source.counter.name)
+            )
         if source.meter is not None:
             attributes.append("MeterByteCountAdjust")
-            data += meter_fields(_spec(self.info.direct_meters, source.meter.name))
+            data += cell_fields.meter_fields(_spec(self.info.direct_meters, source.meter.name))
         if source.register is not None:
             operations.append("SyncRegisters")
             last = max((f.id for a in actions for f in a.data), default=0)
-            data += cells(source.register, self.own_name(source.register.name), last + 1)
+            data += arrays.cells(source.register, self.own_name(source.register.name), last + 1)
         if source.filter is not None:
-            fields = LPF_FIELDS if source.filter.kind == "direct_lpf" else WRED_FIELDS
+            fields = cell_fields.FILTER_FIELDS[source.filter.kind.removeprefix("direct_")]
             data += (replace(f, mandatory=False) for f in fields)
         attributes.append("EntryScope")
         if any(a.name == "dynamic_table_key_masks" for a in source.annotations):
@@ -199,13 +234,12 @@ class ProgramSchema:
             operations.append("UpdateHitState")
             attributes.append("IdleTimeout")
             states = FieldType("string", choices=("ENTRY_IDLE", "ENTRY_ACTIVE"))
-            data.append(singleton(FieldId.ENTRY_HIT_STATE, "ENTRY_HIT_STATE", states))
+            data.append(_own("ENTRY_HIT_STATE", states))
             if _ONE_BIT not in table.preamble.annotations:
-                never = FieldType("uint32", default=0)
-                data.append(singleton(FieldId.ENTRY_TTL, "ENTRY_TTL", never))
+                data.append(_own("ENTRY_TTL", FieldType("uint32", default=0)))
         keys = [self._key(f) for f in table.match_fields]
         if any(f.match in ("Ternary", "Range", "Optional") for f in keys):
-            keys.append(KeyField(FieldId.MATCH_PRIORITY, "$MATCH_PRIORITY", "Exact", U32))
+            keys.append(KeyField(FIELD_IDS["MATCH_PRIORITY"], "$MATCH_PRIORITY", "Exact", U32))
         return TableSchema(
             self.table_name(table.preamble.name), table.preamble.id, kind, table.size, tuple(keys),
             tuple(data), actions, tuple(operations), tuple(attributes), tuple(depends_on),
@@ -249,13 +283,67 @@ class ProgramSchema:
             if table.preamble.id in profile.table_ids:
                 yield from self.actions(table)
 
-    def _register(self, register: p4i.Register, users: Mapping[str, str]) -> TableSchema:
-        """Return the table of a register or a parameter. users: the registers of parameters."""
-        known = register.preamble.name
+    def _profile(self, profile: p4i.ActionProfile) -> Iterator[Row]:
+        name = profile.preamble.name
+        members, *rest = profiles.profile_tables(
+            profile, self.instances[name], self._offered(profile), self.table_name
+        )
+        actions = _numbers(self.catalog.member_actions[profile.preamble.id])
+
+        def of_members(on: Running) -> ControlTable:
+            return on.scoped(members, name, lambda own: profiles.MemberTable(
+                members, on.store, on.store.members(own.profiles[name]), actions
+            ))  # fmt: skip
+
+        def of_groups(on: Running) -> ScopedTable:
+            return on.scoped(groups, name, lambda own: profiles.SelectorTable(
+                groups, on.store, on.store.groups(own.profiles[name])
+            ))  # fmt: skip
+
+        yield members, of_members
+        if rest:
+            groups, probe = rest
+            yield groups, of_groups
+            yield probe, lambda on: profiles.ProbeTable(probe, on.store, of_groups(on).of)
+
+    def _counter(self, counter: p4i.Counter) -> Row:
+        name = counter.preamble.name
+        schema = TableSchema(
+            self.table_name(name), table_id(TableId.COUNTER, counter.preamble.id), "Counter",
+            counter.size, (index("COUNTER_INDEX"),), cell_fields.counter_fields(counter.spec),
+            operations=("Sync",), unlisted=("EntryScope",),
+            annotations=annotations_of(counter.preamble),
+        )  # fmt: skip
+        return schema, lambda on: on.scoped(schema, name, lambda own: arrays.CounterTable(
+            schema, on.store, on.store.counters(own.counters[name])
+        ), arrays.sum_of_counts)  # fmt: skip
+
+    def _meter(self, meter: p4i.Meter) -> Row:
+        name = meter.preamble.name
+        schema = TableSchema(
+            self.table_name(name), table_id(TableId.METER, meter.preamble.id), "Meter", meter.size,
+            (index("METER_INDEX"),), cell_fields.meter_fields(meter.spec),
+            attributes=("MeterByteCountAdjust",), unlisted=("EntryScope",),
+        )  # fmt: skip
+        return schema, lambda on: on.scoped(schema, name, lambda own: arrays.MeterTable(
+            schema, on.store, on.store.meters(own.meters[name]), own.adjustments[name]
+        ), _first)  # fmt: skip
+
+    def _register(self, register: p4i.Register) -> Row:
+        known, facts = register.preamble.name, self.facts
         instance, name = self.instances[known], self.table_name(known)
-        if instance.type != PARAMETER:
-            return register_table(register, instance, name, self.own_name(known))
-        return parameter_table(register, instance, name, self._id_of_register(users.get(known)))
+
+        def pipes(on: Running) -> Mapping[int, Register]:
+            own = on.store.state.pipe_registers(known)
+            homes = range(1) if facts is None else facts.pipes_of(known)
+            return {pipe: own[pipe % len(own)] for pipe in homes}
+
+        if instance.type != arrays.PARAMETER:
+            schema = arrays.register_table(register, instance, name, self.own_name(known))
+            return schema, lambda on: arrays.RegisterTable(schema, on.store, instance, pipes(on))
+        user = self._id_of_register(self._users.get(known))
+        schema = arrays.parameter_table(register, instance, name, user)
+        return schema, lambda on: arrays.RegisterParamTable(schema, on.store, pipes(on))
 
     def _id_of_register(self, name: str | None) -> int | None:
         """Return the id of a register's table, or of the one whose entries have it."""
@@ -267,40 +355,84 @@ class ProgramSchema:
                 return number
         return None
 
-    def _filter(self, instance: ir.ExternInstance, at: int) -> TableSchema:
-        of_lpf = instance.kind == "lpf"
-        return TableSchema(
-            self.table_name(instance.name), filter_id(instance.kind, at),
+    def _filter(self, instance: ir.ExternInstance, at: int) -> Row:
+        name, kind, of_lpf = instance.name, instance.kind, instance.kind == "lpf"
+        schema = TableSchema(
+            self.table_name(name), table_id(TableId.LPF if of_lpf else TableId.WRED, at),
             "Lpf" if of_lpf else "Wred", instance.number("size"),
-            (index(FieldId.LPF_INDEX if of_lpf else FieldId.WRED_INDEX),),
-            LPF_FIELDS if of_lpf else WRED_FIELDS, unlisted=("EntryScope",),
+            (index("LPF_INDEX" if of_lpf else "WRED_INDEX"),),
+            cell_fields.FILTER_FIELDS[kind], unlisted=("EntryScope",),
         )  # fmt: skip
+        return schema, lambda on: on.scoped(schema, name, lambda own: arrays.FilterTable(
+            schema, on.store, on.store.filters(own.filters[name]), kind
+        ), _first)  # fmt: skip
+
+    def _hash(self, instance: ir.ExternInstance, at: int) -> Iterator[Row]:
+        name, program = instance.name, self.catalog.program
+        width, hashed = (
+            bit_width(instance.type_args[0]) or 0,
+            hashes.hashed_fields(program, instance),
+        )
+        algorithm, *rest = hashes.hash_tables(program, instance, self.table_name(name), at)
+
+        def of(on: Running) -> tuple[Store, DynamicHash]:
+            return on.store, on.store.state.hashes[name]
+
+        yield algorithm, lambda on: hashes.HashAlgorithmTable(algorithm, *of(on), width)
+        if rest:
+            configure, compute = rest
+            yield configure, lambda on: hashes.HashConfigurationTable(configure, *of(on), hashed)
+            yield compute, lambda on: hashes.HashComputeTable(compute, *of(on), width, hashed)
+
+    def _value_set(self, listed: p4i.ValueSet) -> Row:
+        name = self.catalog.value_sets[listed.preamble.id].name
+        schema = TableSchema(
+            self.table_name(listed.preamble.name), listed.preamble.id, "ParserValueSet",
+            listed.size, tuple(self._value_set_keys(listed)), attributes=("EntryScope",),
+            annotations=annotations_of(listed.preamble),
+        )  # fmt: skip
+        return schema, lambda on: on.scoped(schema, name, lambda own: parser_tables.ValueSetTable(
+            schema, on.store, on.store.values(own.value_sets[name])
+        ))  # fmt: skip
 
     def _value_set_keys(self, listed: p4i.ValueSet) -> Iterator[KeyField]:
         for f in listed.match:
             yield KeyField(f.id, f.name or "f1", "Ternary", bits(f.bitwidth))
 
-    def _port_metadata(self, at: int, pipeline: PipelineFacts) -> TableSchema:
-        assert self.facts is not None
+    def _port_metadata(self, at: int, pipeline: PipelineFacts) -> Row:
+        facts = self.facts
+        assert facts is not None
         t = pipeline.port_metadata
-        data = [DataField(
-            FieldId.PORT_METADATA_DEFAULT_FIELD, "$DEFAULT_FIELD",
-            bits(min(8 * self.facts.port_metadata_bytes, _METADATA_BITS)),
-        )]  # fmt: skip
+        whole = bits(min(8 * facts.port_metadata_bytes, _METADATA_BITS))
+        data = [DataField(FIELD_IDS["PORT_METADATA_DEFAULT_FIELD"], "$DEFAULT_FIELD", whole)]
         if t is not None:
             fields = [f for f in t.fields if not any(a.name == "padding" for a in f.annotations)]
             data = [
                 DataField(1 + i, f.name, field_type(f.type), mandatory=True)
                 for i, f in enumerate(fields)
             ]
-        key = KeyField(
-            FieldId.PORT_METADATA_PORT, f"{pipeline.port_key}.ingress_port", "Exact", bits(9), True
-        )
-        return TableSchema(
+        port = f"{pipeline.port_key}.ingress_port"
+        schema = TableSchema(
             f"{pipeline.name}.{pipeline.ingress_parser}.$PORT_METADATA",
-            table_id(TableId.PORT_METADATA, at), "PortMetadata", _PORTS_OF_METADATA, (key,),
+            table_id(TableId.PORT_METADATA, at), "PortMetadata", _PORTS_OF_METADATA,
+            (KeyField(FIELD_IDS["PORT_METADATA_PORT"], port, "Exact", bits(9), True),),
             tuple(data),
         )  # fmt: skip
+        return schema, lambda on: parser_tables.PortMetadataTable(schema, on.store, facts, at)
+
+    def _snapshots(self) -> Iterator[Row]:
+        facts = self.facts
+        assert facts is not None
+        *schemas, counters = snapshot_tables(facts)
+        rest = iter(schemas)
+        for pipeline in facts.pipelines:
+            yield _snapshot(next(rest), snapshots.SnapshotConfigTable, pipeline.name)
+            for gress in pipeline.controls:
+                where = pipeline.name, gress
+                yield _snapshot(next(rest), snapshots.SnapshotTriggerTable, *where)
+                yield _snapshot(next(rest), snapshots.SnapshotDataTable, *where, self.table_name)
+                yield _snapshot(next(rest), snapshots.SnapshotLivenessTable, *where)
+        yield _snapshot(counters, snapshots.DebugCounterTable, self.table_name)
 
     # -- digests --------------------------------------------------------------------------------
 
@@ -317,9 +449,31 @@ class ProgramSchema:
             yield LearnFilter(self.table_name(name), number, fields, about)
 
 
-def filter_id(kind: str, at: int) -> int:
-    """Return the id of the table of a program's filter, by its place among those of its kind."""
-    return table_id(TableId.LPF if kind == "lpf" else TableId.WRED, at)
+def _own(name: str, type: FieldType, mandatory: bool = False, choice: str = "") -> DataField:
+    """Return a field that BFRuntime adds to a program's."""
+    return DataField(FIELD_IDS[name], f"${name}", type, mandatory, choice=choice)
+
+
+def _snapshot(schema: TableSchema, table: Callable[..., ControlTable], *about: object) -> Row:
+    """Return the row of a table of snapshots or debug counters, which `about` tells apart."""
+    return schema, lambda on: table(schema, on.store, on.snapshots, *about)
+
+
+def _first(found: Sequence[Data]) -> Data:
+    return found[0]
+
+
+def _numbers(actions: ListedActions) -> dict[int, int]:
+    return {id: action.index for id, action in actions.by_id.items()}
+
+
+def _masks(store: Store, schema: TableSchema, table: ir.Table) -> dict[str, list[Register]]:
+    """Return the registers of the keys that have a mask, by the names of the key fields."""
+    keys = (key for key in table.keys if key.match_kind != "selector")
+    return {
+        field.name: store.state.pipe_registers(key.mask.name)
+        for field, key in zip(schema.keys, keys, strict=False) if key.mask is not None
+    }  # fmt: skip
 
 
 def _spec(listed: Iterable[Any], name: str) -> Any:

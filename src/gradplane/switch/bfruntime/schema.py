@@ -5,7 +5,10 @@ In the notation, a table's lines are "table NAME KIND ID SIZE", then keys and da
 name, type. A type with * is repeated, with ! mandatory, with - read-only, with ^ only to be
 cleared, with # shown first by the driver's prompt, a key's with ? may be left out. @ and a word say
 what kind of port it names (@ alone: a port's number). A first value follows =, the default ~,
-choices a colon. An action's fields come after its line.
+choices a colon. An action's fields come after its line (number, name, its scope if it has one),
+those of a container's items, with "inner", after the container's. "depends", "operation",
+"attribute" and "unlisted" have a word each. A number may be the name of one of BFRuntime's own
+fields; one that ends in _ goes on with the field's name, and a dot is that name without $.
 """
 
 from __future__ import annotations
@@ -15,6 +18,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
+
+from gradplane.switch.control.names import FIELD_IDS
+from gradplane.switch.ir.types import Bool, NewType, SerEnum, Type, bit_width
 
 Json = dict[str, Any]
 
@@ -76,7 +82,23 @@ def bits(width: int, default: int | None = None) -> FieldType:
     return FieldType("bytes", width, default)
 
 
+def field_type(t: Type) -> FieldType:
+    """Return the type of a register's or digest's value."""
+    match t:
+        case Bool():
+            return FieldType("bool")
+        case NewType(underlying=inner) | SerEnum(underlying=inner):
+            return field_type(inner)
+    return bits(bit_width(t) or 0)
+
+
 Annotations = tuple[tuple[str, str], ...]
+
+
+def annotations_of(message: object) -> Annotations:
+    """Return the annotations of a P4Info object, each with its arguments as a name, as the chip's
+    compiler writes them."""
+    return tuple((text, "") for text in getattr(message, "annotations", ()))
 
 
 def _annotations(annotations: Annotations) -> list[Json]:
@@ -299,31 +321,57 @@ def parse_tables(text: str) -> list[TableSchema]:
     return [_table(block) for block in text.split("table ")[1:]]
 
 
+def data_fields(text: str) -> tuple[DataField, ...]:
+    """Return the data fields that lines describe."""
+    return _table(f"- - 0 0\n{text}").data
+
+
+def index(name: str) -> KeyField:
+    """Return the key of an array, or of a profile, by the name of its field."""
+    return KeyField(FIELD_IDS[name], f"${name}", "Exact", FieldType("uint32"), mandatory=True)
+
+
 def _table(block: str) -> TableSchema:
     lines = [line.split() for line in block.splitlines() if line.strip()]
-    name, kind, number, size = lines[0]
+    name, kind, place, size = lines[0]
     keys: list[KeyField] = []
-    actions: list[tuple[str, str]] = []
-    data: dict[str, list[DataField]] = {"": []}
-    attributes: list[str] = []
+    actions: list[ActionSpec] = []
+    data: list[list[DataField]] = [[]]  # of the table, then of each action
+    words: dict[str, list[str]] = {
+        "depends": [], "operation": [], "attribute": [], "unlisted": []
+    }  # fmt: skip
     for what, *rest in lines[1:]:
-        action = actions[-1][1] if actions else ""
         if what == "key":
             f = _data_field(*rest)
             may_lack = "?" in rest[2].partition(":")[0]
             keys.append(KeyField(f.id, f.name, "Exact", f.type, not may_lack, f.annotations))
         elif what == "data":
-            data[action].append(_data_field(*rest))
+            data[-1].append(_data_field(*rest))
+        elif what == "inner":
+            whole = data[-1].pop()
+            data[-1].append(replace(whole, container=(*whole.container, _data_field(*rest))))
         elif what == "action":
-            actions.append((rest[0], rest[1]))
-            data[rest[1]] = []
+            number, action, *scope = rest
+            actions.append(ActionSpec(_id(number, action), action, scope="".join(scope)))
+            data.append([])
         else:
-            attributes.append(rest[0])
-    specs = tuple(ActionSpec(int(id), action, tuple(data[action]), "") for id, action in actions)
+            words[what] += rest
+    own, *of_actions = map(tuple, data)
+    pairs = zip(actions, of_actions, strict=True)
     return TableSchema(
-        name, int(number), kind, int(size), tuple(keys), tuple(data[""]), specs,
-        attributes=tuple(attributes),
+        name, int(place), kind, int(size), tuple(keys), own,
+        tuple(replace(action, data=found) for action, found in pairs), tuple(words["operation"]),
+        tuple(words["attribute"]), tuple(map(int, words["depends"])),
+        unlisted=tuple(words["unlisted"]),
     )  # fmt: skip
+
+
+def _id(number: str, name: str) -> int:
+    if number.isdigit():
+        return int(number)
+    if number.endswith("_"):
+        number += name.upper()
+    return FIELD_IDS[name.removeprefix("$") if number == "." else number]
 
 
 def _data_field(number: str, name: str, text: str) -> DataField:
@@ -342,7 +390,7 @@ def _data_field(number: str, name: str, text: str) -> DataField:
     annotations += [_SHOWN_FIRST] if "#" in marks else []
     annotations += [CLEAR_ONLY] if "^" in marks else []
     field = DataField(
-        int(number), name, t, "!" in marks, "-" in marks, "*" in marks, tuple(annotations)
+        _id(number, name), name, t, "!" in marks, "-" in marks, "*" in marks, tuple(annotations)
     )
     return replace(field, first=_first(field, given["first"]))
 

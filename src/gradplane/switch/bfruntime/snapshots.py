@@ -13,10 +13,12 @@ of the first parameter have `$valid`, too.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gradplane.switch.arch.device_facts import DeviceFacts, PipelineFacts
+from gradplane.switch.bfruntime.schema import DataField, TableSchema, bits, parse_tables
+from gradplane.switch.control.names import TableId, table_id
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits, Fields, Header, Stack, Type
 from gradplane.switch.ir.walk import statements
@@ -332,3 +334,106 @@ def _in_header(i: int, read: _Read) -> _Read:
 
 def _in_stack(i: int, read: _Read) -> _Read:
     return lambda stack: read(stack.items[i])
+
+
+# -- schemas --------------------------------------------------------------------------------------
+
+MASK_ID = 0x8000
+"""The distance from a trigger field's id to that of its mask."""
+TRIGGER, MASK = "trig.", "_mask"
+TABLES_A_STAGE = 16
+
+_CONFIGURATION = """
+key SNAPSHOT_ start_stage uint32?~0
+key SNAPSHOT_ end_stage uint32?~{last}
+data SNAPSHOT_ timer_enable bool~false
+data SNAPSHOT_ timer_value_usecs uint32
+data SNAPSHOT_ ingress_trigger_mode string~INGRESS:INGRESS,GHOST,INGRESS_GHOST,ANY
+data SNAPSHOT_ thread string!:INGRESS,EGRESS,ALL
+data SNAPSHOT_ ingress_capture uint32*-
+data SNAPSHOT_ egress_capture uint32*-
+data SNAPSHOT_ ghost_capture uint32*-
+depends {triggers}
+"""
+_STAGE = "key SNAPSHOT_START_STAGE stage uint32~0"
+_TRIGGER = f"""
+{_STAGE}
+data SNAPSHOT_ enable bool~false
+data SNAPSHOT_ trigger_state string*-:PASSIVE,ARMED,FULL
+"""
+_DATA = f"""
+{_STAGE}
+data SNAPSHOT_ prev_stage_trigger bool-~false
+data SNAPSHOT_ timer_trigger bool-~false
+data SNAPSHOT_ local_stage_trigger bool-~false
+data SNAPSHOT_ next_table_name string-
+data SNAPSHOT_ table_info uint64*-
+inner SNAPSHOT_ table_name string-
+inner SNAPSHOT_ match_hit_handle uint32-
+inner SNAPSHOT_ table_hit bool-
+inner SNAPSHOT_ table_inhibited bool-
+inner SNAPSHOT_ table_executed bool-
+"""
+_OF_SECOND_CHIP = """
+data SNAPSHOT_ enabled_next_tables string*-
+data SNAPSHOT_ global_execute_tables string*-
+data SNAPSHOT_ enabled_global_execute_tables string*-
+data SNAPSHOT_ long_branch_tables string*-
+data SNAPSHOT_ enabled_long_branch_tables string*-
+data SNAPSHOT_ deparser_error bool-
+data SNAPSHOT_ meter_alu_info uint64*-
+inner SNAPSHOT_METER_TABLE_NAME table_name string-
+inner SNAPSHOT_ meter_alu_operation_type string-
+"""
+_LIVENESS = """
+key SNAPSHOT_LIVENESS_ field_name string
+data SNAPSHOT_LIVENESS_ valid_stages uint32*-
+"""
+_COUNTERS = """
+key DEBUG_COUNTER_TABLE tbl_name string
+data DEBUG_COUNTER_ type string~TBL_HIT:{counted}
+data DEBUG_COUNTER_ value uint64~0
+"""
+_COUNTED = "DISABLED,TBL_MISS,TBL_HIT,GW_TBL_MISS,GW_TBL_HIT,GW_TBL_INHIBIT"
+
+
+def snapshot_tables(facts: DeviceFacts) -> Iterator[TableSchema]:
+    """Yield the tables of each pipeline's snapshots, then that of debug counters."""
+    known = snapshot_fields(facts.pipelines)
+    for at, pipeline in enumerate(facts.pipelines):
+        name, numbers = f"{pipeline.name}.snapshot", range(2 * at, 2 * at + 2)
+        triggers = " ".join(str(table_id(TableId.SNAPSHOT_TRIGGER, number)) for number in numbers)
+        about = _CONFIGURATION.format(last=facts.stages - 1, triggers=triggers)
+        yield _schema(f"{name}.cfg", TableId.SNAPSHOT_CONFIG, 2 * at, facts.stages, about)
+        for number, gress in zip(numbers, pipeline.controls, strict=True):
+            own = known[pipeline.name, gress]
+            given = (
+                DataField(f.id + distance, f"{TRIGGER}{f.name}{suffix}", bits(f.width))
+                for f in own for distance, suffix in ((0, ""), (MASK_ID, MASK))
+            )  # fmt: skip
+            shown = (DataField(f.id, f.name, bits(f.width), read_only=True) for f in own)
+            captured = _DATA if facts.family == "tf1" else _DATA + _OF_SECOND_CHIP
+            for kind, suffix, size, text, more in (
+                (TableId.SNAPSHOT_TRIGGER, "trigger", facts.stages, _TRIGGER, given),
+                (TableId.SNAPSHOT_DATA, "data", facts.stages, captured, shown),
+                (TableId.SNAPSHOT_LIVENESS, "liveness", 0, _LIVENESS, ()),
+            ):
+                yield _schema(f"{name}.{gress}_{suffix}", kind, number, size, text, tuple(more))
+    size = facts.stages * TABLES_A_STAGE
+    yield _schema(
+        "tbl_dbg_counter", TableId.DEBUG_COUNTER, 0, size, _COUNTERS.format(counted=_COUNTED)
+    )
+
+
+_KINDS = {
+    TableId.SNAPSHOT_CONFIG: "SnapshotCfg", TableId.SNAPSHOT_TRIGGER: "SnapshotTrigger",
+    TableId.SNAPSHOT_DATA: "SnapshotData", TableId.SNAPSHOT_LIVENESS: "SnapshotLiveness",
+    TableId.DEBUG_COUNTER: "TblDbgCnt",
+}  # fmt: skip
+
+
+def _schema(
+    name: str, kind: TableId, number: int, size: int, text: str, more: tuple[DataField, ...] = ()
+) -> TableSchema:
+    (made,) = parse_tables(f"table - {_KINDS[kind]} {table_id(kind, number)} {size}\n{text}")
+    return replace(made, name=name, data=(*made.data, *more))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from finsy.proto import p4i
+
 from gradplane.switch.bfruntime.codec import Data, invalid
-from gradplane.switch.bfruntime.object_schemas import UNLIMITED
-from gradplane.switch.bfruntime.schema import TableSchema
+from gradplane.switch.bfruntime.schema import DataField, TableSchema, data_fields
 from gradplane.switch.bfruntime.tables.control_table import Attribute, ControlTable, Scope
 from gradplane.switch.control.cells import SeenCells
 from gradplane.switch.control.kind import Record
@@ -22,6 +23,13 @@ from gradplane.switch.runtime.meters import MeterCell, MeterConfig
 
 PACKETS, BYTES = "$COUNTER_SPEC_PKTS", "$COUNTER_SPEC_BYTES"
 COUNTS = {"packets": PACKETS, "bytes": BYTES}
+
+
+def counter_fields(spec: p4i.CounterSpec) -> tuple[DataField, ...]:
+    """Return the fields of a counter: bytes, packets or both."""
+    left_out = {p4i.CounterSpec.PACKETS: BYTES, p4i.CounterSpec.BYTES: PACKETS}.get(spec.unit)
+    return data_fields("\n".join(f"data . {n} uint64~0" for n in (BYTES, PACKETS) if n != left_out))
+
 
 # -- registers ------------------------------------------------------------------------------------
 
@@ -93,6 +101,8 @@ def shown_counts(cells: SeenCells, index: int, scope: Scope) -> dict[str, int]:
 
 # -- meters ---------------------------------------------------------------------------------------
 
+UNLIMITED = (1 << 64) - 1
+"""The default of a meter's rates: every packet is green."""
 _KBIT = 125  # bytes
 _MOST = (1 << 62) - 1  # of a rate: above it a meter makes every packet green
 _ADJUSTMENT_BITS = 14
@@ -100,16 +110,23 @@ ADJUSTMENT = "byte_count_adj"
 """The field in messages of the attribute MeterByteCountAdjust."""
 
 
+def meter_fields(spec: p4i.MeterSpec) -> tuple[DataField, ...]:
+    """Return the fields of a meter: rates in kbit/s and bursts in kbit, or packets."""
+    names = _meter_names(spec.unit == p4i.MeterSpec.PACKETS)
+    return data_fields("\n".join(f"data . {name} uint64~{UNLIMITED}" for name in names))
+
+
+def _meter_names(packets: bool) -> list[str]:
+    """Return the names of the committed rate, peak rate, committed burst and peak burst."""
+    rate, burst = ("PPS", "PKTS") if packets else ("KBPS", "KBITS")
+    pairs = (("CIR", rate), ("PIR", rate), ("CBS", burst), ("PBS", burst))
+    return [f"$METER_SPEC_{part}_{unit}" for part, unit in pairs]
+
+
 def _names(schema: TableSchema) -> tuple[list[str], int]:
-    """Return the names of the committed rate, peak rate, committed burst and peak burst; and the
-    bytes or packets that are one of them."""
-    known = {f.name for f in schema.data}
-    if "$METER_SPEC_CIR_KBPS" in known:
-        rates, bursts, unit = "KBPS", "KBITS", _KBIT
-    else:
-        rates, bursts, unit = "PPS", "PKTS", 1
-    pairs = (("CIR", rates), ("PIR", rates), ("CBS", bursts), ("PBS", bursts))
-    return [f"$METER_SPEC_{part}_{of}" for part, of in pairs], unit
+    """Return the names of a meter's fields, and the bytes or packets that are one of them."""
+    packets = "$METER_SPEC_CIR_PPS" in {f.name for f in schema.data}
+    return _meter_names(packets), 1 if packets else _KBIT
 
 
 def meter_values(schema: TableSchema, config: MeterConfig | None) -> dict[str, int]:
@@ -154,6 +171,18 @@ def adjustment_attribute(table: ControlTable, adjustment: ByteAdjustment) -> Att
 
 # -- filters --------------------------------------------------------------------------------------
 
+FILTER_FIELDS = {"lpf": data_fields("""
+data . $LPF_SPEC_TYPE string!:RATE,SAMPLE
+data . $LPF_SPEC_GAIN_TIME_CONSTANT_NS float!
+data . $LPF_SPEC_DECAY_TIME_CONSTANT_NS float!
+data . $LPF_SPEC_OUT_SCALE_DOWN_FACTOR uint32!
+"""), "wred": data_fields("""
+data . $WRED_SPEC_TIME_CONSTANT_NS float!
+data . $WRED_SPEC_MIN_THRESH_CELLS uint32!
+data . $WRED_SPEC_MAX_THRESH_CELLS uint32!
+data . $WRED_SPEC_MAX_PROBABILITY float!
+""")}  # fmt: skip
+"""The data fields of low-pass filters and of weighted random early drop."""
 _TYPE = "$LPF_SPEC_TYPE"
 _FILTER_FIELDS: Mapping[str, Mapping[str, str]] = {
     "lpf": {
@@ -165,8 +194,7 @@ _FILTER_FIELDS: Mapping[str, Mapping[str, str]] = {
         "$WRED_SPEC_MAX_THRESH_CELLS": "high", "$WRED_SPEC_MAX_PROBABILITY": "most",
     },
 }  # fmt: skip
-"""The fields of low-pass filters and of weighted random early drop, and what of a config each is.
-Early drop has one time constant for both directions."""
+"""What of a config each of them is. Early drop has one time constant for both directions."""
 _NO_FILTER: Mapping[str, Any] = {
     "gain": 0.0, "decay": 0.0, "rate": False, "scale": 0, "low": 0, "high": 0, "most": 0.0,
 }  # fmt: skip

@@ -10,8 +10,17 @@ from typing import Any
 
 from gradplane.switch.arch.load_checks import extern_calls
 from gradplane.switch.bfruntime.codec import Data, Key
-from gradplane.switch.bfruntime.schema import TableSchema
+from gradplane.switch.bfruntime.schema import (
+    DataField,
+    FieldType,
+    KeyField,
+    TableSchema,
+    bits,
+    data_fields,
+    parse_tables,
+)
 from gradplane.switch.bfruntime.tables.control_table import ControlTable, Scope, SettingsTable
+from gradplane.switch.control.names import FIELD_IDS, TableId, table_id
 from gradplane.switch.control.store import Store
 from gradplane.switch.ir import expression_builder as build
 from gradplane.switch.ir import nodes as ir
@@ -156,6 +165,59 @@ NAMES = (IDENTITY, RANDOM, XOR, *NAMED)
 _CHOSEN, _PARTS = "algorithm_name", "parts"
 """What the store keeps of a hash for clients: the name of the last algorithm that was chosen by
 name, and the parts of fields that it takes."""
+
+_ALGORITHM = f"""
+data HASH_ALGORITHM_ rotate uint32~0
+data HASH_ALGORITHM_ seed uint32~0
+data HASH_ALGORITHM_ msb bool~false
+data HASH_ALGORITHM_ extend bool~false
+action HASH_ALGORITHM_ {PRE_DEFINED} TableAndDefault
+data 1 algorithm_name string~{RANDOM}:{",".join(NAMES)}
+action HASH_ALGORITHM_ {USER_DEFINED} TableAndDefault
+data 1 reverse bool~false
+data 2 polynomial uint64!
+data 3 init uint64~0
+data 4 final_xor uint64~0
+data 5 hash_bit_width uint64
+"""
+_SPAN = """
+data HASH_CONFIGURE_ start_bit uint64~0
+data HASH_CONFIGURE_ length uint64~{}
+data HASH_CONFIGURE_ order uint64!
+"""
+"""A part of a hashed field of so many bits, and its place."""
+
+
+def hash_tables(
+    program: ir.Program, instance: ir.ExternInstance, name: str, number: int
+) -> Iterator[TableSchema]:
+    """Yield the tables of a hash: its algorithm and, if it takes the same fields in all calls, the
+    choice of these and what it gives. name: their names' first part. number: the hash's, from 1."""
+    hashed = hashed_fields(program, instance)
+    algorithm, configure, compute = (
+        table_id(kind, number)
+        for kind in (TableId.HASH_ALGORITHM, TableId.HASH_CONFIGURE, TableId.HASH_COMPUTE)
+    )
+    (schema,) = parse_tables(f"table - DynHashAlgorithm {algorithm} 1{_ALGORITHM}")
+    depends_on = (configure,) if hashed else ()
+    yield replace(schema, name=f"{name}.algorithm", depends_on=depends_on)
+    if not hashed:
+        return
+    whole, width = FieldType("uint64"), bit_width(instance.type_args[0]) or 0
+    data = tuple(
+        DataField(i, f.name, whole, repeated=True, container=data_fields(_SPAN.format(f.width)),
+                  annotations=(("bfrt_p4_constant", ""),) if f.value is not None else ())
+        for i, f in enumerate(configured_fields(hashed), 1)
+    )  # fmt: skip
+    yield TableSchema(f"{name}.configure", configure, "DynHashConfigure", 1, (), data)
+    keys = (f for f in hashed if f.value is None)
+    yield TableSchema(
+        f"{name}.compute", compute, "DynHashCompute", 1,
+        tuple(KeyField(i, f.name, "Exact", bits(f.width)) for i, f in enumerate(keys, 1)),
+        (DataField(FIELD_IDS["HASH_VALUE"], HASH_VALUE, bits(width), read_only=True),),
+        depends_on=(configure,), read_only=True,
+    )  # fmt: skip
+
 
 _OF_PROGRAM = {
     "identity": IDENTITY, "random": RANDOM, "xor8": XOR, "xor16": XOR, "xor32": XOR,

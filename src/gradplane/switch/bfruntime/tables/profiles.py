@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
+from finsy.proto import p4i
+
 from gradplane.switch.bfruntime.codec import Data, Key
-from gradplane.switch.bfruntime.schema import TableSchema
+from gradplane.switch.bfruntime.schema import (
+    ActionSpec,
+    TableSchema,
+    annotations_of,
+    data_fields,
+    index,
+    parse_tables,
+)
 from gradplane.switch.bfruntime.tables.control_table import (
     ControlTable,
     Flags,
@@ -15,14 +25,89 @@ from gradplane.switch.bfruntime.tables.control_table import (
 )
 from gradplane.switch.bfruntime.tables.match_table import GROUP, MEMBER, Actions
 from gradplane.switch.control.kind import Record, Refusal
+from gradplane.switch.control.names import TableId, table_id
 from gradplane.switch.control.store import Store
 from gradplane.switch.control.tables import Members, SelectorGroups
+from gradplane.switch.ir import nodes as ir
 from gradplane.switch.runtime.profiles import ActionProfile, Weighted
 
 STATUS, MOST = "$ACTION_MEMBER_STATUS", "$MAX_GROUP_SIZE"
 
 MemberChange = Callable[[int, int, int, bool], None]
 """Called with a group, a member, its place and whether it is active now."""
+
+
+# -- schemas --------------------------------------------------------------------------------------
+
+_GROUP = """
+data ACTION_MEMBER_ID $ACTION_MEMBER_ID uint32*
+data SELECTOR_MEMBER_STATUS $ACTION_MEMBER_STATUS bool*
+data SELECTOR_MAX_GROUP_SIZE $MAX_GROUP_SIZE uint32~{}
+data . $ADT_OFFSET uint32~3735928559
+"""
+"""A client that reads the default of $ADT_OFFSET knows that the field was not set."""
+_PROBE = """
+key SELECTOR_GROUP $SELECTOR_GROUP_ID uint64
+key HASH_VALUE hash_value uint64
+data SELECTOR_MEMBER_ID $ACTION_MEMBER_ID uint64
+"""
+
+
+def profile_tables(
+    profile: p4i.ActionProfile,
+    instance: ir.ExternInstance,
+    actions: Iterable[ActionSpec],
+    table_name: Callable[[str], str],
+) -> Iterator[TableSchema]:
+    """Yield the table of a profile's members, and those of its groups if it is a selector.
+
+    actions: those of the tables that use it. table_name: gives a table's name here."""
+    specs = {a.id: a for a in actions if a.scope != "DefaultOnly"}
+    number = table_id(TableId.ACTION_PROFILE, profile.preamble.id)
+    members, groups = profile.preamble.name, ""
+    if profile.with_selector:
+        members, groups = profile_names(instance)
+    about = annotations_of(profile.preamble)
+    yield TableSchema(
+        table_name(members), number, "Action", profile.size,
+        (index("ACTION_MEMBER_ID"),), (),
+        tuple(specs.values()), unlisted=("EntryScope",), annotations=about,
+    )  # fmt: skip
+    if not groups:
+        return
+    selector = table_id(TableId.ACTION_SELECTOR, profile.preamble.id)
+    yield TableSchema(
+        table_name(groups), selector, "Selector", _groups(instance, profile.size),
+        (index("SELECTOR_GROUP_ID"),),
+        data_fields(_GROUP.format(profile.max_group_size)), depends_on=(number,),
+        unlisted=("EntryScope",), annotations=about,
+    )  # fmt: skip
+    probe = table_id(TableId.SELECTOR_GET_MEMBER, profile.preamble.id)
+    (schema,) = parse_tables(f"table - SelectorGetMember {probe} 1{_PROBE}depends {selector}")
+    yield replace(schema, name=f"{table_name(groups)}_get_member", annotations=about)
+
+
+def profile_names(selector: ir.ExternInstance) -> tuple[str, str]:
+    """Return the names of a selector's members and groups.
+
+    Members are those of the ActionProfile that it is made with; without one, they have the
+    selector's name, and the groups' ends in _sel.
+    """
+    for argument in selector.args:
+        if isinstance(argument, ir.ExternInstance) and argument.kind == "action_profile":
+            return argument.name, selector.name
+    return selector.name, f"{selector.name}_sel"
+
+
+def _groups(selector: ir.ExternInstance, members: int) -> int:
+    """Return how many groups a selector has: its constructor's last argument or its size."""
+    first, *rest = selector.args
+    if not isinstance(first, ir.ExternInstance) or not isinstance(rest[-1], int):
+        return members
+    return rest[-1]
+
+
+# -- tables ---------------------------------------------------------------------------------------
 
 
 class _ProfileTable(KindTable):

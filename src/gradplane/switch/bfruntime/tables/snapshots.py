@@ -14,12 +14,14 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from gradplane.switch.bfruntime.codec import Data, Key
-from gradplane.switch.bfruntime.object_schemas import MASK, TRIGGER
 from gradplane.switch.bfruntime.schema import TableSchema
 from gradplane.switch.bfruntime.snapshots import (
     DISABLED,
     HIT,
+    MASK,
     MISS,
+    TABLES_A_STAGE,
+    TRIGGER,
     Capture,
     Snapshot,
     Snapshots,
@@ -324,8 +326,6 @@ def _table(name: str, handle: int = 0, hit: bool = False, executed: bool = False
 
 
 # -- debug counters -------------------------------------------------------------------------------
-
-TABLES_A_STAGE = 16
 
 
 class _CounterTable(_Probed):
