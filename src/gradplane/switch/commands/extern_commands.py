@@ -10,6 +10,7 @@ from gradplane.switch.commands.command_registry import CommandError, CommandTarg
 from gradplane.switch.commands.command_values import natural
 from gradplane.switch.commands.dumps import hexadecimal
 from gradplane.switch.control.cells import Values
+from gradplane.switch.control.names import entry_with_handle
 from gradplane.switch.match_values import match_of, number
 from gradplane.switch.naming import resolve
 from gradplane.switch.runtime.arrays import Counter
@@ -57,7 +58,7 @@ def counter_read(target: CommandTarget, counter: str, index: str) -> str:
     if isinstance(found, Counter):
         packets, size = found.read(cell)
     else:
-        count = found.by_handle(cell).counter
+        count = entry_with_handle(found, cell).counter
         packets, size = count.packets, count.bytes
     return f"{counter}[{index}]= ({size} bytes, {packets} packets)"
 
@@ -72,7 +73,7 @@ def counter_write(
     if isinstance(found, Counter):
         target.switch.store.counters(found).write(cell, **count)
     else:
-        target.switch.store.counters(found.by_handle(cell).counter).write(0, **count)
+        target.switch.store.counters(entry_with_handle(found, cell).counter).write(0, **count)
 
 
 @command("COUNTER")
@@ -94,7 +95,7 @@ def meter_set_rates(target: CommandTarget, meter: str, index: str, *rates: str) 
     """Set a meter's committed and peak rate, in packets or bytes per microsecond."""
     found, cell = _meter(target, meter), _index(meter, index)
     config = _config(rates)
-    one = found.cell(cell) if isinstance(found, Meter) else found.by_handle(cell).meter
+    one = found.cell(cell) if isinstance(found, Meter) else entry_with_handle(found, cell).meter
     target.switch.store.meters(one).write(0, config=config)
 
 
@@ -113,7 +114,11 @@ def meter_array_set_rates(target: CommandTarget, meter: str, *rates: str) -> Non
 def meter_get_rates(target: CommandTarget, meter: str, index: str) -> str:
     """Print a meter's rates, in packets or bytes per microsecond, and its bursts."""
     found, cell = _meter(target, meter), _index(meter, index)
-    config = found.read(cell) if isinstance(found, Meter) else found.by_handle(cell).meter.config
+    config = (
+        found.read(cell)
+        if isinstance(found, Meter)
+        else entry_with_handle(found, cell).meter.config
+    )
     if config is None:
         return "no rates: every packet is green"
     rates = (config.cir, config.cburst), (config.pir, config.pburst)

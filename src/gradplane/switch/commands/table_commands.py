@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from gradplane.switch.commands import command_values, dumps
 from gradplane.switch.commands.command_registry import CommandError, CommandTarget, command
+from gradplane.switch.control.names import entry_with_handle
 from gradplane.switch.control_handles import action_data
 from gradplane.switch.naming import resolve
 from gradplane.switch.runtime.action_lists import ActionList
@@ -185,7 +186,8 @@ def with_priority(table: MatchTable, words: Sequence[str]) -> tuple[Sequence[str
 
 def entry_of(table: MatchTable, handle: str) -> Entry:
     """Return the entry of a handle; table_dump prints handles in hexadecimal."""
-    return table.by_handle(command_values.natural(handle, f"table {table.table.name}: handle"))
+    number = command_values.natural(handle, f"table {table.table.name}: handle")
+    return entry_with_handle(table, number)
 
 
 def action_named(actions: ActionList, action: str) -> str:

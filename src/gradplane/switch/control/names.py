@@ -10,11 +10,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from itertools import islice
 from typing import Any
 
 from gradplane.switch.ir.types import Annotations
 from gradplane.switch.naming import resolve
-from gradplane.switch.runtime.control_errors import SwitchError
+from gradplane.switch.runtime.control_errors import SwitchError, TableError
+from gradplane.switch.runtime.entries import Entry
+from gradplane.switch.runtime.match_table import MatchTable
 from gradplane.switch.runtime.pipe_scopes import Resources
 from gradplane.switch.runtime.state import State
 
@@ -51,6 +54,25 @@ class Names:
         if not 0 <= number < len(pipes):
             raise SwitchError(f"pipe {number} is not within 0 to {len(pipes) - 1}")
         return pipes[number]
+
+
+# -- simple_switch's handles ----------------------------------------------------------------------
+
+FIRST_HANDLE = 2
+"""BFRuntime's handle of a table's first entry, which is 0 for simple_switch: the chip's driver has
+1 for the default entry. Members, groups and nodes are known by their numbers to all."""
+_SHOWN = 8  # handles listed in the message about a wrong one
+
+
+def entry_with_handle(table: MatchTable, handle: int) -> Entry:
+    """Return the entry of simple_switch's handle; raises TableError."""
+    entry = table.handles.get(handle)
+    if entry is None:
+        known = ", ".join(str(e.handle) for e in islice(table.entries(), _SHOWN))
+        more = ", ..." if len(table) > _SHOWN else ""
+        what = f"it has no entry with handle {handle}; handles: {known or 'none'}{more}"
+        raise TableError("NOT_FOUND", f"table {table.table.name}: {what}")
+    return entry
 
 
 # -- the ids of P4Info ----------------------------------------------------------------------------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import islice
 from typing import Any, Protocol
 
 from gradplane.switch.ir import nodes as ir
@@ -28,7 +27,6 @@ from gradplane.switch.runtime.profiles import ActionProfile
 from gradplane.switch.runtime.translations import Translation
 
 Identity = tuple[tuple[Match, ...], int]
-_SHOWN = 8  # handles listed in the message about a wrong one
 PI_NO_ENTRY = "Cannot find match entry"
 _PI_EXISTS = "Match entry exists, use MODIFY if you wish to change action"
 
@@ -108,16 +106,6 @@ class MatchTable:
             for entry in self._entries.values():
                 self._index.insert(entry)
         return self._index.find(key)
-
-    def by_handle(self, handle: int) -> Entry:
-        """Return the entry of this number (Entry.handle)."""
-        entry = self.handles.get(handle)
-        if entry is None:
-            known = ", ".join(str(e.handle) for e in islice(self._entries.values(), _SHOWN))
-            more = ", ..." if len(self) > _SHOWN else ""
-            what = f"it has no entry with handle {handle}; handles: {known or 'none'}{more}"
-            raise self._error("NOT_FOUND", what)
-        return entry
 
     def renumber(self, handles: Sequence[int]) -> None:
         """Give the entries these handles, in the order of `entries`; raises ValueError."""

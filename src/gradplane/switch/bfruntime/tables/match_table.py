@@ -27,6 +27,7 @@ from gradplane.switch.bfruntime.tables.control_table import (
     Scope,
 )
 from gradplane.switch.control.journal import Journal
+from gradplane.switch.control.names import FIRST_HANDLE, entry_with_handle
 from gradplane.switch.control.store import Store
 from gradplane.switch.control.tables import Entries
 from gradplane.switch.ir import nodes as ir
@@ -43,9 +44,6 @@ LAST_PRIORITY = (1 << 31) - 2
 """The number of the priority that loses against all others."""
 
 MEMBER, GROUP = "$ACTION_MEMBER_ID", "$SELECTOR_GROUP_ID"
-
-FIRST_HANDLE = 2
-"""The handle of a table's first entry; the chip's driver has 1 for the default entry."""
 
 TTL, HIT_STATE = "$ENTRY_TTL", "$ENTRY_HIT_STATE"
 MILLISECOND = 10**6  # ns
@@ -370,7 +368,7 @@ class MatchActionTable(KindTable):
         return self.row(scope, key).handle + FIRST_HANDLE
 
     def key_of(self, scope: Scope, handle: int) -> Key:
-        return self.key(self.table.by_handle(handle - FIRST_HANDLE))
+        return self.key(entry_with_handle(self.table, handle - FIRST_HANDLE))
 
     # -- the default entry ----------------------------------------------------------------------
 

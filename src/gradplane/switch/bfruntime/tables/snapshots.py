@@ -28,7 +28,7 @@ from gradplane.switch.bfruntime.snapshots import (
     TableCount,
 )
 from gradplane.switch.bfruntime.tables.control_table import ControlTable, Flags, RowTable, Scope
-from gradplane.switch.bfruntime.tables.match_table import FIRST_HANDLE
+from gradplane.switch.control.names import FIRST_HANDLE
 from gradplane.switch.control.store import Store
 
 NO_TABLE, NO_NEXT_TABLE = "NO_TABLE", "NO_NEXT_TABLE"
