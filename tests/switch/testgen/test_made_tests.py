@@ -312,6 +312,38 @@ def test_the_report(tmp_path: Path) -> None:
     assert any("the condition is true" in line for line in lines)
 
 
+def test_the_report_says_what_excludes_a_goal(tmp_path: Path) -> None:
+    text = source(
+        parser="pkt.extract(h.a); transition select(h.a.kind) { 1: one; default: accept; }",
+        states="state one { m.unused = 1; transition accept; }",
+        ingress="if (m.unused == 1 && h.a.kind == 2) { s.egress_spec = 5; }",
+    )
+    file, result = made(tmp_path, text)
+    lines = report(result).splitlines()
+    case, branch = (
+        next(i for i, line in enumerate(text.splitlines(), 1) if part in line)
+        for part in ("1: one", "h.a.kind == 2")
+    )
+    assert lines[lines.index("not covered within the limits:") + 1 :] == [
+        f"  {file}:{branch}: the condition is true, and line {branch} behind it",
+        f"    excluded where packets go by line {case} (the case to one)",
+    ]
+
+
+def test_registers_are_asked_inside_their_size(tmp_path: Path) -> None:
+    text = source(
+        ingress_locals="register<bit<8>>(4) last; bit<8> before;",
+        ingress="""
+            last.read(before, (bit<32>) (h.a.kind + 9));
+            last.write((bit<32>) (h.a.kind + 9), h.a.x);
+            if (before == 77) {
+                s.egress_spec = 5;
+            }""",
+    )
+    _, result = made(tmp_path, text)
+    assert {place.line for _, place, _ in result.found.goals.all - result.found.covered} == set()
+
+
 def test_json_says_it_all(tmp_path: Path) -> None:
     file, result = made(tmp_path, source(**CASES["profile"]))
     (written,) = write(result, file, tmp_path, ["json"])

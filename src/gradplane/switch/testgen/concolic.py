@@ -2,256 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-from gradplane.switch.interp.expressions import Expressions, Store
-from gradplane.switch.interp.interpreter_values import Env, Frame, Load, Run, is_composite
+from gradplane.switch.interp.interpreter_values import Env, Frame, Load, Run
 from gradplane.switch.interp.packet import HeaderCodec, Reject
 from gradplane.switch.interp.statements import Code, Externs, Statements
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.dispatch import by_class
-from gradplane.switch.ir.ops import BINARY, UNARY, caster, wrap
-from gradplane.switch.ir.types import Bits, Bool, Type, bit_width
-from gradplane.switch.ir.walk import path, reads, within, writes
+from gradplane.switch.ir.types import Bits, Type, bit_width
+from gradplane.switch.ir.walk import reads, writes
 from gradplane.switch.runtime.match_table import MatchTable
 from gradplane.switch.runtime.state import State
 from gradplane.switch.source import Span
-from gradplane.switch.testgen.recorder import INDEX, Goal, Recorder
+from gradplane.switch.testgen.concolic_expressions import ConcolicExpressions
+from gradplane.switch.testgen.matches import (
+    case_goal,
+    fulfilled,
+    match_term,
+    select_goal,
+    unwrapped,
+)
+from gradplane.switch.testgen.merging import Effects, is_simple
+from gradplane.switch.testgen.recorder import Recorder
+from gradplane.switch.testgen.runs import INDEX, Goal
 from gradplane.switch.testgen.symbols import (
-    SYMBOLIC,
-    SYMBOLIC_UNARY,
     Symbol,
     Term,
     as_bits,
-    cast,
     is_symbolic,
     pieces,
     symbolic,
     symbols,
     term,
-    with_slice,
 )
 
 import z3  # isort: skip
-
-
-class Compared(Symbol):
-    """A value that an extern compares with what it has computed: the result becomes a branch."""
-
-    compare: Callable[[int], None]
-
-    def __eq__(self, other: object) -> bool:
-        assert isinstance(other, int), other
-        self.compare(other)
-        return int(self) == other
-
-    def __ne__(self, other: object) -> bool:
-        return not self == other
-
-    __hash__ = Symbol.__hash__
-
-
-class ConcolicExpressions(Expressions):
-    """Gives symbols where an operand is one."""
-
-    def __init__(self, frame: Frame, errors: dict[str, int], recorder: Recorder) -> None:
-        super().__init__(frame, errors)
-        self.recorder = recorder
-        self.compared: dict[ir.Expr, Callable[[Env, Symbol, int], None]] = {}
-
-    def load(self, e: ir.Expr) -> Load:
-        make = _LOADS[type(e)]
-        load: Load = super().load(e) if make is None else make(self, e)
-        return self._comparing(load, self.compared[e]) if e in self.compared else load
-
-    def _comparing(self, load: Load, compare: Callable[[Env, Symbol, int], None]) -> Load:
-        def compared(env: Env) -> Any:
-            value = load(env)
-            if not isinstance(value, Symbol):
-                return value
-            made = Compared(value, value.term)
-            made.compare = lambda other: compare(env, value, other)
-            return made
-
-        return compared
-
-    def _binary(self, e: ir.Binary) -> Load:
-        left, right = self.load(e.left), self.load(e.right)
-        a_type, b_type = e.left.type, e.right.type
-        apply, meaning = BINARY[e.op].make(a_type, b_type), SYMBOLIC[e.op]
-        settles = {"&&": False, "||": True}.get(e.op)
-
-        def load(env: Env) -> Any:
-            a = left(env)
-            if settles is not None and not isinstance(a, Symbol) and a == settles:
-                return a
-            b = right(env)
-            value = apply(a, b)
-            if not is_symbolic(a, b):
-                return value
-            if settles is not None and not isinstance(b, Symbol):
-                return a if b != settles else b
-            return Symbol(value, meaning(a_type, b_type, term(a_type, a), term(b_type, b)))
-
-        return load
-
-    def _unary(self, e: ir.Unary) -> Load:
-        apply, operand, meaning = (
-            UNARY[e.op].make(e.type),
-            self.load(e.operand),
-            SYMBOLIC_UNARY[e.op],
-        )
-
-        def load(env: Env) -> Any:
-            value = operand(env)
-            result = apply(value)
-            return Symbol(result, meaning(value.term)) if isinstance(value, Symbol) else result
-
-        return load
-
-    def _cast(self, e: ir.Cast) -> Load:
-        operand, source, target = self.load(e.operand), e.operand.type, e.type
-        apply = caster(target, source)
-
-        def load(env: Env) -> Any:
-            value = operand(env)
-            result = apply(value)
-            if not isinstance(value, Symbol):
-                return result
-            return Symbol(result, cast(target, source, value.term))
-
-        return load
-
-    def _mux(self, e: ir.Mux) -> Load:
-        cond, then, other = self.load(e.cond), self.load(e.then), self.load(e.other)
-        kind, whole = e.type, is_composite(e.type) or not isinstance(e.type, Bits | Bool)
-
-        def load(env: Env) -> Any:
-            chosen = cond(env)
-            if not isinstance(chosen, Symbol) or whole:
-                self.recorder.fix(e.cond.type, chosen)
-                return (then if chosen else other)(env)
-            yes, no = then(env), other(env)
-            made = z3.If(chosen.term, term(kind, yes), term(kind, no))
-            return Symbol(yes if chosen else no, made)
-
-        return load
-
-    def _slice(self, e: ir.SliceOf) -> Load:
-        base, hi, lo, mask = self.load(e.base), e.hi, e.lo, (1 << (e.hi - e.lo + 1)) - 1
-
-        def load(env: Env) -> Any:
-            value = base(env)
-            result = value >> lo & mask
-            if not isinstance(value, Symbol):
-                return result
-            return Symbol(result, z3.Extract(hi, lo, value.term))
-
-        return load
-
-    def _element(self, e: ir.ElementOf) -> Load:
-        load = super()._element(e)
-        if isinstance(e.index, ir.Const):
-            return load
-        index, kind = self.load(e.index), e.index.type
-
-        def fixed(env: Env) -> Any:
-            self.recorder.fix(kind, index(env), soft=0)
-            return load(env)
-
-        return fixed
-
-    def _store_slice(self, target: ir.SliceOf) -> Store:
-        assert isinstance(target.base, ir.LValue), target.base
-        load, store, kind = self.load(target.base), self.store(target.base), target.base.type
-        into, hi, lo, part = wrap(kind), target.hi, target.lo, target.type
-        mask = ((1 << (hi - lo + 1)) - 1) << lo
-
-        def store_slice(env: Env, value: int) -> None:
-            before = load(env)
-            result = into(before & ~mask | value << lo & mask)
-            if is_symbolic(before, value):
-                made = with_slice(term(kind, before), hi, lo, as_bits(part, value))
-                result = Symbol(result, made)
-            store(env, result)
-
-        return store_slice
-
-
-_LOADS: dict[type[ir.Expr], Callable[[ConcolicExpressions, Any], Load] | None] = by_class(
-    ir.Expr,
-    {
-        (
-            ir.Const, ir.Zero, ir.Var, ir.FieldOf, ir.NextOf, ir.LastOf, ir.LastIndex, ir.IsValid,
-            ir.Make,
-        ): None,
-        ir.ElementOf: ConcolicExpressions._element,
-        ir.SliceOf: ConcolicExpressions._slice,
-        ir.Unary: ConcolicExpressions._unary,
-        ir.Binary: ConcolicExpressions._binary,
-        ir.Mux: ConcolicExpressions._mux,
-        ir.Cast: ConcolicExpressions._cast,
-    },
-)  # fmt: skip
-
-
-class Effects:
-    """What bodies that only assign numbers to variables and fields write."""
-
-    def __init__(self, statements: ConcolicStatements, bodies: Sequence[Sequence[ir.Stmt]]) -> None:
-        self._places: dict[Any, tuple[Type, Load, Store]] = {}
-        self._bodies: list[list[tuple[Any, Load]]] = []
-        for body in bodies:
-            written = []
-            for stmt in body:
-                assert isinstance(stmt, ir.Assign), stmt
-                place = path(stmt.target)
-                access = (
-                    stmt.target.type,
-                    statements.load(stmt.target),
-                    statements.store(stmt.target),
-                )
-                self._places[place] = access
-                written.append((place, statements.load(stmt.value)))
-            self._bodies.append(written)
-
-    @classmethod
-    def of(
-        cls, statements: ConcolicStatements, bodies: Sequence[Sequence[ir.Stmt]]
-    ) -> Effects | None:
-        """Return the effects of bodies; None if any does more than assign numbers."""
-        simple = all(_is_simple(stmt) for body in bodies for stmt in body)
-        return cls(statements, bodies) if simple else None
-
-    def imagined(self, env: Env, number: int) -> dict[Any, Any]:
-        """Return what body `number` would leave in all the places, and leave them as they are."""
-        before = {place: load(env) for place, (_, load, _) in self._places.items()}
-        for place, value in self._bodies[number]:
-            self._places[place][2](env, value(env))
-        after = {place: load(env) for place, (_, load, _) in self._places.items()}
-        for place, (_, _, store) in self._places.items():
-            store(env, before[place])
-        return after
-
-    def merge(self, env: Env, others: Sequence[tuple[Term, dict[Any, Any]]]) -> None:
-        """Give the places terms for the other cases, each with its condition, too."""
-        for place, (kind, load, store) in self._places.items():
-            value = load(env)
-            if all(written[place] is value for _, written in others):
-                continue
-            merged = term(kind, value)
-            for condition, written in others:
-                merged = z3.If(condition, term(kind, written[place]), merged)
-            store(env, Symbol(value, merged))
-
-
-def _is_simple(stmt: ir.Stmt) -> bool:
-    if not isinstance(stmt, ir.Assign) or not isinstance(stmt.target.type, Bits | Bool):
-        return False
-    stack = ir.ElementOf | ir.NextOf | ir.LastOf
-    plain = not any(isinstance(e, stack) for e in [*within(stmt.value), *within(stmt.target)])
-    return plain and path(stmt.target) is not None
 
 
 class ConcolicStatements(Statements):
@@ -278,7 +64,7 @@ class ConcolicStatements(Statements):
         made = _CONCOLIC[type(stmt)](self, stmt)
         code = made if isinstance(made, Code) else Code(made)
         if self.on_path:
-            if isinstance(stmt, ir.Assign) and _is_simple(stmt):
+            if isinstance(stmt, ir.Assign) and is_simple(stmt):
                 self.assigned.append(stmt)
             return code
         goal: Goal = ("line", stmt.span, "")
@@ -369,7 +155,7 @@ class ConcolicStatements(Statements):
             self.recorder.cover(goal)
             if isinstance(value, Symbol):
                 terms = [
-                    z3.Or(*(value.term == _unwrapped(kind, v) for v in values))
+                    z3.Or(*(value.term == unwrapped(kind, v) for v in values))
                     for _, values in cases
                 ]
                 goals = [*(goal for goal, _ in cases), default]
@@ -443,11 +229,11 @@ class ConcolicStatements(Statements):
 
         def test(env: Env, value: Any) -> tuple[bool, Any]:
             numbers = [operand(env) for operand in operands]
-            holds = _holds(match, value, numbers, kind)
+            holds = fulfilled(match, value, numbers, kind)
             if not is_symbolic(value, *numbers):
                 return holds, holds
             terms = [as_bits(kind, v) for v in (value, *numbers)]
-            return holds, _match_term(match, terms, signed)
+            return holds, match_term(match, terms, signed)
 
         return test
 
@@ -541,7 +327,7 @@ class ConcolicStatements(Statements):
     def applied(self, s: ir.ApplyTable, table: MatchTable, key: Load) -> Code:
         kinds = [k.expr.type for k in s.table.keys if k.match_kind != "selector"]
         actions = [choice.action for choice in s.table.actions]
-        simple = [i for i, a in enumerate(actions) if all(_is_simple(stmt) for stmt in a.body)]
+        simple = [i for i, a in enumerate(actions) if all(is_simple(stmt) for stmt in a.body)]
         slots = [self.action(actions[i])[:2] for i in simple]  # first: their variables are in a row
         effects = Effects(self, [actions[i].body for i in simple])
         results = [(p, self.load(p), self.store(p)) for p in (s.hit, s.action_run) if p is not None]
@@ -633,14 +419,18 @@ class ConcolicStatements(Statements):
         code, name, cells = super()._call(s), s.instance.name, self.recorder
         inputs = [a for d, a in zip(s.directions, s.args, strict=True) if d != "out"]
         given, kind = [self.load(a) for a in inputs], inputs[0].type
+        assert isinstance(kind, Bits), kind
+        size = self.state.registers[name].size
         places = [(self.load(p), self.store(p)) for p in writes(s)]
 
         def run(env: Env) -> Any:
             at, *written = [load(env) for load in given]
+            if size >> kind.width == 0:
+                cells.indexed(as_bits(kind, at), int(at) < size, size, s.span)
             cells.fix(kind, at, soft=INDEX)
             cell = (name, int(at))
             result = code(env)
-            if written:
+            if written and int(at) < size:
                 cells.run.remembers = True
                 cells.cells.pop(cell, None)
                 if isinstance(written[0], Symbol):
@@ -723,47 +513,3 @@ _CONCOLIC: dict[type[ir.Stmt], Callable[[ConcolicStatements, Any], Code | Run]] 
         ir.Emit: ConcolicStatements._emit,
     },
 )  # fmt: skip
-
-
-# -- goals and matches ----------------------------------------------------------------------------
-
-
-def case_goal(place: Span, values: list[int]) -> Goal:
-    """Return the goal of a case of a switch; no values: the default."""
-    return "case", place, ", ".join(map(str, values)) or "default"
-
-
-def select_goal(state: ir.State, case: ir.SelectCase) -> Goal:
-    """Return the goal of a case of a select."""
-    return "case", case.span, f"to {case.next}"
-
-
-def _unwrapped(kind: Type, value: int) -> int:
-    return value & ((1 << kind.width) - 1) if isinstance(kind, Bits) else value
-
-
-def _holds(match: ir.Match, value: Any, numbers: list[Any], kind: Type) -> bool:
-    key, given = int(value), [int(n) for n in numbers]
-    match match:
-        case ir.MatchValue():
-            return key == given[0]
-        case ir.MatchMask():
-            return key & given[1] == given[0] & given[1]
-        case ir.MatchRange():
-            flip = 1 << kind.width >> 1 if isinstance(kind, Bits) and kind.signed else 0
-            return given[0] ^ flip <= key ^ flip <= given[1] ^ flip
-    return True
-
-
-def _match_term(match: ir.Match, terms: list[Term], signed: bool) -> Any:
-    value, *given = terms
-    match match:
-        case ir.MatchValue():
-            return value == given[0]
-        case ir.MatchMask():
-            return value & given[1] == given[0] & given[1]
-        case ir.MatchRange() if signed:
-            return z3.And(given[0] <= value, value <= given[1])
-        case ir.MatchRange():
-            return z3.And(z3.ULE(given[0], value), z3.ULE(value, given[1]))
-    return True

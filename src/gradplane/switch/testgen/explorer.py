@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import time
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
@@ -17,13 +17,22 @@ from gradplane.switch.runtime.packet_passes import Arrival, Output
 from gradplane.switch.switch import Switch
 from gradplane.switch.testgen.concolic import ConcolicStatements
 from gradplane.switch.testgen.goals import Goals
-from gradplane.switch.testgen.recorder import Given, Goal, Inputs, Recorder, Run, Way
-from gradplane.switch.testgen.solving import Solver
+from gradplane.switch.testgen.recorder import Recorder
+from gradplane.switch.testgen.runs import (
+    Branch,
+    Given,
+    Goal,
+    Inputs,
+    Run,
+    Way,
+)
+from gradplane.switch.testgen.solving import Solver, Turned
 
 FIRST_LENGTH = 64  # bytes of the first packet
 REPAIRS = 4  # of one run
-PATIENCE = 12  # times that the way to a goal is tried before it counts as any other
-UNCOVERED, NEW, BEHIND, LONGER, OTHER = range(5)  # how promising a step is
+# How promising a step is: so many tries is it behind one to something uncovered.
+UNCOVERED, LONGER, NEW, BEHIND, LONGER_YET, OTHER = 0, 2, 3, 6, 12, 20
+Wanted = dict[Hashable, Hashable]
 
 
 class Runner:
@@ -64,9 +73,19 @@ class Limits:
     seed: int = 0
 
 
+@dataclass(frozen=True)
+class Refusal:
+    """Why a goal was not reached from a path. contradicts: goals of the path that exclude it; none:
+    it is excluded whatever a test gives. gave_up: z3 did."""
+
+    contradicts: frozenset[Goal] = frozenset()
+    gave_up: bool = False
+
+
 @dataclass
 class Found:
-    """What a search has found: the runs to make tests of, and what they cover."""
+    """What a search has found: the runs to make tests of, and what they cover. refused: of goals
+    that were aimed at."""
 
     runs: list[Run]
     goals: Goals
@@ -75,6 +94,7 @@ class Found:
     tried: int
     seconds: float = 0.0
     unreachable: set[Goal] = field(default_factory=set)
+    refused: dict[Hashable, Refusal] = field(default_factory=dict)
 
 
 class Explorer:
@@ -89,10 +109,11 @@ class Explorer:
         self.goals = Goals(switch.state.tables).of(switch.program)
         self.covered: set[Goal] = set()
         self.kept: list[Run] = []
-        self._heap: list[tuple[int, int, int, int, Any]] = []
+        self._heap: list[tuple[int, int, int, Any]] = []
         self._serial = count()
         self._tries: Counter[Hashable] = Counter()
         self._seen: set[Hashable] = set()
+        self.refused: dict[Hashable, Refusal] = {}
 
     def explore(self) -> Found:
         """Search until everything is covered, nothing is left to try, or a limit is reached."""
@@ -107,56 +128,74 @@ class Explorer:
         left = bool(self._heap) or self.solver.gave_up > 0
         covered = self.covered & self.goals.all
         seconds = time.process_time() - began
-        return Found(self._needed(), self.goals, covered, not left, tried, seconds)
+        found = Found(self._needed(), self.goals, covered, not left, tried, seconds)
+        found.refused = self.refused
+        return found
 
     def _next(self) -> bool:
         """Take the most promising step; return whether it led to a run."""
-        level, tries, _, _, step = heapq.heappop(self._heap)
-        run, index, way = step
-        now = self._level(way), self._tries[way and way.goal]
-        if now > (level, tries):
-            self._push(run, index, way)
+        rank, _, _, step = heapq.heappop(self._heap)
+        run, index, way, times = step
+        if self._rank(run, way, times) > rank:
+            self._push(*step)
             return False
         if way is None:
             last = run.inputs.packets[-1]
             self._run(replace(run.inputs, packets=(*run.inputs.packets, last)))
             return True
+        leaps = self._level(way) != OTHER
         self._tries[way.goal] += 1
-        inputs = self.solver.turned(run, index, way)
-        if inputs is None:
+        turned = self.solver.turned(
+            run, index, way, partial(self._needed_for, way) if leaps else None
+        )
+        if turned.inputs is None:
+            self._refuse(run, way.goal, turned)
+            self._tries[way.goal] -= not (turned.dropped or turned.gave_up)  # it is always false
             return False
-        wanted = [b.goal for b in run.path[:index] if b.goal is not None]
-        self._repaired([*wanted, way.goal], self._run(inputs))
+        self._repaired(_wanted(run, index, way, turned.dropped), self._run(turned.inputs))
+        if way.goal not in self.covered:
+            self._refuse(run, way.goal, turned)
         return True
 
-    def _repaired(self, wanted: Sequence[Hashable], run: Run) -> None:
+    def _refuse(self, run: Run, goal: Hashable, turned: Turned) -> None:
+        """Note why a goal was not reached; what excludes it says more than that it is excluded."""
+        goals: list[Any] = [run.path[i].goal for i in turned.dropped]
+        why = Refusal(frozenset(g for g in goals if g in self.goals.all), turned.gave_up)
+        if goal not in self.refused or why != Refusal():
+            self.refused[goal] = why
+
+    def _needed_for(self, way: Way, branch: Branch) -> bool:
+        """Return whether a packet must pass a step in order to take a way."""
+        goal: Any = branch.goal
+        return goal is None or way.goal in self.goals.behind.get(goal, frozenset())
+
+    def _repaired(self, wanted: Wanted, run: Run) -> None:
         """Turn a run back onto the path that it should have taken: a value that was fixed, such as
         a checksum, may have followed what was changed."""
         for _ in range(REPAIRS):
             strayed = _strayed(wanted, run)
-            inputs = strayed and self.solver.turned(run, *strayed)
+            inputs = strayed and self.solver.turned(run, *strayed).inputs
             if inputs is None:
                 return
             run = self._run(inputs)
 
-    def _level(self, way: Way | None) -> int:
+    def _rank(self, run: Run, way: Way | None, times: int) -> int:
         if way is None:
-            return LONGER
+            return LONGER if run.fresh else LONGER_YET
+        return self._level(way) + self._tries[way.goal] + times
+
+    def _level(self, way: Way) -> int:
         goal: Any = way.goal
-        if self._tries[goal] >= PATIENCE:
-            return BEHIND if goal in self.goals.all - self.covered else OTHER
         if goal in self.goals.all and goal not in self.covered:
             return UNCOVERED
         if goal is not None and goal not in self.covered:
             return NEW
-        if self.goals.behind.get(goal, frozenset()) - self.covered:
-            return BEHIND
-        return OTHER
+        return BEHIND if self.goals.behind.get(goal, frozenset()) - self.covered else OTHER
 
-    def _push(self, run: Run, index: int, way: Way | None) -> None:
-        tries = self._tries[way and way.goal]
-        step = run, index, way
-        order = self._level(way), tries, -len(run.covered), next(self._serial), step
+    def _push(self, run: Run, index: int, way: Way | None, times: int) -> None:
+        """Note a step for later. times: how often it was noted of this path already."""
+        step = run, index, way, times
+        order = self._rank(run, way, times), -len(run.covered), next(self._serial), step
         heapq.heappush(self._heap, order)
 
     def _run(self, inputs: Inputs) -> Run:
@@ -166,20 +205,23 @@ class Explorer:
         self.recorder.end(len(useful))
         if useful - self.covered:
             self.kept.append(run)
+        run.fresh = bool(run.covered - self.covered)
         self.covered |= run.covered
         signature: Hashable = ()
+        times: Counter[Hashable] = Counter()
         for index, branch in enumerate(run.path):
             for way in branch.others:
                 beside = (signature, way.goal, way.choice)
                 if beside not in self._seen:
                     self._seen.add(beside)
-                    self._push(run, index, way)
+                    self._push(run, index, way, times[way.goal])
+                    times[way.goal] += 1
             if branch.goal is not None:
                 signature = hash((signature, branch.goal))
         longer = run.remembers and len(run.inputs.packets) < self.limits.packets
         if longer and ("longer", signature) not in self._seen:
             self._seen.add(("longer", signature))
-            self._push(run, len(run.path), None)
+            self._push(run, len(run.path), None, 0)
         return run
 
     def _needed(self) -> list[Run]:
@@ -194,10 +236,38 @@ class Explorer:
         return sorted(needed, key=lambda r: order[id(r)])
 
 
-def _strayed(wanted: Sequence[Hashable], run: Run) -> tuple[int, Way] | None:
-    """Return the first step at which a run left a path, with the way back; None without."""
-    steps = ((i, b) for i, b in enumerate(run.path) if b.goal is not None)
-    for goal, (i, branch) in zip(wanted, steps, strict=False):
+def _numbered(path: Sequence[Branch]) -> Iterator[tuple[int, Hashable, Any]]:
+    """Yield the steps that have goals with their indices, and a key: the place, and how often the
+    path has been there."""
+    times: Counter[Hashable] = Counter()
+    for i, branch in enumerate(path):
+        if branch.goal is not None:
+            goal: Any = branch.goal
+            place = goal[0], goal[1].file, goal[1].line
+            times[place] += 1
+            yield i, (place, times[place]), branch
+
+
+def _wanted(run: Run, index: int, way: Way, dropped: frozenset[int]) -> Wanted:
+    """Return the goals of a turned path, by the keys of its steps."""
+    wanted = {}
+    for i, key, branch in _numbered(run.path[: index + 1]):
+        if i not in dropped:
+            wanted[key] = way.goal if i == index else branch.goal
+    return wanted
+
+
+def _strayed(wanted: Wanted, run: Run) -> tuple[int, Way] | None:
+    """Return the first step at which a run went beyond a register's end or, if it has not come to
+    the last that is wanted, left its path, with the way back; None without."""
+    steps = list(_numbered(run.path))
+    taken = {key: branch.goal for _, key, branch in steps}
+    there = all(taken.get(key) == goal for key, goal in list(wanted.items())[-1:])
+    for i, key, branch in steps:
+        kind, place, outcome = branch.goal
+        goal = branch.goal if there else wanted.get(key, branch.goal)
+        if outcome == "outside":
+            goal = kind, place, "inside"
         if goal != branch.goal and goal is not None:
             return next(((i, way) for way in branch.others if way.goal == goal), None)
     return None

@@ -23,7 +23,7 @@ from gradplane.switch.testgen.made_tests import (
     stf_text,
 )
 from gradplane.switch.testgen.ptf_tests import ptf_text
-from gradplane.switch.testgen.recorder import Goal
+from gradplane.switch.testgen.runs import Goal
 from gradplane.switch.testgen.unreachable import unreachable
 
 FORMATS = ("stf", "ptf", "json")
@@ -102,7 +102,7 @@ def _report(made: Generated) -> Iterator[str]:
             )
     never = found.unreachable - found.covered
     yield from _places("unreachable: no packet gets there, whatever the tables hold", never)
-    yield from _places("not covered within the limits", found.goals.all - found.covered - never)
+    yield from _missed(found, found.goals.all - found.covered - never)
     if made.unsteady:
         what = "other packets leave with other random numbers or at another time"
         yield f"{_many(made.unsteady, 'test')} left out: {what}"
@@ -130,9 +130,9 @@ def _places(heading: str, goals: set[Goal]) -> Iterator[str]:
     for file in sorted({goal[1].file for goal in goals}):
         lines = {g[1].line for g in goals if g[0] == "line" and g[1].file == file}
         if lines:
-            numbers = ranges(lines)
-            text = f"{file}: {'line' if len(lines) == 1 else 'lines'} {numbers}"
-            yield fill(text, 80, initial_indent="  ", subsequent_indent="    ")
+            yield fill(
+                f"{file}: {_lines(lines)}", 80, initial_indent="  ", subsequent_indent="    "
+            )
     others = sorted((goal for goal in goals if goal[0] != "line"), key=in_order)
     for kind, place, outcome in others[:SHOWN]:
         yield f"  {place.file}:{place.line}: {_said(kind, outcome)}"
@@ -140,7 +140,42 @@ def _places(heading: str, goals: set[Goal]) -> Iterator[str]:
         yield f"  and {len(others) - SHOWN} more"
 
 
+def _missed(found: Found, goals: set[Goal]) -> Iterator[str]:
+    """Yield the goals that nothing else stands before, each with the reason and what is behind."""
+    if not goals:
+        return
+    yield "not covered within the limits:"
+    behind = {goal: found.goals.behind.get(goal, set()) & goals for goal in goals}
+    hidden = {g for goal, inside in behind.items() for g in inside if goal not in behind[g]}
+    for goal in sorted(goals - hidden, key=in_order):
+        kind, place, outcome = goal
+        lines = {g[1].line for g in behind[goal] if g[0] == "line" and g[1].file == place.file}
+        after = f", and {_lines(lines)} behind it" if lines else ""
+        yield f"  {place.file}:{place.line}: {_said(kind, outcome)}{after}"
+        yield fill(_why(found, goal), 80, initial_indent="    ", subsequent_indent="    ")
+
+
+def _why(found: Found, goal: Goal) -> str:
+    """Return why the search has not reached a goal."""
+    if goal not in found.refused:
+        return "on no path that was tried does a packet or an entry decide it"
+    why = found.refused[goal]
+    if why.gave_up:
+        return "z3 gave up looking for a packet"
+    others = sorted(why.contradicts, key=in_order)
+    if not others:
+        return "excluded on each path that was tried, whatever the packets and entries hold"
+    texts = [f"line {place.line} ({_said(kind, outcome)})" for kind, place, outcome in others[:3]]
+    return "excluded where packets go by " + ", ".join(texts) + (", ..." if others[3:] else "")
+
+
+def _lines(lines: set[int]) -> str:
+    return f"{'line' if len(lines) == 1 else 'lines'} {ranges(lines)}"
+
+
 def _said(kind: str, outcome: str) -> str:
+    if kind == "line":
+        return "the statement"
     if kind == "branch":
         return f"the condition is {outcome}"
     if kind == "case":

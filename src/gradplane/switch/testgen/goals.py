@@ -10,8 +10,9 @@ from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.walk import blocks, bodies
 from gradplane.switch.runtime.match_table import MatchTable
 from gradplane.switch.source import NOWHERE
-from gradplane.switch.testgen.concolic import case_goal, select_goal
-from gradplane.switch.testgen.recorder import MISS, Goal, choices
+from gradplane.switch.testgen.matches import case_goal, select_goal
+from gradplane.switch.testgen.recorder import MISS, choices
+from gradplane.switch.testgen.runs import Goal
 
 SHIPPED = Path(__file__).parents[1]
 

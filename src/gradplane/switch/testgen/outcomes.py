@@ -10,7 +10,7 @@ import z3
 from gradplane.switch.runtime.packet_passes import Output
 from gradplane.switch.switch import Switch
 from gradplane.switch.testgen.explorer import Runner
-from gradplane.switch.testgen.recorder import Given, Inputs, Run
+from gradplane.switch.testgen.runs import Given, Inputs, Run
 from gradplane.switch.testgen.solving import Solver
 from gradplane.switch.testgen.symbols import PacketBits, Symbol
 
@@ -53,7 +53,7 @@ def _beside(run: Run, solver: Solver, seen: set[Hashable]) -> Iterator[Inputs]:
             beside = (signature, way.goal, way.choice)
             if beside not in seen:
                 seen.add(beside)
-                inputs = solver.turned(run, index, way)
+                inputs = solver.turned(run, index, way).inputs
                 if inputs is not None:
                     yield inputs
         if branch.goal is not None:

@@ -1,4 +1,4 @@
-"""One run of a test: what the test gives, and the path that its packets took.
+"""Records the path that packets take, and decides what their lookups find.
 
 What a table does with a key that no entry matches is a choice: an entry for just this key with one
 of the actions, or none. An entry is made when it is looked up, from the key that the packet has, so
@@ -9,8 +9,8 @@ sessions are made when a packet asks for them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -20,121 +20,36 @@ from gradplane.switch.interp.interpreter_values import Value
 from gradplane.switch.ir.types import Bool, Type
 from gradplane.switch.runtime.control_errors import TableError
 from gradplane.switch.runtime.entries import ActionData, Entry, MemberRef
-from gradplane.switch.runtime.match_fields import KeyField, Match
 from gradplane.switch.runtime.match_table import MatchTable
 from gradplane.switch.runtime.valuesets import ParserValueSet
 from gradplane.switch.source import Span
 from gradplane.switch.switch import Switch
+from gradplane.switch.testgen.matches import by_rank, equal, exactly, first_of, matched
+from gradplane.switch.testgen.runs import (
+    DATA,
+    MOST_LENGTH,
+    Branch,
+    Choice,
+    Given,
+    Goal,
+    Inputs,
+    Made,
+    Other,
+    Run,
+    Way,
+    number_of,
+)
 from gradplane.switch.testgen.symbols import (
     PacketBits,
     Symbol,
     Term,
-    as_bits,
     initial,
     is_symbolic,
     variable,
 )
 
-Goal = tuple[str, Span, str]
-"""Something to cover: "line", "branch", "case" or "table", its place, and the outcome there."""
-
 MISS = "miss"
-# Why a value is fixed: it says where something is, or something is computed of it.
-INDEX, DATA = 1, 2
-MOST_LENGTH = 2000  # bytes of a packet
-MOST_PORT = 8  # the ports below it are tried first
 TRIED_ENTRIES = 64  # of a table's entries in the source: so many are aimed at
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """A packet of a test."""
-
-    port: int
-    data: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """What a lookup that no entry matches finds: an entry with an action ("hit"), nothing ("miss"),
-    or an action that was set as the table's default ("default")."""
-
-    kind: str
-    action: int = 0
-
-
-_KINDS = ("hit", "miss", "default")
-
-
-def number_of(choice: Choice) -> int:
-    """Return the number that stands for a choice in terms."""
-    return choice.action * len(_KINDS) + _KINDS.index(choice.kind)
-
-
-def choice_of(number: int) -> Choice:
-    return Choice(_KINDS[number % len(_KINDS)], number // len(_KINDS))
-
-
-Other = tuple[Term, bool, Any]
-"""What a lookup might have found: the condition, whether it would be a hit, and the action's
-data."""
-
-
-@dataclass(frozen=True)
-class Inputs:
-    """What a run is given. choices: by the number of the lookup in the run. values: of action data,
-    by the names of their variables."""
-
-    packets: tuple[Given, ...]
-    choices: dict[int, Choice] = field(default_factory=dict)
-    values: dict[str, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Way:
-    """Another way at a branch. condition: makes the term under which a packet takes it; size: the
-    bytes that it needs for it. choice: to be made instead, with the number of the lookup."""
-
-    goal: Hashable
-    condition: Callable[[], Term] | None = None
-    choice: tuple[int, Choice] | None = None
-    size: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Branch:
-    """A step of a path. holds: the term that made the packet go this way, if one did. soft: it only
-    fixes a value that no term follows, and may be dropped: INDEX, or DATA, which goes first.
-    choices: how many the run had made."""
-
-    goal: Hashable
-    holds: Term | None = None
-    others: Sequence[Way] = ()
-    soft: int = 0
-    choices: int = 0
-
-
-@dataclass(slots=True)
-class Made:
-    """The state that a control plane gives a test before its packets."""
-
-    entries: list[tuple[MatchTable, Entry, ActionData]] = field(default_factory=list)
-    defaults: dict[str, tuple[MatchTable, ActionData]] = field(default_factory=dict)
-    members: list[tuple[ParserValueSet, tuple[int, ...]]] = field(default_factory=list)
-    groups: dict[int, tuple[int, int]] = field(default_factory=dict)  # the ports of instances 1, 2
-    sessions: dict[int, int] = field(default_factory=dict)  # their ports
-
-
-@dataclass(slots=True)
-class Run:
-    """A run that is over. remembers: it wrote registers, so that a further packet may find them."""
-
-    inputs: Inputs
-    made: Made
-    path: list[Branch]
-    covered: set[Goal]
-    remembers: bool = False
-    decisions: list[tuple[Span, str]] = field(default_factory=list)
 
 
 class Recorder:
@@ -205,9 +120,9 @@ class Recorder:
             if i < len(conditions) and conditions[i] is None:
                 continue
             if goal is taken and branch is None:
-                branch = _first_of(conditions, i)
+                branch = first_of(conditions, i)
             else:
-                ways.append(Way(goal, _first_of(conditions, i)))
+                ways.append(Way(goal, first_of(conditions, i)))
         if any(isinstance(one, z3.ExprRef) for one in terms):
             self.step(Branch(taken, branch() if branch else None, ways))
 
@@ -217,6 +132,17 @@ class Recorder:
             same = value.term == (z3.BoolVal(bool(value)) if isinstance(t, Bool) else int(value))
             others = [] if soft else [Way(None, lambda: z3.Not(same))]
             self.step(Branch(None, same, others, soft))
+
+    def indexed(self, at: Term, inside: bool, size: int, place: Span) -> None:
+        """Record whether an index is inside a register: what is beyond its end is not kept, so
+        that the way inside leads on."""
+        if z3.is_bv_value(at):
+            return
+        goal: Goal = ("index", place, "inside" if inside else "outside")
+        fits = z3.ULT(at, size)
+        self.cover(goal)
+        way = Way(("index", place, "inside"), partial(_same, fits))
+        self.step(Branch(goal, fits, ()) if inside else Branch(goal, None, [way]))
 
     def sized(self, size: Value, limit: int, place: Span) -> None:
         """Record that a varbit of a symbolic size was fixed, with the other kinds of sizes."""
@@ -292,7 +218,7 @@ class Recorder:
     ) -> None:  # fmt: skip
         """Record that a key hit an entry which an earlier lookup has made."""
         entry, first = own
-        same = _equal(keys, values, first)
+        same = equal(keys, values, first)
         target = table.resolve(entry.action)
         goal = _outcome(table, target.index)
         self._decided(table, values, goal)
@@ -308,24 +234,24 @@ class Recorder:
     ) -> None:
         """Record which of the source's entries a key hit, and aim at the others."""
         ours = {id(entry) for entry, _ in self._entries[table.table.name]}
-        ranked = _by_rank(table, [e for e in table.entries() if id(e) not in ours])
+        ranked = by_rank(table, [e for e in table.entries() if id(e) not in ours])
         if found is not None:
             goal = _outcome(table, table.resolve(found.action).index)
             self._decided(table, values, goal)
         if not ranked or not is_symbolic(*values):
             return
-        conditions = [_matched(table.fields, e.matches, values, keys) for e in ranked]
+        conditions = [matched(table.fields, e.matches, values, keys) for e in ranked]
         ways = []
         for i, entry in enumerate(ranked[:TRIED_ENTRIES]):
             if entry is not found and conditions[i] is not None:
                 goal = _outcome(table, table.resolve(entry.action).index)
-                ways.append(Way(goal, _first_of(conditions, i)))
+                ways.append(Way(goal, first_of(conditions, i)))
         if found is not None:
             index = next(i for i, entry in enumerate(ranked) if entry is found)
-            ways.append(Way(_outcome(table, None), _first_of(conditions, len(conditions))))
-            self.step(Branch(goal, _first_of(conditions, index)(), ways))
+            ways.append(Way(_outcome(table, None), first_of(conditions, len(conditions))))
+            self.step(Branch(goal, first_of(conditions, index)(), ways))
         else:
-            holds = _first_of(conditions, len(conditions))()
+            holds = first_of(conditions, len(conditions))()
             self.step(Branch(None, None if z3.is_true(holds) else holds, ways))
 
     def _choose(
@@ -359,7 +285,7 @@ class Recorder:
         ]
         self.step(Branch(goal, None, ways))
         for entry, first in self._entries[table.table.name]:
-            same = _equal(keys, values, first)
+            same = equal(keys, values, first)
             if entry.matches and same is not None and first is not values:
                 self.step(Branch(None, z3.Not(same), [Way(None, partial(_same, same))]))
         return self._others(table, number, options, chosen, simple)
@@ -407,7 +333,7 @@ class Recorder:
         plain: tuple[int, ...],
     ) -> bool:  # fmt: skip
         """Insert an entry for a key; return False where the table takes none."""
-        matches = tuple(_exactly(f, v) for f, v in zip(table.fields, plain, strict=True))
+        matches = tuple(exactly(f, v) for f, v in zip(table.fields, plain, strict=True))
         action: Any = self._data(table, number, chosen.action)
         data = action
         own = self._entries[table.table.name]
@@ -460,7 +386,7 @@ class Recorder:
         if chosen not in options:
             chosen = self._unasked(list(zip(options, goals, strict=True)))
         if chosen.kind == "hit":
-            member = tuple(_exactly(f, v) for f, v in zip(value_set.fields, plain, strict=True))
+            member = tuple(exactly(f, v) for f, v in zip(value_set.fields, plain, strict=True))
             value_set.replace([*value_set.members, member])
             self.run.made.members.append((value_set, plain))
         self.run.inputs.choices[number] = chosen
@@ -490,9 +416,6 @@ class Recorder:
             self.run.made.sessions[number] = 3
 
 
-# -- matches --------------------------------------------------------------------------------------
-
-
 def choices(table: MatchTable, missed: bool = False) -> list[Choice]:
     """Return what a lookup may find where no entry matches. missed: an earlier one for this key
     found nothing, so that no entry may be added."""
@@ -508,10 +431,6 @@ def choices(table: MatchTable, missed: bool = False) -> list[Choice]:
             if i != default and not tableonly and Choice("hit", i) not in made:
                 made.append(Choice("default", i))
     return made
-
-
-def _same(one: Term) -> Term:
-    return one
 
 
 def _as_condition(one: Any) -> Term | None:
@@ -533,71 +452,5 @@ def _short(table: MatchTable, action: int) -> str:
     return table.table.actions[action].action.name.rpartition(".")[2]
 
 
-def _exactly(f: KeyField, value: int) -> Match:
-    """Return the match of a single value."""
-    whole = {"lpm": (value, f.width), "ternary": (value, f.full), "range": (value, value)}
-    return whole.get(f.kind, (value,))
-
-
-def _equal(keys: Sequence[Type], a: tuple[Value, ...], b: tuple[Value, ...]) -> Term | None:
-    """Return the condition that two keys are equal; None if it does not depend on terms."""
-    if not is_symbolic(*a, *b):
-        return None
-    pairs = zip(keys, a, b, strict=True)
-    return z3.And(*(as_bits(t, x) == as_bits(t, y) for t, x, y in pairs))
-
-
-def _matched(
-    fields: Sequence[KeyField], matches: tuple[Match, ...], values: tuple[Value, ...],
-    keys: Sequence[Type],
-) -> Term | None:  # fmt: skip
-    """Return the condition that a key matches; None if it does not, whatever the terms' values."""
-    parts = []
-    for f, match, value, t in zip(fields, matches, values, keys, strict=True):
-        if match is None:
-            continue
-        if not isinstance(value, Symbol):
-            if not f.matches(match, int(value)):
-                return None
-            continue
-        parts.append(_one_match(f, match, as_bits(t, value)))
-    return z3.And(*parts)
-
-
-def _one_match(f: KeyField, match: tuple[int, ...], bits: Term) -> Term:
-    if f.kind == "range":
-        low, high = match
-        if f.signed:
-            half = 1 << f.width
-            low, high = (v - half if v >> (f.width - 1) else v for v in match)
-            return z3.And(bits >= low, bits <= high)
-        return z3.And(z3.UGE(bits, low), z3.ULE(bits, high))
-    if f.kind in ("lpm", "ternary"):
-        mask = match[1] if f.kind == "ternary" else f.mask(match[1])
-        return bits & mask == match[0]
-    return bits == match[0]
-
-
-def _by_rank(table: MatchTable, entries: list[Entry]) -> list[Entry]:
-    """Return entries so that the one that wins comes first."""
-
-    def rank(entry: Entry) -> tuple[int, int, int]:
-        lengths = [
-            0 if match is None else match[1]
-            for f, match in zip(table.fields, entry.matches, strict=True) if f.kind == "lpm"
-        ]  # fmt: skip
-        return -entry.priority, -sum(lengths), entry.serial
-
-    return sorted(entries, key=rank)
-
-
-def _first_of(conditions: Sequence[Term | None], index: int) -> Callable[[], Term]:
-    """Return what makes the term of condition `index` without those before it; at the end: none."""
-
-    def make() -> Term:
-        parts = [z3.Not(c) for c in conditions[:index] if c is not None]
-        if index < len(conditions):
-            parts.append(conditions[index])
-        return z3.simplify(z3.And(*parts))
-
-    return make
+def _same(one: Term) -> Term:
+    return one

@@ -3,27 +3,39 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 import z3
 
 from gradplane._splitmix64 import mix
-from gradplane.switch.testgen.recorder import (
+from gradplane.switch.testgen.runs import (
     MOST_LENGTH,
     MOST_PORT,
+    Branch,
     Given,
     Inputs,
     Run,
     Way,
     choice_of,
 )
-from gradplane.switch.testgen.symbols import Term
+from gradplane.switch.testgen.symbols import Term, variable
 
 EFFORT = 2_000_000  # z3's units of work for one question: a limit that is the same on every machine
+DROPS = 6  # times that steps are given up for a turn
 SMALL_LENGTHS = (64, 128, 256, 1024)
 _BYTE = re.compile(r"p(\d+)\[(\d+)\]")
 _PACKET = re.compile(r"p(\d+)\.(length|port)")
+
+
+@dataclass(frozen=True)
+class Turned:
+    """What came of a turn. inputs: None if there are none. dropped: the steps of the path that are
+    given up for it, or that contradict it. gave_up: z3 did."""
+
+    inputs: Inputs | None
+    dropped: frozenset[int] = frozenset()
+    gave_up: bool = False
 
 
 class Solver:
@@ -36,41 +48,63 @@ class Solver:
         self.ports = ports
         self.seed = seed
         self.gave_up = 0
+        self._never: dict[int, Term] = {}  # what is false, whatever a packet has
         self._variables: dict[int, tuple[Term, frozenset[str]]] = {}  # by the numbers that z3 gives
         self._known: dict[int, tuple[Term, frozenset[str]]] = {}
 
-    def turned(self, run: Run, index: int, way: Way) -> Inputs | None:
-        """Return inputs that go as the run did up to step `index`, and there another way; None if
-        there are none."""
+    def turned(
+        self, run: Run, index: int, way: Way, needed: Callable[[Branch], bool] | None = None
+    ) -> Turned:
+        """Return inputs that go as the run did up to step `index`, and there another way.
+
+        Where there are none, steps that contradict it are given up: first those that only fix a
+        value. needed: whether a step must stay; None: all that are more."""
         if way.choice is not None:
             number, choice = way.choice
             made = {n: c for n, c in run.inputs.choices.items() if n < number}
-            return replace(run.inputs, choices={**made, number: choice})
+            return Turned(replace(run.inputs, choices={**made, number: choice}))
         assert way.condition is not None
         target, before = way.condition(), run.path[:index]
-        for kept in sorted({0, *(b.soft for b in before)}, reverse=True):
-            holds = [b.holds for b in before if b.holds is not None and b.soft <= kept]
-            found = self._solved(run.inputs, self._related(target, holds), way.size)
-            if found is not None:
+        if target.get_id() in self._never:
+            return Turned(None)
+        held = {i: b.holds for i, b in enumerate(before) if b.holds is not None}
+        question = _Question(self, run.inputs, target, self._related(target, held), way.size)
+        dropped: set[int] = set()
+        for _ in range(DROPS):
+            found = question.ask(dropped)
+            if found is None:
+                self.gave_up += 1
+                return Turned(None, gave_up=True)
+            if isinstance(found, Inputs):
                 most = run.path[index].choices
                 choices = {n: c for n, c in found.choices.items() if n < most}
-                return replace(found, choices=choices)
-        return None
+                return Turned(replace(found, choices=choices), frozenset(dropped))
+            softest = max((before[i].soft for i in found), default=0)
+            if softest:
+                dropped |= {i for i in held if before[i].soft == softest}
+                continue
+            hindering = [i for i in found if needed is not None and not needed(before[i])]
+            if not hindering:
+                if not found:
+                    self._never[target.get_id()] = target
+                return Turned(None, found)
+            dropped.add(max(hindering))
+        return Turned(None, frozenset(dropped))
 
-    def _related(self, target: Term, holds: list[Term]) -> list[Term]:
-        """Return the target with the conditions that share variables with it."""
-        known, chosen = set(self._names(target)), [target]
-        left = [(one, self._names(one)) for one in holds]
+    def _related(self, target: Term, held: Mapping[int, Term]) -> dict[int, Term]:
+        """Return the conditions that share variables with the target, directly or by others."""
+        known = set(self.names(target))
+        chosen: dict[int, Term] = {}
+        left = {i: (one, self.names(one)) for i, one in held.items()}
         while True:
-            joined = [pair for pair in left if not known.isdisjoint(pair[1])]
+            joined = [i for i, (_, names) in left.items() if not known.isdisjoint(names)]
             if not joined:
                 return chosen
-            left = [pair for pair in left if known.isdisjoint(pair[1])]
-            for one, names in joined:
-                chosen.append(one)
+            for i in joined:
+                chosen[i], names = left.pop(i)
                 known |= names
 
-    def _names(self, one: Term) -> frozenset[str]:
+    def names(self, one: Term) -> frozenset[str]:
         """Return the names of the variables in a term. It is kept, so that its id stays its own."""
         if id(one) not in self._known:
             self._known[id(one)] = one, self._found(one)
@@ -97,23 +131,46 @@ class Solver:
             stack.pop()
         return self._variables[one.get_id()][1]
 
-    def _solved(self, inputs: Inputs, conditions: list[Term], size: int | None) -> Inputs | None:
-        solver = z3.SolverFor("QF_BV")
-        solver.set("rlimit", EFFORT)
-        solver.set("random_seed", self.seed & 0xFFFF)
-        context = z3.main_ctx().ref()
-        for one in conditions:  # as solver.add does, which looks at each for long
-            z3.Z3_solver_assert(context, solver.solver, one.as_ast())
-        names = frozenset().union(*(self._names(one) for one in conditions))
-        solver.add(*self._limits(names))
-        for wishes in self._wishes(inputs, names, size):
-            answer = solver.check(*wishes)
+    def filler(self, start: int, end: int) -> bytes:
+        """Return bytes that decide nothing yet."""
+        return bytes(mix(self.seed + at) & 0xFF if self.seed else 0 for at in range(start, end))
+
+
+class _Question:
+    """A condition that inputs should fulfil beside those of a path's steps, by their numbers."""
+
+    def __init__(
+        self, solver: Solver, inputs: Inputs, target: Term, steps: Mapping[int, Term],
+        size: int | None,
+    ) -> None:  # fmt: skip
+        self.solver, self.inputs = solver, inputs
+        self._z3 = z3.SolverFor("QF_BV")
+        self._z3.set("rlimit", EFFORT)
+        self._z3.set("random_seed", solver.seed & 0xFFFF)
+        self._assert(target)
+        self._literals = {}
+        for i, one in steps.items():
+            self._literals[i] = literal = variable(f"s{i}", 0)
+            self._assert(z3.Implies(literal, one))
+        names = solver.names(target).union(*(solver.names(one) for one in steps.values()))
+        self._z3.add(*self._limits(names))
+        self._wishes = list(self._wished(names, size))
+
+    def _assert(self, one: Term) -> None:
+        # As add() does, which looks at each for long.
+        z3.Z3_solver_assert(z3.main_ctx().ref(), self._z3.solver, one.as_ast())
+
+    def ask(self, without: set[int]) -> Inputs | frozenset[int] | None:
+        """Return inputs, or the steps that contradict the condition; None if z3 gives up."""
+        steps = {i: one for i, one in self._literals.items() if i not in without}
+        for wishes in self._wishes:
+            answer = self._z3.check(*steps.values(), *wishes)
             if answer == z3.sat:
-                return self._taken_over(inputs, solver.model())
+                return self._taken_over(self._z3.model())
             if answer == z3.unknown:
-                self.gave_up += 1
                 return None
-        return None
+        core = {one.get_id() for one in self._z3.unsat_core()}
+        return frozenset(i for i, one in steps.items() if one.get_id() in core)
 
     def _limits(self, names: Iterable[str]) -> Iterator[Term]:
         for name in sorted(names):
@@ -121,11 +178,9 @@ class Solver:
                 yield z3.ULE(z3.BitVec(name, 16), MOST_LENGTH)
                 yield z3.UGE(z3.BitVec(name, 16), 1)
             elif name.endswith(".port"):
-                yield z3.ULT(z3.BitVec(name, 32), self.ports)
+                yield z3.ULT(z3.BitVec(name, 32), self.solver.ports)
 
-    def _wishes(
-        self, inputs: Inputs, names: frozenset[str], size: int | None
-    ) -> Iterator[list[Term]]:
+    def _wished(self, names: frozenset[str], size: int | None) -> Iterator[list[Term]]:
         """Yield what a solution should have besides, the best first: small ports, and lengths that
         stay, become `size`, or are small."""
         ports, lengths = [], []
@@ -135,7 +190,7 @@ class Solver:
             if found[2] == "port":
                 ports.append(z3.ULT(z3.BitVec(name, 32), MOST_PORT))
             else:
-                lengths.append((name, len(inputs.packets[int(found[1])].data)))
+                lengths.append((name, len(self.inputs.packets[int(found[1])].data)))
         stays = [z3.BitVec(name, 16) == size for name, size in lengths]
         yield [*ports, *stays]
         if len(lengths) == 1 and size is not None:
@@ -143,17 +198,19 @@ class Solver:
         if lengths:
             for most in SMALL_LENGTHS:
                 yield [*ports, *(z3.ULE(z3.BitVec(name, 16), most) for name, _ in lengths)]
-        if ports or lengths:
-            yield []
+        yield []
 
-    def _taken_over(self, inputs: Inputs, model: z3.ModelRef) -> Inputs:
+    def _taken_over(self, model: z3.ModelRef) -> Inputs:
         """Return inputs with the values that a model gives."""
+        inputs = self.inputs
         ports = [given.port for given in inputs.packets]
         packets = [bytearray(given.data) for given in inputs.packets]
         values, choices = dict(inputs.values), dict(inputs.choices)
         lengths: dict[int, int] = {}
         for declared in sorted(model.decls(), key=lambda d: d.name()):
             name, found = declared.name(), model[declared]
+            if name.startswith("s"):
+                continue
             value = int(z3.is_true(found)) if z3.is_bool(found) else found.as_long()
             if (byte := _BYTE.fullmatch(name)) is not None:
                 data = packets[int(byte[1])]
@@ -170,11 +227,7 @@ class Solver:
                 values[name] = value
         for number, size in lengths.items():
             kept = packets[number][:size]
-            packets[number] = kept + self.filler(len(kept), size)
+            packets[number] = kept + self.solver.filler(len(kept), size)
         pairs = zip(ports, packets, strict=True)
         made = tuple(Given(port, bytes(data)) for port, data in pairs)
         return Inputs(made, choices, values)
-
-    def filler(self, start: int, end: int) -> bytes:
-        """Return bytes that decide nothing yet."""
-        return bytes(mix(self.seed + at) & 0xFF if self.seed else 0 for at in range(start, end))

@@ -16,9 +16,9 @@ import z3
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits, Bool, Type
 from gradplane.switch.ir.walk import blocks, nested, path, with_actions, writes
-from gradplane.switch.testgen.concolic import case_goal
 from gradplane.switch.testgen.goals import Goals, reachable
-from gradplane.switch.testgen.recorder import Goal
+from gradplane.switch.testgen.matches import case_goal
+from gradplane.switch.testgen.runs import Goal
 from gradplane.switch.testgen.symbols import SYMBOLIC, SYMBOLIC_UNARY, Term, as_bits, cast
 
 EFFORT = 200_000  # z3's units of work for one question; a way that it leaves open is possible
