@@ -4,7 +4,7 @@ TYPES = cd src && ../$(PYTHON) -m mypy --config-file ../pyproject.toml -p gradpl
 # Every run starts some processes; without bytecode files each would compile all its modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test lint style types docs conformance bench fuzz clean
+.PHONY: install demo test lint style types docs conformance bench attack fuzz clean
 
 install:
 	@scripts/install
@@ -53,6 +53,11 @@ bench: install
 	$(PYTHON) benchmarks/tos_compress.py
 	$(PYTHON) benchmarks/codecs.py
 	$(PYTHON) benchmarks/thc_accuracy.py
+
+# One bad client against the others: how long their requests take meanwhile. For an hour:
+# make attack MINUTES=60
+attack: install
+	$(PYTHON) tests/attack/attack.py $(if $(MINUTES),--minutes $(MINUTES))
 
 # With random seeds, which are printed: the property tests, whose failures are shrunk; interpreter
 # against JIT on random programs, tables and packets; hostile P4 source; hostile gRPC; whole runs with

@@ -182,26 +182,14 @@ def _passed_on(interface: str, name: str, given: object, answers: Iterator[Any])
 
 
 class Interceptor(grpc.ServerInterceptor):  # type: ignore[misc]
-    """Records what a gRPC server answers, with the status that ends each call."""
+    """Records calls of methods that a gRPC server does not have."""
 
     def intercept_service(self, continuation: Callable[..., Any], details: Any) -> Any:
-        """Return the handler of a call, wrapped."""
+        """Return the handler of a call."""
         handler = continuation(details)
         if handler is None:
             RECORDER.add("grpc", details.method, "", "no such method")
-            return None
-        if handler.request_streaming:
-            make, of = grpc.stream_stream_rpc_method_handler, _stream
-        elif handler.response_streaming:
-            make, of = grpc.unary_stream_rpc_method_handler, _unary_stream
-        else:
-            make, of = grpc.unary_unary_rpc_method_handler, _unary
-        behaviour = handler.stream_stream or handler.unary_stream or handler.unary_unary
-        return make(
-            functools.partial(of, details.method, behaviour),
-            handler.request_deserializer,
-            handler.response_serializer,
-        )
+        return handler
 
 
 def _unary(method: str, behaviour: Callable[..., Any], request: Any, context: Any) -> Any:
@@ -250,13 +238,24 @@ def _status(context: Any) -> list[object]:
 
 
 def record_grpc() -> None:
-    """Give every gRPC server that is made from now on the interceptor."""
+    """Record the answers of every gRPC server that is made from now on, with the status that ends
+    each call."""
+    from gradplane.switch.p4runtime import grpc_methods
+
     make = grpc.server
 
     def server(*given: Any, interceptors: Sequence[Any] = (), **named: Any) -> Any:
         return make(*given, interceptors=(Interceptor(), *(interceptors or ())), **named)
 
     grpc.server = server
+    with_gate = grpc_methods._method_handler
+
+    def handler(name: str, method: grpc_methods.RpcMethod, gate: grpc_methods.Gate) -> Any:
+        of = _stream if method.requests else _unary_stream if method.responses else _unary
+        recorded = method._replace(handler=functools.partial(of, name, method.handler))
+        return with_gate(name, recorded, gate)
+
+    grpc_methods._method_handler = handler
 
 
 # -- commands -------------------------------------------------------------------------------------

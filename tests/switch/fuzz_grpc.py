@@ -257,7 +257,7 @@ def run(seconds: float, seed: int) -> None:
     """Run until the time is over; AssertionError for an answer that is not allowed."""
     chance = random.Random(seed)
     device = make_device(SwitchOptions(program=ROUTER, device_id=1, cpu_port=510))
-    others = [TraceService(device).handler(), CommandService(device, commands.NoPorts()).handler()]
+    others = [TraceService(device).handler, CommandService(device, commands.NoPorts()).handler]
     with P4RuntimeServer(device, "127.0.0.1:0", others, MAX_TRACES) as server:
         client, maker = Client(server.address), Maker(device, chance)
         stream = primary(client.stub)

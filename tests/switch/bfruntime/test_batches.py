@@ -16,6 +16,7 @@ from gradplane.switch import Switch
 from gradplane.switch.bfruntime.bound_program import bind
 from gradplane.switch.p4runtime.catalog import Catalog
 from gradplane.switch.p4runtime.pipeline import Pipeline
+from gradplane.switch.p4runtime.status_errors import RpcError
 
 LOCALS = """
     DirectCounter<bit<32>>(CounterType_t.PACKETS_AND_BYTES) each;
@@ -86,10 +87,10 @@ class Controller(Client):
         request = bf.message(bf.METHODS["Read"].request)(
             target={"pipe_id": pipe}, entities=entities
         )
+        errors: list[RpcError | None] = []
         with self.sw.lock:
-            for found, error in self.requests.read(request):
-                assert error is None, error
-                yield from found
+            yield from self.requests.read(request, errors)
+        assert errors == [None] * len(entities)
 
     def fail(self, *updates: tuple[str, Any], atomicity: str = "ROLLBACK_ON_ERROR") -> None:
         """Write updates, then one that is refused."""

@@ -8,7 +8,8 @@ from google.protobuf.any_pb2 import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradplane.switch.p4runtime.arbitration import MAX_STREAMS, Arbitration
+from gradplane.switch.p4runtime.arbitration import Arbitration
+from gradplane.switch.p4runtime.limits import DEFAULT_LIMITS
 from gradplane.switch.p4runtime.roles import FULL_ACCESS
 from gradplane.switch.p4runtime.status_errors import RpcError
 
@@ -178,7 +179,7 @@ def test_a_known_stream_may_not_change_device_or_role(
 @pytest.mark.p4runtime("5.3-4")
 def test_streams_are_limited() -> None:
     arbitration = Arbitration(1)
-    for i in range(MAX_STREAMS):
+    for i in range(DEFAULT_LIMITS.streams):
         arbitration.announce(i, update(i))
     with pytest.raises(RpcError) as caught:
         arbitration.announce("one more", update(99))

@@ -20,9 +20,9 @@ from scapy.layers.l2 import Ether
 from gradplane.experiment.p4_programs import P4Program
 from gradplane.switch.daemon.live_switch import make_device
 from gradplane.switch.daemon.options import SwitchOptions
-from gradplane.switch.p4runtime.arbitration import MAX_STREAMS
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.device_config import Source, device_config
+from gradplane.switch.p4runtime.limits import DEFAULT_LIMITS
 from gradplane.switch.p4runtime.p4info import p4info_text
 from gradplane.switch.p4runtime.server import P4RuntimeServer, ServerError
 from gradplane.switch.p4runtime.service import P4RuntimeService
@@ -398,33 +398,38 @@ def test_a_stream_for_another_device_is_ended(served: Served) -> None:
 def test_streams_that_announce_nothing_keep_nobody_waiting(served: Served) -> None:
     with grpc.insecure_channel(served[1]) as channel:
         stub = p4r_grpc.P4RuntimeStub(channel)
-        silent = [Requests() for _ in range(MAX_STREAMS + 20)]
+        silent = [Requests() for _ in range(DEFAULT_LIMITS.streams + 20)]
         open_ones = [stub.StreamChannel(requests) for requests in silent]
         assert stub.Capabilities(p4r.CapabilitiesRequest(), timeout=120).p4runtime_api_version
-        with pytest.raises(grpc.RpcError) as caught:
-            next(open_ones[-1])
-        assert caught.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
+        for call in open_ones[:20]:
+            with pytest.raises(grpc.RpcError) as caught:
+                next(call)
+            assert caught.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
+        with Stream(stub, 1) as primary:
+            assert primary.first.status.code == 0
         for requests in silent:
             requests.end()
 
 
 def test_more_requests_than_may_wait_are_refused(served: Served) -> None:
-    """With no other services, 40 requests are in progress at most, those of 32 streams among
-    them; 64 more wait, and are answered when their turn comes."""
     device, address = served
-    progressing, waiting, beyond = MAX_STREAMS + 8, 64, 20
-    with grpc.insecure_channel(address) as channel:
-        stub = p4r_grpc.P4RuntimeStub(channel)
+    limit, beyond = DEFAULT_LIMITS.calls, 20
+    own = [("grpc.use_local_subchannel_pool", 1)]  # a connection of each, with limits of its own
+    with grpc.insecure_channel(address, own) as one, grpc.insecure_channel(address, own) as other:
+        stubs = [p4r_grpc.P4RuntimeStub(channel) for channel in (one, other)]
         with device.lock:
             calls = [
-                stub.Capabilities.future(p4r.CapabilitiesRequest())
-                for _ in range(progressing + waiting + beyond)
+                stubs[i % 2].Capabilities.future(p4r.CapabilitiesRequest())
+                for i in range(limit + beyond)
             ]
             answers = as_completed(calls)
             refused = [next(answers) for _ in range(beyond)]
         answered = list(answers)
     assert {call.code() for call in refused} == {grpc.StatusCode.RESOURCE_EXHAUSTED}
-    assert [call.code() for call in answered] == [grpc.StatusCode.OK] * (progressing + waiting)
+    assert {call.details() for call in refused} == {
+        "128 requests are in progress, the limit (--limit calls=N)"
+    }
+    assert [call.code() for call in answered] == [grpc.StatusCode.OK] * limit
 
 
 def as_completed(calls: Sequence[grpc.Future]) -> Iterator[Any]:

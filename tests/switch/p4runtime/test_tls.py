@@ -53,7 +53,7 @@ def pki(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def server(tls: ServerTls) -> P4RuntimeServer:
     device = make_device(SwitchOptions(program=ROUTER))
-    commands = CommandService(device, NoPorts()).handler()
+    commands = CommandService(device, NoPorts()).handler
     return P4RuntimeServer(device, "127.0.0.1:0", [commands], tls=tls)
 
 

@@ -83,6 +83,10 @@ class Clients:
             )
         client.bound = True
 
+    def on(self, stream: object) -> bool:
+        """Return whether a client has subscribed on a stream."""
+        return any(client.stream is stream for client in self._known.values())
+
     def close(self, stream: object) -> None:
         """Forget the clients of a stream."""
         for client in [c for c in self._known.values() if c.stream is stream]:

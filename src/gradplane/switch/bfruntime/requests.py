@@ -198,16 +198,16 @@ class Requests:
 
     # -- reading --------------------------------------------------------------------------------
 
-    def read(self, request: Any) -> Iterator[tuple[list[Any], RpcError | None]]:
-        """Yield, for each entity of a request, what is found and, if it cannot be read, why."""
+    def read(self, request: Any, errors: list[RpcError | None]) -> Iterator[Any]:
+        """Yield what is found; append to `errors`, for each entity of a request, why it cannot be
+        read, or None."""
         for entity in request.entities:
-            found: list[Any] = []
             try:
-                found.extend(self._read(request.target, entity))
+                yield from self._read(request.target, entity)
             except (RpcError, SwitchError) as error:
-                yield found, _rpc_error(error)
+                errors.append(_rpc_error(error))
             else:
-                yield found, None
+                errors.append(None)
 
     def _read(self, target: Any, entity: Any) -> Iterator[Any]:
         kind = entity.WhichOneof("entity")

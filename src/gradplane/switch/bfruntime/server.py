@@ -6,7 +6,6 @@ import logging
 import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, NoReturn
 
@@ -17,8 +16,14 @@ from gradplane import _bfruntime as bf
 from gradplane.switch.bfruntime.service import BfRuntimeService, error_message
 from gradplane.switch.bfruntime.snapshots import Placement
 from gradplane.switch.p4runtime.device import Device
-from gradplane.switch.p4runtime.grpc_methods import RpcMethod, end_rpc, service_handler
-from gradplane.switch.p4runtime.response_streams import WAITING, ResponseStream, deliver
+from gradplane.switch.p4runtime.grpc_methods import Gate, RpcMethod, end_rpc, service_handler
+from gradplane.switch.p4runtime.limits import DEFAULT_LIMITS, Limits
+from gradplane.switch.p4runtime.response_streams import (
+    WAITING,
+    ResponseStream,
+    StreamSlots,
+    deliver,
+)
 from gradplane.switch.p4runtime.server import ServerTls, cannot_listen, check_free
 from gradplane.switch.p4runtime.status_errors import (
     BatchError,
@@ -28,11 +33,9 @@ from gradplane.switch.p4runtime.status_errors import (
 )
 from gradplane.switch.runtime.control_messages import Message
 
-MAX_STREAMS = 16
 _TICK = 0.02  # seconds between looks for digests, idle entries and changes of links
 _GRACE = 0.2  # seconds for requests in progress to finish
-_LARGEST_MESSAGE = 256 << 20  # bytes of a request or an answer
-_UNARY_THREADS = 8
+_UPDATES, _CONFIG = 3, 6  # numbers of fields: those before say who sends a request
 _TYPE_URL = f"type.googleapis.com/{bf.PACKAGE}.Error"
 
 log = logging.getLogger(__name__)
@@ -53,27 +56,19 @@ class BfRuntimeServer:
         ports: object = None,
         tls: ServerTls | None = None,
         place: Placement | None = None,
+        limits: Limits = DEFAULT_LIMITS,
     ) -> None:
         self.device = device
         self.service = BfRuntimeService(device, ports, place)
         self.address = address
         self._tls = tls
-        self._free_streams = threading.BoundedSemaphore(MAX_STREAMS)
+        self._streams = StreamSlots(limits.streams)
         self._messages: queue.SimpleQueue[Message] = queue.SimpleQueue()
         self._stopped = threading.Event()
         self._notifier = threading.Thread(target=self._notify, name="bfruntime notifier")
         self._generator = threading.Thread(target=self._generate, name="bfruntime generator")
-        threads = MAX_STREAMS + _UNARY_THREADS
-        self._pool = ThreadPoolExecutor(threads, "bfruntime")
-        self._server = grpc.server(
-            self._pool,
-            options=[
-                ("grpc.max_receive_message_length", _LARGEST_MESSAGE),
-                ("grpc.max_send_message_length", _LARGEST_MESSAGE),
-                ("grpc.max_metadata_size", 1 << 20),
-                ("grpc.so_reuseport", 0),
-            ],
-        )
+        self._gate = Gate(limits)
+        self._server, self._pool = self._gate.server("bfruntime", limits.streams)
         self._server.add_generic_rpc_handlers((self._handler(),))
 
     def _handler(self) -> grpc.GenericRpcHandler:
@@ -84,12 +79,16 @@ class BfRuntimeServer:
             "GetForwardingPipelineConfig": self._get_config,
             "StreamChannel": self._stream,
         }
+        bulk = {"Write": _UPDATES, "SetForwardingPipelineConfig": _CONFIG}
         methods = {}
         for name, method in bf.METHODS.items():
             request, response = bf.message(method.request), bf.message(method.response)
             streams = method.requests, method.responses
-            methods[name] = RpcMethod(handlers[name], request, response, *streams)
-        return service_handler(bf.SERVICE, methods)
+            methods[name] = RpcMethod(
+                handlers[name], request, response, *streams,
+                bulk=bulk.get(name, 0), large=self.service.is_bound,
+            )  # fmt: skip
+        return service_handler(bf.SERVICE, methods, self._gate)
 
     def start(self) -> int:
         """Accept requests and return the port; raise ServerError if the address cannot be used."""
@@ -159,37 +158,28 @@ class BfRuntimeServer:
         return self._unary(handle, context)
 
     def _read(self, request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
-        """Gather all answers before sending any: a slow reader must not keep others waiting."""
-        answers: list[Any] = []
+        """Yield the answers as they are made: the device is free for others between them."""
         failure: RpcError | None = None
         metadata = _metadata(context)
-        with self.device.turn():
-            try:
-                answers.extend(self.service.read(request, metadata))
-            except RpcError as error:
-                failure = error
-            except Exception as error:
-                failure = internal_error(error, "a BFRuntime query")
-        in_response = metadata.get("error_in_resp") == "1"
-        if failure is not None and in_response:
-            answers.append(bf.ReadResponse(status=[error_message(failure)]))
-            failure = None
-        yield from answers
-        if failure is not None:
+        try:
+            yield from self.device.parts(self.service.read(request, metadata))
+            return
+        except RpcError as error:
+            failure = error
+        except Exception as error:
+            failure = internal_error(error, "a BFRuntime query")
+        if metadata.get("error_in_resp") != "1":
             _abort(context, failure)
+        yield bf.ReadResponse(status=[error_message(failure)])
 
     def _stream(self, requests: Iterable[Any], context: grpc.ServicerContext) -> Iterator[Any]:
-        if not self._free_streams.acquire(blocking=False):
-            what = f"all {MAX_STREAMS} streams are in use: close one"
-            _abort(context, RpcError("RESOURCE_EXHAUSTED", what))
         stream = ResponseStream()
         handle, closed = partial(self._take, stream), partial(self._close, stream)
         try:
-            yield from stream.serve(requests, handle, closed, "bfruntime stream")
+            with self._streams.use(stream):
+                yield from stream.serve(requests, handle, closed, "bfruntime stream")
         except RpcError as error:
             _abort(context, error)
-        finally:
-            self._free_streams.release()
 
     # -- parts ----------------------------------------------------------------------------------
 
@@ -206,6 +196,9 @@ class BfRuntimeServer:
     def _take(self, stream: ResponseStream, request: Any) -> None:
         with self.device.turn():
             deliver(self.service.stream_message(stream, request))
+            known = self.service.has_client(stream)
+        if known:
+            self._streams.settle(stream)
 
     def _close(self, stream: ResponseStream) -> None:
         with self.device.turn():
@@ -228,6 +221,7 @@ class BfRuntimeServer:
 
     def _notify(self) -> None:
         while not self._stopped.wait(_TICK):
+            self._gate.tick()
             try:
                 with self.device.lock:
                     while not self._messages.empty():

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from finsy.proto import p4r
@@ -79,6 +80,15 @@ class BfRuntimeService:
         """Whether a client waits for notifications."""
         return len(self._clients) > 0
 
+    def is_bound(self, head: Any) -> bool:
+        """Return whether the start of a request names a bound client: it may send a large one."""
+        client = self._clients.get(head.client_id)
+        return client is not None and client.bound
+
+    def has_client(self, stream: object) -> bool:
+        """Return whether a client has subscribed on a stream."""
+        return self._clients.on(stream)
+
     # -- unary requests -------------------------------------------------------------------------
 
     def write(self, request: Any, metadata: Mapping[str, str]) -> Any:
@@ -105,15 +115,15 @@ class BfRuntimeService:
         for each entity that cannot. metadata: "error_in_resp" puts the errors into the last
         response."""
         program = self._for_client(request.client_id, request.p4_name, request.target.device_id)
-        response, errors = bf.ReadResponse(), []
-        with program.pipeline.switch.lock:
-            for found, error in program.requests.read(request):
-                errors.append(error)
-                for entity in found:
-                    response.entities.append(entity)
-                    if len(response.entities) == _ENTITIES_A_RESPONSE:
-                        yield response
-                        response = bf.ReadResponse()
+        errors: list[RpcError | None] = []
+        found = program.requests.read(request, errors)
+        while True:
+            with program.pipeline.switch.lock:
+                entities = list(islice(found, _ENTITIES_A_RESPONSE))
+            if len(entities) < _ENTITIES_A_RESPONSE:
+                break
+            yield bf.ReadResponse(entities=entities)
+        response = bf.ReadResponse(entities=entities)
         if metadata.get("error_in_resp") == "1":
             response.status.extend(error_message(error) for error in errors)
         if response.entities or response.status:

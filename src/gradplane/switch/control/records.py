@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
-from typing import Any
+from heapq import merge
+from typing import Any, TypeVar
 
 from gradplane.switch.control.cells import Cells
 from gradplane.switch.control.kind import Record, Refusal
@@ -28,6 +29,12 @@ from gradplane.switch.runtime.match_table import MatchTable
 from gradplane.switch.runtime.meters import MeterCell, MeterConfig
 from gradplane.switch.runtime.profiles import ActionProfile, Weighted
 
+T = TypeVar("T")
+Pause = Callable[[], None]
+
+_PART = 256
+"""Objects that are shown between pauses."""
+
 Plain = dict[str, Any]
 """Numbers, texts, lists and mappings, by name."""
 
@@ -36,8 +43,15 @@ _WORDS = {"tables": "table", "profiles": "action profile", "counters": "counter"
 """Kinds of objects that pipes can have of their own, in messages."""
 
 
-def dump(store: Store) -> Plain:
+def _no_pause() -> None:
+    pass
+
+
+def dump(store: Store, pause: Pause = _no_pause) -> Plain:
     """Return everything that a control plane has set, as plain records.
+
+    pause: called after some objects each, where others may have their turn; each object is
+    consistent in itself then.
 
     By kind, a list of the objects, each with its name and the pipes that share it; cells by index,
     those that are not as at the start; entries in the order of their keys. Times and the tokens in
@@ -47,13 +61,13 @@ def dump(store: Store) -> Plain:
     found: Plain = {
         kind: [
             {"name": name, "pipes": list(pipes),
-             **_shown(store, kind, scopes.pipes[pipes[0]].of(kind)[name])}
+             **_shown(store, kind, scopes.pipes[pipes[0]].of(kind)[name], pause)}
             for name in scopes.pipes[0].of(kind) for pipes in scopes.groups(name)
         ]
         for kind in _WORDS
     }  # fmt: skip
     found["registers"] = [
-        {"name": name, "pipes": [pipe], "cells": _cells(store.registers(register))}
+        {"name": name, "pipes": [pipe], "cells": _cells(store.registers(register), pause)}
         for name in store.state.registers
         for pipe, register in enumerate(store.state.pipe_registers(name))
     ]
@@ -69,8 +83,8 @@ def dump(store: Store) -> Plain:
     found["replication"] = store.replication.dump()
     found["translations"] = {n: dict(t.items()) for n, t in store.state.translations.items()}
     found["kept"] = {
-        name: [[_plain(key), _plain(value)] for key, value in items.items()]
-        for name, items in store.state.kept.items() if items
+        name: [[_plain(key), _plain(value)] for key, value in list(items.items())]
+        for name, items in list(store.state.kept.items()) if items
     }  # fmt: skip
     return found
 
@@ -126,19 +140,30 @@ def _load_names(store: Store, name: str, numbers: Mapping[str, int]) -> None:
 # -- objects that pipes can have of their own -----------------------------------------------------
 
 
-def _shown(store: Store, kind: str, found: Any) -> Plain:
+def _paused(objects: Iterable[T], pause: Pause) -> Iterator[T]:
+    """Yield objects, with a pause after some of them each."""
+    for i, one in enumerate(objects, 1):
+        yield one
+        if i % _PART == 0:
+            pause()
+
+
+def _shown(store: Store, kind: str, found: Any, pause: Pause) -> Plain:
+    pause()
     match kind:
         case "tables":
-            return _table(found)
+            return _table(found, pause)
         case "profiles":
             return _profile(found)
         case "counters":
             cells = store.counters(found)
-            return {"cells": {i: list(cells.get(i).values()) for i in cells.touched()}}
+            touched = _paused(cells.touched(), pause)
+            return {"cells": {i: list(cells.get(i).values()) for i in touched}}
         case "meters":
-            return {"cells": {i: _meter(found.cell(i)) for i in _touched_meters(found)}}
+            touched = _paused(_touched_meters(found), pause)
+            return {"cells": {i: _meter(found.cell(i)) for i in touched}}
         case "filters":
-            return {"cells": _cells(store.filters(found))}
+            return {"cells": _cells(store.filters(found), pause)}
     return {"members": [_matches(member) for member in found.members]}
 
 
@@ -171,8 +196,8 @@ def _missing(word: str, name: str, known: Iterable[str] = ()) -> Refusal:
 # -- tables ---------------------------------------------------------------------------------------
 
 
-def _table(table: MatchTable) -> Plain:
-    entries = [
+def _table(table: MatchTable, pause: Pause) -> Plain:
+    entries: list[Plain] = [
         {
             "matches": _matches(entry.matches), "priority": entry.priority,
             "action": _action(table.actions, entry.action), "handle": entry.handle,
@@ -180,9 +205,9 @@ def _table(table: MatchTable) -> Plain:
             "idle_timeout_ns": entry.idle_timeout_ns, "serial": entry.serial,
             "const": entry.is_const or table.table.const_entries, **_parts(entry),
         }
-        for entry in table.entries()
+        for entry in _paused(table.entries(), pause)
     ]  # fmt: skip
-    entries.sort(key=lambda entry: (str(entry["matches"]), entry["priority"]))
+    entries = _ordered(entries, lambda entry: (str(entry["matches"]), entry["priority"]))
     default: Plain = _parts(table)
     if table.default != table.source_default:
         default["action"] = _action(table.actions, table.default)
@@ -190,6 +215,15 @@ def _table(table: MatchTable) -> Plain:
         default["controller_metadata"] = table.default_metadata[0]
         default["metadata"] = table.default_metadata[1].hex()
     return {"fields": [f.name for f in table.fields], "entries": entries, "default": default}
+
+
+def _ordered(entries: list[Plain], key: Callable[[Plain], Any]) -> list[Plain]:
+    """Sort entries; sorting a long list at once keeps other Python threads waiting."""
+    parts = range(0, len(entries), _LONG)
+    return list(merge(*(sorted(entries[i : i + _LONG], key=key) for i in parts), key=key))
+
+
+_LONG = 8192
 
 
 def _added(one: Plain) -> list[Plain]:
@@ -339,10 +373,10 @@ def _load_profile(store: Store, profile: ActionProfile, one: Plain) -> None:
 # -- cells ----------------------------------------------------------------------------------------
 
 
-def _cells(cells: Cells) -> Plain:
+def _cells(cells: Cells, pause: Pause) -> Plain:
     """Return the cells that are not as at the start, each its only value."""
     found: Plain = {}
-    for i in cells.touched():
+    for i in _paused(cells.touched(), pause):
         (value,) = cells.get(i).values()
         found[i] = asdict(value) if isinstance(value, FilterConfig) else value  # type: ignore[index]
     return found

@@ -76,8 +76,7 @@ class CommandClient:
     def save_state(self) -> str:
         """Return the state of the switch as text, for `load_state`."""
         call = _open_call(self._channel, STATE, {})
-        (answer,) = _answers(self.address, call)
-        return str(answer["state"])
+        return "".join(answer["state"] for answer in _answers(self.address, call))
 
     def load_state(self, state: str) -> None:
         """Start the switch's program anew with this state."""

@@ -6,11 +6,11 @@
     request: {"complete": "table_dump rou"}, an unfinished line
     answer:  {"choices": ["MyIngress.routes"]}
 
-    /gradplane.Switch/State: a request, one answer.
-    request: {}                 answer:  {"state": "..."}
+    /gradplane.Switch/State: a request, a stream of answers.
+    request: {}                 answers: {"state": "..."}, the parts of one text
     request: {"state": "..."}   answer:  {}
 
-A command holds the device's lock, as a controller's request does.
+A command holds the device's lock, as a controller's request does; saving gives it back in between.
 """
 
 from __future__ import annotations
@@ -26,9 +26,11 @@ from gradplane.switch.commands import CommandTarget, Ports, answers
 from gradplane.switch.commands.command_registry import complete
 from gradplane.switch.daemon.clients import COMMANDS, SERVICE, STATE
 from gradplane.switch.p4runtime.device import Device
+from gradplane.switch.p4runtime.grpc_methods import Gate, RpcMethod, service_handler
 from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.switch import Switch
 
+_PART = 1 << 18  # characters of a state in an answer
 _FORMS = '{"text": "COMMANDS", "file": "NAME"} or {"complete": "LINE"}'
 
 
@@ -39,13 +41,13 @@ class CommandService:
         self._device = device
         self._ports = ports
 
-    def handler(self) -> grpc.GenericRpcHandler:
+    def handler(self, gate: Gate) -> grpc.GenericRpcHandler:
         """Return the handler for P4RuntimeServer."""
         methods = {
-            COMMANDS: grpc.unary_stream_rpc_method_handler(self._serve),
-            STATE: grpc.unary_stream_rpc_method_handler(self._state),
+            COMMANDS: RpcMethod(self._serve, None, None, responses=True),
+            STATE: RpcMethod(self._state, None, None, responses=True),
         }
-        return grpc.method_handlers_generic_handler(SERVICE, methods)
+        return service_handler(SERVICE, methods, gate)
 
     def _serve(self, request: bytes, context: grpc.ServicerContext) -> Iterator[bytes]:
         wanted = _parsed(request, context)
@@ -69,15 +71,16 @@ class CommandService:
         if wanted != {} and not (isinstance(wanted, dict) and list(wanted) == ["state"]):
             _abort(context, "INVALID_ARGUMENT", 'expected {} or {"state": "..."}')
         try:
-            with self._device.turn():
-                if not wanted:
-                    answer = {"state": self._device.save_state()}
-                else:
-                    answer = {}
+            if wanted:
+                with self._device.turn():
                     self._device.load_state(str(wanted["state"]))
+                yield b"{}"
+                return
+            state = self._device.save_state()
         except RpcError as error:
             _abort(context, error.code, error.message)
-        yield json.dumps(answer).encode()
+        for start in range(0, len(state), _PART):
+            yield json.dumps({"state": state[start : start + _PART]}).encode()
 
     def _target(self, context: grpc.ServicerContext) -> CommandTarget:
         pipeline = self._device.pipeline

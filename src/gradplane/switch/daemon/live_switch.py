@@ -114,10 +114,11 @@ def serve(options: SwitchOptions, place: Placement | None = None) -> None:
             P4RuntimeServer(
                 device,
                 options.grpc_address,
-                [TraceService(device).handler(), commands.handler(), GnmiService(ports).handler()],
+                [TraceService(device).handler, commands.handler, GnmiService(ports).handler],
                 MAX_TRACES + MAX_STREAMS,
                 [f"127.0.0.1:{options.thrift_port}"] if options.thrift_port else [],
                 options.tls,
+                options.limits,
             )
         )
         bfrt = _bfruntime(options, device, ports, place)
@@ -255,7 +256,7 @@ def _bfruntime(
         return None
     from gradplane.switch.bfruntime.server import BfRuntimeServer
 
-    return BfRuntimeServer(device, options.bfrt_address, ports, options.tls, place)
+    return BfRuntimeServer(device, options.bfrt_address, ports, options.tls, place, options.limits)
 
 
 def _ready(

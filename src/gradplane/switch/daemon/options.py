@@ -17,6 +17,7 @@ from types import SimpleNamespace
 
 from gradplane import _shipped_programs
 from gradplane._option_tables import Option, OptionError, help_text, parse
+from gradplane.switch.p4runtime.limits import DEFAULT_LIMITS, Limits
 from gradplane.switch.p4runtime.server import DEFAULT_ADDRESS, ServerTls
 from gradplane.switch.runtime.egress_queues import MOST_PACKETS, PRIORITIES
 
@@ -60,8 +61,8 @@ class SwitchOptions:
     thrift_port: a second port for `gradplane cli`, on loopback
     and without TLS. pipe_scopes: the pipes that run each pipeline of the program. restricted:
     entries must keep to the program's annotations. fixed_names: numbers of names, by the types that
-    are translated to strings. notes: a line for
-    each ignored option, and on unprotected connections.
+    are translated to strings. limits: of the servers.
+    notes: a line for each ignored option, and on unprotected connections.
     """
 
     program: Path | None = None
@@ -92,6 +93,7 @@ class SwitchOptions:
     bfrt_address: str | None = None
     tls: ServerTls | None = None
     pipe_scopes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    limits: Limits = DEFAULT_LIMITS
     notes: tuple[str, ...] = ()
 
 
@@ -164,6 +166,7 @@ def parse_options(arguments: Sequence[str]) -> SwitchOptions:
         bfrt_address=parsed.bfrt_addr,
         tls=tls,
         pipe_scopes=_pipe_scopes(parsed.pipe_scope),
+        limits=_limits(parsed.limit),
         restricted=not parsed.no_restrictions,
         fixed_names=_fixed_names(parsed.names),
         notes=tuple(notes),
@@ -197,6 +200,7 @@ _OPTIONS = (
            alone=BFRT_ADDRESS),
     Option("--pipe-scope", "NAME=PIPE,PIPE", "the pipes that run a pipeline of a TNA program",
            many=True),
+    Option("--limit", "NAME=N", "what one client may use (docs/switch.md)", many=True),
     Option("--names", "FILE", "numbers of names of translated types, as JSON", Path),
     Option("--no-restrictions", "", "take entries that @entry_restriction and the like forbid"),
     Option("--no-p4", "", "start without a program"),
@@ -270,6 +274,13 @@ def _pipe_scopes(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
             raise OptionError(f"--pipe-scope {text}: {name} is given twice")
         found[name] = tuple(map(int, pipes.split(",")))
     return found
+
+
+def _limits(texts: Sequence[str]) -> Limits:
+    try:
+        return Limits.parse(texts)
+    except ValueError as error:
+        raise OptionError(f"--limit {error}") from error
 
 
 def _fixed_names(file: Path | None) -> dict[str, dict[str, int]]:

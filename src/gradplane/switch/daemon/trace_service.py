@@ -21,6 +21,7 @@ import grpc
 
 from gradplane.switch.daemon.clients import ACCEPTED, SERVICE, TRACE
 from gradplane.switch.p4runtime.device import Device
+from gradplane.switch.p4runtime.grpc_methods import Gate, RpcMethod, service_handler
 from gradplane.switch.p4runtime.pipeline import Pipeline
 from gradplane.switch.packet_tracing import Tracing
 from gradplane.switch.source import CompileError
@@ -40,10 +41,11 @@ class TraceService:
         self._device = device
         self._free = threading.BoundedSemaphore(MAX_TRACES)
 
-    def handler(self) -> grpc.GenericRpcHandler:
+    def handler(self, gate: Gate) -> grpc.GenericRpcHandler:
         """Return the handler for P4RuntimeServer."""
-        method = grpc.unary_stream_rpc_method_handler(self._trace)
-        return grpc.method_handlers_generic_handler(SERVICE, {TRACE: method})
+        return service_handler(
+            SERVICE, {TRACE: RpcMethod(self._trace, None, None, responses=True)}, gate
+        )
 
     def _trace(self, request: bytes, context: grpc.ServicerContext) -> Iterator[bytes]:
         wanted = _parsed(request, context)

@@ -29,8 +29,8 @@ from gradplane.switch.gnmi.interfaces import (
     path_text,
     subtrees,
 )
-from gradplane.switch.p4runtime.grpc_methods import RpcMethod, end_rpc, service_handler
-from gradplane.switch.p4runtime.response_streams import ResponseStream
+from gradplane.switch.p4runtime.grpc_methods import Gate, RpcMethod, end_rpc, service_handler
+from gradplane.switch.p4runtime.response_streams import ResponseStream, StreamSlots
 from gradplane.switch.p4runtime.status_errors import RpcError, internal_error
 from gradplane.switch.runtime.interfaces import Interfaces
 
@@ -52,10 +52,10 @@ class GnmiService:
 
     def __init__(self, ports: Interfaces) -> None:
         self._ports = ports
-        self._streams = threading.BoundedSemaphore(MAX_STREAMS)
+        self._streams = StreamSlots(MAX_STREAMS)
         self._setting = threading.Lock()
 
-    def handler(self) -> grpc.GenericRpcHandler:
+    def handler(self, gate: Gate) -> grpc.GenericRpcHandler:
         """Return the handler for P4RuntimeServer."""
         return service_handler("gnmi.gNMI", {
             "Capabilities": RpcMethod(
@@ -67,7 +67,7 @@ class GnmiService:
                 self._subscribe, gnmi.SubscribeRequest, gnmi.SubscribeResponse,
                 requests=True, responses=True,
             ),
-        })  # fmt: skip
+        }, gate)  # fmt: skip
 
     def capabilities(self, request: gnmi.CapabilityRequest) -> gnmi.CapabilityResponse:
         """Return the model, the encodings and the version of gNMI."""
@@ -168,18 +168,20 @@ class GnmiService:
     def _subscribe(
         self, requests: Iterable[gnmi.SubscribeRequest], context: grpc.ServicerContext
     ) -> Iterator[gnmi.SubscribeResponse]:
-        if not self._streams.acquire(blocking=False):
-            text = f"{MAX_STREAMS} subscriptions are open, which is the most"
-            end_rpc(context, RpcError("RESOURCE_EXHAUSTED", text), None)
         stream, closed = ResponseStream(), threading.Event()
         subscriber = _Subscriber(self._ports, stream, closed)
+
+        def take(request: gnmi.SubscribeRequest) -> None:
+            subscriber.take(request)
+            self._streams.settle(stream)
+
         try:
-            yield from stream.serve(requests, subscriber.take, closed.set, "gnmi stream")
+            with self._streams.use(stream):
+                yield from stream.serve(requests, take, closed.set, "gnmi stream")
         except RpcError as error:
             end_rpc(context, error, None)
         finally:
             closed.set()
-            self._streams.release()
 
 
 @dataclass

@@ -10,21 +10,26 @@ brought it: after the primary has left, only an id at least as high makes a new 
     primary leaves                              every other stream of the role
     backup leaves                               no stream
 
+A role is remembered, with its highest id and its configuration, when its controllers have left.
+
 P4Runtime specification, section "Client Arbitration and Controller Replication".
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 from finsy.proto import U128, p4r
 from google.protobuf.any_pb2 import Any
 
+from gradplane.switch.p4runtime.limits import DEFAULT_LIMITS, Limits
+from gradplane.switch.p4runtime.response_streams import too_many_streams
 from gradplane.switch.p4runtime.roles import FULL_ACCESS, RoleConfig
 from gradplane.switch.p4runtime.status_errors import RpcError, code_number
 
-MAX_STREAMS = 32  # open streams a device accepts; each takes a thread
+log = logging.getLogger(__name__)
 
 Stream = Hashable
 Notice = tuple[Stream, p4r.MasterArbitrationUpdate]
@@ -55,6 +60,7 @@ class Arbitration:
     """The streams and roles of one device."""
 
     device_id: int
+    limits: Limits = DEFAULT_LIMITS
     clients: dict[Stream, Client] = field(default_factory=dict)
     roles: dict[str, Role] = field(default_factory=dict)
 
@@ -68,6 +74,7 @@ class Arbitration:
         config = RoleConfig.parse(update.role.config if update.role.HasField("config") else None)
         election_id = U128.decode(update.election_id) if update.HasField("election_id") else None
         known = self.clients.get(stream)
+        self._make_room(name)
         self.clients[stream] = Client(stream, name, election_id)
         role = self.roles.setdefault(name, Role(_role_message(update)))
         was_primary = role.primary == stream and known is not None
@@ -86,9 +93,14 @@ class Arbitration:
         Unknown streams are no error.
         """
         client = self.clients.pop(stream, None)
-        if client is None or self.roles[client.role].primary != stream:
+        if client is None:
             return []
-        self.roles[client.role].primary = None
+        role = self.roles.pop(client.role)
+        if role.highest is not None or any(c.role == client.role for c in self.clients.values()):
+            self.roles[client.role] = role  # the last one that was left by a controller
+        if role.primary != stream:
+            return []
+        role.primary = None
         return self._notices(client.role)
 
     def check_primary(self, role: str, election_id: int | None) -> RoleConfig:
@@ -141,8 +153,9 @@ class Arbitration:
                 "FAILED_PRECONDITION" if known else "NOT_FOUND",
                 f"device id {update.device_id} is not served here, only {self.device_id}",
             )
-        if known is None and len(self.clients) >= MAX_STREAMS:
-            raise too_many_streams()
+        if known is None and len(self.clients) >= self.limits.streams:
+            raise too_many_streams(self.limits.streams)
+        self._check_role(update, role)
         if known is not None and known.role != role:
             raise RpcError(
                 "FAILED_PRECONDITION",
@@ -158,6 +171,32 @@ class Arbitration:
                     f"election id {election_id} is already used by another live controller of"
                     f" {_role_text(role)}",
                 )
+
+    def _check_role(self, update: p4r.MasterArbitrationUpdate, role: str) -> None:
+        name, config = len(role.encode()), update.role.config.ByteSize()
+        for what, size, most in (
+            ("name", name, self.limits.role_name), ("config", config, self.limits.role_config)
+        ):  # fmt: skip
+            if size > most:
+                text = f"the role's {what} has {size} bytes, the limit is {most}"
+                raise RpcError("RESOURCE_EXHAUSTED", f"{text} (--limit role-{what}=N)")
+        live = {client.role for client in self.clients.values()}
+        if role not in self.roles and len(self.roles.keys() & live) >= self.limits.roles:
+            text = f"{self.limits.roles} roles have controllers, the limit (--limit roles=N)"
+            raise RpcError("RESOURCE_EXHAUSTED", text)
+
+    def _make_room(self, role: str) -> None:
+        """Forget the role that has had no controller for longest, if there are too many.
+
+        The specification has roles remembered until the switch starts anew: their highest election
+        id and their configuration. Only the limit forgets one, and one without a primary ever.
+        """
+        if role in self.roles or len(self.roles) < self.limits.roles:
+            return
+        live = {client.role for client in self.clients.values()}
+        forgotten = next(name for name in self.roles if name not in live)
+        del self.roles[forgotten]
+        log.info("%s is forgotten: there are %d others", _role_text(forgotten), len(self.roles))
 
     def _notices(self, role: str) -> list[Notice]:
         """Return a notice for every stream of the role, the primary last."""
@@ -183,10 +222,6 @@ class Arbitration:
             notice.status.code = code_number("NOT_FOUND")
             notice.status.message = "no controller is primary"
         return notice
-
-
-def too_many_streams() -> RpcError:
-    return RpcError("RESOURCE_EXHAUSTED", f"{MAX_STREAMS} streams are open, the limit")
 
 
 def role_name(role: p4r.Role) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import logging
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from threading import RLock
-from typing import Any
+from threading import Lock, get_ident
+from typing import Any, TypeVar
 
 from finsy.proto import p4i, p4r
 
@@ -31,7 +33,49 @@ from gradplane.switch.source import CompileError, Diagnostic, InternalCompilerEr
 log = logging.getLogger(__name__)
 
 Outputs = list[tuple[int, bytes]]
+T = TypeVar("T")
 _DIFFERENCES_SHOWN = 5
+
+
+class FairLock:
+    """A re-entrant lock that threads get in the order in which they ask.
+
+    A thread that lets Python's own lock go and takes it again at once leaves those that wait with
+    nothing. A long read gives the lock back between its parts, so the order matters.
+    """
+
+    def __init__(self) -> None:
+        self._state = Lock()  # of what follows, held for moments
+        self._owner: int | None = None
+        self._depth = 0
+        self._waiting: deque[tuple[int, Lock]] = deque()
+
+    def __enter__(self) -> None:
+        me = get_ident()
+        if self._owner == me:
+            self._depth += 1
+            return
+        turn: Lock | None = None
+        with self._state:
+            if self._owner is None:
+                self._owner = me
+            else:
+                turn = Lock()
+                turn.acquire()
+                self._waiting.append((me, turn))
+        if turn is not None:
+            turn.acquire()  # the thread before has made this one the owner
+
+    def __exit__(self, *error: object) -> None:
+        if self._depth:
+            self._depth -= 1
+            return
+        with self._state:
+            if not self._waiting:
+                self._owner = None
+                return
+            self._owner, turn = self._waiting.popleft()
+        turn.release()
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -56,7 +100,9 @@ class Device:
     restricted: bool = True
     fixed_names: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     busy: bool = field(default=False)  # a request of the control plane is in progress
-    lock: RLock = field(default_factory=RLock)  # serialises requests; taken before a switch's lock
+    # serialises requests; taken before a switch's lock
+    lock: FairLock = field(default_factory=FairLock)
+    reading: FairLock = field(default_factory=FairLock)  # taken before `lock`: see `parts`
 
     @contextmanager
     def turn(self) -> Iterator[None]:
@@ -67,6 +113,18 @@ class Device:
                 yield
             finally:
                 self.busy = False
+
+    def parts(self, answers: Iterator[T]) -> Iterator[T]:
+        """Yield the answers of a long read. The device is held while one is made, and is free
+        between them; of several reads one waits for it at a time, so that a write waits for a part.
+        """
+        end = object()
+        while True:
+            with self.reading, self.turn():
+                answer = next(answers, end)
+            if answer is end:
+                return
+            yield answer  # type: ignore[misc]
 
     @property
     def target(self) -> Pipeline:
@@ -159,10 +217,21 @@ class Device:
         self.saved = None
 
     def save_state(self) -> str:
-        """Return the running program's state, for `load_state`. Raises RpcError."""
-        pipeline = self._running()
-        with pipeline.switch.lock:
-            return saved_state(pipeline)
+        """Return the running program's state, for `load_state`. Raises RpcError.
+
+        The caller does not hold the device: others have their turn meanwhile, packets too.
+        """
+        with ExitStack() as held:
+
+            def pause() -> None:
+                held.close()
+                for lock in (self.reading, self.turn(), pipeline.switch.lock):
+                    held.enter_context(lock)
+
+            pipeline = self._running()
+            pause()
+            state = saved_state(pipeline, pause)
+        return json.dumps(state, indent=2)  # whose parts are Python's: other threads run
 
     def load_state(self, text: str) -> None:
         """Start the running program anew with saved state, from the next packet on.

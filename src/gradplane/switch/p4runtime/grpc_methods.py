@@ -1,36 +1,195 @@
-"""The methods of a gRPC service, which decode their requests themselves, and end with statuses.
+"""The methods of a gRPC service: how requests are taken, and calls ended with statuses.
 
-gRPC answers bytes that are no message with INTERNAL. That status is for faults of the server, and
-ill-formed bytes are the client's: they are refused with INVALID_ARGUMENT and the message's name.
+gRPC's server gives a thread to each call that has begun, and lets it wait for the request without
+a limit. So a method takes even one request as a stream: its thread then waits here, with others,
+and where too many do, or one for too long, that call is ended (`Gate`). The bytes are decoded here,
+too, once it is known that they may be so many; gRPC answers bytes that are no message with
+INTERNAL, a status for faults of the server, and those are the client's: INVALID_ARGUMENT, with the
+message's name. (gRPC's asyncio server needs no thread for a call, but took half as much processor
+time again for a Write, and has one queue of events for all loops of a process.)
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, NoReturn
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from threading import BoundedSemaphore, Lock
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import grpc
 from google.protobuf.message import DecodeError, Message
 
+from gradplane.switch.p4runtime.limits import Limits
 from gradplane.switch.p4runtime.status_errors import RpcError
 
+M = TypeVar("M", bound=Message)
+
 _STATUS_KEY = "grpc-status-details-bin"
+_PIECE = 1 << 18  # bytes that are decoded at a time: protobuf keeps Python's lock meanwhile
+_HANDSHAKE = 10_000  # milliseconds that a connection has to speak HTTP/2
+_ALIVE = 60_000  # milliseconds after which a silent connection is asked whether it is there
 
 
 class RpcMethod(NamedTuple):
-    """A method. `handler` takes the request, or an iterator of them, and the servicer context."""
+    """A method. `handler` takes the request, or an iterator of them, and the servicer context.
+
+    request: None for plain bytes. large: whether a request above Limits.small_message is taken,
+    given its fields below the number `bulk`.
+    """
 
     handler: Callable[[Any, grpc.ServicerContext], Any]
-    request: type[Message]
-    response: type[Message]
+    request: type[Message] | None
+    response: type[Message] | None
     requests: bool = False  # a stream of them
     responses: bool = False
+    bulk: int = 0
+    large: Callable[[Any], bool] = lambda head: False
 
 
-def service_handler(service: str, methods: Mapping[str, RpcMethod]) -> grpc.GenericRpcHandler:
+class Patience:
+    """Calls that wait for their client: at most `most` of them, each for at most `seconds`.
+
+    Beyond that the call that has waited for longest, if that is `least` seconds, is ended.
+    """
+
+    def __init__(self, most: int, seconds: float, least: float = 0) -> None:
+        self._most, self._seconds, self._least = most, seconds, least
+        self._lock = Lock()
+        self._waiting: dict[object, tuple[float, Callable[[], Any]]] = {}  # the oldest first
+
+    @contextmanager
+    def wait(self, end: Callable[[], Any]) -> Iterator[None]:
+        """A context in which a call waits; `end` ends it, from another thread."""
+        token = object()
+        now = time.monotonic()
+        with self._lock:
+            self._waiting[token] = now, end
+            full = len(self._waiting) > self._most
+        if full:
+            self._expire(now - self._least, 1)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._waiting.pop(token, None)
+
+    def tick(self) -> None:
+        """End the calls that have waited for too long; to be called from time to time."""
+        if self._waiting:
+            self._expire(time.monotonic() - self._seconds, len(self._waiting))
+
+    def _expire(self, before: float, most: int) -> None:
+        ended = []
+        with self._lock:
+            for token, (since, end) in list(self._waiting.items())[:most]:
+                if since > before:
+                    break
+                del self._waiting[token]
+                ended.append(end)
+        for end in ended:
+            end()
+
+
+class Gate:
+    """The way into a server for all of its calls: it holds their number and sizes to the limits."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self._silent = Patience(limits.silent_calls, limits.patience)
+        self._stalled = Patience(limits.stalled_reads, limits.read_patience, least=1)
+        self._free = BoundedSemaphore(limits.calls)
+        self._decoding = Lock()  # of large requests, one at a time
+
+    def server(self, name: str, streams: int) -> tuple[grpc.Server, ThreadPoolExecutor]:
+        """Make a gRPC server, and its threads: as many as calls may be open, streams among them."""
+        limits = self.limits
+        threads = streams + limits.calls + limits.silent_calls
+        pool = ThreadPoolExecutor(threads, name)
+        options = [
+            ("grpc.max_receive_message_length", limits.message),
+            ("grpc.max_send_message_length", -1),
+            ("grpc.max_metadata_size", limits.metadata),
+            ("grpc.absolute_max_metadata_size", limits.metadata),
+            ("grpc.max_concurrent_streams", limits.connection_calls),
+            ("grpc.server_handshake_timeout_ms", _HANDSHAKE),
+            ("grpc.keepalive_time_ms", _ALIVE),
+            ("grpc.so_reuseport", 0),
+        ]
+        return grpc.server(pool, options=options, maximum_concurrent_rpcs=2 * threads), pool
+
+    def tick(self) -> None:
+        """End calls that wait for too long; to be called from time to time."""
+        self._silent.tick()
+        self._stalled.tick()
+
+    def request(
+        self, name: str, method: RpcMethod, requests: Iterator[bytes], context: grpc.ServicerContext
+    ) -> Any:
+        """Return a call's only request, decoded. Raises RpcError, or grpc's where it was ended."""
+        with self._silent.wait(context.cancel):
+            data = next(requests, None)
+        if data is None:
+            raise RpcError("INVALID_ARGUMENT", f"{name}: the call has no request; send one message")
+        return self.decoded(method, data)
+
+    def decoded(self, method: RpcMethod, data: bytes) -> Any:
+        """Decode a request or a message of a stream. Raises RpcError."""
+        if method.request is None:
+            self._check_size(method, data)
+            return data
+        try:
+            self._check_size(method, data)
+            if len(data) <= _PIECE:
+                return method.request.FromString(data)
+            with self._decoding:
+                return _merged(method.request(), _pieces(data))
+        except DecodeError:
+            name = method.request.DESCRIPTOR.full_name
+            raise RpcError(
+                "INVALID_ARGUMENT",
+                f"the request's {len(data)} bytes are no {name}: compare the client's .proto files"
+                " with the service's",
+            ) from None
+
+    def _check_size(self, method: RpcMethod, data: bytes) -> None:
+        most = self.limits.small_message
+        if len(data) <= most:
+            return
+        if method.bulk and method.request is not None:
+            end = next((at for at, number in _fields(data) if number >= method.bulk), 0)
+            if method.large(method.request.FromString(data[:end])):
+                return
+        what = f"the message has {len(data)} bytes; the limit is {most} (--limit small-message=N)"
+        if method.bulk:
+            what += " unless it starts with the ids of a primary controller or a bound client"
+        raise RpcError("RESOURCE_EXHAUSTED", what)
+
+    @contextmanager
+    def call(self) -> Iterator[None]:
+        """A context for a request in progress. Raises RpcError where too many are."""
+        if not self._free.acquire(blocking=False):
+            what = f"{self.limits.calls} requests are in progress, the limit (--limit calls=N)"
+            raise RpcError("RESOURCE_EXHAUSTED", what)
+        try:
+            yield
+        finally:
+            self._free.release()
+
+    def sent(self, answers: Iterable[Any], context: grpc.ServicerContext) -> Iterator[Any]:
+        """Yield answers, each of which the client must take in time."""
+        for answer in answers:
+            with self._stalled.wait(context.cancel):
+                yield answer
+
+
+def service_handler(
+    service: str, methods: Mapping[str, RpcMethod], gate: Gate
+) -> grpc.GenericRpcHandler:
     """Return the handler of a service, by the methods' names."""
     return grpc.method_handlers_generic_handler(
-        service, {name: _method_handler(method) for name, method in methods.items()}
+        service, {n: _method_handler(f"/{service}/{n}", m, gate) for n, m in methods.items()}
     )
 
 
@@ -49,49 +208,85 @@ class _Status(NamedTuple):
     trailing_metadata: tuple[tuple[str, bytes], ...]
 
 
-_KINDS: Mapping[tuple[bool, bool], Callable[..., grpc.RpcMethodHandler]] = {
-    (False, False): grpc.unary_unary_rpc_method_handler,
-    (False, True): grpc.unary_stream_rpc_method_handler,
-    (True, True): grpc.stream_stream_rpc_method_handler,
-}
+def _method_handler(name: str, method: RpcMethod, gate: Gate) -> grpc.RpcMethodHandler:
+    def of_stream(requests: Iterator[bytes], context: grpc.ServicerContext) -> Any:
+        return method.handler((gate.decoded(method, data) for data in requests), context)
 
-
-def _method_handler(method: RpcMethod) -> grpc.RpcMethodHandler:
-    def of_stream(requests: Iterable[Message | RpcError], context: grpc.ServicerContext) -> Any:
-        return method.handler(_messages(requests), context)
-
-    def of_one(request: Message | RpcError, context: grpc.ServicerContext) -> Any:
-        if isinstance(request, RpcError):
-            end_rpc(context, request, None)
-        return method.handler(request, context)
-
-    return _KINDS[method.requests, method.responses](
-        of_stream if method.requests else of_one,
-        request_deserializer=_decoder(method.request),
-        response_serializer=method.response.SerializeToString,
-    )
-
-
-def _decoder(kind: type[Message]) -> Callable[[bytes], Message | RpcError]:
-    """Return a function that decodes a request, or returns why it cannot."""
-
-    def decode(data: bytes) -> Message | RpcError:
+    def of_one(requests: Iterator[bytes], context: grpc.ServicerContext) -> Any:
         try:
-            return kind.FromString(data)
-        except DecodeError:
-            name = kind.DESCRIPTOR.full_name
-            return RpcError(
-                "INVALID_ARGUMENT",
-                f"the request's {len(data)} bytes are no {name}: compare the client's .proto files"
-                " with the service's",
-            )
+            request = gate.request(name, method, requests, context)
+            with gate.call():
+                return method.handler(request, context)
+        except RpcError as error:
+            end_rpc(context, error, None)
 
-    return decode
+    def of_one_with_many(requests: Iterator[bytes], context: grpc.ServicerContext) -> Any:
+        try:
+            request = gate.request(name, method, requests, context)
+            with gate.call():
+                yield from gate.sent(method.handler(request, context), context)
+        except RpcError as error:
+            end_rpc(context, error, None)
+
+    serialize = None if method.response is None else method.response.SerializeToString
+    if method.requests:
+        return grpc.stream_stream_rpc_method_handler(of_stream, None, serialize)
+    if method.responses:
+        return grpc.stream_stream_rpc_method_handler(of_one_with_many, None, serialize)
+    return grpc.stream_unary_rpc_method_handler(of_one, None, serialize)
 
 
-def _messages(requests: Iterable[Message | RpcError]) -> Iterator[Message]:
-    """Yield a stream's requests; raise RpcError at the first that could not be decoded."""
-    for request in requests:
-        if isinstance(request, RpcError):
-            raise request
-        yield request
+# -- messages of any size, piece by piece ----------------------------------------------------------
+
+
+def _fields(data: bytes) -> Iterator[tuple[int, int]]:
+    """Yield the start and the number of each field of a message. Raises DecodeError."""
+    at, size = 0, len(data)
+    try:
+        while at < size:
+            start = at
+            tag, at = _varint(data, at)
+            yield start, tag >> 3
+            kind = tag & 7
+            if kind == 2:
+                length, at = _varint(data, at)
+                at += length
+            elif kind == 0:
+                _, at = _varint(data, at)
+            elif kind in (1, 5):
+                at += 8 if kind == 1 else 4
+            else:
+                raise DecodeError(f"wire type {kind}")
+    except IndexError:
+        raise DecodeError("the message ends in a number") from None
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """Return the number that starts at a place, and the place behind it."""
+    value = data[at]
+    if value < 0x80:
+        return value, at + 1
+    value &= 0x7F
+    for shift in range(7, 70, 7):
+        at += 1
+        byte = data[at]
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at + 1
+    raise DecodeError("a number is too long")
+
+
+def _pieces(data: bytes) -> Iterator[bytes]:
+    """Cut a message between fields, into pieces that mean the same when they are merged."""
+    start = 0
+    for at, _ in _fields(data):
+        if at - start >= _PIECE:
+            yield data[start:at]
+            start = at
+    yield data[start:]
+
+
+def _merged(message: M, pieces: Iterable[bytes]) -> M:
+    for piece in pieces:
+        message.MergeFromString(piece)
+    return message

@@ -15,7 +15,7 @@ from typing import Any
 from finsy.proto import p4r
 from google.protobuf.json_format import ParseDict, ParseError
 
-from gradplane.switch.control.records import dump, load
+from gradplane.switch.control.records import Pause, Plain, dump, load
 from gradplane.switch.p4runtime.entry_rules import NoRules
 from gradplane.switch.p4runtime.pipeline import Pipeline, RunningSwitch
 from gradplane.switch.p4runtime.status_errors import BatchError, RpcError
@@ -37,13 +37,13 @@ def carry_over(old: Pipeline, new: Pipeline) -> None:
     _keep_meters_and_times(old, new)
 
 
-def saved_state(p: Pipeline) -> str:
-    """Return the state of a pipeline in JSON; the caller holds its lock.
+def saved_state(p: Pipeline, pause: Pause) -> Plain:
+    """Return the state of a pipeline, for JSON; the caller holds its lock but in `pause`.
 
     That is all that a control plane can write (gradplane.switch.control.records). Tokens in meters'
     buckets and times are not in it, nor queues and links.
     """
-    return json.dumps(dump(p.store), indent=2)
+    return dump(p.store, pause)
 
 
 def load_state(new: Pipeline, text: str) -> None:

@@ -6,6 +6,7 @@ import logging
 import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import grpc
@@ -66,6 +67,47 @@ class ResponseStream:
         finally:
             closed()
             self._waiting.put(None)
+
+
+class StreamSlots:
+    """The open streams of a server, at most `most`.
+
+    Beyond that the oldest stream that has not said yet what it is for is ended, so that streams
+    which say nothing keep nobody out; where all have, the new one is refused.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._lock = threading.Lock()
+        self._open: dict[ResponseStream, bool] = {}  # whether it is settled; the oldest first
+
+    @contextmanager
+    def use(self, stream: ResponseStream) -> Iterator[None]:
+        """A context in which a stream is open. Raises RpcError where there is no place for it."""
+        with self._lock:
+            silent = next((one for one, settled in self._open.items() if not settled), None)
+            full = len(self._open) >= self._most
+            if full and silent is None:
+                raise too_many_streams(self._most)
+            if full and silent is not None:
+                del self._open[silent]
+                silent.end(too_many_streams(self._most))
+            self._open[stream] = False
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._open.pop(stream, None)
+
+    def settle(self, stream: ResponseStream) -> None:
+        """Keep a stream open from now on: its client has said what it is for."""
+        with self._lock:
+            if stream in self._open:
+                self._open[stream] = True
+
+
+def too_many_streams(most: int) -> RpcError:
+    return RpcError("RESOURCE_EXHAUSTED", f"{most} streams are open, the limit")
 
 
 def deliver(deliveries: Iterable[tuple[object, Any]]) -> None:

@@ -13,7 +13,6 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,10 +22,15 @@ import grpc
 from finsy.proto import p4r
 from google.protobuf.message import Message as ProtobufMessage
 
-from gradplane.switch.p4runtime.arbitration import MAX_STREAMS, too_many_streams
 from gradplane.switch.p4runtime.device import Device
-from gradplane.switch.p4runtime.grpc_methods import RpcMethod, end_rpc, service_handler
-from gradplane.switch.p4runtime.response_streams import WAITING, ResponseStream, deliver
+from gradplane.switch.p4runtime.grpc_methods import Gate, RpcMethod, end_rpc, service_handler
+from gradplane.switch.p4runtime.limits import DEFAULT_LIMITS, Limits
+from gradplane.switch.p4runtime.response_streams import (
+    WAITING,
+    ResponseStream,
+    StreamSlots,
+    deliver,
+)
 from gradplane.switch.p4runtime.service import Delivery, P4RuntimeService
 from gradplane.switch.p4runtime.status_errors import (
     BatchError,
@@ -41,9 +45,7 @@ DEFAULT_ADDRESS = "127.0.0.1:9559"  # the port that IANA assigned to P4Runtime
 _TICK = 0.02  # seconds between checks for due digests and idle entries
 _REST = 0.5  # if there are none: an idle switch takes no processor time
 _GRACE = 0.2  # seconds for requests in progress to finish
-_LARGEST_MESSAGE = 256 << 20  # bytes of a request or an answer
-_UNARY_THREADS = 8
-_REQUESTS_WAITING = 64  # beyond those that have a thread; more are refused
+_CONFIG, _UPDATES = 5, 4  # numbers of fields: those before say who sends a request
 _SERVICE = "p4.v1.P4Runtime"
 _LAST_PORT = 65535
 
@@ -84,41 +86,34 @@ class ServerTls:
 class P4RuntimeServer:
     """Serves `device` on `address` ("host:port"; port 0 for a free one) from `start` to `stop`.
 
-    others: further gRPC services on the same address, which use at most `threads` threads. also:
-    further addresses with the same services, without `tls`, so they must be on loopback.
+    others: make the handlers of further gRPC services on the same address, which have at most
+    `streams` long calls. also: further addresses with the same services, without `tls`, so they
+    must be on loopback.
     """
 
     def __init__(
         self,
         device: Device,
         address: str = DEFAULT_ADDRESS,
-        others: Sequence[grpc.GenericRpcHandler] = (),
-        threads: int = 0,
+        others: Sequence[Callable[[Gate], grpc.GenericRpcHandler]] = (),
+        streams: int = 0,
         also: Sequence[str] = (),
         tls: ServerTls | None = None,
+        limits: Limits = DEFAULT_LIMITS,
     ) -> None:
         self.device = device
-        self.service = P4RuntimeService(device)
+        self.service = P4RuntimeService(device, limits)
         self.address = address
         self._also = also
         self._tls = tls
         self._lock = device.lock
-        # Streams that announce nothing take a thread too; other requests must not wait for them.
-        self._free_streams = threading.BoundedSemaphore(MAX_STREAMS)
+        self._streams = StreamSlots(limits.streams)
         self._messages: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
         self._notifier = threading.Thread(target=self._notify, name="p4runtime notifier")
-        threads += MAX_STREAMS + _UNARY_THREADS
-        self._pool = ThreadPoolExecutor(threads, "p4runtime")
-        self._server = grpc.server(
-            self._pool,
-            options=[
-                ("grpc.max_receive_message_length", _LARGEST_MESSAGE),
-                ("grpc.max_send_message_length", _LARGEST_MESSAGE),
-                ("grpc.so_reuseport", 0),
-            ],
-            maximum_concurrent_rpcs=threads + _REQUESTS_WAITING,
-        )
-        self._server.add_generic_rpc_handlers((self._handler(), *others))
+        self._gate = Gate(limits)
+        self._server, self._pool = self._gate.server("p4runtime", limits.streams + streams)
+        handlers = [make(self._gate) for make in others]
+        self._server.add_generic_rpc_handlers((self._handler(), *handlers))
 
     def start(self) -> int:
         """Accept requests and return the port; raise ServerError if the address cannot be used."""
@@ -159,46 +154,42 @@ class P4RuntimeServer:
             "GetForwardingPipelineConfig": service.get_pipeline,
             "Capabilities": service.capabilities,
         }
+        bulk = {"Write": _UPDATES, "SetForwardingPipelineConfig": _CONFIG}
         methods = {
-            name: RpcMethod(partial(self._unary, answer), *_messages_of(name))
+            name: RpcMethod(
+                partial(self._unary, answer), *_messages_of(name), bulk=bulk.get(name, 0),
+                large=service.is_primary,
+            )
             for name, answer in unary.items()
-        }
+        }  # fmt: skip
         streams = _messages_of("StreamMessage")
         methods["Read"] = RpcMethod(self._read, *_messages_of("Read"), responses=True)
         methods["StreamChannel"] = RpcMethod(self._stream, *streams, requests=True, responses=True)
-        return service_handler(_SERVICE, methods)
+        return service_handler(_SERVICE, methods, self._gate)
 
     def _read(
         self, request: p4r.ReadRequest, context: grpc.ServicerContext
     ) -> Iterator[p4r.ReadResponse]:
-        """Gather all answers before sending any: a slow reader must not keep others waiting."""
-        answers: list[p4r.ReadResponse] = []
-        failure: RpcError | None = None
-        with self._lock:
-            try:
-                for answer in self.service.read(request):
-                    answers.append(answer)
-            except RpcError as error:
-                failure = error  # sent after the entities that could be read
-            except Exception as error:
-                failure = internal_error(error, "a read")
-        yield from answers
-        if failure is not None:
-            _abort(context, failure)
+        """Yield the answers as they are made: the device is free for others between them."""
+        try:
+            with self._lock:
+                answers = self.service.read(request)
+            yield from self.device.parts(answers)
+        except RpcError as error:
+            _abort(context, error)
+        except Exception as error:
+            _abort(context, internal_error(error, "a read"))
 
     def _stream(
         self, requests: Iterable[p4r.StreamMessageRequest], context: grpc.ServicerContext
     ) -> Iterator[p4r.StreamMessageResponse]:
-        if not self._free_streams.acquire(blocking=False):
-            _abort(context, too_many_streams())
         stream = ResponseStream()
         handle, closed = partial(self._take, stream), partial(self._close, stream)
         try:
-            yield from stream.serve(requests, handle, closed, "p4runtime stream")
+            with self._streams.use(stream):
+                yield from stream.serve(requests, handle, closed, "p4runtime stream")
         except RpcError as error:
             _abort(context, error)
-        finally:
-            self._free_streams.release()
 
     # -- parts -----------------------------------------------------------------------------------
 
@@ -232,6 +223,9 @@ class P4RuntimeServer:
         with self._lock:
             deliveries, outputs = self.service.stream_message(stream, request)
             deliver(deliveries)
+            known = stream in self.service.arbitration.clients
+        if known:
+            self._streams.settle(stream)
         self.device.transmit(outputs)
 
     def _close(self, stream: ResponseStream) -> None:
@@ -253,6 +247,7 @@ class P4RuntimeServer:
                 self._pass_on(self.service.switch_message, message)
             except queue.Empty:
                 pass
+            self._gate.tick()
             if time.monotonic() >= due:
                 due = time.monotonic() + _TICK
                 self._pass_on(self.service.tick)

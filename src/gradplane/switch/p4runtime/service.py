@@ -24,6 +24,7 @@ from gradplane.switch.p4runtime.catalog import Catalog, HeaderInfo, Value
 from gradplane.switch.p4runtime.device import Device, Outputs
 from gradplane.switch.p4runtime.digest_lists import DigestLists
 from gradplane.switch.p4runtime.entities.table_entries import show_entry
+from gradplane.switch.p4runtime.limits import DEFAULT_LIMITS, Limits
 from gradplane.switch.p4runtime.p4data import show_data
 from gradplane.switch.p4runtime.pipeline import Pipeline
 from gradplane.switch.p4runtime.read import read
@@ -45,9 +46,9 @@ _Get = p4r.GetForwardingPipelineConfigRequest
 class P4RuntimeService:
     """Handles arbitration, requests and notifications of `device`."""
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: Device, limits: Limits = DEFAULT_LIMITS) -> None:
         self.device = device
-        self.arbitration = Arbitration(device.id)
+        self.arbitration = Arbitration(device.id, limits)
         self._digests: tuple[Pipeline, DigestLists] | None = None
 
     # -- unary requests --------------------------------------------------------------------------
@@ -118,6 +119,12 @@ class P4RuntimeService:
         if request.device_id:  # 0: not asked about a device
             self._check_device(request.device_id)
         return p4r.CapabilitiesResponse(p4runtime_api_version=API_VERSION)
+
+    def is_primary(self, head: p4r.WriteRequest | _Set) -> bool:
+        """Return whether the start of a request names a primary, which may send a large one."""
+        given = U128.decode(head.election_id) if head.HasField("election_id") else None
+        primaries = self.arbitration.primaries()
+        return any(client.election_id == given for client, _ in primaries)
 
     # -- streams ---------------------------------------------------------------------------------
 

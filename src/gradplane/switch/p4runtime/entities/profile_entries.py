@@ -75,7 +75,7 @@ def write_group(p: Pipeline, kind: int, message: p4r.ActionProfileGroup) -> None
 def read_members(p: Pipeline, query: p4r.ActionProfileMember) -> Iterator[p4r.ActionProfileMember]:
     for extern in _chosen(p, query.action_profile_id):
         actions = p.catalog.member_actions[extern.id]
-        for number, action in p.state.profiles[extern.name].members.items():
+        for number, action in list(p.state.profiles[extern.name].members.items()):
             if query.member_id in (0, number):
                 yield p4r.ActionProfileMember(
                     action_profile_id=extern.id,
@@ -87,7 +87,7 @@ def read_members(p: Pipeline, query: p4r.ActionProfileMember) -> Iterator[p4r.Ac
 def read_groups(p: Pipeline, query: p4r.ActionProfileGroup) -> Iterator[p4r.ActionProfileGroup]:
     for extern in _chosen(p, query.action_profile_id):
         shape = _described(p, extern)
-        for number, group in p.state.profiles[extern.name].groups.items():
+        for number, group in list(p.state.profiles[extern.name].groups.items()):
             if query.group_id in (0, number):
                 size = _max_size(group, shape)
                 shown = p4r.ActionProfileGroup(

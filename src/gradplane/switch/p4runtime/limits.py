@@ -1,0 +1,52 @@
+"""The limits of a switch's servers: what one client may use, so that the others are served."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+
+MIB = 1 << 20
+
+
+def _limit(default: int, text: str) -> int:
+    found: int = field(default=default, metadata={"text": text})
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits of each server. An option of `gradplane switch`, --limit NAME=N, sets one."""
+
+    calls: int = _limit(128, "requests in progress; more are refused")
+    silent_calls: int = _limit(256, "calls whose request has not come yet; the oldest is ended")
+    patience: int = _limit(10, "seconds that a call waits for its request")
+    stalled_reads: int = _limit(32, "answers that wait for a slow reader; the oldest is ended")
+    read_patience: int = _limit(60, "seconds that a part of an answer waits for its reader")
+    streams: int = _limit(32, "open streams; beyond that one that has said nothing is ended")
+    connection_calls: int = _limit(100, "open calls of one connection; more wait at the client")
+    message: int = _limit(32 * MIB, "bytes of a request of a primary or bound client")
+    small_message: int = _limit(MIB, "bytes of any other request, and of a message on a stream")
+    metadata: int = _limit(MIB // 4, "bytes of a call's metadata")
+    roles: int = _limit(64, "roles; beyond that the one without controllers for longest goes")
+    role_name: int = _limit(256, "bytes of a role's name")
+    role_config: int = _limit(MIB // 16, "bytes of a role's configuration")
+    waiting: int = _limit(10_000, "messages that wait for a slow client, of each kind")
+
+    @classmethod
+    def parse(cls, texts: Sequence[str]) -> Limits:
+        """Read limits, NAME=N each. Raises ValueError with what is wrong."""
+        names = [f.name for f in fields(cls)]
+        given: dict[str, int] = {}
+        for text in texts:
+            name, equals, number = text.partition("=")
+            name = name.replace("-", "_")
+            if name not in names or not equals:
+                known = ", ".join(name.replace("_", "-") for name in names)
+                raise ValueError(f"{text}: expected NAME=N; the limits are {known}")
+            if not (number.isdecimal() and 0 < int(number) < 1 << 31):
+                raise ValueError(f"{text}: expected a number from 1 to {(1 << 31) - 1}")
+            given[name] = int(number)
+        return cls(**given)
+
+
+DEFAULT_LIMITS = Limits()
