@@ -57,7 +57,11 @@ def cli(
         Path | None, typer.Argument(metavar="FILE", help="Commands, or runtime JSON")
     ] = None,
     at: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="The switch's P4Runtime server")
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="The switch's P4Runtime server; default: its Unix socket, else 127.0.0.1:9559",
+        ),
     ] = None,
     thrift_port: Annotated[
         int | None,
@@ -72,10 +76,11 @@ def cli(
 ) -> None:
     """Run simple_switch_CLI's commands on a running switch, from a file, a pipe or a prompt."""
     from gradplane.cli.switch_prompt import run_commands
+    from gradplane.switch.daemon.clients import default_address
 
     if at is not None and thrift_port is not None:
         raise typer.BadParameter("give one of --at and --thrift-port", param_hint="--at")
-    address = at or (f"{thrift_ip}:{thrift_port}" if thrift_port else "127.0.0.1:9559")
+    address = at or (f"{thrift_ip}:{thrift_port}" if thrift_port else default_address())
     raise typer.Exit(run_commands(address, file, tls_files(cacert, cert, key)))
 
 

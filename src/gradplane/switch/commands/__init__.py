@@ -4,7 +4,7 @@ The commands follow p4lang/behavioral-model, docs/runtime_CLI.md; their output h
 scripts parse.
 """
 
-from gradplane.switch.commands.command_files import Answer, answers, failures, run
+from gradplane.switch.commands.command_files import Answer, answers, changing, failures, run
 from gradplane.switch.commands.command_registry import (
     COMMANDS,
     CommandError,
@@ -24,6 +24,7 @@ __all__ = [
     "Ports",
     "CommandTarget",
     "answers",
+    "changing",
     "failures",
     "run",
     "run_words",

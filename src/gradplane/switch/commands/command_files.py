@@ -21,7 +21,12 @@ from gradplane.switch.commands import (  # noqa: F401 - each registers its comma
     switch_commands,
     table_commands,
 )
-from gradplane.switch.commands.command_registry import CommandError, CommandTarget, run_words
+from gradplane.switch.commands.command_registry import (
+    CommandError,
+    CommandTarget,
+    changes,
+    run_words,
+)
 from gradplane.switch.control_handles import ControlledSwitch
 from gradplane.switch.runtime.control_errors import SwitchError
 
@@ -49,6 +54,14 @@ def answers(target: CommandTarget, text: str, file: str) -> Iterator[Answer]:
         words = _COMMENT.sub("", line).split()
         if words:
             yield _answer(f"{file}:{number}", partial(run_words, target, words))
+
+
+def changing(text: str) -> str | None:
+    """Return the first command of a file that may change the switch; None if none does."""
+    if is_runtime_json(text):
+        return "runtime JSON"
+    lines = (_COMMENT.sub("", line).split() for line in text.splitlines())
+    return next((words[0] for words in lines if words and changes(words[0])), None)
 
 
 def run(switch: ControlledSwitch, text: str, file: str) -> str:

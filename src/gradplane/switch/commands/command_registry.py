@@ -7,6 +7,7 @@ of its docstring is its help.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -127,6 +128,16 @@ def find(name: str) -> Command:
         hint = f"did you mean {' or '.join(near)}?" if near else "help lists them"
         raise CommandError(f"there is no command {name!r}; {hint}")
     return COMMANDS[name]
+
+
+_READS = re.compile(
+    r"help|(show|get)_\w+|switch_info|\w+_(dump\w*|get|get_rates|read|info|num_entries|show_actions)"
+)
+
+
+def changes(name: str) -> bool:
+    """Return whether a command of this name may change the switch."""
+    return not _READS.fullmatch(name)
 
 
 # -- completion of an unfinished command's last word, by the placeholder in the command's usage ---

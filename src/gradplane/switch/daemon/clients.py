@@ -6,6 +6,7 @@ They are on the address of its P4Runtime server (trace_service.py, command_servi
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,11 +14,31 @@ from typing import Any
 
 import grpc
 
+from gradplane.switch.p4runtime.limits import DEFAULT_ADDRESS
 from gradplane.switch.runtime.control_errors import SwitchError
 
 SERVICE = "gradplane.Switch"
 COMMANDS, STATE, TRACE = "Commands", "State", "Trace"  # its methods
 ACCEPTED = ("gradplane-trace", "accepted")  # in the initial metadata, once packets are examined
+
+
+def local_socket(address: str) -> Path:
+    """Return the Unix socket on which a switch with this P4Runtime address serves its own user.
+
+    It is in a folder that only the user can enter. Its name has the network namespace, in which
+    another switch may have the same address.
+    """
+    given = os.environ.get("XDG_RUNTIME_DIR", "")
+    folder = Path(given) / "gradplane" if given else Path(f"/tmp/gradplane-{os.getuid()}")
+    port, network = address.rpartition(":")[2], os.stat("/proc/self/ns/net").st_ino
+    return folder / f"switch-{port}-{network}.sock"
+
+
+def default_address() -> str:
+    """Return the address of the switch of this machine: its Unix socket if it has one, else
+    P4Runtime's own port."""
+    socket = local_socket(DEFAULT_ADDRESS)
+    return f"unix:{socket}" if socket.is_socket() else DEFAULT_ADDRESS
 
 
 class Refused(SwitchError):

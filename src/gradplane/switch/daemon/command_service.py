@@ -16,13 +16,15 @@ A command holds the device's lock, as a controller's request does; saving gives 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, NoReturn
 
 import grpc
 
-from gradplane.switch.commands import CommandTarget, Ports, answers
+from gradplane.switch.commands import CommandTarget, Ports, answers, changing
 from gradplane.switch.commands.command_registry import complete
 from gradplane.switch.daemon.clients import COMMANDS, SERVICE, STATE
 from gradplane.switch.p4runtime.device import Device
@@ -34,12 +36,23 @@ _PART = 1 << 18  # characters of a state in an answer
 _FORMS = '{"text": "COMMANDS", "file": "NAME"} or {"complete": "LINE"}'
 
 
-class CommandService:
-    """Runs commands on the current program of `device`."""
+log = logging.getLogger(__name__)
 
-    def __init__(self, device: Device, ports: Ports) -> None:
+
+class CommandService:
+    """Runs commands on the current program of `device`.
+
+    guarded: clients on the network need certificates, and commands from there change nothing while
+    a controller is primary. Who comes by the Unix socket is the switch's own user, and may.
+    `primaries`: returns the primary controllers.
+    """
+
+    def __init__(self, device: Device, ports: Ports, guarded: bool = False) -> None:
         self._device = device
         self._ports = ports
+        self._guarded = guarded
+        self._warned = 0.0  # when, by the clock of time.monotonic
+        self.primaries: Callable[[], Sequence[object]] = lambda: ()
 
     def handler(self, gate: Gate) -> grpc.GenericRpcHandler:
         """Return the handler for P4RuntimeServer."""
@@ -55,6 +68,9 @@ class CommandService:
         if "complete" in wanted:
             yield json.dumps({"choices": complete(target, wanted["complete"])}).encode()
             return
+        changing_one = changing(wanted["text"])
+        if changing_one is not None:
+            self._check_change(changing_one, context)
         given = answers(target, wanted["text"], wanted["file"])
         while True:
             with self._device.turn():
@@ -72,6 +88,7 @@ class CommandService:
             _abort(context, "INVALID_ARGUMENT", 'expected {} or {"state": "..."}')
         try:
             if wanted:
+                self._check_change("load_state", context)
                 with self._device.turn():
                     self._device.load_state(str(wanted["state"]))
                 yield b"{}"
@@ -81,6 +98,18 @@ class CommandService:
             _abort(context, error.code, error.message)
         for start in range(0, len(state), _PART):
             yield json.dumps({"state": state[start : start + _PART]}).encode()
+
+    def _check_change(self, name: str, context: grpc.ServicerContext) -> None:
+        """Refuse a change beside a primary controller, or log it."""
+        if not self.primaries():
+            return
+        if self._guarded and not context.peer().startswith("unix:"):
+            what = "a controller is primary, and commands from the network change nothing then"
+            way = "run it on the switch's machine, by its Unix socket (gradplane cli without --at)"
+            _abort(context, "PERMISSION_DENIED", f"{name}: {what}: {way}")
+        if time.monotonic() - self._warned >= 1:
+            self._warned = time.monotonic()
+            log.warning("%s changes the switch beside a primary controller", name)
 
     def _target(self, context: grpc.ServicerContext) -> CommandTarget:
         pipeline = self._device.pipeline

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import signal
+import stat
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -16,6 +18,7 @@ from gradplane._option_tables import OptionError
 from gradplane._shipped_programs import INCLUDE_DIRS
 from gradplane.switch.arch.registry import architecture
 from gradplane.switch.daemon.bmv2_log import Bmv2Log
+from gradplane.switch.daemon.clients import local_socket
 from gradplane.switch.daemon.command_service import CommandService
 from gradplane.switch.daemon.live_ports import LivePorts
 from gradplane.switch.daemon.options import SwitchOptions, parse_options
@@ -109,18 +112,20 @@ def serve(options: SwitchOptions, place: Placement | None = None) -> None:
         _run_commands(device, options.commands)
         loop = ports.loop(device)
         device.transmit = loop.send
-        commands = CommandService(device, ports)
+        guarded = options.tls is not None and options.tls.client_auth
+        commands = CommandService(device, ports, guarded)
         server = stack.enter_context(
             P4RuntimeServer(
                 device,
                 options.grpc_address,
                 [TraceService(device).handler, commands.handler, GnmiService(ports).handler],
                 MAX_TRACES + MAX_STREAMS,
-                [f"127.0.0.1:{options.thrift_port}"] if options.thrift_port else [],
+                _also(options),
                 options.tls,
                 options.limits,
             )
         )
+        commands.primaries = server.service.arbitration.primaries
         bfrt = _bfruntime(options, device, ports, place)
         if bfrt is not None:
             stack.enter_context(bfrt)
@@ -129,6 +134,23 @@ def serve(options: SwitchOptions, place: Placement | None = None) -> None:
         stack.enter_context(short_collections())
         print(json.dumps(_ready(options, server, bfrt)), flush=True)
         loop.run()
+
+
+def _also(options: SwitchOptions) -> list[str]:
+    """Return the addresses beside P4Runtime's: of --thrift-port, and the Unix socket."""
+    found = [f"127.0.0.1:{options.thrift_port}"] if options.thrift_port else []
+    socket = options.unix_socket
+    if socket is None:
+        if options.grpc_address.endswith(":0"):
+            return found  # nobody could know its name
+        socket = local_socket(options.grpc_address)
+        socket.parent.mkdir(mode=0o700, exist_ok=True)
+        there = socket.parent.lstat()
+        if not stat.S_ISDIR(there.st_mode) or there.st_uid != os.getuid() or there.st_mode & 0o077:
+            log.warning("there is no Unix socket: %s is not this user's alone", socket.parent)
+            return found
+    socket.unlink(missing_ok=True)  # of a switch that was killed; its address is checked first
+    return [*found, f"unix:{socket}"]
 
 
 def make_device(

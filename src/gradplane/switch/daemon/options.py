@@ -17,8 +17,8 @@ from types import SimpleNamespace
 
 from gradplane import _shipped_programs
 from gradplane._option_tables import Option, OptionError, help_text, parse
-from gradplane.switch.p4runtime.limits import DEFAULT_LIMITS, Limits
-from gradplane.switch.p4runtime.server import DEFAULT_ADDRESS, ServerTls
+from gradplane.switch.p4runtime.limits import DEFAULT_ADDRESS, DEFAULT_LIMITS, Limits
+from gradplane.switch.p4runtime.server import ServerTls
 from gradplane.switch.runtime.egress_queues import MOST_PACKETS, PRIORITIES
 
 BFRT_ADDRESS = "127.0.0.1:50052"  # of the server in the driver of Tofino
@@ -61,7 +61,8 @@ class SwitchOptions:
     thrift_port: a second port for `gradplane cli`, on loopback
     and without TLS. pipe_scopes: the pipes that run each pipeline of the program. restricted:
     entries must keep to the program's annotations. fixed_names: numbers of names, by the types that
-    are translated to strings. limits: of the servers.
+    are translated to strings. limits: of the servers. unix_socket: for the commands of its owner,
+    None for the one where they look for it.
     notes: a line for each ignored option, and on unprotected connections.
     """
 
@@ -94,6 +95,7 @@ class SwitchOptions:
     tls: ServerTls | None = None
     pipe_scopes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     limits: Limits = DEFAULT_LIMITS
+    unix_socket: Path | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -129,6 +131,16 @@ def parse_options(arguments: Sequence[str]) -> SwitchOptions:
     interfaces = tuple(_interface(text) for text in parsed.interface)
     check_ports(interfaces, parsed.cpu_port, parsed.drop_port)
     tls = _tls(parsed)
+    if parsed.thrift_port is not None:
+        if tls is not None and tls.client_auth:
+            raise OptionError(
+                f"--thrift-port {parsed.thrift_port}: with --grpc-server-with-client-auth no port"
+                " is open to clients without certificates; commands use the switch's Unix socket"
+            )
+        notes.append(
+            f"--thrift-port {parsed.thrift_port}: every user of this machine may control the switch"
+            " there, beside a primary controller"
+        )
     addresses = (("--grpc-server-addr", parsed.grpc_server_addr), ("--bfrt-addr", parsed.bfrt_addr))
     for option, address in addresses:
         port = (address or "").rpartition(":")[2]
@@ -167,6 +179,7 @@ def parse_options(arguments: Sequence[str]) -> SwitchOptions:
         tls=tls,
         pipe_scopes=_pipe_scopes(parsed.pipe_scope),
         limits=_limits(parsed.limit),
+        unix_socket=parsed.unix_socket,
         restricted=not parsed.no_restrictions,
         fixed_names=_fixed_names(parsed.names),
         notes=tuple(notes),
@@ -200,6 +213,7 @@ _OPTIONS = (
            alone=BFRT_ADDRESS),
     Option("--pipe-scope", "NAME=PIPE,PIPE", "the pipes that run a pipeline of a TNA program",
            many=True),
+    Option("--unix-socket", "PATH", "for commands of its owner; default: where they look", Path),
     Option("--limit", "NAME=N", "what one client may use (docs/switch.md)", many=True),
     Option("--names", "FILE", "numbers of names of translated types, as JSON", Path),
     Option("--no-restrictions", "", "take entries that @entry_restriction and the like forbid"),

@@ -1,10 +1,11 @@
-"""The limits of a switch's servers: what one client may use, so that the others are served."""
+"""The limits of a switch's servers, what one client may use; and where they are by default."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 
+DEFAULT_ADDRESS = "127.0.0.1:9559"  # the port that IANA assigned to P4Runtime
 MIB = 1 << 20
 
 

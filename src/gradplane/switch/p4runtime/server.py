@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import logging
+import os
 import queue
 import socket
 import ssl
@@ -24,7 +25,7 @@ from google.protobuf.message import Message as ProtobufMessage
 
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.grpc_methods import Gate, RpcMethod, end_rpc, service_handler
-from gradplane.switch.p4runtime.limits import DEFAULT_LIMITS, Limits
+from gradplane.switch.p4runtime.limits import DEFAULT_ADDRESS, DEFAULT_LIMITS, Limits
 from gradplane.switch.p4runtime.response_streams import (
     WAITING,
     ResponseStream,
@@ -40,14 +41,13 @@ from gradplane.switch.p4runtime.status_errors import (
 )
 from gradplane.switch.runtime.control_messages import Message
 
-DEFAULT_ADDRESS = "127.0.0.1:9559"  # the port that IANA assigned to P4Runtime
-
 _TICK = 0.02  # seconds between checks for due digests and idle entries
 _REST = 0.5  # if there are none: an idle switch takes no processor time
 _GRACE = 0.2  # seconds for requests in progress to finish
 _CONFIG, _UPDATES = 5, 4  # numbers of fields: those before say who sends a request
 _SERVICE = "p4.v1.P4Runtime"
 _LAST_PORT = 65535
+_UNIX = "unix:"
 
 log = logging.getLogger(__name__)
 
@@ -88,7 +88,7 @@ class P4RuntimeServer:
 
     others: make the handlers of further gRPC services on the same address, which have at most
     `streams` long calls. also: further addresses with the same services, without `tls`, so they
-    must be on loopback.
+    must be on loopback, or Unix sockets ("unix:PATH"), which only their owner can open.
     """
 
     def __init__(
@@ -136,6 +136,9 @@ class P4RuntimeServer:
         self._messages.put(None)
         self._notifier.join()
         self._pool.shutdown()
+        for address in self._also:
+            if address.startswith(_UNIX):
+                Path(address.removeprefix(_UNIX)).unlink(missing_ok=True)
 
     def __enter__(self) -> P4RuntimeServer:
         self.start()
@@ -198,7 +201,13 @@ class P4RuntimeServer:
         try:
             check_free(address)
             port: int
-            if credentials is None:
+            if address.startswith(_UNIX):
+                former = os.umask(0o177)  # the file is there, with its mode, at once
+                try:
+                    port = self._server.add_insecure_port(address)
+                finally:
+                    os.umask(former)
+            elif credentials is None:
                 port = self._server.add_insecure_port(address)
             else:
                 port = self._server.add_secure_port(address, credentials)
@@ -206,6 +215,8 @@ class P4RuntimeServer:
             option = "--grpc-server-addr HOST:PORT (port 0: any free one)"
             if address in self._also:
                 option = "--thrift-port PORT"
+            if address.startswith(_UNIX):
+                option = "--unix-socket PATH"
             raise cannot_listen(address, error, option) from error
         return port
 
