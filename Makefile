@@ -20,7 +20,7 @@ demo:
 test: style
 	@mkdir -p .cache
 	@($(TYPES)) >.cache/types 2>&1 & types=$$!; \
-	$(PYTHON) -m pytest -q -n 2 --dist loadfile --durations=20 --durations-min=10 -rfE; \
+	$(PYTHON) -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder --durations=20 --durations-min=10 -rfE; \
 	tests=$$?; wait $$types || { cat .cache/types; exit 1; }; exit $$tests
 
 lint: style types

@@ -36,6 +36,23 @@ if _profile == "test":
     assert hasattr(providers, "_get_local_constants")
     providers._get_local_constants = providers.Constants
 
+# Few tests that take long: begun last, as xdist does with files of few tests, they would leave
+# the other processors idle at the end.
+LONG = (
+    "tests/studies/test_studies.py",
+    "tests/torch/",
+    "tests/runs/",
+    "tests/docs/",
+    "tests/fit/test_calibration.py",
+    "tests/switch/check/test_check_fuzz.py",
+    "tests/switch/testgen/",
+    "tests/pages/",
+    "tests/topologies/",
+    "tests/controller/",
+    "tests/cli/",
+    "tests/test_",
+)
+
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 
 SMALL = """
@@ -52,6 +69,22 @@ timeout_ms = 20
 baseline = false
 report = false
 """
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Order the files of a run in several processes: long ones first, then by their tests."""
+    if not hasattr(config, "workerinput"):
+        return
+    files = [item.nodeid.partition("::")[0] for item in items]
+    tests = Counter(files)
+
+    def place(file: str) -> tuple[int, int, str]:
+        long = [number for number, start in enumerate(LONG) if file.startswith(start)]
+        return min(long, default=len(LONG)), -tests[file], file
+
+    places = {file: place(file) for file in tests}
+    pairs = sorted(zip(files, items, strict=True), key=lambda pair: places[pair[0]])
+    items[:] = [item for _, item in pairs]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -10,10 +10,9 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from pathlib import Path
 
 from gradplane.switch.source import Reporter, Span
-from gradplane.switch.syntax.preprocess import STOCK_INCLUDES, Piece
+from gradplane.switch.syntax.preprocess import Piece, is_shipped
 
 # fmt: off
 KEYWORDS = frozenset({
@@ -83,7 +82,7 @@ def tokenize(pieces: Iterable[Piece], reporter: Reporter) -> list[Token]:
     """Return all tokens of a program, an "end" token last. Errors go to `reporter`."""
     tokens: list[Token] = []
     for piece in whole_strings(pieces):
-        if piece.width is None and piece.origin is not None and _is_shipped(piece.origin):
+        if piece.width is None and piece.origin is not None and is_shipped(piece.origin):
             tokens += _shipped(piece)
         else:
             _Lexer(piece, reporter, tokens).run()
@@ -91,11 +90,6 @@ def tokenize(pieces: Iterable[Piece], reporter: Reporter) -> list[Token]:
     after = Span(last.file, last.line, last.end, last.end + 1)
     tokens.append(Token("end", "", after))
     return tokens
-
-
-@lru_cache(maxsize=256)
-def _is_shipped(file: Path) -> bool:
-    return any(file.is_relative_to(folder) for folder in STOCK_INCLUDES)
 
 
 @lru_cache(maxsize=1024)

@@ -15,6 +15,7 @@ import os
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from gradplane.switch.source import Reporter, Span
@@ -108,7 +109,7 @@ class Preprocessor:
         self._shipped_only = shipped_only
         self._dirs = [*map(Path, include_dirs), *STOCK_INCLUDES]
         self._beside: tuple[Path, ...] = ()  # the program's folder
-        self._macros = Macros()
+        self._macros: Macros
         self._defines = defines
         self._pieces: list[Piece] = []
         self._open: list[_File] = []
@@ -122,6 +123,7 @@ class Preprocessor:
         try:
             self._macros = Macros(self._defines)
         except MacroError as error:
+            self._macros = Macros()
             self.reporter.error(place, f"in the given defines: {error}")
         content = self._read(path, place) if text is None else text
         if content is not None:
@@ -144,8 +146,10 @@ class Preprocessor:
         self._open.append(file)
         self._macros.enter(file.name)
         outer, self._conditions = self._conditions, []
-        text = self._without_comments(text)
-        in_strings = _lines_in_strings(text)
+        shipped = is_shipped(file.path)
+        text, unclosed, in_strings = _prepared_once(text) if shipped else _prepared(text)
+        for offset in unclosed:
+            self.reporter.error(self._at(text, offset, 1, 2), "this comment is not closed")
         position, line = 0, 1
         for match in _DIRECTIVE.finditer(text):
             if match.start() in in_strings and not _is_directive(match.group()):
@@ -163,26 +167,6 @@ class Preprocessor:
         if self._open:
             self._macros.enter(self._open[-1].name)
 
-    def _without_comments(self, text: str) -> str:
-        """Replace comments by blanks, so that no column changes.
-
-        Within a string they are text, also in one over several lines, unless the file has an
-        unclosed string.
-        """
-        unclosed = any(m.group() == '"' for m in _COMMENT.finditer(text))
-
-        def blank(match: re.Match[str]) -> str:
-            found = match.group()
-            if found[0] == '"':
-                return found
-            if found == "/*":
-                line = text.count("\n", 0, match.start()) + 1
-                column = match.start() - text.rfind("\n", 0, match.start())
-                self.reporter.error(self._span(line, column, 2), "this comment is not closed")
-            return re.sub(r"[^\n]", " ", found)
-
-        return (_COMMENT_BY_LINE if unclosed else _COMMENT).sub(blank, text)
-
     # -- ordinary text and macro uses ------------------------------------------------------------
 
     @property
@@ -194,6 +178,9 @@ class Preprocessor:
         if not self._live:
             return
         done = 0
+        if is_shipped(self._open[-1].path) and not any(w in self._macros for w in _words(text)):
+            self._verbatim(text, 0, len(text), line)
+            return
         for word in _WORD.finditer(text):
             name = word.group()
             if word.start() < done or name not in self._macros:
@@ -429,6 +416,43 @@ def _is_file(path: Path) -> bool:
         return path.is_file()
     except (OSError, ValueError):  # an impossible name: too long, or with a NUL in it
         return False
+
+
+@lru_cache(maxsize=256)
+def is_shipped(file: Path) -> bool:
+    """Return whether a file is one of this package, which most programs begin with."""
+    return any(file.is_relative_to(folder) for folder in STOCK_INCLUDES)
+
+
+def _prepared(text: str) -> tuple[str, list[int], set[int]]:
+    """Replace comments by blanks, so that no column changes; also return where some begin that are
+    not closed, and where lines begin that are within a string.
+
+    Within a string they are text, also in one over several lines, unless the file has an
+    unclosed string.
+    """
+    unclosed: list[int] = []
+
+    def blank(match: re.Match[str]) -> str:
+        found = match.group()
+        if found[0] == '"':
+            return found
+        if found == "/*":
+            unclosed.append(match.start())
+        return re.sub(r"[^\n]", " ", found)
+
+    open_string = any(m.group() == '"' for m in _COMMENT.finditer(text))
+    blanked = (_COMMENT_BY_LINE if open_string else _COMMENT).sub(blank, text)
+    return blanked, unclosed, _lines_in_strings(blanked)
+
+
+_prepared_once = lru_cache(maxsize=32)(_prepared)
+
+
+@lru_cache(maxsize=512)
+def _words(text: str) -> frozenset[str]:
+    """Return the words of a shipped file in which macros are looked for."""
+    return frozenset(_WORD.findall(text))
 
 
 def _lines_in_strings(text: str) -> set[int]:
