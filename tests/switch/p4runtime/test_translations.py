@@ -67,8 +67,8 @@ V1Switch(P(), C(), I(), E(), C(), D()) main;
 class Client:
     """Writes and reads entries of `routes`."""
 
-    def __init__(self, **fixed: Any) -> None:
-        program = compile_program("vrf.p4", text=TEXT)
+    def __init__(self, text: str = TEXT, **fixed: Any) -> None:
+        program = compile_program("vrf.p4", text=text)
         self.device = Device(
             lambda source: program, lambda p: Switch(p, cpu_port=510), fixed_names=fixed
         )
@@ -199,6 +199,31 @@ def test_what_is_no_name_is_refused() -> None:
         with pytest.raises(BatchError) as error:
             write(client.device.target, [p4r.Update(type=p4r.Update.DELETE, entity=message)])
         assert "is no name in UTF-8" in str(error.value) and reason in str(error.value)
+
+
+def test_a_mask_of_names_is_a_number() -> None:
+    client = Client(TEXT.replace("m.vrf : exact", "m.vrf : ternary"))
+    table = client.schema.tables["routes"]
+    message = p4r.Entity()
+    entry = message.table_entry
+    entry.table_id, entry.priority = table.id, 1
+    entry.match.add(field_id=1).ternary.value = b"vrf-blue"
+    entry.action.action.action_id = client.schema.actions["punt"].id
+    update = p4r.Update(type=p4r.Update.INSERT, entity=message)
+    ternary = update.entity.table_entry.match[0].ternary
+    for mask in ("vrf-red", "1024", ""):
+        ternary.mask = mask.encode()
+        with pytest.raises(BatchError) as error:
+            write(client.device.target, [update])
+        assert str(error.value.errors[0]) == (
+            f"INVALID_ARGUMENT: table I.routes: field vrf: mask: {mask!r} is a name; a mask of"
+            " names is decimal digits, a number of bit<10>"
+        )
+    ternary.mask = b"1023"
+    write(client.device.target, [update])
+    [answer] = read(client.device.target, [p4r.Entity(table_entry=p4r.TableEntry())])
+    assert answer.entities[0].table_entry.match[0].ternary == ternary
+    assert client.number("vrf_t", "vrf-red") == 2  # no mask has got a number
 
 
 def test_saved_state_keeps_the_numbers() -> None:

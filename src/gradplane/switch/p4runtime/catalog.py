@@ -58,6 +58,21 @@ class Value:
             raise RpcError("OUT_OF_RANGE", f"{where}: {number} does not fit bit<{self.width}>")
         return number
 
+    def read_mask(self, data: bytes, where: str) -> int:
+        """Decode a mask: that of a name is a number, in decimal digits. Raises RpcError."""
+        if self.names is None:
+            return self.read(data, where)
+        text = _name(data, where)
+        if not (
+            text.isascii() and text.isdigit() and len(text) < 40 and not int(text) >> self.width
+        ):
+            raise RpcError(
+                "INVALID_ARGUMENT",
+                f"{where}: {text!r} is a name; a mask of names is decimal digits, a number of"
+                f" bit<{self.width}>",
+            )
+        return int(text)
+
     def __str__(self) -> str:
         return self.name or str(self.id)  # a value set of bits has one field, without a name
 
@@ -66,6 +81,10 @@ class Value:
         if self.names is not None:
             return self.names.name(bits).encode()
         return to_bytes(bits, self.wire)
+
+    def show_mask(self, bits: int) -> bytes:
+        """Encode a mask, as `read_mask` takes it."""
+        return self.show(bits) if self.names is None else str(bits).encode()
 
 
 _LONGEST_NAME = 256

@@ -57,7 +57,8 @@ def show_matches(
             case "lpm":
                 message.lpm.value, message.lpm.prefix_len = show(match[0]), match[1]
             case "ternary":
-                message.ternary.value, message.ternary.mask = show(match[0]), show(match[1])
+                message.ternary.value = show(match[0])
+                message.ternary.mask = field.value.show_mask(match[1])
             case "range":
                 message.range.low, message.range.high = show(match[0]), show(match[1])
             case "optional":
@@ -102,7 +103,7 @@ def _lpm(field: FieldInfo, message: p4r.FieldMatch, where: str) -> Match:
 
 def _ternary(field: FieldInfo, message: p4r.FieldMatch, where: str) -> Match:
     value = field.value.read(message.ternary.value, where)
-    mask = field.value.read(message.ternary.mask, f"{where}: mask")
+    mask = field.value.read_mask(message.ternary.mask, f"{where}: mask")
     if mask == 0:
         raise RpcError(
             "INVALID_ARGUMENT", f"{where}: mask 0; leave the field out to match any value"
