@@ -37,6 +37,7 @@ LIMIT = 0.1  # seconds that another client's request may take, but for 1% of the
 PAUSE = 0.02  # seconds between the requests of a client that measures
 PRIMARY = 1 << 64  # its election id
 SECONDS = 5.0
+SWING = 1.0  # seconds before others measure
 FILLED = 50_000  # cells of the counter that are not 0
 PATIENCE = 60.0
 P4RT, BFRT = "/p4.v1.P4Runtime/", f"/{bf.SERVICE}/"
@@ -450,7 +451,7 @@ class World:
         attacker = self._spawn.Process(target=run_attack, args=(name, self.target))
         if name:
             attacker.start()
-            time.sleep(2)  # until it is in full swing
+            time.sleep(SWING)  # until it is in full swing
         here.send("go")
         times, errors = here.recv()
         memory = _memory(self._pid)

@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from attack import ATTACKS, World, limit, succeeded
 
-SECONDS = 2.0
+SECONDS = 1.0
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,6 @@ from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.grpc_methods import Gate, RpcMethod, end_rpc, service_handler
 from gradplane.switch.p4runtime.limits import DEFAULT_LIMITS, Limits
 from gradplane.switch.p4runtime.response_streams import (
-    WAITING,
     ResponseStream,
     StreamSlots,
     deliver,
@@ -31,7 +30,7 @@ from gradplane.switch.p4runtime.status_errors import (
     code_number,
     internal_error,
 )
-from gradplane.switch.runtime.control_messages import Message
+from gradplane.switch.runtime.control_messages import Message, PacketIn, kind_of_message
 
 _TICK = 0.02  # seconds between looks for digests, idle entries and changes of links
 _GRACE = 0.2  # seconds for requests in progress to finish
@@ -107,8 +106,10 @@ class BfRuntimeServer:
 
         def listen(message: Message) -> None:
             other(message)
-            if self._messages.qsize() < WAITING:
+            if self._messages.qsize() < self._gate.limits.waiting:
                 self._messages.put(message)
+            elif not isinstance(message, PacketIn):  # those are P4Runtime's
+                self.device.losses.add(kind_of_message(message))
 
         self.device.listener = listen
         if self.device.pipeline is not None:
@@ -173,7 +174,7 @@ class BfRuntimeServer:
         yield bf.ReadResponse(status=[error_message(failure)])
 
     def _stream(self, requests: Iterable[Any], context: grpc.ServicerContext) -> Iterator[Any]:
-        stream = ResponseStream()
+        stream = ResponseStream(self.device.losses, self._gate.limits.waiting)
         handle, closed = partial(self._take, stream), partial(self._close, stream)
         try:
             with self._streams.use(stream):

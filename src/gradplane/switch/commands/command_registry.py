@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from gradplane._suggestions import nearest
@@ -55,10 +55,12 @@ class NoPorts:
 
 @dataclass(frozen=True, slots=True)
 class CommandTarget:
-    """The target of commands: a switch and its ports."""
+    """The target of commands: a switch and its ports. losses: the counts of messages to controllers
+    that are lost, by kind."""
 
     switch: ControlledSwitch
     ports: Ports = NoPorts()
+    losses: Mapping[str, int] = field(default_factory=dict)
 
 
 Run = Callable[..., str | None]

@@ -56,6 +56,13 @@ def show_ports(target: CommandTarget) -> str:
     return "\n".join(lines)
 
 
+@command()
+def show_losses(target: CommandTarget) -> str:
+    """Print the messages that no controller read in time, by kind."""
+    lines = [f"{'messages':^24}{'lost':>12}"]
+    return "\n".join(lines + [f"{kind:24}{n:>12}" for kind, n in sorted(target.losses.items())])
+
+
 @command("INTERFACE PORT")
 def port_add(target: CommandTarget, interface: str, port: str) -> None:
     """Open a network interface as a port."""

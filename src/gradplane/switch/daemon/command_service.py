@@ -115,7 +115,7 @@ class CommandService:
         pipeline = self._device.pipeline
         if pipeline is None or not isinstance(pipeline.switch, Switch):
             _abort(context, "FAILED_PRECONDITION", "the switch runs no program yet")
-        return CommandTarget(pipeline.switch, self._ports)
+        return CommandTarget(pipeline.switch, self._ports, self._device.losses.counts)
 
 
 def _parsed(request: bytes, context: grpc.ServicerContext) -> dict[str, Any]:

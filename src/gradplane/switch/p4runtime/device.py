@@ -22,6 +22,7 @@ from gradplane.switch.p4runtime.device_config import Source, parse_device_config
 from gradplane.switch.p4runtime.entry_rules import EntryRules
 from gradplane.switch.p4runtime.pipeline import Pipeline, RunningSwitch
 from gradplane.switch.p4runtime.reconcile import load_state, saved_state
+from gradplane.switch.p4runtime.response_streams import Losses
 from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.runtime.control_errors import SwitchError
 from gradplane.switch.runtime.control_messages import Message
@@ -102,6 +103,7 @@ class Device:
     busy: bool = field(default=False)  # a request of the control plane is in progress
     # serialises requests; taken before a switch's lock
     lock: FairLock = field(default_factory=FairLock)
+    losses: Losses = field(default_factory=Losses)  # of messages to controllers
     reading: FairLock = field(default_factory=FairLock)  # taken before `lock`: see `parts`
 
     @contextmanager

@@ -14,11 +14,18 @@ from finsy.proto import p4d, p4r
 
 @dataclass(slots=True)
 class _Digest:
-    """One digest: its buffer and its unacknowledged messages, message -> (list, time)."""
+    """One digest: its buffer, its unacknowledged messages, and those by list, with the time when
+    it was sent, the oldest first."""
 
     waiting: dict[bytes, p4d.P4Data] = field(default_factory=dict)
     since: int = 0
-    unacknowledged: dict[bytes, tuple[int, int]] = field(default_factory=dict)
+    unacknowledged: set[bytes] = field(default_factory=set)
+    lists: dict[int, tuple[int, list[bytes]]] = field(default_factory=dict)
+
+    def forget(self, number: int) -> None:
+        """Forget the messages of a list: they may be sent again."""
+        _, keys = self.lists.pop(number, (0, []))
+        self.unacknowledged.difference_update(keys)
 
 
 @dataclass(slots=True)
@@ -65,13 +72,15 @@ class DigestLists:
     def acknowledge(self, digest_id: int, list_id: int) -> None:
         digest = self._digests.get(digest_id)
         if digest is not None:
-            kept = digest.unacknowledged.items()
-            digest.unacknowledged = {k: sent for k, sent in kept if sent[0] != list_id}
+            digest.forget(list_id)
 
     def _forget(self, digest: _Digest, config: p4r.DigestEntry.Config, now: int) -> None:
         """Forget messages that were not acknowledged in time: they may be sent again."""
-        kept = digest.unacknowledged.items()
-        digest.unacknowledged = {k: s for k, s in kept if now - s[1] < config.ack_timeout_ns}
+        while digest.lists:
+            number, (sent, _) = next(iter(digest.lists.items()))
+            if now - sent < config.ack_timeout_ns:
+                return
+            digest.forget(number)
 
     def _send(self, digest_id: int, now: int) -> list[p4r.DigestList]:
         """Send all waiting messages, in several lists if the maximum size was lowered since."""
@@ -81,7 +90,8 @@ class DigestLists:
         most = None if config is None else config.max_list_size or None
         while some := list(islice(waiting, most)):
             number, self._next_list = self._next_list, self._next_list + 1
-            digest.unacknowledged.update((key, (number, now)) for key, _ in some)
+            digest.lists[number] = now, [key for key, _ in some]
+            digest.unacknowledged.update(digest.lists[number][1])
             lists.append(
                 p4r.DigestList(
                     digest_id=digest_id,

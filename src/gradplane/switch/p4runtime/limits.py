@@ -31,7 +31,7 @@ class Limits:
     roles: int = _limit(64, "roles; beyond that the one without controllers for longest goes")
     role_name: int = _limit(256, "bytes of a role's name")
     role_config: int = _limit(MIB // 16, "bytes of a role's configuration")
-    waiting: int = _limit(10_000, "messages that wait for a slow client, of each kind")
+    waiting: int = _limit(50_000, "messages that wait for a slow client; more are lost")
 
     @classmethod
     def parse(cls, texts: Sequence[str]) -> Limits:

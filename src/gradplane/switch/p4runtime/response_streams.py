@@ -5,30 +5,69 @@ from __future__ import annotations
 import logging
 import queue
 import threading
+import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import grpc
 
+from gradplane.switch.p4runtime.limits import DEFAULT_LIMITS
 from gradplane.switch.p4runtime.status_errors import RpcError, internal_error
-
-WAITING = 10_000
-"""How many responses may wait for a slow client; more are dropped."""
 
 log = logging.getLogger(__name__)
 
 
-class ResponseStream:
-    """An open stream. Any thread may `send`."""
+class Losses:
+    """Counts the messages that found too many waiting for a slow client, or for the switch's own
+    thread, by kind. A line in the log, one a second at most, says how many are new."""
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._counts: Counter[str] = Counter()
+        self._told: Counter[str] = Counter()
+        self._due = 0.0  # by the clock of time.monotonic
+
+    def add(self, kind: str) -> None:
+        """Count a message that is lost, and log the losses when it is time to."""
+        with self._lock:
+            self._counts[kind] += 1
+        if time.monotonic() >= self._due:
+            self.tell()
+
+    def tell(self) -> None:
+        """Log the losses since the last time, unless that was within a second."""
+        now = time.monotonic()
+        with self._lock:
+            new = self._counts - self._told
+            if not new or now < self._due:
+                return
+            self._due, self._told = now + 1, Counter(self._counts)
+        what = ", ".join(f"{count} {kind}" for kind, count in sorted(new.items()))
+        log.warning("lost since no controller read them in time: %s (--limit waiting=N)", what)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many messages of each kind are lost."""
+        with self._lock:
+            return dict(self._counts)
+
+
+class ResponseStream:
+    """An open stream. Any thread may `send`. most: the messages that wait for a slow client."""
+
+    def __init__(self, losses: Losses | None = None, most: int = DEFAULT_LIMITS.waiting) -> None:
         self._waiting: queue.Queue[Any] = queue.Queue()  # an RpcError or None ends the stream
+        self._losses = Losses() if losses is None else losses
+        self._most = most
 
     def send(self, message: Any) -> None:
         """Let a response wait for its turn."""
-        if self._waiting.qsize() < WAITING:
+        if self._waiting.qsize() < self._most:
             self._waiting.put(message)
+        else:
+            self._losses.add(_kind_of(message))
 
     def end(self, error: RpcError | None = None) -> None:
         """End the stream once the waiting responses are sent; with an error, if there is one."""
@@ -108,6 +147,16 @@ class StreamSlots:
 
 def too_many_streams(most: int) -> RpcError:
     return RpcError("RESOURCE_EXHAUSTED", f"{most} streams are open, the limit")
+
+
+def _kind_of(message: Any) -> str:
+    """Return the word for responses of this kind, for people."""
+    name = message.WhichOneof(message.DESCRIPTOR.oneofs[0].name) or "empty messages"
+    return _WORDS.get(name, name)
+
+
+_WORDS = {"packet": "packet-ins", "digest": "digests", "idle_timeout_notification": "idle notices",
+          "arbitration": "notices of arbitration"}  # fmt: skip
 
 
 def deliver(deliveries: Iterable[tuple[object, Any]]) -> None:

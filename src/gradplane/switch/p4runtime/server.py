@@ -27,7 +27,6 @@ from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.grpc_methods import Gate, RpcMethod, end_rpc, service_handler
 from gradplane.switch.p4runtime.limits import DEFAULT_ADDRESS, DEFAULT_LIMITS, Limits
 from gradplane.switch.p4runtime.response_streams import (
-    WAITING,
     ResponseStream,
     StreamSlots,
     deliver,
@@ -39,10 +38,11 @@ from gradplane.switch.p4runtime.status_errors import (
     internal_error,
     rpc_status_of,
 )
-from gradplane.switch.runtime.control_messages import Message
+from gradplane.switch.runtime.control_messages import Message, kind_of_message
 
 _TICK = 0.02  # seconds between checks for due digests and idle entries
 _REST = 0.5  # if there are none: an idle switch takes no processor time
+_MESSAGES = 100  # passed on while the device is held
 _GRACE = 0.2  # seconds for requests in progress to finish
 _CONFIG, _UPDATES = 5, 4  # numbers of fields: those before say who sends a request
 _SERVICE = "p4.v1.P4Runtime"
@@ -186,7 +186,7 @@ class P4RuntimeServer:
     def _stream(
         self, requests: Iterable[p4r.StreamMessageRequest], context: grpc.ServicerContext
     ) -> Iterator[p4r.StreamMessageResponse]:
-        stream = ResponseStream()
+        stream = ResponseStream(self.device.losses, self._gate.limits.waiting)
         handle, closed = partial(self._take, stream), partial(self._close, stream)
         try:
             with self._streams.use(stream):
@@ -245,23 +245,38 @@ class P4RuntimeServer:
 
     def _put_aside(self, message: Message) -> None:
         """Queue a message, so that the thread that runs packets does not wait."""
-        if self._messages.qsize() < WAITING:
+        if self._messages.qsize() < self._gate.limits.waiting:
             self._messages.put(message)
+        else:
+            self.device.losses.add(kind_of_message(message))
 
     def _notify(self) -> None:
         due = time.monotonic()
         while True:
             try:
                 message = self._messages.get(timeout=_TICK if self.service.counts_time else _REST)
-                if message is None:
+                if not self._take_some(message):
                     return
-                self._pass_on(self.service.switch_message, message)
             except queue.Empty:
                 pass
             self._gate.tick()
+            self.device.losses.tell()
             if time.monotonic() >= due:
                 due = time.monotonic() + _TICK
                 self._pass_on(self.service.tick)
+
+    def _take_some(self, message: Message | None) -> bool:
+        """Pass messages on that wait, as many as may keep others from the device; return whether
+        the server goes on."""
+        with self._lock:
+            for left in reversed(range(_MESSAGES)):
+                if message is None:
+                    return False
+                self._pass_on(self.service.switch_message, message)
+                if not left or self._messages.empty():
+                    break
+                message = self._messages.get()
+        return True
 
     def _pass_on(self, source: Callable[..., list[Delivery]], *message: Message) -> None:
         try:

@@ -62,3 +62,11 @@ class Fault:
 HEAD_BYTES = 16  # of a ReturnedPacket
 
 Message = PacketIn | Digest | IdleNotice | ReturnedPacket | Fault
+
+_KINDS = {PacketIn: "packet-ins", Digest: "digests", IdleNotice: "idle notices",
+          ReturnedPacket: "returned packets", Fault: "faults"}  # fmt: skip
+
+
+def kind_of_message(message: Message) -> str:
+    """Return the word for messages of this kind, for people."""
+    return _KINDS[type(message)]
