@@ -105,13 +105,22 @@ Row = tuple[TableSchema, Callable[[Running], ControlTable]]
 """A table: its schema, and how it is made on a switch."""
 
 
+_LISTED = {
+    "Lpf": 1, "Wred": 1, "Register": 2, "RegisterParam": 2, "DynHashAlgorithm": 3,
+    "DynHashConfigure": 3, "DynHashCompute": 3, "PortMetadata": 4, "ParserValueSet": 5,
+}  # fmt: skip
+"""The places of kinds in messages that list all tables; bf-rt.json has the order of the chip's
+compiler."""
+
+
 def program_tables(
     program: ProgramSchema, store: Store, snapshots: Snapshots | None = None
 ) -> dict[int, ControlTable]:
     """Make the tables of a program on the store of the switch that runs it, by id."""
-    on, rows = Running(store, snapshots), program.rows
+    on = Running(store, snapshots)
+    rows = sorted(program.rows, key=lambda row: _LISTED.get(row[0].kind, 0))
     if snapshots is not None:
-        rows = (*rows, *program.snapshot_rows)
+        rows += program.snapshot_rows
     return {schema.id: make(on) for schema, make in rows}
 
 

@@ -144,14 +144,14 @@ class Requests:
         if kind in (bf.Update.DELETE, bf.Update.RESET):
             (table.delete if kind == bf.Update.DELETE else table.reset)(scope, key)
             return None
-        data, flags = read_data(table.schema, entry.data), _flags(entry)
+        data = read_data(table.schema, entry.data)
         match kind:
             case bf.Update.INSERT:
                 table.add(scope, key, data)
             case bf.Update.MODIFY:
-                table.modify(scope, key, data, flags)
+                table.modify(scope, key, data, _flags(entry))
             case bf.Update.MODIFY_INC:
-                table.modify_incrementally(scope, key, data, flags)
+                table.modify_incrementally(scope, key, data, _flags(entry))
             case bf.Update.INSERT_OR_MODIFY:
                 try:
                     with self.store.batch():
@@ -160,7 +160,7 @@ class Requests:
                     error = _rpc_error(refusal, table)
                     if error.code != "ALREADY_EXISTS":
                         raise
-                    table.modify(scope, key, data, flags)
+                    table.modify(scope, key, data, _flags(entry))
                     return Remark(error.code, f"{error.message}: it was modified")
             case _:
                 raise table.invalid("the update has no type")

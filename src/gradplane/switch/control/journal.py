@@ -59,12 +59,7 @@ class Journal:
         """Set an item, None: remove it; a step restores it unless it was set again meanwhile."""
         former = items.get(key)
         _put(items, key, value)
-
-        def step() -> None:
-            if items.get(key) is value:
-                _put(items, key, former)
-
-        self.record(step)
+        self.record(_put_back, items, key, value, former)
 
     def put_all(self, items: MutableMapping[K, V], values: Iterable[tuple[K, V | None]]) -> None:
         """Set several items, as `put` does."""
@@ -131,3 +126,8 @@ def _put(items: MutableMapping[K, V], key: K, value: V | None) -> None:
         items.pop(key, None)
     else:
         items[key] = value
+
+
+def _put_back(items: MutableMapping[K, V], key: K, value: V | None, former: V | None) -> None:
+    if items.get(key) is value:
+        _put(items, key, former)

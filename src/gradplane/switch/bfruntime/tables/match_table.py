@@ -102,17 +102,20 @@ class IdleMode:
         return left - idle_for // self.query_interval * self.query_interval
 
 
+_NEVER = 0, "ENTRY_IDLE"
+
+
 class IdleTimes:
     """What a client sees and sets of the idle times of a table's entries. timed: whether an entry
-    has a time of its own; if not, its hit state can only be polled."""
+    has a time of its own; if not, its hit state can only be polled. noted: by handle, an entry's
+    last hit before UpdateHitState, and its state."""
 
     def __init__(self, journal: Journal, table: MatchTable, timed: bool) -> None:
         self._journal = journal
         self._table = table
         self._timed = timed
         self.mode = IdleMode()
-        self._seen: dict[int, int] = {}  # by handle: the last hit before UpdateHitState
-        self._states: dict[int, str] = {}
+        self._noted: dict[int, tuple[int, str]] = {}
 
     def show(self, data: Data, entry: Entry) -> None:
         """Add an entry's time that is left, or, in the mode to poll, its hit state; both while the
@@ -137,26 +140,24 @@ class IdleTimes:
     def note(self, entry: Entry, data: Data) -> None:
         """Keep the hit state that a client sets with an entry."""
         state = data.values.get(HIT_STATE, "ENTRY_IDLE")
-        self._journal.put(self._seen, entry.handle, entry.last_hit_ns)
-        self._journal.put(self._states, entry.handle, state)
+        self._journal.put(self._noted, entry.handle, (entry.last_hit_ns, state))
         if state == "ENTRY_ACTIVE":
             self._journal.set(entry, "last_hit_ns", self._table.clock())
 
     def update_states(self) -> None:
         """See which entries were hit since the last time: the operation UpdateHitState."""
         for entry in self._table.entries():
-            active = entry.last_hit_ns > self._seen.get(entry.handle, 0)
-            self._states[entry.handle] = "ENTRY_ACTIVE" if active else "ENTRY_IDLE"
-            self._seen[entry.handle] = entry.last_hit_ns
+            active = entry.last_hit_ns > self._noted.get(entry.handle, _NEVER)[0]
+            state = "ENTRY_ACTIVE" if active else "ENTRY_IDLE"
+            self._noted[entry.handle] = entry.last_hit_ns, state
 
     def forget(self, entry: Entry) -> None:
         """Drop what is known of an entry that is deleted."""
-        self._journal.put(self._seen, entry.handle, None)
-        self._journal.put(self._states, entry.handle, None)
+        self._journal.put(self._noted, entry.handle, None)
 
     def _state(self, entry: Entry) -> str:
         if self.mode.mode == POLL and self.mode.enabled:
-            return self._states.get(entry.handle, "ENTRY_IDLE")
+            return self._noted.get(entry.handle, _NEVER)[1]
         idle_for = self._table.clock() - entry.last_hit_ns
         expired = entry.idle_timeout_ns and idle_for >= entry.idle_timeout_ns
         return "ENTRY_IDLE" if expired else "ENTRY_ACTIVE"
@@ -207,6 +208,8 @@ class KeyMasks:
 
     def masked(self, key: Key) -> Key:
         """Return a key without the bits that packets are not compared in."""
+        if not self._registers:
+            return key
         found = dict(key)
         for name, registers in self._registers.items():
             match = found[name]
@@ -265,6 +268,7 @@ class MatchActionTable(KindTable):
     ) -> None:
         super().__init__(schema, store, store.entries(table))
         self.table = table
+        self._names = [f.name for f in schema.keys if f.name != PRIORITY]
         self.actions = Actions(self, [a.action.params for a in table.table.actions], action_numbers)
         self.idle = IdleTimes(store.journal, table, any(f.name == TTL for f in schema.data))
         self._masks = KeyMasks(self, masks)
@@ -278,10 +282,9 @@ class MatchActionTable(KindTable):
     # -- keys -----------------------------------------------------------------------------------
 
     def place(self, key: Key) -> tuple[tuple[Match, ...], int]:
-        names = [f.name for f in self.schema.keys if f.name != PRIORITY]
         key = self._masks.masked(key)
         matches: list[Match] = []
-        for name, known in zip(names, self.table.fields, strict=True):
+        for name, known in zip(self._names, self.table.fields, strict=True):
             match = key[name]
             if match is not None and known.kind == "lpm" and not match[1]:
                 match = None
@@ -297,9 +300,8 @@ class MatchActionTable(KindTable):
 
     def key(self, row: Entry) -> Key:
         """Return the key of an entry."""
-        names = [f.name for f in self.schema.keys if f.name != PRIORITY]
         key: Key = {}
-        for name, known, match in zip(names, self.table.fields, row.matches, strict=True):
+        for name, known, match in zip(self._names, self.table.fields, row.matches, strict=True):
             if match is None and known.kind != "optional":
                 match = (0, known.full) if known.kind == "range" else (0, 0)
             key[name] = match
