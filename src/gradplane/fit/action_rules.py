@@ -11,7 +11,7 @@ from math import ceil
 
 from gradplane.fit.chip_resources import IMMEDIATE_BITS, RANGE_NIBBLES, Overrun
 from gradplane.fit.logical_tables import GATEWAY, LogicalTable, TableAction
-from gradplane.fit.places import Place, neighbours
+from gradplane.fit.places import Place, header_bytes, neighbours
 from gradplane.fit.table_formats import ALU_KINDS, COUNTERS
 from gradplane.fit.values import Operation, Use
 from gradplane.switch.ir import nodes as ir
@@ -21,6 +21,7 @@ from gradplane.switch.ir.types import bit_width
 
 _MOST_BITS = 64
 """The widest sum: two containers with a carry between them."""
+_ALU_BITS = 32
 
 
 def broken_rules(tables: Sequence[LogicalTable]) -> Iterator[Overrun]:
@@ -83,6 +84,16 @@ def _operation(operation: Operation) -> Iterator[Overrun]:
     if operation.carries and wide:
         what = f"{wide[0].name} is added up over {wide[0].bits} bits; two ALUs have {_MOST_BITS}"
         way_out = "keep the number in two parts, or in a register of pairs"
+        yield Overrun("instructions", what, operation.span, way_out)
+    uneven = [
+        p
+        for p in (*operation.writes, *operation.reads)
+        if _ALU_BITS < p.width < _MOST_BITS and header_bytes(p) is not None
+    ]
+    if operation.carries and uneven and not value.impossible:
+        what = f"{uneven[0].name}, a field of a header of {uneven[0].width} bits, is added up; two"
+        what += f" ALUs take {_MOST_BITS} bits of one"
+        way_out = "set metadata to it, add this up, and set the field to the result"
         yield Overrun("instructions", what, operation.span, way_out)
 
 
@@ -208,7 +219,12 @@ def _addresses(table: LogicalTable) -> Iterator[Overrun]:
             (action, every - uses.keys(), uses) for action, uses in used if every - uses.keys()
         ]
         way_out = "use each in a table of its own, with the same key"
-        if partly:
+        sorts = {"register" in instance.kind: instance.name for instance in every}
+        if len(sorts) > 1 and resource == "meter_alus":
+            what = f"{table.name} uses {' and '.join(sorted(sorts.values()))}, whose ALUs are of"
+            what += " different kinds and take one address"
+            yield Overrun(resource, what, used[-1][0].span, way_out)
+        elif partly:
             action, others, uses = partly[0]
             other = min(others, key=lambda i: i.name)
             what = f"action {action.name} of {table.name} uses {next(iter(uses)).name} but not"

@@ -73,6 +73,8 @@ def _add(e: ir.Expr, found: Compared, outcomes: set[ir.Var]) -> None:
         case ir.Binary(op=op, left=left, right=right) if op in _EQUAL:
             sides = [s for s in (left, right) if not isinstance(s, ir.Const | ir.Zero)]
             found.problems += [_COMPUTES for s in sides if _computes(s)]
+            if len(sides) == 2 and byte_count(set(reads(sides[0]))) > GATEWAY_BYTES:
+                found.problems.append(_PAIR)
             found.equal |= set(reads(sides[0])) if sides else set()
         case ir.Binary(op=op, left=left, right=right) if op in _ORDER:
             _ordered(op, left, right, found)
@@ -87,6 +89,7 @@ def _add(e: ir.Expr, found: Compared, outcomes: set[ir.Var]) -> None:
 
 
 _COMPUTES = "a condition compares, and does not compute"
+_PAIR = f"a condition compares two fields of more than {GATEWAY_BYTES} bytes with each other"
 
 
 def _ordered(op: str, left: ir.Expr, right: ir.Expr, found: Compared) -> None:
@@ -156,6 +159,10 @@ SUBTRAHEND = Impossible(
     "an ALU does not subtract what comes with an action",
     "let the control plane (or the constant entries) give the negative number, and add it",
 )
+TWO_PARAMETERS = Impossible(
+    "an ALU takes one operand of what comes with an action, and the other from a field",
+    "let the control plane give the result, or set a field to one of them in a table before",
+)
 CHOICE = Impossible(
     "an ALU does not choose by a condition",
     "make the choice a condition in the control, or a table",
@@ -193,6 +200,8 @@ def apply_operator(e: ir.Expr, found: Value, is_data: Callable[[ir.Expr], bool])
                 found.impossible = SHIFT
             elif op in _COMPARISONS:
                 found.impossible = COMPARISON
+            elif is_data(left) and is_data(right):
+                found.impossible = TWO_PARAMETERS
             elif op in ("-", "|-|") and is_data(right):
                 found.impossible = SUBTRAHEND
         case ir.Unary():

@@ -13,7 +13,9 @@ from copy import deepcopy
 from dataclasses import dataclass
 from itertools import accumulate
 
+from gradplane.fit.access_rules import broken_accesses
 from gradplane.fit.action_rules import broken_rules
+from gradplane.fit.block_rules import broken_by_blocks
 from gradplane.fit.chip_resources import CHIPS, STAGE, ChipResources, Overrun
 from gradplane.fit.containers import PhvDemand, phv_demand, without_common_size
 from gradplane.fit.control_tables import checksum_tables, logical_tables
@@ -26,6 +28,7 @@ from gradplane.fit.simplifications import merged, needless_zeros, without_unread
 from gradplane.switch.arch.device_facts import DeviceFacts
 from gradplane.switch.arch.load_checks import prepare
 from gradplane.switch.arch.registry import architecture, device_facts
+from gradplane.switch.arch.tna.chips import chip_of
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits
 from gradplane.switch.ir.walk import statements
@@ -183,6 +186,8 @@ def _pipeline(
     overruns = [
         *wrong_stages(tables, chip),
         *broken_rules(tables),
+        *broken_accesses(package, chip_of(program).alu_bits),
+        *(o for d in directions for o in broken_by_blocks(d.parser, d.control, d.deparser)),
         *(o for d in directions for o in without_common_size(d.tables)),
         *placement_overruns(placement, chains.values(), chip),
         *phv_overruns(phv, tables, package.control("ingress").span),

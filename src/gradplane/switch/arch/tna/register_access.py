@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeAlias
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.walk import blocks, bodies
@@ -10,8 +11,9 @@ from gradplane.switch.source import Diagnostic, Span
 
 REGISTERS = ("Register", "DirectRegister")
 
-Seen = dict[ir.ExternInstance, Span]
-"""The registers that a packet may have accessed on its way to a statement, and where."""
+Used: TypeAlias = ir.ExternInstance | ir.Table
+Seen = dict[Used, Span]
+"""What a packet may have used on its way to a statement, and where."""
 
 
 def one_access(program: ir.Program) -> Iterable[Diagnostic]:
@@ -20,9 +22,12 @@ def one_access(program: ir.Program) -> Iterable[Diagnostic]:
     for place, block in blocks(program.package):
         if not isinstance(block, ir.Control):
             continue
-        walk = _Walk()
+        walk = Uses(_is_register)
         walk.body(block.body, {})
-        yield from walk.problems
+        for register, span, first in walk.again:
+            what = f"a packet may access register {register.name} a second time here"
+            hint = f"the first access is at {first}; a stateful ALU makes one for each packet"
+            yield Diagnostic(span, what, hint=hint)
         if place.endswith(".ghost"):
             continue  # it has an access of its own beside a packet's
         for register, span in walk.places.items():
@@ -33,15 +38,21 @@ def one_access(program: ir.Program) -> Iterable[Diagnostic]:
                 yield Diagnostic(span, what, hint=hint)
 
 
-class _Walk:
+def _is_register(used: Used) -> bool:
+    return isinstance(used, ir.ExternInstance) and used.type in REGISTERS
+
+
+class Uses:
     """A walk along all ways of a packet through a control.
 
-    `body` takes what was accessed before, None where no packet comes by, and returns the same for
-    the statement after it. `places`: the first access of each register."""
+    `body` takes what was used before, None where no packet comes by, and returns the same for the
+    statement after it. `wanted`: whether an extern or a table is followed. `places`: the first use
+    of each. `again`: what a packet may use again, there, and the use before."""
 
-    def __init__(self) -> None:
-        self.problems: list[Diagnostic] = []
+    def __init__(self, wanted: Callable[[Used], bool]) -> None:
+        self.wanted = wanted
         self.places: Seen = {}
+        self.again: list[tuple[Used, Span, Span]] = []
         self._left: dict[ir.Block, Seen | None] = {}
         self._told: set[Span] = set()
 
@@ -57,13 +68,15 @@ class _Walk:
 
     def _after(self, stmt: ir.Stmt, seen: Seen, before: ir.Stmt | None) -> Seen | None:
         match stmt:
-            case ir.CallExtern(instance=instance) if instance and instance.type in REGISTERS:
+            case ir.CallExtern(instance=instance) if instance and self.wanted(instance):
                 if _writes_back(stmt, before):
                     return seen
                 return self._accessed(instance, stmt.span, seen)
             case ir.Block(access=action) if action is not None:
                 register = action.accessed
                 assert register is not None, action.name
+                if not self.wanted(register):
+                    return seen
                 return self._accessed(register, stmt.span, seen)
             case ir.If() | ir.SwitchStmt():
                 return _either([self.body(body, seen) for body in bodies(stmt)])
@@ -71,6 +84,8 @@ class _Walk:
                 after = self.body(table.key_setup, seen)
                 if after is None:
                     return None
+                if self.wanted(table):
+                    after = self._accessed(table, stmt.span, after)
                 return _either([self.body(a.action.body, after) for a in table.actions])
             case ir.Block(body=body):
                 self._left[stmt] = None
@@ -86,16 +101,12 @@ class _Walk:
                 return None
         return seen
 
-    def _accessed(self, register: ir.ExternInstance, span: Span, seen: Seen) -> Seen:
-        self.places.setdefault(register, span)
-        if register in seen and span not in self._told:
+    def _accessed(self, used: Used, span: Span, seen: Seen) -> Seen:
+        self.places.setdefault(used, span)
+        if used in seen and span not in self._told:
             self._told.add(span)
-            what = f"a packet may access register {register.name} a second time here"
-            hint = (
-                f"the first access is at {seen[register]}; a stateful ALU makes one for each packet"
-            )
-            self.problems.append(Diagnostic(span, what, hint=hint))
-        return {**seen, register: seen.get(register, span)}
+            self.again.append((used, span, seen[used]))
+        return {**seen, used: seen.get(used, span)}
 
 
 def _either(ways: list[Seen | None]) -> Seen | None:
