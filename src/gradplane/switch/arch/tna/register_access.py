@@ -18,7 +18,7 @@ Seen = dict[Used, Span]
 
 def one_access(program: ir.Program) -> Iterable[Diagnostic]:
     """Refuse programs in which a packet may access a register twice, or in two blocks of a pipe."""
-    owners: dict[ir.ExternInstance, tuple[str, Span]] = {}
+    owners: dict[Used, tuple[str, Span]] = {}
     for place, block in blocks(program.package):
         if not isinstance(block, ir.Control):
             continue
