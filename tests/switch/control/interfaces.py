@@ -16,6 +16,7 @@ from gradplane.switch.p4runtime.catalog import Catalog
 from gradplane.switch.p4runtime.pipeline import Pipeline
 from gradplane.switch.p4runtime.read import read
 from gradplane.switch.p4runtime.write import write
+from gradplane.switch.runtime.control_errors import TableError
 
 INSERT, MODIFY, DELETE = p4r.Update.INSERT, p4r.Update.MODIFY, p4r.Update.DELETE
 
@@ -72,12 +73,15 @@ class Interfaces:
         data = Data(spec, {n if n in known else f"${n}": v for n, v in values.items()})
         matches = {n: v if isinstance(v, tuple) else (v,) for n, v in key.items()}
         with self.sw.lock, self.sw.store.batch():
-            if what == "add":
-                table.add(self.scope, matches, data)
-            elif what == "modify":
-                table.modify(self.scope, matches, data, Flags())
-            else:
-                table.delete(self.scope, matches)
+            try:
+                if what == "add":
+                    table.add(self.scope, matches, data)
+                elif what == "modify":
+                    table.modify(self.scope, matches, data, Flags())
+                else:
+                    table.delete(self.scope, matches)
+            except TableError as error:
+                raise table.worded(error) from None
 
     def bfrt_default(self, name: str, action: str, **values: Any) -> None:
         """Set the default entry of a table. Raises RpcError."""

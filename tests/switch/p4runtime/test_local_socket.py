@@ -7,6 +7,7 @@ import stat
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import grpc
 import pytest
@@ -98,7 +99,15 @@ def test_what_changes_a_switch(text: str, found: str | None) -> None:
     assert changing(text) == found
 
 
-def test_the_commands_find_the_socket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def short_path() -> Iterator[Path]:
+    """A folder in which a socket's path does not become too long."""
+    with TemporaryDirectory(prefix="gp-", dir="/tmp") as folder:
+        yield Path(folder)
+
+
+def test_the_commands_find_the_socket(short_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tmp_path = short_path
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     assert clients.default_address() == "127.0.0.1:9559"
     (address,) = live_switch._also(SwitchOptions())
@@ -119,6 +128,25 @@ def test_a_folder_that_others_can_enter_is_not_used(
     assert caplog.messages == [
         f"there is no Unix socket: {tmp_path}/gradplane is not this user's alone"
     ]
+
+
+@pytest.mark.parametrize(
+    ("folder", "obstacle"),
+    [
+        ("not there", "{runtime}/gradplane: No such file or directory"),
+        ("a" * 80, "is longer than 107 bytes; use --unix-socket PATH"),
+    ],
+)
+def test_a_switch_starts_without_its_socket(
+    folder: str, obstacle: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    runtime = tmp_path / folder
+    if folder[0] == "a":
+        runtime.mkdir()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
+    assert live_switch._also(SwitchOptions()) == []
+    assert obstacle.format(runtime=runtime) in caplog.text
 
 
 def test_a_thrift_port_is_open() -> None:

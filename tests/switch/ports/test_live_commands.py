@@ -19,6 +19,11 @@ LAGS
 ==========
 """
 
+THRIFT = (
+    "note: --thrift-port 9090: every user of this machine may control the switch there, beside a"
+    " primary controller"
+)
+
 pytestmark = pytest.mark.skipif(bool(REFUSED), reason=REFUSED)
 
 
@@ -30,13 +35,17 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 def test_a_switch_does_not_start_with_wrong_commands(seen: dict[str, Any]) -> None:
     expected = (
+        f"{THRIFT}\n"
         "s1-commands.txt:1: there is no command 'table_ad'; did you mean table_add or table_dump or"
         " table_clear?\n"
         "s1-commands.txt:2: table MyIngress.ipv4_lpm: field hdr.ipv4.dst: '1.2.3.4' is not of the"
         " form VALUE/LENGTH of a lpm match\n"
     )
     assert seen["wrong commands"] == [expected, 1]
-    assert seen["notes"] == ["note: build/router.json is not used: the switch runs its P4 source"]
+    assert seen["notes"] == [
+        THRIFT,
+        "note: build/router.json is not used: the switch runs its P4 source",
+    ]
 
 
 def test_from_a_pipe_answers_are_where_scripts_look_for_them(seen: dict[str, Any]) -> None:

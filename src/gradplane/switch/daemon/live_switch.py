@@ -48,6 +48,8 @@ from collections.abc import Mapping
 
 log = logging.getLogger(__name__)
 
+_LONGEST_SOCKET = 107  # bytes that the kernel has for a Unix socket's path (man 7 unix)
+
 SWITCH_INTERVAL = 0.0002
 """Seconds after which a waiting Python thread gets its turn: a batch of packets takes less than
 Python's default of 5 ms, and controllers' requests must not hold it up for longer."""
@@ -144,13 +146,26 @@ def _also(options: SwitchOptions) -> list[str]:
         if options.grpc_address.endswith(":0"):
             return found  # nobody could know its name
         socket = local_socket(options.grpc_address)
-        socket.parent.mkdir(mode=0o700, exist_ok=True)
-        there = socket.parent.lstat()
-        if not stat.S_ISDIR(there.st_mode) or there.st_uid != os.getuid() or there.st_mode & 0o077:
-            log.warning("there is no Unix socket: %s is not this user's alone", socket.parent)
+        if obstacle := _obstacle(socket):
+            log.warning("there is no Unix socket: %s", obstacle)
             return found
     socket.unlink(missing_ok=True)  # of a switch that was killed; its address is checked first
     return [*found, f"unix:{socket}"]
+
+
+def _obstacle(socket: Path) -> str:
+    """Make a socket's folder; return what keeps the socket from being there, "" if nothing."""
+    folder = socket.parent
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        there = folder.lstat()
+    except OSError as error:
+        return f"{folder}: {error.strerror}"
+    if not stat.S_ISDIR(there.st_mode) or there.st_uid != os.getuid() or there.st_mode & 0o077:
+        return f"{folder} is not this user's alone"
+    if len(os.fsencode(socket)) > _LONGEST_SOCKET:
+        return f"{socket} is longer than {_LONGEST_SOCKET} bytes; use --unix-socket PATH"
+    return ""
 
 
 def make_device(
