@@ -23,8 +23,9 @@ import numba
 from numba import njit as njit
 from numba.core import caching, config
 
-if config.USE_LLVMLITE_MEMORY_MANAGER is None:  # see switch/jit/native_code.py: Native
-    config.USE_LLVMLITE_MEMORY_MANAGER = 1
+_settings: Any = config
+if _settings.USE_LLVMLITE_MEMORY_MANAGER is None:  # see switch/jit/native_code.py: Native
+    _settings.USE_LLVMLITE_MEMORY_MANAGER = 1
 
 PACKAGE = Path(__file__).parent
 MODULES_KEPT = 400  # some forty are of one version

@@ -147,3 +147,18 @@ def test_an_error_of_any_kind_in_the_reducer_ends_the_wait(kind):
     assert found.done()
     with pytest.raises(OSError, match="^no buffer space$"):
         found.wait()
+
+
+def test_gloos_thread_may_want_pythons_lock_while_a_collective_begins(tmp_path):
+    """Gloo's thread frees tensors of Python while it holds its queue: ranks stood still."""
+    script = """
+for _ in range(200):
+    works = [dist.all_reduce(torch.full((7,), float(rank)), async_op=True) for _ in range(3)]
+    for work in works:
+        work.wait()
+    for _ in range(5):
+        dist.broadcast(torch.tensor([rank + 5.0]), 0)
+say(done=True)
+"""
+    job = loopback_job("ring", 3, codec=("float32", {}), error_feedback=False)
+    assert found(job, script, tmp_path) == [[{"done": True}]] * 3

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import datetime
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -103,6 +104,25 @@ class NetworkGroup(dist.ProcessGroup):
         options: Any = dist.AllreduceOptions()
         options.reduceOp = dist.ReduceOp.MAX
         return self._gloo.allreduce([flag], options).get_future()
+
+
+def _through_gloo(name: str) -> Callable[..., Any]:
+    """Return a collective that is gloo's own.
+
+    The base class would call gloo, too, but with Python's lock held (torch 2.13.0,
+    PyProcessGroup.hpp, WORK_OVERRIDE): gloo then waits for its queue, while its thread holds that
+    and may wait for Python's lock, to free a tensor.
+    """
+
+    def collective(self: NetworkGroup, *arguments: Any, **more: Any) -> Any:
+        return getattr(self._gloo, name)(*arguments, **more)
+
+    return collective
+
+
+for _name in ("allgather", "allreduce_coalesced", "alltoall_base", "barrier", "broadcast",
+              "recv", "reduce_scatter", "send"):  # fmt: skip
+    setattr(NetworkGroup, _name, _through_gloo(_name))
 
 
 def _operation(opts: Any, more: dict[str, Any]) -> Any:
