@@ -429,7 +429,7 @@ class Verdict:
 
 
 class Budget:
-    """What some tests may still use: processor time, and time on the clock."""
+    """The time that is left for some tests: of the processor, and on the clock."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds, self._cpu, self._start = seconds, _children_cpu(), time.monotonic()

@@ -29,8 +29,8 @@ def test_a_slow_client(caplog: pytest.LogCaptureFixture) -> None:
     text = "lost since no controller read them in time: {} (--limit waiting=N)"
     assert caplog.messages == [text.format("1 packet-ins")]  # one line a second
     losses._due = 0
-    losses.tell()
-    losses.tell()
+    losses.log_new()
+    losses.log_new()
     assert caplog.messages[1:] == [text.format("1 digests, 2 packet-ins")]
 
 

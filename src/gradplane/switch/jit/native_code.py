@@ -33,7 +33,7 @@ class Native:
         empty = llvm.parse_assembly("")
         # llvmlite's memory manager takes one block for the code and its data. LLVM's own looks for
         # a place for each, and aborts the process where two are more than 2 GiB apart, the reach of
-        # the small code model: it happens in processes with many threads and libraries.
+        # the small code model (seen with llvmlite 0.50.0), as in processes of many threads.
         self._engine = llvm.create_mcjit_compiler(empty, self._machine, use_lmm=True)
         self._engine.add_object_file(llvm.ObjectFileRef.from_data(object_code))
         self._engine.finalize_object()

@@ -34,9 +34,9 @@ class Losses:
         with self._lock:
             self._counts[kind] += 1
         if time.monotonic() >= self._due:
-            self.tell()
+            self.log_new()
 
-    def tell(self) -> None:
+    def log_new(self) -> None:
         """Log the losses since the last time, unless that was within a second."""
         now = time.monotonic()
         with self._lock:

@@ -260,7 +260,7 @@ class P4RuntimeServer:
             except queue.Empty:
                 pass
             self._gate.tick()
-            self.device.losses.tell()
+            self.device.losses.log_new()
             if time.monotonic() >= due:
                 due = time.monotonic() + _TICK
                 self._pass_on(self.service.tick)

@@ -84,7 +84,7 @@ class Refusal:
 
 @dataclass
 class Found:
-    """What a search has found: the runs to make tests of, and what they cover. refused: of goals
+    """The result of a search: the runs to make tests of, and what they cover. refused: of goals
     that were aimed at."""
 
     runs: list[Run]

@@ -21,7 +21,7 @@ import z3  # isort: skip
 
 
 class Effects:
-    """What bodies that only assign numbers to variables and fields write."""
+    """The variables and fields that bodies of plain assignments write."""
 
     def __init__(self, statements: Statements, bodies: Sequence[Sequence[ir.Stmt]]) -> None:
         self._places: dict[Any, tuple[Type, Load, Store]] = {}

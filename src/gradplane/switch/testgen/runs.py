@@ -33,8 +33,8 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What a lookup that no entry matches finds: an entry with an action ("hit"), nothing ("miss"),
-    or an action that was set as the table's default ("default")."""
+    """The result of a lookup that no entry matches: an entry with an action ("hit"), nothing
+    ("miss"), or an action that was set as the table's default ("default")."""
 
     kind: str
     action: int = 0
@@ -53,13 +53,13 @@ def choice_of(number: int) -> Choice:
 
 
 Other = tuple[Term, bool, Any]
-"""What a lookup might have found: the condition, whether it would be a hit, and the action's
-data."""
+"""Another result that a lookup could have: the condition, whether it would be a hit, and the
+action's data."""
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a run is given. choices: by the number of the lookup in the run. values: of action data,
+    """The inputs of a run. choices: by the number of the lookup in the run. values: of action data,
     by the names of their variables."""
 
     packets: tuple[Given, ...]

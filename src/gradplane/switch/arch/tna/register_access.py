@@ -13,7 +13,7 @@ REGISTERS = ("Register", "DirectRegister")
 
 Used: TypeAlias = ir.ExternInstance | ir.Table
 Seen = dict[Used, Span]
-"""What a packet may have used on its way to a statement, and where."""
+"""The externs and tables that a packet may have used before a statement, and where."""
 
 
 def one_access(program: ir.Program) -> Iterable[Diagnostic]:

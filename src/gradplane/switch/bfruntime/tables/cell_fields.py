@@ -194,7 +194,7 @@ _FILTER_FIELDS: Mapping[str, Mapping[str, str]] = {
         "$WRED_SPEC_MAX_THRESH_CELLS": "high", "$WRED_SPEC_MAX_PROBABILITY": "most",
     },
 }  # fmt: skip
-"""What of a config each of them is. Early drop has one time constant for both directions."""
+"""The part of a config that each of them is. Early drop has one time constant for both ways."""
 _NO_FILTER: Mapping[str, Any] = {
     "gain": 0.0, "decay": 0.0, "rate": False, "scale": 0, "low": 0, "high": 0, "most": 0.0,
 }  # fmt: skip
