@@ -139,6 +139,14 @@ def record_service(interface: str, service: type) -> None:
     for name, shown_as in names.items():
         if hasattr(service, name):
             setattr(service, name, _recorded(shown_as, name, getattr(service, name)))
+    if hasattr(service, "switch_messages"):
+        service.switch_messages = _one_by_one
+
+
+def _one_by_one(self: Any, messages: Iterable[object], now: int) -> Iterator[Any]:
+    """Pass messages of the switch on by the method that is recorded, whose answers are no bytes."""
+    for message in messages:
+        yield from self.switch_message(message, now)
 
 
 def _recorded(interface: str, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
@@ -240,8 +248,9 @@ def _status(context: Any) -> list[object]:
 def record_grpc() -> None:
     """Record the answers of every gRPC server that is made from now on, with the status that ends
     each call."""
-    from gradplane.switch.p4runtime import grpc_methods
+    from gradplane.switch.p4runtime import grpc_methods, response_streams
 
+    response_streams._grpc_server = None  # all responses are yielded
     make = grpc.server
 
     def server(*given: Any, interceptors: Sequence[Any] = (), **named: Any) -> Any:

@@ -175,7 +175,7 @@ def test_a_digest_that_fills_its_list_waits_for_no_timeout() -> None:
     """On BMv2 it comes after twice the timeout, unless there is an ack_timeout_ns."""
     config = p4r.DigestEntry.Config(max_timeout_ns=2_000_000_000, max_list_size=1)
     lists = DigestLists({5: config}.get)
-    (sent,) = lists.offer(5, p4d.P4Data(bitstring=b"\1"), 0)
+    (sent,) = lists.offer(5, p4d.P4Data(bitstring=b"\1").SerializeToString(), 0)
     assert [d.bitstring for d in sent.data] == [b"\1"]
 
 
@@ -264,7 +264,8 @@ def test_a_one_shot_without_actions(switch: Switch) -> None:
 def test_a_digest_comes_again_after_one_timeout() -> None:
     """On BMv2 the next may have to wait for two."""
     config = p4r.DigestEntry.Config(max_list_size=1, ack_timeout_ns=1000)
-    lists, data = DigestLists({5: config}.get), p4d.P4Data(bitstring=b"\1")
+    lists = DigestLists({5: config}.get)
+    data = p4d.P4Data(bitstring=b"\1").SerializeToString()
     assert [len(lists.offer(5, data, now)) for now in (50, 1040, 1050, 2040)] == [1, 0, 1, 0]
 
 

@@ -58,7 +58,8 @@ def test_digests_that_wait_for_acknowledgement_cost_nothing() -> None:
     lists = DigestLists(lambda number: config)
 
     def offer(value: int, now: int) -> int:
-        return len(lists.offer(1, p4d.P4Data(bitstring=value.to_bytes(2, "big")), now))
+        data = p4d.P4Data(bitstring=value.to_bytes(2, "big")).SerializeToString()
+        return len(lists.offer(1, data, now))
 
     assert [offer(i, i) for i in range(5)] == [1] * 5
     assert [offer(i, 10) for i in range(5)] == [0] * 5

@@ -650,8 +650,8 @@ def test_a_controller_that_returns_finds_its_state() -> None:
 # -- digest lists --------------------------------------------------------------------------------
 
 
-def data(value: int) -> p4d.P4Data:
-    return p4d.P4Data(bitstring=bytes([value]))
+def data(value: int) -> bytes:
+    return p4d.P4Data(bitstring=bytes([value])).SerializeToString()
 
 
 def values(lists: list[p4r.DigestList]) -> list[tuple[int, list[int]]]:

@@ -178,7 +178,7 @@ class BfRuntimeServer:
         handle, closed = partial(self._take, stream), partial(self._close, stream)
         try:
             with self._streams.use(stream):
-                yield from stream.serve(requests, handle, closed, "bfruntime stream")
+                yield from stream.serve(requests, handle, closed, "bfruntime stream", context)
         except RpcError as error:
             _abort(context, error)
 

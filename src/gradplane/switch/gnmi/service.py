@@ -177,7 +177,7 @@ class GnmiService:
 
         try:
             with self._streams.use(stream):
-                yield from stream.serve(requests, take, closed.set, "gnmi stream")
+                yield from stream.serve(requests, take, closed.set, "gnmi stream", context)
         except RpcError as error:
             end_rpc(context, error, None)
         finally:

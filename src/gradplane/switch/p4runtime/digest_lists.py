@@ -17,7 +17,7 @@ class _Digest:
     """One digest: its buffer, its unacknowledged messages, and those by list, with the time when
     it was sent, the oldest first."""
 
-    waiting: dict[bytes, p4d.P4Data] = field(default_factory=dict)
+    waiting: dict[bytes, None] = field(default_factory=dict)  # in their order
     since: int = 0
     unacknowledged: set[bytes] = field(default_factory=set)
     lists: dict[int, tuple[int, list[bytes]]] = field(default_factory=dict)
@@ -42,19 +42,18 @@ class DigestLists:
         """True while messages wait for a list to fill."""
         return any(digest.waiting for digest in self._digests.values())
 
-    def offer(self, digest_id: int, data: p4d.P4Data, now: int) -> list[p4r.DigestList]:
-        """Add a message from the data plane and return the lists to send now."""
+    def offer(self, digest_id: int, data: bytes, now: int) -> list[p4r.DigestList]:
+        """Add a message from the data plane, a P4Data's bytes; return the lists to send now."""
         config = self.config(digest_id)
         if config is None:
             return []
         digest = self._digests.setdefault(digest_id, _Digest())
         self._forget(digest, config, now)
-        key = data.SerializeToString(deterministic=True)
-        if key in digest.waiting or key in digest.unacknowledged:
+        if data in digest.waiting or data in digest.unacknowledged:
             return []
         if not digest.waiting:
             digest.since = now
-        digest.waiting[key] = data
+        digest.waiting[data] = None
         full = 0 < config.max_list_size <= len(digest.waiting)
         return self._send(digest_id, now) if full or not config.max_timeout_ns else []
 
@@ -85,18 +84,18 @@ class DigestLists:
     def _send(self, digest_id: int, now: int) -> list[p4r.DigestList]:
         """Send all waiting messages, in several lists if the maximum size was lowered since."""
         digest, lists = self._digests[digest_id], []
-        waiting = iter(digest.waiting.items())
+        waiting = iter(digest.waiting)
         config = self.config(digest_id)
         most = None if config is None else config.max_list_size or None
         while some := list(islice(waiting, most)):
             number, self._next_list = self._next_list, self._next_list + 1
-            digest.lists[number] = now, [key for key, _ in some]
-            digest.unacknowledged.update(digest.lists[number][1])
+            digest.lists[number] = now, some
+            digest.unacknowledged.update(some)
             lists.append(
                 p4r.DigestList(
                     digest_id=digest_id,
                     list_id=number,
-                    data=[data for _, data in some],
+                    data=map(p4d.P4Data.FromString, some),
                     timestamp=now,
                 )
             )

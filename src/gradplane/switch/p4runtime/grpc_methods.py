@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from operator import methodcaller
 from threading import BoundedSemaphore, Lock
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
@@ -228,7 +229,7 @@ def _method_handler(name: str, method: RpcMethod, gate: Gate) -> grpc.RpcMethodH
         except RpcError as error:
             end_rpc(context, error, None)
 
-    serialize = None if method.response is None else method.response.SerializeToString
+    serialize = None if method.response is None else methodcaller("SerializeToString")
     if method.requests:
         return grpc.stream_stream_rpc_method_handler(of_stream, None, serialize)
     if method.responses:

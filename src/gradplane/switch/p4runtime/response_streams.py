@@ -9,14 +9,24 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import grpc
 
 from gradplane.switch.p4runtime.limits import DEFAULT_LIMITS
 from gradplane.switch.p4runtime.status_errors import RpcError, internal_error
 
+try:  # gRPC's own inside: see Burst
+    from grpc import _server as _grpc_server
+    from grpc._cython import cygrpc
+except ImportError:  # pragma: no cover - of a later gRPC
+    _grpc_server = None
+
 log = logging.getLogger(__name__)
+
+_BURST = "a burst of responses"  # an operation of a call, among gRPC's own
+_NEEDED = "condition", "due", "initial_metadata_allowed"  # of the state of a call
+_NOTHING = object()
 
 
 class Losses:
@@ -54,16 +64,26 @@ class Losses:
             return dict(self._counts)
 
 
+class Encoded(NamedTuple):
+    """A response as bytes; kind: the field of the message that is set."""
+
+    data: bytes
+    kind: str
+
+    def SerializeToString(self) -> bytes:  # noqa: N802 - as messages have it
+        return self.data
+
+
 class ResponseStream:
     """An open stream. Any thread may `send`. most: the messages that wait for a slow client."""
 
     def __init__(self, losses: Losses | None = None, most: int = DEFAULT_LIMITS.waiting) -> None:
-        self._waiting: queue.Queue[Any] = queue.Queue()  # an RpcError or None ends the stream
+        self._waiting: queue.SimpleQueue[Any] = queue.SimpleQueue()  # RpcError, None: the end
         self._losses = Losses() if losses is None else losses
         self._most = most
 
     def send(self, message: Any) -> None:
-        """Let a response wait for its turn."""
+        """Let a response, a message or Encoded, wait for its turn."""
         if self._waiting.qsize() < self._most:
             self._waiting.put(message)
         else:
@@ -79,17 +99,24 @@ class ResponseStream:
         handle: Callable[[Any], None],
         closed: Callable[[], None],
         name: str,
+        context: grpc.ServicerContext,
     ) -> Iterator[Any]:
-        """Handle requests in a thread of this name; yield the responses.
+        """Handle requests in a thread of this name; yield the responses, or send them by `context`.
 
         closed: called when either side has ended the stream. Raises RpcError where a request was
         refused."""
         args = requests, handle, closed
         threading.Thread(target=self._listen, args=args, name=name, daemon=True).start()
-        while (item := self._waiting.get()) is not None:
+        burst = Burst.on(context, self._waiting)
+        item = self._waiting.get()
+        while item is not None:
             if isinstance(item, RpcError):
                 raise item
-            yield item
+            if burst is not None and burst.possible:
+                item = burst.send(item)
+            else:
+                yield item
+                item = self._waiting.get()
 
     def _listen(
         self, requests: Iterable[Any], handle: Callable[[Any], None], closed: Callable[[], None]
@@ -106,6 +133,72 @@ class ResponseStream:
         finally:
             closed()
             self._waiting.put(None)
+
+
+class Burst:
+    """Sends the responses of a stream that wait, each as soon as the transport has the one before.
+
+    gRPC's server takes responses from an iterator, and wakes its thread for each, which costs 100
+    microseconds. This uses what is beneath (grpc._server, the same since 1.60): a response that is
+    sent sends the next from gRPC's own thread, and all but the last have a hint that more follow,
+    so that they share system calls. That costs 8 microseconds.
+    """
+
+    def __init__(self, state: Any, call: Any, waiting: queue.SimpleQueue[Any]) -> None:
+        self._state, self._call, self._waiting = state, call, waiting
+        self._stopped: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+    @staticmethod
+    def on(context: Any, waiting: queue.SimpleQueue[Any]) -> Burst | None:
+        """Return the burst of a call; None where this gRPC has another inside."""
+        state = getattr(context, "_state", None)
+        call = getattr(getattr(context, "_rpc_event", None), "call", None)
+        there = all(hasattr(state, name) for name in _NEEDED)
+        if _grpc_server is None or not there or not hasattr(call, "start_server_batch"):
+            return None
+        return Burst(state, call, waiting)
+
+    @property
+    def possible(self) -> bool:
+        """Whether the first response is sent; gRPC sends initial metadata with that one."""
+        return not self._state.initial_metadata_allowed
+
+    def send(self, first: Any) -> Any:
+        """Send a response and those that wait behind it. Return the next item that is none, or that
+        came later; None also where the client is gone."""
+        with self._state.condition:
+            if not _grpc_server._is_rpc_state_active(self._state):
+                return None
+            self._state.due.add(_BURST)
+            self._start(first)
+        end = self._stopped.get()
+        return self._waiting.get() if end is _NOTHING else end
+
+    def _start(self, response: Any) -> None:
+        more = not self._waiting.empty()
+        flags = cygrpc.WriteFlag.buffer_hint if more else 0
+        operation = cygrpc.SendMessageOperation(response.SerializeToString(), flags)
+        self._call.start_server_batch((operation,), self._sent)
+
+    def _sent(self, event: object) -> Any:
+        """Send the next response, in gRPC's thread; return what it is to do for the call."""
+        with self._state.condition:
+            item = None
+            if _grpc_server._is_rpc_state_active(self._state):
+                item = _next(self._waiting)
+                if item is not None and item is not _NOTHING and not isinstance(item, RpcError):
+                    self._start(item)
+                    return None, ()
+            to_do = _grpc_server._possibly_finish_call(self._state, _BURST)
+        self._stopped.put(item)
+        return to_do
+
+
+def _next(waiting: queue.SimpleQueue[Any]) -> Any:
+    try:
+        return waiting.get_nowait()
+    except queue.Empty:
+        return _NOTHING
 
 
 class StreamSlots:
@@ -151,7 +244,10 @@ def too_many_streams(most: int) -> RpcError:
 
 def _kind_of(message: Any) -> str:
     """Return the word for responses of this kind, for people."""
-    name = message.WhichOneof(message.DESCRIPTOR.oneofs[0].name) or "empty messages"
+    if isinstance(message, Encoded):
+        name = message.kind
+    else:
+        name = message.WhichOneof(message.DESCRIPTOR.oneofs[0].name) or "empty messages"
     return _WORDS.get(name, name)
 
 

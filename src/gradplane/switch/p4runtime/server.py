@@ -31,7 +31,7 @@ from gradplane.switch.p4runtime.response_streams import (
     StreamSlots,
     deliver,
 )
-from gradplane.switch.p4runtime.service import Delivery, P4RuntimeService
+from gradplane.switch.p4runtime.service import P4RuntimeService
 from gradplane.switch.p4runtime.status_errors import (
     BatchError,
     RpcError,
@@ -42,7 +42,7 @@ from gradplane.switch.runtime.control_messages import Message, kind_of_message
 
 _TICK = 0.02  # seconds between checks for due digests and idle entries
 _REST = 0.5  # if there are none: an idle switch takes no processor time
-_MESSAGES = 100  # passed on while the device is held
+_MESSAGES = 256  # passed on while the device is held
 _GRACE = 0.2  # seconds for requests in progress to finish
 _CONFIG, _UPDATES = 5, 4  # numbers of fields: those before say who sends a request
 _SERVICE = "p4.v1.P4Runtime"
@@ -190,7 +190,7 @@ class P4RuntimeServer:
         handle, closed = partial(self._take, stream), partial(self._close, stream)
         try:
             with self._streams.use(stream):
-                yield from stream.serve(requests, handle, closed, "p4runtime stream")
+                yield from stream.serve(requests, handle, closed, "p4runtime stream", context)
         except RpcError as error:
             _abort(context, error)
 
@@ -263,27 +263,27 @@ class P4RuntimeServer:
             self.device.losses.log_new()
             if time.monotonic() >= due:
                 due = time.monotonic() + _TICK
-                self._pass_on(self.service.tick)
+                self._tick()
+
+    def _tick(self) -> None:
+        try:
+            with self._lock:
+                deliver(self.service.tick(time.time_ns()))
+        except Exception:
+            log.exception("digests and idle entries could not be passed on")
 
     def _take_some(self, message: Message | None) -> bool:
         """Pass messages on that wait, as many as may keep others from the device; return whether
         the server goes on."""
+        taken: list[Message] = []
+        while message is not None:
+            taken.append(message)
+            if len(taken) == _MESSAGES or self._messages.empty():
+                break
+            message = self._messages.get()
         with self._lock:
-            for left in reversed(range(_MESSAGES)):
-                if message is None:
-                    return False
-                self._pass_on(self.service.switch_message, message)
-                if not left or self._messages.empty():
-                    break
-                message = self._messages.get()
-        return True
-
-    def _pass_on(self, source: Callable[..., list[Delivery]], *message: Message) -> None:
-        try:
-            with self._lock:
-                deliver(source(*message, time.time_ns()))
-        except Exception:
-            log.exception("a message of the switch could not be passed on: %s", message)
+            deliver(self.service.switch_messages(taken, time.time_ns()))
+        return message is not None
 
 
 _REFUSED = {

@@ -8,11 +8,12 @@ lock for that.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from finsy.proto import U128, p4r
 from google.protobuf.message import Message as ProtobufMessage
 
+from gradplane.switch.ir.types import Type
 from gradplane.switch.p4runtime.arbitration import (
     Arbitration,
     Client,
@@ -25,10 +26,11 @@ from gradplane.switch.p4runtime.device import Device, Outputs
 from gradplane.switch.p4runtime.digest_lists import DigestLists
 from gradplane.switch.p4runtime.entities.table_entries import show_entry
 from gradplane.switch.p4runtime.limits import DEFAULT_LIMITS, Limits
-from gradplane.switch.p4runtime.p4data import show_data
+from gradplane.switch.p4runtime.p4data import Encode, delimited, encoder
 from gradplane.switch.p4runtime.pipeline import Pipeline
 from gradplane.switch.p4runtime.read import read
 from gradplane.switch.p4runtime.reconcile import carry_over
+from gradplane.switch.p4runtime.response_streams import Encoded
 from gradplane.switch.p4runtime.roles import RoleConfig
 from gradplane.switch.p4runtime.status_errors import RpcError, code_number
 from gradplane.switch.p4runtime.write import write
@@ -38,7 +40,7 @@ API_VERSION = "1.5.0"
 
 log = logging.getLogger(__name__)
 
-Delivery = tuple[Stream, p4r.StreamMessageResponse]
+Delivery = tuple[Stream, p4r.StreamMessageResponse | Encoded]
 _Set = p4r.SetForwardingPipelineConfigRequest
 _Get = p4r.GetForwardingPipelineConfigRequest
 
@@ -49,7 +51,7 @@ class P4RuntimeService:
     def __init__(self, device: Device, limits: Limits = DEFAULT_LIMITS) -> None:
         self.device = device
         self.arbitration = Arbitration(device.id, limits)
-        self._digests: tuple[Pipeline, DigestLists] | None = None
+        self._made: Outgoing | None = None
 
     # -- unary requests --------------------------------------------------------------------------
 
@@ -155,24 +157,35 @@ class P4RuntimeService:
 
     # -- messages of the switch -------------------------------------------------------------------
 
-    def switch_message(self, message: Message, now: int) -> list[Delivery]:
+    def switch_message(
+        self, message: Message, now: int
+    ) -> list[tuple[Stream, p4r.StreamMessageResponse]]:
         """Return deliveries of a message for the primaries it concerns; `now`: ns since 1970.
 
         A message of the program that ran before is dropped if the current one has no such object.
         """
+        return [
+            (stream, p4r.StreamMessageResponse.FromString(response.SerializeToString()))
+            for stream, response in self._deliveries(message, now)
+        ]
+
+    def switch_messages(self, messages: Iterable[Message], now: int) -> Iterator[Delivery]:
+        """Yield the deliveries of messages, as of `switch_message`; what fails is logged."""
+        for message in messages:
+            try:
+                yield from self._deliveries(message, now)
+            except Exception:
+                log.exception("a message of the switch could not be passed on: %s", message)
+
+    def _deliveries(self, message: Message, now: int) -> Sequence[Delivery]:
         pipeline = self.device.pipeline
         if pipeline is None:
             return []
         match message:
             case PacketIn(packet=packet):
-                return self._packet_in(packet_in_message(pipeline.catalog, packet))
-            case Digest(name=name, type=t, data=data):
-                digest = pipeline.catalog.digest_of(name, t)
-                if digest is None or digest.data is None or digest.inside != t:
-                    return []
-                shown = show_data(digest.data, data, pipeline.catalog)
-                lists = self._digest_lists(pipeline).offer(digest.id, shown, now)
-                return self._digest_deliveries(lists)
+                return self._packet_in(*self._outgoing(pipeline).packet_ins.encode(packet))
+            case Digest():
+                return self._digest_deliveries(self._outgoing(pipeline).digest(message, now))
             case IdleNotice():
                 return self._idle(pipeline, message, now)
             case Fault(text=text):
@@ -186,16 +199,16 @@ class P4RuntimeService:
         if pipeline is None:
             return False
         timed = any(table.table.support_timeout for table in pipeline.state.tables.values())
-        return timed or self._digest_lists(pipeline).waiting
+        return timed or self._outgoing(pipeline).lists.waiting
 
-    def tick(self, now: int) -> list[Delivery]:
+    def tick(self, now: int) -> Sequence[Delivery]:
         """Check for idle entries and return the digest lists due at `now`, ns since 1970."""
         pipeline = self.device.pipeline
         if pipeline is None:
             return []
         with pipeline.switch.lock:
             pipeline.state.check_idle()
-        return self._digest_deliveries(self._digest_lists(pipeline).tick(now))
+        return self._digest_deliveries(self._outgoing(pipeline).lists.tick(now))
 
     # -- parts -----------------------------------------------------------------------------------
 
@@ -251,7 +264,7 @@ class P4RuntimeService:
         except RpcError as error:
             details = p4r.DigestListAckError(digest_list_ack=message)
             return [(stream, _stream_error(error, digest_list_ack=details))]
-        self._digest_lists(pipeline).acknowledge(message.digest_id, message.list_id)
+        self._outgoing(pipeline).lists.acknowledge(message.digest_id, message.list_id)
         return []
 
     def _need_primary(self, stream: Stream, what: str) -> None:
@@ -260,19 +273,18 @@ class P4RuntimeService:
         if client is None or primary is not client:
             raise RpcError("PERMISSION_DENIED", f"only a primary controller may {what}")
 
-    def _packet_in(self, message: p4r.PacketIn) -> list[Delivery]:
-        values = {m.metadata_id: m.value for m in message.metadata}
+    def _packet_in(self, response: Encoded, values: Mapping[int, bytes]) -> Sequence[Delivery]:
         return [
-            (client.stream, p4r.StreamMessageResponse(packet=message))
+            (client.stream, response)
             for client, rights in self.arbitration.primaries()
             if rights.receives_packet_ins and _passes(rights, values)
         ]
 
-    def _digest_lists(self, pipeline: Pipeline) -> DigestLists:
-        """Return the lists of the current pipeline; a new pipeline starts with none."""
-        if self._digests is None or self._digests[0] is not pipeline:
-            self._digests = (pipeline, DigestLists(pipeline.digest_config))
-        return self._digests[1]
+    def _outgoing(self, pipeline: Pipeline) -> Outgoing:
+        """Return what the current pipeline's messages are made with; a new one starts anew."""
+        if self._made is None or self._made.pipeline is not pipeline:
+            self._made = Outgoing(pipeline)
+        return self._made
 
     def _digest_deliveries(self, lists: Sequence[p4r.DigestList]) -> list[Delivery]:
         return [
@@ -309,7 +321,7 @@ def _stream_error(error: RpcError, **details: ProtobufMessage) -> p4r.StreamMess
     return p4r.StreamMessageResponse(error=message)
 
 
-def _passes(rights: RoleConfig, values: dict[int, bytes]) -> bool:
+def _passes(rights: RoleConfig, values: Mapping[int, bytes]) -> bool:
     """Return True if the role's filter accepts a packet-in with this metadata."""
     if rights.packet_in_filter is None:
         return True
@@ -325,6 +337,14 @@ def _action(request: _Set) -> str:
 # -- packet-in and packet-out: controller headers between messages and the CPU port ---------------
 
 _NO_HEADER = HeaderInfo("", ())
+_HEADERS_KEPT = 1024  # encoded, since packets with the same header come again
+_PACKET, _PAYLOAD, _METADATA, _VALUE = (
+    message.DESCRIPTOR.fields_by_name[name].number
+    for message, name in (
+        (p4r.StreamMessageResponse, "packet"), (p4r.PacketIn, "payload"),
+        (p4r.PacketIn, "metadata"), (p4r.PacketMetadata, "value"),
+    )
+)  # fmt: skip
 
 
 def packet_out_bytes(catalog: Catalog, message: p4r.PacketOut) -> bytes:
@@ -365,18 +385,72 @@ def _value(field: Value, data: bytes) -> int:
 
 
 def packet_in_message(catalog: Catalog, packet: bytes) -> p4r.PacketIn:
-    """Return the message of a packet that left through the CPU port.
+    """Return the message of a packet that left through the CPU port."""
+    encoded, _ = PacketIns(catalog).encode(packet)
+    response = p4r.StreamMessageResponse()
+    response.MergeFromString(encoded.data)
+    return response.packet
+
+
+class PacketIns:
+    """Encodes the packets that left through the CPU port: they come by the thousand.
 
     A packet too short for the packet_in header is sent without metadata.
     """
-    header = catalog.headers.get("packet_in", _NO_HEADER)
-    if len(packet) < header.size:
-        return p4r.PacketIn(payload=packet)
-    message = p4r.PacketIn(payload=packet[header.size :])
-    bits, left = int.from_bytes(packet[: header.size], "big"), header.size * 8
-    for f in header.fields:
-        left -= f.width
-        if f.id:
-            value = bits >> left & ((1 << f.width) - 1)
-            message.metadata.add(metadata_id=f.id, value=f.show(value))
-    return message
+
+    def __init__(self, catalog: Catalog) -> None:
+        header = catalog.headers.get("packet_in", _NO_HEADER)
+        self._size = header.size
+        self._fields: list[tuple[int, int, Value, bytes]] = []  # shift, mask, field, its id encoded
+        left = header.size * 8
+        for f in header.fields:
+            left -= f.width
+            if f.id:
+                number = p4r.PacketMetadata(metadata_id=f.id).SerializeToString()
+                self._fields.append((left, (1 << f.width) - 1, f, number))
+        self._known: dict[bytes, tuple[bytes, dict[int, bytes]]] = {}  # headers that came last
+
+    def encode(self, packet: bytes) -> tuple[Encoded, dict[int, bytes]]:
+        """Return the response, and the values of the metadata by their ids."""
+        encoded, values = b"", dict[int, bytes]()
+        if len(packet) >= self._size:
+            header, packet = packet[: self._size], packet[self._size :]
+            encoded, values = self._known.get(header) or self._metadata(header)
+        payload = delimited(_PAYLOAD, packet) if packet else b""
+        return Encoded(delimited(_PACKET, payload + encoded), "packet"), values
+
+    def _metadata(self, header: bytes) -> tuple[bytes, dict[int, bytes]]:
+        """Encode the metadata of a header, for this packet and others like it."""
+        bits = int.from_bytes(header, "big")
+        parts: list[bytes] = []
+        values: dict[int, bytes] = {}
+        for shift, mask, f, number in self._fields:
+            values[f.id] = value = f.show(bits >> shift & mask)
+            parts.append(delimited(_METADATA, number + delimited(_VALUE, value)))
+        if len(self._known) >= _HEADERS_KEPT:
+            self._known.clear()
+        self._known[header] = found = b"".join(parts), values
+        return found
+
+
+class Outgoing:
+    """What the messages of a pipeline to its controllers are made with."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self.pipeline = pipeline
+        self.lists = DigestLists(pipeline.digest_config)
+        self.packet_ins = PacketIns(pipeline.catalog)
+        self._digests: dict[str, tuple[Type, int, Encode]] = {}
+
+    def digest(self, message: Digest, now: int) -> list[p4r.DigestList]:
+        """Take a digest's data; return the lists that are full. There are none of unknown ones."""
+        known = self._digests.get(message.name)
+        if known is None or known[0] is not message.type:
+            catalog = self.pipeline.catalog
+            found = catalog.digest_of(message.name, message.type)
+            if found is None or found.data is None or found.inside != message.type:
+                return []
+            known = message.type, found.id, encoder(found.data, catalog)
+            self._digests[message.name] = known
+        _, number, encode = known
+        return self.lists.offer(number, encode(message.data), now)
