@@ -3,16 +3,20 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from gradplane.experiment.document import ExperimentError
-from gradplane.experiment.loading import load
+from gradplane.experiment.loading import load, load_deployment
+from gradplane.hosts.drivers.background import Sender
 from gradplane.pages.report import page
 from gradplane.runs import run_experiment
 from gradplane.runs.records.summary import Summary
 from gradplane.runs.replayer.replay_run import ReplayResult, replay
 from gradplane.runs.run_experiment import run
+from gradplane.switch.ports.pcap import PcapWriter
 
 Runs = Callable[..., Summary]
 
@@ -46,6 +50,31 @@ def test_a_queue_that_overflows_drops_both_and_the_run_replays_equal(small_run: 
     result = replay(summary.folder)
     assert isinstance(result, ReplayResult)
     assert result.equal, result.text()
+
+
+def test_a_capture_gives_sizes_and_times(small_run: Runs, tmp_path: Path) -> None:
+    """A frame that was captured before its segmentation is sent as several."""
+    times = iter([5, 5 + 1_000_000, 5 + 2_000_000])
+    with PcapWriter(tmp_path / "x.pcap", lambda: next(times)) as writer:
+        for size in (60, 1000, 2000):
+            writer.write(bytes(size))
+    capture = f'file="{tmp_path}/x.pcap"'
+    flow = f'traffic=[{{source="h2", destination="h1", {capture}, start_ms=0.5}}]'
+    summary = small_run(*SLOW, flow)
+    (counts,) = summary.values["background"]
+    assert (counts["sent"], counts["received"], counts["packet"]) == (4, 4, 1472)
+    (section,) = load(summary.folder / "experiment.toml").traffic
+    sizes = ((0, 60), (1_000_000, 1000), (2_000_000, 1514), (2_000_000, 486))
+    assert (section.file, section.packets) == (None, sizes)
+    clock, calls, sent = [0], list[Any](), list[Any]()
+    env: Any = SimpleNamespace(now=lambda: clock[0], call_at=lambda *call: calls.append(call))
+    env.send = lambda send: sent.append((clock[0], len(send.payloads)))
+    flow_config = section.flow(0, load_deployment(summary.folder / "experiment.toml").topology)
+    Sender(flow_config, env).start()
+    while calls:
+        clock[0], send = calls.pop()
+        send()
+    assert sent == [(500_000, 1), (1_500_000, 1), (2_500_000, 2)]
 
 
 @pytest.mark.skipif(not POSSIBLE, reason=REASON)

@@ -26,9 +26,11 @@ BELOW = {
     "gnmi": {"runtime", "p4runtime"},
     "bfruntime": {"ir", "runtime", "arch", "control", "p4runtime"},
     "commands": {"ir", "runtime", "control", "control_handles"},
-    "stf": {"ir", "runtime", "interp", "switch", "control", "control_handles", "commands"},
+    "stf": {
+        "ir", "runtime", "interp", "switch", "control", "control_handles", "commands", "_captures",
+    },
     "testgen": {"ir", "runtime", "interp", "machine", "switch", "interpreted_passes", "stf"},
-}
+}  # fmt: skip
 ANYWHERE = {
     "source", "internal_errors", "naming", "match_values", "disk_cache", "_suggestions",
     "_splitmix64",

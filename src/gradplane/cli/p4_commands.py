@@ -317,6 +317,13 @@ def trace(
     packet: Annotated[
         str | None, typer.Option(metavar="HEX", help="The packet, from Ethernet on")
     ] = None,
+    pcap: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Or a capture: its packets, its times as the clock"),
+    ] = None,
+    commands: Annotated[
+        list[Path], typer.Option(metavar="FILE", help="Commands, or runtime JSON, to run first")
+    ] = [],  # noqa: B006
     at: Annotated[
         str | None, typer.Option(metavar="HOST:PORT", help="Trace packets of a running switch")
     ] = None,
@@ -344,31 +351,38 @@ def trace(
 ) -> None:
     """Trace a packet step by step, or the packets of a running switch."""
     if at is not None:
-        if program is not None or packet is not None or externs is not None or everything:
+        if program or packet or pcap or commands or externs or everything:
             raise typer.BadParameter(
-                "only without a program, packet, externs and --all", param_hint="--at"
+                "only without a program, packet, capture, commands, externs and --all",
+                param_hint="--at",
             )
         _trace_live(at, port, where, count, json, tls_files(cacert, cert, key))
         return
     if cacert is not None:
         raise typer.BadParameter("only with --at", param_hint="--cacert")
-    if program is None or packet is None:
-        raise typer.BadParameter("give FILE.p4 and --packet HEX, or --at HOST:PORT")
+    if program is None or (packet is None) == (pcap is None):
+        raise typer.BadParameter(
+            "give FILE.p4 and --packet HEX or --pcap FILE, or --at HOST:PORT alone"
+        )
     if where is not None or count is not None:
         raise typer.BadParameter("only with --at", param_hint="--where, --next")
     from gradplane.experiment import p4_programs as programs
 
+    data: bytes | Path = pcap or b""
     try:
-        data = bytes.fromhex(packet)
+        data = bytes.fromhex(packet) if packet is not None else data
     except ValueError as error:
         raise typer.BadParameter(f"not hexadecimal: {error}", param_hint="--packet") from None
     number = 1 if port is None else port
     if everything:
-        if json or externs is not None:
-            raise typer.BadParameter("not with --json or --externs", param_hint="--all")
+        if json or externs is not None or commands or isinstance(data, Path):
+            raise typer.BadParameter(
+                "not with --json, --externs, --commands or --pcap", param_hint="--all"
+            )
         print(programs.outcome_tree(program, include, define, number, data), end="")
         return
-    print(programs.trace(program, include, define, number, data, json, externs), end="")
+    traced = programs.trace(program, include, define, number, data, json, externs, commands)
+    print(traced, end="")
 
 
 def _trace_live(

@@ -392,8 +392,8 @@ def _hosts(experiment: Experiment, deployed: DeployedJob) -> Iterator[HostConfig
             worker=worker,
             job=deployed.config,
             impairments=tuple(
-                spec.model_dump(mode="json", exclude_none=True)
-                for spec in experiment.impairment
+                spec.model_dump(mode="json", exclude_none=True) | {"number": number}
+                for number, spec in enumerate(experiment.impairment)
                 if isinstance(spec, ImpairmentSection)
             ),
             log="",

@@ -117,8 +117,21 @@ class ListedPacket(Section):
     slot: Number | None = None
     attempt: Number | None = None
     peer: str | None = None
+    packet: Count | None = None
+    time_ns: Number | None = None
     verdict: Literal["drop", "delay", "leave out", "corrupt", "duplicate"] = "drop"
     delay_ns: Number = 0
+    impairment: int | None = Field(default=None, exclude=True)  # of a record, without a meaning
+
+    @model_validator(mode="after")
+    def _check_alternatives(self) -> "ListedPacket":
+        counted = [key for key in ("packet", "time_ns") if getattr(self, key) is not None]
+        identity = ("job", "type", "round", "slot", "attempt", "peer")
+        others = [key for key in identity if getattr(self, key) is not None]
+        if len(counted) + bool(counted and others) > 1:
+            text = f"give one of packet (its number), time and {', '.join(identity)}"
+            raise PydanticCustomError("contradiction", "{text}", {"text": text})
+        return self
 
 
 class DropListSection(ImpairmentSection):
@@ -126,6 +139,14 @@ class DropListSection(ImpairmentSection):
 
     model: Literal["drop list"]
     packets: tuple[ListedPacket, ...] = Field(strict=False)
+
+
+class RecordedSection(ImpairmentSection):
+    """Losses from a file, or from two captures; once it is loaded, a drop list."""
+
+    model: Literal["recorded"]
+    file: str | Annotated[tuple[str, str], Field(strict=False)]
+    by: Literal["packet", "time"] | None = None
 
 
 class StragglerSection(ImpairmentSection):
@@ -213,6 +234,7 @@ Impairment = Annotated[
     | ReorderingSection
     | JitterSection
     | DropListSection
+    | RecordedSection
     | StragglerSection
     | CrashSection
     | LateJoinSection,

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from gradplane import _shipped_programs
+from gradplane._captures import CaptureError
 from gradplane._toml_documents import field_at, models_in, problems
 from gradplane.experiment import checks, p4_programs, shipped
 from gradplane.experiment.checks import Problem
@@ -23,8 +24,10 @@ from gradplane.experiment.document import (
     override,
     read,
 )
+from gradplane.experiment.impairment_sections import DropListSection, Impairment, RecordedSection
 from gradplane.experiment.planned_jobs import with_plan
-from gradplane.experiment.schema import Experiment
+from gradplane.experiment.recorded_losses import drop_lists
+from gradplane.experiment.schema import Experiment, with_capture
 
 _PROGRAM = "thc.p4"  # in place of one that is wrong
 
@@ -57,6 +60,7 @@ def load_deployment(
     loading = _Loading(document, source)
     experiment = loading.resolved(loading.with_plans(loading.validated()))
     experiment = loading.with_traces(loading.with_program(experiment))
+    experiment = loading.with_captures(loading.with_losses(experiment))
     return loading.deployed(experiment, advise=not recorded)
 
 
@@ -145,6 +149,35 @@ class _Loading:
                 times = 1.0
             jobs.append(job.model_copy(update={"compute_ms": times}))
         return experiment.model_copy(update={"job": tuple(jobs)})
+
+    def with_losses(self, experiment: Experiment) -> Experiment:
+        """Return the experiment with its recorded losses as drop lists, not their files' names."""
+        sections: list[Impairment] = []
+        further: list[Impairment] = []  # at the end, so that the others keep their numbers
+        for number, section in enumerate(experiment.impairment):
+            if not isinstance(section, RecordedSection):
+                sections.append(section)
+                continue
+            try:
+                first, *others = drop_lists(section, self._folder)
+                sections.append(first)
+                further += others
+            except ExperimentError as error:
+                key = ("impairment", number, "file")
+                self._add(str(error), key, mended=key)
+                sections.append(DropListSection(model="drop list", packets=(), seed=0))
+        return experiment.model_copy(update={"impairment": (*sections, *further)})
+
+    def with_captures(self, experiment: Experiment) -> Experiment:
+        """Return the experiment with the packets of its background traffic's captures."""
+        flows = []
+        for number, flow in enumerate(experiment.traffic):
+            try:
+                flows.append(with_capture(flow, self._folder))
+            except CaptureError as error:
+                self._add(str(error), ("traffic", number, "file"), mended=("traffic", number))
+                flows.append(flow)
+        return experiment.model_copy(update={"traffic": tuple(flows)})
 
     def deployed(self, experiment: Experiment, advise: bool) -> Deployment:
         """Return the deployment. Raises ExperimentError with all that is wrong.

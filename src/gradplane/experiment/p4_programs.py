@@ -1,11 +1,13 @@
 """P4 programs by name or path; compiling them, and making what is pushed to a switch."""
 
 import json
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from gradplane._captures import ethernet_packets
 from gradplane._shipped_programs import INCLUDE_DIRS, SHIPPED, shipped
 from gradplane.experiment.document import ExperimentError
 from gradplane.switch import backends
@@ -223,11 +225,28 @@ def trace(
     folders: Sequence[Path],
     macros: Sequence[str],
     port: int,
-    packet: bytes,
+    packet: bytes | Path,
     as_json: bool,
     externs: Path | None = None,
+    commands: Sequence[Path] = (),
 ) -> str:
-    """Return everything that happens to a packet in a new switch, a line an event, or as JSON."""
+    """Return everything that happens to a packet in a new switch, a line an event, or as JSON.
+
+    packet: or a capture, whose packets come one after the other, with its times as the clock.
+    commands: files of commands to run first. Raises CaptureError and CommandError."""
     found = compiled(program, folders, macros).program
-    traced = Switch(found, externs=externs).trace(port, packet)
-    return json.dumps(traced.json(), indent=1) + "\n" if as_json else traced.text()
+    captured = ethernet_packets(packet) if isinstance(packet, Path) else []
+    now = captured[0].time if captured else time.monotonic_ns()
+    switch = Switch(found, externs=externs, clock=lambda: now)
+    for file in commands:
+        switch.run_commands(file.read_text("utf-8-sig"), str(file))
+    if isinstance(packet, bytes):
+        traced = switch.trace(port, packet)
+        return json.dumps(traced.json(), indent=1) + "\n" if as_json else traced.text()
+    start, parts = now, []
+    for number, one in enumerate(captured, 1):
+        now = one.time
+        traced = switch.trace(port, one.data)
+        heading = f"packet {number}, {(now - start) / 1e6:.6f} ms, port {port}, {one.size} bytes\n"
+        parts.append({"time_ns": now} | traced.json() if as_json else heading + traced.text())
+    return json.dumps(parts, indent=1) + "\n" if as_json else "\n".join(map(str, parts))

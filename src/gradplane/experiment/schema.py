@@ -4,12 +4,14 @@ docs/experiments.md explains every key. The models are frozen and picklable. A d
 taken from another key when the experiment is resolved (deploying.py).
 """
 
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from gradplane import aggregations
+from gradplane._captures import ethernet_packets
 from gradplane.codecs import ErrorBound, SumWidth
 from gradplane.controller.targets import QueueSettings
 from gradplane.experiment.compute_times import ComputeTime
@@ -22,6 +24,7 @@ from gradplane.experiment.sections import OpenSection, Section
 from gradplane.hosts.absences import Absence
 from gradplane.hosts.config import Flow
 from gradplane.hosts.drivers.background import LEAST_PACKET
+from gradplane.hosts.impairments.host_link import UDP_OVERHEAD
 from gradplane.hosts.wire.aggregation import MAX_WORKERS
 from gradplane.topologies.description import Topology
 from gradplane.topologies.link_options import parse_rate
@@ -32,7 +35,15 @@ from gradplane.topologies.topology_errors import TopologyError
 _MOST_PACKET = 1472  # bytes after UDP that fit an MTU of 1500
 
 
+CapturedPacket = Annotated[
+    tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=1)]], Field(strict=False)
+]
+"""The ns since the first packet, and the bytes of the frame."""
+
+
 def _rate(value: Any) -> Any:
+    if value is None:
+        return None
     try:
         parse_rate(value, "rate")
     except TopologyError as error:
@@ -41,11 +52,15 @@ def _rate(value: Any) -> Any:
 
 
 class TrafficSection(Section):
-    """A flow: from where to where, how fast, from when to when or how many bytes."""
+    """A flow: from where to where, how fast, from when to when or how many bytes; or a capture's
+    sizes and times, which take the place of its file's name once they are loaded.
+    """
 
     source: str
     destination: str
-    rate: Annotated[Any, AfterValidator(_rate)]
+    rate: Annotated[Any, AfterValidator(_rate)] = None
+    file: str | None = None
+    packets: tuple[CapturedPacket, ...] | None = Field(default=None, strict=False)
     packet: int = Field(default=1400, ge=LEAST_PACKET, le=_MOST_PACKET)
     start_ms: float = Field(default=0.0, ge=0)
     stop_ms: float | None = Field(default=None, gt=0)
@@ -61,6 +76,10 @@ class TrafficSection(Section):
         if self.source == self.destination:
             text = f"traffic: source and destination are both {self.source}"
             raise PydanticCustomError("contradiction", "{text}", {"text": text})
+        given = [key for key in ("rate", "file", "packets") if getattr(self, key) is not None]
+        if len(given) != 1:
+            text = f"traffic: {' and '.join(given) or 'rate is missing'}: give either rate or file"
+            raise PydanticCustomError("contradiction", "{text}", {"text": text})
         return self
 
     def flow(self, number: int, network: Topology) -> Flow:
@@ -70,14 +89,33 @@ class TrafficSection(Section):
             number=number,
             source_ip=network.host[self.source].ip,
             destination_ip=network.host[self.destination].ip,
-            rate=parse_rate(self.rate, "rate"),
+            rate=None if self.rate is None else parse_rate(self.rate, "rate"),
             packet=self.packet,
             start_ns=round(self.start_ms * 1e6),
             stop_ns=None if self.stop_ms is None else round(self.stop_ms * 1e6),
             packets=None if self.size is None else -(-self.size // self.packet),
             poisson=self.arrivals == "poisson",
             seed=self.seed,
+            captured=() if self.packets is None else self.packets,
         )
+
+
+def with_capture(section: TrafficSection, folder: Path) -> TrafficSection:
+    """Return a flow with the packets of its capture, which is looked for from a folder.
+
+    A packet longer than a link takes, captured before its segmentation, becomes several. Raises
+    CaptureError."""
+    if section.file is None:
+        return section
+    found, packets = [], ethernet_packets(folder / section.file)
+    for packet in packets:
+        time, left = packet.time - packets[0].time, packet.size
+        while left > 0:
+            found.append((time, min(left, _MOST_PACKET + UDP_OVERHEAD)))
+            left -= found[-1][1]
+    largest = max(LEAST_PACKET, *(size - UDP_OVERHEAD for _, size in found))
+    update = {"file": None, "packets": tuple(found), "packet": largest}
+    return section.model_copy(update=update)
 
 
 class NamedModel(OpenSection):

@@ -169,19 +169,21 @@ class Flow:
     """A flow of background traffic. Times in ns since the start; rate in bit/s, headers included.
 
     packet: bytes of a datagram after UDP. stop_ns, packets: where it ends, None: not before the
-    run. poisson: datagrams at random times of that mean rate, not at equal distances.
+    run. poisson: datagrams at random times of that mean rate, not at equal distances. captured: in
+    place of a rate, of each datagram the ns since the flow's start and the bytes with its headers.
     """
 
     number: int
     source_ip: str
     destination_ip: str
-    rate: int
+    rate: int | None
     packet: int
     start_ns: int
     stop_ns: int | None
     packets: int | None
     poisson: bool
     seed: int
+    captured: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True)

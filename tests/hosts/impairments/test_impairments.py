@@ -72,7 +72,8 @@ def test_a_verdict_depends_on(other):
 
 
 def test_a_verdict_is_recorded_with_its_key():
-    impairments = edge({"model": "bernoulli", "rate": 1})
+    spec = complete({"model": "bernoulli", "rate": 1}) | {"number": 2}
+    impairments = Impairments([spec], "h1", 0, 4, job=3)
     fates(impairments, [packet(slot=7, round=9)])
     (verdict,) = fates(impairments, [packet(slot=7, round=9)])
     assert [(r.kind, r.fields) for r in verdict.records] == [
@@ -89,6 +90,7 @@ def test_a_verdict_is_recorded_with_its_key():
                 "peer": "",
                 "verdict": "drop",
                 "delay_ns": 0,
+                "impairment": 2,
             },
         )
     ]

@@ -118,8 +118,8 @@ def test_our_own_options(tmp_path: Path) -> None:
         ),
         ("--commands a.txt", "--commands: commands need a program; give FILE.p4"),
         ("p.p4 --commands no.txt", "--commands no.txt: there is no such file"),
-        ("--use-files 1", "--use-files: packets are not read from files; see gradplane stf, or"
-         " replay them (tcpreplay)"),
+        ("--use-files 1", "--use-files 1: the seconds to wait, such as 0, and the ports: -i 1@h1"
+         " reads h1_in.pcap and writes h1_out.pcap"),
         ("--log-level loud", "argument -L/--log-level: invalid choice: 'loud' (choose from 'trace',"
          " 'debug', 'info', 'warn', 'error', 'off')"),
         ("--seed x", "argument --seed: invalid int value: 'x'"),

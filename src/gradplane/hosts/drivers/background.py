@@ -69,7 +69,7 @@ class Sender:
     def __init__(self, flow: Flow, env: Environment) -> None:
         self.flow, self._env = flow, env
         self.sent = 0
-        self._interval = (flow.packet + UDP_OVERHEAD) * 8e9 / flow.rate
+        self._interval = (flow.packet + UDP_OVERHEAD) * 8e9 / (flow.rate or 1)
         self._due = float(flow.start_ns)
 
     def start(self) -> None:
@@ -82,7 +82,7 @@ class Sender:
         while round(self._due) <= now and not self._over():
             payloads.append(self._payload())
             self.sent += 1
-            self._due += self._step()
+            self._due = self._next()
         if payloads:
             to = self.flow.destination_ip
             self._env.send(Send(PORT, to, PORT, Payloads.of(payloads)))
@@ -91,16 +91,21 @@ class Sender:
 
     def _over(self) -> bool:
         flow = self.flow
+        most = len(flow.captured) or flow.packets
         at_end = flow.stop_ns is not None and self._due >= flow.stop_ns
-        return at_end or (flow.packets is not None and self.sent >= flow.packets)
+        return at_end or (most is not None and self.sent >= most)
 
-    def _step(self) -> float:
-        """Return the ns to the next datagram; in a Poisson process they are exponential."""
-        if not self.flow.poisson:
-            return self._interval
-        key = codecs.key(self.flow.seed, "background", self.flow.number, self.sent)
-        return -self._interval * log(1 - key / 2.0**64)
+    def _next(self) -> float:
+        """Return the time of the next datagram; in a Poisson process distances are exponential."""
+        flow = self.flow
+        if flow.captured:
+            return flow.start_ns + flow.captured[min(self.sent, len(flow.captured) - 1)][0]
+        if not flow.poisson:
+            return self._due + self._interval
+        key = codecs.key(flow.seed, "background", flow.number, self.sent)
+        return self._due - self._interval * log(1 - key / 2.0**64)
 
     def _payload(self) -> bytes:
-        header = _HEADER.pack(self.flow.number, self.sent % 2**32)
-        return header + bytes(self.flow.packet - len(header))
+        flow, header = self.flow, _HEADER.pack(self.flow.number, self.sent % 2**32)
+        size = flow.captured[self.sent][1] - UDP_OVERHEAD if flow.captured else flow.packet
+        return header.ljust(size, b"\0")

@@ -191,7 +191,7 @@ class HostLink:
         if not self._impairments.active:
             self._leave(send)
             return
-        verdicts = self._impairments.up(send.ip, send.port, send.payloads)
+        verdicts = self._impairments.up(send.ip, send.port, send.payloads, self._env.now())
         for fate, payloads in self._sorted(verdicts, send.payloads):
             some = replace(send, payloads=payloads)
             if fate.late and self._late.hold(some):
@@ -213,7 +213,7 @@ class HostLink:
         if source_port == aggregation.UDP_PORT:
             for send in self._late.released(payloads):
                 self._leave(send)
-        verdicts = self._impairments.down(ip, source_port, payloads)
+        verdicts = self._impairments.down(ip, source_port, payloads, self._env.now())
         for fate, some in self._sorted(verdicts, payloads):
             self._apply(fate, partial(local.receiver, ip, source_port, some))
 

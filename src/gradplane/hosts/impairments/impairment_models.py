@@ -30,6 +30,7 @@ class PacketIdentity:
     attempt: int
     peer: str  # "ip:port" of the other end for streams, else empty
     training_round: int
+    at: int = 0  # ns since the experiment's start
 
     def random_value(self, seed: int, purpose: str) -> float:
         """Return the packet's random value in [0, 1)."""
@@ -52,11 +53,13 @@ class ModelPlace:
 class ImpairmentModel:
     """Base of the models, which selects packets by direction and type.
 
-    A subclass takes its keys in take() and rules on the selected packets in rule().
+    A subclass takes its keys in take() and rules on the selected packets in rule(). number: its
+    place among the experiment's impairments, None for an intervention's.
     """
 
     def __init__(self, spec: Spec, place: ModelPlace) -> None:
         self._place = place
+        self.number: int | None = spec.get("number")
         self._seed: int = spec["seed"]
         both = spec["direction"] == "both"
         self._directions = ("up", "down") if both else (spec["direction"],)
@@ -126,18 +129,42 @@ class BurstLoss(ImpairmentModel):
 
 
 class DropList(ImpairmentModel):
-    """The packets of a list, such as recorded verdicts."""
+    """The packets of a list, such as recorded verdicts: by their identity, by their number among
+    the selected packets of a direction, or the first one at a time or after it.
+    """
 
     def take(self, spec: Spec) -> None:
         """Take packets: the fields that must be equal, and the ruling; by round for speed."""
         self._listed: dict[int | None, list[tuple[dict[str, Any], tuple[str, int]]]] = {}
+        self._numbered: dict[tuple[str, int], tuple[str, int]] = {}
+        self._timed: dict[str, list[tuple[int, tuple[str, int]]]] = {"up": [], "down": []}
+        self._counts = {"up": 0, "down": 0}
         for packet in spec["packets"]:
             wanted = dict(packet)
             ruling = wanted.pop("verdict"), wanted.pop("delay_ns")
-            self._listed.setdefault(wanted.get("round"), []).append((wanted, ruling))
+            if not ("packet" in wanted or "time_ns" in wanted):
+                self._listed.setdefault(wanted.get("round"), []).append((wanted, ruling))
+            elif wanted.get("link", self._place.link) == self._place.link:
+                self._count_or_time(wanted, ruling)
+        for timed in self._timed.values():
+            timed.sort(key=lambda entry: -entry[0])  # the next one is the last
+
+    def _count_or_time(self, wanted: dict[str, Any], ruling: tuple[str, int]) -> None:
+        way = wanted.get("direction")
+        for direction in ("up", "down") if way is None else (way,):
+            if "packet" in wanted:
+                self._numbered.setdefault((direction, wanted["packet"]), ruling)
+            else:
+                self._timed[direction].append((wanted["time_ns"], ruling))
 
     def rule(self, packet: PacketIdentity) -> Ruling:
         """Return the ruling of the first entry that matches."""
+        way = packet.direction
+        self._counts[way] += 1
+        if numbered := self._numbered.get((way, self._counts[way])):
+            return numbered
+        if self._timed[way] and self._timed[way][-1][0] <= packet.at:
+            return self._timed[way].pop()[1]
         for round in (packet.round, None):
             for wanted, ruling in self._listed.get(round, ()):
                 if all(getattr(packet, key) == value for key, value in wanted.items()):

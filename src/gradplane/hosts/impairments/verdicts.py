@@ -25,7 +25,9 @@ and of each model:
     jitter     delay_ms (default 0), jitter_ms, distribution: each packet is delayed by
                delay_ms ± jitter_ms, "uniform" (default) or "normal"
     drop list  packets: tables of link, direction, job, type, round, slot, attempt, peer as they are
-               recorded; a missing key matches everything; verdict and delay_ns
+               recorded; a missing key matches everything; verdict and delay_ns. In place of the
+               identity, `packet`, the number among the packets of a direction that the keys above
+               select, from 1, or `time_ns`: the first packet from then on
     straggler  workers: their numbers, or count: how many, drawn in each round;
                delay_ms, or leave_out = true; when: probability, every or rounds (default: always)
 
@@ -138,23 +140,23 @@ class Impairments:
         """False where every packet passes, now and later."""
         return self._live or bool(self._models)
 
-    def up(self, ip: str, port: int, payloads: Payloads) -> list[Verdict]:
+    def up(self, ip: str, port: int, payloads: Payloads, now: int = 0) -> list[Verdict]:
         """Return the verdicts on datagrams that the host sends to (ip, port)."""
-        return [self._judge("up", ip, port, payload) for payload in payloads]
+        return [self._judge("up", ip, port, payload, now) for payload in payloads]
 
-    def down(self, ip: str, source_port: int, payloads: Payloads) -> list[Verdict]:
+    def down(self, ip: str, source_port: int, payloads: Payloads, now: int = 0) -> list[Verdict]:
         """Return the verdicts on datagrams that arrive from (ip, source_port)."""
-        return [self._judge("down", ip, source_port, payload) for payload in payloads]
+        return [self._judge("down", ip, source_port, payload, now) for payload in payloads]
 
-    def _judge(self, direction: str, ip: str, port: int, payload: bytes) -> Verdict:
-        packet = self._packet((direction, *self._identify(ip, port, payload)))
+    def _judge(self, direction: str, ip: str, port: int, payload: bytes, now: int) -> Verdict:
+        packet = self._packet((direction, *self._identify(ip, port, payload)), now)
         records, delay, copies = [], 0, []
         for model in self._models:
             ruling = model.judge(packet)
             if ruling is None:
                 continue
             verdict, delay_ns = ruling
-            records.append(_record(packet, verdict, delay_ns))
+            records.append(_record(packet, verdict, delay_ns, model.number))
             if verdict not in ARRIVING:
                 left_out = verdict == "leave out"
                 late = left_out and self._lossy and packet.type in _LATE_TYPES
@@ -168,14 +170,14 @@ class Impairments:
             return _PASS
         return Verdict(delay_ns=delay, copies=tuple(copies), records=tuple(records))
 
-    def _packet(self, key: _Key) -> PacketIdentity:
+    def _packet(self, key: _Key, now: int) -> PacketIdentity:
         attempt = self._seen.pop(key, 0)
         self._seen[key] = attempt + 1  # now the youngest
         if len(self._seen) > _REMEMBERED:
             del self._seen[next(iter(self._seen))]
         direction, peer, job, kind, round, slot = key
         return PacketIdentity(
-            self._link, direction, job, kind, round, slot, attempt, peer, self._round
+            self._link, direction, job, kind, round, slot, attempt, peer, self._round, now
         )
 
     def _identify(self, ip: str, port: int, payload: bytes) -> tuple[str, int, str, int, int]:
@@ -195,7 +197,8 @@ class Impairments:
         return peer, self._job, "stream", segment.message, segment.index
 
 
-def _record(packet: PacketIdentity, verdict: str, delay_ns: int) -> Record:
+def _record(packet: PacketIdentity, verdict: str, delay_ns: int, number: int | None) -> Record:
     keys = ("link", "direction", "job", "type", "round", "slot", "attempt", "peer")
     fields = {key: getattr(packet, key) for key in keys}
-    return Record("verdict", fields | {"verdict": verdict, "delay_ns": delay_ns})
+    ruling = {"verdict": verdict, "delay_ns": delay_ns, "impairment": number}
+    return Record("verdict", fields | ruling)

@@ -162,6 +162,7 @@ class Verdict(TypedDict):
     peer: str
     verdict: str
     delay_ns: int
+    impairment: NotRequired[int | None]
     at: NotRequired[int]
 
 

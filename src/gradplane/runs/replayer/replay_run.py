@@ -14,8 +14,13 @@ from rich.console import Console
 
 from gradplane.aggregations.aggregation import WrongSum
 from gradplane.experiment.deployment import DeployedJob
-from gradplane.experiment.impairment_sections import DropListSection, ImpairmentSection
+from gradplane.experiment.impairment_sections import (
+    DropListSection,
+    Impairment,
+    ImpairmentSection,
+)
 from gradplane.experiment.loading import Experiment, load
+from gradplane.experiment.recorded_losses import listed, separated
 from gradplane.hosts.absences import present
 from gradplane.runs.machine import OneBlasThread, describe
 from gradplane.runs.records import script_run
@@ -160,31 +165,38 @@ def replay(
 def under_recorded_losses(
     experiment: Experiment, verdicts: Sequence[dict[str, Any]], settings: Sequence[str]
 ) -> Experiment:
-    """Return a run's experiment with settings; it loses and delays the recorded packets."""
-    listed = tuple(
+    """Return a run's experiment with settings; it loses and delays the recorded packets.
+
+    An impairment that a setting changes rules anew, and one that it removes does not: their
+    recorded verdicts are left out. Raises ReplayError where they are not known."""
+    before = after = experiment.impairment
+    if any(setting.startswith("impairment") for setting in settings):
+        after = load(experiment, settings).impairment
+    pairs = enumerate(zip(before, after, strict=False))
+    kept = {number for number, (one, other) in pairs if one == other}
+    if len(kept) < len(before) and any("impairment" not in line for line in verdicts):
+        raise ReplayError(
+            "this folder, of an older version, does not say which impairment lost a packet: change"
+            " other keys than those of impairments, or run the experiment again"
+        )
+    lines = [
+        listed(line)
+        for line in verdicts
+        if line.get("impairment") is None or line["impairment"] in kept
+    ]
+    sections: list[Impairment] = [
         DropListSection.model_validate({"model": "drop list", "packets": packets})
-        for packets in _drop_lists(verdicts)
+        for packets in separated(lines)
+    ]
+    sections += [
+        section
+        for number, section in enumerate(after)
+        if number not in kept or not isinstance(section, ImpairmentSection)
+    ]
+    base = experiment.model_copy(
+        update={"impairment": tuple(sections), "name": f"{experiment.name}-replay"}
     )
-    away = tuple(s for s in experiment.impairment if not isinstance(s, ImpairmentSection))
-    name = f"{experiment.name}-replay"
-    base = experiment.model_copy(update={"impairment": (*listed, *away), "name": name})
-    return load(base, settings)
-
-
-def _drop_lists(verdicts: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """Return the verdicts as drop lists. A packet's second verdict is in a second list, and so on,
-    as a list has one verdict for a packet, and several delays and copies add up."""
-    identity = ("link", "direction", "job", "type", "round", "slot", "attempt", "peer")
-    lists: list[list[dict[str, Any]]] = []
-    seen: Counter[tuple[Any, ...]] = Counter()
-    for line in verdicts:
-        packet = tuple(line[key] for key in identity)
-        if seen[packet] == len(lists):
-            lists.append([])
-        keys = (*identity, "verdict", "delay_ns")
-        lists[seen[packet]].append({key: line[key] for key in keys})
-        seen[packet] += 1
-    return lists
+    return load(base, [s for s in settings if not s.startswith("impairment")])
 
 
 class _Replay:

@@ -46,7 +46,7 @@ class LivePorts:
     def __enter__(self) -> LivePorts:
         with ExitStack() as on_failure:
             on_failure.callback(self._close)
-            for number, interface in self._interfaces.items():
+            for number, interface in self._real:
                 self._opened[number] = Port(number, interface)
             on_failure.pop_all()
         return self
@@ -54,12 +54,17 @@ class LivePorts:
     def __exit__(self, *error: object) -> None:
         self._close()
 
+    @property
+    def _real(self) -> list[tuple[int, str]]:
+        """The ports that are interfaces, not captures."""
+        return [] if self._options.use_files is not None else list(self._interfaces.items())
+
     def loop(self, device: Device) -> PacketLoop:
         """Make the packet loop that runs packets of the ports through the device."""
-        for number, interface in self._interfaces.items():
+        for number, interface in self._real:
             if self._options.pcap is not None:
                 self._captures[number] = self._capture(interface)
-        self._watch = LinkWatch(list(self._interfaces.items()), self.links)
+        self._watch = LinkWatch(self._real, self.links)
         self._queues = QueueWatch(self._opened, self.links)
         self._loop = PacketLoop(
             cast("dict[int, PacketPort]", self._opened),
@@ -81,6 +86,7 @@ class LivePorts:
 
     def add(self, number: int, interface: str) -> None:
         """Open an interface as a port. Raises CommandError or PortError."""
+        self._check_changeable()
         assert self._loop is not None and self._watch is not None
         try:
             wanted = [*self._interfaces.items(), (number, interface)]
@@ -118,6 +124,7 @@ class LivePorts:
 
     def remove(self, number: int) -> None:
         """Close a port. Raises CommandError where there is none."""
+        self._check_changeable()
         assert self._loop is not None and self._watch is not None
         if number not in self._interfaces:
             there = ", ".join(map(str, sorted(self._interfaces))) or "none"
@@ -125,6 +132,10 @@ class LivePorts:
         del self._interfaces[number]
         self.links.ports = frozenset(self._interfaces)
         self._loop.remove(number, lambda: self._removed(number))
+
+    def _check_changeable(self) -> None:
+        if self._options.use_files is not None:
+            raise CommandError("the ports are files (--use-files), and stay as they are")
 
     # -- parts -----------------------------------------------------------------------------------
 

@@ -8,7 +8,8 @@ import os
 import signal
 import stat
 import sys
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType
@@ -22,6 +23,7 @@ from gradplane.switch.daemon.clients import local_socket
 from gradplane.switch.daemon.command_service import CommandService
 from gradplane.switch.daemon.live_ports import LivePorts
 from gradplane.switch.daemon.options import SwitchOptions, parse_options
+from gradplane.switch.daemon.packet_files import PacketFiles
 from gradplane.switch.daemon.trace_service import MAX_TRACES, TraceService
 from gradplane.switch.gnmi.service import MAX_STREAMS, GnmiService
 from gradplane.switch.interp.trace_events import Trace
@@ -109,11 +111,15 @@ def serve(options: SwitchOptions, place: Placement | None = None) -> None:
     where it cannot be started.
     """
     with ExitStack() as stack:
+        files = None
+        if options.use_files is not None:
+            files = stack.enter_context(PacketFiles(options.interfaces, options.use_files))
+        clock = time.monotonic_ns if files is None else files.clock
         ports = stack.enter_context(LivePorts(options))
-        device = make_device(options, ports.links, _log_file(options, stack))
+        device = make_device(options, ports.links, _log_file(options, stack), clock)
         _run_commands(device, options.commands)
         loop = ports.loop(device)
-        device.transmit = loop.send
+        device.transmit = loop.send if files is None else files.send
         guarded = options.tls is not None and options.tls.client_auth
         commands = CommandService(device, ports, guarded)
         server = stack.enter_context(
@@ -135,6 +141,8 @@ def serve(options: SwitchOptions, place: Placement | None = None) -> None:
         stack.enter_context(_short_turns())
         stack.enter_context(short_collections())
         print(json.dumps(_ready(options, server, bfrt)), flush=True)
+        if files is not None:
+            files.start(device)
         loop.run()
 
 
@@ -169,12 +177,15 @@ def _obstacle(socket: Path) -> str:
 
 
 def make_device(
-    options: SwitchOptions, links: Links | None = None, log_file: TextIO | None = None
+    options: SwitchOptions,
+    links: Links | None = None,
+    log_file: TextIO | None = None,
+    clock: Callable[[], int] = time.monotonic_ns,
 ) -> Device:
     """Make the P4Runtime device of a switch, with the options' program loaded if there is one.
 
     `links` holds the state of the ports' links; traces of packets go to `log_file` and, with
-    --log-console, to stderr.
+    --log-console, to stderr. clock: the switch's, in nanoseconds.
     """
     externs = load_externs(options.externs)
 
@@ -185,6 +196,7 @@ def make_device(
             program,
             engine=engine,
             seed=options.seed,
+            clock=clock,
             cpu_port=options.cpu_port,
             drop_port=options.drop_port,
             links=links,

@@ -40,8 +40,7 @@ _IGNORED = {
     "--enable-swap": (0, "a pushed program replaces the one that runs"),
 }
 _REFUSED = {
-    "--use-files": "packets are not read from files; see gradplane stf, or replay them (tcpreplay)",
-    "--packet-in": "packets come from interfaces: -i PORT@INTERFACE",
+    "--packet-in": "packets come from interfaces: -i PORT@INTERFACE, or from files: --use-files",
     "--packet-out": "packets go to interfaces: -i PORT@INTERFACE",
 }
 
@@ -51,18 +50,19 @@ class SwitchOptions:
     """The options of a live switch.
 
     program: None to wait for a pushed one. externs: a Python file that implements user-defined
-    externs. interfaces: (port, network interface). pcap: the folder for INTERFACE_in.pcap and
-    INTERFACE_out.pcap. engine: None for the default. log_console, log_file: write each packet's
-    trace, with its first `dump_bytes`, to stderr or a file. commands: files of commands to run at
-    the start. restore_state: state that serialize_state of `gradplane cli` saved, to start with.
-    priority_queues: the queues of each port; None: one, and a packet's priority has no effect.
-    queue_rate: packets a second that leave each queue, None for no limit; queue_depth: packets that
-    wait in one, None for the default. bfrt_address: of the BFRuntime server, None for none.
-    thrift_port: a second port for `gradplane cli`, on loopback
-    and without TLS. pipe_scopes: the pipes that run each pipeline of the program. restricted:
-    entries must keep to the program's annotations. fixed_names: numbers of names, by the types that
-    are translated to strings. limits: of the servers. unix_socket: for the commands of its owner,
-    None for the one where they look for it.
+    externs. interfaces: (port, network interface). use_files: packets come from captures, which
+    are named after the interfaces, after so many seconds (packet_files.py). pcap: the folder
+    for INTERFACE_in.pcap and INTERFACE_out.pcap. engine: None for the default. log_console,
+    log_file: write each packet's trace, with its first `dump_bytes`, to stderr or a file.
+    commands: files of commands to run at the start. restore_state: state that serialize_state
+    of `gradplane cli` saved, to start with. priority_queues: the queues of each port; None:
+    one, and a packet's priority has no effect. queue_rate: packets a second that leave each
+    queue, None for no limit; queue_depth: packets that wait in one, None for the default.
+    bfrt_address: of the BFRuntime server, None for none. thrift_port: a second port for
+    `gradplane cli`, on loopback and without TLS. pipe_scopes: the pipes that run each pipeline
+    of the program. restricted: entries must keep to the program's annotations. fixed_names:
+    numbers of names, by the types that are translated to strings. limits: of the servers.
+    unix_socket: for the commands of its owner, None for the one where they look for it.
     notes: a line for each ignored option, and on unprotected connections.
     """
 
@@ -71,6 +71,7 @@ class SwitchOptions:
     interfaces: tuple[tuple[int, str], ...] = ()
     include_dirs: tuple[Path, ...] = ()
     defines: tuple[str, ...] = ()
+    use_files: int | None = None
     pcap: Path | None = None
     seed: int = 0
     engine: str | None = None
@@ -127,6 +128,11 @@ def parse_options(arguments: Sequence[str]) -> SwitchOptions:
     for option, value in (("rate", parsed.queue_rate), ("depth", parsed.queue_depth)):
         if value is not None and not 0 <= value < MOST_PACKETS:
             raise OptionError(f"--queue-{option} {value}: not within 0 to {MOST_PACKETS - 1}")
+    if parsed.use_files is not None and (parsed.use_files < 0 or not parsed.interface):
+        raise OptionError(
+            f"--use-files {parsed.use_files}: the seconds to wait, such as 0, and the ports:"
+            " -i 1@h1 reads h1_in.pcap and writes h1_out.pcap"
+        )
     logs = parsed.log_level in PACKET_LEVELS
     interfaces = tuple(_interface(text) for text in parsed.interface)
     check_ports(interfaces, parsed.cpu_port, parsed.drop_port)
@@ -157,6 +163,7 @@ def parse_options(arguments: Sequence[str]) -> SwitchOptions:
         interfaces=interfaces,
         include_dirs=tuple(parsed.include),
         defines=tuple(parsed.define),
+        use_files=parsed.use_files,
         pcap=pcap,
         seed=parsed.seed,
         engine=parsed.engine,
@@ -192,6 +199,8 @@ _OPTIONS = (
     Option("-i --interface", "PORT@INTERFACE", "open an interface as a port", many=True),
     Option("-I --include", "DIR", "a folder of includes", Path, many=True),
     Option("-D --define", "NAME[=VALUE]", "define a macro", many=True),
+    Option("--use-files", "SECONDS", "read packets from INTERFACE_in.pcap, so long after the start,"
+           " and write INTERFACE_out.pcap; the captures' times are the clock", int),
     Option("--pcap", "DIR", "capture the packets of each port", Path, alone=Path()),
     Option("--externs", "FILE.py", "implements the user-defined externs", Path),
     Option("--seed", "N", "the seed of random numbers", int, 0),

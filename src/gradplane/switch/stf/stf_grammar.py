@@ -40,10 +40,10 @@ class StfError(Exception):
 
 # command -> its usage, and the pattern of its arguments
 COMMANDS: dict[str, tuple[str, str]] = {
-    "packet": ("PORT HEX...", r"(?P<port>\d{1,10})\s+(?P<data>[0-9a-fA-F\s]+)"),
+    "packet": ("PORT HEX... or @CAPTURE", r"(?P<port>\d{1,10})\s+(?P<data>@.+|[0-9a-fA-F\s]+)"),
     "expect": (
-        "PORT [HEX or * ...] [$]",
-        r"(?P<port>\d{1,10})(?:\s+(?P<data>[0-9a-fA-F*\s]*))?\s*(?P<end>\$?)",
+        "PORT [HEX or * ... or @CAPTURE] [$]",
+        r"(?P<port>\d{1,10})(?:\s+(?P<data>@[^$]+|[0-9a-fA-F*\s]*))?\s*(?P<end>\$?)",
     ),
     "no_packet": ("", ""),
     "add": (

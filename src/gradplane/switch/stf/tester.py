@@ -14,8 +14,10 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from gradplane._captures import CaptureError, ethernet_packets
 from gradplane.switch.commands import CommandTarget, run_words
 from gradplane.switch.control_handles import Table
 from gradplane.switch.naming import resolve
@@ -84,8 +86,22 @@ class Tester:
     def packet(self, line: int, port: str, data: str) -> None:
         self.expectations.ports.add(int(port))
         self._pass_time(PACKET_NS)
-        self._sent(self.switch.process(int(port), packet_bytes(data)))
+        start = self.clock.now
+        for at, packet in self._captured(data) or [(0, packet_bytes(data))]:
+            self._pass_time(max(0, start + at - self.clock.now))
+            self._sent(self.switch.process(int(port), packet))
         self._pass_time(0)
+
+    def _captured(self, data: str) -> list[tuple[int, bytes]]:
+        """Return the packets of @CAPTURE, looked for beside the test, and their times in ns from
+        the first one on. Raises StfError."""
+        if not data.startswith("@"):
+            return []
+        try:
+            packets = ethernet_packets(Path(self.file).parent / data[1:].strip())
+        except CaptureError as error:
+            raise StfError(str(error)) from None
+        return [(packet.time - packets[0].time, packet.data) for packet in packets]
 
     def _pass_time(self, duration: int) -> None:
         """Let nanoseconds pass; packets leave the switch's queues meanwhile, each at its time."""
@@ -108,7 +124,10 @@ class Tester:
                 self.expectations.sent(self.switch.cpu_port, message.packet)
 
     def expect(self, line: int, port: str, data: str, end: str) -> None:
-        self.expectations.expect(line, int(port), "".join(data.split()), bool(end))
+        for _, packet in self._captured(data):
+            self.expectations.expect(line, int(port), packet.hex(), whole=True)
+        if not data.startswith("@"):
+            self.expectations.expect(line, int(port), "".join(data.split()), bool(end))
 
     def no_packet(self, line: int) -> None:
         self.expectations.nothing = True

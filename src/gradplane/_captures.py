@@ -1,0 +1,203 @@
+"""Packet captures as input: pcap (times in us or ns, both byte orders) and pcapng, also gzipped."""
+
+from __future__ import annotations
+
+import gzip
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+ETHERNET = 1  # link types, of tcpdump.org/linktypes.html
+RAW_IP = (12, 101, 228, 229)
+
+_GZIP = b"\x1f\x8b"
+_PCAP = {0xA1B2C3D4: 1000, 0xA1B23C4D: 1}  # ns in a unit of the packets' times, by magic number
+_SECTION, _INTERFACE, _OLD_PACKET, _SIMPLE_PACKET, _PACKET = 0x0A0D0D0A, 1, 2, 3, 6
+_BYTE_ORDER = 0x1A2B3C4D
+_RESOLUTION, _OFFSET = 9, 14  # options of an interface
+_MOST = 1 << 26  # bytes of a block or packet; more is damage
+_SECOND = 1_000_000_000
+
+
+class CaptureError(Exception):
+    """A file that cannot be read as a capture; the message names the file, the place and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """A packet of a capture: its time in ns since 1970, its bytes, and its size on the link."""
+
+    time: int
+    data: bytes
+    size: int
+    link_type: int
+
+
+def read_capture(path: str | Path, link_type: int | None = None) -> Iterator[Captured]:
+    """Yield the packets of a capture in the file's order, as they are read.
+
+    link_type: the only one that is accepted, with whole packets. Raises CaptureError."""
+    try:
+        with open(path, "rb") as file:
+            start = file.read(4)
+            file.seek(0)
+            packed = start[:2] == _GZIP
+            with gzip.open(file) if packed else file as plain:
+                for number, packet in enumerate(_packets(plain), 1):  # type: ignore[arg-type]
+                    _check(packet, number, link_type)
+                    yield packet
+    except _Damage as damage:
+        raise CaptureError(f"{path}: {damage}") from None
+    except OSError as error:
+        raise CaptureError(f"{path}: {error.strerror or error}") from None
+    except EOFError as error:
+        raise CaptureError(f"{path}: {error}") from None
+
+
+def ethernet_packets(path: str | Path) -> list[Captured]:
+    """Return a capture's packets, whole ones from Ethernet on, in the order of their times.
+
+    Raises CaptureError, also for a capture without packets."""
+    found = sorted(read_capture(path, ETHERNET), key=lambda packet: packet.time)
+    if not found:
+        raise CaptureError(f"{path}: the capture has no packets")
+    return found
+
+
+class _Damage(Exception):
+    pass
+
+
+def _check(packet: Captured, number: int, link_type: int | None) -> None:
+    if link_type is None:
+        return
+    if packet.link_type != link_type:
+        raise _Damage(
+            f"packet {number}: link type {packet.link_type}; expected {link_type} (Ethernet):"
+            " capture on an Ethernet interface, not on any or lo"
+        )
+    if len(packet.data) < packet.size:
+        raise _Damage(
+            f"packet {number}: only {len(packet.data)} of its {packet.size} bytes were captured:"
+            " capture whole packets (tcpdump -s 0)"
+        )
+
+
+def _packets(file: BinaryIO) -> Iterator[Captured]:
+    start = file.read(4)
+    if struct.unpack("<I", start.ljust(4, b"\0"))[0] == _SECTION:
+        yield from _Blocks(file).packets()
+        return
+    for order in "<>":
+        if len(start) == 4 and (unit := _PCAP.get(struct.unpack(order + "I", start)[0])):
+            yield from _records(file, order, unit)
+            return
+    raise _Damage("not a capture: neither pcap nor pcapng begins like this")
+
+
+def _records(file: BinaryIO, order: str, unit: int) -> Iterator[Captured]:
+    """Yield the packets of a pcap file behind its magic number."""
+    link_type = struct.unpack(order + "I", _exactly(file, 20, "the file's header")[16:])[0] & 0xFFFF
+    header = struct.Struct(order + "IIII")
+    number = 1
+    while first := file.read(16):
+        what = f"packet {number}"
+        head = first + _exactly(file, 16 - len(first), what)
+        seconds, fraction, kept, size = header.unpack(head)
+        data = _exactly(file, kept, what)
+        yield Captured(seconds * _SECOND + fraction * unit, data, size, link_type)
+        number += 1
+
+
+def _exactly(file: BinaryIO, size: int, what: str) -> bytes:
+    if size > _MOST:
+        raise _Damage(f"{what}: damaged: it has {size} bytes by its header")
+    data = file.read(size)
+    if len(data) < size:
+        raise _Damage(
+            f"{what}: the file ends in it; what is before is whole: tcpdump -r FILE -w WHOLE"
+        )
+    return data
+
+
+@dataclass(frozen=True, slots=True)
+class _Interface:
+    """An interface of a pcapng section; `units` of its times are a second."""
+
+    link_type: int
+    units: int = 1_000_000
+    offset: int = 0
+
+    def time(self, high: int, low: int) -> int:
+        """Return a packet's time in ns since 1970."""
+        return self.offset * _SECOND + ((high << 32) + low) * _SECOND // self.units
+
+
+class _Blocks:
+    """The blocks of a pcapng file, whose first four bytes were read."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._order = "<"
+        self._interfaces: list[_Interface] = []
+
+    def packets(self) -> Iterator[Captured]:
+        kind, number = _SECTION, 1
+        while True:
+            body = self._body(kind, f"block {number}")
+            try:
+                if kind == _INTERFACE:
+                    self._interfaces.append(self._interface(body))
+                elif kind in (_PACKET, _OLD_PACKET, _SIMPLE_PACKET):
+                    yield self._packet(kind, body)
+            except (struct.error, IndexError):
+                raise _Damage(f"block {number}: damaged") from None
+            start = self._file.read(4)
+            if not start:
+                return
+            number += 1
+            start += _exactly(self._file, 4 - len(start), f"block {number}")
+            kind = struct.unpack(self._order + "I", start)[0]
+
+    def _body(self, kind: int, what: str) -> bytes:
+        """Read a block behind its type; of a section, which has a byte order of its own."""
+        length = _exactly(self._file, 4, what)
+        taken = b""
+        if kind == _SECTION:
+            taken = _exactly(self._file, 4, what)
+            little = struct.unpack("<I", taken)[0] == _BYTE_ORDER
+            if not little and struct.unpack(">I", taken)[0] != _BYTE_ORDER:
+                raise _Damage(f"{what}: damaged: no byte order")
+            self._order, self._interfaces = "<" if little else ">", []
+        size = struct.unpack(self._order + "I", length)[0]
+        if size < 12 + len(taken) or size % 4:
+            raise _Damage(f"{what}: damaged: {size} bytes by its header")
+        rest = _exactly(self._file, size - 8 - len(taken), what)
+        return taken + rest[:-4]
+
+    def _interface(self, body: bytes) -> _Interface:
+        link_type, units, offset, at = self._unpack("H", body[:2])[0], 1_000_000, 0, 8
+        while at + 4 <= len(body):
+            code, size = self._unpack("HH", body[at : at + 4])
+            value = body[at + 4 : at + 4 + size]
+            if code == _RESOLUTION and size == 1:
+                units = 2 ** (value[0] & 0x7F) if value[0] & 0x80 else 10 ** value[0]
+            elif code == _OFFSET and size == 8:
+                offset = self._unpack("q", value)[0]
+            at += 4 + size + -size % 4
+        return _Interface(link_type, units, offset)
+
+    def _packet(self, kind: int, body: bytes) -> Captured:
+        if kind == _SIMPLE_PACKET:  # it has no time
+            size = self._unpack("I", body[:4])[0]
+            return Captured(0, body[4 : 4 + size], size, self._interfaces[0].link_type)
+        number = self._unpack("I" if kind == _PACKET else "H", body[: 4 if kind == _PACKET else 2])
+        high, low, kept, size = self._unpack("IIII", body[4:20])
+        interface = self._interfaces[number[0]]
+        data = body[20 : 20 + kept]
+        return Captured(interface.time(high, low), data, size, interface.link_type)
+
+    def _unpack(self, form: str, data: bytes) -> tuple[int, ...]:
+        return struct.unpack(self._order + form, data)

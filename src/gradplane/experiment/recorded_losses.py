@@ -1,0 +1,184 @@
+"""Losses from a file, `model = "recorded"`: another run's verdicts, a CSV, or a pair of captures.
+
+The file's content takes its name's place: the section becomes a drop list, so that a run folder
+needs nothing else. A packet's second verdict is in a second list, and so on, as a list has one
+verdict for a packet, and several delays and copies add up.
+"""
+
+import csv
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from gradplane._captures import ETHERNET, RAW_IP, Captured, CaptureError, read_capture
+from gradplane._toml_documents import nearest
+from gradplane.experiment.document import ExperimentError
+from gradplane.experiment.impairment_sections import (
+    DropListSection,
+    ListedPacket,
+    RecordedSection,
+)
+
+IDENTITY = ("link", "direction", "job", "type", "round", "slot", "attempt", "peer")
+_VERDICTS = "impairments.jsonl"  # of a run folder
+_TIMES = {"time": 1e9, "time_s": 1e9, "time_ms": 1e6, "time_us": 1e3, "time_ns": 1.0}
+_WORDS = ("link", "direction", "type", "peer", "verdict")
+_NUMBERS = ("packet", "job", "round", "slot", "attempt", "delay_ns")
+_LEFT_OUT = ("kind", "at", "impairment")  # columns of `gradplane records` that say nothing here
+_IPV4, _IPV6, _VLAN = b"\x08\x00", b"\x86\xdd", (b"\x81\x00", b"\x88\xa8")
+
+
+def drop_lists(section: RecordedSection, folder: Path) -> list[DropListSection]:
+    """Return the drop lists that a section stands for; its files are looked for from a folder.
+
+    Raises ExperimentError, with file and line where there is one."""
+    if isinstance(section.file, str):
+        if section.by is not None:
+            raise ExperimentError("by is a key of two captures: file = [ENTERED, LEFT]")
+        packets = list(_listed(folder / section.file))
+    else:
+        entered, left = section.file
+        packets = list(_not_left(folder / entered, folder / left, section.by or "packet"))
+    if not packets:
+        raise ExperimentError(f"{section.file}: no packet was lost or delayed there")
+    keys = section.model_dump(exclude={"model", "file", "by"}) | {"model": "drop list"}
+    return [
+        DropListSection.model_validate(keys | {"packets": packets})
+        for packets in separated(packets)
+    ]
+
+
+def separated(lines: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """Return verdicts as drop lists, each of which has one verdict for a packet at most."""
+    lists: list[list[dict[str, Any]]] = []
+    seen: Counter[tuple[Any, ...]] = Counter()
+    for line in lines:
+        packet = tuple(line.get(key) for key in (*IDENTITY, "packet", "time_ns"))
+        if seen[packet] == len(lists):
+            lists.append([])
+        lists[seen[packet]].append(line)
+        seen[packet] += 1
+    return lists
+
+
+def listed(line: dict[str, Any]) -> dict[str, Any]:
+    """Return a recorded verdict as an entry of a drop list."""
+    return {key: line[key] for key in (*IDENTITY, "verdict", "delay_ns")}
+
+
+def _listed(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the entries of a run folder, of its file of verdicts, or of a CSV, each checked."""
+    path = path / _VERDICTS if path.is_dir() else path
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            rows = _verdicts(file) if path.suffix == ".jsonl" else _rows(path, file)
+            for number, row in rows:
+                try:
+                    ListedPacket.model_validate(row)
+                except ValidationError as error:
+                    raise ExperimentError(f"{path}:{number}: {_fault(error)}") from None
+                yield row
+    except (OSError, UnicodeDecodeError) as error:
+        raise ExperimentError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _fault(error: ValidationError) -> str:
+    first = error.errors(include_url=False)[0]
+    where = ".".join(map(str, first["loc"]))
+    return f"{where}: {first['msg']}" if where else first["msg"]
+
+
+def _verdicts(file: Iterable[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number, text in enumerate(file, 1):
+        try:
+            yield number, listed(json.loads(text))
+        except (ValueError, KeyError, TypeError) as error:
+            raise ExperimentError(
+                f"{getattr(file, 'name', '')}:{number}: not a line of {_VERDICTS} ({error})"
+            ) from None
+
+
+def _rows(path: Path, file: Iterable[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the rows of a CSV, by the names in its first line; an empty cell is not given."""
+    reader = csv.DictReader(file, skipinitialspace=True)
+    known = (*_TIMES, *_WORDS, *_NUMBERS, *_LEFT_OUT)
+    columns = [name.strip() for name in reader.fieldnames or ()]
+    reader.fieldnames = columns
+    for name in columns:
+        if name not in known:
+            raise ExperimentError(
+                f'{path}:1: no column "{name}": {nearest(name, known)}; the first line has the'
+                " columns' names, such as packet,link,direction or time,link,direction"
+            )
+    if not columns:
+        raise ExperimentError(f"{path}: it is empty; its first line has the columns' names")
+    for row in reader:
+        yield reader.line_num, _row(f"{path}:{reader.line_num}", row)
+
+
+def _row(place: str, row: dict[str, str | None]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, cell in row.items():
+        text = cell.strip() if isinstance(cell, str) else ""
+        if name is None or (text and name in _LEFT_OUT):
+            if name is None:
+                raise ExperimentError(f"{place}: more cells than columns in the first line")
+            continue
+        if not text:
+            continue
+        try:
+            if name in _TIMES:
+                found["time_ns"] = round(float(text) * _TIMES[name])
+            else:
+                found[name] = int(text) if name in _NUMBERS else text
+        except ValueError:
+            raise ExperimentError(f'{place}: {name} = "{text}": expected a number') from None
+    return found
+
+
+def _not_left(entered: Path, left: Path, by: str) -> Iterator[dict[str, Any]]:
+    """Yield an entry for each packet that is in the first capture and not in the second."""
+    try:
+        passed = Counter(map(_invariant, read_capture(left)))
+        packets = list(read_capture(entered))
+    except CaptureError as error:
+        raise ExperimentError(str(error)) from None
+    lost = []
+    for number, packet in enumerate(packets, 1):
+        key = _invariant(packet)
+        if passed[key]:
+            passed[key] -= 1
+        else:
+            lost.append((number, packet.time - packets[0].time))
+    if packets and len(lost) == len(packets):
+        raise ExperimentError(
+            f"{left}: none of the {len(packets)} packets of {entered} is in it: captures of two"
+            " places on one path are expected, with packets of equal length (tcpdump -s)"
+        )
+    for number, time in lost:
+        yield {"packet": number} if by == "packet" else {"time_ns": max(0, time)}
+
+
+def _invariant(packet: Captured) -> bytes:
+    """Return what switches and routers leave of a packet: from IP on, without its time to live."""
+    data = packet.data
+    if packet.link_type == ETHERNET:
+        kind, data = data[12:14], data[14:]
+        while kind in _VLAN:
+            kind, data = data[2:4], data[4:]
+    elif packet.link_type in RAW_IP:
+        kind = _IPV4 if data[:1] and data[0] >> 4 == 4 else _IPV6
+    else:
+        return packet.data
+    if kind == _IPV4 and len(data) >= 20:  # time to live, checksum of the header
+        size = int.from_bytes(data[2:4])
+        return b"".join(chain((data[:8], data[9:10], data[12:size])))
+    if kind == _IPV6 and len(data) >= 40:
+        size = 40 + int.from_bytes(data[4:6])
+        return data[:7] + data[8:size]
+    return packet.data

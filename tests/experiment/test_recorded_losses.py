@@ -1,0 +1,130 @@
+"""`model = "recorded"`: another run's verdicts, a CSV, a pair of captures."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gradplane.experiment.loading import ExperimentError, load
+from gradplane.hosts.impairments.impairment_models import DropList, ModelPlace, PacketIdentity
+
+HEADER = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, 1)
+
+
+def capture(path: Path, frames: list[bytes], step: int = 1000) -> None:
+    records = [
+        struct.pack("<IIII", 7, number * step, len(frame), len(frame)) + frame
+        for number, frame in enumerate(frames)
+    ]
+    path.write_bytes(HEADER + b"".join(records))
+
+
+def experiment(folder: Path, *lines: str) -> Any:
+    text = '[[impairment]]\nmodel = "recorded"\n' + "\n".join(lines)
+    (folder / "x.toml").write_text(text)
+    return load(folder / "x.toml")
+
+
+def refusal(folder: Path, *lines: str) -> str:
+    with pytest.raises(ExperimentError) as error:
+        experiment(folder, *lines)
+    return str(error.value).removeprefix(str(folder) + "/")
+
+
+def verdicts(section: Any, packets: list[PacketIdentity], link: str = "h1") -> list[Any]:
+    spec = section.model_dump(mode="json", exclude_none=True)
+    model = DropList(spec, ModelPlace(link, 0, 4))
+    return [model.judge(packet) for packet in packets]
+
+
+def packet(direction: str = "up", at: int = 0, link: str = "h1") -> PacketIdentity:
+    return PacketIdentity(link, direction, 0, "indices", 1, 0, 0, "", 0, at)
+
+
+def test_a_csv_names_packets_by_their_number(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("packet, link, direction\n2, h1, up\n3, h2, up\n1, h1, down\n")
+    (section,) = experiment(tmp_path, 'file = "a.csv"').impairment
+    assert section.model == "drop list"
+    ways = ["up", "up", "up", "down"]
+    found = verdicts(section, [packet(way) for way in ways])
+    assert found == [None, ("drop", 0), None, ("drop", 0)]
+    assert verdicts(section, [packet(link="h2") for _ in range(3)], "h2") == [
+        None,
+        None,
+        ("drop", 0),
+    ]
+
+
+def test_a_csv_names_packets_by_their_time(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("time_ms,verdict,delay_ns\n5,,\n2,delay,7\n\n")
+    (section,) = experiment(tmp_path, 'file = "a.csv"', 'direction = "up"').impairment
+    times = [1_000_000, 3_000_000, 4_000_000, 9_000_000]
+    found = verdicts(section, [packet(at=time) for time in times])
+    assert found == [None, ("delay", 7), None, ("drop", 0)]
+
+
+def test_a_pair_of_captures_names_what_did_not_leave(tmp_path: Path) -> None:
+    """Routers change Ethernet's addresses, time to live and checksum; equal packets count."""
+    ip = [
+        bytes([0x45, 0, 0, 21, 0, n, 0, 0, 64, 17, 1, 2, 10, 0, 0, 1, 10, 0, 0, 2, n])
+        for n in (1, 2, 2, 3)
+    ]
+    before = [b"\1" * 12 + b"\x08\x00" + p + bytes(25) for p in ip]
+    after = [b"\2" * 12 + b"\x08\x00" + p[:8] + b"\x3f" + p[9:10] + b"\7\7" + p[12:] for p in ip]
+    capture(tmp_path / "in.pcap", [*before, b"\3" * 60])
+    capture(tmp_path / "out.pcap", [after[3], after[1]])
+    pair = 'file = ["in.pcap", "out.pcap"]'
+    (section,) = experiment(tmp_path, pair).impairment
+    assert [entry.packet for entry in section.packets] == [1, 3, 5]
+    (section,) = experiment(tmp_path, pair, 'by = "time"').impairment
+    assert [entry.time_ns for entry in section.packets] == [0, 2000, 4000]
+
+
+def test_another_runs_verdicts(tmp_path: Path) -> None:
+    line = (
+        '{"kind":"verdict","link":"h1","direction":"up","job":0,"type":"indices","peer":"",'
+        '"round":1,"slot":0,"attempt":0,"verdict":"%s","delay_ns":%d,"at":5}\n'
+    )
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "impairments.jsonl").write_text(line % ("delay", 3) + line % ("delay", 4))
+    first, second = experiment(tmp_path, 'file = "run"', 'link = "h1"').impairment
+    assert verdicts(first, [packet()]) + verdicts(second, [packet()]) == [
+        ("delay", 3),
+        ("delay", 4),
+    ]
+    assert first.link == "h1"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("packet,lnk\n1,h1\n", 'a.csv:1: no column "lnk": did you mean "link"?'),
+        ("packet\nx\n", 'a.csv:2: packet = "x": expected a number'),
+        ("packet\n0\n", "a.csv:2: packet: Input should be greater than or equal to 1"),
+        ("packet,slot\n1,1\n", "a.csv:2: give one of packet (its number), time and job, type,"),
+        ("packet\n1,2\n", "a.csv:2: more cells than columns in the first line"),
+        ("packet\n", "a.csv: no packet was lost or delayed there"),
+        ("", "a.csv: it is empty; its first line has the columns' names"),
+        ("packet,direction\n1,left\n", "a.csv:2: direction: Input should be 'up' or 'down'"),
+    ],
+)
+def test_a_wrong_csv_is_refused_with_its_line(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "a.csv").write_text(text)
+    found = refusal(tmp_path, 'file = "a.csv"')
+    assert found.startswith("x.toml:3: ")
+    assert message in found
+
+
+def test_files_that_are_no_losses_are_refused(tmp_path: Path) -> None:
+    assert "none.csv: No such file or directory" in refusal(tmp_path, 'file = "none.csv"')
+    assert "by is a key of two captures" in refusal(tmp_path, 'file = "a"', 'by = "time"')
+    (tmp_path / "a.jsonl").write_text("{}\n")
+    assert "a.jsonl:1: not a line of impairments.jsonl" in refusal(tmp_path, 'file = "a.jsonl"')
+    capture(tmp_path / "in.pcap", [b"\1" * 60])
+    capture(tmp_path / "out.pcap", [b"\2" * 60])
+    assert "none of the 1 packets" in refusal(tmp_path, 'file = ["in.pcap", "out.pcap"]')
+    assert "not a capture" in refusal(tmp_path, 'file = ["x.toml", "out.pcap"]')

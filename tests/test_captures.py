@@ -1,0 +1,95 @@
+"""Captures as input: all formats, times, damage."""
+
+from __future__ import annotations
+
+import gzip
+import struct
+from pathlib import Path
+
+import pytest
+
+from gradplane._captures import CaptureError, ethernet_packets, read_capture
+
+FRAMES = (bytes(60), b"\x02" * 61, b"\x03" * 64)
+TIMES = (10**18, 10**18 + 1500, 10**18 + 250_000_000)
+
+
+def pcap(order: str = "<", unit: int = 1, link: int = 1, short: int = 0) -> bytes:
+    magic = 0xA1B23C4D if unit == 1 else 0xA1B2C3D4
+    text = struct.pack(order + "IHHiIII", magic, 2, 4, 0, 0, 65535, link)
+    for time, frame in zip(TIMES, FRAMES, strict=True):
+        second, rest = divmod(time, 10**9)
+        kept = frame[: len(frame) - short]
+        text += struct.pack(order + "IIII", second, rest // unit, len(kept), len(frame)) + kept
+    return text
+
+
+def block(order: str, kind: int, body: bytes) -> bytes:
+    body += bytes(-len(body) % 4)
+    size = struct.pack(order + "I", len(body) + 12)
+    return struct.pack(order + "I", kind) + size + body + size
+
+
+def pcapng(order: str = "<", resolution: int | None = 9, old: bool = False) -> bytes:
+    text = block(order, 0x0A0D0D0A, struct.pack(order + "IHHq", 0x1A2B3C4D, 1, 0, -1))
+    options = b"" if resolution is None else struct.pack(order + "HHB3x", 9, 1, resolution)
+    text += block(order, 1, struct.pack(order + "HHI", 1, 0, 65535) + options)
+    text += block(order, 5, bytes(12))  # statistics: passed over
+    for time, frame in zip(TIMES, FRAMES, strict=True):
+        ticks = time if resolution else time // 1000
+        form = "HH" if old else "I"
+        numbers = (0, 0) if old else (0,)
+        head = (*numbers, ticks >> 32, ticks & 0xFFFFFFFF, len(frame), len(frame))
+        text += block(order, 2 if old else 6, struct.pack(order + form + "IIII", *head) + frame)
+    return text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pcap("<"), pcap(">"), pcapng("<"), pcapng(">"), pcapng("<", old=True),
+        gzip.compress(pcap("<")),
+    ],
+    ids=["little", "big", "ng little", "ng big", "ng old packets", "gzip"],
+)  # fmt: skip
+def test_all_formats_have_the_same_packets(tmp_path: Path, text: bytes) -> None:
+    (tmp_path / "x").write_bytes(text)
+    packets = ethernet_packets(tmp_path / "x")
+    assert [packet.data for packet in packets] == list(FRAMES)
+    assert [packet.time for packet in packets] == list(TIMES)
+
+
+@pytest.mark.parametrize("text", [pcap(">", unit=1000), pcapng(resolution=None)])
+def test_times_in_microseconds(tmp_path: Path, text: bytes) -> None:
+    (tmp_path / "x").write_bytes(text)
+    times = [packet.time for packet in read_capture(tmp_path / "x")]
+    assert times == [time // 1000 * 1000 for time in TIMES]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"", "not a capture: neither pcap nor pcapng begins like this"),
+        (b"P4_16 program", "not a capture: neither pcap nor pcapng begins like this"),
+        (pcap()[:-10], "packet 3: the file ends in it; what is before is whole: tcpdump -r FILE"),
+        (pcapng()[:-10], "block 6: the file ends in it"),
+        (pcap(link=113), "packet 1: link type 113; expected 1 (Ethernet): capture on an Ethernet"),
+        (pcap(short=4), "packet 1: only 56 of its 60 bytes were captured: capture whole packets"),
+        (pcap()[:24], "the capture has no packets"),
+        (pcap()[:40], "packet 1: the file ends in it"),
+        (pcapng()[:28] + block("<", 6, bytes(20)), "block 2: damaged"),
+    ],
+)
+def test_a_damaged_capture_is_refused_with_its_place(
+    tmp_path: Path, text: bytes, message: str
+) -> None:
+    path = tmp_path / "x.pcap"
+    path.write_bytes(text)
+    with pytest.raises(CaptureError) as error:
+        ethernet_packets(path)
+    assert str(error.value).startswith(f"{path}: {message}")
+
+
+def test_a_missing_capture_is_named(tmp_path: Path) -> None:
+    with pytest.raises(CaptureError, match=r"none.pcap: No such file or directory"):
+        list(read_capture(tmp_path / "none.pcap"))
