@@ -16,11 +16,13 @@ demo:
 	@$(PYTHON) -m gradplane run experiments/thc-star.toml
 
 # At its end: which tests were skipped and why (tests/conftest.py), the slowest, and what the type
-# checker complains of, which runs beside them: alone it would keep one processor busy only.
+# checker complains of, which runs beside them: alone it would keep one processor busy only. After a
+# crash the other process ends the run; with a new process in its place, xdist would wait for ever.
 test: style
 	@mkdir -p .cache
 	@($(TYPES)) >.cache/types 2>&1 & types=$$!; \
-	$(PYTHON) -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder --durations=20 --durations-min=10 -rfE; \
+	$(PYTHON) -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart=0 \
+		--durations=20 --durations-min=10 -rfE; \
 	tests=$$?; wait $$types || { cat .cache/types; exit 1; }; exit $$tests
 
 lint: style types

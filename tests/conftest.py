@@ -7,6 +7,7 @@ those that failed and shrinks them; `make fuzz` sets it (tests/fuzz_properties.p
 The runs are on the simulated network; each is made once, and tests only read it.
 """
 
+import gc
 import os
 import shutil
 from collections import Counter
@@ -23,6 +24,9 @@ from gradplane.runs.run_experiment import run
 
 # Tests start many processes; without bytecode files each would compile all its modules again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# Ten thousand tests are objects that are kept, and tests that compile programs make many: garbage
+# collection took a fifth of the processor time of tests/switch.
+gc.set_threshold(20_000, 20, 20)
 
 _ANY_SPEED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 
@@ -87,8 +91,30 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for _, item in pairs]
 
 
+def pytest_collection_finish() -> None:
+    """Leave the tests and modules out of garbage collections, of which each would visit them."""
+    gc.freeze()
+
+
+CRASHED: list[str] = []
+"""The processes of a run in several that ended before their tests did."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:
+    """Note the process; with `--max-worker-restart=0` the others end the run (see Makefile)."""
+    if error:
+        CRASHED.append(node.gateway.id)
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print why tests were skipped: how many in which file, by reason."""
+    """Print which processes crashed, and why tests were skipped: how many in which file."""
+    for process in CRASHED:
+        terminalreporter.section("not all tests ran")
+        terminalreporter.write_line(
+            f"{process} crashed in the test that failed with its name; what was left of its tests,"
+            " and of those that no process had begun, did not run"
+        )
     reasons: dict[str, Counter[str]] = {}
     for report in terminalreporter.stats.get("skipped", []):
         reason = report.longrepr[2].removeprefix("Skipped: ")
