@@ -401,8 +401,6 @@ class Engine:
             self._point(crc_word(crc.name), crc.memory)
         if self._python is not None:
             self._set(WORD, self._python.address)
-        for name, size in self._pipeline.memory.items():
-            self._point(name, block(size + LINE))
         self._lost = np.zeros(externs.unit.groups, dtype=np.int64)
         self._point("lost groups", self._lost)
         self._point("expire times", state.expire_times.cells)

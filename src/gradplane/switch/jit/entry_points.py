@@ -38,14 +38,13 @@ ARRIVE = [("ptr", "%data"), ("i64", "%size"), ("i64", "%port"), ("i64", "%kind")
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """The facts about the code that the engine needs: sizes of a node and of its metadata, the
-    packets' memory (state word -> bytes), reasons of drops by the state words that count them, the
-    positions of the words that each pipe may have of its own, and where a packet that waits says
-    that it is to be deflected from a full queue (EntryPoints.deflection)."""
+    """The facts about the code that the engine needs: sizes of a node and of its metadata, reasons
+    of drops by the state words that count them, the positions of the words that each pipe may have
+    of its own, and where a packet that waits says that it is to be deflected from a full queue
+    (EntryPoints.deflection)."""
 
     node_size: int
     meta_size: int
-    memory: Mapping[str, int]
     drops: Mapping[str, str]
     pipe_words: range
     deflection: Mapping[str, int]
@@ -80,9 +79,7 @@ class EntryPoints(ABC):
         self._once()
         self._release()
         drops = {f"drops: {where}": reason for where, reason in self.all_drops().items()}
-        return Pipeline(
-            self.node_size, self.meta_size, self.memory(), drops, self.pipe_words, self.deflection
-        )
+        return Pipeline(self.node_size, self.meta_size, drops, self.pipe_words, self.deflection)
 
     @abstractmethod
     def blocks(self) -> None:
@@ -95,10 +92,6 @@ class EntryPoints(ABC):
     @abstractmethod
     def depart(self) -> None:
         """void depart(ptr records, i64 count): egress of packets that waited."""
-
-    @abstractmethod
-    def memory(self) -> dict[str, int]:
-        """Return the packets' memory: state word -> bytes."""
 
     def all_drops(self) -> dict[str, str]:
         return {**self.drops, "beyond": no_such_group(self.unit.groups), "no queue": NO_QUEUE}

@@ -34,6 +34,7 @@ class Module:
         self._declared: dict[str, str] = {}
         self._constants: list[str] = []
         self._words: dict[str, int] = {}
+        self._memory: dict[str, int] = {}
         self._zeros = 8
         self._regions: dict[str, int] = {}
 
@@ -63,6 +64,13 @@ class Module:
         self._constants.append(f"{name} = {kind} {array} [{items}], align 16")
         return name
 
+    def memory(self, name: str, size: int) -> Operand:
+        """Return the address of memory of a name, zeros at first.
+
+        It is known when the code is loaded, so it takes no register."""
+        assert self._memory.setdefault(name, size) == size, name
+        return f'@"{name}"'
+
     def zeros(self, size: int) -> Operand:
         """Return the address of at least `size` bytes of zeros."""
         self._zeros = max(self._zeros, size)
@@ -88,6 +96,10 @@ class Module:
             f"{WORDS} = global [{count} x i64] zeroinitializer, align 64",
             f"@zeros = private constant [{self._zeros} x i8] zeroinitializer, align 64",
             *self._constants,
+            *(
+                f'@"{name}" = internal global [{size} x i8] zeroinitializer, align 64'
+                for name, size in self._memory.items()
+            ),
             *self._declared.values(),
             *(f.text() for f in self._functions.values()),
             "!0 = !{}",

@@ -39,6 +39,7 @@ from gradplane.switch.machine.weaving import (
     WovenPipeline,
     numbered_blocks,
 )
+from gradplane.switch.runtime.shared_memory import LINE
 
 HEADERS = "hdr"  # the name of a packet's headers, which only the program's blocks read and write
 KEEP = "keep"  # where a deparser's bytes go to that stay until the pass is over
@@ -64,14 +65,13 @@ class PacketMemory:
 
 class NativePipeline:
     """The functions of a pipeline, whose names follow the pipeline's. memories: by the packets'
-    kind. emitted: the most bytes that each deparser can emit. packet_words: the packets' memory
-    (state word -> bytes). called: how often each entry point is called by others."""
+    kind. emitted: the most bytes that each deparser can emit. called: how often each entry point is
+    called by others."""
 
     def __init__(self, traffic: PathTraffic, woven: WovenPipeline) -> None:
         self.traffic = traffic
         self.woven = woven
         self.emitted: dict[str, int] = {}
-        self.packet_words: dict[str, int] = {}
         self.called = Counter(constants(call)[0] for call in _calls(woven) if call.name == "call")
         packets = {memory.kind: memory for e in woven.native for memory in e.packets.values()}
         self.memories = {kind: self._memory(memory) for kind, memory in packets.items()}
@@ -96,11 +96,10 @@ class NativePipeline:
             context.unread = [(start + first, start + end) for first, end in spans]
         return PacketMemory(context, slots)
 
-    def packet_word(self, entry: Entry, var: ir.Var) -> str:
-        """Return the state word with the address of a packet's memory."""
-        name = f"{self.woven.name}{entry.name}: {var.name}"
-        self.packet_words[name] = self.memories[entry.packets[var].kind].context.size
-        return name
+    def packet_memory(self, entry: Entry, var: ir.Var) -> Operand:
+        """Return the address of a packet's memory, which may be read in whole vectors."""
+        size = self.memories[entry.packets[var].kind].context.size + LINE
+        return self.traffic.module.memory(f"{self.woven.name}{entry.name}: {var.name}", size)
 
     # -- the program's blocks -------------------------------------------------------------------
 
@@ -241,12 +240,6 @@ class PathTraffic(Traffic):
         size = 8 if is_number(param.type) else self.unit.layouts.of(param.type).size
         return -(-size // 8) * 8
 
-    def memory(self) -> dict[str, int]:
-        words: dict[str, int] = {}
-        for pipeline in self.pipelines:
-            words |= pipeline.packet_words
-        return words
-
     def blocks(self) -> None:
         if self.keeps:
             kept_bytes.write_functions(self.module, self.front)
@@ -301,7 +294,7 @@ class PathTraffic(Traffic):
     def _taken_out(self, f: Function, egress: Entry, param: ir.Var, at: Operand) -> Operand:
         """Copy a packet out of the queue, which may move while it is in egress."""
         pipeline = self.pipelines[0]
-        c = f.word(pipeline.packet_word(egress, param))
+        c = pipeline.packet_memory(egress, param)
         f.copy(c, at, pipeline.memories[egress.packets[param].kind].context.size)
         return c
 
@@ -360,7 +353,7 @@ class PathCode(Statements):
             self.local(var)
         for var in entry.packets:
             if var not in entry.params:
-                self.take_packet(var, f.word(pipeline.packet_word(entry, var)))
+                self.take_packet(var, pipeline.packet_memory(entry, var))
 
     # -- parameters -----------------------------------------------------------------------------
 
