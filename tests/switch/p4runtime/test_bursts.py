@@ -6,18 +6,28 @@ import queue
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import grpc
+import numpy as np
 import pytest
+from finsy.proto import U128, p4r
 
+from gradplane.switch.daemon.live_switch import make_device
+from gradplane.switch.daemon.options import SwitchOptions
 from gradplane.switch.p4runtime import response_streams
+from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.grpc_methods import Gate, RpcMethod, service_handler
 from gradplane.switch.p4runtime.limits import Limits
 from gradplane.switch.p4runtime.response_streams import Burst, Encoded, Losses, ResponseStream
+from gradplane.switch.p4runtime.server import P4RuntimeServer
 from gradplane.switch.p4runtime.status_errors import RpcError
 
 COUNT = 3000
+BURST = 20_000
+ROUTER = Path(__file__).parent / "programs" / "router.p4"
 
 
 class Server:
@@ -126,3 +136,61 @@ def test_the_server_ends_while_a_client_does_not_read() -> None:
         _, stream, _ = server.open()
         for _ in range(100):
             stream.send(Encoded(bytes(1 << 16), "packet"))
+
+
+def test_a_burst_of_packet_ins_and_digests_is_whole() -> None:
+    """All of 20,000 packet-ins and as many digests come, in order, as the switch sent them."""
+    device = make_device(SwitchOptions(program=ROUTER, device_id=1, cpu_port=510))
+    with P4RuntimeServer(device, "127.0.0.1:0") as server, grpc.insecure_channel(
+        server.address, options=[("grpc.max_receive_message_length", -1)]
+    ) as channel:  # fmt: skip
+        stream = controller(channel, device)
+        frames = [bytes(6) + i.to_bytes(6, "big") + b"\x12\x34" for i in range(BURST)]
+        frames += [bytes(12) + b"\x08\0" + bytes(16) + i.to_bytes(4, "big") for i in range(BURST)]
+        data = np.frombuffer(b"".join(frames), np.uint8)
+        ends = np.cumsum([len(f) for f in frames], dtype=np.int64)
+        starts = ends - [len(f) for f in frames]
+        for first in range(0, len(frames), 200):
+            some = slice(first, first + 200)
+            device.process_spans(np.full(200, 3), data, starts[some], ends[some])
+        digests: list[int] = []
+        packets: list[bytes] = []
+        while len(digests) < BURST or len(packets) < BURST:
+            response = next(stream)
+            packets += [response.packet.payload] if response.HasField("packet") else []
+            for one in response.digest.data:
+                mac, port = one.struct.members
+                assert port.bitstring == b"\3"
+                digests.append(int.from_bytes(mac.bitstring, "big"))
+        assert response.HasField("packet")
+        assert {m.metadata_id: m.value for m in response.packet.metadata}[1] == b"\3"
+    assert digests == list(range(BURST))
+    assert packets == frames[BURST:]
+    assert device.losses.counts == {}
+
+
+def controller(channel: grpc.Channel, device: Device) -> Iterator[Any]:
+    """Become the primary, send IP packets to the CPU and enable the digest; return the stream."""
+    update = p4r.MasterArbitrationUpdate(device_id=1, election_id=U128.encode(1))
+    requests = chain([p4r.StreamMessageRequest(arbitration=update)], iter(queue.Queue().get, None))
+    stream = channel.stream_stream(
+        "/p4.v1.P4Runtime/StreamChannel",
+        p4r.StreamMessageRequest.SerializeToString,
+        p4r.StreamMessageResponse.FromString,
+    )(requests)
+    assert next(stream).arbitration.status.code == 0
+    write = channel.unary_unary("/p4.v1.P4Runtime/Write", p4r.WriteRequest.SerializeToString, None)
+    catalog = device.target.catalog
+    request = p4r.WriteRequest(device_id=1, election_id=U128.encode(1))
+    digest = request.updates.add(type=p4r.Update.INSERT).entity.digest_entry
+    (digest.digest_id,) = catalog.digests
+    digest.config.max_list_size, digest.config.max_timeout_ns = 100, 10_000_000
+    digest.config.ack_timeout_ns = 10**12
+    entry = request.updates.add(type=p4r.Update.MODIFY).entity.table_entry
+    entry.table_id = next(i for i, t in catalog.tables.items() if t.name.endswith("ipv4_lpm"))
+    entry.is_default_action = True
+    actions = catalog.p4info.actions
+    to_cpu = next(a for a in actions if a.preamble.name.endswith("to_cpu"))
+    entry.action.action.action_id = to_cpu.preamble.id
+    write(request)
+    return stream

@@ -64,7 +64,7 @@ _SETTINGS = ("now", "nanoseconds", "microseconds", "global rid", "logging", "que
              "priority queues")  # fmt: skip
 _UNLIMITED = 1 << 62
 
-Report = tuple[int, Callable[[], None]]  # cause, the function that reports it
+Report = tuple[int, Callable[[Any], None], Any]  # cause, the function that reports it, of what
 
 log = logging.getLogger("gradplane.switch")
 
@@ -240,8 +240,8 @@ class Engine:
             rows, out, arrived = self._without_cpu(rows, out)
             # After the cause's other messages, as if packets were processed one by one.
             messages = sorted(messages + arrived, key=lambda message: message[0])
-        for _, report in messages:
-            report()
+        for _, report, message in messages:
+            report(message)
         self._settle()
         return rows, out
 
@@ -303,10 +303,11 @@ class Engine:
             if self._sites[site][0].kind == "pipe":
                 pipe = int.from_bytes(data, "little")
             else:
-                yield cause, partial(self._report, site, data, pipe)
+                yield cause, self._report, (site, data, pipe)
             at += 24 + size
 
-    def _report(self, number: int, data: bytes, pipe: int | None) -> None:
+    def _report(self, message: tuple[int, bytes, int | None]) -> None:
+        number, data, pipe = message
         site, read = self._sites[number]
         match site.kind:
             case "fault":
@@ -333,12 +334,11 @@ class Engine:
         there = rows[:, 0] == self.cpu_port
         ends = rows[:, 1]
         lengths = ends - np.concatenate([np.zeros(1, dtype=np.int64), ends[:-1]])
-        reports: list[Report] = []
-        for start, end, cause in zip(
-            (ends - lengths)[there].tolist(), *rows[there, 1:].T.tolist(), strict=True
-        ):
-            packet = PacketIn(out[start:end].tobytes())
-            reports.append((cause, partial(self.state.report, packet)))
+        data, report = out.tobytes(), self.state.report
+        spans = zip((ends - lengths)[there].tolist(), *rows[there, 1:].T.tolist(), strict=True)
+        reports: list[Report] = [
+            (cause, report, PacketIn(data[start:end])) for start, end, cause in spans
+        ]
         rest = rows[~there].copy()
         rest[:, 1] = np.cumsum(lengths[~there])
         return rest, out[np.repeat(~there, lengths)], reports

@@ -166,24 +166,32 @@ class P4RuntimeService:
         """
         return [
             (stream, p4r.StreamMessageResponse.FromString(response.SerializeToString()))
-            for stream, response in self._deliveries(message, now)
+            for stream, response in self._deliveries(message, now, self._receivers())
         ]
 
     def switch_messages(self, messages: Iterable[Message], now: int) -> Iterator[Delivery]:
         """Yield the deliveries of messages, as of `switch_message`; what fails is logged."""
+        receivers = self._receivers()
         for message in messages:
             try:
-                yield from self._deliveries(message, now)
+                yield from self._deliveries(message, now, receivers)
             except Exception:
                 log.exception("a message of the switch could not be passed on: %s", message)
 
-    def _deliveries(self, message: Message, now: int) -> Sequence[Delivery]:
+    def _deliveries(
+        self, message: Message, now: int, receivers: Sequence[tuple[Client, RoleConfig]]
+    ) -> Sequence[Delivery]:
         pipeline = self.device.pipeline
         if pipeline is None:
             return []
         match message:
             case PacketIn(packet=packet):
-                return self._packet_in(*self._outgoing(pipeline).packet_ins.encode(packet))
+                response, values = self._outgoing(pipeline).packet_ins.encode(packet)
+                return [
+                    (client.stream, response)
+                    for client, rights in receivers
+                    if _passes(rights, values)
+                ]
             case Digest():
                 return self._digest_deliveries(self._outgoing(pipeline).digest(message, now))
             case IdleNotice():
@@ -198,16 +206,16 @@ class P4RuntimeService:
         pipeline = self.device.pipeline
         if pipeline is None:
             return False
-        timed = any(table.table.support_timeout for table in pipeline.state.tables.values())
-        return timed or self._outgoing(pipeline).lists.waiting
+        return bool(pipeline.state.timed_tables) or self._outgoing(pipeline).lists.waiting
 
     def tick(self, now: int) -> Sequence[Delivery]:
         """Check for idle entries and return the digest lists due at `now`, ns since 1970."""
         pipeline = self.device.pipeline
         if pipeline is None:
             return []
-        with pipeline.switch.lock:
-            pipeline.state.check_idle()
+        if pipeline.state.timed_tables:
+            with pipeline.switch.lock:
+                pipeline.state.check_idle()
         return self._digest_deliveries(self._outgoing(pipeline).lists.tick(now))
 
     # -- parts -----------------------------------------------------------------------------------
@@ -273,12 +281,10 @@ class P4RuntimeService:
         if client is None or primary is not client:
             raise RpcError("PERMISSION_DENIED", f"only a primary controller may {what}")
 
-    def _packet_in(self, response: Encoded, values: Mapping[int, bytes]) -> Sequence[Delivery]:
-        return [
-            (client.stream, response)
-            for client, rights in self.arbitration.primaries()
-            if rights.receives_packet_ins and _passes(rights, values)
-        ]
+    def _receivers(self) -> Sequence[tuple[Client, RoleConfig]]:
+        """Return the primaries that get packet-ins, with their rights."""
+        primaries = self.arbitration.primaries()
+        return [(client, rights) for client, rights in primaries if rights.receives_packet_ins]
 
     def _outgoing(self, pipeline: Pipeline) -> Outgoing:
         """Return what the current pipeline's messages are made with; a new one starts anew."""
@@ -322,7 +328,7 @@ def _stream_error(error: RpcError, **details: ProtobufMessage) -> p4r.StreamMess
 
 
 def _passes(rights: RoleConfig, values: Mapping[int, bytes]) -> bool:
-    """Return True if the role's filter accepts a packet-in with this metadata."""
+    """Return True if the role's filter, if any, accepts a packet-in with this metadata."""
     if rights.packet_in_filter is None:
         return True
     number, wanted = rights.packet_in_filter

@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from gradplane.switch.runtime.match_table import MatchTable
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(unsafe_hash=True, slots=True)  # frozen ones take longer to make
 class PacketIn:
     """A packet that left through the CPU port."""
 
     packet: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(unsafe_hash=True, slots=True)
 class Digest:
     """Data that the program sent: v1model's digest(receiver, data), PSA's Digest.pack(data).
 

@@ -132,12 +132,17 @@ class State:
         """Return a register in each pipe; one item where the architecture has no pipes."""
         return [registers[name] for registers in self._pipe_registers]
 
+    @property
+    def timed_tables(self) -> list[MatchTable]:
+        """The tables whose entries are reported when they are idle."""
+        tables = self.scopes.every("tables")
+        return [t for t in tables if t.table.support_timeout and not t.table.auto_delete]
+
     def _timed(self) -> Iterator[tuple[MatchTable, Entry]]:
-        for table in self.scopes.every("tables"):
-            if table.table.support_timeout and not table.table.auto_delete:
-                for entry in table.entries():
-                    if entry.idle_timeout_ns:
-                        yield table, entry
+        for table in self.timed_tables:
+            for entry in table.entries():
+                if entry.idle_timeout_ns:
+                    yield table, entry
 
 
 def _nothing(port: int, priority: int, length: int) -> None:
