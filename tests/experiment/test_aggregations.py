@@ -28,6 +28,25 @@ def test_schemes_are_found_by_file_name() -> None:
 
 
 @pytest.mark.parametrize(
+    ("keys", "milliseconds"),
+    [
+        # 8 passes of 1 us; before the packet's own pass 4 windows of 2 x 8 passes of 121 ns each.
+        ("", 0.016),
+        ('rate = "1Mbit"', 0.016 + 2 * 8e-3 * (512 + 1024 + 2 * 66)),  # two packets of each kind
+        ('rate = "1Mbit"\nqueue = 1', 0.016 + 2 * 8e-3 * (512 + 1024 + 2 * 66)),
+        ('delay = "5ms"', 10.016),
+    ],
+)
+def test_the_first_timeout_comes_from_the_links(
+    tmp_path: Path, keys: str, milliseconds: float
+) -> None:
+    path = tmp_path / "e.toml"
+    path.write_text(f"[topology]\n{keys}\n[[job]]\nslots = 4\n")
+    (job,) = load_deployment(path).jobs
+    assert job.config.transport.round_trip_ns / 1e6 == pytest.approx(milliseconds, abs=1e-3)
+
+
+@pytest.mark.parametrize(
     ("job", "line", "message"),
     [
         (

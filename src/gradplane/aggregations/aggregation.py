@@ -186,6 +186,14 @@ class Aggregation(ABC):
         """
         yield from ()
 
+    def round_trip_ns(self, placed: PlacedJob, latency_ns: float, pass_ns: float) -> float:
+        """Return the longest time from a worker to the switch that sums and back, with as many
+        packets before it in the queues as the job has under way; 0 where hosts need no such time.
+
+        pass_ns: the time of a switch's work on a pass, while which others wait.
+        """
+        return 0.0
+
     def check_hosts(self, config: JobConfig) -> None:
         """Raise ConfigError if the scheme's hosts cannot run the job."""
         push_codec(config)

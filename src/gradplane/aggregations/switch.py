@@ -75,6 +75,13 @@ class SwitchScheme(Aggregation):
                 f" result would ever be in time: use timeout_ms = {2 * slowest / 1e6:.3g} or more",
             )
 
+    def round_trip_ns(self, placed: PlacedJob, latency_ns: float, pass_ns: float) -> float:
+        """Return the longest round trip, with the windows of all workers before a packet."""
+        job, passes = placed.job, aggregation.passes(placed.job.sum_bits)
+        window = job.slots // 2
+        links = max(_round_trip_ns(placed, host, window) for host in placed.members)
+        return links + passes * (latency_ns + window * job.size * pass_ns)
+
     def check_hosts(self, config: JobConfig) -> None:
         """Raise ConfigError for a codec whose codes the switch cannot sum."""
         with suggesting("ps"):
@@ -98,11 +105,14 @@ class SwitchScheme(Aggregation):
         return _ReplayedReduces(replayed).reduce
 
 
-def _round_trip_ns(placed: PlacedJob, host: HostNode) -> float:
-    """Return the time that a packet of indices up and its sums down take on a host's link."""
+def _round_trip_ns(placed: PlacedJob, host: HostNode, packets: int = 1) -> float:
+    """Return the time that a packet of indices up and its sums down take on a host's link.
+
+    packets: as many as the link's queue holds are sent at once, of which this one is the last."""
     (link,) = (link for link in placed.network.links if host.name in (link.a, link.b))
     lanes, sum_bits = aggregation.LANES[placed.job.sum_bits], placed.job.sum_bits
     size = lanes // 2 + lanes * sum_bits // 8 + 2 * (aggregation.HEADER_SIZE + UDP_OVERHEAD)
+    size *= min(packets, link.queue + 1)
     return 2 * link.delay + (8e9 * size / link.rate if link.rate else 0.0)
 
 

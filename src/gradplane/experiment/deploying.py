@@ -186,6 +186,17 @@ class _Deploying:
         hosts += tuple(_background(experiment, network, jobs[0]))
         return Deployment(experiment, target, network, program, tuple(jobs), hosts, setups)
 
+    @property
+    def _latency_ns(self) -> float:
+        return self._experiment.switch.latency_us * 1000
+
+    @property
+    def _pass_ns(self) -> float:
+        """The time of a switch's work on a pass of 1514 bytes, while which others wait."""
+        section = self._experiment.switch
+        recirculation = 8e3 * 1514 / section.recirculation_mbit
+        return max(recirculation, targets.get(section.target, **section.target_keys).pass_ns)
+
     def _add(self, text: str, *keys: Key) -> None:
         self._problems.append(Problem(text, keys))
 
@@ -241,8 +252,7 @@ class _Deploying:
             if device is not None and device["policy"] and "policy" in pull_codec[1]:
                 text = "policy in both pull and device: weights arrive at the pull's precision"
                 self._add(text, ("job", number, "device", "policy"), ("job", number, "pull"))
-            latency_ns = self._experiment.switch.latency_us * 1000
-            advice = scheme.advise(placed, latency_ns) if self._advise else ()
+            advice = scheme.advise(placed, self._latency_ns) if self._advise else ()
             for key, text in (*scheme.check(placed, others), *advice):
                 self._add(text, ("job", number, key), ("job", number, "aggregation"))
         if len(self._problems) > found:
@@ -250,6 +260,8 @@ class _Deploying:
         with self._about("job", number, also=[("job", number, "aggregation")]):
             absences = self._experiment.absences(placed.number)
             config = _config(job, placed, (push_codec, pull_codec), device, absences)
+            round_trip = scheme.round_trip_ns(placed, self._latency_ns, self._pass_ns)
+            config = config.changed(round_trip_ns=round(round_trip))
             scheme.check_hosts(config)
             rounds, values = self._size(config)
             for key, text in planned_jobs.problems(job, values):

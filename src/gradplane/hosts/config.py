@@ -86,6 +86,7 @@ class Transport:
     sum_bits: int  # 8 | 16
     timeout_ns: int
     retries: int  # lossy: how often the norm is asked for again
+    round_trip_ns: int = 0  # with all windows under way, by the links; 0: not known
 
     @property
     def window(self) -> int:

@@ -204,6 +204,27 @@ def test_retransmission_backs_off_up_to_the_ceiling():
     assert waits == [40, 60, 120, 240, 480, 960, 1000]
 
 
+@pytest.mark.parametrize(
+    ("reliability", "granularity", "expected"),
+    [
+        ("retransmit", 0, 30_000_000),  # three round trips, as after a first measurement
+        ("retransmit", 25_000_000, 130_000_000),
+        ("lossy", 0, 30_000_000),
+        ("lossy", 25_000_000, 100_000_000),  # half of timeout_ns
+    ],
+)
+def test_the_first_timeout_follows_from_the_round_trip(reliability, granularity, expected):
+    job = make_job(reliability=reliability, timeout_ns=SECOND // 5, round_trip_ns=10_000_000)
+    (timer,) = of(SwitchWorker(job, 1, granularity).reduce(0, X, 0), SetTimer)
+    assert timer.at == expected
+
+
+def test_a_short_round_trip_makes_no_first_timeout_below_the_least():
+    job = make_job(timeout_ns=SECOND, round_trip_ns=1000)
+    (timer,) = of(SwitchWorker(job, 1).reduce(0, X, 0), SetTimer)
+    assert timer.at == 1_000_000
+
+
 def test_a_long_wait_asks_for_the_status_once():
     worker = started()
     actions = expire(worker, TIMEOUT)

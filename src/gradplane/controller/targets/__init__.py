@@ -106,6 +106,8 @@ class Target(ABC):
 
     protocol: ClassVar[str] = "p4runtime"
     """The control protocol: "p4runtime" or "bfruntime"."""
+    pass_ns: ClassVar[float] = 0.0
+    """How long it works on a pass of thc.p4, while other packets wait; 0: too short to matter."""
     lasting: ClassVar[bool] = False
     """Its switches are there before and after a run, so they may have entries and register values
     of an earlier one."""

@@ -18,10 +18,11 @@ the others. The states and events are the tables of `switch_states`.
 
 What need not delay packets, such as the error feedback, is computed after they are sent (Defer).
 
-Timeouts are measured (RFC 6298), with the job's `timeout_ns` as their first value and their
-ceiling: the time after which a norm, or a chunk that is retransmitted, is sent again. A lossy job
-gives a chunk up after two timeouts, together at most `timeout_ns`. Packets come and go in batches:
-a batch of results makes one batch of what they let out.
+Timeouts are measured (RFC 6298), with the job's `timeout_ns` as their ceiling: the time after
+which a norm, or a chunk that is retransmitted, is sent again. Their first value is what the RFC
+makes of a first measurement, three round trips, of the round trip that the links give
+(`round_trip_ns`). A lossy job gives a chunk up after two timeouts, together at most `timeout_ns`.
+Packets come and go in batches: a batch of results makes one batch of what they let out.
 """
 
 from collections import Counter
@@ -31,7 +32,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gradplane._deferred import Deferred
-from gradplane.hosts.config import JobConfig
+from gradplane.hosts.config import JobConfig, Transport
 from gradplane.hosts.protocols import chunk_table
 from gradplane.hosts.protocols.actions import Action, CancelTimer, Defer, Deliver, SetTimer
 from gradplane.hosts.protocols.chunk_table import AFTER, Ints
@@ -96,7 +97,9 @@ class SwitchWorker:
         self._patience = _PATIENCE if self._lossy else 1
         ceiling = max(job.transport.timeout_ns // self._patience, 1)
         least = max(_LEAST_TIMEOUT, granularity)
-        self._timeout = RetransmissionTimeout(ceiling, least, ceiling)
+        self._timeout = RetransmissionTimeout(
+            _first_timeout(job.transport, granularity) or ceiling, least, ceiling
+        )
         # Where the switch waits for all workers, none is left behind: only its result ends a chunk.
         self._exact = not self._lossy and job.quorum == job.workers
         self._reduces: list[SwitchReduce] = []  # undelivered, in the order of their chunks
@@ -522,3 +525,13 @@ class SwitchWorker:
         Type.STRAGGLER: _notice,
         Type.STATUS: _answered,
     }
+
+
+def _first_timeout(transport: Transport, granularity: int) -> int:
+    """Return the timeout before anything is measured, ns; 0 if the links' round trip is not known.
+
+    A first measurement R makes it R + 4 R/2 (RFC 6298); hosts may wait for a processor as well.
+    """
+    if not transport.round_trip_ns:
+        return 0
+    return max(3 * transport.round_trip_ns + 4 * granularity, _LEAST_TIMEOUT)
