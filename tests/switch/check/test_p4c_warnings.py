@@ -101,12 +101,17 @@ REFUSED = {
                 table t { key = { m.x : exact; } actions = { a; } default_action = a; }
                 table u { key = { m.x : exact; } actions = { b; } default_action = b; }""",
         },
-        'p4c\'s P4Info has one action of the name ".a"',
+        "p4c refuses a second action of the control-plane name a",
     ),
     "far shift": (
         "bit<300> w = (bit<300>) m.x; w = w << 270; w = w >> 256; m.x = (bit<8>) w;",
         {},
         "p4c for BMv2 shifts by 256 at most",
+    ),
+    "concatenation of a signed and an unsigned number": (
+        "int<16> z = (int<8>) m.x ++ m.x; m.x = (bit<8>) (bit<16>) (z + 1);",
+        {},
+        "p4c for BMv2 does not put together int<8> and bit<8>, of which one is signed",
     ),
     "division": ("m.x = m.x / 3;", {}, "p4c takes powers of two only at the right of /"),
     "rest": ("m.x %= 3;", {}, "p4c takes powers of two only at the right of %"),
@@ -348,6 +353,10 @@ REFUSED = {
     ),
 }
 TAKEN = {
+    "concatenation of signed numbers": (
+        "int<16> z = (int<8>) m.x ++ (int<8>) m.x; m.x = (bit<8>) (bit<16>) (z + 1);",
+        {},
+    ),
     "arrays in variables": ("bit<8>[4] a = {1, 2, 3, 4}; a[0] = m.x; m.x = a[0] + a[1];", {}),
     "call in a list of actions": (
         "t.apply();",
@@ -571,6 +580,15 @@ READS = "p4c's JSON for a list that reads the header it is assigned to makes it 
                 state three { transition select((bit<8>) hdr.s.lastIndex) { default: accept; } }""",
             },
             ["p4c's JSON for a select on lastIndex crashes BMv2"],
+        ),
+        (
+            "t.apply();",
+            {
+                "locals": """table t { key = { m.x : exact; hdr.h.a : exact; }
+                actions = { NoAction; } const entries = { (1, 2) : NoAction();
+                (2, 2) : NoAction(); (1, 2) : NoAction(); } }"""
+            },
+            ["BMv2 ends at p4c's JSON for a second entry of one key"],
         ),
         ("hdr.s[0] = {1, hdr.s[0].b};", {}, [READS]),
         ("hdr.h = (h_t) {a = hdr.h.b, b = hdr.h.a};", {}, [READS]),

@@ -98,15 +98,14 @@ def _members(decl: ast.ValueSetDecl) -> Iterator[Found]:
         yield decl, text, "use a struct of bit<> fields"
 
 
-@BOTH.at(ast.ControlDecl)
-def _actions_of_one_name(control: ast.ControlDecl) -> Iterator[Found]:
-    named: set[str] = set()
-    for decl in control.locals:
-        for annotation in decl.annotations if isinstance(decl, ast.ActionDecl) else ():
-            if annotation.name == "name":
-                if annotation.body in named:
-                    yield decl, f"p4c's P4Info has one action of the name {annotation.body}", ""
-                named.add(annotation.body)
+@V1MODEL.at(ast.Binary)
+def _concatenation(e: ast.Binary) -> Iterator[Found]:
+    left, right = e.left.type, e.right.type
+    if e.op != "++" or e.const is not None or not isinstance(right, Bits):
+        return
+    if isinstance(left, Bits) and left.signed != right.signed:
+        text = f"p4c for BMv2 does not put together {left} and {right}, of which one is signed"
+        yield e, text, f"cast the right one: ({Bits(right.width, left.signed)}) ..."
 
 
 @V1MODEL.at(ast.Binary)
@@ -374,6 +373,20 @@ def _catches_all(keyset: ast.Expr) -> bool:
         return all(map(_catches_all, keyset.elements))
     mask = keyset.mask if isinstance(keyset, ast.Mask) else None
     return isinstance(keyset, ast.DefaultKey) or (mask is not None and mask.const == 0)
+
+
+@MISREAD.at(ast.TableDecl)
+def _entry_twice(table: ast.TableDecl) -> Iterator[Found]:
+    if any(key.match_kind != "exact" for key in table.key):
+        return
+    seen = set[object]()
+    for entry in table.entries:
+        keyset = entry.keyset
+        values = keyset.elements if isinstance(keyset, ast.TupleKey) else [keyset]
+        key = tuple(getattr(value, "const", None) for value in values)
+        if key in seen and None not in key:
+            yield keyset, "BMv2 ends at p4c's JSON for a second entry of one key", "leave it out"
+        seen.add(key)
 
 
 @MISREAD.at(ast.Select)

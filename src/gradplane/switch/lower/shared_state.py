@@ -15,8 +15,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gradplane.switch.check.checker_types import TypeVar, substitute
+from gradplane.switch.check.p4c_warnings import KIND
 from gradplane.switch.check.records import CallInfo, Checked, EnumValue
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.printer import statement_text
 from gradplane.switch.ir.types import Annotation, Annotations, Enum, Error, Type, given_name
 from gradplane.switch.ir.verify import CORE_ERRORS
 from gradplane.switch.ir.walk import statements
@@ -279,14 +281,19 @@ class Shared(ABC):
     def note_action(self, action: ir.Action) -> None:
         """Add an action; it is listed once, even if several tables bind its arguments.
 
-        Two actions of one name are one to the control plane if their parameters are the same, as
-        those of `@name(".nop")` in several controls; each table has its own action's body.
+        Two actions of one name are one to the control plane if they are the same in all but their
+        place, as those of `@name(".nop")` in several controls of translated P4_14. Others are an
+        error: "Programs that yield the same fully-qualified name for two different controllable
+        entities are invalid" (P4_16, "Annotations controlling naming").
         """
         known = next((a for a in self.actions if a.name == action.name), None)
         if known is None:
             self.actions.append(action)
-        elif known.span != action.span and not _same_parameters(known, action):
+        elif known.span != action.span and not _same_action(known, action):
             self._same_name("action", action.name, action.span, known.span)
+        elif known.span != action.span and not _is_silent(action.annotations):
+            text = f"p4c refuses a second action of the control-plane name {action.name}"
+            self.reporter.warning(action.span, text, f"the first is at {known.span}", KIND)
 
     def note_direct_action(self, action: ActionInstance) -> None:
         """Add an action that a control calls, unless it has been added before."""
@@ -334,8 +341,14 @@ class Shared(ABC):
         )
 
 
-def _same_parameters(a: ir.Action, b: ir.Action) -> bool:
-    return [(p.name, p.type) for p in a.params] == [(p.name, p.type) for p in b.params]
+def _is_silent(annotations: Annotations) -> bool:
+    return any(note.name == "noWarn" and KIND in note.values for note in annotations)
+
+
+def _same_action(a: ir.Action, b: ir.Action) -> bool:
+    """Return whether two actions are the same in parameters and text."""
+    params, others = ([(p.name, p.type) for p in action.params] for action in (a, b))
+    return params == others and [*map(statement_text, a.body)] == [*map(statement_text, b.body)]
 
 
 def _in_order(errors: list[str]) -> list[str]:
