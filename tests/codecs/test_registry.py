@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from gradplane import codecs
+from gradplane._plugins import OWN
 from gradplane.codecs import CodecError
 
 
@@ -22,8 +23,8 @@ def test_names_are_the_files() -> None:
 
 def test_unknown_name() -> None:
     listed = ", ".join(codecs.names())
-    assert message("thx") == f'no codec "thx", did you mean "thc"? there are {listed}'
-    assert message("_hadamard") == f'no codec "_hadamard"; there are {listed}'
+    assert message("thx") == f'no codec "thx", did you mean "thc"? there are {listed}, {OWN}'
+    assert message("_hadamard") == f'no codec "_hadamard"; there are {listed}, {OWN}'
 
 
 def test_unknown_parameter() -> None:

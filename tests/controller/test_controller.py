@@ -24,6 +24,7 @@ from controller_cases import (
 )
 from finsy.proto import p4r
 
+from gradplane._plugins import OWN
 from gradplane.controller import (
     Capacity,
     Controller,
@@ -327,7 +328,7 @@ def test_targets_are_found_by_file_name():
     assert "embedded" in targets.names()
     with pytest.raises(ControllerError) as error:
         targets.get("embeded")
-    assert str(error.value) == f'no target "embeded": known: {", ".join(targets.names())}'
+    assert str(error.value) == f'no target "embeded": known: {", ".join(targets.names())}, {OWN}'
 
 
 OTHER = """

@@ -125,7 +125,8 @@ def test_ones_own_program_is_found_from_the_file(tmp_path: Path) -> None:
         ("[[job]]\nsum_bits = 9\n", "e.toml:2: job.0.sum_bits = 9: expected 8 or 16"),
         (
             '[[job]]\naggregation = "tree"\n',
-            'e.toml:2: job.0.aggregation = "tree": expected "plan", "ps", "ring" or "switch"',
+            'e.toml:2: job.0.aggregation = "tree": expected "plan", "ps", "ring" or "switch",'
+            ' or your own: "module:object", or "file.py" (docs/own-parts.md)',
         ),
         ("[[job]]\npush = { bits = 4 }\n", "e.toml:2: job.0.push.name is missing"),
         ("[[job]]\npush = 4\n", "e.toml:2: job.0.push = 4: expected a table"),
@@ -160,7 +161,8 @@ def test_ones_own_program_is_found_from_the_file(tmp_path: Path) -> None:
         ),
         (
             '[switch]\ntarget = "absent"\n',
-            'e.toml:2: no target "absent": known: bmv2, embedded, tna, tofino',
+            'e.toml:2: no target "absent": known: bmv2, embedded, tna, tofino, or your own:'
+            ' "module:object", or "file.py" (docs/own-parts.md)',
         ),
         (
             "[topology]\ndelay = 2\n",

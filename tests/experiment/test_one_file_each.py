@@ -153,6 +153,6 @@ def test_a_target_that_is_not_installed_is_refused_before_a_folder_is_made(packa
     )
     assert refused(package, "switch.target=absent") == (
         'gradplane: --set switch.target=absent: no target "absent": known: bmv2, embedded, tna,'
-        " tofino, toy\n"
+        ' tofino, toy, or your own: "module:object", or "file.py" (docs/own-parts.md)\n'
     )
     (package / "no-toys").unlink()

@@ -2,6 +2,7 @@
 
 import pytest
 
+from gradplane._plugins import OWN
 from gradplane.topologies import HostNode, Link, SwitchNode, Topology, TopologyError, build, kinds
 
 
@@ -51,8 +52,12 @@ STAR_OPTIONS = "delay, queue, rate, servers, workers"
 @pytest.mark.parametrize(
     ("kind", "options", "message"),
     [
-        ("strar", {}, f'no topology "strar": did you mean "star"? known: {", ".join(kinds())}'),
-        ("no/way", {}, f'no topology "no/way": known: {", ".join(kinds())}'),
+        (
+            "strar",
+            {},
+            f'no topology "strar": did you mean "star"? known: {", ".join(kinds())}, {OWN}',
+        ),
+        ("no/way", {}, f'no topology "no/way": known: {", ".join(kinds())}, {OWN}'),
         (
             "star",
             {"workers": 2, "leaves": 2},

@@ -31,6 +31,19 @@ def names() -> list[str]:
 
 
 def get(name: str) -> Aggregation:
-    """Return the scheme of that name, one of `names()`."""
+    """Return the scheme of that name, one of `names()` or a user's ("module:object", "file.py").
+
+    LoadError for a user's that is none."""
+    if _plugins.is_reference(name):
+        own: Aggregation = _plugins.load("aggregation", name, Aggregation)(name)
+        role = getattr(own, "worker_role", None)
+        what = f"aggregation {name}"
+        _plugins.returned(
+            what, "worker_role", role, isinstance(role, str), "a role, such as reference(MyRole)"
+        )
+        _plugins.returned(
+            what, "defaults", own.defaults(), isinstance(own.defaults(), dict), "a table of keys"
+        )
+        return own
     scheme: Aggregation = _plugins.find(__name__, name, Aggregation)(name)
     return scheme

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradplane._lazy_names import lazy_names
+from gradplane._plugins import OWN, LoadError, is_reference, load
 from gradplane._suggestions import did_you_mean, quoted
 from gradplane.codecs._base import (
     Codec,
@@ -86,11 +87,21 @@ def names() -> list[str]:
 
 
 def get(name: str, **params: Any) -> Codec:
-    """Return the codec of that name; CodecError lists what exists if a name is unknown."""
+    """Return the codec of that name, or a user's ("module:object", "file.py").
+
+    CodecError lists what exists if a name is unknown; LoadError for a user's that is none."""
     known = names()
-    if name not in known:
-        raise CodecError(f"no codec {_hinted(name, known)} there are {', '.join(known)}")
-    kind = _load(name)
+    if is_reference(name):
+        kind: type[Codec] = load("codec", name, Codec)
+        if not dataclasses.is_dataclass(kind):
+            raise LoadError(
+                f"codec {name}: found the class {kind.__name__}; expected a frozen dataclass:"
+                " write @dataclass(frozen=True) before it"
+            )
+    elif name not in known:
+        raise CodecError(f"no codec {_hinted(name, known)} there are {', '.join(known)}, {OWN}")
+    else:
+        kind = _load(name)
     known = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]
     for param in params:
         if param not in known:

@@ -26,6 +26,7 @@ import numpy.typing as npt
 
 from gradplane._deferred import Deferred
 from gradplane._finite import all_finite
+from gradplane._plugins import reference_of, returned, returned_array
 
 Floats = npt.NDArray[np.float32]
 Codes = npt.NDArray[np.uint8]
@@ -64,8 +65,9 @@ class Codec(ABC):
 
     @property
     def name(self) -> str:
-        """The codec's name, which is the name of its file."""
-        return type(self).__module__.rpartition(".")[2]
+        """The codec's name, which is the name of its file; of a user's, "module:object"."""
+        own = reference_of(type(self))
+        return own or type(self).__module__.rpartition(".")[2]
 
     @property
     def config(self) -> dict[str, Any]:
@@ -117,7 +119,10 @@ class Codec(ABC):
         `shared` is the combined local(); None stands for that of x alone. Equal arguments give
         equal bytes. CodecError if x is no finite float32 vector or `shared` does not fit it.
         """
-        return self._encode(self._checked(x), Context(shared, seed, state, worker))
+        found = self._encode(self._checked(x), Context(shared, seed, state, worker))
+        right = isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], bytes)
+        returned(f"codec {self.name}", "_encode", found, right, "(bytes, state)")
+        return found
 
     def decode(self, data: bytes, n: int) -> Floats:
         """Return float32[n] from encoded bytes alone. CodecError if they are damaged."""
@@ -127,9 +132,11 @@ class Codec(ABC):
         try:
             if n > sys.maxsize // 4:
                 raise MemoryError
-            return self._decode(bytes(data), n)
+            found = self._decode(bytes(data), n)
         except MemoryError:
             raise CodecError(f"{n} values do not fit into memory") from None
+        returned_array(f"codec {self.name}", f"_decode(data, {n})", found, "float32", (n,))
+        return found
 
     def _local(self, x: Floats, state: State) -> Floats | None:
         """Return local() of a vector that was checked."""
@@ -187,7 +194,11 @@ class Codec(ABC):
         """Return encode()'s codes, uint8[lanes(n)], one a lane, not packed; and the new state."""
         if not self.summable:
             raise self._not_summable()
-        return self._codes(self._checked(x), Context(shared, seed, state, worker))
+        found = self._codes(self._checked(x), Context(shared, seed, state, worker))
+        what, right = f"codec {self.name}", isinstance(found, tuple) and len(found) == 2
+        returned(what, "_codes", found, right, "(codes, state)")
+        returned_array(what, "_codes", found[0], "uint8", (self.lanes(x.size),))
+        return found
 
     def decode_sum(
         self,

@@ -11,6 +11,8 @@ from gradplane.controller.connection import Pipeline
 from gradplane.controller.controller import Controller, Credentials
 from gradplane.controller.controller_errors import ControllerError, PlanError, RequestError
 from gradplane.controller.plan import Capacity, JobPlan, Member, Route, allocate, check
+from gradplane.controller.targets import QueueSettings, Target
+from gradplane.controller.targets.embedded import Embedded
 from gradplane.controller.thc import capacity_of, events
 
 __all__ = [
@@ -20,14 +22,17 @@ __all__ = [
     "Controller",
     "ControllerError",
     "Credentials",
+    "Embedded",
     "Format",
     "JobPlan",
     "Member",
     "Pipeline",
     "PlanError",
+    "QueueSettings",
     "Route",
     "Setup",
     "RequestError",
+    "Target",
     "allocate",
     "capacity_of",
     "check",

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from gradplane import aggregations
+from gradplane._plugins import LoadError
 from gradplane.aggregations.aggregation import STREAM_PORT, PlacedJob
 from gradplane.codecs import CodecError
 from gradplane.controller import targets
@@ -43,7 +44,6 @@ from gradplane.hosts.config import (
 from gradplane.hosts.stream.segments import VALUES_HEADER_SIZE
 from gradplane.hosts.training import datasets, models
 from gradplane.hosts.training.train import check_vector
-from gradplane.hosts.training.user_objects import LoadError
 from gradplane.topologies import description
 from gradplane.topologies.description import HostNode, Topology
 from gradplane.topologies.topology_errors import TopologyError

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from gradplane._plugins import returned
 from gradplane.aggregations.aggregation import Aggregation, PlacedJob
 from gradplane.controller.blocking import Setup
 from gradplane.controller.connection import Pipeline
@@ -64,7 +65,10 @@ class Deployment:
     @cached_property
     def pipeline(self) -> Pipeline:
         """The program as it is pushed. Raises CompileError."""
-        return Pipeline(*self.target.pipeline(self.program))
+        found = self.target.pipeline(self.program)
+        right = isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], bytes)
+        returned(f"target {self.target.name}", "pipeline", found, right, "(P4Info, config), bytes")
+        return Pipeline(*found)
 
     def switch_config(self, pcap: Path | None = None, latency: int | None = None) -> SwitchConfig:
         """Return how the switches run.

@@ -8,8 +8,9 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from gradplane import _shipped_programs
+from gradplane import _shipped_programs, aggregations
 from gradplane._captures import CaptureError
+from gradplane._plugins import LoadError, is_reference, located
 from gradplane._toml_documents import field_at, models_in, problems
 from gradplane.experiment import checks, p4_programs, shipped
 from gradplane.experiment.checks import Problem
@@ -27,7 +28,7 @@ from gradplane.experiment.document import (
 from gradplane.experiment.impairment_sections import DropListSection, Impairment, RecordedSection
 from gradplane.experiment.planned_jobs import with_plan
 from gradplane.experiment.recorded_losses import drop_lists
-from gradplane.experiment.schema import Experiment, with_capture
+from gradplane.experiment.schema import Experiment, NamedModel, with_capture
 
 _PROGRAM = "thc.p4"  # in place of one that is wrong
 
@@ -58,7 +59,8 @@ def load_deployment(
     changes = [*settings, *([] if seed is None else everywhere)]
     override(document, changes, partial(completed, Experiment))
     loading = _Loading(document, source)
-    experiment = loading.resolved(loading.with_plans(loading.validated()))
+    experiment = loading.with_own_parts(loading.validated())
+    experiment = loading.resolved(loading.with_plans(experiment))
     experiment = loading.with_traces(loading.with_program(experiment))
     experiment = loading.with_captures(loading.with_losses(experiment))
     return loading.deployed(experiment, advise=not recorded)
@@ -103,6 +105,46 @@ class _Loading:
             return Experiment.model_validate(values)
         except ValidationError:
             raise self._refuse() from None
+
+    def with_own_parts(self, experiment: Experiment) -> Experiment:
+        """Return the experiment with users' objects by the paths of their files, where these are
+        in its folder. Raises ExperimentError if a scheme cannot be loaded."""
+        topology = self._named(experiment.topology, "kind")
+        switch = self._named(experiment.switch, "target")
+        jobs = []
+        for number, job in enumerate(experiment.job):
+            own = {key: self._named(getattr(job, key), "name") for key in ("push", "pull")}
+            for key in ("model", "data"):
+                named = getattr(job, key)
+                in_current = located(named.name, Path()) != named.name
+                own[key] = named if in_current else self._named(named, "name")
+            jobs.append(self._named(job, "aggregation").model_copy(update=own))
+            try:
+                aggregations.get(jobs[-1].aggregation)
+            except LoadError as error:
+                self._add(str(error), ("job", number, "aggregation"))
+        if self._lines and any(is_reference(job.aggregation) for job in jobs):
+            raise self._refuse()
+        return experiment.model_copy(
+            update={"topology": topology, "switch": switch, "job": tuple(jobs)}
+        )
+
+    def _named(self, section: Any, key: str) -> Any:
+        """Return a section whose key names a user's object by its file's path."""
+        if section is None:
+            return None
+        update: dict[str, Any] = {key: located(getattr(section, key), self._folder)}
+        if isinstance(section, NamedModel) and isinstance(section.args.get("tensors"), list):
+            update["tensors"] = [self._tensor_rule(rule) for rule in section.args["tensors"]]
+        return section.model_copy(update=update)
+
+    def _tensor_rule(self, rule: Any) -> Any:
+        match rule:
+            case [pattern, str(name)]:
+                return [pattern, located(name, self._folder)]
+            case [pattern, {"name": str(name)} as codec]:
+                return [pattern, codec | {"name": located(name, self._folder)}]
+        return rule
 
     def with_plans(self, experiment: Experiment) -> Experiment:
         """Return the experiment with the content of its jobs' plans, not their files' names."""

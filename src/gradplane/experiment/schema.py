@@ -12,6 +12,7 @@ from pydantic_core import PydanticCustomError
 
 from gradplane import aggregations
 from gradplane._captures import ethernet_packets
+from gradplane._plugins import OWN, is_reference
 from gradplane.codecs import ErrorBound, SumWidth
 from gradplane.controller.targets import QueueSettings
 from gradplane.experiment.compute_times import ComputeTime
@@ -183,8 +184,8 @@ class SwitchSection(Section):
 def _scheme(name: str) -> str:
     """Return the name of an aggregation scheme; any other name is refused."""
     *names, last = [f"'{name}'" for name in aggregations.names()]
-    if name not in aggregations.names():
-        expected = {"expected": f"{', '.join(names)} or {last}"}
+    if name not in aggregations.names() and not is_reference(name):
+        expected = {"expected": f"{', '.join(names)} or {last}, {OWN}"}
         raise PydanticCustomError("literal_error", "unknown aggregation", expected)
     return name
 

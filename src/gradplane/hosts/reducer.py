@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gradplane._plugins import load
 from gradplane.hosts.config import ConfigError, HostConfig
 from gradplane.hosts.digest import digest
 from gradplane.hosts.drivers.action_driver import ActionDriver
@@ -36,7 +37,6 @@ from gradplane.hosts.protocols.results import (
     ReduceError,
     is_integers,
 )
-from gradplane.hosts.training.user_objects import load
 from gradplane.hosts.vector_file import Place, VectorFile
 
 VECTORS = ".gradients"

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from gradplane._plugins import OWN, LoadError, described, is_reference, load, returned
 from gradplane.topologies.topology_errors import TopologyError, nearest
 
 MAX_HOSTS = 253
@@ -249,8 +250,9 @@ def build(kind: str, /, **options: Any) -> Topology:
     """Build the topology of that kind: `build("star", workers=4)`.
 
     A kind is a file of this folder with a function of the file's name; "leaf-spine" is in
-    leaf_spine.py. Raises TopologyError for an unknown kind or option, with the nearest known one,
-    and for invalid values.
+    leaf_spine.py; or a user's function ("module:object", "file.py"). Raises TopologyError for an
+    unknown kind or option, with the nearest known one, and for invalid values; LoadError for a
+    user's function that is none or returns something else.
     """
     function = _find(kind)
     known = inspect.signature(function).parameters
@@ -262,7 +264,12 @@ def build(kind: str, /, **options: Any) -> Topology:
     missing = [name for name, p in known.items() if p.default is p.empty and name not in options]
     if missing:
         raise TopologyError(f"topology {kind} needs {', '.join(missing)}")
-    return function(**options)
+    network = function(**options)
+    right = isinstance(network, Topology)
+    returned(
+        f"topology {kind}", f"the call with {', '.join(options)}", network, right, "a Topology"
+    )
+    return network
 
 
 def _elsewhere(option: str, known: Iterable[str]) -> str:
@@ -285,10 +292,15 @@ def kinds() -> list[str]:
 
 
 def _find(kind: str) -> Callable[..., Topology]:
+    if is_reference(kind):
+        own: Callable[..., Topology] = load("topology", kind)
+        if not callable(own):
+            raise LoadError(f"topology {kind}: found {described(own)}; expected a function")
+        return own
     name = kind.replace("-", "_")
     function = _function(name) if name.isidentifier() else None
     if function is None:
-        raise TopologyError(f'no topology "{kind}": {nearest(kind, kinds())}', "kind")
+        raise TopologyError(f'no topology "{kind}": {nearest(kind, kinds())}, {OWN}', "kind")
     return function
 
 

@@ -156,7 +156,7 @@ def test_a_host_that_cannot_work_says_why_in_a_line(net, start, tmp_path):
     process = start(make_hosts(job, log_folder=tmp_path)[0])
     assert failure(process) == (
         f'gradplane.hosts {tmp_path}/h1.json: no data "mnist": use one of blank, breast_cancer,'
-        " digits, wine, or your own as module:object\n"
+        ' digits, wine, or your own: "module:object", or "file.py" (docs/own-parts.md)\n'
     )
 
 

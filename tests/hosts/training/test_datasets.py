@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gradplane._plugins import LoadError
 from gradplane.hosts.training import datasets
-from gradplane.hosts.training.user_objects import LoadError
 
 
 def test_digits_are_scikit_learns():
@@ -101,7 +101,7 @@ def test_ones_own_data():
             "mnist",
             {},
             'no data "mnist": use one of blank, breast_cancer, digits, wine, '
-            "or your own as module:object",
+            'or your own: "module:object", or "file.py" (docs/own-parts.md)',
         ),
         ("blank", {"rows": 0}, "data blank: rows must be a positive integer, got 0"),
         ("digits", {"test": 1.0}, "test must be a share of rows between 0 and 1, got 1.0"),

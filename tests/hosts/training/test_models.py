@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from gradplane._plugins import LoadError
 from gradplane.hosts.training import models
-from gradplane.hosts.training.user_objects import LoadError
 
 FEATURES, CLASSES = 7, 4
 
@@ -109,7 +109,8 @@ def own(tmp_path, monkeypatch):
         (
             "mpl",
             {},
-            'no model "mpl": use one of mlp, softmax, synthetic, or your own as module:object',
+            'no model "mpl": use one of mlp, softmax, synthetic, or your own: "module:object", or'
+            ' "file.py" (docs/own-parts.md)',
         ),
         ("mlp", {"hidden": [0]}, "hidden must be a list of positive layer widths, got [0]"),
         (
@@ -119,12 +120,18 @@ def own(tmp_path, monkeypatch):
             " (features: int, classes: int) -> gradplane.hosts.training.models.Perceptron"
             " (got an unexpected keyword argument 'hidden')",
         ),
-        (":x", {}, 'model ":x": write module:object, such as mymodels:Net'),
+        (
+            ":x",
+            {},
+            'model ":x": write module:object, such as mymodels:Net, or a file, such as'
+            " mymodels.py:Net",
+        ),
         (
             "no_such_module:x",
             {},
             "model no_such_module:x: cannot import no_such_module (No module named"
-            " 'no_such_module'); is its folder the current one or on PYTHONPATH?",
+            " 'no_such_module'); is its folder the current one, the experiment's or on"
+            " PYTHONPATH?",
         ),
         ("own_broken:y", {}, "model own_broken:y: own_broken has no y"),
         ("own_broken:number", {}, "model own_broken:number: expected a callable, got int"),

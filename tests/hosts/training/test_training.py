@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from host_configs import make_job
 
+from gradplane._plugins import LoadError
 from gradplane.hosts.digest import digest
 from gradplane.hosts.protocols.results import Reduced, Synchronised
 from gradplane.hosts.training.train import (
@@ -14,7 +15,6 @@ from gradplane.hosts.training.train import (
     TrainingError,
     train,
 )
-from gradplane.hosts.training.user_objects import LoadError
 
 
 def job(**changes):

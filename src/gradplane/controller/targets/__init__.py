@@ -159,9 +159,10 @@ def names() -> list[str]:
 
 
 def get(name: str, **values: Any) -> Target:
-    """Return the target of that name, with the values of its own keys.
+    """Return the target of that name, or a user's, with the values of its own keys.
 
-    Raises ControllerError, with what is known, for another name or a key that is not the target's.
+    Raises ControllerError, with what is known, for another name or a key that is not the target's;
+    LoadError for a user's that is none.
     """
     kind = _kind(name)
     for key in values:
@@ -177,7 +178,13 @@ def keys(name: str) -> tuple[str, ...]:
 
 
 def _kind(name: str) -> type[Target]:
+    kind: type[Target]
+    if _plugins.is_reference(name):
+        kind = _plugins.load("target", name, Target)
+        if lacking := sorted(kind.__abstractmethods__):
+            raise _plugins.LoadError(f"target {name}: {kind.__name__} lacks {', '.join(lacking)}")
+        return kind
     if name not in names():
-        raise ControllerError(f'no target "{name}": known: {", ".join(names())}')
-    kind: type[Target] = _plugins.find(__name__, name, Target)
+        raise ControllerError(f'no target "{name}": known: {", ".join(names())}, {_plugins.OWN}')
+    kind = _plugins.find(__name__, name, Target)
     return kind

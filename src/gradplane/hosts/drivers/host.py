@@ -2,12 +2,12 @@
 
 from typing import Protocol
 
+from gradplane._plugins import load
 from gradplane.hosts.config import HostConfig
 from gradplane.hosts.drivers.environment import Environment
 from gradplane.hosts.impairments.host_link import HostLink
 from gradplane.hosts.impairments.interventions import Intervention
 from gradplane.hosts.protocols.fast_results import WorkerRecord
-from gradplane.hosts.training.user_objects import load
 from gradplane.hosts.wire.payloads import Payloads
 
 

@@ -16,6 +16,7 @@ import sys
 from pathlib import Path
 from typing import TextIO
 
+from gradplane._plugins import LoadError
 from gradplane.hosts.config import ConfigError, HostConfig
 from gradplane.hosts.drivers.host import Host
 from gradplane.hosts.drivers.roles import SwitchWorkerRole
@@ -25,7 +26,6 @@ from gradplane.hosts.drivers.warm_up import exercise_switch_worker, warm_up
 from gradplane.hosts.impairments.interventions import Intervention
 from gradplane.hosts.protocols.results import ReduceError
 from gradplane.hosts.training.train import TrainingError
-from gradplane.hosts.training.user_objects import LoadError
 
 _EXPECTED = (ConfigError, LoadError, TrainingError, ReduceError, HostError, OSError)
 

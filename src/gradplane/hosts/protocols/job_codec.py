@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 from gradplane import codecs
+from gradplane._plugins import returned
 from gradplane.codecs.policies.awp import AWP
 from gradplane.hosts.config import ConfigError, JobConfig, UnsuitableCodecError
 from gradplane.hosts.wire.marked_values import Marked
@@ -80,7 +81,10 @@ def summed_codec(job: JobConfig) -> codecs.Codec:
             " such as thc",
             "codec",
         )
-    if overflow := codecs.code_overflow(len(codec.table)):
+    table = codec.table
+    right = isinstance(table, tuple) and all(type(number) is int for number in table)
+    returned(f"codec {codec.name}", "table", table, right, "a tuple of int")
+    if overflow := codecs.code_overflow(len(table)):
         raise UnsuitableCodecError(f"codec {codec.name}: {overflow}", "codec")
     if overflow := codecs.sum_overflow(codec.table[-1], job.quorum, job.transport.sum_bits):
         raise UnsuitableCodecError(overflow, "codec")

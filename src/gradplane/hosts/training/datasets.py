@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gradplane._plugins import OWN, LoadError, call, is_reference, load
 from gradplane.codecs import key
 from gradplane.hosts.philox import permutation
-from gradplane.hosts.training.user_objects import LoadError, call, is_reference, load
 
 Floats = npt.NDArray[np.float32]
 Labels = npt.NDArray[np.int64]
@@ -72,7 +72,7 @@ def build(name: str, args: dict[str, Any], seed: int) -> Dataset:
         return blank
     if name not in BUNDLED:
         known = ", ".join(sorted([*BUNDLED, "blank"]))
-        raise LoadError(f'no data "{name}": use one of {known}, or your own as module:object')
+        raise LoadError(f'no data "{name}": use one of {known}, {OWN}')
 
     def bundled(seed: int, test: float = 0.2) -> Dataset:
         return _bundled(BUNDLED[name], seed, test)

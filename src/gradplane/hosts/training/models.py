@@ -17,10 +17,10 @@ from typing import Any, Protocol, cast
 import numpy as np
 import numpy.typing as npt
 
+from gradplane._plugins import OWN, LoadError, call, is_reference, load
 from gradplane._suggestions import quoted
 from gradplane.codecs import key
 from gradplane.hosts.philox import uniforms
-from gradplane.hosts.training.user_objects import LoadError, call, is_reference, load
 
 Floats = npt.NDArray[np.float32]
 Labels = npt.NDArray[np.int64]
@@ -226,7 +226,7 @@ def build(name: str, args: dict[str, Any], features: int, classes: int) -> Model
     """
     if name not in _MODELS and not is_reference(name):
         known = ", ".join(sorted(_MODELS))
-        raise LoadError(f'no model "{name}": use one of {known}, or your own as module:object')
+        raise LoadError(f'no model "{name}": use one of {known}, {OWN}')
     maker = load("model", name) if is_reference(name) else _MODELS[name]
     return _checked(name, call("model", name, maker, features=features, classes=classes, **args))
 

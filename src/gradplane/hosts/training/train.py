@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gradplane._finite import all_finite
+from gradplane._plugins import LoadError
 from gradplane.hosts.absences import joining, of_worker, present
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.digest import digest
@@ -33,7 +34,6 @@ from gradplane.hosts.training.compute_times import compute_ns
 from gradplane.hosts.training.datasets import Dataset
 from gradplane.hosts.training.models import Model
 from gradplane.hosts.training.sgd import descend
-from gradplane.hosts.training.user_objects import LoadError
 
 Floats = npt.NDArray[np.float32]
 

@@ -1,0 +1,150 @@
+"""Users' objects: named by module or file, loaded, checked at the door, importable elsewhere."""
+
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gradplane import codecs
+from gradplane._plugins import LoadError, load, located
+from gradplane.aggregations import get as scheme
+from gradplane.codecs import CodecError
+from gradplane.controller import targets
+from gradplane.controller.controller_errors import ControllerError
+from gradplane.experiment.loading import ExperimentError
+from gradplane.experiment.loading import load as experiment
+from gradplane.topologies import TopologyError, build
+
+HALF = """
+from dataclasses import dataclass
+import numpy as np
+from gradplane.codecs import Codec
+
+@dataclass(frozen=True)
+class Half(Codec):
+    wrong: str = ""
+
+    def max_size(self, n):
+        return 2 * n
+
+    def _encode(self, x, context):
+        data = x.astype("<f2").tobytes()
+        return data if self.wrong == "encode" else (data, None)
+
+    def _decode(self, data, n):
+        found = np.frombuffer(data, "<f2")
+        return found if self.wrong == "decode" else found.astype(np.float32)
+
+number = 7
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "half.py").write_text(HALF)
+    (tmp_path / "star2.py").write_text("def star2(workers, servers=0): return workers\n")
+    (tmp_path / "broken.py").write_text("x = 1\ny = x.z\n")
+    (tmp_path / "syntax.py").write_text("def f(:\n")
+    (tmp_path / "needs.py").write_text("import no_such_module\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_codec_by_its_file_or_module(folder: Path) -> None:
+    import numpy as np
+
+    x = np.arange(5, dtype=np.float32)
+    for name in ("half.py", f"{folder}/half.py:Half", "half:Half"):
+        codec = codecs.get(name)
+        assert codec.config == {"name": name, "wrong": ""}
+        assert codec.decode(codec.encode(x)[0], 5).tolist() == x.tolist()
+        assert codecs.get(**codec.config) == codec
+
+
+def test_what_a_codec_returns_is_checked(folder: Path) -> None:
+    import numpy as np
+
+    x = np.zeros(3, np.float32)
+    wrong = codecs.get("half.py", wrong="decode")
+    with pytest.raises(LoadError) as error:
+        wrong.decode(wrong.encode(x)[0], 3)
+    assert str(error.value) == (
+        "codec half.py: _decode(data, 3) returned float16 of shape (3,); expected float32 of shape"
+        " (3,)"
+    )
+    with pytest.raises(LoadError, match=r"codec half.py: _encode returned bytes b'.*'; expected"):
+        codecs.get("half.py", wrong="encode").encode(x)
+    with pytest.raises(CodecError, match=r'half.py has no parameter "rong", did you mean "wrong"'):
+        codecs.get("half.py", rong=1)
+
+
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        ("none.py", "codec none.py: there is no file none.py"),
+        ("none:X", "codec none:X: cannot import none (No module named 'none'); is its folder"),
+        ("half:Halb", "codec half:Halb: half has no Halb"),
+        ("half:number", "codec half:number: found int 7; expected a class derived from"
+         " gradplane.codecs.Codec"),
+        ("star2.py", "codec star2.py: found none derived from gradplane.codecs.Codec; expected"),
+        ("broken.py", "AttributeError: 'int' object has no attribute 'z'"),
+        ("broken.py", "/broken.py:2: "),
+        ("syntax.py", "codec syntax.py: SyntaxError: invalid syntax (syntax.py, line 1)"),
+        ("needs:X", "/needs.py:1: ModuleNotFoundError: No module named 'no_such_module'"),
+        (":x", 'codec ":x": write module:object, such as mymodels:Net, or a file'),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_loaded_is_named(folder: Path, reference: str, message: str) -> None:
+    with pytest.raises(LoadError) as error:
+        codecs.get(reference)
+    assert message in str(error.value)
+
+
+def test_the_other_kinds_are_checked_too(folder: Path) -> None:
+    with pytest.raises(LoadError, match=r"topology star2.py: the call with workers returned int 3"):
+        build("star2.py", workers=3)
+    with pytest.raises(TopologyError, match=r'topology star2.py has no option "rate"'):
+        build("star2.py", workers=3, rate="1Mbit")
+    with pytest.raises(LoadError, match=r"aggregation half.py: found none derived from gradplane"):
+        scheme("half.py")
+    (folder / "target.py").write_text(
+        "from gradplane.controller import Target\nclass T(Target):\n    batch = 1\n"
+    )
+    with pytest.raises(LoadError, match=r"target target.py: T lacks command, pipeline"):
+        targets.get("target.py")
+
+
+def test_a_refusal_of_an_unknown_name_says_how_to_add_one(folder: Path) -> None:
+    own = r'or your own: "module:object", or "file.py" \(docs/own-parts.md\)'
+    with pytest.raises(CodecError, match=own):
+        codecs.get("halb")
+    with pytest.raises(TopologyError, match=own):
+        build("star3", workers=1)
+    with pytest.raises(ControllerError, match=own):
+        targets.get("tofino9")
+    (folder / "x.toml").write_text('[[job]]\naggregation = "sum"\n')
+    with pytest.raises(ExperimentError, match=own):
+        experiment("x.toml")
+    (folder / "x.toml").write_text('[[job]]\naggregation = "half.py"\n')
+    with pytest.raises(ExperimentError, match=r"x.toml:2: aggregation .*half.py: found none"):
+        experiment("x.toml")
+
+
+def test_the_class_of_a_file_can_be_imported_by_another_process(folder: Path) -> None:
+    """A deployment is pickled into the process that is isolated."""
+    text = pickle.dumps(codecs.get(f"{folder}/half.py"))
+    code = "import pickle, sys; print(pickle.load(sys.stdin.buffer).wrong == '')"
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code], input=text, capture_output=True, cwd="/"
+    )
+    assert done.stdout == b"True\n", done.stderr
+
+
+def test_where_files_are_looked_for(folder: Path) -> None:
+    assert located("half.py", folder) == f"{folder}/half.py"
+    assert located("half:Half", folder) == f"{folder}/half.py:Half"
+    assert located("half", folder) == "half"
+    assert located("other:Half", folder) == "other:Half"
+    assert load("thing", f"{folder}/half.py:number") == 7
