@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import logging
+import os
+import socket
 import stat
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,13 +19,29 @@ from finsy.proto import U128, p4r, p4r_grpc
 
 from gradplane.switch.commands import NoPorts, changing
 from gradplane.switch.daemon import clients, live_switch
-from gradplane.switch.daemon.command_service import CommandService
+from gradplane.switch.daemon.command_service import CommandService, _same_user
 from gradplane.switch.daemon.live_switch import make_device
 from gradplane.switch.daemon.options import OptionError, SwitchOptions, parse_options
 from gradplane.switch.p4runtime.server import P4RuntimeServer
 
 ROUTER = Path(__file__).parent / "programs" / "router.p4"
 ADD = "table_add ipv4_lpm drop 10.0.0.0/8 =>"
+REFUSED = (
+    "table_add: a controller is primary, and commands of others than the switch's user, or from a"
+    " network with certificates, change nothing then: run it as that user on the switch's machine,"
+    " by its Unix socket (gradplane cli without --at)"
+)
+_AS_ANOTHER = """import os, sys
+from gradplane.switch.daemon.clients import CommandClient, Refused
+CommandClient("127.0.0.1:1").close()  # loads the modules that the user cannot read
+os.setresuid(65534, 65534, 65534)
+client = CommandClient(sys.argv[1])
+for text in sys.argv[2:]:
+    try:
+        print(list(client.run(text, "file"))[0]["output"])
+    except Refused as refused:
+        print(refused)
+"""
 Served = tuple[str, str, Path]
 
 
@@ -30,8 +50,8 @@ def served(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Served]:
     """A switch with a primary controller; the addresses of its network and of its socket."""
     device = make_device(SwitchOptions(program=ROUTER, device_id=1))
     commands = CommandService(device, NoPorts(), guarded=request.param)
-    socket = tmp_path / "s"
-    others, also = [commands.handler], [f"unix:{socket}"]
+    path = tmp_path / "s"
+    others, also = [commands.handler], [f"unix:{path}"]
     with P4RuntimeServer(device, "127.0.0.1:0", others, also=also) as server:
         commands.primaries = server.service.arbitration.primaries
         with grpc.insecure_channel(server.address) as channel:
@@ -39,9 +59,9 @@ def served(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Served]:
             message = p4r.StreamMessageRequest(arbitration=update)
             stream = p4r_grpc.P4RuntimeStub(channel).StreamChannel(forever(message))
             assert next(stream).arbitration.status.code == 0
-            yield server.address, also[0], socket
+            yield server.address, also[0], path
             stream.cancel()
-    assert not socket.exists()
+    assert not path.exists()
 
 
 def forever(message: p4r.StreamMessageRequest) -> Iterator[p4r.StreamMessageRequest]:
@@ -75,14 +95,35 @@ def test_the_network_may_not_where_it_needs_certificates(
         return
     with pytest.raises(clients.Refused) as caught:
         run(served[0], f"table_dump ipv4_lpm\n{ADD}")
-    assert str(caught.value) == (
-        "table_add: a controller is primary, and commands from the network change nothing then: run"
-        " it on the switch's machine, by its Unix socket (gradplane cli without --at)"
-    )
+    assert str(caught.value) == REFUSED
     with clients.CommandClient(served[0]) as client:
         state = client.save_state()
         with pytest.raises(clients.Refused, match="load_state: a controller is primary"):
             client.load_state(state)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can run a program as another user")
+@pytest.mark.parametrize("served", [False], indirect=True)
+def test_another_user_of_the_machine_may_not(served: Served) -> None:
+    command = [sys.executable, "-c", _AS_ANOTHER, served[0], "table_num_entries ipv4_lpm", ADD]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines() == ["0", REFUSED], done.stderr
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_whose_a_connection_is(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as server:
+        server.bind((host, 0))
+        server.listen()
+        with socket.create_connection(server.getsockname()[:2]) as mine:
+            port = mine.getsockname()[1]
+            peer = f"ipv6:%5B::1%5D:{port}" if ":" in host else f"ipv4:{host}:{port}"
+            assert _same_user(peer)
+            assert not _same_user("ipv4:192.0.2.1:40000")
+            assert not _same_user("of no known form")
+            monkeypatch.setattr(os, "getuid", lambda: 4321)
+            assert _same_user(peer) == (os.geteuid() == 0)
 
 
 @pytest.mark.parametrize(
@@ -152,8 +193,8 @@ def test_a_switch_starts_without_its_socket(
 def test_a_thrift_port_is_open() -> None:
     (note,) = parse_options(["--thrift-port", "9090"]).notes
     assert note == (
-        "--thrift-port 9090: every user of this machine may control the switch there, beside a"
-        " primary controller"
+        "--thrift-port 9090: every user of this machine may become a primary"
+        " controller there"
     )
     tls = ["--grpc-server-ssl", "--grpc-server-cert", "c", "--grpc-server-key", "k"]
     tls += ["--grpc-server-cacert", "a", "--grpc-server-with-client-auth"]

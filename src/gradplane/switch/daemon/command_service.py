@@ -17,10 +17,15 @@ from __future__ import annotations
 
 import json
 import logging
+import os
+import struct
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
+from ipaddress import ip_address
+from pathlib import Path
 from typing import Any, NoReturn
+from urllib.parse import unquote
 
 import grpc
 
@@ -42,9 +47,9 @@ log = logging.getLogger(__name__)
 class CommandService:
     """Runs commands on the current program of `device`.
 
-    guarded: clients on the network need certificates, and commands from there change nothing while
-    a controller is primary. Who comes by the Unix socket is the switch's own user, and may.
-    `primaries`: returns the primary controllers.
+    While a controller is primary, only the switch's own user changes something, by the Unix socket
+    or from this machine; guarded: clients on the network need certificates, and only those who come
+    by the Unix socket do. `primaries`: returns the primary controllers.
     """
 
     def __init__(self, device: Device, ports: Ports, guarded: bool = False) -> None:
@@ -103,10 +108,12 @@ class CommandService:
         """Refuse a change beside a primary controller, or log it."""
         if not self.primaries():
             return
-        if self._guarded and not context.peer().startswith("unix:"):
-            what = "a controller is primary, and commands from the network change nothing then"
-            way = "run it on the switch's machine, by its Unix socket (gradplane cli without --at)"
-            _abort(context, "PERMISSION_DENIED", f"{name}: {what}: {way}")
+        peer = context.peer()
+        if not peer.startswith("unix:") and (self._guarded or not _same_user(peer)):
+            what = "a controller is primary, and commands of others than the switch's user, or from"
+            what += " a network with certificates, change nothing then"
+            way = "run it as that user on the switch's machine, by its Unix socket (gradplane cli"
+            _abort(context, "PERMISSION_DENIED", f"{name}: {what}: {way} without --at)")
         if time.monotonic() - self._warned >= 1:
             self._warned = time.monotonic()
             log.warning("%s changes the switch beside a primary controller", name)
@@ -116,6 +123,32 @@ class CommandService:
         if pipeline is None or not isinstance(pipeline.switch, Switch):
             _abort(context, "FAILED_PRECONDITION", "the switch runs no program yet")
         return CommandTarget(pipeline.switch, self._ports, self._device.losses.counts)
+
+
+_ESTABLISHED = "01"  # the state of a connection in /proc/net/tcp
+_MAPPED = bytes(10) + b"\xff\xff"  # before an IPv4 address in a socket of both families
+
+
+def _same_user(peer: str) -> bool:
+    """Return whether a TCP peer, "ipv4:127.0.0.1:40000", is a program of this machine that runs as
+    the user of this one, or as root: the kernel lists the sockets of both ends, with their users.
+    """
+    host, _, port = unquote(peer).partition(":")[2].rpartition(":")
+    try:
+        address = ip_address(host.strip("[]").partition("%")[0]).packed
+        tables = [Path(f"/proc/self/net/{name}").read_text() for name in ("tcp", "tcp6")]
+    except (OSError, ValueError):
+        return False
+    forms = (address, _MAPPED + address) if len(address) == 4 else (address,)
+    wanted = {f"{_hex_words(form)}:{int(port):04X}" for form in forms}
+    rows = (line.split() for table in tables for line in table.splitlines())
+    users = [int(row[7]) for row in rows if row[1] in wanted and row[3] == _ESTABLISHED]
+    return bool(users) and all(user in (0, os.getuid()) for user in users)
+
+
+def _hex_words(address: bytes) -> str:
+    """Return an address as /proc/net/tcp has it: words of this machine's byte order."""
+    return "".join(f"{word:08X}" for (word,) in struct.iter_unpack("=I", address))
 
 
 def _parsed(request: bytes, context: grpc.ServicerContext) -> dict[str, Any]:

@@ -144,8 +144,8 @@ def parse_options(arguments: Sequence[str]) -> SwitchOptions:
                 " is open to clients without certificates; commands use the switch's Unix socket"
             )
         notes.append(
-            f"--thrift-port {parsed.thrift_port}: every user of this machine may control the switch"
-            " there, beside a primary controller"
+            f"--thrift-port {parsed.thrift_port}: every user of this machine may become a primary"
+            " controller there"
         )
     addresses = (("--grpc-server-addr", parsed.grpc_server_addr), ("--bfrt-addr", parsed.bfrt_addr))
     for option, address in addresses:
