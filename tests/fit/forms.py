@@ -6,10 +6,12 @@ forms.toml has a table for each form: the parts of FRAME that it gives, and the 
 
 import re
 import tomllib
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from gradplane.fit.analysis import chip_for, fit
+from gradplane.fit.analysis import FitReport, chip_for, fit
+from gradplane.fit.placement import used
 from gradplane.switch.compiler import compile_program
 from gradplane.switch.source import CompileError
 
@@ -80,6 +82,8 @@ ALU = (
     " { void apply(inout {cell} v, out {result} o) { {alu} } }; "
 )
 
+MEMORIES = ("sram", "tcam", "map_ram")
+
 Form = dict[str, Any]
 
 
@@ -110,12 +114,23 @@ def chip(form: Form) -> str:
 
 def verdict(form: Form) -> str:
     """Return why gradplane refuses a form: the first reason, "" if it takes it."""
-    name = f"{form['name']}.p4"
     try:
-        program = compile_program(name, text=text(form))
+        found = _report(form["name"], text(form))
     except CompileError as error:
         return f"check: {error.diagnostics[0].message}"
-    found = fit(program, chip_for(program), name)
     reasons = [f"check: {refusal.message}" for refusal in found.refusals]
     reasons += [f"fit: {o.what}" for p in found.pipelines for o in p.overruns]
     return next(iter(reasons), "")
+
+
+def memory(form: Form) -> dict[str, int]:
+    """Return the blocks of memory that gradplane estimates for a form, of each kind that it
+    takes."""
+    stages = _report(form["name"], text(form)).pipelines[0].placement.stages
+    return {kind: blocks for kind in MEMORIES if (blocks := used(stages)[kind])}
+
+
+@cache
+def _report(name: str, source: str) -> FitReport:
+    program = compile_program(f"{name}.p4", text=source)
+    return fit(program, chip_for(program), f"{name}.p4")

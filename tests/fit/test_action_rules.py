@@ -247,3 +247,41 @@ def test_a_miss_has_no_hash(statement: str, default: str, fits: bool) -> None:
     assert found.fits == fits
     for overrun in found.pipelines[0].overruns:
         assert overrun.what.startswith("Ingress.one, the default action of Ingress.t, takes a hash")
+
+
+HASH = "Hash<bit<16>>(HashAlgorithm_t.CRC16) h;"
+WHAT_A_CONTROL_DOES_NOT = [
+    (
+        table("one", "hdr.ip.dst", "set_a"),
+        "if (hdr.ip.isValid() && one.apply().hit) { use_a(); }",
+        "Ingress.one is applied in a part of a condition",
+        "a condition inside the other",
+    ),
+    (
+        HASH,
+        "hdr.ip.id = h.get({hdr.ip.src}); hdr.ports.src = h.get({hdr.ip.dst});",
+        "Ingress.h is called with other fields than before",
+        "a Hash for each list of fields",
+    ),
+    (
+        "",
+        "md.s = (bit<32>)(bit<8>)hdr.ip.id; hdr.ip.src = md.s;",
+        "(bit<32>)(bit<8>)hdr.ip.id has casts inside each other",
+        "take a slice (field[7:0])",
+    ),
+    (
+        "DirectCounter<bit<32>>(CounterType_t.PACKETS) c; action act() { hdr.ip.id = 1; }"
+        " table one { key = { hdr.ip.dst : exact; } actions = { act; } counters = c; size = 512; }",
+        "one.apply();",
+        "action Ingress.act of Ingress.one does not use Ingress.c, which the table names",
+        "in all of the table's actions",
+    ),
+]
+
+
+@pytest.mark.parametrize(("declarations", "body", "what", "way_out"), WHAT_A_CONTROL_DOES_NOT)
+def test_what_a_control_does_not_do_has_its_own_way_out(
+    declarations: str, body: str, what: str, way_out: str
+) -> None:
+    overrun = report(declarations, body).pipelines[0].overruns[0]
+    assert overrun.what == what and way_out in overrun.way_out

@@ -2,7 +2,8 @@
 
 `first` is gradplane's verdict before the compiler had seen the form, `guess` a person's; `compiler`
 and `reason` are from bf-p4c of p4c 1.2.5.16. `differs` says why gradplane still answers otherwise.
-With p4c-barefoot on PATH, every form goes to it again.
+`memory`: the blocks in the compiler's assembly file. With p4c-barefoot on PATH, every form
+goes to it again.
 """
 
 import shutil
@@ -11,7 +12,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from forms import Form, chip, forms, text, verdict
+from forms import Form, chip, forms, memory, text, verdict
 
 COMPILER = shutil.which("p4c-barefoot")
 FORMS = [form for form in forms() if "compiler" in form]
@@ -33,6 +34,11 @@ def test_a_form_gets_the_compilers_verdict(form: Form) -> None:
         assert _word(found) != form["compiler"], "it agrees now: remove differs"
     else:
         assert _word(found) == form["compiler"], (found, form.get("reason"))
+
+
+@pytest.mark.parametrize("form", [f for f in FORMS if "memory" in f], ids=_name)
+def test_a_form_takes_the_compilers_blocks(form: Form) -> None:
+    assert memory(form) == form["memory"]
 
 
 @pytest.mark.skipif(COMPILER is None, reason="p4c-barefoot of p4c is not on PATH")

@@ -188,16 +188,19 @@ def _direct(table: LogicalTable) -> Iterator[Overrun]:
     """Yield an overrun if a table's entries could have an action without its direct extern, or if
     the table does not name it."""
     instances = [u.instance for u in table.uses if u.instance.kind.startswith("direct")]
+    if table.table is not None and table.table.counter is not None:
+        instances.append(table.table.counter)
     for instance in dict.fromkeys(instances):
         if table.table is not None and instance not in _named(table.table):
             what = f"actions of {table.name} use {instance.name}, which the table does not name"
             way_out = f"write {_PROPERTIES[instance.kind]} = {instance.name.rpartition('.')[2]};"
             way_out += " in the table"
             yield Overrun(_resource(instance), what, table.span, way_out)
+        some = any(use.instance is instance for use in table.uses)
         for action in _of_entries(table):
             if instance not in _used(action, (instance.kind,)):
                 what = f"action {action.name} of {table.name} does not use {instance.name}, which"
-                what += " other actions of its entries use"
+                what += " other actions of its entries use" if some else " the table names"
                 way_out = "use it in all of the table's actions, or mark this one @defaultonly"
                 yield Overrun(_resource(instance), what, table.span, way_out)
 

@@ -190,7 +190,11 @@ def apply_operator(e: ir.Expr, found: Value, is_data: Callable[[ir.Expr], bool])
             found.constant |= not shift and (_large(left) or _large(right))
             if op in FREE or (isinstance(left, ir.Const) and isinstance(right, ir.Const)):
                 return
-            found.steps += 1
+            if op == "|" and _merges(left, right):
+                found.sources = 2
+                return
+            one_masked = op == "|" and (_mask(left) is None) != (_mask(right) is None)
+            found.steps += 2 if one_masked else 1
             found.carries = found.carries or op in ARITHMETIC
             shifted = op in ("<<", ">>") and not isinstance(right, ir.Const)
             powers = (left, right) if op == "*" else (right,)
@@ -209,6 +213,19 @@ def apply_operator(e: ir.Expr, found: Value, is_data: Callable[[ir.Expr], bool])
         case ir.Mux():
             found.steps += 1
             found.impossible = CHOICE
+
+
+def _mask(e: ir.Expr) -> ir.Expr | None:
+    """Return the mask of an operand; None if it is whole."""
+    return e.right if isinstance(e, ir.Binary) and e.op == "&" else None
+
+
+def _merges(left: ir.Expr, right: ir.Expr) -> bool:
+    """Return whether an ALU merges two operands: bits of the one, the others of the other."""
+    masks = (_mask(left), _mask(right))
+    bits = [int(m.value) for m in masks if isinstance(m, ir.Const)]
+    every = (1 << (bit_width(left.type) or 0)) - 1
+    return len(bits) == 2 and bits[0] ^ bits[1] == every
 
 
 def _product(op: str) -> Impossible:

@@ -8,14 +8,16 @@ copies, digests and a resubmission by the number of a kind.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from math import ceil
 
 from gradplane.fit.chip_resources import PARSER_KEY_BITS, Overrun
 from gradplane.switch.arch.tna.register_access import Uses
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.printer import expression_text
-from gradplane.switch.ir.types import Header, bit_width
+from gradplane.switch.ir.types import Bits, Header, bit_width
 from gradplane.switch.ir.walk import actions, bodies, expressions, nested, statements, within
+from gradplane.switch.runtime.dynamic_hashes import is_symmetric
 
 _REQUESTS = {"Mirror": "mirror_type", "Resubmit": "resubmit_type", "Digest": "digest_type"}
 """The externs of deparsers that the number of a kind asks for, and its field."""
@@ -30,11 +32,46 @@ def broken_by_blocks(
     """Yield what a direction's blocks ask for that the chip cannot do."""
     yield from _used_again(control)
     yield from _indices(control)
-    for state in () if parser is None else parser.states.values():
-        yield from _state(state)
+    yield from _in_conditions(control.body)
+    yield from _hashes(control)
+    yield from _casts(control)
+    if parser is not None:
+        yield from _casts(parser)
+        for state in parser.states.values():
+            yield from _state(state)
     if deparser is not None:
         yield from _deparser(deparser.body, ())
         yield from _packed_again(deparser)
+
+
+def _casts(block: ir.Parser | ir.Control) -> Iterator[Overrun]:
+    """Yield the casts inside casts that the compiler refuses: three, or one to a wider type of
+    one to a narrower. It takes any in a table's key."""
+    for stmt in statements(block):
+        if isinstance(stmt, ir.ApplyTable):
+            continue
+        for e in (inside for expr in expressions(stmt) for inside in within(expr)):
+            casts = list(_nested_casts(e))
+            if len(casts) > 2 or (len(casts) == 2 and _widens_narrowed(*casts)):
+                what = f"{expression_text(e)} has casts inside each other"
+                way_out = "set a variable to the inner one before, or take a slice (field[7:0])"
+                yield Overrun("instructions", what, stmt.span, way_out)
+                break
+
+
+def _nested_casts(e: ir.Expr) -> Iterator[ir.Cast]:
+    while isinstance(e, ir.Cast):
+        if e.type != e.operand.type:
+            yield e
+        e = e.operand
+
+
+def _widens_narrowed(outer: ir.Cast, inner: ir.Cast) -> bool:
+    types = (outer.type, inner.type, inner.operand.type)
+    if not all(isinstance(t, Bits) and not t.signed for t in types):
+        return False
+    wide, narrow, source = (bit_width(t) or 0 for t in types)
+    return wide > narrow <= source
 
 
 # -- controls ---------------------------------------------------------------------------------
@@ -74,6 +111,37 @@ def _indices(control: ir.Control) -> Iterator[Overrun]:
                     yield Overrun("instructions", what, stmt.span, way_out)
 
 
+def _in_conditions(body: Sequence[ir.Stmt]) -> Iterator[Overrun]:
+    """Yield the tables that are applied in a part of a condition: what comes behind has the place
+    that the condition has."""
+    conditions = {stmt.span for stmt in nested(body) if isinstance(stmt, ir.If)}
+    for part in (body, *(inside for stmt in nested(body) for inside in bodies(stmt))):
+        for applied, after in pairwise(part):
+            if not isinstance(applied, ir.ApplyTable) or applied.span != after.span:
+                continue
+            kept = isinstance(after, ir.Assign) and applied.span in conditions
+            if kept or (isinstance(after, ir.If) and _is_joined(after.cond)):
+                what = f"{applied.table.name} is applied in a part of a condition"
+                way_out = "write a condition inside the other (if (a) { if (t.apply().hit) ...)"
+                yield Overrun("gateways", what, applied.span, way_out)
+
+
+def _is_joined(condition: ir.Expr) -> bool:
+    return any(isinstance(e, ir.Binary) and e.op in ("&&", "||") for e in within(condition))
+
+
+def _hashes(control: ir.Control) -> Iterator[Overrun]:
+    """Yield the hashes that are called with other fields than before: the control plane can change
+    those of an instance, which are one list."""
+    fields: dict[ir.ExternInstance, list[str]] = {}
+    for stmt in statements(control):
+        if isinstance(stmt, ir.CallExtern) and stmt.instance and stmt.instance.type == "Hash":
+            instance, texts = stmt.instance, [expression_text(arg) for arg in stmt.args]
+            if fields.setdefault(instance, texts) != texts and not is_symmetric(instance):
+                what = f"{instance.name} is called with other fields than before"
+                yield Overrun("hash_units", what, stmt.span, "make a Hash for each list of fields")
+
+
 # -- parsers ----------------------------------------------------------------------------------
 
 
@@ -90,6 +158,9 @@ def _state(state: ir.State) -> Iterator[Overrun]:
                 what = f"a parser advances by {expression_text(bits)}, which is no constant"
                 way_out = "loop over a header stack, with a ParserCounter"
                 yield Overrun("parser", what, stmt.span, way_out)
+            case ir.If():
+                what = "a parser has a condition"
+                yield Overrun("parser", what, stmt.span, "select the next state by a field")
             case ir.Assign(target=target, value=value):
                 yield from _assigned(stmt, target, value)
             case ir.CallExtern(

@@ -89,7 +89,8 @@ _TIMEOUTS_OF_ROW = {1: 8, 2: 4, 3: 2, 6: 1}
 """The idle timeouts in a row of map RAM, by their precision (pragma idletime_precision)."""
 _USUAL_PRECISION = 3
 _TCAM_BYTES = 5
-"""The bytes of a key in one block of TCAM; another is shared by two blocks."""
+_TCAM_HALVES = 11
+"""The bytes, and the half bytes, of a key in one block of TCAM."""
 _USUAL_SHARE = 1 / 4
 """The share of entries with ranges."""
 
@@ -239,9 +240,10 @@ def _ternary_key_bytes(table: LogicalTable) -> int:
 
 
 def ternary_width(table: LogicalTable) -> int:
-    """Return the blocks beside each other for a key: two have eleven bytes, one has five, and so
-    has each if the key has ranges. Ranges in one word of a header take twice as many: they are on
-    the crossbar twice, and bytes of one container have few places there."""
+    """Return the blocks beside each other for a key: each has five and a half bytes, the half of a
+    byte that two share, and one half is the entry's version. A block has five bytes if the key has
+    ranges. Ranges in one word of a header take twice as many: they are on the crossbar twice, and
+    bytes of one container have few places there."""
     assert table.table is not None
     key_bytes = _ternary_key_bytes(table)
     ranges = [key.expr for key in table.table.keys if key.match_kind == "range"]
@@ -249,8 +251,8 @@ def ternary_width(table: LogicalTable) -> int:
         words = [{_word(byte) for p in reads(e) for byte in bytes_of(p)} for e in ranges]
         shared = any(a & b for n, a in enumerate(words) for b in words[:n])
         return ceil(key_bytes / _TCAM_BYTES) * (2 if shared else 1)
-    pairs, rest = divmod(key_bytes, 11)
-    return 2 * pairs + ceil(rest / _TCAM_BYTES)
+    half = any(1 <= (bit_width(key.expr.type) or 0) % 8 <= 4 for key in table.table.keys)
+    return ceil((2 * key_bytes - half + 1) / _TCAM_HALVES)
 
 
 def _word(byte: HeaderByte) -> HeaderByte:
