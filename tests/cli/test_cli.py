@@ -98,6 +98,18 @@ def test_run_prints_its_summary_as_json_or_nothing(
     assert command("run", experiment_file, *options, "--out", tmp_path / "b", "-q") == (0, "", "")
 
 
+def test_run_verbose_prints_a_line_for_each_round(
+    command: Command, experiment_file: Path, tmp_path: Path
+) -> None:
+    status, output, _ = command(
+        "run", experiment_file, "--net", "sim", "--out", tmp_path / "run", "-v"
+    )
+    assert status == 0
+    rounds = [int(n) for n in re.findall(r"^run: round (\d+) loss", output, re.MULTILINE)]
+    assert rounds == [1, 2, 3, 4, 5, 6]
+    assert "--verbose: not with --quiet" in command("run", experiment_file, "-v", "-q")[2]
+
+
 def test_plan_prints_its_json(command: Command) -> None:
     choice = ("lstm", "--system", "pcie-25g", "--codec", "randomk")
     code, out, _ = command("plan", *choice, "--json")
@@ -184,6 +196,16 @@ def test_codecs(command: Command) -> None:
     assert [rows[1][0], *rows[1][3:]] == ["float32", "1.00", "32.00", "0", "0", "0"]
     assert [rows[0][0], *rows[0][3:5]] == ["thc", "7.97", "4.02"]
     assert all(0 < float(error) < 0.1 for error in rows[0][5:])
+
+
+def test_bench_prints_its_json(command: Command) -> None:
+    status, output, _ = command("codecs", "bench", "float32", "--values", "64", "--json")
+    found = json.loads(output)
+    assert (status, found["values"], found["seed"]) == (0, 64, 1)
+    assert found["codecs"]["float32"].pop("encode_gb_per_second") > 0
+    assert found["codecs"]["float32"].pop("decode_gb_per_second") > 0
+    errors = {f"nmse_{kind}": 0.0 for kind in ("normal", "lognormal", "real")}
+    assert found["codecs"]["float32"] == {"ratio": 1.0, "bits_per_value": 32.0, **errors}
 
 
 def test_codecs_list_is_what_codecs_prints(command: Command) -> None:

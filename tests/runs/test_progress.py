@@ -31,7 +31,9 @@ def test_the_last_line_has_the_tables_accuracy(
     (tmp_path / "e.toml").write_text(EXPERIMENT)
     console = Console(file=io.StringIO(), width=80)
     monkeypatch.setattr(
-        run_experiment, "show", lambda _, title, rounds: progress.Lines(console, title, rounds)
+        run_experiment,
+        "show",
+        lambda _, title, rounds, every: progress.Lines(console, title, rounds),
     )
     summary = run(tmp_path / "e.toml", tmp_path / "run", net="sim")
     console.print(output_tables.results(summary))
@@ -42,3 +44,13 @@ def test_the_last_line_has_the_tables_accuracy(
     assert last.startswith(f"run: round {summary.values['rounds']} ")
     shown = re.findall(r"[\d.]+%", last)
     assert shown == re.findall(r"test accuracy +([\d.]+%)", text)
+
+
+def test_the_time_left_follows_from_the_rounds_since_the_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = iter([5.0, 5.0, 0.0, 6.0, 0.0, 21.0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(now))
+    pace = progress._Pace([101])
+    assert [pace.left(0, done) for done in (1, 11)] == ["", ", 9 s left"]
+    assert pace.left(0, 101) == ""

@@ -68,7 +68,7 @@ def stopped(
     error = error or KeyboardInterrupt()
     with pytest.MonkeyPatch.context() as patch:
 
-        def show(console: object, title: str, rounds: list[int]) -> progress.Show:
+        def show(console: object, title: str, rounds: list[int], every: bool) -> progress.Show:
             return Stop(error) if title == where else progress.Silent()
 
         patch.setattr(run_experiment, "show", show)

@@ -1,5 +1,6 @@
 """Commands on codecs, and the planner that chooses among them."""
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -37,6 +38,7 @@ def bench(
     profile: Annotated[
         Path | None, typer.Option(metavar="FILE.toml", help="Of one codec: for `gradplane plan`")
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Measure speed, ratio and error on normal, lognormal and recorded real gradients."""
     from gradplane.cli import output_tables
@@ -46,10 +48,16 @@ def bench(
 
         if names is None or len(names) != 1:
             raise typer.BadParameter("give one codec", param_hint="--profile")
+        if as_json:
+            raise typer.BadParameter("not with --profile", param_hint="--json")
         profile.write_text(measured(names[0]), "utf-8")
         say(make_console(), f"profile: {profile}")
         return
-    make_console().print(output_tables.bench(names, values, seed))
+    found = output_tables.measure(names, values, seed)
+    if as_json:
+        print(json.dumps({"values": values, "seed": seed, "codecs": found}, indent=1))
+    else:
+        make_console().print(output_tables.bench(found, values))
 
 
 @commands.command()

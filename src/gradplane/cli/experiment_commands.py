@@ -12,11 +12,14 @@ from gradplane.cli.options import (
     Accuracy,
     AsJson,
     Out,
+    Quiet,
     Seed,
     Settings,
+    Verbose,
     check_network,
     fail,
     make_console,
+    progress,
     say,
     stoppable,
 )
@@ -51,17 +54,19 @@ def run(
         bool, typer.Option("--web", help="Show the run on a page, with buttons to impair links")
     ] = False,
     as_json: AsJson = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only")] = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """Run an experiment, or a study, and write its run folder; or finish a stopped run."""
     from gradplane.studies import launch
 
     check_network(net)
+    shown = progress(as_json, quiet, verbose)
     if resume is not None:
         if experiment or out or settings or cli or web or (seed, target_accuracy) != (None, None):
             raise typer.BadParameter("the folder has the whole experiment", param_hint="--resume")
         with stoppable():
-            summary = gradplane.resume(resume, net=net, console=not (as_json or quiet))
+            summary = gradplane.resume(resume, net=net, console=shown)
         _show(summary, as_json, quiet)
     elif experiment is None:
         raise typer.BadParameter("give EXPERIMENT.toml, or --resume RUN_DIR")
@@ -71,8 +76,8 @@ def run(
             raise typer.BadParameter("a study has its own result: omit it", param_hint=hint)
         if web:
             raise typer.BadParameter("a study has no network: omit it", param_hint="--web")
-        if as_json or quiet:
-            hint = "--json" if as_json else "--quiet"
+        if as_json or quiet or verbose:
+            hint = "--json" if as_json else "--quiet" if quiet else "--verbose"
             raise typer.BadParameter("a study prints its table: study.json has it", param_hint=hint)
         _run_study(experiment, out, net, seed, settings, cli)
         return
@@ -88,7 +93,7 @@ def run(
                     settings=settings,
                     seed=seed,
                     cli=cli,
-                    console=not (as_json or quiet),
+                    console=shown,
                     watch=page.around if page else None,
                 )
             _show(summary, as_json, quiet)

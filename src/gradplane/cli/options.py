@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
 import typer
 
@@ -28,6 +28,8 @@ Accuracy = Annotated[
     typer.Option(min=0, max=1, metavar="X", help="Note when the test accuracy reaches X, as 0.95"),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print a line for each round")]
 Includes = Annotated[list[Path], typer.Option("-I", metavar="DIR", help="Folder of includes")]
 Defines = Annotated[list[str], typer.Option("-D", metavar="NAME[=VALUE]", help="Define a macro")]
 Externs = Annotated[
@@ -95,6 +97,14 @@ def tls_files(cacert: Path | None, cert: Path | None, key: Path | None) -> "Clie
     if (cert is None) != (key is None):
         raise typer.BadParameter("give both or none", param_hint="--cert, --key")
     return ClientTls(cacert, cert, key)
+
+
+def progress(as_json: bool, quiet: bool, verbose: bool) -> 'bool | Literal["rounds"]':
+    """Return how a run shows its progress. Raises BadParameter where the options exclude it."""
+    if verbose and (as_json or quiet):
+        other = "--json" if as_json else "--quiet"
+        raise typer.BadParameter(f"not with {other}", param_hint="--verbose")
+    return "rounds" if verbose else not (as_json or quiet)
 
 
 def make_console() -> "Console":

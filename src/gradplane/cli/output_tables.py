@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -118,17 +118,29 @@ def codecs() -> Table:
     return table
 
 
-def bench(names: Sequence[str] | None, values: int, seed: int) -> Table:
+_NMSE = "nmse_"
+
+
+def measure(names: Sequence[str] | None, values: int, seed: int) -> dict[str, dict[str, float]]:
     """Return speed, ratio, bits a value and error of codecs, in their first round on a vector.
 
     Speed, ratio and bits are those on gradients recorded in a training; best speed of three calls.
     CodecError for a name that does not exist."""
     codecs = [compression.get(name) for name in names or compression.names()]
     vectors = _vectors(values, seed)
+    return {codec.name: _measure(codec, vectors, seed) for codec in codecs}
+
+
+def bench(found: Mapping[str, Mapping[str, float]], values: int) -> Table:
+    """Return the table of what `measure` found."""
+    kinds = [key.removeprefix(_NMSE) for key in next(iter(found.values())) if _NMSE in key]
     heads = ("enc.\nGB/s", "dec.\nGB/s", "\nratio", "\nbits")
-    table = _table(f"{values:,}\nvalues", *heads, *(f"NMSE,\n{kind}" for kind in vectors))
-    for codec in codecs:
-        table.add_row(codec.name, *_measure(codec, vectors, seed))
+    table = _table(f"{values:,}\nvalues", *heads, *(f"NMSE,\n{kind}" for kind in kinds))
+    for name, of in found.items():
+        cells = (
+            f"{value:{'.2g' if key.startswith(_NMSE) else '.2f'}}" for key, value in of.items()
+        )
+        table.add_row(name, *cells)
     return table
 
 
@@ -141,25 +153,29 @@ def _vectors(values: int, seed: int) -> dict[str, Floats]:
     return vectors | {"real": real}
 
 
-def _measure(codec: compression.Codec, vectors: dict[str, Floats], seed: int) -> list[str]:
-    errors = []
-    for x in vectors.values():
+def _measure(codec: compression.Codec, vectors: dict[str, Floats], seed: int) -> dict[str, float]:
+    errors = {}
+    for kind, x in vectors.items():
         shared, state = codec.local(x, codec.start(x.size)), codec.start(x.size)
         data, _ = codec.encode(x, shared, seed, state)
-        errors.append(f"{nmse(x, codec.decode(data, x.size)):.2g}")
-    encode = _speed(lambda: codec.encode(x, shared, seed, state), x.nbytes)
-    decode = _speed(lambda: codec.decode(data, x.size), x.nbytes)
-    return [encode, decode, f"{x.nbytes / len(data):.2f}", f"{8 * len(data) / x.size:.2f}", *errors]
+        errors[_NMSE + kind] = float(nmse(x, codec.decode(data, x.size)))
+    return {
+        "encode_gb_per_second": _speed(lambda: codec.encode(x, shared, seed, state), x.nbytes),
+        "decode_gb_per_second": _speed(lambda: codec.decode(data, x.size), x.nbytes),
+        "ratio": x.nbytes / len(data),
+        "bits_per_value": 8 * len(data) / x.size,
+        **errors,
+    }
 
 
-def _speed(call: Callable[[], object], size: int) -> str:
+def _speed(call: Callable[[], object], size: int) -> float:
     """Return the GB/s of the fastest of three calls."""
     seconds = []
     for _ in range(3):
         started = time.perf_counter()
         call()
         seconds.append(time.perf_counter() - started)
-    return f"{size / 1e9 / min(seconds):.2f}"
+    return size / 1e9 / min(seconds)
 
 
 def study(outcome: StudyOutcome) -> Group:

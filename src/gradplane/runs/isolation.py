@@ -9,7 +9,7 @@ that first process and so everything else:
         dies: kills  dies: kills  dies: kills all
 
     call(function, *args)       runs a module's function inside; returns its result or raises
-    apart(function, *args)      the same in a process of its own, with the caller's namespaces
+    apart()                     the same for many calls, with the caller's namespaces
     command(argv)               the command line that runs a program inside
     can_isolate()               whether this machine allows it and, if not, why
 """
@@ -27,7 +27,10 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 T = TypeVar("T")
 
@@ -110,45 +113,73 @@ def call(function: Callable[..., T], *args: Any, keep: Sequence[Path | str] = ()
     """
     if isolated():
         return function(*args)
-    return _answered(lambda argv: command(argv, keep), function, args)
+    with _answering(lambda argv: command(argv, keep)) as ask:
+        reply = ask(function, *args)
+    return cast(T, _unwrap(reply))
 
 
-def apart(function: Callable[..., T], *args: Any) -> T:
-    """Run `function(*args)` in a process of its own, as `call` does, but not in namespaces."""
-    return _answered(lambda argv: [*_leash(), *argv], function, args)
+@contextlib.contextmanager
+def apart() -> Iterator[Callable[..., Any]]:
+    """Start a process with the caller's namespaces; yield what runs calls in it, as `call` does.
+
+    It runs one call after another, and imports what they need once."""
+    with _answering(lambda argv: [*_leash(), *argv]) as ask:
+        yield lambda function, *args: _unwrap(ask(function, *args))
 
 
-def _answered(
-    wrapped: Callable[[list[str]], list[str]], function: Callable[..., T], args: tuple[Any, ...]
-) -> T:
-    """Run a pickled call in a process; `wrapped` returns the command line around its own."""
+@contextlib.contextmanager
+def _answering(wrapped: Callable[[list[str]], list[str]]) -> Iterator[Callable[..., bytes]]:
+    """Start a process for pickled calls, and yield what returns the reply to a call.
+
+    wrapped: returns the command line around the process's own."""
     task_read, task_write = os.pipe()
     result_read, result_write = os.pipe()
     inside = (task_read, result_write)
     argv = wrapped([sys.executable, "-P", "-c", _ANSWER, *map(str, inside)])
-    with open(task_write, "wb") as task, open(result_read, "rb") as result:
+    with _receiving(result_read) as results, _sending(task_write) as tasks:
         try:
             process = subprocess.Popen(argv, pass_fds=inside, env=_environment())
         finally:
             for fd in inside:
                 os.close(fd)
+
+        def ask(function: Callable[..., Any], *args: Any) -> bytes:
+            _send(tasks, pickle.dumps((function, args)))
+            try:
+                return results.recv_bytes()
+            except EOFError:
+                status = process.wait()
+                text = f"the isolated process ended without a result, status {status}"
+                raise IsolationError(text) from None
+
         with _ended(process):
-            _send(task.write, pickle.dumps((function, args)))
-            task.close()
-            reply = result.read()
-    return cast(T, _unwrap(reply, process.returncode))
+            yield ask
+            tasks.close()
 
 
 def answer(task_fd: int, result_fd: int) -> None:
-    """Run the pickled task of `call` inside, and write its result or exception.
+    """Run pickled tasks inside until there are no more, and write each one's result or exception.
 
     At Ctrl-C, which the caller gets too, end without a message."""
-    with open(task_fd, "rb") as task, open(result_fd, "wb") as result:
+    with _receiving(task_fd) as tasks, _sending(result_fd) as results:
         try:
-            reply = _run(task.read())
+            with contextlib.suppress(EOFError):
+                while True:
+                    _send(results, _run(tasks.recv_bytes()))
         except KeyboardInterrupt:
             sys.exit(128 + signal.SIGINT)
-        _send(result.write, reply)
+
+
+def _receiving(fd: int) -> Connection:
+    from multiprocessing.connection import Connection  # not above, for PID 1's start
+
+    return Connection(fd, writable=False)
+
+
+def _sending(fd: int) -> Connection:
+    from multiprocessing.connection import Connection
+
+    return Connection(fd, readable=False)
 
 
 def _run(data: bytes) -> bytes:
@@ -164,14 +195,12 @@ def _run(data: bytes) -> bytes:
         return pickle.dumps((None, IsolationError(f"in the isolated process:\n{text}")))
 
 
-def _send(write: Callable[[bytes], Any], data: bytes) -> None:
+def _send(where: Connection, data: bytes) -> None:
     with contextlib.suppress(BrokenPipeError):  # the other side is gone: its status says why
-        write(data)
+        where.send_bytes(data)
 
 
-def _unwrap(reply: bytes, status: int) -> Any:
-    if not reply:
-        raise IsolationError(f"the isolated process ended without a result, status {status}")
+def _unwrap(reply: bytes) -> Any:
     value, error = pickle.loads(reply)
     if error is not None:
         raise error

@@ -1,6 +1,7 @@
-"""The progress of a run: bars on a terminal, else a line now and then."""
+"""The progress of a run: bars on a terminal, else a line now and then; with the time left."""
 
 import time
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -18,15 +19,47 @@ class Show(AbstractContextManager["Show"], Protocol):
     def __call__(self, recorder: Recorder, job: int) -> None: ...
 
 
-def show(console: Console | None, title: str, rounds: list[int]) -> Show:
-    """Return the display of a run whose jobs have these rounds; a silent one without a console."""
+def show(console: Console | None, title: str, rounds: list[int], every: bool = False) -> Show:
+    """Return the display of a run whose jobs have these rounds; a silent one without a console.
+
+    every: a line for each round, in place of bars."""
     if console is None:
         return Silent()
+    if every:
+        return Lines(console, title, rounds, seconds=0)
     return (
         ProgressBar(console, title, rounds)
         if console.is_terminal
         else Lines(console, title, rounds)
     )
+
+
+def left(spent: float, done: int, total: int) -> str:
+    """Return the time left as ", 12 s left", at the speed so far; "" before and at the end."""
+    if not 0 < done < total:
+        return ""
+    return f", {duration(spent / done * (total - done))} left"
+
+
+def duration(seconds: float) -> str:
+    """Return a time as text: "42 s", "3 min", "1 h 5 min"."""
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+class _Pace:
+    """How fast each job goes: since its first round, for what is before it is the start."""
+
+    def __init__(self, rounds: Sequence[int]) -> None:
+        self._rounds = rounds
+        self._began: dict[int, tuple[float, int]] = {}
+
+    def left(self, job: int, done: int) -> str:
+        """Return the time left of a job that has done so many rounds, as `left` does."""
+        began, first = self._began.setdefault(job, (time.monotonic(), done))
+        return left(time.monotonic() - began, done - first, self._rounds[job] - first)
 
 
 class Silent:
@@ -58,6 +91,7 @@ class ProgressBar:
             self._progress.add_task(name, total=total, facts="starting")
             for name, total in zip(names, rounds, strict=True)
         ]
+        self._pace = _Pace(rounds)
         self._recorder: Recorder | None = None
 
     def __enter__(self) -> "ProgressBar":
@@ -76,15 +110,18 @@ class ProgressBar:
     def _update(self, job: int) -> None:
         assert self._recorder is not None
         tally = self._recorder.jobs[job]
-        text = facts(tally, self._recorder.drops)
+        text = facts(tally, self._recorder.drops) + self._pace.left(job, tally.rounds)
         self._progress.update(self._tasks[job], completed=tally.rounds, facts=text)
 
 
 class Lines:
     """Prints a line at the start, after the first round, every few seconds, and at the end."""
 
-    def __init__(self, console: Console, title: str, rounds: list[int]) -> None:
+    def __init__(
+        self, console: Console, title: str, rounds: list[int], seconds: float = PLAIN_SECONDS
+    ) -> None:
         self._console, self._title, self._rounds = console, title, rounds
+        self._seconds, self._pace = seconds, _Pace(rounds)
         self._last = float("-inf")
         self._recorder: Recorder | None = None
 
@@ -98,14 +135,15 @@ class Lines:
 
     def __call__(self, recorder: Recorder, job: int) -> None:
         self._recorder, now = recorder, time.monotonic()
-        if now - self._last >= PLAIN_SECONDS and recorder.jobs[job].rounds < self._rounds[job]:
+        if now - self._last >= self._seconds and recorder.jobs[job].rounds < self._rounds[job]:
             self._last = now
             self._print(job)
 
     def _print(self, job: int) -> None:
         assert self._recorder is not None
         which = f" job {job}" if len(self._rounds) > 1 else ""
-        line = facts(self._recorder.jobs[job], self._recorder.drops)
+        tally = self._recorder.jobs[job]
+        line = facts(tally, self._recorder.drops) + self._pace.left(job, tally.rounds)
         self._console.print(f"{self._title}{which}: {line}", soft_wrap=True, highlight=False)
 
 

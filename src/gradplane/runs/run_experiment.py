@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from rich.console import Console
 
@@ -49,7 +49,7 @@ def run(
     settings: Sequence[str] = (),
     seed: int | None = None,
     cli: bool = False,
-    console: bool = False,
+    console: bool | Literal["rounds"] = False,
     watch: Watch | None = None,
 ) -> Summary:
     """Run an experiment file (or an Experiment) and return its summary.
@@ -57,9 +57,10 @@ def run(
     out: the run folder, which must not exist (default: runs/NAME-N). net: "mininet" or "sim"; by
     default mininet where the machine allows it. settings: `KEY=VALUE` overrides. seed: instead of
     the experiment's. cli: open Mininet's prompt on the network before the hosts start. console:
-    show progress on standard output. watch: is given the deployment and the new run folder, and
-    surrounds the run, which then takes interventions (records/run_folder.py). Several may run
-    at once, in threads or processes. The report is written by `gradplane.run`.
+    show progress on standard output, "rounds" a line for each round. watch: is given the deployment
+    and the new run folder, and surrounds the run, which then takes interventions
+    (records/run_folder.py). Several may run at once, in threads or processes. The report is written
+    by `gradplane.run`.
 
     Raises ExperimentError or CompileError before anything is started or written, and the errors of
     network, controller and hosts; then the run folder has a failure.txt that says why. Such an
@@ -76,7 +77,9 @@ def run(
     return _carry_out(task, folder, watch)
 
 
-def resume(folder: str | Path, *, net: str | None = None, console: bool = False) -> Summary:
+def resume(
+    folder: str | Path, *, net: str | None = None, console: bool | Literal["rounds"] = False
+) -> Summary:
     """Finish the run in a folder that was stopped, and return its summary.
 
     A finished training is kept and only the baseline is run; one that was stopped is run anew from
@@ -195,7 +198,7 @@ def check_target(deployment: Deployment, network: str) -> None:
         check_driver(deployment)
 
 
-def _console(wanted: bool) -> Console | None:
+def _console(wanted: bool | str) -> Console | None:
     return Console() if wanted else None
 
 
@@ -207,7 +210,7 @@ class _Task:
     folder: Path
     network: str
     cli: bool
-    console: bool
+    console: bool | Literal["rounds"]
     live: bool = False  # it takes interventions
     trained: dict[str, Any] | None = None  # the finished training's summary, if there is one
 
@@ -242,7 +245,8 @@ def _train(task: _Task, title: str) -> dict[str, Any]:
     """Train once, on a new network; return the values of summary.json about it."""
     deployment = task.deployment
     target, pipeline = deployment.target, deployment.pipeline
-    screen = show(_console(task.console), title, [job.rounds for job in deployment.jobs])
+    rounds = [job.rounds for job in deployment.jobs]
+    screen = show(_console(task.console), title, rounds, every=task.console == "rounds")
     with ExitStack() as stack:
         if not task.cli:
             stack.enter_context(screen)

@@ -4,6 +4,8 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import ExitStack
+from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from gradplane.runs import isolation
@@ -16,15 +18,27 @@ def each(
 ) -> list[T]:
     """Return function(*case) of each case, in their order; `what` names a case for people.
 
-    With several processors and cases each runs in a process of its own, so function, cases and
-    results are pickled; the first exception ends it all. alone: one after another, for cases that
-    take all processors themselves. Progress goes to stderr.
+    With several processors and cases they run in processes of their own, one after another in each,
+    so function, cases and results are pickled; the first exception ends it all. alone: one after
+    another here, for cases that take all processors themselves. Progress goes to stderr.
     """
-    processors = len(os.sched_getaffinity(0))
-    if alone or min(processors, len(cases)) < 2:
+    processors = min(len(os.sched_getaffinity(0)), len(cases))
+    if alone or processors < 2:
         return [_reported(function(*case), n, len(cases), what) for n, case in enumerate(cases, 1)]
-    with ThreadPoolExecutor(processors) as pool:
-        tasks = [pool.submit(isolation.apart, function, *case) for case in cases]
+    free: SimpleQueue[Callable[..., T]] = SimpleQueue()
+
+    def run(case: tuple[Any, ...]) -> T:
+        process = free.get()
+        try:
+            return process(function, *case)
+        finally:
+            free.put(process)
+
+    # The processes end first, also after an exception: then no thread waits for one.
+    with ThreadPoolExecutor(processors) as pool, ExitStack() as processes:
+        for _ in range(processors):
+            free.put(processes.enter_context(isolation.apart()))
+        tasks = [pool.submit(run, case) for case in cases]
         try:
             for number, task in enumerate(as_completed(tasks), 1):
                 _reported(task.result(), number, len(tasks), what)

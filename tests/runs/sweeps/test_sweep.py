@@ -18,6 +18,7 @@ import gradplane
 from gradplane.cli import main
 from gradplane.controller.controller_errors import NoAnswerError
 from gradplane.experiment.document import ExperimentError
+from gradplane.runs.progress import duration
 from gradplane.runs.records import run_folder
 from gradplane.runs.records.run_folder import FolderError, read_summary
 from gradplane.runs.run_experiment import run
@@ -28,7 +29,7 @@ from gradplane.runs.sweeps.axes import axes
 from gradplane.runs.sweeps.plan import make_plan
 from gradplane.runs.sweeps.plan_file import SweepError
 from gradplane.runs.sweeps.run_task import RunResult
-from gradplane.runs.sweeps.sweep import SweepProgress, duration
+from gradplane.runs.sweeps.sweep import SweepProgress
 from gradplane.runs.sweeps.sweep_folder import SweepFolder
 
 OVER = ["job.push.granularity=20,30", "impairment.0.rate=0.0,0.3"]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rich.console import Console
 
 from gradplane.experiment.loading import Experiment
+from gradplane.runs.progress import PLAIN_SECONDS, left
 from gradplane.runs.records import run_folder
 from gradplane.runs.sweeps import cluster
 from gradplane.runs.sweeps.axes import axes
@@ -217,9 +218,6 @@ def conclude(folder: SweepFolder, pages: Pages | None = None) -> Swept:
 # The progress of a sweep: a bar with the time left, or a line now and then
 
 
-PLAIN_SECONDS = 5.0  # between two lines where there is no terminal
-
-
 class SweepProgress:
     """A context manager; done() is called after each run. Shows nothing without a console.
 
@@ -279,15 +277,4 @@ class SweepProgress:
         text = f"{self._finished} of {self._total}"
         if self._failed:
             text += f", {self._failed} failed"
-        if 0 < self._finished < self._total:
-            spent = self._clock() - self._started
-            text += f", {duration(spent / self._finished * (self._total - self._finished))} left"
-        return text
-
-
-def duration(seconds: float) -> str:
-    """Return a time as text: "42 s", "3 min", "1 h 5 min"."""
-    if seconds < 60:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+        return text + left(self._clock() - self._started, self._finished, self._total)
