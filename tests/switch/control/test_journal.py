@@ -84,6 +84,13 @@ def test_counters_keep_what_packets_counted_meanwhile(engine: str) -> None:
         hits.clear()
         z(sw, 1)
     assert (hits.read(1), hits.read(2)) == ((12, 1008), (1, 4))
+    cells = sw.store.counters(hits)
+    with failing(sw):
+        cells.fill(packets=5, bytes=-1)
+        z(sw, 1)
+        assert (hits.read(1), hits.read(2)) == ((6, 3), (5, (1 << 64) - 1))
+        assert (cells.seen(1), cells.seen(3)) == (cells.seen(2), cells.get(3))
+    assert (hits.read(1), hits.read(2)) == ((13, 1012), (1, 4))
 
 
 @engines
@@ -105,6 +112,14 @@ def test_registers_keep_what_packets_wrote_meanwhile(engine: str) -> None:
         z(sw, 2)
     assert list(seen.cells)[1:4] == [101, 1, 30]
     assert list(wide.cells)[:2] == [1, 5]
+    with failing(sw):
+        sw.store.registers(seen).fill(value=9)
+        sw.store.registers(wide).fill(value=1 << 69)
+        assert set(seen.cells) == {9}
+        assert set(wide.cells) == {1 << 69}
+        z(sw, 3)
+    assert list(seen.cells)[1:4] == [101, 1, 10]
+    assert list(wide.cells)[:2] == [(1 << 69) + 1, 5]
 
 
 @engines

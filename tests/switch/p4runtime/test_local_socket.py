@@ -193,8 +193,7 @@ def test_a_switch_starts_without_its_socket(
 def test_a_thrift_port_is_open() -> None:
     (note,) = parse_options(["--thrift-port", "9090"]).notes
     assert note == (
-        "--thrift-port 9090: every user of this machine may become a primary"
-        " controller there"
+        "--thrift-port 9090: every user of this machine may become a primary controller there"
     )
     tls = ["--grpc-server-ssl", "--grpc-server-cert", "c", "--grpc-server-key", "k"]
     tls += ["--grpc-server-cacert", "a", "--grpc-server-with-client-auth"]

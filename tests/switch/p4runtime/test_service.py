@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from types import SimpleNamespace as Object
 
 import pytest
@@ -39,7 +41,9 @@ from gradplane.switch.ir.types import (
     Union,
     Varbit,
 )
+from gradplane.switch.p4runtime import device as device_module
 from gradplane.switch.p4runtime.catalog import Catalog
+from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.digest_lists import DigestLists
 from gradplane.switch.p4runtime.p4data import show_data
 from gradplane.switch.p4runtime.p4info import build_p4info
@@ -645,6 +649,58 @@ def test_a_controller_that_returns_finds_its_state() -> None:
     made.stream_message("again", announce(1))
     made.write(request([(INSERT, route(2))]))
     assert hosts(made) == [1, 2]
+
+
+# -- long writes ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("atomicity", "expected"),
+    [
+        (p4r.WriteRequest.CONTINUE_ON_ERROR, ["OK", "PERMISSION_DENIED", "PERMISSION_DENIED"]),
+        (p4r.WriteRequest.ROLLBACK_ON_ERROR, []),
+        (p4r.WriteRequest.DATAPLANE_ATOMIC, []),
+    ],
+)
+def test_others_have_the_device_between_updates_that_stand_for_themselves(
+    atomicity: int, expected: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another controller waits for the device, to become the primary."""
+    monkeypatch.setattr(device_module, "_TURN", 0)
+    made = service()
+    updates = [(INSERT, route(host)) for host in (1, 2, 3)]
+
+    def take_over() -> None:
+        with made.device.turn():
+            made.stream_message("new", announce(5))
+
+    other = threading.Thread(target=take_over)
+    with made.device.turn():
+        other.start()
+        while not made.device.lock._waiting:
+            time.sleep(0.001)
+        if expected:
+            with pytest.raises(BatchError) as caught:
+                made.write(request(updates, atomicity))
+            assert codes(caught.value) == expected
+        else:
+            made.write(request(updates, atomicity))
+    other.join()
+    assert hosts(made) == ([1] if expected else [1, 2, 3])
+
+
+def test_a_write_ends_where_another_pipeline_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = service()
+
+    def pause() -> bool:
+        made.device.load(program())
+        return True
+
+    monkeypatch.setattr(Device, "pause", lambda self: pause())
+    with pytest.raises(BatchError, match="another pipeline was pushed") as caught:
+        made.write(request([(INSERT, route(host)) for host in (1, 2)]))
+    assert codes(caught.value) == ["OK", "ABORTED"]
+    assert hosts(made) == []
 
 
 # -- digest lists --------------------------------------------------------------------------------

@@ -20,8 +20,7 @@ LAGS
 """
 
 THRIFT = (
-    "note: --thrift-port 9090: every user of this machine may become a primary"
-    " controller there"
+    "note: --thrift-port 9090: every user of this machine may become a primary controller there"
 )
 
 pytestmark = pytest.mark.skipif(bool(REFUSED), reason=REFUSED)

@@ -43,8 +43,7 @@ def test_what_simple_switch_grpc_scripts_say() -> None:
             f"--debugger is ignored: {tracing}",
             "--max-port-count is ignored: there are 512 ports",
             "--enable-swap is ignored: a pushed program replaces the one that runs",
-            "--thrift-port 9090: every user of this machine may become a primary"
-            " controller there",
+            "--thrift-port 9090: every user of this machine may become a primary controller there",
             "--grpc-server-addr 0.0.0.0:50051: other machines may control the switch, and"
             " connections are not encrypted; see --grpc-server-ssl",
         ),

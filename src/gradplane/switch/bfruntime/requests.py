@@ -59,18 +59,29 @@ class Requests:
 
     # -- writing --------------------------------------------------------------------------------
 
-    def write(self, request: Any, ignore_missing: bool = False) -> list[RpcError | None]:
+    def write(
+        self,
+        request: Any,
+        ignore_missing: bool = False,
+        pause: Callable[[], None] = lambda: None,
+    ) -> list[RpcError | None]:
         """Carry out the updates; return an item for each: None for one that was carried out, or
         what else there is to say about it.
 
         With ROLLBACK_ON_ERROR and DATAPLANE_ATOMIC, which the caller makes true by holding the
         switch's lock, the first error ends the request and takes back what came before; it is the
-        last item then. ignore_missing: to delete an entry that does not exist is no error.
+        last item then. ignore_missing: to delete an entry that does not exist is no error. pause:
+        called between updates that do not depend on each other; raises RpcError if those that are
+        left may not be made any more.
         """
         errors: list[RpcError | None] = []
         if request.atomicity == bf.WriteRequest.CONTINUE_ON_ERROR:
             for update in request.updates:
                 errors.append(self._attempt(request.target, update, ignore_missing))
+                try:
+                    pause()
+                except RpcError as error:
+                    return errors + [error] * (len(request.updates) - len(errors))
             return errors
         try:
             with self.store.batch():

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from itertools import islice
 from typing import Any
 
@@ -99,8 +100,17 @@ class BfRuntimeService:
         """
         program = self._for_client(request.client_id, request.p4_name, request.target.device_id)
         ignored = metadata.get("ignore_not_found") == "1"
-        with program.pipeline.switch.lock:
-            errors = program.requests.write(request, ignored)
+        with ExitStack() as held:
+
+            def pause() -> None:
+                held.close()
+                if self.device.pause() and self.program is not program:
+                    what = "not applied: another program was loaded while the request was served"
+                    raise RpcError("ABORTED", what)
+                held.enter_context(program.pipeline.switch.lock)
+
+            held.enter_context(program.pipeline.switch.lock)
+            errors = program.requests.write(request, ignored, pause)
         response = bf.WriteResponse()
         every = metadata.get("error_in_resp") == "1"
         if not every:

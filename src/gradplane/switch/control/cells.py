@@ -59,6 +59,11 @@ class Cells(Kind[int]):
     def delete(self, key: int) -> None:
         self.put(key, self.initial(key))
 
+    def fill(self, **values: Any) -> None:
+        """Write the same to all cells."""
+        for key in self.existing():
+            self.write(key, **values)
+
     def touched(self) -> Iterable[int]:
         """Return the cells that may differ from the start."""
         return self.existing()
@@ -122,16 +127,24 @@ class Counters(SeenCells):
         self.journal.record(step)
 
     def clear(self) -> None:
+        self.fill(packets=0, bytes=0)
+
+    def fill(self, **values: int) -> None:
+        """Write the packets and bytes of all cells, of which there may be a million, at once."""
         counter = self.counter
         if isinstance(counter, Count):
-            return self.delete(0)
-        packets, nbytes, seen = counter.packets.copy(), counter.bytes.copy(), dict(counter.seen)
-        counter.clear()
+            return self.put(0, values)
+        written = values["packets"] & MASK64, values["bytes"] & MASK64
+        arrays, seen = (counter.packets, counter.bytes), dict(counter.seen)
+        added = [np.uint64(new) - array for new, array in zip(written, arrays, strict=True)]
+        for array, new in zip(arrays, written, strict=True):
+            array.fill(new)
+        counter.seen = dict.fromkeys(range(counter.size), written) if any(written) else {}
 
         def step() -> None:
-            counter.packets[:] += packets
-            counter.bytes[:] += nbytes
-            counter.seen.update(seen)
+            for array, more in zip(arrays, added, strict=True):
+                array -= more
+            counter.seen = seen
 
         self.journal.record(step)
         return None
@@ -273,12 +286,28 @@ class Registers(SeenCells):
         self.journal.record(step)
 
     def clear(self) -> None:
+        self._set_all(self.register.clear)
+
+    def fill(self, **values: int) -> None:
+        """Write all cells, of which there may be a million, at once."""
+        value = values["value"]
+
+        def write() -> None:
+            self.register.write(0, value)
+            for one in self._copies():
+                one.memory[:] = one.memory[0]
+                one.seen.update(dict.fromkeys(range(one.size), value))
+
+        self._set_all(write)
+
+    def _set_all(self, write: Callable[[], None]) -> None:
         former = [(one, one.memory.copy(), dict(one.seen)) for one in self._copies()]
-        self.register.clear()
+        write()
         written = [one.memory.copy() for one, *_ in former]
 
         def step() -> None:
             for (one, old, seen), new in zip(former, written, strict=True):
+                one.seen.clear()
                 one.seen.update(seen)
                 same = one.memory == new
                 same = same if same.ndim == 1 else same.all(axis=1)

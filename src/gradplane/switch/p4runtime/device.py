@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -36,6 +37,7 @@ log = logging.getLogger(__name__)
 Outputs = list[tuple[int, bytes]]
 T = TypeVar("T")
 _DIFFERENCES_SHOWN = 5
+_TURN = 0.005  # seconds that a request of many parts has the device for itself
 
 
 class FairLock:
@@ -50,6 +52,11 @@ class FairLock:
         self._owner: int | None = None
         self._depth = 0
         self._waiting: deque[tuple[int, Lock]] = deque()
+
+    @property
+    def held_once(self) -> bool:
+        """Whether this thread holds it, and gives it back when it leaves."""
+        return self._owner == get_ident() and not self._depth
 
     def __enter__(self) -> None:
         me = get_ident()
@@ -105,16 +112,32 @@ class Device:
     lock: FairLock = field(default_factory=FairLock)
     losses: Losses = field(default_factory=Losses)  # of messages to controllers
     reading: FairLock = field(default_factory=FairLock)  # taken before `lock`: see `parts`
+    _due: float = 0.0  # when a long request pauses, by the clock of time.monotonic
 
     @contextmanager
     def turn(self) -> Iterator[None]:
         """Hold the device for a controller's request or a command: one at a time."""
         with self.lock:
-            self.busy = True
+            self.busy, self._due = True, time.monotonic() + _TURN
             try:
                 yield
             finally:
                 self.busy = False
+
+    def pause(self) -> bool:
+        """Give the device to others that wait for it, and take it again; the caller holds its turn.
+
+        Return whether it has done so: not while a part of the turn holds it once more, and only
+        some milliseconds after the last time.
+        """
+        if not self.lock.held_once or time.monotonic() < self._due:
+            return False
+        self.busy = False
+        self.lock.__exit__()
+        with self.reading:
+            self.lock.__enter__()
+        self.busy, self._due = True, time.monotonic() + _TURN
+        return True
 
     def parts(self, answers: Iterator[T]) -> Iterator[T]:
         """Yield the answers of a long read. The device is held while one is made, and is free

@@ -56,12 +56,20 @@ class P4RuntimeService:
     # -- unary requests --------------------------------------------------------------------------
 
     def write(self, request: p4r.WriteRequest) -> p4r.WriteResponse:
-        """Apply a batch.
+        """Apply a batch; others have the device in between, where its updates stand for themselves.
 
         Raises RpcError for the whole request, BatchError for some of its updates.
         """
-        rights = self._primary_rights(request)
-        write(self.device.target, request.updates, request.atomicity, rights)
+        rights, target = self._primary_rights(request), self.device.target
+
+        def pause() -> None:
+            if self.device.pause():
+                self._primary_rights(request)
+                if self.device.target is not target:
+                    what = "not applied: another pipeline was pushed while the request was served"
+                    raise RpcError("ABORTED", what)
+
+        write(target, request.updates, request.atomicity, rights, pause)
         return p4r.WriteResponse()
 
     def read(self, request: p4r.ReadRequest) -> Iterator[p4r.ReadResponse]:

@@ -63,18 +63,21 @@ def write(
     updates: Sequence[p4r.Update],
     atomicity: int = p4r.WriteRequest.CONTINUE_ON_ERROR,
     rights: RoleConfig = FULL_ACCESS,
+    pause: Callable[[], None] = lambda: None,
 ) -> None:
     """Apply the updates in order. Raises BatchError, with one result an update, if one failed.
 
     CONTINUE_ON_ERROR attempts every update. ROLLBACK_ON_ERROR stops at the first that fails and
     undoes those before it; DATAPLANE_ATOMIC does too, and no packet sees a part of the batch.
+    pause: called between updates that do not depend on each other; raises RpcError if those that
+    are left may not be made any more. To undo a batch, nobody may have written in between.
     """
     if atomicity not in p4r.WriteRequest.Atomicity.values():
         raise RpcError("INVALID_ARGUMENT", f"atomicity {atomicity} is not known")
     one_step = atomicity == p4r.WriteRequest.DATAPLANE_ATOMIC
     with p.switch.lock if one_step else nullcontext():
         if atomicity == p4r.WriteRequest.CONTINUE_ON_ERROR:
-            errors = [_attempt(p, update, rights) for update in updates]
+            errors = _each(p, updates, rights, pause)
         else:
             errors = _all_or_none(p, updates, rights)
     failed = [(i, error) for i, error in enumerate(errors) if error is not None]
@@ -84,6 +87,19 @@ def write(
             f"{len(failed)} of {len(updates)} updates failed; number {first}: {error.message}",
             errors,
         )
+
+
+def _each(
+    p: Pipeline, updates: Sequence[p4r.Update], rights: RoleConfig, pause: Callable[[], None]
+) -> list[RpcError | None]:
+    errors: list[RpcError | None] = []
+    for update in updates:
+        errors.append(_attempt(p, update, rights))
+        try:
+            pause()
+        except RpcError as error:
+            return errors + [error] * (len(updates) - len(errors))
+    return errors
 
 
 class _Failed(Exception):

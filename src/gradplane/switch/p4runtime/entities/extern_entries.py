@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from typing import Any
 
 from finsy.proto import p4r
 
+from gradplane.switch.control.cells import Cells
 from gradplane.switch.p4runtime.catalog import Extern, find
 from gradplane.switch.p4runtime.entities.counter_data import (
     check_zero,
@@ -31,8 +33,15 @@ def write_counter(p: Pipeline, kind: int, message: p4r.CounterEntry) -> None:
     if not message.HasField("data"):
         return
     packets, nbytes = counter_values(message.data, f"counter {extern.name}")
-    for i in cells:
-        p.store.counters(counter).write(i, packets=packets, bytes=nbytes)
+    write_cells(p.store.counters(counter), cells, packets=packets, bytes=nbytes)
+
+
+def write_cells(cells: Cells, chosen: range, **values: Any) -> None:
+    """Write the same to one cell, or to all."""
+    if len(chosen) > 1:
+        cells.fill(**values)
+    elif chosen:
+        cells.write(chosen[0], **values)
 
 
 def read_counters(p: Pipeline, query: p4r.CounterEntry) -> Iterator[p4r.CounterEntry]:
@@ -52,8 +61,7 @@ def write_meter(p: Pipeline, kind: int, message: p4r.MeterEntry) -> None:
     chosen = indices(extern, "meter", message.index if message.HasField("index") else None)
     given = message.HasField("config")
     config = read_meter_config(p, extern.name, message.config) if given else None
-    for i in chosen:
-        meters.write(i, config=config, clear=message.HasField("counter_data"))
+    write_cells(meters, chosen, config=config, clear=message.HasField("counter_data"))
 
 
 def read_meters(p: Pipeline, query: p4r.MeterEntry) -> Iterator[p4r.MeterEntry]:
@@ -79,8 +87,7 @@ def write_register(p: Pipeline, kind: int, message: p4r.RegisterEntry) -> None:
     assert extern.inside is not None
     where = f"register {extern.name}"
     value = read_cell(extern.data, extern.inside, message.data, where, p.catalog)
-    for i in cells:
-        p.store.registers(register).write(i, value=value)
+    write_cells(p.store.registers(register), cells, value=value)
 
 
 def read_registers(p: Pipeline, query: p4r.RegisterEntry) -> Iterator[p4r.RegisterEntry]:
