@@ -81,7 +81,9 @@ def test_run_prints_a_table_and_the_reports_path(
     assert (status, errors) == (0, "")
     lines = output.splitlines()
     assert lines[0] == "run: starting"
-    assert lines[1].startswith("run: round 1 loss ") and lines[1].endswith(" losses injected 0")
+    assert lines[1].startswith("run: training round 0 loss ") and lines[1].endswith(
+        " losses injected 0"
+    )
     assert lines[-1] == f"report: {out}/report.html"
     rows = [line.split("  ")[0].strip() for line in lines]
     assert "bytes up a round (+ headers)" in rows and "losses injected" in rows
@@ -176,7 +178,7 @@ def test_records_are_a_line_a_packet(command: Command, small_run: Runs) -> None:
     status, output, _ = command("records", folder)
     header, first, *_ = output.splitlines()
     assert status == 0
-    assert header.split(",")[:6] == ["job", "worker", "ticket", "slot", "round", "result"]
+    assert header.split(",")[:6] == ["job", "worker", "ticket", "slot", "use", "result"]
     assert first.split(",")[5] == "in time"
     norms = command("records", folder, "--kind", "norm")[1].splitlines()
     assert "norm" in norms[0].split(",") and len(norms) > 1

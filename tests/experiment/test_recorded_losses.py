@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from gradplane.experiment.impairment_sections import DropListSection, _note_old_name
 from gradplane.experiment.loading import ExperimentError, load
 from gradplane.hosts.impairments.impairment_models import DropList, ModelPlace, PacketIdentity
 
@@ -86,7 +87,7 @@ def test_a_pair_of_captures_names_what_did_not_leave(tmp_path: Path) -> None:
 def test_another_runs_verdicts(tmp_path: Path) -> None:
     line = (
         '{"kind":"verdict","link":"h1","direction":"up","job":0,"type":"indices","peer":"",'
-        '"round":1,"slot":0,"attempt":0,"verdict":"%s","delay_ns":%d,"at":5}\n'
+        '"use":1,"slot":0,"attempt":0,"verdict":"%s","delay_ns":%d,"at":5}\n'
     )
     run = tmp_path / "run"
     run.mkdir()
@@ -128,3 +129,24 @@ def test_files_that_are_no_losses_are_refused(tmp_path: Path) -> None:
     capture(tmp_path / "out.pcap", [b"\2" * 60])
     assert "none of the 1 packets" in refusal(tmp_path, 'file = ["in.pcap", "out.pcap"]')
     assert "not a capture" in refusal(tmp_path, 'file = ["x.toml", "out.pcap"]')
+
+
+def test_a_drop_list_counts_training_rounds_or_uses_of_a_slot(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Lists of older versions say round for a slot's use, and are read so, with a note."""
+    entries = "{training_round = 3, slot = 1}, {use = 7}, {round = 9, link = 'h1'}, {round = 10}"
+    text = f'[[impairment]]\nmodel = "drop list"\npackets = [{entries}]\n'
+    (tmp_path / "x.toml").write_text(text)
+    _note_old_name.cache_clear()
+    (section,) = load(tmp_path / "x.toml").impairment
+    assert isinstance(section, DropListSection)
+    assert [entry.use for entry in section.packets] == [None, 7, 9, 10]
+    assert len(caplog.messages) == 1, caplog.messages
+    assert caplog.messages[0].startswith("round in a drop list is read as use: the number of")
+    uses = [(1, 3), (7, 0), (8, 4), (9, 5)]
+    found = verdicts(
+        section,
+        [PacketIdentity("h1", "up", 0, "sums", use, 1, 0, "", number) for use, number in uses],
+    )
+    assert found == [("drop", 0), ("drop", 0), None, ("drop", 0)]

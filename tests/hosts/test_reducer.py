@@ -166,7 +166,7 @@ def test_records_go_to_the_log(tmp_path):
 @pytest.mark.parametrize(
     ("scheme", "awaited"),
     [
-        ("switch", r"1 results of 127.*:18256, first the norm of slot 0, round 1"),
+        ("switch", r"1 results of 127.*:18256, first the norm of slot 0, use 1"),
         ("ps", r"the mean of 127.*:21001"),
         ("ring", r"2 blocks of 127.*:21001"),
     ],

@@ -31,7 +31,7 @@ def events(summary: Summary) -> list[tuple[str, int, int]]:
     """Return kind, worker and round of each crash and join."""
     kinds = ("crash", "join")
     lines = [line for line in RunData.read(summary.folder).arrivals if line["kind"] in kinds]
-    return sorted((line["kind"], line["worker"], line["round"]) for line in lines)
+    return sorted((line["kind"], line["worker"], line["training_round"]) for line in lines)
 
 
 def replays_equal(summary: Summary) -> None:

@@ -39,9 +39,9 @@ def test_the_last_line_has_the_tables_accuracy(
     console.print(output_tables.results(summary))
     assert isinstance(console.file, io.StringIO)
     text = console.file.getvalue()
-    first, *_, last = [line for line in text.splitlines() if line.startswith("run: round")]
-    assert first.startswith("run: round 1 ") and " acc - " in first
-    assert last.startswith(f"run: round {summary.values['rounds']} ")
+    first, *_, last = [line for line in text.splitlines() if line.startswith("run: training round")]
+    assert first.startswith("run: training round 0 ") and " acc - " in first
+    assert last.startswith(f"run: training round {summary.values['rounds'] - 1} ")
     shown = re.findall(r"[\d.]+%", last)
     assert shown == re.findall(r"test accuracy +([\d.]+%)", text)
 

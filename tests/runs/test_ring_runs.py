@@ -177,7 +177,7 @@ def test_recorded_losses_under_another_bound(ring_run: Runs, tmp_path: Path) -> 
     assert other.weights["ring"] != run.weights["ring"]
     lost = RunData.read(run.folder).verdicts
     again = RunData.read(other.folder).verdicts
-    key = ("link", "direction", "type", "peer", "round", "slot", "attempt")
+    key = ("link", "direction", "type", "peer", "use", "slot", "attempt")
     assert {tuple(v[k] for k in key) for v in again} <= {tuple(v[k] for k in key) for v in lost}
 
 

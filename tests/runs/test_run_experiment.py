@@ -172,7 +172,7 @@ def test_a_stalled_run_fails_and_says_who_is_missing(experiment_file: Path, tmp_
         run_experiment.run(experiment_file, tmp_path / "run", net="sim", settings=settings)
     lines = str(caught.value).splitlines()
     assert lines[0] == "stalled: no round ended for 1 s"
-    assert lines[1] == "  job 0, worker 0 waits for slot 0, round 1; missing workers: 1"
+    assert lines[1] == "  job 0, worker 0 waits for slot 0, use 1; missing workers: 1"
     failure = (tmp_path / "run" / "failure.txt").read_text()
     assert failure == f"StallError: {caught.value}\n"
     assert not (tmp_path / "run" / "summary.json").exists()

@@ -210,7 +210,7 @@ def long_run(experiment_file: Path, tmp_path: Path) -> Iterator[subprocess.Popen
     pipe = subprocess.PIPE
     with subprocess.Popen(command, text=True, stdout=pipe, stderr=pipe) as process:
         assert process.stdout is not None and process.stderr is not None
-        while not process.stdout.readline().startswith("run: round 1 "):
+        while not process.stdout.readline().startswith("run: training round 0 "):
             assert process.poll() is None, process.stderr.read()
         yield process
         process.kill()

@@ -78,7 +78,7 @@ def test_the_example_learns_through_a_switch_that_loses_packets(experiment, tmp_
     assert sums[0] == sums[1] and len(set(sums[0])) > 80
     assert all(any(row["kind"] == "verdict" for row in log) for log in logs)
     rounds = rows(out / "metrics.jsonl")
-    assert [line["round"] for line in rounds] == list(range(92))
+    assert [line["training_round"] for line in rounds] == list(range(92))
     drops = sum(row["kind"] == "verdict" for log in logs for row in log)
     assert sum(sum(line["verdicts"].values()) for line in rounds) == drops
     assert "Time of each reduce" in (out / "report.html").read_text()
@@ -243,7 +243,7 @@ def test_recorded_losses_apply_to_a_changed_experiment(experiment, reducing, tmp
     torchrun(experiment, reducing, out=out, settings=["impairment.0.rate=0.2", "job.timeout_ms=50"])
     replay_run.replay(out, ["job.error_feedback=false"], out=again)
     losses = [
-        {(line["slot"], line["round"], line["attempt"], line["link"], line["direction"])
+        {(line["slot"], line["use"], line["attempt"], line["link"], line["direction"])
          for name in ("h1", "h2") for line in rows(folder / "hosts" / f"{name}.jsonl")
          if line["kind"] == "verdict" and line["attempt"] == 0
          and line["type"] in ("norm", "indices")}

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from gradplane.hosts.protocols.actions import Peer
 
 Place = tuple[int, int]
-"""A slot and the slot's round."""
+"""A slot and its use."""
 
 Answer = tuple[str, int, bytes]
 """The receiving host, its UDP port, the payload."""

@@ -242,7 +242,7 @@ class _ReplayedReduces:
         kind, number = waits[0]
         slot, round = self._place(number)
         return (
-            f"round {self._ticket}, worker {worker.number} had the {kind} of slot {slot}, round"
+            f"round {self._ticket}, worker {worker.number} had the {kind} of slot {slot}, use"
             f" {round} in time, but the switch does not give it: arrivals.jsonl is not this"
             " experiment's, or not complete"
         )

@@ -3,7 +3,9 @@
 Hosts get the values as they are dumped here, complete, and trust them.
 """
 
+import logging
 from collections.abc import Collection
+from functools import cache
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
@@ -15,6 +17,8 @@ from gradplane.hosts.absences import Absence
 from gradplane.hosts.impairments.packet_types import FLOWS
 from gradplane.hosts.philox import permutation
 from gradplane.hosts.wire.aggregation import MAX_WORKERS
+
+log = logging.getLogger(__name__)
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=1)]
@@ -106,6 +110,15 @@ class JitterSection(ImpairmentSection):
     distribution: Literal["uniform", "normal"] = "uniform"
 
 
+@cache
+def _note_old_name() -> None:
+    """Say once what `round` means in lists of older versions."""
+    log.warning(
+        "round in a drop list is read as use: the number of the slot's use, from 1, which older"
+        " versions called round; a round of training is training_round, from 0"
+    )
+
+
 class ListedPacket(Section):
     """The fields that must be equal in a packet, and its verdict."""
 
@@ -113,7 +126,8 @@ class ListedPacket(Section):
     direction: Literal["up", "down"] | None = None
     job: Number | None = None
     type: PacketType | None = None
-    round: Number | None = None
+    training_round: Number | None = None
+    use: Number | None = None
     slot: Number | None = None
     attempt: Number | None = None
     peer: str | None = None
@@ -123,10 +137,18 @@ class ListedPacket(Section):
     delay_ns: Number = 0
     impairment: int | None = Field(default=None, exclude=True)  # of a record, without a meaning
 
+    @model_validator(mode="before")
+    @classmethod
+    def _read_old_name(cls, values: Any) -> Any:
+        if not isinstance(values, dict) or "round" not in values or "use" in values:
+            return values
+        _note_old_name()
+        return {"use" if key == "round" else key: value for key, value in values.items()}
+
     @model_validator(mode="after")
     def _check_alternatives(self) -> "ListedPacket":
         counted = [key for key in ("packet", "time_ns") if getattr(self, key) is not None]
-        identity = ("job", "type", "round", "slot", "attempt", "peer")
+        identity = ("job", "type", "training_round", "use", "slot", "attempt", "peer")
         others = [key for key in identity if getattr(self, key) is not None]
         if len(counted) + bool(counted and others) > 1:
             text = f"give one of packet (its number), time and {', '.join(identity)}"

@@ -24,11 +24,13 @@ from gradplane.experiment.impairment_sections import (
     RecordedSection,
 )
 
-IDENTITY = ("link", "direction", "job", "type", "round", "slot", "attempt", "peer")
+IDENTITY = ("link", "direction", "job", "type", "use", "slot", "attempt", "peer")
 _VERDICTS = "impairments.jsonl"  # of a run folder
 _TIMES = {"time": 1e9, "time_s": 1e9, "time_ms": 1e6, "time_us": 1e3, "time_ns": 1.0}
 _WORDS = ("link", "direction", "type", "peer", "verdict")
-_NUMBERS = ("packet", "job", "round", "slot", "attempt", "delay_ns")
+_NUMBERS = (
+    "packet", "job", "training_round", "use", "slot", "attempt", "delay_ns", "round",
+)  # fmt: skip
 _LEFT_OUT = ("kind", "at", "impairment")  # columns of `gradplane records` that say nothing here
 _IPV4, _IPV6, _VLAN = b"\x08\x00", b"\x86\xdd", (b"\x81\x00", b"\x88\xa8")
 
@@ -96,7 +98,8 @@ def _fault(error: ValidationError) -> str:
 def _verdicts(file: Iterable[str]) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, text in enumerate(file, 1):
         try:
-            yield number, listed(json.loads(text))
+            line = json.loads(text)
+            yield number, listed({"use": line.get("round")} | line)  # of an older version
         except (ValueError, KeyError, TypeError) as error:
             raise ExperimentError(
                 f"{getattr(file, 'name', '')}:{number}: not a line of {_VERDICTS} ({error})"

@@ -148,10 +148,10 @@ class Lines:
 
 
 def facts(tally: Tally, losses: int) -> str:
-    """Return round, loss, accuracy, packets and injected losses in words."""
+    """Return training round (from 0), loss, accuracy, packets and injected losses in words."""
     accuracy = f"{tally.test_accuracy:.2%}" if tally.test_accuracy is not None else "-"
     packets = tally.traffic["packets_up"] + tally.traffic["packets_down"]
     return (
-        f"round {tally.rounds} loss {tally.loss:.3f} acc {accuracy}"
+        f"training round {tally.rounds - 1} loss {tally.loss:.3f} acc {accuracy}"
         f" packets {packets:,} losses injected {losses:,}"
     )

@@ -87,7 +87,7 @@ def test_results_are_in_the_log(plain):
         "ticket": 0,
         "worker": 3,
         "slot": None,
-        "round": None,
+        "use": None,
         "result": "in time",
         "count": 4,
         "bitmap": "000000000000000f",

@@ -84,7 +84,8 @@ def test_a_verdict_is_recorded_with_its_key():
                 "direction": "up",
                 "job": 3,
                 "type": "indices",
-                "round": 9,
+                "training_round": 0,
+                "use": 9,
                 "slot": 7,
                 "attempt": 1,
                 "peer": "",
@@ -108,7 +109,7 @@ def test_a_verdict_is_recorded_with_its_key():
 def test_streams_have_keys_of_their_own(payload, kind, round, slot):
     (verdict,) = fates(edge({"model": "nth", "n": 1}), [payload], "down", PEER)
     fields = verdict.records[0].fields
-    assert (fields["type"], fields["round"], fields["slot"]) == (kind, round, slot)
+    assert (fields["type"], fields["use"], fields["slot"]) == (kind, round, slot)
     assert fields["peer"] == "10.0.0.2:21003"
 
 
@@ -122,7 +123,7 @@ def test_recorded_verdicts_are_a_drop_list():
 
 
 def test_a_drop_list_matches_what_it_names():
-    entries = [{"type": "sums", "slot": 2}, {"round": 2, "slot": 1, "attempt": 1}]
+    entries = [{"type": "sums", "slot": 2}, {"use": 2, "slot": 1, "attempt": 1}]
     impairments = edge({"model": "drop list", "packets": entries})
     sums = [packet(Type.SUMS, slot, 1) for slot in range(4)]
     assert lost(fates(impairments, sums, "down")) == [2]

@@ -195,7 +195,7 @@ def test_a_record_for_each_answer():
         "ticket": 0,
         "worker": 2,
         "slot": None,
-        "round": None,
+        "use": None,
         "result": "in time",
         "count": 4,
         "bitmap": "000000000000000f",

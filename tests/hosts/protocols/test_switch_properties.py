@@ -141,12 +141,12 @@ def rebuilt(network, worker, ticket, n):
         )
     lines = [r for r in network.of_kind("arrival") if r["worker"] == worker]
     lines = [r for r in lines if r["ticket"] == ticket and r["result"] != "late"]
-    lines.sort(key=lambda r: (r["round"], r["slot"]))
+    lines.sort(key=lambda r: (r["use"], r["slot"]))
     sums = np.zeros((len(lines), width), np.int64)
     counts, norm = np.zeros(len(lines), np.int64), None
     for k, line in enumerate(lines):
         if line["result"] == "in time":
-            header, sums[k] = sent[line["slot"], line["round"]]
+            header, sums[k] = sent[line["slot"], line["use"]]
             counts[k], norm = line["count"], header.norm
     if norm is None:
         return counts, np.zeros(n, np.float32)
@@ -196,7 +196,7 @@ def test_partitions_of_a_large_vector(monkeypatch, quorum, reliability):
     monkeypatch.setattr(type(codecs.get("thc")), "_max_partition", 2048)
     job = make_job(quorum=quorum, reliability=reliability, slots=2)
     network, _ = run(job, Chaos(5, 0, 0, 3), [5000], rounds=2)
-    norms = [(r["ticket"], r["partition"], r["slot"], r["round"]) for r in network.of_kind("norm")]
+    norms = [(r["ticket"], r["partition"], r["slot"], r["use"]) for r in network.of_kind("norm")]
     assert sorted(set(norms)) == [(0, 0, 0, 1), (0, 1, 0, 2), (0, 2, 0, 3)] + [
         (1, 0, 1, 3),
         (1, 1, 1, 4),

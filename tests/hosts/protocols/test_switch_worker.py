@@ -82,7 +82,7 @@ def test_the_norm_lets_a_window_of_chunks_out():
         "ticket": 0,
         "partition": 0,
         "slot": 0,
-        "round": 1,
+        "use": 1,
         "result": "in time",
         "norm": NORM,
         "bitmap": "000000000000000f",
@@ -136,7 +136,7 @@ def test_delivery_records_every_chunk():
         "worker": 1,
         "ticket": 0,
         "slot": 1,
-        "round": 1,
+        "use": 1,
         "result": "in time",
         "count": 4,
         "bitmap": "000000000000000f",
@@ -361,7 +361,7 @@ def test_a_stall_names_who_is_missing(round, bitmap, missing):
     worker, at = started(), TIMEOUT + 9
     expire(worker, TIMEOUT)
     actions = answer(worker, Type.STATUS, 0, round, bitmap=bitmap, flags=1, count=0, now=at)
-    stall = {"job": 3, "worker": 1, "slot": 0, "round": 1, "missing": missing, "at": at}
+    stall = {"job": 3, "worker": 1, "slot": 0, "use": 1, "missing": missing, "at": at}
     assert [r.fields for r in of(actions, Record)] == [stall]
 
 

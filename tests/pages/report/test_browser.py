@@ -42,8 +42,8 @@ def test_a_click_opens_the_round_as_recorded(browser: Any, path: Path, lossy_run
     run = RunData.read(lossy_run.folder)
     slowest = max(run.metrics, key=lambda line: line["finished"] - line["started"])
     element(browser, "button[data-round]").click()
-    assert element(browser, "#round").get_attribute("value") == str(slowest["round"])
-    assert element(browser, "#why").text.startswith(f"Round {slowest['round']} took ")
+    assert element(browser, "#round").get_attribute("value") == str(slowest["training_round"])
+    assert element(browser, "#why").text.startswith(f"Round {slowest['training_round']} took ")
     computed = browser.execute_script(
         "const bars = document.getElementById('timeline').data.find((t) => t.name === 'compute');"
         "return bars.x;"

@@ -16,9 +16,9 @@ def test_a_summary_shows_itself_and_gives_frames(small_run: Callable[..., Summar
     assert f"<tr><th>test accuracy</th><td>{summary.test_accuracy:.2%}</td></tr>" in shown
     assert "<th>baseline</th>" not in shown
     rounds, workers = summary.rounds(), summary.workers()
-    assert list(rounds["round"]) == list(range(6))
+    assert list(rounds["training_round"]) == list(range(6))
     assert len(workers) == 18
-    means = workers.groupby("round")["loss"].mean()
+    means = workers.groupby("training_round")["loss"].mean()
     assert list(means) == pytest.approx(list(rounds["loss"]))
 
 

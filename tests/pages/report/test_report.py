@@ -75,7 +75,7 @@ def test_the_page_has_each_round_as_recorded(lossy_run: Summary) -> None:
             assert lane[-1] == worker["finished"] - line["started"]
         members = {use[0]: use[6] for use in shown["slots"]}
         for arrival in run.arrivals:
-            if (arrival["kind"], arrival.get("ticket")) != ("arrival", line["round"]):
+            if (arrival["kind"], arrival.get("ticket")) != ("arrival", line["training_round"]):
                 continue
             if arrival["result"] == "in time":
                 absent = [w for w in range(3) if not int(arrival["bitmap"], 16) >> w & 1]
@@ -90,7 +90,7 @@ def test_the_page_has_each_round_as_recorded(lossy_run: Summary) -> None:
 def test_a_slow_round_is_explained(small_run: Runs) -> None:
     """The packet of worker 1 for slot 1 is lost three times in the third round."""
     packets = ", ".join(
-        f'{{link="h2", direction="up", type="indices", slot=1, round=3, attempt={attempt}}}'
+        f'{{link="h2", direction="up", type="indices", slot=1, use=3, attempt={attempt}}}'
         for attempt in range(3)
     )
     lost = f'impairment=[{{model="drop list", packets=[{packets}]}}]'
@@ -121,16 +121,16 @@ def test_link_use_adds_up_to_the_counters(lossy_run: Summary) -> None:
 
 def test_link_use_of_several_jobs_is_drawn_over_the_rounds_of_one() -> None:
     """Bytes and drops of other jobs since its last round are added; of peaks the larger counts."""
-    first = {"job": 1, "round": 0, "at": 5, "links": [[10, 1, 0, 2, 7, 1]]}
-    second = {"job": 0, "round": 0, "at": 9, "links": [[5, 2, 1, 0, 3, 4]]}
-    third = {"job": 1, "round": 1, "at": 12, "links": [[1, 1, 1, 1, 1, 1]]}
+    first = {"job": 1, "training_round": 0, "at": 5, "links": [[10, 1, 0, 2, 7, 1]]}
+    second = {"job": 0, "training_round": 0, "at": 9, "links": [[5, 2, 1, 0, 3, 4]]}
+    third = {"job": 1, "training_round": 1, "at": 12, "links": [[1, 1, 1, 1, 1, 1]]}
     merged = second | {"links": [[15, 3, 1, 2, 7, 4]]}
     assert round_charts.link_lines([first, second, third], 0) == [merged]
     assert round_charts.link_lines([first, second], 1) == [first]
 
 
 def test_a_timer_of_a_lossy_job_gives_up(small_run: Runs) -> None:
-    packets = '{link="h2", direction="up", type="indices", slot=1, round=3}'
+    packets = '{link="h2", direction="up", type="indices", slot=1, use=3}'
     lost = f'impairment=[{{model="drop list", packets=[{packets}]}}]'
     run = RunData.read(small_run("job.reliability=lossy", "job.slots=2", lost).folder)
     cause = causes.slowest(run, round_records.read(run))[0].cause

@@ -80,7 +80,7 @@ def test_an_intervention_reaches_the_processes_of_mininet_and_replays_equal(
 
 
 def test_a_stall_says_who_is_missing_and_what_was_lost(live: LiveRun, tmp_path: Path) -> None:
-    stall = {"kind": "stall", "job": 0, "worker": 0, "slot": 3, "round": 24, "missing": [2]}
+    stall = {"kind": "stall", "job": 0, "worker": 0, "slot": 3, "use": 24, "missing": [2]}
     (tmp_path / "arrivals.jsonl").write_text(json.dumps(stall | {"at": 90}) + "\n")
     verdict = {"link": "h3", "direction": "up", "verdict": "drop", "at": 80}
     (tmp_path / "impairments.jsonl").write_text(2 * (json.dumps(verdict) + "\n"))
@@ -98,7 +98,7 @@ def test_the_recorded_losses_of_an_intervention_befall_a_changed_run(
     folder = tmp_path / "run"
     run(experiment_file, folder, net="sim", settings=RELIABLE, watch=_asking)
     again = replay(folder, ["job.lr=0.05"], out=tmp_path / "again", net="sim")
-    keys = ("link", "direction", "type", "round", "slot", "attempt", "verdict")
+    keys = ("link", "direction", "type", "use", "slot", "attempt", "verdict")
     first, second = (
         [tuple(line[key] for key in keys) for line in _verdicts(place)]
         for place in (folder, again.folder)
@@ -173,7 +173,7 @@ def test_a_line_that_grows_is_read_again(live: LiveRun, tmp_path: Path) -> None:
     def line(job: int, number: int, **more: float) -> str:
         traffic = {"wire_up": 1, "wire_down": 1, "loss": 1.0, "missed": 0}
         times = {"started": number, "finished": number + 1}
-        return json.dumps({"job": job, "round": number} | times | traffic | more) + "\n"
+        return json.dumps({"job": job, "training_round": number} | times | traffic | more) + "\n"
 
     path = tmp_path / "metrics.jsonl"
     path.write_text(line(0, 0) + line(0, 1))

@@ -176,7 +176,7 @@ def test_the_page_shows_what_is_clicked(browser: Any, server: LocalServer) -> No
     shows("#hits", "13 found")
     element("#hits button").click()
     shows("#round h2", "Round 46: 5.049 s")
-    shows("#packet h2", "indices of worker 2, slot 3, the slot's round 24")
+    shows("#packet h2", "indices of worker 2, slot 3, use 24")
     assert element("#packets tr.chosen .bad").text == "13"
     shows(".source .here", "state start")
     element("body").send_keys("n")

@@ -106,7 +106,7 @@ WITHOUT_DIGESTS: dict[tuple[str, Damage], str] = {
     ("arrivals.jsonl", garbage): "DIR/arrivals.jsonl:2: damaged: column 1: Expecting value",
     ("arrivals.jsonl", no_object): ("DIR/arrivals.jsonl:2: damaged: a JSON object is expected"),
     ("arrivals.jsonl", other_keys): (
-        "DIR/arrivals.jsonl:1: damaged: no worker, ticket, slot, round, result, bitmap"
+        "DIR/arrivals.jsonl:1: damaged: no worker, ticket, slot, use, result, bitmap"
     ),
     ("impairments.jsonl", delete): "DIR/impairments.jsonl: missing",
     ("impairments.jsonl", garbage): "DIR/impairments.jsonl:2: damaged: column 1: Expecting value",

@@ -37,7 +37,7 @@ def epoch_record(worker: int, epoch: int) -> Record:
 
 
 def stall_record(worker: int, at: int, missing: list[int] | None) -> Record:
-    where = {"job": 0, "worker": worker, "slot": 3, "round": 7}
+    where = {"job": 0, "worker": worker, "slot": 3, "use": 7}
     return {"kind": "stall", **where, "missing": missing, "at": at}
 
 
@@ -51,7 +51,7 @@ def record(folder: Path, records: list[Record], workers: int = 2) -> Recorder:
 def test_a_line_merges_all_workers_of_a_round(tmp_path: Path) -> None:
     record(tmp_path, [round_record(1, 0, missed=3), round_record(0, 0)])
     (line,) = read_lines(tmp_path / "metrics.jsonl")
-    assert (line["job"], line["round"], line["loss"]) == (0, 0, 1.5)
+    assert (line["job"], line["training_round"], line["loss"]) == (0, 0, 1.5)
     assert (line["started"], line["finished"], line["missed"]) == (0, 51, 3)
     assert line["payload_up"] == 4
     assert [worker["worker"] for worker in line["workers"]] == [0, 1]
@@ -92,8 +92,8 @@ def test_a_stall_names_who_waits_for_whom(tmp_path: Path) -> None:
         record(tmp_path, [early, lost, stall_record(1, 2 * 10**9, None)])
     assert str(caught.value) == (
         "stalled: no round ended for 1 s\n"
-        "  job 0, worker 0 waits for slot 3, round 7; missing workers: 1\n"
-        "  job 0, worker 1 waits for slot 3, round 7; missing workers: not known\n"
+        "  job 0, worker 0 waits for slot 3, use 7; missing workers: 1\n"
+        "  job 0, worker 1 waits for slot 3, use 7; missing workers: not known\n"
         "  packets lost by impairments meanwhile: h2 up 1"
     )
 
@@ -114,7 +114,7 @@ def test_a_line_is_there_at_once_and_gets_its_accuracy_later(tmp_path: Path) -> 
 
     def lines() -> list[tuple[int, int, float | None]]:
         read = read_lines(tmp_path / "metrics.jsonl")
-        return [(line["job"], line["round"], line.get("test_accuracy")) for line in read]
+        return [(line["job"], line["training_round"], line.get("test_accuracy")) for line in read]
 
     with Recorder(tmp_path, [1, 1], lambda recorder, job: None, patience=10**9) as recorder:
         for job in (0, 1):

@@ -55,7 +55,7 @@ def test_lines_are_in_order_and_have_their_accuracies(
                     recorder(record)
                 del records[:ahead]
     lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
-    assert [line["round"] for line in lines] == [0, 1, 2, 3]
+    assert [line["training_round"] for line in lines] == [0, 1, 2, 3]
     assert [line.get("test_accuracy") for line in lines] == [None, 0.25, None, 0.25]
     assert [len(line["workers"]) for line in lines] == [3, 2, 2, 3]
     assert seen == [1, 2, 3, 4]

@@ -45,7 +45,7 @@ def test_rounds_add_up_the_reduces_of_all_ranks_on_one_clock(folder):
     assert (first["started"], first["finished"], first["missed"]) == (500, 1000, 2)
     assert (first["wire_up"], first["values"], first["verdicts"]) == (40, 400, {})
     assert [(own["worker"], own["reduces"]) for own in first["workers"]] == [(0, 2), (1, 2)]
-    assert (second["round"], second["verdicts"]) == (1, {"drop, up": 1})
+    assert (second["training_round"], second["verdicts"]) == (1, {"drop, up": 1})
     assert [own["finished"] for own in second["workers"]] == [2000]
 
 

@@ -19,7 +19,9 @@ def test_the_first_epoch_that_reaches_the_target_counts() -> None:
     tally = Tally(workers=2, started=1_000)
     for number, accuracy in ((3, 0.5), (7, 0.8), (11, 0.7), (15, 0.9)):
         finished = 1_000 + number * 10**9
-        tally.add_accuracy({"round": number, "finished": finished, "test_accuracy": accuracy})
+        tally.add_accuracy(
+            {"training_round": number, "finished": finished, "test_accuracy": accuracy}
+        )
     assert tally.reached(0.7) == EpochEnd(8, 7.0, 0.8)
     assert tally.reached(0.5) == EpochEnd(4, 3.0, 0.5)
     assert tally.reached(0.95) is None
@@ -33,7 +35,7 @@ def test_the_summary_has_it_for_the_run_and_its_jobs(small_run: Runs) -> None:
     assert found["test_accuracy"] == 0.2
     lines = RunData.read(summary.folder).metrics
     reached = next(line for line in lines if line.get("test_accuracy", 0) >= 0.2)
-    assert found["rounds"] == reached["round"] + 1
+    assert found["rounds"] == reached["training_round"] + 1
     assert found["seconds"] == pytest.approx((reached["finished"] - lines[0]["started"]) / 1e9)
 
 

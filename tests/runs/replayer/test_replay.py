@@ -172,7 +172,7 @@ def test_a_wrong_sum_is_found_with_its_slot(small_run: Runs, tmp_path: Path) -> 
     copy = editable(small_run("job.quorum=2").folder, tmp_path / "copy")
 
     def which(line: dict[str, Any]) -> bool:
-        return line.get("kind") == "arrival" and (line["slot"], line["round"]) == (5, 1)
+        return line.get("kind") == "arrival" and (line["slot"], line["use"]) == (5, 1)
 
     path = copy / "arrivals.jsonl"
     chunks = list(expanded(read_lines(path), path))
@@ -183,7 +183,7 @@ def test_a_wrong_sum_is_found_with_its_slot(small_run: Runs, tmp_path: Path) -> 
     difference = replayed(copy).difference
     assert difference is not None
     first, reason = difference.text().splitlines()
-    assert first.startswith("first difference: job 0, round 2, slot 5 (round 1), worker 0: sums ")
+    assert first.startswith("first difference: job 0, round 2, slot 5 (use 1), worker 0: sums ")
     assert reason == REASONS["sums"]
 
 
@@ -207,7 +207,7 @@ def test_a_record_that_is_not_this_experiments_is_refused(copy: Path) -> None:
     with pytest.raises(ReplayError) as caught:
         replay(copy)
     assert str(caught.value) == (
-        "round 1, worker 0 had the norm of slot 2, round 1 in time, but the switch does not give"
+        "round 1, worker 0 had the norm of slot 2, use 1 in time, but the switch does not give"
         " it: arrivals.jsonl is not this experiment's, or not complete"
     )
 
@@ -224,13 +224,37 @@ def test_the_same_losses_under_another_scheme(lossy_run: Summary, tmp_path: Path
 
 
 def _packet(line: dict[str, Any]) -> tuple[Any, ...]:
-    keys = ("link", "direction", "job", "type", "round", "slot", "attempt", "peer", "verdict")
+    keys = ("link", "direction", "job", "type", "use", "slot", "attempt", "peer", "verdict")
     return tuple(line[key] for key in keys)
 
 
 def test_unchanged_settings_give_the_same_run(lossy_run: Summary, tmp_path: Path) -> None:
     """The drop list stands for the models: the same packets are lost, the same weights come out."""
     again = replay(lossy_run.folder, ["job.quorum=2"], out=tmp_path / "again")
+    assert isinstance(again, Summary)
+    assert again.weights == lossy_run.weights
+
+
+def test_a_folder_of_an_older_version_is_read_with_a_note(
+    lossy_run: Summary, tmp_path: Path
+) -> None:
+    """It says round for a training round and for the use of a slot."""
+    old = tmp_path / "old"
+    shutil.copytree(lossy_run.folder, old)
+    (old / "manifest.json").unlink()
+    for path in old.rglob("*.jsonl"):
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        for line in lines:
+            if line.get("kind") == "verdict":
+                del line["training_round"], line["impairment"]
+            for name in ("training_round", "use"):
+                if name in line:
+                    line["round"] = line.pop(name)
+        path.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
+    result = replayed(old)
+    assert result.equal and result.weights == replayed(lossy_run.folder).weights
+    assert result.notes[-1].startswith("Records of an older version: their round is read as")
+    again = replay(old, ["job.quorum=2"], out=tmp_path / "again")
     assert isinstance(again, Summary)
     assert again.weights == lossy_run.weights
 

@@ -150,14 +150,14 @@ class TrainingHost(ABC):
                 self.machines.perform(actions, self._joining.timer)
             case Crash(number, back):
                 who = {"job": self.job.number, "worker": self.worker}
-                self.env.record("crash", **who, round=number, back=back, at=now)
+                self.env.record("crash", **who, training_round=number, back=back, at=now)
                 self.env.crash(back)
 
     def _deliver(self, delivered: Deliver) -> None:
         result = delivered.result
         if isinstance(result, Joined):
             who = {"job": self.job.number, "worker": self.worker}
-            self.env.record("join", **who, round=delivered.ticket, at=self.env.now())
+            self.env.record("join", **who, training_round=delivered.ticket, at=self.env.now())
         if isinstance(result, Reduced):
             decode = round(self.decode_ns * result.mean.size)
             self._after(decode, lambda: self._reduced(result))

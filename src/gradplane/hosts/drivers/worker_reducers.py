@@ -159,9 +159,7 @@ class SwitchReducer(WorkerReducer):
         kind, number = waits[0]
         slot, round = number % self.job.transport.slots, number // self.job.transport.slots + 1
         ip, port = self.job.addresses.aggregator
-        return (
-            f"{len(waits)} results of {ip}:{port}, first the {kind} of slot {slot}, round {round}"
-        )
+        return f"{len(waits)} results of {ip}:{port}, first the {kind} of slot {slot}, use {round}"
 
     def _receive(self, ip: str, source_port: int, payloads: Payloads) -> None:
         actions = self._machine.receive(ip, source_port, payloads, self.env.now())

@@ -25,7 +25,7 @@ class PacketIdentity:
     direction: str
     job: int
     type: str
-    round: int
+    use: int  # of the slot, from 1
     slot: int
     attempt: int
     peer: str  # "ip:port" of the other end for streams, else empty
@@ -35,7 +35,7 @@ class PacketIdentity:
     def random_value(self, seed: int, purpose: str) -> float:
         """Return the packet's random value in [0, 1)."""
         place = (self.link, self.direction, self.peer, self.job, self.type)
-        return uniform(seed, purpose, *place, self.round, self.slot, self.attempt)
+        return uniform(seed, purpose, *place, self.use, self.slot, self.attempt)
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class DropList(ImpairmentModel):
     """
 
     def take(self, spec: Spec) -> None:
-        """Take packets: the fields that must be equal, and the ruling; by round for speed."""
+        """Take packets: the fields that must be equal, and the ruling; by use for speed."""
         self._listed: dict[int | None, list[tuple[dict[str, Any], tuple[str, int]]]] = {}
         self._numbered: dict[tuple[str, int], tuple[str, int]] = {}
         self._timed: dict[str, list[tuple[int, tuple[str, int]]]] = {"up": [], "down": []}
@@ -143,7 +143,7 @@ class DropList(ImpairmentModel):
             wanted = dict(packet)
             ruling = wanted.pop("verdict"), wanted.pop("delay_ns")
             if not ("packet" in wanted or "time_ns" in wanted):
-                self._listed.setdefault(wanted.get("round"), []).append((wanted, ruling))
+                self._listed.setdefault(wanted.get("use"), []).append((wanted, ruling))
             elif wanted.get("link", self._place.link) == self._place.link:
                 self._count_or_time(wanted, ruling)
         for timed in self._timed.values():
@@ -165,8 +165,8 @@ class DropList(ImpairmentModel):
             return numbered
         if self._timed[way] and self._timed[way][-1][0] <= packet.at:
             return self._timed[way].pop()[1]
-        for round in (packet.round, None):
-            for wanted, ruling in self._listed.get(round, ()):
+        for use in (packet.use, None):
+            for wanted, ruling in self._listed.get(use, ()):
                 if all(getattr(packet, key) == value for key, value in wanted.items()):
                     return ruling
         return None

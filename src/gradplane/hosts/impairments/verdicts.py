@@ -24,15 +24,16 @@ and of each model:
     reordering  rate, delay_ms: with this probability a packet is held back so long
     jitter     delay_ms (default 0), jitter_ms, distribution: each packet is delayed by
                delay_ms ± jitter_ms, "uniform" (default) or "normal"
-    drop list  packets: tables of link, direction, job, type, round, slot, attempt, peer as they are
-               recorded; a missing key matches everything; verdict and delay_ns. In place of the
-               identity, `packet`, the number among the packets of a direction that the keys above
-               select, from 1, or `time_ns`: the first packet from then on
+    drop list  packets: tables of link, direction, job, type, training_round (from 0), use (of the
+               slot, from 1), slot, attempt, peer as they are recorded; a missing key matches
+               everything; verdict and delay_ns. In place of the identity, `packet`, the number
+               among the packets of a direction that the keys above select, from 1, or `time_ns`:
+               the first packet from then on
     straggler  workers: their numbers, or count: how many, drawn in each round;
                delay_ms, or leave_out = true; when: probability, every or rounds (default: always)
 
-A packet's key is (job, type, round, slot, attempt): attempt counts, from 0, the transmissions of
-the same packet that this host's link has seen in this direction. For streams round and slot are
+A packet's key is (job, type, use, slot, attempt): attempt counts, from 0, the transmissions of
+the same packet that this host's link has seen in this direction. For streams use and slot are
 message and segment, for their values the connection's sequence number and 0, for their
 acknowledgements the next segment expected and 0; the peer belongs to the key. Verdicts are
 functions of seed, link, direction and key alone, except that "nth" and "burst" count packets. Of
@@ -61,7 +62,7 @@ from gradplane.hosts.wire.payloads import Payloads
 _LATE_TYPES = ("norm", "indices")
 _REMEMBERED = 1 << 14  # packets whose attempts are counted
 
-_Key = tuple[str, str, int, str, int, int]  # direction, peer, job, type, round, slot
+_Key = tuple[str, str, int, str, int, int]  # direction, peer, job, type, use, slot
 
 
 @dataclass(frozen=True)
@@ -175,13 +176,13 @@ class Impairments:
         self._seen[key] = attempt + 1  # now the youngest
         if len(self._seen) > _REMEMBERED:
             del self._seen[next(iter(self._seen))]
-        direction, peer, job, kind, round, slot = key
+        direction, peer, job, kind, use, slot = key
         return PacketIdentity(
-            self._link, direction, job, kind, round, slot, attempt, peer, self._round, now
+            self._link, direction, job, kind, use, slot, attempt, peer, self._round, now
         )
 
     def _identify(self, ip: str, port: int, payload: bytes) -> tuple[str, int, str, int, int]:
-        """Return a datagram's peer, job, type, round and slot."""
+        """Return a datagram's peer, job, type, slot's use and slot."""
         peer = f"{ip}:{port}"
         try:
             if port == aggregation.UDP_PORT:
@@ -198,7 +199,9 @@ class Impairments:
 
 
 def _record(packet: PacketIdentity, verdict: str, delay_ns: int, number: int | None) -> Record:
-    keys = ("link", "direction", "job", "type", "round", "slot", "attempt", "peer")
+    keys = (
+        "link", "direction", "job", "type", "training_round", "use", "slot", "attempt", "peer",
+    )  # fmt: skip
     fields = {key: getattr(packet, key) for key in keys}
     ruling = {"verdict": verdict, "delay_ns": delay_ns, "impairment": number}
     return Record("verdict", fields | ruling)

@@ -142,7 +142,7 @@ class PsWorker:
     def _record(self, kind: str, message: Message, now: int, **more: Any) -> Record:
         """Return the log line of an answer, with the workers that it includes."""
         who = {"job": self._job.number, "ticket": message.ticket, "worker": self._worker}
-        place = {"slot": None, "round": None, "result": "in time"}
+        place = {"slot": None, "use": None, "result": "in time"}
         bitmap = {"bitmap": f"{message.bitmap:016x}", "at": now}
         return Record(kind, who | place | more | bitmap)
 

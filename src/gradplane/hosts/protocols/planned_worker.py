@@ -361,7 +361,7 @@ class PlannedWorker:
             codec_ns=coding,  # of the GPU: the CPU works beside it
         )
         who = {"job": self._job.number, "ticket": reduce.ticket, "worker": self._worker}
-        place = {"slot": None, "round": None, "result": "in time", "count": n}
+        place = {"slot": None, "use": None, "result": "in time", "count": n}
         bitmap = {"bitmap": f"{(1 << n) - 1:016x}", "digest": result.sums}
         more = {"attempts": 1, "notices": 0, "at": now}
         timeline = {"forward": reduce.backward - reduce.begun, "events": reduce.events}

@@ -205,7 +205,7 @@ class RingWorker:
             total=reduce.sums,
         )
         who = {"job": self._plan.number, "ticket": reduce.ticket, "worker": self._worker}
-        place = {"slot": None, "round": None, "result": "in time", "count": n}
+        place = {"slot": None, "use": None, "result": "in time", "count": n}
         bitmap = {"bitmap": f"{(1 << n) - 1:016x}", "digest": result.sums}
         more = {"attempts": 1, "notices": 0, "at": now}
         return [Record("arrival", who | place | bitmap | more), Deliver(reduce.ticket, result)]

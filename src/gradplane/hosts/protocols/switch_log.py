@@ -50,7 +50,7 @@ class SwitchLog:
         for index in [] if none_lost else np.flatnonzero(lost).tolist():
             slot, round = self._slot(reduce.first + index)
             counts = {name: int(table[name][index]) for name in ("attempts", "notices")}
-            line = {"ticket": reduce.ticket, "slot": slot, "round": round} | counts
+            line = {"ticket": reduce.ticket, "slot": slot, "use": round} | counts
             self._missed[slot] = reduce.first + index, line
 
     def late(self, results: Results, i: int, at: int) -> Iterator[Record]:
@@ -83,7 +83,7 @@ class SwitchLog:
         """Return the line of a norm stage's end: "in time" or "lost"; and "late" after "lost"."""
         slot, round = self._slot(part.first)
         place = {"ticket": reduce.ticket, "partition": part.index}
-        where = {"slot": slot, "round": round, "result": result}
+        where = {"slot": slot, "use": round, "result": result}
         answer = {"norm": norm, "bitmap": _hex(bitmap), "at": at}
         return Record("norm", self._who | place | where | answer)
 
@@ -101,7 +101,7 @@ class SwitchLog:
     def stall(self, number: int, missing: list[int] | None, at: int) -> Record:
         """Return the line of a long wait; `missing` are the absent workers, None if unknown."""
         slot, round = self._slot(number)
-        fields = {"slot": slot, "round": round, "missing": missing, "at": at}
+        fields = {"slot": slot, "use": round, "missing": missing, "at": at}
         return Record("stall", self._who | fields)
 
     def _slot(self, number: int) -> tuple[int, int]:

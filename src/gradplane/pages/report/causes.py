@@ -208,7 +208,7 @@ def _dropped(run: RunData, job: RecordedRounds, slow: Round) -> str:
     """Return how many packets queues dropped in the round, by link; empty if none."""
     names = [link.name for link in run.deployment.topology.links]
     for line in run.link_use:
-        if (line["job"], line["round"]) == (job.number, slow.number):
+        if (line["job"], line["training_round"]) == (job.number, slow.number):
             drops = {name: use[2] + use[3] for name, use in zip(names, line["links"], strict=True)}
             parts = [f"{count} packets at {name}" for name, count in drops.items() if count]
             return ", ".join(parts)

@@ -46,11 +46,11 @@ def curves(trainings: Iterable[Training]) -> dict[str, Any]:
         ]
         accuracy = [line["test_accuracy"] for line, _ in ends]
         start = min(line["started"] for line in training.lines)
-        by_round.append(Curve(*look, [line["round"] + 1 for line, _ in ends], accuracy))
+        by_round.append(Curve(*look, [line["training_round"] + 1 for line, _ in ends], accuracy))
         times = [(line["finished"] - start) / 1e9 for line, _ in ends]
         by_time.append(Curve(*look, times, accuracy))
         by_bytes.append(Curve(*look, [size for _, size in ends], accuracy))
-        rounds = [line["round"] + 1 for line in training.lines]
+        rounds = [line["training_round"] + 1 for line in training.lines]
         loss.append(Curve(*look, rounds, [line["loss"] for line in training.lines]))
     label = "test accuracy"
     return {

@@ -156,7 +156,7 @@ def _links(run: RunData, jobs: Sequence[RecordedRounds]) -> Iterator[Panel]:
         if any(any(line["links"][number]) for line in lines)
     ][:_MOST_CURVES]  # fmt: skip
     for number, colour in zip(busy, _colours(len(busy)), strict=True):
-        rounds = [line["round"] for line in lines]
+        rounds = [line["training_round"] for line in lines]
         own = [line["links"][number] for line in lines]
         for place, way in enumerate(("up", "down")):
             rates = [

@@ -81,7 +81,7 @@ class Round:
     @property
     def number(self) -> int:
         """The round's number, from 0."""
-        return int(self.line["round"])
+        return int(self.line["training_round"])
 
     @property
     def started(self) -> int:
@@ -151,7 +151,7 @@ def _exchanges(run: RunData) -> dict[tuple[int, int, int], _Exchange]:
 def _round(line: Line, exchanges: dict[tuple[int, int, int], _Exchange]) -> Round:
     lanes = []
     for worker in line["workers"]:
-        exchange = exchanges[line["job"], line["round"], worker["worker"]]
+        exchange = exchanges[line["job"], line["training_round"], worker["worker"]]
         lanes.append(_lane(worker, exchange))
     return Round(line, lanes)
 
@@ -177,7 +177,7 @@ def _add_slots(run: RunData, jobs: Sequence[RecordedRounds]) -> None:
         if line["ticket"] >= len(rounds):
             continue
         slots = rounds[line["ticket"]].slots
-        key = line["slot"], line["round"]
+        key = line["slot"], line["use"]
         use = slots.get(key) or slots.setdefault(key, SlotUse(*key))
         use.attempts = max(use.attempts, line.get("attempts", 0))
         if sent := again.get((line["job"], *key, line["worker"]), line.get("sent")):
@@ -224,7 +224,7 @@ def _events(
             continue
         number = None
         if line["type"] not in STREAM_TYPES:
-            number = used.get((job, line["slot"], line["round"]))
+            number = used.get((job, line["slot"], line["use"]))
         verdict: str = line["verdict"]
         what = "lost" if lost(verdict) else _ARRIVING.get(verdict, verdict)
         yield Event(worker, line.get("at"), what, _verdict(line, what), line), job, number
@@ -235,11 +235,11 @@ def _events(
             event = Event(line["worker"], line["at"], what, _timeout(line), line)
             yield event, job, line["ticket"]
         elif kind == "stall" and "at" in line:
-            number = used.get((job, line["slot"], line["round"]))
+            number = used.get((job, line["slot"], line["use"]))
             yield Event(line["worker"], line["at"], "waits", _stall(line), line), job, number
         elif kind in ("crash", "join"):
             text = "The worker crashes." if kind == "crash" else "The worker takes part again."
-            yield Event(line["worker"], line["at"], kind, text, line), job, line["round"]
+            yield Event(line["worker"], line["at"], kind, text, line), job, line["training_round"]
 
 
 _ARRIVING = {"delay": "delayed", "duplicate": "duplicated"}

@@ -73,7 +73,12 @@ def absences(
     those of arrivals.jsonl."""
     kinds = ("crash", "join")
     at = {
-        (line["job"], line["worker"], line["kind"], line["round"]): f"{line['at'] / 1e9:.3f}"
+        (
+            line["job"],
+            line["worker"],
+            line["kind"],
+            line["training_round"],
+        ): f"{line['at'] / 1e9:.3f}"
         for line in lines
         if line["kind"] in kinds
     }

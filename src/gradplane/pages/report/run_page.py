@@ -289,7 +289,7 @@ def weight_precision(run: RunData) -> list[dict[str, Any]]:
         lines = [line for line in run.metrics if line["job"] == number]
         kept = [line["workers"][0].get("precision") for line in lines]
         if lines and kept[0]:
-            rounds = [line["round"] for line in lines]
+            rounds = [line["training_round"] for line in lines]
             names = [tensor.name for tensor in tensors_of(job)]
             found.append({"name": job.name, **_precision(rounds, kept, names)})
     return found

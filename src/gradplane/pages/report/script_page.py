@@ -141,7 +141,7 @@ def _took(reduce: Line) -> int:
 
 def _over(rounds: Sequence[Line], figure: figures.Figure) -> figures.Figure:
     """Return the figure with the axis that figures over the rounds share."""
-    figure["layout"]["xaxis"]["range"] = [-0.5, rounds[-1]["round"] + 0.5]
+    figure["layout"]["xaxis"]["range"] = [-0.5, rounds[-1]["training_round"] + 0.5]
     return figure
 
 
@@ -215,7 +215,7 @@ def _verdicts(lines: Sequence[Line]) -> dict[str, dict[int, int]]:
     found: dict[str, dict[int, int]] = defaultdict(dict)
     for line in lines:
         for label, count in line["verdicts"].items():
-            found[label][line["round"]] = count
+            found[label][line["training_round"]] = count
     return found
 
 
@@ -224,7 +224,7 @@ def _lost(verdicts: dict[str, dict[int, int]], lines: Sequence[Line]) -> figures
 
 
 def _bytes(lines: Sequence[Line]) -> figures.Figure:
-    x = [line["round"] for line in lines]
+    x = [line["training_round"] for line in lines]
     curves = [Curve(way, ink, False, x, [line[f"wire_{way}"] for line in lines])
               for way, ink in _WAYS]  # fmt: skip
     figure = figures.curves(curves, "round, from 0", "bytes of all ranks", link=_LINK)

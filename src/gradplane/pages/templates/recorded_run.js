@@ -128,7 +128,7 @@ async function showPacket(job, number, index) {
   const mates = packet.slot_packets, place = mates.indexOf(index);
   shown.mates = mates;
   const about = packet.worker === null ? `values of ${packet.host}` :
-    `${packet.type} of worker ${packet.worker}, slot ${packet.slot}, the slot's round ${packet.use}`;
+    `${packet.type} of worker ${packet.worker}, slot ${packet.slot}, use ${packet.use}`;
   const recorded = packet.recorded ? [`attempts ${packet.recorded.attempts ?? "not recorded"}`,
     packet.recorded.count ? `result of ${packet.recorded.count} workers ${time(packet.recorded.at - packet.started)} into the round` : `result ${packet.recorded.result}`].join("; ") : "";
   $("packet").replaceChildren(

@@ -52,7 +52,7 @@ class RunWatch:
     def refresh(self) -> None:
         """Read what is new."""
         for line in self._metrics.read():
-            self.rounds[line["job"], line["round"]] = line
+            self.rounds[line["job"], line["training_round"]] = line
             self._progress = max(self._progress, line["finished"])
         for line in self._verdicts.read():
             if lost(line["verdict"]):
@@ -82,7 +82,12 @@ class RunWatch:
         """Return [job, round, loss, seconds] of each round after the first `beyond`."""
         lines = list(self.rounds.values())[beyond:]
         return [
-            [line["job"], line["round"], line["loss"], (line["finished"] - line["started"]) / 1e9]
+            [
+                line["job"],
+                line["training_round"],
+                line["loss"],
+                (line["finished"] - line["started"]) / 1e9,
+            ]
             for line in lines
         ]
 
@@ -126,7 +131,7 @@ def _waiting(stall: Line) -> str:
     names = "not known" if missing is None else ", ".join(map(str, missing)) or "none any more"
     return (
         f"job {stall['job']}: worker {stall['worker']} waits for the sum in slot {stall['slot']}"
-        f" (use {stall['round']} of the slot); workers missing in it: {names}"
+        f" (use {stall['use']} of the slot); workers missing in it: {names}"
     )
 
 

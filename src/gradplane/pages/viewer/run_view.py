@@ -72,7 +72,7 @@ def matches(query: Query, worker: int, slot: int | None, text: str) -> bool:
 
 Values = dict[str, Any]
 Key = tuple[int, str, int, int]
-"""A worker, a packet's type, its slot and the slot's round."""
+"""A worker, a packet's type, its slot and the slot's use."""
 
 _MOST_HITS = 200
 _MOST_CELLS = 200  # of registers that a packet changed
@@ -118,7 +118,7 @@ class RunView:
         for line in self._run.arrivals:
             if line["kind"] in ("arrival", "norm") and line["slot"] is not None:
                 kind = "norm" if line["kind"] == "norm" else "indices"
-                key = line["worker"], kind, line["slot"], line["round"]
+                key = line["worker"], kind, line["slot"], line["use"]
                 found.setdefault((line["job"], key), line)
         return found
 
@@ -333,7 +333,7 @@ def _about(event: Event) -> Key | None:
     line = event.line
     if "verdict" not in line or line["type"] not in ("norm", "indices"):
         return None
-    return event.worker, line["type"], line["slot"], line["round"]
+    return event.worker, line["type"], line["slot"], line["use"]
 
 
 def _places(found: RoundPackets) -> dict[Key, int]:

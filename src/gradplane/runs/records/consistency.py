@@ -83,13 +83,13 @@ def check_rounds(
         job = line["job"]
         if job not in range(len(counts)):
             raise FolderError(f"{place}: job {job!r}, and {EXPERIMENT} has {len(counts)}")
-        if line["round"] != counts[job]:
+        if line["training_round"] != counts[job]:
             raise FolderError(
-                f"{place}: job {job}: round {line['round']} where round {counts[job]} is expected:"
-                " lines before it are missing, or out of order"
+                f"{place}: job {job}: round {line['training_round']} where round {counts[job]} is"
+                " expected: lines before it are missing, or out of order"
             )
         counts[job] += 1
-        here = present(experiment.absences(job), experiment.job[job].size, line["round"])
+        here = present(experiment.absences(job), experiment.job[job].size, line["training_round"])
         _check_workers(line["workers"], here, place)
     for number, job in enumerate(summary["jobs"] if summary else ()):
         if counts[number] != job["rounds"]:
@@ -147,7 +147,7 @@ def check_arrival_counts(
         ended = Counter((line["epoch"], line["worker"]) for line in own if line["kind"] == "epoch")
         for line in (line for line in rounds if "test_accuracy" in line):
             epoch = line["epoch"]
-            for worker in present(experiment.absences(number), job.size, line["round"]):
+            for worker in present(experiment.absences(number), job.size, line["training_round"]):
                 if not ended[epoch, worker]:
                     raise FolderError(
                         f"{path}: job {number}, worker {worker}: the line of the end of epoch"

@@ -39,7 +39,7 @@ class Round(TypedDict):
     """A line of metrics.jsonl: a round of a job, its workers' records added up."""
 
     job: int
-    round: int
+    training_round: int
     epoch: int
     loss: float
     started: int
@@ -63,7 +63,7 @@ class Result(TypedDict):
     worker: int
     ticket: int
     slot: int | None
-    round: int | None
+    use: int | None
     result: str
     bitmap: str
     digest: NotRequired[Digest]
@@ -93,7 +93,7 @@ class Arrivals(TypedDict):
 
 @with_config(ConfigDict(strict=True))
 class Timeout(TypedDict):
-    """A line of kind "timeout" in arrivals.jsonl; `slots` are pairs of slot and slot's round."""
+    """A line of kind "timeout" in arrivals.jsonl; `slots` are pairs of slot and its use."""
 
     job: int
     worker: int
@@ -129,7 +129,7 @@ class Membership(TypedDict):
 
     job: int
     worker: int
-    round: int
+    training_round: int
     at: int
 
 
@@ -156,7 +156,8 @@ class Verdict(TypedDict):
     direction: Direction
     job: int
     type: str
-    round: int | None
+    training_round: NotRequired[int]
+    use: int | None
     slot: int | None
     attempt: int | None
     peer: str
@@ -171,7 +172,7 @@ class LinkUse(TypedDict):
     """A line of links.jsonl; `recorder.LinkLog` has its columns."""
 
     job: int
-    round: int
+    training_round: int
     at: int
     links: list[list[int]]
 

@@ -105,7 +105,7 @@ class Tally:
     def add_accuracy(self, line: Record) -> None:
         """Take the line of an epoch's last round once it has the accuracies."""
         seconds = (line["finished"] - (self.started or 0)) / 1e9
-        self.curve.append(EpochEnd(line["round"] + 1, seconds, line["test_accuracy"]))
+        self.curve.append(EpochEnd(line["training_round"] + 1, seconds, line["test_accuracy"]))
 
     def reached(self, test_accuracy: float) -> EpochEnd | None:
         """Return the first end of an epoch with at least that accuracy; None if there is none."""
@@ -213,7 +213,7 @@ class Recorder:
             for file in self._files.values():
                 file.flush()  # a round that is in the file has its arrivals there, too
             job.add_round(line)
-            self._amend(number, line["round"])
+            self._amend(number, line["training_round"])
             self._progress = max(self._progress, job.finished)
             self._lost.clear()
             self._on_round(self, number)
@@ -311,7 +311,7 @@ class _RoundLines:
 
     def append(self, job: int, line: Record) -> None:
         """Write a job's next line."""
-        self._lines[job, line["round"]] = self._file.seek(0, os.SEEK_END), line
+        self._lines[job, line["training_round"]] = self._file.seek(0, os.SEEK_END), line
         self._file.write(_line(line).encode())
 
     def amend(self, job: int, round: int, values: Record) -> Record:
@@ -347,7 +347,7 @@ def _waiting(record: Record) -> str:
     names = ", ".join(map(str, missing or [])) if missing is not None else "not known"
     return (
         f"  job {record['job']}, worker {record['worker']} waits for slot {record['slot']},"
-        f" round {record['round']}; missing workers: {names}"
+        f" use {record['use']}; missing workers: {names}"
     )
 
 
@@ -358,7 +358,7 @@ def merge(records: list[Record]) -> Record:
     own = ("kind", "job", "round", "epoch")
     return {
         "job": first["job"],
-        "round": first["round"],
+        "training_round": first["round"],
         "epoch": first["epoch"],
         "loss": _mean(records, "loss"),
         "started": min(r["started"] for r in records),
@@ -381,9 +381,9 @@ class LinkLog:
     """links.jsonl: a line for each round's end, with what every link has done since the one before.
 
     A context manager; call it at the end of each round, as a Recorder's `on_round`. A line's fields
-    are job, round, at (ns) and links: for each link of the topology, in its order, bytes up and
-    down, packets dropped up and down, and the most frames that waited in the queue up and down.
-    Only a network that keeps the queues' peaks, the simulated one, has the file.
+    are job, training_round, at (ns) and links: for each link of the topology, in its order, bytes
+    up and down, packets dropped up and down, and the most frames that waited in the queue up and
+    down. Only a network that keeps the queues' peaks, the simulated one, has the file.
     """
 
     def __init__(self, folder: Path, network: Network) -> None:
@@ -414,7 +414,12 @@ class LinkLog:
         ]
         self._before = now
         tally = recorder.jobs[job]
-        line = {"job": job, "round": tally.rounds - 1, "at": tally.finished, "links": links}
+        line = {
+            "job": job,
+            "training_round": tally.rounds - 1,
+            "at": tally.finished,
+            "links": links,
+        }
         self._file.write(json.dumps(line, separators=(",", ":")) + "\n")
 
     def _peaks(self) -> list[tuple[int, int]]:

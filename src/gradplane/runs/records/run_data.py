@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -72,7 +73,7 @@ def _chunks(line: Line) -> Iterator[Line]:
             who
             | {
                 "slot": number % slots,
-                "round": number // slots + 1,
+                "use": number // slots + 1,
                 "result": "in time" if count else "lost",
                 "count": count,
                 "bitmap": f"{bitmap:016x}",
@@ -215,7 +216,18 @@ class RunData:
     @property
     def notes(self) -> list[str]:
         """Notes for the reader of the records: missing parts, missing digests."""
-        return [note for note in (self.unfinished, self.unchecked) if note]
+        return [note for note in (self.unfinished, self.unchecked, self._renamed) if note]
+
+    @property
+    def _renamed(self) -> str:
+        """A sentence about names of an older version; empty in today's folders."""
+        with suppress(OSError), (self.folder / METRICS).open("rb") as file:
+            if b'"round":' in file.readline():
+                return (
+                    "Records of an older version: their round is read as training_round (from 0) in"
+                    " metrics.jsonl, and as use (of the slot, from 1) of packets."
+                )
+        return ""
 
     # Records
 
@@ -296,10 +308,10 @@ class RunData:
         _ = self.metrics, self.baseline_metrics, self.arrivals, self.verdicts, self.link_use
 
     def rounds_of_slots(self) -> dict[tuple[int, int, int], int]:
-        """Return the training round that used each (job, slot, round of the slot)."""
+        """Return the training round of each (job, slot, use of the slot)."""
         kinds = ("arrival", "norm")
         lines = (line for line in self.arrivals if line["kind"] in kinds)
-        return {(line["job"], line["slot"], line["round"]): line["ticket"] for line in lines}
+        return {(line["job"], line["slot"], line["use"]): line["ticket"] for line in lines}
 
     def verdicts_by_round(self) -> dict[tuple[str, str], Counter[int]]:
         """Count packets with a slot in each recorded round, by (verdict, direction)."""
@@ -309,7 +321,7 @@ class RunData:
         for line in self.verdicts:
             if line["type"] in STREAM_TYPES:
                 continue
-            training_round = rounds.get((line["job"], line["slot"], line["round"]))
+            training_round = rounds.get((line["job"], line["slot"], line["use"]))
             if training_round is not None and training_round < recorded[line["job"]]:
                 found[line["verdict"], line["direction"]][training_round] += 1
         return found

@@ -167,19 +167,30 @@ def read_summary(folder: Path) -> dict[str, Any] | None:
 def read_lines(path: Path, *, unfinished: bool = False) -> Iterator[dict[str, Any]]:
     """Yield the objects of a .jsonl file.
 
-    unfinished: the run was stopped while it wrote the file, so it may be missing, and its last line
-    may be cut, which is then left out. Raises FolderError, which names file and line."""
+    Lines of older versions have today's names. unfinished: the run was stopped while it wrote the
+    file, so it may be missing, and its last line may be cut, which is then left out. Raises
+    FolderError, which names file and line."""
     try:
         with path.open("rb") as lines:
             for number, line in enumerate(lines, 1):
                 if unfinished and not line.endswith(b"\n"):
                     return
-                yield _object(line, f"{path}:{number}")
+                yield _renamed(path.name, _object(line, f"{path}:{number}"))
     except FileNotFoundError:
         if not unfinished:
             raise FolderError(f"{path}: missing") from None
     except OSError as error:
         raise FolderError(f"{path}: {error.strerror}") from None
+
+
+def _renamed(file: str, line: dict[str, Any]) -> dict[str, Any]:
+    """Return a line of an older version, which said `round` for a training round and for a use of
+    a slot, with today's names."""
+    if "round" not in line or line.get("kind") == "round":
+        return line
+    training = file in (METRICS, LINKS) or line.get("kind") in ("crash", "join")
+    name = "training_round" if training else "use"
+    return {name if key == "round" else key: value for key, value in line.items()}
 
 
 def _object(line: bytes, place: str) -> dict[str, Any]:

@@ -106,7 +106,7 @@ def rounds(hosts: list[HostRecords]) -> Iterator[Line]:
             by_worker[host.worker].append(reduce)
         yield {
             "job": reduces[0]["job"],
-            "round": number,
+            "training_round": number,
             **_sums(reduces),
             "values": sum(reduce["values"] for reduce in reduces),
             "verdicts": verdicts[number],

@@ -64,7 +64,7 @@ class Summary:
         from pandas import DataFrame
 
         lines = read_lines(self.folder / METRICS)
-        place = ("job", "round", "epoch")
+        place = ("job", "training_round", "epoch")
         return DataFrame(
             [{key: line[key] for key in place} | own for line in lines for own in line["workers"]]
         )

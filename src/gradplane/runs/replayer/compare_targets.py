@@ -117,7 +117,7 @@ def first_difference(runs: dict[str, RunData]) -> TargetComparison:
     for line in first.metrics:
         for what in COMPARED:
             for worker in line["workers"]:
-                place = line["job"], line["round"], worker["worker"]
+                place = line["job"], line["training_round"], worker["worker"]
                 found = {name: lines[name].get(place, {}).get(what) for name in runs}
                 if len(set(found.values())) > 1:
                     shown = {name: str(digest) for name, digest in found.items()}

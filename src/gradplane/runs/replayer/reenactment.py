@@ -70,7 +70,7 @@ class RecordedOutcomes:
             self._result(self.chunks, line)
 
     def _result(self, outcomes: dict[Place, Outcome], line: dict[str, Any]) -> None:
-        outcome = outcomes[line["slot"], line["round"]]
+        outcome = outcomes[line["slot"], line["use"]]
         if line["result"] != "lost":
             outcome.bitmap = int(line["bitmap"], 16)
             outcome.digest = line.get("digest")

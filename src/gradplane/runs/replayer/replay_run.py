@@ -53,7 +53,7 @@ _REASONS = {
 
 @dataclass(frozen=True)
 class Difference:
-    """The first difference from the record. For sums, `place` has the slot and its round."""
+    """The first difference from the record. For sums, `place` has the slot and its use."""
 
     job: int
     round: int
@@ -67,7 +67,7 @@ class Difference:
         """Describe where the difference is and what it means."""
         where = f"job {self.job}, round {self.round}, "
         if self.place is not None:
-            where += f"slot {self.place.slot} (round {self.place.round}), "
+            where += f"slot {self.place.slot} (use {self.place.round}), "
         where += f"worker {self.worker}"
         return (
             f"first difference: {where}: {self.what} {self.found}, recorded {self.recorded}\n"
@@ -305,7 +305,7 @@ class _Replay:
 def digests(metrics: list[dict[str, Any]]) -> dict[tuple[int, int, int], dict[str, str]]:
     """Return each worker's record of each round, by job, round and worker."""
     return {
-        (line["job"], line["round"], worker["worker"]): worker
+        (line["job"], line["training_round"], worker["worker"]): worker
         for line in metrics
         for worker in line["workers"]
     }
