@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from starlette.routing import BaseRoute
 
 HOST = "127.0.0.1"
+CONNECTIONS = 256  # at a time; a browser opens 6
+SILENCE = 10.0  # seconds that a connection may be open without a whole request
 _NAMES = [HOST, "localhost"]  # that a browser may call it: no other site's name leads here
 
 
@@ -58,7 +60,7 @@ class LocalServer:
             self._socket.close()
             raise ServerError(f"port {port}: {error.strerror}: choose another one") from None
         self.url = f"http://{HOST}:{self._socket.getsockname()[1]}/{token}/"
-        config = uvicorn.Config(app, log_level="warning", access_log=False)
+        config = uvicorn.Config(app, http=_bounded(), log_level="warning", access_log=False)
         self._server = uvicorn.Server(config)
 
     def run(self) -> None:
@@ -69,3 +71,37 @@ class LocalServer:
     def stop(self) -> None:
         """Let run() return; callable from any thread."""
         self._server.should_exit = True
+
+
+def _bounded() -> type[Any]:
+    """Return uvicorn's protocol of a connection, with limits.
+
+    Of too many connections the oldest on which no request is answered is closed, and so is one that
+    sends no whole request in time: half-open ones keep nobody out.
+    """
+    from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+    class Bounded(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
+        opened: dict[Any, None] = {}  # the oldest first; of this class, so of one server
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self.opened[self] = None
+            self.loop.call_later(SILENCE, self.end_if_silent)
+            if len(self.opened) > CONNECTIONS:
+                next((one for one in self.opened if not one.answers), self).transport.close()
+
+        def connection_lost(self, error: Exception | None) -> None:
+            self.opened.pop(self, None)
+            super().connection_lost(error)
+
+        @property
+        def answers(self) -> bool:
+            """Whether a request has come that is not answered yet."""
+            return self.cycle is not None and not self.cycle.response_complete
+
+        def end_if_silent(self) -> None:
+            if self.cycle is None and self in self.opened:
+                self.transport.close()
+
+    return Bounded
