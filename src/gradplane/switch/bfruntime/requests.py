@@ -77,11 +77,12 @@ class Requests:
         errors: list[RpcError | None] = []
         if request.atomicity == bf.WriteRequest.CONTINUE_ON_ERROR:
             for update in request.updates:
-                errors.append(self._attempt(request.target, update, ignore_missing))
                 try:
-                    pause()
+                    if errors:
+                        pause()
                 except RpcError as error:
                     return errors + [error] * (len(request.updates) - len(errors))
+                errors.append(self._attempt(request.target, update, ignore_missing))
             return errors
         try:
             with self.store.batch():

@@ -75,7 +75,16 @@ class SeenCells(Cells):
     @property
     @abstractmethod
     def _seen(self) -> dict[int, Any]:
-        """Return the cells that were seen, by index; the others were as at the start."""
+        """Return the cells that were seen, by index; the others as `_unseen`."""
+
+    @property
+    @abstractmethod
+    def _unseen(self) -> Any:
+        """Return what all other cells were seen as."""
+
+    @abstractmethod
+    def _forget(self) -> None:
+        """See all cells as at the start."""
 
     @abstractmethod
     def _record(self, value: Any) -> Record:
@@ -87,12 +96,12 @@ class SeenCells(Cells):
 
     def seen(self, key: int) -> Record:
         """Return a cell as the control plane saw it last."""
-        return self._record(self._seen[key]) if key in self._seen else self.initial(key)
+        return self._record(self._seen.get(key, self._unseen))
 
     def sync(self, key: int | None = None) -> None:
         """See a cell, or all cells, as they are now."""
         if key is None:
-            self._seen.clear()
+            self._forget()
         for one in self.touched() if key is None else (key,):
             self._seen[one] = self._read(one)
 
@@ -114,7 +123,7 @@ class Counters(SeenCells):
 
     def put(self, key: int, record: Record | None) -> None:
         packets, nbytes = (0, 0) if record is None else (record["packets"], record["bytes"])
-        former, seen = self._read(key), self._seen.get(key)
+        former, seen = self._read(key), self._seen.get(key, self._unseen)
         self._write_cell(key, packets, nbytes)
         self.sync(key)
         more = (packets & MASK64) - former[0], (nbytes & MASK64) - former[1]
@@ -122,7 +131,7 @@ class Counters(SeenCells):
         def step() -> None:
             now = self._read(key)
             self._write_cell(key, now[0] - more[0], now[1] - more[1])
-            self._seen[key] = (0, 0) if seen is None else seen
+            self._seen[key] = seen
 
         self.journal.record(step)
 
@@ -135,16 +144,16 @@ class Counters(SeenCells):
         if isinstance(counter, Count):
             return self.put(0, values)
         written = values["packets"] & MASK64, values["bytes"] & MASK64
-        arrays, seen = (counter.packets, counter.bytes), dict(counter.seen)
+        arrays, seen = (counter.packets, counter.bytes), (counter.seen, counter.unseen)
         added = [np.uint64(new) - array for new, array in zip(written, arrays, strict=True)]
         for array, new in zip(arrays, written, strict=True):
             array.fill(new)
-        counter.seen = dict.fromkeys(range(counter.size), written) if any(written) else {}
+        counter.seen, counter.unseen = {}, written
 
         def step() -> None:
             for array, more in zip(arrays, added, strict=True):
                 array -= more
-            counter.seen = seen
+            counter.seen, counter.unseen = seen
 
         self.journal.record(step)
         return None
@@ -159,6 +168,15 @@ class Counters(SeenCells):
         if self.counter.seen is None:
             self.counter.seen = {}
         return self.counter.seen
+
+    @property
+    def _unseen(self) -> tuple[int, int]:
+        return (0, 0) if isinstance(self.counter, Count) else self.counter.unseen
+
+    def _forget(self) -> None:
+        self._seen.clear()
+        if isinstance(self.counter, Counter):
+            self.counter.unseen = 0, 0
 
     def _record(self, value: tuple[int, int]) -> Record:
         return {"packets": value[0], "bytes": value[1]}
@@ -270,7 +288,7 @@ class Registers(SeenCells):
     def put(self, key: int, record: Record | None) -> None:
         value = self.register.initial if record is None else record["value"]
         former = [
-            (one, one.cells[key], one.seen.get(key, one.initial))
+            (one, one.cells[key], one.seen.get(key, one.unseen))
             for one in self._copies() if 0 <= key < one.size
         ]  # fmt: skip
         self.register.write(key, value)
@@ -296,19 +314,18 @@ class Registers(SeenCells):
             self.register.write(0, value)
             for one in self._copies():
                 one.memory[:] = one.memory[0]
-                one.seen.update(dict.fromkeys(range(one.size), value))
+                one.seen, one.unseen = {}, value
 
         self._set_all(write)
 
     def _set_all(self, write: Callable[[], None]) -> None:
-        former = [(one, one.memory.copy(), dict(one.seen)) for one in self._copies()]
+        former = [(one, one.memory.copy(), (one.seen, one.unseen)) for one in self._copies()]
         write()
         written = [one.memory.copy() for one, *_ in former]
 
         def step() -> None:
             for (one, old, seen), new in zip(former, written, strict=True):
-                one.seen.clear()
-                one.seen.update(seen)
+                one.seen, one.unseen = seen
                 same = one.memory == new
                 same = same if same.ndim == 1 else same.all(axis=1)
                 one.memory[same] = old[same]
@@ -322,6 +339,13 @@ class Registers(SeenCells):
     @property
     def _seen(self) -> dict[int, int]:
         return self.register.seen
+
+    @property
+    def _unseen(self) -> int:
+        return self.register.unseen
+
+    def _forget(self) -> None:
+        self.register.seen, self.register.unseen = {}, self.register.initial
 
     def _record(self, value: int) -> Record:
         return {"value": value}

@@ -52,10 +52,9 @@ log = logging.getLogger(__name__)
 
 _LONGEST_SOCKET = 107  # bytes that the kernel has for a Unix socket's path (man 7 unix)
 
-SWITCH_INTERVAL = 0.00005
-"""Seconds after which a waiting Python thread gets its turn. Python's default is 5 ms; a batch of
-packets takes less, and controllers' requests must not hold it up for longer. gRPC's thread lets
-Python's lock go for each message that it sends, so this bounds how many reach a controller."""
+SWITCH_INTERVAL = 0.0002
+"""Seconds after which a waiting Python thread gets its turn: a batch of packets takes less than
+Python's default of 5 ms, and controllers' requests must not hold it up for longer."""
 
 USAGE = 2  # exit status of a wrong command line
 

@@ -134,8 +134,7 @@ class Device:
             return False
         self.busy = False
         self.lock.__exit__()
-        with self.reading:
-            self.lock.__enter__()
+        self.lock.__enter__()  # behind all that wait for it
         self.busy, self._due = True, time.monotonic() + _TURN
         return True
 

@@ -29,6 +29,7 @@ M = TypeVar("M", bound=Message)
 
 _STATUS_KEY = "grpc-status-details-bin"
 _PIECE = 1 << 18  # bytes that are decoded at a time: protobuf keeps Python's lock meanwhile
+_ROOM = 1.0  # seconds in which a slow reader that is ended is gone
 _HANDSHAKE = 10_000  # milliseconds that a connection has to speak HTTP/2
 _ALIVE = 60_000  # milliseconds after which a silent connection is asked whether it is there
 
@@ -81,6 +82,10 @@ class Patience:
         if self._waiting:
             self._expire(time.monotonic() - self._seconds, len(self._waiting))
 
+    def end_oldest(self) -> None:
+        """End the call that has waited for longest, if there is one."""
+        self._expire(time.monotonic(), 1)
+
     def _expire(self, before: float, most: int) -> None:
         ended = []
         with self._lock:
@@ -100,13 +105,14 @@ class Gate:
         self.limits = limits
         self._silent = Patience(limits.silent_calls, limits.patience)
         self._stalled = Patience(limits.stalled_reads, limits.read_patience, least=1)
-        self._free = BoundedSemaphore(limits.calls)
+        self._reads = max(1, limits.calls // 2)
+        self._free, self._free_reads = BoundedSemaphore(limits.calls), BoundedSemaphore(self._reads)
         self._decoding = Lock()  # of large requests, one at a time
 
     def server(self, name: str, streams: int) -> tuple[grpc.Server, ThreadPoolExecutor]:
         """Make a gRPC server, and its threads: as many as calls may be open, streams among them."""
         limits = self.limits
-        threads = streams + limits.calls + limits.silent_calls
+        threads = streams + limits.calls + self._reads + limits.silent_calls
         pool = ThreadPoolExecutor(threads, name)
         options = [
             ("grpc.max_receive_message_length", limits.message),
@@ -168,15 +174,21 @@ class Gate:
         raise RpcError("RESOURCE_EXHAUSTED", what)
 
     @contextmanager
-    def call(self) -> Iterator[None]:
-        """A context for a request in progress. Raises RpcError where too many are."""
-        if not self._free.acquire(blocking=False):
-            what = f"{self.limits.calls} requests are in progress, the limit (--limit calls=N)"
-            raise RpcError("RESOURCE_EXHAUSTED", what)
+    def call(self, read: bool = False) -> Iterator[None]:
+        """A context for a request in progress, or for a read, whose answers its client takes one by
+        one: of these there are half as many, so that they keep no write out. Raises RpcError where
+        too many are; a slow reader makes room for another."""
+        free, most = (self._free_reads, self._reads) if read else (self._free, self.limits.calls)
+        if not free.acquire(blocking=False):
+            if read:
+                self._stalled.end_oldest()
+            if not (read and free.acquire(timeout=_ROOM)):
+                what = f"{most} {'reads' if read else 'requests'} are in progress, the limit"
+                raise RpcError("RESOURCE_EXHAUSTED", f"{what} (--limit calls=N)")
         try:
             yield
         finally:
-            self._free.release()
+            free.release()
 
     def sent(self, answers: Iterable[Any], context: grpc.ServicerContext) -> Iterator[Any]:
         """Yield answers, each of which the client must take in time."""
@@ -224,7 +236,7 @@ def _method_handler(name: str, method: RpcMethod, gate: Gate) -> grpc.RpcMethodH
     def of_one_with_many(requests: Iterator[bytes], context: grpc.ServicerContext) -> Any:
         try:
             request = gate.request(name, method, requests, context)
-            with gate.call():
+            with gate.call(read=True):
                 yield from gate.sent(method.handler(request, context), context)
         except RpcError as error:
             end_rpc(context, error, None)

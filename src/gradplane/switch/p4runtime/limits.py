@@ -18,7 +18,7 @@ def _limit(default: int, text: str) -> int:
 class Limits:
     """The limits of each server. An option of `gradplane switch`, --limit NAME=N, sets one."""
 
-    calls: int = _limit(128, "requests in progress; more are refused")
+    calls: int = _limit(128, "requests in progress, and half as many reads; more are refused")
     silent_calls: int = _limit(256, "calls whose request has not come yet; the oldest is ended")
     patience: int = _limit(10, "seconds that a call waits for its request")
     stalled_reads: int = _limit(32, "answers that wait for a slow reader; the oldest is ended")

@@ -94,11 +94,12 @@ def _each(
 ) -> list[RpcError | None]:
     errors: list[RpcError | None] = []
     for update in updates:
-        errors.append(_attempt(p, update, rights))
         try:
-            pause()
+            if errors:
+                pause()
         except RpcError as error:
             return errors + [error] * (len(updates) - len(errors))
+        errors.append(_attempt(p, update, rights))
     return errors
 
 

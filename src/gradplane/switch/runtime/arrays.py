@@ -28,7 +28,7 @@ class Register:
     what follows it; `step`: bytes from cell to cell, if other registers' cells lie between them.
     `copies`: the register in each pipe, where a chip's pipes have cells of their own: a write sets
     them all, and a read gives the first one's. `seen`: cells as `control/cells.py` keeps them for a
-    notation that reads what it saw last.
+    notation that reads what it saw last, `unseen`: what all others were seen as.
     """
 
     def __init__(
@@ -57,6 +57,7 @@ class Register:
             self.values = WideCells(self.memory, self.type)
             self.cells = cast(MutableSequence[int], self.values)
         self.seen: dict[int, int] = {}
+        self.unseen = initial
         self.clear()
 
     def read(self, index: int) -> int:
@@ -77,7 +78,7 @@ class Register:
 
     def clear(self) -> None:
         """Set all cells to their initial value, in place."""
-        self.seen.clear()
+        self.seen, self.unseen = {}, self.initial
         self.memory.fill(0)
         for i in range(self.size if self.initial else 0):
             self.cells[i] = self.initial
@@ -148,8 +149,8 @@ class WideCells(Sequence[int]):
 class Counter:
     """A counter of `size` pairs of packets and bytes, each modulo 2^64, in two uint64 arrays.
 
-    unit: "packets", "bytes" or "packets_and_bytes"; both are counted whatever the unit. seen: as a
-    register's.
+    unit: "packets", "bytes" or "packets_and_bytes"; both are counted whatever the unit. seen,
+    unseen: as a register's.
     """
 
     def __init__(self, name: str, size: int, unit: str) -> None:
@@ -161,6 +162,7 @@ class Counter:
         self._packets = memoryview(self.packets)  # type: ignore[arg-type]
         self._bytes = memoryview(self.bytes)  # type: ignore[arg-type]
         self.seen: dict[int, tuple[int, int]] = {}
+        self.unseen = (0, 0)
 
     def read(self, index: int) -> tuple[int, int]:
         """Return a cell's packets and bytes; raises TableError OUT_OF_RANGE."""
@@ -175,7 +177,7 @@ class Counter:
 
     def clear(self) -> None:
         """Set all cells to 0, in place."""
-        self.seen.clear()
+        self.seen, self.unseen = {}, (0, 0)
         self.packets.fill(0)
         self.bytes.fill(0)
 
