@@ -76,6 +76,46 @@ def test_one_line_in_a_script(tmp_path):
     assert lines[2:] == ["same True", "stopped None"]
 
 
+ATTACHED = """
+from mininet.net import Mininet
+from mininet.topo import Topo
+from gradplane.topologies import NetworkError, P4Switch
+
+class Racks(Topo):
+    def build(self):
+        defines = {"FIRST": "1", "SECOND": "2"}
+        switch = self.addSwitch("tor-7b", program="wire.p4", defines=defines)
+        self.addLink(self.addHost("h1"), switch)
+
+net = Mininet(Racks(), switch=P4Switch, controller=None)
+net.start()
+switch, host = net["tor-7b"], net.addHost("h2")
+link = net.addLink(host, switch)
+host.setIP("10.0.0.2/8")
+switch.attach(link.intf2)
+print("lost", net.pingAll())
+switch.detach(link.intf2.name)
+print("lost", net.pingAll(timeout="1"))
+try:
+    switch.detach(link.intf2)
+except NetworkError as error:
+    print(error)
+switch.stop(False)
+try:
+    switch.attach(link.intf2)
+except NetworkError as error:
+    print(error)
+net.stop()
+"""
+
+
+def test_any_name_and_ports_that_come_and_go(tmp_path: Path) -> None:
+    (tmp_path / "wire.p4").write_text(PROGRAM)
+    *lines, stopped = run(tmp_path, ATTACHED)
+    assert lines == ["lost 0.0", "lost 100.0", "port 2 has no interface; ports: 1"]
+    assert stopped == "switch tor-7b: port_add tor-7b-eth2 2: it is not running"
+
+
 def test_a_misspelled_parameter_is_reported(tmp_path: Path) -> None:
     assert run(tmp_path, MISSPELLED) == [
         "P4Switch has no parameter comands; did you mean commands?"

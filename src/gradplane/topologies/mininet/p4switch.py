@@ -14,12 +14,15 @@ import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 from mininet.node import Switch
 
 from gradplane._suggestions import nearest
 from gradplane.controller import targets
+from gradplane.switch.daemon.clients import CommandClient
 from gradplane.switch.ports import offload
+from gradplane.switch.runtime.control_errors import SwitchError
 from gradplane.topologies.mininet.child_process import (
     LEASH,
     Process,
@@ -28,6 +31,7 @@ from gradplane.topologies.mininet.child_process import (
     wait_for_port,
 )
 from gradplane.topologies.mininet.netns import switch_off_offloads
+from gradplane.topologies.topology_errors import NetworkError
 
 _MTU = ("mtu", "3000")
 
@@ -117,6 +121,36 @@ class P4Switch(Switch):  # type: ignore[misc]  # mininet has no types
             self.address = self.process.wait_for("ready")["grpc"]
         else:
             wait_for_port(self.process, self.address)
+
+    def defaultDpid(self, dpid: str | None = None) -> str:  # noqa: N802 - Mininet's
+        """Return an OpenFlow datapath id, which nothing here uses, so that any name will do."""
+        return dpid or f"{crc32(self.name.encode()):016x}"
+
+    def attach(self, interface: Any) -> None:
+        """Make an interface of a link that was added later a port of the running switch.
+
+        interface: the object, or its name. Raises NetworkError where that is not possible.
+        """
+        found = self.nameToIntf[str(interface)]
+        for end in (found.link.intf1, found.link.intf2):
+            switch_off_offloads(end.node.pid, end.name)
+        self._change_ports(f"port_add {found.name} {self.ports[found]}")
+
+    def detach(self, interface: Any) -> None:
+        """Take a port from the running switch; its interface stays. Raises NetworkError."""
+        self._change_ports(f"port_remove {self.ports[self.nameToIntf[str(interface)]]}")
+
+    def _change_ports(self, command: str) -> None:
+        if self.process is None or not self.target.announces:
+            reason = "it is not running" if self.process is None else "its target has fixed ports"
+            raise NetworkError(f"switch {self.name}: {command}: {reason}")
+        try:
+            with CommandClient(self.address) as client:
+                answers = [answer for answer in client.run(command, f"switch {self.name}")]
+        except SwitchError as error:
+            raise NetworkError(f"switch {self.name}: {command}: {error}") from None
+        if errors := [answer["error"] for answer in answers if answer.get("error")]:
+            raise NetworkError(errors[0])
 
     def check(self) -> None:
         """Raise NetworkError, with its last messages, if it has ended."""
