@@ -42,8 +42,9 @@ _CHANGING = (
     (re.compile(r"\b\d+\.\d+ ?(s|ms|us|seconds)\b"), r"T \1"),
     (re.compile(r"\b\d+ ms since hit"), "T ms since hit"),
     (re.compile(r"\b0x[0-9a-f]{9,}\b"), "ADDRESS"),
+    (re.compile(r"\bgrpc-python/\S+ grpc-c/\S+ \([^)]*\)"), "GRPC"),  # a client's user-agent
 )
-"""What differs from run to run, and what stands for it: paths, ports, times, addresses."""
+"""What differs from run to run, and what stands for it: paths, times, addresses, versions."""
 
 _TIMED = ("bfruntime streams", "grpc streams")
 _PORTIONS = re.compile(r"\{(digest|idle_timeout_notification) \{")

@@ -20,6 +20,10 @@ import recorder
         ("{timestamp: 17 index: 3}", "{timestamp: T index: 3}"),
         ("done in 1.25 s, slots 0 to 7", "done in T s, slots 0 to 7"),
         ("value 0x0102 at 0x7f00aabbccdd", "value 0x0102 at ADDRESS"),
+        (
+            "{user-agent: grpc-python/1.76.0 grpc-c/50.0.0 (linux; chttp2), error_in_resp: 1}",
+            "{user-agent: GRPC, error_in_resp: 1}",
+        ),
     ],
 )
 def test_what_changes_from_run_to_run_is_replaced(text: str, expected: str) -> None:

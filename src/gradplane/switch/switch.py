@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gradplane.switch.arch import load_checks
-from gradplane.switch.arch.registry import architecture
+from gradplane.switch.arch.registry import architecture, combined
 from gradplane.switch.control.store import Store
 from gradplane.switch.control_handles import (
     CounterHandle,
@@ -79,16 +79,16 @@ Recirculated = Arrival
 class Switch:
     """A running P4 program.
 
-    program: a .p4 file, or an ir.Program. arch: "v1model", "psa", "pna", "tna"; None: the
-    architecture of the program's package. engine: "interpreter", "jit". seed: of random
-    numbers. clock: nanoseconds; timestamps count from the switch's start. include_dirs,
-    defines: for the preprocessor. text: the source, if `program` is only its name. cpu_port:
-    packets that leave there become PacketIn messages; PSA has a fixed CPU port and ignores
-    this. drop_port: the port that v1model's mark_to_drop sets. links: the state of the ports'
-    links, to share it. externs: the implementations of user-defined externs: functions and
-    classes by name, a module, or a Python file. pipe_scopes: the pipes that run each pipeline
-    of a chip's program, by the pipelines' names. Raises CompileError if the program is not
-    accepted, SwitchError for other arguments.
+    program: a .p4 file, an ir.Program, or several files of a chip's programs, which it names by
+    their files. arch: "v1model", "psa", "pna", "tna"; None: the architecture of the program's
+    package. engine: "interpreter", "jit". seed: of random numbers. clock: nanoseconds; timestamps
+    count from the switch's start. include_dirs, defines: for the preprocessor. text: the source, if
+    `program` is only its name. cpu_port: packets that leave there become PacketIn messages; PSA has
+    a fixed CPU port and ignores this. drop_port: the port that v1model's mark_to_drop sets. links:
+    the state of the ports' links, to share it. externs: the implementations of user-defined
+    externs: functions and classes by name, a module, or a Python file. pipe_scopes: the pipes that
+    run each pipeline of a chip's program, by the pipelines' names, or each of several programs.
+    Raises CompileError if the program is not accepted, SwitchError for other arguments.
 
     `lock` is held for each packet and each change; hold it to do several as one. `state` holds the
     program's tables, registers and so on (gradplane.switch.runtime); `store` is how control planes
@@ -98,7 +98,7 @@ class Switch:
     @collections_paused()
     def __init__(
         self,
-        program: str | Path | ir.Program,
+        program: str | Path | ir.Program | Sequence[str | Path],
         arch: str | None = None,
         engine: str = DEFAULT_ENGINE,
         seed: int = 0,
@@ -114,8 +114,10 @@ class Switch:
     ) -> None:
         if engine not in ENGINES:
             raise SwitchError(f"there is no engine {engine!r}; engines: {', '.join(ENGINES)}")
-        if not isinstance(program, ir.Program):
+        if isinstance(program, str | Path):
             program = load_program(program, include_dirs, defines, text)
+        elif not isinstance(program, ir.Program):
+            program = combined([load_program(file, include_dirs, defines) for file in program])
         self.architecture = architecture(arch, program)
         load_checks.prepare(program, self.architecture)
         program = self.architecture.placed(program, pipe_scopes or {})

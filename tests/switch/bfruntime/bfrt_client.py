@@ -25,9 +25,12 @@ def width_of(t: Mapping[str, Any]) -> int:
 
 
 class Client:
-    """Subscribed under an id, unless `id` is None; bound to the program, unless `bind` is False."""
+    """Subscribed under an id, unless `id` is None; bound to the program, unless `bind` is False.
+    program: the name of one of several."""
 
-    def __init__(self, address: str, id: int | None = 1, bind: bool = True, **wanted: bool) -> None:
+    def __init__(
+        self, address: str, id: int | None = 1, bind: bool = True, program: str = "", **wanted: bool
+    ) -> None:
         self.address = address
         self.channel = grpc.insecure_channel(address)
         self.id = id or 0
@@ -37,8 +40,9 @@ class Client:
         if id is not None:
             self.subscribe(wanted)
         config = self.rpc("GetForwardingPipelineConfig", client_id=self.id)
-        self.name = config.config[0].p4_name
-        self.info = json.loads(config.config[0].bfruntime_info)
+        own = next(c for c in config.config if program in ("", c.p4_name))
+        self.name = own.p4_name
+        self.info = json.loads(own.bfruntime_info)
         fixed = json.loads(config.non_p4_config.bfruntime_info)
         self.tables = {t["name"]: t for t in [*self.info["tables"], *fixed["tables"]]}
         if id is not None and bind:

@@ -58,8 +58,10 @@ class Controller(Client):
     def __init__(self, sw: Switch) -> None:
         self.sw = sw
         pipeline = Pipeline(Catalog(sw.program), sw, p4r.ForwardingPipelineConfig())
-        bound = bind(pipeline)
-        listed = [*json.loads(bound.json())["tables"], *json.loads(bound.fixed_json())["tables"]]
+        device = bind(pipeline)
+        bound = device.only
+        assert bound is not None
+        listed = [*json.loads(bound.json())["tables"], *json.loads(device.fixed_json())["tables"]]
         self.tables = {table["name"]: table for table in listed}
         self.requests = bound.requests
         self.meanwhile: Callable[[], object] = int

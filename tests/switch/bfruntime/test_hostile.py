@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradplane import _bfruntime as bf
+from gradplane.switch.bfruntime.requests import Requests
 from gradplane.switch.bfruntime.service import BfRuntimeService
 from gradplane.switch.daemon.live_switch import make_device
 from gradplane.switch.daemon.options import SwitchOptions
@@ -28,7 +29,13 @@ def served(
     program = tmp_path_factory.mktemp("hostile") / "program.p4"
     program.write_text(PROGRAM.read_text().replace("<tna.p4>", f"<{request.param}>"))
     service = BfRuntimeService(make_device(SwitchOptions(program=program, engine="interpreter")))
-    yield service, [table.schema for table in service.program.requests.tables.values()]
+    yield service, [table.schema for table in _requests(service).tables.values()]
+
+
+def _requests(service: BfRuntimeService) -> Requests:
+    program = service.running.only
+    assert program is not None
+    return program.requests
 
 
 BYTES = st.binary(max_size=9)
@@ -91,7 +98,7 @@ def snapshot(service: BfRuntimeService) -> dict[str, Any]:
     """Return what all tables say, but what time changes."""
     found = {}
     everything = bf.message("ReadRequest")
-    for table in service.program.requests.tables.values():
+    for table in _requests(service).tables.values():
         if table.schema.kind in ("PortStat", "SnapshotPhv"):  # the other one is always refused
             continue
         pipe = 0 if table.schema.kind == "SnapshotData" else 0xFFFF  # a capture is one pipe's

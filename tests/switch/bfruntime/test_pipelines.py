@@ -171,15 +171,44 @@ def test_the_device_table_chooses_the_pipes_of_pipelines(running: Served) -> Non
     ]
 
 
-def test_two_programs_are_refused_with_the_way_out(running: Served) -> None:
+def test_a_program_with_pipelines_runs_beside_another(running: Served, tmp_path: Path) -> None:
+    device, client = running
+    other = tmp_path / "other.p4"
+    other.write_text(PROGRAM.read_text())
+    scopes = {"pipelines": {"pipeA": [0], "pipeB": [1]}, "other": {"pipeA": [3], "pipeB": [2]}}
+    pushed = device_config(other)
+    kind = bf.SetForwardingPipelineConfigRequest.VERIFY_AND_WARM_INIT_BEGIN_AND_END
+    config = [
+        {"p4_name": program, "profiles": [
+            {"profile_name": name, "pipe_scope": pipes,
+             "binary": pushed if program == "other" else b""}
+            for name, pipes in found.items()
+        ]}
+        for program, found in scopes.items()
+    ]  # fmt: skip
+    client.rpc("SetForwardingPipelineConfig", client_id=1, action=kind, config=config)
+    found = client.rpc("GetForwardingPipelineConfig", client_id=1).config
+    assert {
+        c.p4_name: {p.profile_name: list(p.pipe_scope) for p in c.profiles} for c in found
+    } == scopes
+    client.write(("INSERT", tag(client, 7)))
+    assert [bool(device.process(pipe << 7, TAGGED)) for pipe in range(4)] == [
+        False, True, False, False
+    ]  # fmt: skip
+    with Client(client.address, 2, program="other") as second:
+        second.write(("INSERT", tag(second, 7)))
+    assert device.process(2 << 7, TAGGED) != []
+
+
+def test_unknown_programs_are_refused_with_the_way_out(running: Served) -> None:
     _, client = running
     kind = bf.SetForwardingPipelineConfigRequest.VERIFY
     config = [{"p4_name": name} for name in ("one", "other")]
     message = refused(
         lambda: client.rpc("SetForwardingPipelineConfig", client_id=1, action=kind, config=config)
     )
-    assert "2 configs given: the device runs one program" in message
-    assert "Switch(pipeA, pipeB)" in message
+    assert "one: the profile has no binary" in message
+    assert "name the running program (pipelines)" in message
 
 
 def test_the_command_line_chooses_the_pipes() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import grpc
 import pytest
 import tnaprograms
-from bfrt_client import Client
+from bfrt_client import ALL_PIPES, Client
 from bfrt_served import Served
 from test_batches import Controller
 
@@ -81,6 +81,76 @@ def test_requests_name_a_pipe_or_do_not(interpreted: Served) -> None:
     client.write(("INSERT", entry))
     reply = "each of the pipes 0 to 3 must be in one scope"
     assert reply in _error(lambda: scope(client, "per_port", user_defined=0x0101))
+
+
+def by_parser(client: Client, pipes: int, parsers: int) -> None:
+    """Set the scope of the value set `known`."""
+    entity = client.attribute("known", "entry_scope")
+    entity.table_attribute.entry_scope.pipe_scope.predef = pipes
+    entity.table_attribute.entry_scope.prsr_scope.predef = parsers
+    client.write(("MODIFY", entity))
+
+
+def of_parser(client: Client, parser: int, pipe: int = ALL_PIPES) -> list[tuple[int, int]]:
+    """Return the entries of `known` that a parser has."""
+    request = {"target": {"pipe_id": pipe, "prsr_id": parser}, "client_id": client.id}
+    entity = bf.Entity(table_entry=client.entry("known", None))
+    (found,) = client.rpc("Read", entities=[entity], **request) or [bf.ReadResponse()]
+    fields = [e.table_entry.key.fields[0].ternary for e in found.entities]
+    return [(int.from_bytes(f.value, "big"), int.from_bytes(f.mask, "big")) for f in fields]
+
+
+def test_parsers_have_members_of_value_sets_of_their_own(served: Served) -> None:
+    device, client = served
+    key = {"src": (0, 0), "vlan": (0xFFF, 0xFFF), "dst": (0, 0), "$MATCH_PRIORITY": 1}
+    client.add("filters", key, "Ingress.mark", type=0x99)
+    client.set_default("macs", "Ingress.send", port=1)
+
+    def noted(port: int, kind: int) -> bool:
+        return device.process(port, frame(5, kind)) == [(1, frame(5, 0x99))]
+
+    def insert(parser: int, kind: int, pipe: int = ALL_PIPES) -> Any:
+        entry = client.entry("known", {"f1": (kind, 0xFFFF)})
+        return client.write(("INSERT", entry), target={"pipe_id": pipe, "prsr_id": parser})
+
+    insert(7, 0x1111)  # for all, whichever it names
+    assert [noted(port, 0x1111) for port in (0, 31, 2 << 7 | 70)] == [True] * 3
+    assert "its scope can change while it has no entries" in _error(lambda: by_parser(client, 0, 1))
+    client.write(("DELETE", client.entry("known", None)))
+    by_parser(client, 0, 1)
+    (shown,) = client.read_entities(client.attribute("known", "entry_scope"))
+    assert shown.table_attribute.entry_scope.prsr_scope.predef == 1
+    insert(0, 0x1111)
+    insert(2, 0x1111)
+    insert(2, 0x2222)
+    for pipe in (0, 3):  # parsers of all pipes; ports 4 n to 4 n + 3 are parser n's
+        ports = [pipe << 7 | local for local in (0, 3, 4, 7, 8, 11, 12, 68)]
+        assert [noted(port, 0x1111) for port in ports] == [True, True, False, False,
+                                                           True, True, False, False]  # fmt: skip
+        assert [noted(port, 0x2222) for port in ports] == [False] * 4 + [True, True, False, False]
+    assert of_parser(client, 2) == [(0x1111, 0xFFFF), (0x2222, 0xFFFF)]
+    assert of_parser(client, 1) == []
+    assert len(of_parser(client, 0xFF)) == 3
+    assert "prsr_id), 0 to 17" in _error(lambda: insert(18, 1))
+    assert "the entry exists" in _error(lambda: insert(2, 0x2222))
+    device.load_state(device.save_state())
+    assert [noted(port, 0x2222) for port in (0, 8)] == [False, True]
+    entry = client.entry("known", {"f1": (0x2222, 0xFFFF)})
+    client.write(("DELETE", entry), target={"pipe_id": ALL_PIPES, "prsr_id": 2})
+    assert not noted(8, 0x2222)
+    everywhere = {"pipe_id": ALL_PIPES, "prsr_id": 0xFF}
+    client.write(("DELETE", client.entry("known", None)), target=everywhere)
+    by_parser(client, 1, 1)  # each parser of each pipe
+    insert(1, 0x3333, pipe=2)
+    assert [noted(pipe << 7 | 5, 0x3333) for pipe in range(4)] == [False, False, True, False]
+    assert of_parser(client, 1, pipe=1) == []
+
+
+def test_other_tables_have_no_scope_by_parser(interpreted: Served) -> None:
+    _, client = interpreted
+    entity = client.attribute("macs", "entry_scope")
+    entity.table_attribute.entry_scope.prsr_scope.predef = 1
+    assert "a pipe's parsers share its entries" in _error(lambda: client.write(("MODIFY", entity)))
 
 
 def test_the_state_of_each_pipe_is_saved(interpreted: Served) -> None:

@@ -28,7 +28,9 @@ class Interfaces:
         self.sw = sw
         self.cli = sw.run_commands
         self.pipeline = Pipeline(Catalog(sw.program), sw, p4r.ForwardingPipelineConfig())
-        self._bound = bind(self.pipeline)
+        bound = bind(self.pipeline).only
+        assert bound is not None
+        self._bound = bound
         self.tables = {t.schema.name: t for t in self._bound.requests.tables.values()}
         self.scope = Scope(range(self._bound.requests.pipes), True)
 

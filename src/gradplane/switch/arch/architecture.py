@@ -48,7 +48,8 @@ class Implementation:
     a program's metadata give away how long packets wait for egress. replaced: externs without
     implementations, since preparation replaces their calls. device: returns what a control protocol
     can configure in the chip; None where the architecture is not a chip's. place: returns a program
-    whose pipelines run in given pipes; raises SwitchError.
+    whose pipelines run in given pipes; combine: returns one of the programs of a chip, by their
+    names; they raise SwitchError.
     """
 
     externs: Externs
@@ -61,6 +62,7 @@ class Implementation:
     replaced: Iterable[tuple[str, str]] = ()
     device: Callable[[ir.Program], DeviceFacts | None] = lambda program: None
     place: Callable[[ir.Program, PipeScopes], ir.Program] | None = None
+    combine: Callable[[Mapping[str, ir.Program]], ir.Program] | None = None
 
 
 @dataclass(frozen=True)

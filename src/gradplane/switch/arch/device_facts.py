@@ -32,7 +32,8 @@ class DeviceFacts:
 
     family: the prefix of its fixed tables ("tf1"). sku: its name. pipes: how many. ports: port
     numbers are below this many in all pipes together. recirculation: the ports of each pipe that
-    lead back to it, by their numbers in the pipe.
+    lead back to it, by their numbers in the pipe. label: what names begin with, if the program is
+    one of several.
     """
 
     family: str
@@ -45,6 +46,19 @@ class DeviceFacts:
     recirculation: Sequence[int]
     port_metadata_bytes: int
     pipelines: tuple[PipelineFacts, ...]
+    label: str = ""
+
+    def full_name(self, name: str) -> str:
+        """Return the name that the chip's compiler gives an object: its pipeline's comes first."""
+        if self.label or len(self.pipelines) > 1:
+            return name.removeprefix(self.label)
+        return f"{self.pipelines[0].name}.{name}"
+
+    def own_name(self, name: str) -> str:
+        """Return a name without its pipeline's."""
+        for pipeline in self.pipelines if self.label or len(self.pipelines) > 1 else ():
+            name = name.removeprefix(f"{pipeline.name}.")
+        return name.removeprefix(self.label)
 
     def pipeline_of(self, pipe: int) -> PipelineFacts:
         """Return the pipeline that a pipe runs."""
@@ -53,7 +67,6 @@ class DeviceFacts:
     def pipes_of(self, name: str) -> tuple[int, ...]:
         """Return the pipes in which packets reach a table or extern: those of its pipeline, whose
         name comes first in its own where there are several."""
-        for pipeline in self.pipelines if len(self.pipelines) > 1 else ():
-            if name.startswith(f"{pipeline.name}."):
-                return pipeline.pipes
-        return tuple(range(self.pipes))
+        named = (p.pipes for p in self.pipelines if name.startswith(f"{p.name}."))
+        every = tuple(sorted(pipe for pipeline in self.pipelines for pipe in pipeline.pipes))
+        return next(named, every) if len(self.pipelines) > 1 else every

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
 
 from gradplane.switch import arch
+from gradplane.switch.arch import load_checks
 from gradplane.switch.arch.architecture import Architecture
 from gradplane.switch.arch.device_facts import DeviceFacts
 from gradplane.switch.ir import nodes as ir
@@ -97,3 +99,33 @@ def device_facts(program: ir.Program) -> DeviceFacts | None:
     """Return the facts of a program's chip; None if its architecture is not a chip's."""
     found = of_package(program.package.package_type)
     return None if found is None else found.implementation.device(program)
+
+
+# -- several programs on one device ---------------------------------------------------------------
+
+
+def program_name(program: ir.Program) -> str:
+    """Return the name of a program beside others: that of its file, unless it has another."""
+    return program.label.removesuffix(".") or Path(program.package.span.file).stem
+
+
+def combined(programs: Sequence[ir.Program]) -> ir.Program:
+    """Return the program of a device that runs these, by their names; one alone is itself.
+
+    Their objects are renamed. Raises CompileError, and SwitchError where no device can run them.
+    """
+    if len(programs) == 1:
+        (alone,) = programs
+        return replace(alone, pipe_scopes={}) if alone.label else alone
+    named = {program_name(program): program for program in programs}
+    if len(named) < len(programs):
+        names = ", ".join(map(program_name, programs))
+        raise SwitchError(f"programs of one device are known by their files' names: {names}")
+    kinds = {a.name: a for a in (architecture(None, program) for program in programs)}
+    found = next(iter(kinds.values()))
+    if len(kinds) > 1 or found.implementation.combine is None:
+        what = "only the pipes of a chip (tna) run several"
+        raise SwitchError(f"{len(programs)} programs are given, for {', '.join(kinds)}: {what}")
+    for program in programs:
+        load_checks.prepare(program, found)
+    return found.implementation.combine(named)

@@ -1,14 +1,14 @@
-"""The program that runs on the switch, with its tables and the device's as clients reach them."""
+"""The programs that run on the switch, with their tables and the device's as clients reach them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from gradplane.switch.arch.device_facts import DeviceFacts
+from gradplane.switch.arch.registry import device_facts, program_name
 from gradplane.switch.bfruntime import fixed_schema, traffic_schema
 from gradplane.switch.bfruntime.packet_generator import PacketGenerator
 from gradplane.switch.bfruntime.program_schema import ProgramSchema, program_tables
@@ -46,7 +46,7 @@ from gradplane.switch.bfruntime.tables.traffic_manager import (
     TrafficManager,
 )
 from gradplane.switch.bfruntime.tables.warm_init import Restart, WarmInitTable
-from gradplane.switch.control.store import Store
+from gradplane.switch.p4runtime.catalog import Catalog
 from gradplane.switch.p4runtime.pipeline import Pipeline
 from gradplane.switch.runtime.interfaces import Interfaces
 
@@ -86,10 +86,11 @@ class FixedTables:
                 facts.pipe_bits, facts.family != "tf1", lambda: links.down,
                 ports=store.kept("pktgen.port_cfg"),
             )  # fmt: skip
-            groups = PriorityGroups(store, facts)
-            self.chip = Chip(facts, TrafficManager(store, facts), groups, self.generator)
+            self.manager, self.groups = TrafficManager(store, facts), PriorityGroups(store, facts)
+            self.port_groups = self.manager.groups
+            self.chip = Chip(facts, self.manager, self.groups, self.generator)
         schemas = fixed_schemas(None if facts is None else facts.family)
-        made = [_MAKERS.get(schema.kind, _kept)(schema, self) for schema in schemas]
+        made = [self._table(schema) for schema in schemas]
         self.tables = {table.schema.id: table for table in made if table is not None}
         self.ports = next(t for t in self.tables.values() if isinstance(t, PortTable))
         self.schema = Schema(tuple(table.schema for table in self.tables.values()))
@@ -98,95 +99,98 @@ class FixedTables:
         """Follow packets that come back, or stop."""
         self.links.recirculation[0] = wanted
 
-
-Make = Callable[[TableSchema, FixedTables], ControlTable | None]
-"""Makes a table; None: the switch has none."""
-
-
-def _kept(schema: TableSchema, of: FixedTables) -> ControlTable:
-    return KeptTable(schema, of.store, of.chip)
+    def _table(self, schema: TableSchema) -> ControlTable | None:
+        """Make a table; None: the switch does not have what it needs."""
+        table, *names = _TABLES.get(schema.kind, (KeptTable, "chip"))
+        needs = [getattr(self, name) for name in names]
+        return None if None in needs else table(schema, self.store, *needs)
 
 
-def _of_store(table: Callable[[TableSchema, Store], ControlTable]) -> Make:
-    return lambda schema, of: table(schema, of.store)
-
-
-def _of_ports(table: Callable[[TableSchema, Store, Ports], ControlTable]) -> Make:
-    return lambda schema, of: table(schema, of.store, of.place)
-
-
-def _of_queues(table: Callable[[TableSchema, Store, TrafficManager], ControlTable]) -> Make:
-    return lambda schema, of: table(schema, of.store, of.chip.manager)
-
-
-_MAKERS: dict[str, Make] = {
+_TABLES: dict[str, tuple[Any, *tuple[str, ...]]] = {
     **dict.fromkeys(("PreMgid", "PreNode", "PreEcmp", "PreLag", "PrePrune", "PrePort"),
-                    _of_store(replication_table)),
-    "MirrorCfg": _of_store(MirrorTable),
-    "PortConfigure": _of_ports(PortTable),
-    "PortStat": _of_ports(PortStatisticsTable),
-    **dict.fromkeys(("PortHdlInfo", "PortFpIdxInfo", "PortStrInfo"), _of_ports(PortPlaceTable)),
-    "WarmInit": lambda schema, of: (
-        WarmInitTable(schema, of.store, of.restart) if of.restart else None),
-    "PktgenPortCfg": lambda schema, of: (
-        GeneratorPortTable(schema, of.store, of.chip.generator, of.links)),
-    "PktgenAppCfg": lambda schema, of: (
-        ApplicationTable(schema, of.store, of.chip.generator, of.watch_returned)),
-    "PktgenPktBufferCfg": lambda schema, of: (
-        PacketBufferTable(schema, of.store, of.chip.generator)),
-    **dict.fromkeys(("TmPortCfg", "TmQueueMap"), _of_queues(PlacesTable)),
-    **dict.fromkeys(("TmCounterEgPort", "TmCounterQueue"), _of_queues(CountsTable)),
+                    (replication_table,)),
+    "MirrorCfg": (MirrorTable,),
+    "PortConfigure": (PortTable, "place"),
+    "PortStat": (PortStatisticsTable, "place"),
+    **dict.fromkeys(("PortHdlInfo", "PortFpIdxInfo", "PortStrInfo"), (PortPlaceTable, "place")),
+    "WarmInit": (WarmInitTable, "restart"),
+    "PktgenPortCfg": (GeneratorPortTable, "generator", "links"),
+    "PktgenAppCfg": (ApplicationTable, "generator", "watch_returned"),
+    "PktgenPktBufferCfg": (PacketBufferTable, "generator"),
+    **dict.fromkeys(("TmPortCfg", "TmQueueMap"), (PlacesTable, "manager")),
+    **dict.fromkeys(("TmCounterEgPort", "TmCounterQueue"), (CountsTable, "manager")),
     **dict.fromkeys((
         "TmPortSchedCfg", "TmPortSchedShaping", "TmQueueCfg", "TmQueueColor", "TmQueueBuffer",
         "TmQueueSchedCfg", "TmQueueSchedShaping",
-    ), _of_queues(LimitsTable)),
-    "TmPortGroup": lambda schema, of: PortGroupTable(schema, of.store, of.chip.manager.groups),
-    "TmPpgCfg": lambda schema, of: PriorityGroupTable(schema, of.store, of.chip.groups),
-    "TmCounterPpg": lambda schema, of: PriorityGroupCounts(schema, of.store, of.chip.groups),
-    "LogDbgCnt": lambda schema, of: (
-        StageCounterTable(schema, of.store, of.snapshots) if of.snapshots else None),
-    "SnapshotPhv": lambda schema, of: ContainerTable(schema, of.store) if of.snapshots else None,
+    ), (LimitsTable, "manager")),
+    "TmPortGroup": (PortGroupTable, "port_groups"),
+    "TmPpgCfg": (PriorityGroupTable, "groups"),
+    "TmCounterPpg": (PriorityGroupCounts, "groups"),
+    "LogDbgCnt": (StageCounterTable, "snapshots"),
+    "SnapshotPhv": (ContainerTable,),
 }  # fmt: skip
-"""By the kind of table; the others keep what is written."""
+"""By the kind of table: what makes it, and what of FixedTables that needs behind the store. The
+others keep what is written."""
 
 
-# -- the program ----------------------------------------------------------------------------------
+# -- the programs ---------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
 class BoundProgram:
-    """A pipeline of the device under BFRuntime; `tables` are the program's, by the names that it
-    has in P4Info."""
+    """One of the device's programs under BFRuntime. pipeline: that of the device, which runs it
+    and perhaps others. `tables` are the program's, by the names that they have in P4Info."""
 
+    name: str
     pipeline: Pipeline
     schema: ProgramSchema
     requests: Requests
     match_tables: dict[str, MatchActionTable]
     selectors: list[SelectorTable]
-    fixed: FixedTables
-
-    @property
-    def name(self) -> str:
-        return program_name(self.pipeline)
 
     @property
     def packet_requests(self) -> set[str]:
         """The names of the messages in which deparsers ask for generated packets."""
-        externs = self.pipeline.catalog.program.externs
+        externs = self.schema.catalog.program.externs
         return {e.name for e in externs if e.kind == "packet_generator"}
+
+    @property
+    def binary(self) -> bytes:
+        """The device config that it was pushed with."""
+        pushed: bytes = self.pipeline.config.p4_device_config
+        return self.pipeline.binaries.get(self.name, pushed)
 
     def json(self) -> bytes:
         """Return the program's bf-rt.json."""
         return json.dumps(self.schema.schema.json()).encode()
 
+
+@dataclass(slots=True)
+class BoundDevice:
+    """A pipeline of the device under BFRuntime: its programs by name, and the tables that they
+    share."""
+
+    pipeline: Pipeline
+    programs: Mapping[str, BoundProgram]
+    fixed: FixedTables
+
+    @property
+    def names(self) -> str:
+        """The programs' names, for messages."""
+        return ", ".join(self.programs)
+
+    @property
+    def only(self) -> BoundProgram | None:
+        """The only program; None if there are several."""
+        return next(iter(self.programs.values())) if len(self.programs) == 1 else None
+
     def fixed_json(self) -> bytes:
         """Return the bf-rt.json of the device's tables."""
         return json.dumps(self.fixed.schema.json()).encode()
 
-
-def program_name(pipeline: Pipeline) -> str:
-    """Return the name that clients bind to: that of the program's file."""
-    return Path(pipeline.catalog.program.package.span.file).stem
+    def program_of(self, table: str) -> BoundProgram | None:
+        """Return the program that a match-action table belongs to."""
+        return next((p for p in self.programs.values() if table in p.match_tables), None)
 
 
 def bind(
@@ -194,27 +198,40 @@ def bind(
     device: object = None,
     place: Placement | None = None,
     restart: Restart | None = None,
-) -> BoundProgram:
+) -> BoundDevice:
     """Make the tables of a pipeline. `device`: the ports of the switch, None if unknown. place: of
-    its tables in stages. restart: starts the program anew."""
-    schema = ProgramSchema(pipeline.catalog)
-    snapshots = _snapshots(schema, pipeline, place)
+    its tables in stages. restart: starts the programs anew."""
+    program = pipeline.catalog.program
+    facts = device_facts(program)
+    snapshots = _snapshots(facts, pipeline, place)
+    fixed = FixedTables(facts, pipeline, device, restart, snapshots)
+    catalogs = {name: Catalog(part) for name, part in program.parts.items()}
+    made = {
+        name: _bound(name, catalog, pipeline, fixed, snapshots)
+        for name, catalog in (catalogs or {program_name(program): pipeline.catalog}).items()
+    }
+    return BoundDevice(pipeline, made, fixed)
+
+
+def _bound(
+    name: str, catalog: Catalog, pipeline: Pipeline, fixed: FixedTables, snapshots: Snapshots | None
+) -> BoundProgram:
+    schema = ProgramSchema(catalog)
     own = program_tables(schema, pipeline.store, snapshots)
-    fixed = FixedTables(schema.facts, pipeline, device, restart, snapshots)
     pipes = schema.facts.pipes if schema.facts is not None else 1
     tables = {**own, **fixed.tables}
     requests = Requests(tables, schema.schema.learn_filters, pipes, pipeline.store)
     first = [table.first for table in own.values() if isinstance(table, ScopedTable)]
     match_tables = {t.table.table.name: t for t in first if isinstance(t, MatchActionTable)}
     selectors = [table for table in first if isinstance(table, SelectorTable)]
-    return BoundProgram(pipeline, schema, requests, match_tables, selectors, fixed)
+    return BoundProgram(name, pipeline, schema, requests, match_tables, selectors)
 
 
 def _snapshots(
-    schema: ProgramSchema, pipeline: Pipeline, place: Placement | None
+    facts: DeviceFacts | None, pipeline: Pipeline, place: Placement | None
 ) -> Snapshots | None:
     """Return the snapshots of a chip, which follow packets when a client asks for it."""
-    if schema.facts is None:
+    if facts is None:
         return None
 
     def watch(wanted: bool) -> None:
@@ -224,5 +241,5 @@ def _snapshots(
         else:
             pipeline.switch.unwatch(made)
 
-    made = Snapshots(schema.facts, pipeline.catalog.program, pipeline.state.clock, watch, place)
+    made = Snapshots(facts, pipeline.catalog.program, pipeline.state.clock, watch, place)
     return made

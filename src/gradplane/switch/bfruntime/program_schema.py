@@ -43,7 +43,7 @@ from gradplane.switch.bfruntime.tables import (
 from gradplane.switch.bfruntime.tables.control_table import ControlTable
 from gradplane.switch.bfruntime.tables.match_table import MatchActionTable
 from gradplane.switch.bfruntime.tables.scoped import Make, Merge, ScopedTable
-from gradplane.switch.control.names import FIELD_IDS, TableId, table_id
+from gradplane.switch.control.names import FIELD_IDS, TableId, name_hash, table_id
 from gradplane.switch.control.store import Store
 from gradplane.switch.internal_errors import internal_errors_reported
 from gradplane.switch.ir import nodes as ir
@@ -145,16 +145,11 @@ class ProgramSchema:
 
     def table_name(self, name: str) -> str:
         """Return the name of a table or digest, from its name in P4Info."""
-        if self.facts is None or len(self.facts.pipelines) != 1:
-            return name
-        return f"{self.facts.pipelines[0].name}.{name}"
+        return name if self.facts is None else self.facts.full_name(name)
 
     def own_name(self, name: str) -> str:
         """Return a name without its pipeline's."""
-        if self.facts is not None and len(self.facts.pipelines) > 1:
-            for pipeline in self.facts.pipelines:
-                name = name.removeprefix(f"{pipeline.name}.")
-        return name
+        return name if self.facts is None else self.facts.own_name(name)
 
     # -- tables ---------------------------------------------------------------------------------
 
@@ -168,8 +163,7 @@ class ProgramSchema:
         yield from map(self._register, info.registers)
         for kind in ("lpf", "wred"):
             named = (e for e in self.catalog.program.externs if e.kind == kind)
-            for at, instance in enumerate(named):
-                yield self._filter(instance, at)
+            yield from map(self._filter, named)
         for at, instance in enumerate(hashes.called_hashes(self.catalog.program), 1):
             yield from self._hash(instance, at)
         yield from map(self._value_set, info.value_sets)
@@ -210,7 +204,8 @@ class ProgramSchema:
             kind, choice = SELECTED, "target"
             depends_on.append(table_id(TableId.ACTION_SELECTOR, profile.preamble.id))
             if profile.table_ids[0] == table.preamble.id:
-                depends_on.append(table_id(TableId.ACTION_PROFILE, profile.preamble.id))
+                own = self.instances[profile.preamble.name]
+                depends_on.append(profiles.members_id(profile, own, self.table_name))
             for name in ("ACTION_MEMBER_ID", "SELECTOR_GROUP_ID"):
                 data.append(_own(name, U32, True, choice))
         else:
@@ -364,10 +359,11 @@ class ProgramSchema:
                 return number
         return None
 
-    def _filter(self, instance: ir.ExternInstance, at: int) -> Row:
+    def _filter(self, instance: ir.ExternInstance) -> Row:
         name, kind, of_lpf = instance.name, instance.kind, instance.kind == "lpf"
+        number = name_hash(self.table_name(name))
         schema = TableSchema(
-            self.table_name(name), table_id(TableId.LPF if of_lpf else TableId.WRED, at),
+            self.table_name(name), table_id(TableId.LPF if of_lpf else TableId.WRED, number),
             "Lpf" if of_lpf else "Wred", instance.number("size"),
             (index("LPF_INDEX" if of_lpf else "WRED_INDEX"),),
             cell_fields.FILTER_FIELDS[kind], unlisted=("EntryScope",),
@@ -421,9 +417,11 @@ class ProgramSchema:
                 for i, f in enumerate(fields)
             ]
         port = f"{pipeline.port_key}.ingress_port"
+        name = f"{pipeline.name}.{pipeline.ingress_parser}.$PORT_METADATA"
+        name = name.removeprefix(facts.label)
+        number = table_id(TableId.PORT_METADATA, name_hash(name))
         schema = TableSchema(
-            f"{pipeline.name}.{pipeline.ingress_parser}.$PORT_METADATA",
-            table_id(TableId.PORT_METADATA, at), "PortMetadata", _PORTS_OF_METADATA,
+            name, number, "PortMetadata", _PORTS_OF_METADATA,
             (KeyField(FIELD_IDS["PORT_METADATA_PORT"], port, "Exact", bits(9), True),),
             tuple(data),
         )  # fmt: skip
@@ -441,7 +439,7 @@ class ProgramSchema:
                 yield _snapshot(next(rest), snapshots.SnapshotTriggerTable, *where)
                 yield _snapshot(next(rest), snapshots.SnapshotDataTable, *where, self.table_name)
                 yield _snapshot(next(rest), snapshots.SnapshotLivenessTable, *where)
-        yield _snapshot(counters, snapshots.DebugCounterTable, self.table_name)
+        yield _snapshot(counters, snapshots.DebugCounterTable, self.table_name, facts.label)
 
     # -- digests --------------------------------------------------------------------------------
 

@@ -124,7 +124,8 @@ class Requests:
     def _scope(self, target: Any) -> Scope:
         if target.device_id:
             raise RpcError("NOT_FOUND", f"there is no device {target.device_id}: use 0")
-        return Scope(target_pipes(target, self.pipes), target.pipe_id == ALL_PIPES)
+        pipes = target_pipes(target, self.pipes)
+        return Scope(pipes, target.pipe_id == ALL_PIPES, parser=target.prsr_id)
 
     def _write_entry(self, scope: Scope, kind: int, entry: Any) -> Remark | None:
         table = self.table(entry.table_id)

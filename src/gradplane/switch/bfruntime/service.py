@@ -1,8 +1,8 @@
 """The BFRuntime service: messages in, messages out. It does no I/O and has no threads.
 
-Clients subscribe on a stream, each under an id of its own. One of them binds to the program. A
-client that did not subscribe may read and write too: the requests then name the program, or it is
-the only one.
+Clients subscribe on a stream, each under an id of its own. One of them binds to each program that
+the device runs, and sees that one only. A client that did not subscribe may read and write too: the
+requests then name the program, or it is the only one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from finsy.proto import p4r
 
 from gradplane import _bfruntime as bf
 from gradplane.switch.arch.architecture import PipeScopes
-from gradplane.switch.bfruntime.bound_program import BoundProgram, bind, program_name
+from gradplane.switch.arch.registry import program_name
+from gradplane.switch.bfruntime.bound_program import BoundDevice, BoundProgram, bind
 from gradplane.switch.bfruntime.clients import Clients, Delivery, Notifications, check_device
 from gradplane.switch.bfruntime.packet_generator import PacketGenerator
 from gradplane.switch.bfruntime.requests import is_error
@@ -30,11 +31,11 @@ from gradplane.switch.runtime.control_messages import Digest, IdleNotice, Messag
 
 _ENTITIES_A_RESPONSE = 256
 _SHARED = "$SHARED"
-"""The name that clients bind to for the device's tables."""
+"""The name that clients bind to for the device's tables, which come with the only program's."""
 
 
 class BfRuntimeService:
-    """Serves the device's running program. The caller holds the device's turn."""
+    """Serves the device's running programs. The caller holds the device's turn."""
 
     def __init__(
         self, device: Device, ports: object = None, place: Placement | None = None
@@ -44,37 +45,50 @@ class BfRuntimeService:
         self._place = place
         self._clients = Clients()
         self._notifications = Notifications(self._clients)
-        self._program: BoundProgram | None = None
+        self._running: BoundDevice | None = None
         self._restart = Restart(
             self._begin_anew, self._run_saved, self._forget_saved,
-            lambda: self.program.name, lambda: self.program.schema.facts,
+            lambda: {p.name: p.schema.facts for p in self.running.programs.values()},
         )  # fmt: skip
 
-    # -- the program ----------------------------------------------------------------------------
+    # -- the programs ---------------------------------------------------------------------------
 
     @property
-    def program(self) -> BoundProgram:
-        """The program under control. Raises RpcError while there is none."""
+    def running(self) -> BoundDevice:
+        """The programs under control. Raises RpcError while there is none."""
         pipeline = self.device.target
-        if self._program is None or self._program.pipeline is not pipeline:
-            self._program = bind(pipeline, self._ports, self._place, self._restart)
-            self._notifications.start(self._program)
-        return self._program
+        if self._running is None or self._running.pipeline is not pipeline:
+            self._running = bind(pipeline, self._ports, self._place, self._restart)
+            self._notifications.start(self._running)
+            self._clients.follow(list(self._running.programs))
+        return self._running
 
     def _for_client(self, number: int, name: str, device: int) -> BoundProgram:
         """Return the program that a client may read and write. Raises RpcError."""
         check_device(device)
-        program = self.program
-        if name and name != program.name:
-            raise no_program(name, program.name)
-        client = self._clients.get(number)
-        if client is not None and not client.bound and not name:
+        running, client = self.running, self._clients.get(number)
+        bound = None if client is None else client.bound
+        if client is not None and bound is None and not name:
             raise RpcError(
                 "FAILED_PRECONDITION",
-                f"client {number} is bound to no program: bind to {program.name} first"
+                f"client {number} is bound to no program: bind to {running.names} first"
                 " (SetForwardingPipelineConfig, BIND)",
             )
-        return program
+        if bound is not None and bound in running.programs and name not in ("", bound):
+            named(running, name)
+            raise RpcError(
+                "PERMISSION_DENIED",
+                f"client {number} is bound to {bound}: to read and write {name}, subscribe another"
+                " client and bind it to that",
+            )
+        if bound is not None or name:
+            return named(running, name or bound or "")
+        if running.only is None:
+            raise RpcError(
+                "INVALID_ARGUMENT",
+                f"the switch runs {running.names}: name the program (p4_name), or bind to it",
+            )
+        return running.only
 
     @property
     def subscribed(self) -> bool:
@@ -84,7 +98,7 @@ class BfRuntimeService:
     def is_bound(self, head: Any) -> bool:
         """Return whether the start of a request names a bound client: it may send a large one."""
         client = self._clients.get(head.client_id)
-        return client is not None and client.bound
+        return client is not None and client.bound is not None
 
     def has_client(self, stream: object) -> bool:
         """Return whether a client has subscribed on a stream."""
@@ -142,23 +156,24 @@ class BfRuntimeService:
             _check(errors, len(errors), "entities" if len(errors) > 1 else "")
 
     def get_config(self, request: Any) -> Any:
-        """Return the program's bf-rt.json and the device's."""
+        """Return the bf-rt.json of each program, and the device's."""
         check_device(request.device_id)
-        program = self.program
+        running = self.running
         response = bf.GetForwardingPipelineConfigResponse()
-        config = response.config.add(p4_name=program.name, bfruntime_info=program.json())
-        facts = program.schema.facts
-        for pipeline in facts.pipelines if facts is not None else ():
-            config.profiles.add(
-                profile_name=pipeline.name,
-                binary=program.pipeline.config.p4_device_config,
-                pipe_scope=pipeline.pipes,
-            )
-        response.non_p4_config.bfruntime_info = program.fixed_json()
+        for program in running.programs.values():
+            config = response.config.add(p4_name=program.name, bfruntime_info=program.json())
+            facts = program.schema.facts
+            for pipeline in facts.pipelines if facts is not None else ():
+                config.profiles.add(
+                    profile_name=pipeline.name.removeprefix(facts.label if facts else ""),
+                    binary=program.binary,
+                    pipe_scope=pipeline.pipes,
+                )
+        response.non_p4_config.bfruntime_info = running.fixed_json()
         return response
 
     def set_config(self, request: Any) -> tuple[Any, list[Delivery]]:
-        """Bind a client, or verify or start a program; return the messages for others."""
+        """Bind a client, or verify or start programs; return the messages for others."""
         check_device(request.device_id)
         actions = bf.SetForwardingPipelineConfigRequest
         response = bf.SetForwardingPipelineConfigResponse()
@@ -176,7 +191,7 @@ class BfRuntimeService:
                 raise RpcError("INVALID_ARGUMENT", "WARM_INIT_END takes no config")
             self._run_saved()
             return self._announce(response, 1)
-        pipeline = prepared(self.device, self.program, request.config)
+        pipeline = prepared(self.device, self.running, request.config)
         if request.action == actions.VERIFY:
             return response, []
         if request.action == actions.VERIFY_AND_WARM_INIT_BEGIN:
@@ -188,9 +203,9 @@ class BfRuntimeService:
         return response, started + finished
 
     def _begin_anew(self, scopes: PipeScopes) -> None:
-        """Make the running program ready to start anew; it is the one that is written then."""
+        """Make the running programs ready to start anew; they are those that are written then."""
         several = scopes if len(scopes) > 1 else {}  # a single pipeline is for all pipes
-        self.device.saved = anew(self.device, self.program, several)
+        self.device.saved = anew(self.device, several)
 
     def _forget_saved(self) -> None:
         self.device.saved = None
@@ -205,10 +220,10 @@ class BfRuntimeService:
         client = self._clients.known(request.client_id)
         if len(request.config) != 1:
             raise RpcError("INVALID_ARGUMENT", "BIND takes exactly one config, with a p4_name")
-        name, there = request.config[0].p4_name, self.program.name
-        if name not in (there, _SHARED):
-            raise no_program(name, there)
-        self._clients.bind(client, there)
+        name, running = request.config[0].p4_name, self.running
+        if name == _SHARED and running.only is not None:
+            name = running.only.name
+        self._clients.bind(client, named(running, name).name)
 
     def _announce(self, response: Any, kind: int) -> tuple[Any, list[Delivery]]:
         response.set_forwarding_pipeline_config_response_type = kind
@@ -235,10 +250,10 @@ class BfRuntimeService:
 
         None: none is to come. Only tables that clients have written make packets.
         """
-        program, generator = self._program, self._generator()
-        if program is None or generator is None:
+        running, generator = self._running, self._generator()
+        if running is None or generator is None:
             return [], None
-        now = program.pipeline.state.clock()
+        now = running.pipeline.state.clock()
         found = list(generator.packets(now))
         due = generator.next_due()
         return found, None if due is None else max(due - now, 0)
@@ -253,29 +268,31 @@ class BfRuntimeService:
         elif isinstance(message, ReturnedPacket):
             self._returned(message)
         elif isinstance(message, IdleNotice):
-            return self._notifications.idle(self.program, message)
+            return self._notifications.idle(self.running, message)
         return []
 
     def _generator(self) -> PacketGenerator | None:
-        """Return the packet generator of the running program, if clients have used its tables."""
-        program = self._program
-        if program is None or program.pipeline is not self.device.pipeline:
+        """Return the packet generator of the running chip, if clients have used its tables."""
+        running = self._running
+        if running is None or running.pipeline is not self.device.pipeline:
             return None
-        return program.fixed.generator
+        return running.fixed.generator
 
     def _returned(self, message: ReturnedPacket) -> None:
-        program, generator = self._program, self._generator()
-        if program is not None and generator is not None:
-            now = program.pipeline.state.clock()
+        running, generator = self._running, self._generator()
+        if running is not None and generator is not None:
+            now = running.pipeline.state.clock()
             generator.returned(message.port, message.head, now)
 
     def _requested(self, message: Digest) -> bool:
         """Trigger the packet generator, if the message is a deparser's request for packets."""
-        program, generator = self._program, self._generator()
-        if program is None or generator is None or message.name not in program.packet_requests:
+        running, generator = self._running, self._generator()
+        if running is None or generator is None:
+            return False
+        if not any(message.name in p.packet_requests for p in running.programs.values()):
             return False
         prefix, address, size = message.data
-        now = program.pipeline.state.clock()
+        now = running.pipeline.state.clock()
         generator.requested(prefix.to_bytes(16, "big"), address, size, now)
         return True
 
@@ -286,10 +303,10 @@ class BfRuntimeService:
         """
         if self.device.pipeline is None:
             return []
-        program = self.program
-        with program.pipeline.switch.lock:
-            program.pipeline.state.check_idle()
-        return self._notifications.due(program)
+        running = self.running
+        with running.pipeline.switch.lock:
+            running.pipeline.state.check_idle()
+        return self._notifications.due(running)
 
 
 def error_message(error: RpcError | None) -> Any:
@@ -312,56 +329,88 @@ def _check(errors: list[RpcError | None], asked: int, words: str) -> None:
 # -- programs that clients push -------------------------------------------------------------------
 
 
-def prepared(device: Device, running: BoundProgram, configs: Any) -> Pipeline:
-    """Compile what a client pushes: a program of ours, or the running one anew.
+def prepared(device: Device, running: BoundDevice, configs: Any) -> Pipeline:
+    """Compile what a client pushes: programs of ours, or running ones anew.
 
     configs: of the request. Raises RpcError."""
-    if len(configs) != 1:
-        raise RpcError(
-            "INVALID_ARGUMENT",
-            f"{len(configs)} configs given: the device runs one program. Pipes may run"
-            " different pipelines of one: put Switch(pipeA, pipeB) at the end of its source,"
-            " and give each pipeline a profile with its pipe_scope",
-        )
+    if not configs:
+        raise RpcError("INVALID_ARGUMENT", "no config is given: give one for each program")
+    pushed = {config.p4_name: _binary(running, config) for config in configs}
+    if len(pushed) < len(configs):
+        names = ", ".join(config.p4_name for config in configs)
+        raise RpcError("INVALID_ARGUMENT", f"programs are known by their names: {names}")
+    if len(configs) > 1 or (not all(pushed.values()) and len(running.programs) > 1):
+        scopes = {name: pipes for config in configs for name, pipes in _scopes(config)}
+        return device.prepare_several(pushed, scopes if len(configs) > 1 else None)
     (config,) = configs
-    scopes = {p.profile_name: list(p.pipe_scope) for p in config.profiles if p.pipe_scope}
+    profiles = {p.profile_name: list(p.pipe_scope) for p in config.profiles if p.pipe_scope}
     if len(config.profiles) < 2:  # a single pipeline is for all pipes
-        scopes = {}
-    pushed = next((p.binary for p in config.profiles if p.binary), b"")
-    if not pushed and config.p4_name not in ("", running.name):
-        raise RpcError(
-            "INVALID_ARGUMENT",
-            f"{config.p4_name}: the profile has no binary; push the source that `gradplane"
-            f" p4 config` makes, or name the running program ({running.name})",
-        )
-    if pushed.lstrip().startswith(b"{"):
-        pipeline = device.prepare(p4r.ForwardingPipelineConfig(p4_device_config=pushed), scopes)
-        if config.p4_name not in ("", program_name(pipeline)):
-            raise no_program(config.p4_name, program_name(pipeline))
-        return pipeline
-    if pushed:
-        _check_same(config, running)
-    return anew(device, running, scopes)
+        profiles = {}
+    if not pushed[config.p4_name]:
+        return anew(device, profiles)
+    what = p4r.ForwardingPipelineConfig(p4_device_config=pushed[config.p4_name])
+    pipeline = device.prepare(what, profiles)
+    name = program_name(pipeline.catalog.program)
+    if config.p4_name not in ("", name):
+        raise no_program(config.p4_name, name)
+    return pipeline
 
 
-def anew(device: Device, running: BoundProgram, scopes: PipeScopes) -> Pipeline:
-    """Make the running program ready to start anew, with its pipelines in these pipes."""
-    info = running.pipeline.catalog.p4info
-    return device.prepare(p4r.ForwardingPipelineConfig(p4info=info), scopes)
+def anew(device: Device, scopes: PipeScopes) -> Pipeline:
+    """Make the running programs ready to start anew, with their pipelines in these pipes."""
+    info = device.target.catalog.p4info
+    made = device.prepare(p4r.ForwardingPipelineConfig(p4info=info), scopes)
+    made.binaries = device.target.binaries
+    return made
+
+
+def named(running: BoundDevice, name: str) -> BoundProgram:
+    """Return a program by its name. Raises RpcError."""
+    found = running.programs.get(name)
+    if found is None:
+        raise no_program(name, running.names)
+    return found
 
 
 def no_program(name: str, there: str) -> RpcError:
-    """Return the refusal of a request for another program than the one that runs."""
+    """Return the refusal of a request for another program than those that run."""
     return RpcError("NOT_FOUND", f"there is no program {name!r}; the switch runs {there}")
 
 
-def _check_same(config: Any, running: BoundProgram) -> None:
+def _binary(running: BoundDevice, config: Any) -> bytes:
+    """Return the device config that is pushed for a program, empty if it is one that runs."""
+    pushed: bytes = next((p.binary for p in config.profiles if p.binary), b"")
+    there = running.programs.get(config.p4_name) or (None if config.p4_name else running.only)
+    if pushed.lstrip().startswith(b"{"):
+        return pushed
+    if pushed:
+        _check_same(config, there)
+    elif there is None:
+        which = "the running program" if running.only else "one of the running programs"
+        raise RpcError(
+            "INVALID_ARGUMENT",
+            f"{config.p4_name}: the profile has no binary; push the source that `gradplane"
+            f" p4 config` makes, or name {which} ({running.names})",
+        )
+    return b""
+
+
+def _scopes(config: Any) -> Iterator[tuple[str, list[int]]]:
+    """Yield the names of a program's pipelines beside others, with their pipes."""
+    for profile in config.profiles:
+        if profile.pipe_scope:
+            alone = len(config.profiles) == 1
+            name = config.p4_name if alone else f"{config.p4_name}.{profile.profile_name}"
+            yield name, list(profile.pipe_scope)
+
+
+def _check_same(config: Any, running: BoundProgram | None) -> None:
     """Accept a binary for the chip only if it comes with the running program's name and tables."""
     what = (
         "the binary is not a program for this switch: it runs P4 source, which `gradplane p4"
         " config FILE.p4` makes a binary of"
     )
-    if config.p4_name != running.name:
+    if running is None or config.p4_name != running.name:
         raise RpcError("INVALID_ARGUMENT", what)
     try:
         there = {t["name"]: t["table_type"] for t in json.loads(config.bfruntime_info)["tables"]}

@@ -401,7 +401,8 @@ def snapshot_tables(facts: DeviceFacts) -> Iterator[TableSchema]:
     """Yield the tables of each pipeline's snapshots, then that of debug counters."""
     known = snapshot_fields(facts.pipelines)
     for at, pipeline in enumerate(facts.pipelines):
-        name, numbers = f"{pipeline.name}.snapshot", range(2 * at, 2 * at + 2)
+        name = f"{pipeline.name}.snapshot".removeprefix(facts.label)
+        numbers = range(2 * at, 2 * at + 2)
         triggers = " ".join(str(table_id(TableId.SNAPSHOT_TRIGGER, number)) for number in numbers)
         about = _CONFIGURATION.format(last=facts.stages - 1, triggers=triggers)
         yield _schema(f"{name}.cfg", TableId.SNAPSHOT_CONFIG, 2 * at, facts.stages, about)

@@ -27,7 +27,7 @@ from gradplane.switch.runtime.filters import Filter
 from gradplane.switch.runtime.match_fields import Match
 from gradplane.switch.runtime.meters import CELL_WORDS, COUNTS, Meter, MeterCell
 from gradplane.switch.runtime.pipe_scopes import PipeScopes
-from gradplane.switch.runtime.valuesets import ParserValueSet
+from gradplane.switch.runtime.valuesets import Member, ParserValueSet
 
 _TOKENS, _PERIOD = slice(6, 9), 9  # words of a meter's cell
 
@@ -391,26 +391,27 @@ class Filters(Cells):
         return map(int, np.flatnonzero(self.filter.cells[:, 0]))
 
 
-Member = tuple[Match, ...]
-
-
 class Values(Kind[Member]):
-    """The members of a parser value set, which have no data; raises TableError."""
+    """The members of a parser value set, or those of a single parser, which have no data; raises
+    TableError."""
 
     name = "member"
 
-    def __init__(self, journal: Journal, value_set: ParserValueSet) -> None:
+    def __init__(
+        self, journal: Journal, value_set: ParserValueSet, parser: int | None = None
+    ) -> None:
         super().__init__(journal)
         self.value_set = value_set
+        self.parser = parser
 
     def existing(self) -> Iterable[Member]:
-        return self.value_set.members
+        return self.value_set.of(self.parser)
 
     def get(self, key: Member) -> Record | None:
-        return {} if key in self.value_set.members else None
+        return {} if key in self.existing() else None
 
     def put(self, key: Member, record: Record | None) -> None:
-        others = [member for member in self.value_set.members if member != key]
+        others = [member for member in self.existing() if member != key]
         self.replace(others if record is None else [*others, key])
 
     def clear(self) -> None:
@@ -418,13 +419,14 @@ class Values(Kind[Member]):
 
     def replace(self, members: Sequence[Sequence[Match]]) -> None:
         """Set all members."""
-        value_set, former = self.value_set, self.value_set.members
-        value_set.replace(members)
-        written = value_set.members
+        value_set, parser = self.value_set, self.parser
+        former = value_set.of(parser)
+        value_set.replace(members, parser)
+        written = value_set.of(parser)
 
         def step() -> None:
-            if value_set.members is written:
-                value_set.members = former
+            if value_set.of(parser) == written:
+                value_set.put(former, parser)
 
         self.journal.record(step)
 

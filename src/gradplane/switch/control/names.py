@@ -136,12 +136,17 @@ class Symbols:
     """
 
     _names: dict[P4InfoKind, dict[str, int | None]] = field(default_factory=dict)
+    _hashed: dict[tuple[P4InfoKind, str], str] = field(default_factory=dict)
     _taken: set[int] = field(default_factory=set)
     _suffixes: Counter[str] = field(default_factory=Counter)
 
-    def add(self, kind: P4InfoKind, name: str, annotations: Annotations = ()) -> None:
-        """Register an object; the same kind and name twice is one object."""
+    def add(
+        self, kind: P4InfoKind, name: str, annotations: Annotations = (), hashed: str = ""
+    ) -> None:
+        """Register an object; the same kind and name twice is one object. hashed: the name that its
+        id follows from, if it is another one."""
         names = self._names.setdefault(kind, {})
+        self._hashed[kind, name] = hashed or name
         if name not in names:
             names[name] = self._fixed(kind, name, annotated_id(annotations))
 
@@ -163,7 +168,7 @@ class Symbols:
         """Give an id to every object that has none yet, and count suffixes for the aliases."""
         for kind, names in self._names.items():
             for name in sorted(n for n, number in names.items() if number is None):
-                names[name] = self._probe(kind, name_hash(name))
+                names[name] = self._probe(kind, name_hash(self._hashed[kind, name]))
         for name in {n for names in self._names.values() for n in names}:
             self._suffixes.update(_suffixes(name))
 

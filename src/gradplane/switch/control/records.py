@@ -164,7 +164,9 @@ def _shown(store: Store, kind: str, found: Any, pause: Pause) -> Plain:
             return {"cells": {i: _meter(found.cell(i)) for i in touched}}
         case "filters":
             return {"cells": _cells(store.filters(found), pause)}
-    return {"members": [_matches(member) for member in found.members]}
+    own = {parser: list(map(_matches, members)) for parser, members in found.own.items()}
+    parsers = {"parsers": own} if found.by_parser or own else {}
+    return {"members": [_matches(member) for member in found.members], **parsers}
 
 
 def _object(store: Store, kind: str, one: Plain) -> Any:
@@ -420,7 +422,10 @@ def _load_filter(store: Store, filter: Filter, one: Plain) -> None:
 
 
 def _load_values(store: Store, value_set: Any, one: Plain) -> None:
-    store.values(value_set).replace([[_match(m) for m in member] for member in one["members"]])
+    value_set.by_parser = "parsers" in one
+    for parser, members in ((None, one["members"]), *one.get("parsers", {}).items()):
+        of = store.values(value_set, None if parser is None else int(parser))
+        of.replace([[_match(m) for m in member] for member in members])
 
 
 def _load_register(store: Store, one: Plain) -> None:

@@ -86,7 +86,8 @@ class Store:
             for i in list(self.filters(filter).touched()):
                 self.filters(filter).delete(i)
         for value_set in scopes.every("value_sets"):
-            self.values(value_set).clear()
+            for parser in (None, *value_set.own):
+                self.values(value_set, parser).clear()
         self.replication.reset()
         self.expire_times.reset()
         kinds: tuple[Kind[Any], ...] = (
@@ -132,9 +133,9 @@ class Store:
         """Return the cells of a filter."""
         return Filters(self.journal, filter, self._clock)
 
-    def values(self, value_set: ParserValueSet) -> Values:
-        """Return the members of a parser value set."""
-        return Values(self.journal, value_set)
+    def values(self, value_set: ParserValueSet, parser: int | None = None) -> Values:
+        """Return the members of a parser value set, or those that a single parser has besides."""
+        return Values(self.journal, value_set, parser)
 
     @property
     def _clock(self) -> Callable[[], int]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from gradplane._option_tables import OptionError
 from gradplane._shipped_programs import INCLUDE_DIRS
-from gradplane.switch.arch.registry import architecture
+from gradplane.switch.arch.registry import architecture, combined
 from gradplane.switch.daemon.bmv2_log import Bmv2Log
 from gradplane.switch.daemon.clients import local_socket
 from gradplane.switch.daemon.command_service import CommandService
@@ -220,7 +220,8 @@ def make_device(
     device.restricted, device.fixed_names = options.restricted, options.fixed_names
 
     if options.program is not None:
-        program = _program(options, options.program)
+        files = (options.program, *options.beside)
+        program = combined([_program(options, file) for file in files])
         if options.pipe_scopes:
             program = architecture(None, program).placed(program, options.pipe_scopes)
         try:
@@ -317,6 +318,7 @@ def _ready(
         **({} if bfrt is None else {"bfrt": bfrt.address}),
         "device_id": options.device_id,
         "program": str(options.program) if options.program else None,
+        **({"beside": list(map(str, options.beside))} if options.beside else {}),
         "ports": {str(number): name for number, name in options.interfaces},
     }
 

@@ -1,6 +1,6 @@
 """The command line of `gradplane switch`, compatible with simple_switch_grpc's.
 
-    gradplane switch [FILE.p4] -i PORT@INTERFACE ... [OPTIONS] [-- TARGET OPTIONS]
+    gradplane switch [FILE.p4 ...] -i PORT@INTERFACE ... [OPTIONS] [-- TARGET OPTIONS]
 
 Options for features of that switch only (its debugger, nanomsg) are ignored with a note.
 """
@@ -49,11 +49,12 @@ _REFUSED = {
 class SwitchOptions:
     """The options of a live switch.
 
-    program: None to wait for a pushed one. externs: a Python file that implements user-defined
-    externs. interfaces: (port, network interface). use_files: packets come from captures, which
-    are named after the interfaces, after so many seconds (packet_files.py). pcap: the folder
-    for INTERFACE_in.pcap and INTERFACE_out.pcap. engine: None for the default. log_console,
-    log_file: write each packet's trace, with its first `dump_bytes`, to stderr or a file.
+    program: None to wait for a pushed one. beside: other programs of the same chip. externs: a
+    Python file that implements user-defined externs. interfaces: (port, network interface).
+    use_files: packets come from captures, which are named after the interfaces, after so many
+    seconds (packet_files.py). pcap: the folder for INTERFACE_in.pcap and INTERFACE_out.pcap.
+    engine: None for the default. log_console, log_file: write each packet's trace, with its first
+    `dump_bytes`, to stderr or a file.
     commands: files of commands to run at the start. restore_state: state that serialize_state
     of `gradplane cli` saved, to start with. priority_queues: the queues of each port; None:
     one, and a packet's priority has no effect. queue_rate: packets a second that leave each
@@ -67,6 +68,7 @@ class SwitchOptions:
     """
 
     program: Path | None = None
+    beside: tuple[Path, ...] = ()
     externs: Path | None = None
     interfaces: tuple[tuple[int, str], ...] = ()
     include_dirs: tuple[Path, ...] = ()
@@ -109,6 +111,7 @@ def parse_options(arguments: Sequence[str]) -> SwitchOptions:
         program, pcap = pcap, Path()  # --pcap without a folder, before the program
     if program is not None:
         program = _shipped_programs.find(program)
+    beside = tuple(map(_shipped_programs.find, parsed.beside))
     if parsed.commands and program is None:
         raise OptionError("--commands: commands need a program; give FILE.p4")
     state = parsed.restore_state
@@ -159,6 +162,7 @@ def parse_options(arguments: Sequence[str]) -> SwitchOptions:
             )
     return SwitchOptions(
         program=program,
+        beside=beside,
         externs=parsed.externs,
         interfaces=interfaces,
         include_dirs=tuple(parsed.include),
@@ -220,7 +224,8 @@ _OPTIONS = (
     Option("--thrift-port", "PORT", "a second port for gradplane cli; no Thrift", int),
     Option("--bfrt-addr", "HOST:PORT", f"serve BFRuntime, at {BFRT_ADDRESS} or this address",
            alone=BFRT_ADDRESS),
-    Option("--pipe-scope", "NAME=PIPE,PIPE", "the pipes that run a pipeline of a TNA program",
+    Option("--pipe-scope", "NAME=PIPE,PIPE", "the pipes that run a TNA program's pipeline, or one"
+           " of several programs",
            many=True),
     Option("--unix-socket", "PATH", "for commands of its owner; default: where they look", Path),
     Option("--limit", "NAME=N", "what one client may use (docs/switch.md)", many=True),
@@ -240,10 +245,11 @@ _OPTIONS = (
     Option("--drop-port", "PORT", "the port that mark_to_drop sets", int, DROP_PORT, group=_TARGET),
     Option("--priority-queues", "N", "queues of each port, 1 to 8", int, group=_TARGET),
 )  # fmt: skip
-_USAGE = "gradplane switch [OPTIONS] [FILE.p4] [-- TARGET OPTIONS]"
+_USAGE = "gradplane switch [OPTIONS] [FILE.p4 ...] [-- TARGET OPTIONS]"
 _ABOUT = """Run a P4 switch on network interfaces, under P4Runtime.
 
-FILE.p4: the program, or a shipped one's name; without it, wait for a pushed one."""
+FILE.p4: the program, or a shipped one's name; without it, wait for a pushed one. Several: TNA
+programs, each for some of the chip's pipes."""
 _OTHERS = "simple_switch_grpc's other options are accepted and ignored, or refused."
 
 
@@ -254,10 +260,12 @@ def _parsed(arguments: Sequence[str]) -> SimpleNamespace:
         print(help_text(_USAGE, _ABOUT, _OPTIONS, _OTHERS), end="")
         raise SystemExit
     programs = [other for other in others if not other.startswith("-")]
-    unknown = [other for other in others if other not in programs[:1]]
+    more = [other for other in programs[1:] if Path(other).suffix in (".p4", ".json")]
+    unknown = [other for other in others if other not in (*programs[:1], *more)]
     if unknown:
         raise OptionError(f"unrecognized arguments: {' '.join(unknown)}")
     found.program = Path(programs[0]) if programs else None
+    found.beside = [Path(other) for other in more]
     return found
 
 

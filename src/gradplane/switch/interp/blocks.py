@@ -150,7 +150,8 @@ def _case(case: ir.SelectCase, statements: Statements) -> Test:
         return lambda env, key: True
     if len(case.matches) == 1 and isinstance(case.matches[0], ir.MatchSet):
         value_set = statements.state.value_sets[case.matches[0].set.name]
-        return lambda env, key: value_set.contains(key)
+        current = statements.state.current_pipe
+        return lambda env, key: value_set.contains(key, current.parser)
     tests = [_component(match, statements) for match in case.matches]
     return lambda env, key: all(test(env, k) for test, k in zip(tests, key, strict=True))
 
@@ -167,7 +168,8 @@ def _component(match: ir.Match, statements: Statements) -> Test:
             return _in_range(low, high, statements)
         case ir.MatchSet(set=value_set):
             found = statements.state.value_sets[value_set.name]
-            return lambda env, key: found.contains((key,))
+            current = statements.state.current_pipe
+            return lambda env, key: found.contains((key,), current.parser)
     return lambda env, key: True
 
 

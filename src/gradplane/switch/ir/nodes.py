@@ -780,6 +780,11 @@ class TypeInfo:
     sdn_width: int | None = None  # None: an SDN string
     annotations: Annotations = ()
 
+    @property
+    def translation(self) -> tuple[str, int, int | None] | None:
+        """What decides how controllers see the values; None if they are not translated."""
+        return None if self.uri is None else (self.uri, self.width, self.sdn_width)
+
 
 @dataclass(slots=True, eq=False)
 class Program:
@@ -791,7 +796,9 @@ class Program:
     `direct_actions`: the actions that controls call, for their names, which P4Info lists as p4c's
     does; they have no bodies and no parameters.
     `pipe_scopes`: the pipes of a chip that run each of several pipelines, by the pipelines' names;
-    empty: as the chip has them by default."""
+    empty: as the chip has them by default.
+    `parts`: the programs of a chip whose pipelines these are, by their names, if it runs several at
+    once; the names of each one's objects begin with its `label`, its own name and a dot."""
 
     package: Parts[Package]
     errors: list[str]  # error code -> name; NoError is 0 but in programs read from BMv2's JSON
@@ -810,3 +817,5 @@ class Program:
     in_hash: dict[Span, Span] = field(default_factory=dict)
     direct_actions: Refers[list[Action]] = field(default_factory=list)
     pipe_scopes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    parts: Refers[dict[str, Program]] = field(default_factory=dict)
+    label: str = ""

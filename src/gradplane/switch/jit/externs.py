@@ -180,6 +180,7 @@ class NativeCall:
 ALL_REGISTERS = "registers of all pipes"  # the state word with the address of the first pipe's
 REGISTERS = "registers"  # the state word with the address of their memory
 PIPE = "pipe"  # the state word with the number of the pipe that runs a packet
+PARSER = "parser"  # the same of the parser of its port in the pipe, for programs with value sets
 
 
 ALL_PIPES = "words of all pipes"  # the address of a copy of the pipes' words for each; 0: none
@@ -200,11 +201,15 @@ def pipe_words(program: ir.Program, shapes: Iterable[Shape]) -> list[str]:
         if instance.kind in METERS:
             names.append(adjustment_word(name))
     for value_set in program.value_sets:
-        names += [value_set_word(value_set.name, part) for part in ("members", "count")]
+        names += [value_set_word(value_set.name, part) for part in VALUE_SET_PARTS]
     for shape in shapes:
         own = WORDS if shape.entry.register is None else (*WORDS, CELLS)
         names += [shape.word(part) for part in own]
     return names
+
+
+VALUE_SET_PARTS = ("members", "count", "own members", "own count")
+"""The state words of a value set; own: the members of single parsers."""
 
 
 def value_set_word(name: str, part: str) -> str:

@@ -493,14 +493,20 @@ class ValueSetMirror:
         self.value_set = value_set
         self._set = set_word
         self._seen: object = None
-        self._members = Memory(value_set_word(value_set.name, "members"), set_word)
+        self._seen_own: object = None
+        self._members, self._own = (
+            Memory(value_set_word(value_set.name, part), set_word)
+            for part in ("members", "own members")
+        )
 
     def refresh(self) -> None:
-        members = self.value_set.members
-        if members is self._seen:
+        found = self.value_set
+        if found.members is self._seen and found.own is self._seen_own:
             return
-        self._seen = members
-        whole = member_bytes(self.value_set)
-        self._members.grow(len(whole))
-        self._members.write(0, whole)
-        self._set(value_set_word(self.value_set.name, "count"), len(members))
+        self._seen, self._seen_own = found.members, found.own
+        for memory, own in ((self._members, False), (self._own, True)):
+            whole = member_bytes(found, own)
+            memory.grow(len(whole))
+            memory.write(0, whole)
+        self._set(value_set_word(found.name, "count"), len(found.members))
+        self._set(value_set_word(found.name, "own count"), sum(map(len, found.own.values())))

@@ -16,7 +16,7 @@ from gradplane.switch.ir.types import Header, Type, bit_width
 from gradplane.switch.ir.walk import statements
 from gradplane.switch.jit.blocks import bind
 from gradplane.switch.jit.expressions import Unit, is_scalar, is_signed
-from gradplane.switch.jit.externs import value_set_word
+from gradplane.switch.jit.externs import PARSER, value_set_word
 from gradplane.switch.jit.headers import HeaderCodecs, NativeHeaderCodec, copy_bits, wire
 from gradplane.switch.jit.llvm_text import Function, Operand
 from gradplane.switch.jit.statements import Calls, Statements
@@ -305,22 +305,27 @@ def _write(
 ) -> None:  # fmt: skip
     params = [(f"i{w}", f"%k{i}") for i, w in enumerate(widths)]
     f = unit.module.function(f"{name}", "i1", params)
-    members = f.word(value_set_word(value_set.name, "members"))
-    count = f.word(value_set_word(value_set.name, "count"), "i64")
-    with f.count(count) as i:
-        member = f.add(members, f.binary("mul", "i64", i, member_size(fields)))
-        found: Operand = "true"
-        at = 0
-        for k, (field, width) in enumerate(zip(fields, widths, strict=True)):
-            size = 8 * field_words(field)
-            row = [
-                f.resize(f.load(f"i{8 * size}", f.add(member, at + j * size), 8), 8 * size, width)
-                for j in range(3)
-            ]
-            found = f.binary("and", "i1", found, _matches(f, field, f"i{width}", f"%k{k}", row))
-            at += 3 * size
-        with f.when(found):
-            f.ret("true")
+    for part, head in (("", 0), ("own ", 8)):
+        members = f.word(value_set_word(value_set.name, f"{part}members"))
+        count = f.word(value_set_word(value_set.name, f"{part}count"), "i64")
+        with f.count(count) as i:
+            member = f.add(members, f.binary("mul", "i64", i, head + member_size(fields)))
+            found: Operand = "true"
+            if head:
+                parser = f.load("i64", member, 8)
+                found = f.compare("eq", "i64", parser, f.word(PARSER, "i64", fixed=False))
+            at = head
+            for k, (field, width) in enumerate(zip(fields, widths, strict=True)):
+                size, kind = 8 * field_words(field), f"i{width}"
+                row = [
+                    f.resize(f.load(f"i{8 * size}", f.add(member, at + j * size), 8), 8 * size,
+                             width)
+                    for j in range(3)
+                ]  # fmt: skip
+                found = f.binary("and", "i1", found, _matches(f, field, kind, f"%k{k}", row))
+                at += 3 * size
+            with f.when(found):
+                f.ret("true")
     f.ret("false")
 
 
@@ -344,10 +349,14 @@ def member_size(fields: Sequence[KeyField]) -> int:
     return sum(24 * field_words(f) for f in fields)
 
 
-def member_bytes(value_set: ParserValueSet) -> bytes:
-    """Return all members as the native code reads them."""
+def member_bytes(value_set: ParserValueSet, own: bool = False) -> bytes:
+    """Return the members as the native code reads them: those that all parsers have, or the others
+    behind their parser's number."""
     out = bytearray()
-    for member in value_set.members:
+    parsers = value_set.own if own else (None,)
+    for parser, member in ((p, member) for p in parsers for member in value_set.of(p)):
+        if parser is not None:
+            out += parser.to_bytes(8, "little")
         for field, match in zip(value_set.fields, member, strict=True):
             for number in _row(field, match):
                 out += number.to_bytes(8 * field_words(field), "little")

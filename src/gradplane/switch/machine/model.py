@@ -280,8 +280,9 @@ class Pass:
 
     def pipe(self, port: int) -> InterpretedPath:
         """Return the pipeline of a port's pipe, which runs from now on."""
-        number = self.state.current_pipe.number = self.path.pipe_of(port)
-        return self.pipes[number]
+        current, path = self.state.current_pipe, self.path
+        current.number, current.parser = path.pipe_of(port), path.parser_of(port)
+        return self.pipes[current.number]
 
     def ingress(self, arrival: Arrival) -> None:
         data, compiled = arrival.packet, self.pipe(arrival.port)

@@ -8,6 +8,7 @@ from gradplane.switch.ir import nodes as ir
 from gradplane.switch.jit.externs import (
     ALL_PIPES,
     ALL_REGISTERS,
+    PARSER,
     PIPE,
     REGISTERS,
     RUNNING_PIPE,
@@ -17,6 +18,7 @@ from gradplane.switch.jit.externs import (
 from gradplane.switch.jit.llvm_text import Function, Operand
 from gradplane.switch.jit.table_layout import DIRECT
 from gradplane.switch.machine.weaving import Path
+from gradplane.switch.runtime.valuesets import PORTS_A_PARSER
 
 
 class NativePipes:
@@ -26,6 +28,7 @@ class NativePipes:
     def __init__(self, path: Path, program: ir.Program, externs: Externs) -> None:
         self._path = path
         self._externs = externs
+        self._has_value_sets = bool(program.value_sets)
         externs.pipes_have_registers = bool(externs.register_places)
         module = externs.unit.module
         own = [module.word(name) for name in pipe_words(program, externs.tables.shapes.values())]
@@ -44,6 +47,10 @@ class NativePipes:
         pipe = f.binary("urem", "i64", number, len(path.pipes))
         self._enter(f, pipe)
         f.store("i64", pipe, f.word_address(PIPE), 8)
+        if self._has_value_sets:
+            local = f.binary("and", "i64", port, (1 << path.pipe_bits) - 1)
+            parser = f.binary("udiv", "i64", local, PORTS_A_PARSER)
+            f.store("i64", parser, f.word_address(PARSER), 8)
         if self._externs.pipes_have_registers:
             place = f.binary("mul", "i64", pipe, self._externs.register_bytes)
             f.store("ptr", f.add(f.word(ALL_REGISTERS), place), f.word_address(REGISTERS), 8)

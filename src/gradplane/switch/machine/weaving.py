@@ -25,6 +25,7 @@ from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits, Bool, Fields, Struct, Type
 from gradplane.switch.ir.walk import nested, operands, with_operands
 from gradplane.switch.machine.path_texts import PathText
+from gradplane.switch.runtime.valuesets import parser_of
 
 Expansions = Mapping[str, Callable[[ir.CallExtern], list[ir.Stmt]]]
 """The functions that return the statements a call stands for, which depend on the program, by the
@@ -133,6 +134,10 @@ class Path(NamedTuple):
     def pipe_of(self, port: int) -> int:
         """Return the pipe that a port belongs to."""
         return (port >> self.pipe_bits) % len(self.pipes)
+
+    def parser_of(self, port: int) -> int:
+        """Return the number of a port's parser in its pipe."""
+        return parser_of(port & (1 << self.pipe_bits) - 1)
 
     @property
     def departure(self) -> list[str]:

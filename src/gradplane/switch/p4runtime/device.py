@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
+import pickle
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from threading import Lock, get_ident
@@ -15,7 +16,7 @@ from typing import Any, TypeVar
 from finsy.proto import p4i, p4r
 
 from gradplane.switch.arch.architecture import PipeScopes
-from gradplane.switch.arch.registry import of_package
+from gradplane.switch.arch.registry import combined, of_package, program_name
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.p4runtime.catalog import Catalog
 from gradplane.switch.p4runtime.constraints import ConstraintError
@@ -228,6 +229,49 @@ class Device:
             source = parse_device_config(config.p4_device_config)
             raise _refused(error, source) from error
 
+    def prepare_several(
+        self, pushed: Mapping[str, bytes], pipe_scopes: PipeScopes | None = None
+    ) -> Pipeline:
+        """Make a pipeline of several programs of a chip. pushed: their device configs by name,
+        empty for one that runs now. pipe_scopes: the pipes that run each, or each pipeline.
+
+        Raises RpcError INVALID_ARGUMENT where that is not possible.
+        """
+        programs = [
+            self._program(p4r.ForwardingPipelineConfig(p4_device_config=config))
+            if config else self._part(name)
+            for name, config in pushed.items()
+        ]  # fmt: skip
+        for name, found in zip(pushed, map(program_name, programs), strict=True):
+            if name != found:
+                what = f"there is no program {name!r}: the source that is pushed for it is {found}"
+                raise RpcError("NOT_FOUND", what)
+        try:
+            program = _placed(combined(programs), pipe_scopes or {})
+            pipeline = self._pipeline(program, p4r.ForwardingPipelineConfig())
+        except CompileError as error:
+            sources = map(parse_device_config, filter(None, pushed.values()))
+            raise _refused(error, *sources) from error
+        except SwitchError as error:
+            raise RpcError("INVALID_ARGUMENT", str(error)) from error
+        former = {} if self.pipeline is None else self.pipeline.binaries
+        pipeline.binaries = {n: config or former.get(n, b"") for n, config in pushed.items()}
+        return pipeline
+
+    def _part(self, name: str) -> ir.Program:
+        """Return one of the programs that run now, to run beside others. Raises RpcError."""
+        program = None if self.pipeline is None else self.pipeline.catalog.program
+        if program is not None and name in program.parts:
+            return program.parts[name]
+        if program is None or program_name(program) != name:
+            raise RpcError("NOT_FOUND", f"there is no program {name!r} to run again")
+        try:  # its objects are renamed, those of the running one are not
+            alone: ir.Program = pickle.loads(pickle.dumps(program, 5))
+        except RecursionError as error:
+            what = f"{name} is nested too deeply to run beside others: push its source, too"
+            raise RpcError("INVALID_ARGUMENT", what) from error
+        return alone
+
     def commit(self, pipeline: Pipeline) -> None:
         """Run this pipeline from the next packet on; only the ports stay as they were."""
         pipeline.state.listener = self.listener
@@ -348,16 +392,17 @@ def _check_agreement(config: p4r.ForwardingPipelineConfig, catalog: Catalog) -> 
         )
 
 
-def _refused(error: CompileError, source: Source) -> RpcError:
-    """Return the answer to a program that cannot run; a bug of the compiler is logged, too."""
+def _refused(error: CompileError, *sources: Source) -> RpcError:
+    """Return the answer to programs that cannot run; a bug of the compiler is logged, too."""
     if isinstance(error, InternalCompilerError):
-        log.error("the compiler failed on %s", source.file, exc_info=error)
-    return RpcError("INVALID_ARGUMENT", _rendered(error, source))
+        files = ", ".join(source.file for source in sources)
+        log.error("the compiler failed on %s", files, exc_info=error)
+    return RpcError("INVALID_ARGUMENT", _rendered(error, sources))
 
 
-def _rendered(error: CompileError, source: Source) -> str:
-    """Format the diagnostics with the lines of the files that the source was made of."""
-    lines = source.lines()
+def _rendered(error: CompileError, sources: Iterable[Source]) -> str:
+    """Format the diagnostics with the lines of the files that the sources were made of."""
+    lines = {file: text for source in sources for file, text in source.lines().items()}
 
     def render(diagnostic: Diagnostic) -> str:
         return diagnostic.render(lines)

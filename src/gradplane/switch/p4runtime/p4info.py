@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from finsy.proto import p4i, p4t
 from google.protobuf import text_format
 
-from gradplane.switch.arch.registry import of_package
+from gradplane.switch.arch.registry import device_facts, of_package
 from gradplane.switch.control.names import P4InfoError, P4InfoKind, Symbols, field_ids
 from gradplane.switch.internal_errors import internal_errors_reported
 from gradplane.switch.ir import nodes as ir
@@ -127,6 +127,7 @@ class _Builder:
         self.place = program.package.span
         self.info = p4i.P4Info()
         self.symbols = Symbols()
+        self.facts = device_facts(program)
         self.digests = digest_calls(program)
         masks = {key.mask for table in program.tables for key in table.keys}
         self.externs = [
@@ -164,20 +165,30 @@ class _Builder:
             yield one
 
     def _collect(self) -> None:
-        program, add = self.program, self.symbols.add
+        program = self.program
         for table in self._placed(self.tables):
-            add(P4InfoKind.TABLE, table.name, table.annotations)
+            self._add(P4InfoKind.TABLE, table.name, table.annotations)
         for action in self._placed(self.actions):
-            add(P4InfoKind.ACTION, action.name, action.annotations)
+            self._add(P4InfoKind.ACTION, action.name, action.annotations)
         for extern in self._placed(self.externs):
             if extern.kind in EXTERN_KINDS:
-                add(EXTERN_KINDS[extern.kind], extern.name, extern.annotations)
+                self._add(EXTERN_KINDS[extern.kind], extern.name, extern.annotations)
         for header in program.controller_headers:
-            add(P4InfoKind.CONTROLLER_HEADER, header.name, header.annotations)
+            self._add(P4InfoKind.CONTROLLER_HEADER, header.name, header.annotations)
         for value_set in self._placed(program.value_sets):
-            add(P4InfoKind.VALUE_SET, value_set.name, value_set.annotations)
+            self._add(P4InfoKind.VALUE_SET, value_set.name, value_set.annotations)
         for name in self.digests:
-            add(P4InfoKind.DIGEST, name)
+            self._add(P4InfoKind.DIGEST, name)
+
+    def _add(self, kind: P4InfoKind, name: str, annotations: Annotations = ()) -> None:
+        """Register an object. Its id follows, on a chip, from the name that the chip's compiler
+        gives it, so that its bf-rt.json has the same ids; one of several programs has those that it
+        has alone."""
+        hashed, facts = name, self.facts
+        if facts is not None and not self.program.parts:
+            actions = kind == P4InfoKind.ACTION
+            hashed = facts.own_name(name) if actions else facts.full_name(name)
+        self.symbols.add(kind, name, annotations, hashed)
 
     # -- the package -----------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -55,7 +56,8 @@ class Pipeline:
 
     `whole`: reads and writes are the switch's own, to save or restore all state; then ids of
     members, groups and sessions may be 0, which commands choose and controllers cannot.
-    `rules`: what the program's annotations demand of entries.
+    `rules`: what the program's annotations demand of entries. `binaries`: the device configs of
+    several programs of a chip, by name, as they were pushed.
     """
 
     catalog: Catalog
@@ -63,6 +65,7 @@ class Pipeline:
     config: p4r.ForwardingPipelineConfig
     whole: bool = False
     rules: EntryRules = field(default_factory=NoRules)
+    binaries: Mapping[str, bytes] = field(default_factory=dict)
 
     @property
     def state(self) -> State:

@@ -106,6 +106,7 @@ def _keep_times(before: MatchTable, table: MatchTable) -> None:
             found.meter.restore(entry.meter.cells)
             found.last_hit_ns = entry.last_hit_ns
             found.idle_reported_ns = entry.idle_reported_ns
+            table.watch_idle(found)
 
 
 # -- saved state of earlier versions --------------------------------------------------------------

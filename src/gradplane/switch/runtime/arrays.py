@@ -252,9 +252,11 @@ def _row(instance: ir.ExternInstance) -> tuple[str, int, int]:
 
 @dataclass(slots=True)
 class CurrentPipe:
-    """The pipe that runs a packet, by which the interpreter finds a register's cells."""
+    """The pipe that runs a packet, by which the interpreter finds a register's cells. parser: that
+    of the packet's port, by its number in the pipe."""
 
     number: int = 0
+    parser: int = 0
 
 
 class PipeCells(MutableSequence[int]):

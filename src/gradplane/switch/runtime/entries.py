@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import InitVar, dataclass, field
+from heapq import heapify, heappop, heappush
 
 from gradplane.switch.runtime.arrays import Register
 from gradplane.switch.runtime.filters import Filter
@@ -112,6 +114,7 @@ class Entry:
     handle: int = 0
     idle_reported_ns: int = 0
     controller_metadata: int = 0
+    idle_due_ns: int = field(default=0, init=False, repr=False)  # see IdleEntries
     # Made on first use: most tables need none of them.
     _counter: Count | None = field(default=None, init=False, repr=False)
     _meter: MeterCell | None = field(default=None, init=False, repr=False)
@@ -161,6 +164,11 @@ class Entry:
         if timeout or self._times is not None:
             self.times[1] = timeout
 
+    def is_idle(self, now: int) -> bool:
+        """Return whether it had no hit, and no notice, for its timeout."""
+        last = max(self.last_hit_ns, self.idle_reported_ns)
+        return 0 < self.idle_timeout_ns <= now - last
+
     @property
     def last_hit_ns(self) -> int:
         return self.times[0]
@@ -168,3 +176,45 @@ class Entry:
     @last_hit_ns.setter
     def last_hit_ns(self, now: int) -> None:
         self.times[0] = now
+
+
+class IdleEntries:
+    """The entries of a table that become idle, by the time before which each cannot.
+
+    Hits put that time off, which is looked at when it has come: so packets and inserts cost nothing
+    here, and a look for idle entries costs as much as there are entries whose time has come.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple[int, int, Entry]] = []  # a heap; numbers tell equal times apart
+        self._count = 0
+
+    def watch(self, entry: Entry) -> None:
+        """Follow an entry whose times have been set."""
+        times = entry._times
+        if times is not None and times[1]:
+            entry.idle_due_ns = max(times[0], entry.idle_reported_ns) + times[1]
+            self._count += 1
+            heappush(self._waiting, (entry.idle_due_ns, self._count, entry))
+
+    def found(self, now: int, there: Callable[[Entry], bool], number: int) -> list[Entry]:
+        """Return the entries that are idle for their timeout since their last hit or notice, oldest
+        first, with the notice noted. there: whether an entry is in the table, which has `number`.
+        """
+        if len(self._waiting) > 2 * number + _LEFTOVERS:
+            rows = {id(row[2]): row for row in self._waiting if row[0] == row[2].idle_due_ns}
+            self._waiting = [row for row in rows.values() if there(row[2])]
+            heapify(self._waiting)
+        idle = []
+        while self._waiting and self._waiting[0][0] <= now:
+            due, _, entry = heappop(self._waiting)
+            if due != entry.idle_due_ns or not entry.idle_timeout_ns or not there(entry):
+                continue  # it has other times by now, or is gone
+            if entry.is_idle(now):
+                entry.idle_reported_ns = now
+                idle.append(entry)
+            self.watch(entry)
+        return sorted(idle, key=lambda entry: entry.serial)
+
+
+_LEFTOVERS = 1000  # rows of entries that are gone, beside as many as there are entries

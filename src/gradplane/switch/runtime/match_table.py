@@ -15,6 +15,7 @@ from gradplane.switch.runtime.entries import (
     Count,
     Entry,
     EntryAction,
+    IdleEntries,
     OneShot,
 )
 from gradplane.switch.runtime.filters import Filter
@@ -77,6 +78,7 @@ class MatchTable:
         self._serial = 0
         self._index: Index | None = None  # made for the first lookup: compiled code needs none
         self.watchers: list[Watcher] = []
+        self._idle = IdleEntries() if table.support_timeout else None
         self.translations: Sequence[Translation | None] = ()  # of the fields, where they have some
         self.default: EntryAction = self.source_default
         self.default_metadata: tuple[int, bytes] = (0, b"")  # of a P4Runtime controller
@@ -106,6 +108,21 @@ class MatchTable:
             for entry in self._entries.values():
                 self._index.insert(entry)
         return self._index.find(key)
+
+    def watch_idle(self, entry: Entry) -> None:
+        """Follow the times of an entry, which have been set, for `idle`."""
+        if self._idle is not None:
+            self._idle.watch(entry)
+
+    def idle(self, now: int) -> list[Entry]:
+        """Return the entries that have become idle since the last call, or stayed so, oldest first,
+        and note that they are reported."""
+        if self._idle is None:
+            return []
+        return self._idle.found(now, self._has, len(self._entries))
+
+    def _has(self, entry: Entry) -> bool:
+        return self._entries.get(self._identity(entry.matches, entry.priority)) is entry
 
     def renumber(self, handles: Sequence[int]) -> None:
         """Give the entries these handles, in the order of `entries`; raises ValueError."""
@@ -141,6 +158,8 @@ class MatchTable:
             self.profile.note(values["action"])
         for name, value in values.items():
             setattr(found, name, value)
+        if "idle_timeout_ns" in values:
+            self.watch_idle(found)
         for watcher in self.watchers:
             watcher.modified(found)
 
@@ -151,10 +170,9 @@ class MatchTable:
 
     def take_out(self, entry: Entry) -> None:
         """Remove an entry, unchecked, unless it is not there any more."""
-        identity = self._identity(entry.matches, entry.priority)
-        if self._entries.get(identity) is not entry:
+        if not self._has(entry):
             return
-        del self._entries[identity]
+        del self._entries[self._identity(entry.matches, entry.priority)]
         if self.profile is not None:
             self.profile.note(entry.action, -1)
         self.handles.remove(entry)
@@ -312,6 +330,8 @@ class MatchTable:
         give_handle(entry)
         if self._index is not None:
             self._index.insert(entry)
+        if self._idle is not None:
+            self._idle.watch(entry)
         for watcher in self.watchers:
             watcher.inserted(entry)
 

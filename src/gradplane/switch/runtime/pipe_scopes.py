@@ -231,7 +231,7 @@ class PipeScopes:
                     what = "its scope can change while it has no members: clear it"
                     raise TableError("FAILED_PRECONDITION", f"action profile {name}: {what}")
             for name in together.get("value_sets", ()):
-                if pipe.value_sets[name].members:
+                if pipe.value_sets[name].members or pipe.value_sets[name].own:
                     what = "its scope can change while it has no members: clear it"
                     raise TableError("FAILED_PRECONDITION", f"value set {name}: {what}")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter as Tally
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
@@ -17,7 +17,6 @@ from gradplane.switch.runtime.arrays import Homes, Register, make_registers, one
 from gradplane.switch.runtime.control_messages import IdleNotice, Message
 from gradplane.switch.runtime.crcs import CustomCrc, custom_crcs
 from gradplane.switch.runtime.dynamic_hashes import DynamicHash
-from gradplane.switch.runtime.entries import Entry
 from gradplane.switch.runtime.links import Links
 from gradplane.switch.runtime.match_table import MatchTable
 from gradplane.switch.runtime.pipe_scopes import PipeScopes, make_resources
@@ -123,9 +122,8 @@ class State:
     def check_idle(self) -> None:
         """Report each entry that has been idle for its timeout since its last hit or notice."""
         now = self.clock()
-        for table, entry in self._timed():
-            if now - max(entry.last_hit_ns, entry.idle_reported_ns) >= entry.idle_timeout_ns:
-                entry.idle_reported_ns = now
+        for table in self.timed_tables:
+            for entry in table.idle(now):
                 self.report(IdleNotice(table.table.name, entry, table))
 
     def pipe_registers(self, name: str) -> list[Register]:
@@ -137,12 +135,6 @@ class State:
         """The tables whose entries are reported when they are idle."""
         tables = self.scopes.every("tables")
         return [t for t in tables if t.table.support_timeout and not t.table.auto_delete]
-
-    def _timed(self) -> Iterator[tuple[MatchTable, Entry]]:
-        for table in self.timed_tables:
-            for entry in table.entries():
-                if entry.idle_timeout_ns:
-                    yield table, entry
 
 
 def _nothing(port: int, priority: int, length: int) -> None:

@@ -108,6 +108,13 @@ class WrittenTable(MatchTable):
         if profile is not None:
             entry.idle_timeout_ns = int(self.times.cells[profile])
 
+    def idle(self, now: int) -> list[Entry]:
+        """Do as any table does; packets may have set other timeouts since, so look at all."""
+        found = [entry for entry in self.entries() if entry.is_idle(now)]
+        for entry in found:
+            entry.idle_reported_ns = now
+        return found
+
     # -- entries that leave -----------------------------------------------------------------------
 
     def expire(self) -> None:

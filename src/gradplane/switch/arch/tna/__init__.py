@@ -20,13 +20,13 @@ def _load() -> Implementation:
     from gradplane.switch.arch.tna.device import device
     from gradplane.switch.arch.tna.externs import EXTERNS
     from gradplane.switch.arch.tna.loading import PLACES, PREPARE, RULES
-    from gradplane.switch.arch.tna.pipe_scopes import place
+    from gradplane.switch.arch.tna.pipe_scopes import combine, place
     from gradplane.switch.arch.tna.woven_path import path
     from gradplane.switch.machine.externs.direct_resources import ON_CALL
 
     return Implementation(
         EXTERNS, ON_CALL, PLACES, path, PREPARE, RULES, replaced=REPLACED, device=device,
-        place=place,
+        place=place, combine=combine,
     )  # fmt: skip
 
 

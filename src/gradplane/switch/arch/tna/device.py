@@ -22,6 +22,7 @@ def device(program: ir.Program) -> DeviceFacts:
             _pipeline(package, chip, tuple(pipe for pipe, at in enumerate(numbers) if at == number))
             for number, package in enumerate(pipelines(program))
         ),
+        program.label,
     )  # fmt: skip
 
 

@@ -14,12 +14,10 @@ from typing import TypeAlias
 
 from gradplane.switch.arch.tna.chips import LOCAL_PORTS, PIPE_BITS, Chip
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.runtime.valuesets import PARSERS, parser_of
 from gradplane.switch.source import Diagnostic
 
-MOST = 18
-"""The parsers of a pipe and direction."""
-
-_PORTS_A_PARSER = 4
+MOST = PARSERS
 _PORT_MAP = "default_portmap"
 _MULTIPLE = "MultiParserPipeline"
 _Argument: TypeAlias = "ir.Parser | ir.Control | ir.Package | ir.Argument"
@@ -71,7 +69,7 @@ def _parser_of(port: int, names: list[str], listed: list[set[int]]) -> str:
     if listed:
         numbers = (n for n, ports in enumerate(listed[: len(names)]) if port in ports)
         return names[next(numbers, 0)]
-    number = port // _PORTS_A_PARSER
+    number = parser_of(port)
     return names[number] if number < len(names) else names[0]
 
 

@@ -17,11 +17,13 @@ from gradplane.switch.runtime.control_errors import TableError
 @dataclass(frozen=True, slots=True)
 class Scope:
     """The pipes that a request is for, and whether it is for each of them (or names one). from_hw:
-    counters and registers are read from the chip, not as they were seen last."""
+    counters and registers are read from the chip, not as they were seen last. parser: the one that
+    it is for in its pipes, where parsers have something of their own."""
 
     pipes: range
     all: bool
     from_hw: bool = True
+    parser: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +125,14 @@ class ControlTable:
 
     def follow(self, other: ControlTable) -> None:
         """Take over the attributes of the same table in other pipes."""
+
+    @property
+    def by_parser(self) -> bool:
+        """Whether each parser of a pipe has entries of its own."""
+        return False
+
+    def set_by_parser(self, wanted: bool) -> None:
+        raise self.refused("a pipe's parsers share its entries")
 
     def attribute(self, scope: Scope, name: str, message: Any) -> None:
         """Write the value of an attribute into a message; `name`: its field of TableAttribute."""

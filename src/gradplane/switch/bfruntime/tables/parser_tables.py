@@ -8,19 +8,22 @@ from typing import ClassVar
 from gradplane.switch.arch.device_facts import DeviceFacts, PipelineFacts
 from gradplane.switch.bfruntime.codec import Data, Key
 from gradplane.switch.bfruntime.schema import TableSchema
-from gradplane.switch.bfruntime.tables.control_table import Flags, KindTable, Scope
+from gradplane.switch.bfruntime.tables.control_table import ControlTable, Flags, KindTable, Scope
 from gradplane.switch.control.cells import Values
 from gradplane.switch.control.kind import Record
 from gradplane.switch.control.store import Store
 from gradplane.switch.ir.types import Bits, bit_width
+from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.runtime.match_fields import Match
+from gradplane.switch.runtime.valuesets import PARSERS, Member
 
-Member = tuple[Match, ...]
+_ALL_PARSERS = 0xFF
+"""The parser of a request that is for all of them."""
 
 
 class ValueSetTable(KindTable):
-    """A parser value set: entries without data. Keys are ternary; a field that the switch matches
-    in another way takes a full mask."""
+    """A parser value set: entries without data, which all parsers of a pipe share, or of each its
+    own. Keys are ternary; a field that the switch matches in another way takes a full mask."""
 
     words: ClassVar = {
         "exists": "table {name}: the entry exists",
@@ -28,11 +31,60 @@ class ValueSetTable(KindTable):
     }
     kind: Values
 
+    @property
+    def by_parser(self) -> bool:
+        return self.kind.value_set.by_parser
+
+    def set_by_parser(self, wanted: bool) -> None:
+        if self.kind.value_set.members or self.kind.value_set.own:
+            what = f"table {self.schema.name}: its scope can change while it has no entries"
+            raise RpcError("FAILED_PRECONDITION", f"{what}: clear it")
+        self.store.journal.set(self.kind.value_set, "by_parser", wanted)
+
+    def follow(self, other: ControlTable) -> None:
+        self.kind.value_set.by_parser = other.by_parser
+
+    def _of(self, scope: Scope) -> Values:
+        """Return the members that a request is for. Raises RpcError."""
+        if not self.by_parser:
+            return self.kind
+        if scope.parser >= PARSERS:
+            what = "parsers have entries of their own: name one in the request's target (prsr_id)"
+            raise self.invalid(f"parser {scope.parser} does not exist; {what}, 0 to {PARSERS - 1}")
+        return self.store.values(self.kind.value_set, scope.parser)
+
+    def add(self, scope: Scope, key: Key, data: Data) -> None:
+        place, kind = self.place(key), self._of(scope)
+        kind.need_absent(place)
+        kind.insert(place)
+
+    def row(self, scope: Scope, key: Key) -> Member:
+        place = self.place(key)
+        self._of(scope).read(place)
+        return place
+
     def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> None:
         self.row(scope, key)
 
+    def delete(self, scope: Scope, key: Key) -> None:
+        self._of(scope).delete(self.row(scope, key))
+
     def clear(self, scope: Scope) -> None:
-        self.kind.clear()
+        for kind in self._all(scope):
+            kind.clear()
+
+    def rows(self, scope: Scope) -> list[Member]:
+        return [member for kind in self._all(scope) for member in kind.existing()]
+
+    def shown(self, scope: Scope, row: Member) -> Data:
+        return Data()
+
+    def _all(self, scope: Scope) -> list[Values]:
+        """Return the members that a request without a key is for: perhaps those of all parsers."""
+        if self.by_parser and scope.parser == _ALL_PARSERS:
+            value_set = self.kind.value_set
+            return [self.store.values(value_set, parser) for parser in value_set.own]
+        return [self._of(scope)]
 
     def place(self, key: Key) -> Member:
         found: list[Match] = []

@@ -25,7 +25,7 @@ from gradplane.switch.bfruntime.tables.control_table import (
 )
 from gradplane.switch.bfruntime.tables.match_table import GROUP, MEMBER, Actions
 from gradplane.switch.control.kind import Record, Refusal
-from gradplane.switch.control.names import TableId, table_id
+from gradplane.switch.control.names import TableId, name_hash, table_id
 from gradplane.switch.control.store import Store
 from gradplane.switch.control.tables import Members, SelectorGroups
 from gradplane.switch.ir import nodes as ir
@@ -63,10 +63,10 @@ def profile_tables(
 
     actions: those of the tables that use it. table_name: gives a table's name here."""
     specs = {a.id: a for a in actions if a.scope != "DefaultOnly"}
-    number = table_id(TableId.ACTION_PROFILE, profile.preamble.id)
     members, groups = profile.preamble.name, ""
     if profile.with_selector:
         members, groups = profile_names(instance)
+    number = members_id(profile, instance, table_name)
     about = annotations_of(profile.preamble)
     yield TableSchema(
         table_name(members), number, "Action", profile.size,
@@ -85,6 +85,17 @@ def profile_tables(
     probe = table_id(TableId.SELECTOR_GET_MEMBER, profile.preamble.id)
     (schema,) = parse_tables(f"table - SelectorGetMember {probe} 1{_PROBE}depends {selector}")
     yield replace(schema, name=f"{table_name(groups)}_get_member", annotations=about)
+
+
+def members_id(
+    profile: p4i.ActionProfile, instance: ir.ExternInstance, table_name: Callable[[str], str]
+) -> int:
+    """Return the id of the table of a profile's members: they are an object of their own where a
+    selector is made with an ActionProfile."""
+    members = profile_names(instance)[0] if profile.with_selector else profile.preamble.name
+    own = members == profile.preamble.name
+    number = profile.preamble.id if own else name_hash(table_name(members))
+    return table_id(TableId.ACTION_PROFILE, number)
 
 
 def profile_names(selector: ir.ExternInstance) -> tuple[str, str]:

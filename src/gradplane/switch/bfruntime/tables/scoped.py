@@ -151,19 +151,28 @@ class ScopedTable(ControlTable):
             part.attribute(scope, name, message)
             return
         show_scope(self._scopes.groups(self._name), message.entry_scope)
+        message.entry_scope.prsr_scope.predef = SINGLE if self.first.by_parser else ALL
 
     def set_attribute(self, scope: Scope, name: str, message: Any) -> None:
         """Set an attribute: bytes that a meter's counts are adjusted by in the pipes that a request
         is for, others in all."""
         if name == "entry_scope":
-            if message.entry_scope.prsr_scope.predef:
-                raise self.refused("a pipe's parsers share its entries")
+            parsers = message.entry_scope.prsr_scope
+            if parsers.WhichOneof("scope") == "user_defined" or parsers.predef > SINGLE:
+                raise self.invalid("a pipe's parsers share its entries, or each has its own")
+            self._set_by_parser(parsers.predef == SINGLE)
             wanted = wanted_scope(self._scopes.homes(self._name), message.entry_scope)
             if wanted != self._scopes.groups(self._name):
                 self.store.scopes.set(self._name, wanted)
             return
         for part in self._of(scope) if name == ADJUSTMENT else self.parts():
             part.set_attribute(scope, name, message)
+
+    def _set_by_parser(self, wanted: bool) -> None:
+        """Let each parser of a pipe have entries of its own, or all of them the same ones."""
+        if wanted != self.first.by_parser:
+            for part in self.parts():
+                part.set_by_parser(wanted)
 
 
 def show_scope(groups: Groups, message: Any) -> None:

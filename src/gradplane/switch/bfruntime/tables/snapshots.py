@@ -384,13 +384,15 @@ class _CounterTable(_Probed):
 
 
 class DebugCounterTable(_CounterTable):
-    """Counters by the names of tables. named: gives the name that clients have for a table."""
+    """Counters by the names of tables. named: gives the name that clients have for a table. label:
+    what the names of the program's tables begin with."""
 
     def __init__(
-        self, schema: TableSchema, store: Store, snapshots: Snapshots, named: Named
+        self, schema: TableSchema, store: Store, snapshots: Snapshots, named: Named, label: str
     ) -> None:
         super().__init__(schema, store, snapshots)
-        self._counts = {named(name): count for name, count in snapshots.counts.items()}
+        counts = snapshots.counts.items()
+        self._counts = {named(name): c for name, c in counts if name.startswith(label)}
 
     def rows(self, scope: Scope) -> Iterator[Key]:
         for name in self._counts:

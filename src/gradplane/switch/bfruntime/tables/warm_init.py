@@ -1,12 +1,12 @@
-"""The table that starts the program anew: "begin" makes it ready, "completed" lets it run.
+"""The table that starts the programs anew: "begin" makes them ready, "completed" lets them run.
 
-Between the two, what is written and read is the new one's. To start another program, clients use
+Between the two, what is written and read is the new ones'. To start another program, clients use
 SetForwardingPipelineConfig.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,16 +35,15 @@ PROGRAMS = DataField(4, "p4_programs", _TEXT, repeated=True, container=_PROGRAM)
 
 @dataclass(slots=True)
 class Restart:
-    """Starts the running program anew. begin, end: do so; they raise RpcError; begin takes the
+    """Starts the running programs anew. begin, end: do so; they raise RpcError; begin takes the
     pipes of each of several pipelines. undo: forgets what began; what ended cannot be undone.
-    error: whether that failed the last time. mode: the last one asked for; all are the same
-    here."""
+    programs: those that run. error: whether that failed the last time. mode: the last one asked
+    for; all are the same here."""
 
     begin: Callable[[PipeScopes], None]
     end: Callable[[], None]
     undo: Callable[[], None]
-    program: Callable[[], str]
-    facts: Callable[[], DeviceFacts | None]
+    programs: Callable[[], Mapping[str, DeviceFacts | None]]
     error: bool = False
     mode: str = "INIT_COLD"
 
@@ -65,7 +64,7 @@ class WarmInitTable(SettingsTable):
             self._check(programs)
         try:
             if begins:
-                restart.begin(_scopes(programs[0]))
+                restart.begin(_scopes(programs))
                 self.store.journal.record(restart.undo)
             else:
                 restart.end()
@@ -79,31 +78,37 @@ class WarmInitTable(SettingsTable):
         raise self.refused("it cannot be reset: set it with an action, begin or completed")
 
     def default(self, scope: Scope) -> Data:
-        restart, facts = self.restart, self.restart.facts()
-        pipelines = [
-            {"runtime_context_file": "", "binary_path": "", "pipeline_name": pipeline.name,
-             "pipe_scope": list(pipeline.pipes)}
-            for pipeline in (facts.pipelines if facts is not None else ())
-        ]  # fmt: skip
-        program = {
-            "p4_name": restart.program(), "p4_pipelines": pipelines, "bfrt_json_file": "",
-        }  # fmt: skip
+        restart = self.restart
         return Data(self.schema.action_named("completed"), {
             "error": restart.error, "init_mode": restart.mode, "upgrade_agents": False,
-            "p4_programs": [program],
+            "p4_programs": [_shown(*program) for program in restart.programs().items()],
         })  # fmt: skip
 
     def _check(self, programs: list[dict[str, Any]]) -> None:
-        there = self.restart.program()
+        there = list(self.restart.programs())
         names = [program.get("p4_name", "") for program in programs]
-        if names != [there]:
+        if sorted(names) != sorted(there):
             raise self.invalid(
-                f"p4_programs names {', '.join(names) or 'nothing'}, and the switch runs {there}:"
-                " name it, or load another with SetForwardingPipelineConfig"
+                f"p4_programs names {', '.join(names) or 'nothing'}, and the switch runs"
+                f" {', '.join(there)}: name {'it' if len(there) < 2 else 'them'}, or load"
+                f" {'another' if len(there) < 2 else 'others'} with SetForwardingPipelineConfig"
             )
 
 
-def _scopes(program: dict[str, Any]) -> PipeScopes:
-    """Return the pipes of a program's pipelines, by name, as far as they are given."""
-    pipelines = program.get("p4_pipelines", [])
-    return {p.get("pipeline_name", ""): p["pipe_scope"] for p in pipelines if p.get("pipe_scope")}
+def _shown(name: str, facts: DeviceFacts | None) -> dict[str, Any]:
+    pipelines = [
+        {"runtime_context_file": "", "binary_path": "",
+         "pipeline_name": pipeline.name.removeprefix(facts.label if facts else ""),
+         "pipe_scope": list(pipeline.pipes)}
+        for pipeline in (facts.pipelines if facts is not None else ())
+    ]  # fmt: skip
+    return {"p4_name": name, "p4_pipelines": pipelines, "bfrt_json_file": ""}
+
+
+def _scopes(programs: list[dict[str, Any]]) -> PipeScopes:
+    """Return the pipes of the programs' pipelines, by name, as far as they are given."""
+    return {
+        ("" if len(programs) == 1 else f"{program['p4_name']}.") + p.get("pipeline_name", ""):
+            p["pipe_scope"]
+        for program in programs for p in program.get("p4_pipelines", []) if p.get("pipe_scope")
+    }  # fmt: skip
