@@ -164,8 +164,8 @@ class ProgramSchema:
         for kind in ("lpf", "wred"):
             named = (e for e in self.catalog.program.externs if e.kind == kind)
             yield from map(self._filter, named)
-        for at, instance in enumerate(hashes.called_hashes(self.catalog.program), 1):
-            yield from self._hash(instance, at)
+        for instance in hashes.called_hashes(self.catalog.program):
+            yield from self._hash(instance)
         yield from map(self._value_set, info.value_sets)
         for at, pipeline in enumerate(self.facts.pipelines if self.facts else ()):
             yield self._port_metadata(at, pipeline)
@@ -372,13 +372,13 @@ class ProgramSchema:
             schema, on.store, on.store.filters(own.filters[name]), kind
         ), _first)  # fmt: skip
 
-    def _hash(self, instance: ir.ExternInstance, at: int) -> Iterator[Row]:
+    def _hash(self, instance: ir.ExternInstance) -> Iterator[Row]:
         name, program = instance.name, self.catalog.program
         width, hashed = (
             bit_width(instance.type_args[0]) or 0,
             hashes.hashed_fields(program, instance),
         )
-        algorithm, *rest = hashes.hash_tables(program, instance, self.table_name(name), at)
+        algorithm, *rest = hashes.hash_tables(program, instance, self.table_name(name))
 
         def of(on: Running) -> tuple[Store, DynamicHash]:
             return on.store, on.store.state.hashes[name]
@@ -391,8 +391,9 @@ class ProgramSchema:
 
     def _value_set(self, listed: p4i.ValueSet) -> Row:
         name = self.catalog.value_sets[listed.preamble.id].name
+        number = table_id(TableId.VALUE_SET, listed.preamble.id)
         schema = TableSchema(
-            self.table_name(listed.preamble.name), listed.preamble.id, "ParserValueSet",
+            self.table_name(listed.preamble.name), number, "ParserValueSet",
             listed.size, tuple(self._value_set_keys(listed)), attributes=("EntryScope",),
             annotations=annotations_of(listed.preamble),
         )  # fmt: skip

@@ -18,7 +18,7 @@ from typing import Any
 
 from gradplane.switch.arch.device_facts import DeviceFacts, PipelineFacts
 from gradplane.switch.bfruntime.schema import DataField, TableSchema, bits, parse_tables
-from gradplane.switch.control.names import TableId, table_id
+from gradplane.switch.control.names import TableId, name_hash, table_id
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits, Fields, Header, Stack, Type
 from gradplane.switch.ir.walk import statements
@@ -400,12 +400,12 @@ _COUNTED = "DISABLED,TBL_MISS,TBL_HIT,GW_TBL_MISS,GW_TBL_HIT,GW_TBL_INHIBIT"
 def snapshot_tables(facts: DeviceFacts) -> Iterator[TableSchema]:
     """Yield the tables of each pipeline's snapshots, then that of debug counters."""
     known = snapshot_fields(facts.pipelines)
-    for at, pipeline in enumerate(facts.pipelines):
+    for pipeline in facts.pipelines:
         name = f"{pipeline.name}.snapshot".removeprefix(facts.label)
-        numbers = range(2 * at, 2 * at + 2)
+        numbers = [_number(facts, control) for control in pipeline.controls.values()]
         triggers = " ".join(str(table_id(TableId.SNAPSHOT_TRIGGER, number)) for number in numbers)
         about = _CONFIGURATION.format(last=facts.stages - 1, triggers=triggers)
-        yield _schema(f"{name}.cfg", TableId.SNAPSHOT_CONFIG, 2 * at, facts.stages, about)
+        yield _schema(f"{name}.cfg", TableId.SNAPSHOT_CONFIG, numbers[-1], facts.stages, about)
         for number, gress in zip(numbers, pipeline.controls, strict=True):
             own = known[pipeline.name, gress]
             given = (
@@ -424,6 +424,11 @@ def snapshot_tables(facts: DeviceFacts) -> Iterator[TableSchema]:
     yield _schema(
         "tbl_dbg_counter", TableId.DEBUG_COUNTER, 0, size, _COUNTERS.format(counted=_COUNTED)
     )
+
+
+def _number(facts: DeviceFacts, control: ir.Control) -> int:
+    """Return the number of a control's snapshots: of its instance's name behind its full one."""
+    return name_hash(f"{facts.full_name(control.name)}.{facts.own_name(control.name)}")
 
 
 _KINDS = {

@@ -295,6 +295,7 @@ class TableId(IntEnum):
     HASH_ALGORITHM = 0x97
     DEBUG_COUNTER = 0x99
     SELECTOR_GET_MEMBER = 0x9A
+    VALUE_SET = 0xFE
 
 
 def table_id(kind: TableId, number: int) -> int:

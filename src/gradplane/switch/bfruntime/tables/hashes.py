@@ -20,7 +20,7 @@ from gradplane.switch.bfruntime.schema import (
     parse_tables,
 )
 from gradplane.switch.bfruntime.tables.control_table import ControlTable, Scope, SettingsTable
-from gradplane.switch.control.names import FIELD_IDS, TableId, table_id
+from gradplane.switch.control.names import FIELD_IDS, TableId, name_hash, table_id
 from gradplane.switch.control.store import Store
 from gradplane.switch.ir import expression_builder as build
 from gradplane.switch.ir import nodes as ir
@@ -189,13 +189,13 @@ data HASH_CONFIGURE_ order uint64!
 
 
 def hash_tables(
-    program: ir.Program, instance: ir.ExternInstance, name: str, number: int
+    program: ir.Program, instance: ir.ExternInstance, name: str
 ) -> Iterator[TableSchema]:
     """Yield the tables of a hash: its algorithm and, if it takes the same fields in all calls, the
-    choice of these and what it gives. name: their names' first part. number: the hash's, from 1."""
+    choice of these and what it gives. name: their names' first part."""
     hashed = hashed_fields(program, instance)
     algorithm, configure, compute = (
-        table_id(kind, number)
+        table_id(kind, name_hash(name))
         for kind in (TableId.HASH_ALGORITHM, TableId.HASH_CONFIGURE, TableId.HASH_COMPUTE)
     )
     (schema,) = parse_tables(f"table - DynHashAlgorithm {algorithm} 1{_ALGORITHM}")
