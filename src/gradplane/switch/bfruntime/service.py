@@ -118,7 +118,7 @@ class BfRuntimeService:
 
             def pause() -> None:
                 held.close()
-                if self.device.pause() and self.program is not program:
+                if self.device.pause() and self.running.pipeline is not program.pipeline:
                     what = "not applied: another program was loaded while the request was served"
                     raise RpcError("ABORTED", what)
                 held.enter_context(program.pipeline.switch.lock)
