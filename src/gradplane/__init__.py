@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+
+if sys.argv[:1] == ["-m"] and "gradplane" in sys.orig_argv and not sys.flags.safe_path:
+    # `python -m gradplane` puts the current folder first, where a file may have the name of a
+    # module that we need.
+    del sys.path[0]
+
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any

@@ -2,8 +2,8 @@
 
 import sys
 
-if not sys.flags.safe_path:
-    del sys.path[0]  # the current folder, where a file may have the name of a module that we need
+if not (__package__ or sys.flags.safe_path):
+    del sys.path[0]  # this folder, of `python .../gradplane`; the current one is gone already
 
 from gradplane.cli.main import main
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import logging
 import multiprocessing
 import os
 import queue
@@ -308,6 +309,7 @@ async def half_open_connections(target: Target) -> None:
 
 def run_attack(name: str, target: Target) -> None:
     """Carry out an attack until this process is ended."""
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # calls that the server ends
     asyncio.run(ATTACKS[name](target))  # type: ignore[arg-type]
 
 
