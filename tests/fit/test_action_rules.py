@@ -276,6 +276,22 @@ WHAT_A_CONTROL_DOES_NOT = [
         "action Ingress.act of Ingress.one does not use Ingress.c, which the table names",
         "in all of the table's actions",
     ),
+    (
+        "Counter<bit<32>, bit<8>>(256, CounterType_t.PACKETS) c;"
+        " Meter<bit<8>>(256, MeterType_t.BYTES) m;"
+        " action act() { c.count(hdr.ip.tos); hdr.ip.protocol = m.execute(hdr.ip.tos); }"
+        " table one { key = { hdr.ip.dst : exact; } actions = { act; } size = 512; }",
+        "one.apply();",
+        "Ingress.one counts, and meters by Ingress.m, whose colour takes the counter's address",
+        "count in a table of its own",
+    ),
+    (
+        "",
+        "hdr.ip.id = 7; invalidate(hdr.ip.id);",
+        "invalidate is called for a field that was set before; the compiler puts there what it was"
+        " set to",
+        "where it is not set",
+    ),
 ]
 
 

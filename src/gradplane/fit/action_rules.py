@@ -138,6 +138,7 @@ def _after(earlier: Operation, place: Place, operation: Operation) -> bool:
 # -- rules of tables --------------------------------------------------------------------------
 
 
+_METERS = ("meter", "direct_meter")
 _PROPERTIES = {
     "direct_counter": "counters", "direct_meter": "meters", "direct_register": "registers",
     "direct_lpf": "filters", "direct_wred": "filters",
@@ -149,6 +150,7 @@ def broken_by_table(table: LogicalTable) -> Iterator[Overrun]:
     """Yield what a table asks for that the chip cannot do."""
     yield from _direct(table)
     yield from _addresses(table)
+    yield from _colours(table)
     yield from _ranges(table)
     yield from _default(table)
 
@@ -238,6 +240,19 @@ def _addresses(table: LogicalTable) -> Iterator[Overrun]:
             what = f"the actions of {table.name} access {names} by different indices"
             way_out += "; or set a field to the index before, and access by this field"
             yield Overrun(resource, what, used[-1][0].span, way_out)
+
+
+def _colours(table: LogicalTable) -> Iterator[Overrun]:
+    """Yield an overrun if a meter's colour has no bus for its address: it shares that of counters,
+    or, if a hash does not compute the address, that of idle timeouts."""
+    counted = any(use.instance.kind in COUNTERS for use in table.uses)
+    idle = table.table is not None and table.table.support_timeout
+    for use in table.uses:
+        if use.instance.kind in _METERS and counted and (use.index == "field" or idle):
+            what = f"{table.name} counts, and meters by {use.instance.name}, whose colour takes the"
+            what += " counter's address" if not idle else " counter's or the idle timeouts' address"
+            way_out = "count in a table of its own, with the same key"
+            yield Overrun("meter_alus", what, table.span, way_out)
 
 
 def _of_entries(table: LogicalTable) -> list[TableAction]:

@@ -41,6 +41,11 @@ from gradplane.switch.source import NOWHERE, Span
 USER_EXTERN = Impossible(
     "the chip has no user-defined externs", "compute it in tables and actions, or at a host"
 )
+COPY_INVALIDATED = Impossible(
+    "invalidate is called for a field that was set before; the compiler puts there what it was set"
+    " to",
+    "invalidate it where it is not set, by conditions in the control",
+)
 
 
 @dataclass(slots=True)
@@ -355,7 +360,9 @@ class Run:
         outs = [a for a, d in zip(stmt.args, stmt.directions, strict=True) if "out" in d]
         if stmt.instance is None and stmt.name == "invalidate":
             for a in ins:
-                self._add(self._leaves(a), Value(), stmt.span)
+                copied = isinstance(a, ir.LValue) and self._copy(a) is not None
+                value = Value(impossible=COPY_INVALIDATED if copied else None)
+                self._add(self._leaves(a), value, stmt.span)
             return
         found = self._given(stmt, ins)
         writes = [p for out in outs for p in self._leaves(out)]
