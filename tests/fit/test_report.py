@@ -65,6 +65,16 @@ def test_lines_of_the_program_are_named_without_it_wherever_its_main_is() -> Non
     assert table.name == "hdr.ip.tos (line 10)"
 
 
+def test_what_macros_change_is_told_where_a_program_does_not_fit(tmp_path: Path) -> None:
+    text = (PROGRAMS / "chain13.p4").read_text()
+    macro = "// How many. More are slow.\n#ifndef WAYS\n#define WAYS 4\n#endif\n"
+    (tmp_path / "p.p4").write_text(macro + text)
+    command = ["p4", "fit", str(tmp_path / "p.p4"), "-I", str(PROGRAMS)]
+    told = "\n-D WAYS=4 in p.p4: How many. More are slow.\n"
+    assert told in CliRunner().invoke(commands, command).stdout
+    assert told not in CliRunner().invoke(commands, [*command, "--chip", "tofino2"]).stdout
+
+
 def test_the_command(tmp_path: Path) -> None:
     runner = CliRunner()
     out = tmp_path / "fit.html"

@@ -376,3 +376,29 @@ def records(
         known = ", ".join(output_tables.RECORD_KINDS)
         raise typer.BadParameter(f"{kind!r}: it must be one of {known}", param_hint="--kind")
     output_tables.write_records(folder, kind, sys.stdout)
+
+
+@commands.command()
+def export(
+    folder: Annotated[Path, typer.Argument(metavar="RUN_DIR", show_default=False)],
+    timeline: Annotated[
+        Path | None, typer.Option(metavar="FILE.json", help="For ui.perfetto.dev: all rounds")
+    ] = None,
+    tensorboard: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Loss, accuracy, bytes and times as scalars")
+    ] = None,
+) -> None:
+    """Write a run for other programs: its timeline for Perfetto, its metrics for TensorBoard."""
+    from gradplane.pages import exports
+    from gradplane.runs.records.run_data import RunData
+
+    if timeline is None and tensorboard is None:
+        raise typer.BadParameter("give one of them", param_hint="--timeline, --tensorboard")
+    run = RunData.read(folder)
+    console = make_console()
+    if timeline is not None:
+        exports.write_timeline(run, timeline)
+        say(console, f"timeline: {timeline}")
+    if tensorboard is not None:
+        exports.write_scalars(run, tensorboard)
+        say(console, f"scalars: {tensorboard}")

@@ -268,6 +268,8 @@ def fit_chip(
     ] = None,
 ) -> None:
     """Estimate whether a TNA program fits on a chip, stage by stage; exit code 1 if it does not."""
+    from rich.console import Console
+
     from gradplane.experiment import p4_programs as programs
     from gradplane.fit import analysis
     from gradplane.fit.chip_resources import CHIPS
@@ -275,9 +277,10 @@ def fit_chip(
     if chip is not None and chip not in CHIPS:
         raise typer.BadParameter(f'"{chip}": use {" or ".join(CHIPS)}', param_hint="--chip")
     macros = [] if chip is None else [f"__TARGET_TOFINO__={list(CHIPS).index(chip) + 1}"]
-    compiled = programs.compiled(program, include, [*macros, *define])
-    wanted = analysis.chip_for(compiled.program) if chip is None else CHIPS[chip]
-    report = analysis.fit(compiled.program, wanted, str(program))
+    with Console(stderr=True).status("compiling") as status:  # nothing where it is no terminal
+        compiled = programs.compiled(program, include, [*macros, *define])
+        wanted = analysis.chip_for(compiled.program) if chip is None else CHIPS[chip]
+        report = analysis.fit(compiled.program, wanted, str(program), status.update)
     _print_fit(report, compiled.reporter.lines, json, html)
     if not report.fits:
         raise typer.Exit(1)

@@ -8,7 +8,7 @@ ingress parser.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from itertools import accumulate
@@ -97,10 +97,16 @@ class FitReport:
         }
 
 
-def fit(program: ir.Program, chip: ChipResources, name: str = "") -> FitReport:
+def fit(
+    program: ir.Program,
+    chip: ChipResources,
+    name: str = "",
+    on_step: Callable[[str], None] = lambda step: None,
+) -> FitReport:
     """Estimate what a TNA program, as `lower` leaves it, takes of a chip.
 
-    name: the program's own file; by default the one that has its main. Raises CompileError if the
+    name: the program's own file; by default the one that has its main. on_step: is told what takes
+    its time now. Raises CompileError if the
     program is not for the chip: for another architecture, or for the other generation."""
     facts = device_facts(program)
     if facts is None:
@@ -113,7 +119,8 @@ def fit(program: ir.Program, chip: ChipResources, name: str = "") -> FitReport:
         raise refuse(program.package.span, what, hint=hint)
     file = name or program.package.span.file
     packages = {id(a): a for a in program.package.args.values() if isinstance(a, ir.Package)}
-    pipelines = tuple(_pipeline(p, program, file, chip) for p in packages.values())
+    pipelines = tuple(_pipeline(p, program, file, chip, on_step) for p in packages.values())
+    on_step("rules of p4 check")
     return FitReport(file, chip, pipelines, refusals(program))
 
 
@@ -168,21 +175,29 @@ def _directions(package: ir.Package, program: ir.Program, file: str) -> Iterator
 
 
 def _pipeline(
-    package: ir.Package, program: ir.Program, file: str, chip: ChipResources
+    package: ir.Package,
+    program: ir.Program,
+    file: str,
+    chip: ChipResources,
+    on_step: Callable[[str], None],
 ) -> PipelineFit:
     facts = device_facts(program)
     assert facts is not None
+    on_step(f"pipeline {package.name}: tables and their dependencies")
     directions = list(_directions(package, program, file))
     tables = [table for d in directions for table in d.tables]
     edges = [edge for d in directions for edge in d.edges]
     chains = {d.gress: tuple(longest_chain(d.tables, d.edges)) for d in directions if d.tables}
+    on_step(f"pipeline {package.name}: {len(tables)} tables into stages")
     placement = place(tables, edges, chip)
+    on_step(f"pipeline {package.name}: parsers and containers")
     parsers = tuple(
         parser_demand(d.parser, d.gress, chip) for d in directions if d.parser is not None
     )
     live = {d.gress: _fields(d, placement) for d in directions}
     together = [{} if d.parser is None else coexisting(d.parser) for d in directions]
     phv = phv_demand(list(zip(live.values(), together, strict=True)), chip)
+    on_step(f"pipeline {package.name}: rules of actions and registers")
     overruns = [
         *wrong_stages(tables, chip),
         *broken_rules(tables),

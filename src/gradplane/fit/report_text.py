@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from gradplane.fit.analysis import FitReport, PipelineFit
@@ -23,9 +25,34 @@ def report_text(report: FitReport, lines: Mapping[str, list[str]]) -> str:
     """Return the report. lines: of the source files, for the places of overruns."""
     parts = [part for p in report.pipelines for part in _pipeline(report, p, lines)]
     parts += [part for refusal in report.refusals for part in ("", refusal.render(dict(lines)))]
+    if not report.fits:
+        parts += _macros(lines)
     verdict = "fits" if report.fits else "does not fit"
     head = f"{report.program} on {report.chip.title}: {verdict}. {ESTIMATE}"
     return "\n".join([*_wrap(head), *parts]) + "\n"
+
+
+_MACRO = re.compile(
+    r"(?P<about>(?:^//.*\n)*)^#\s*ifndef (?P<name>[A-Za-z]\w*)\n"
+    r"#\s*define (?P=name) +(?P<value>.+)",
+    re.MULTILINE,
+)
+"""A macro that has a value unless -D gives another, and the comment above it."""
+
+
+def _macros(lines: Mapping[str, list[str]]) -> Iterator[str]:
+    """Yield what -D changes in a program, some of which may make it fit."""
+    found = [
+        f"-D {macro['name']}={macro['value']} in {Path(file).name}"
+        + "".join(f": {about}" for about in [macro["about"].replace("//", "")] if about)
+        for file, text in lines.items()
+        for macro in _MACRO.finditer("\n".join(text))
+    ]
+    if found:
+        yield ""
+        yield "The program has settings with these defaults, which other values of -D replace:"
+    for one in found:
+        yield from _wrap(" ".join(one.split()), "  ")
 
 
 def _pipeline(

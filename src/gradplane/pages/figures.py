@@ -5,6 +5,7 @@ Colours of text and grid are the page's, light or dark; the script adds them. A 
 the name of its series, by which the page's key shows and hides it.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -48,6 +49,7 @@ HEAT = [[0, "rgba(148,163,184,0.28)"], [0.001, "#f7c9a0"], [0.5, "#e2703a"], [1,
 _FAR_APART = 5  # times: curves over time that end so differently share a logarithmic axis
 _LEAST_PERCENT = 0.02  # of a percent axis, so that noise does not fill it
 _FEW_POINTS = 40
+_FEW_WHOLE = 8
 
 
 @dataclass(frozen=True)
@@ -101,12 +103,44 @@ def curves(
         for line in lines
     ]
     layout = axes(x, y)
+    layout["xaxis"] |= _whole([value for line in lines for value in line.x])
+    layout["yaxis"] |= _whole([value for line in lines for value in line.y])
     if percent:
         layout["yaxis"] |= _percent_axis([value for line in lines for value in line.y])
     ends = [line.x[-1] for line in lines if len(line.x)]
     if far_apart and ends and max(ends) > _FAR_APART * min(ends) > 0:
         layout["xaxis"] |= {"type": "log", "title": {"text": f"{x}, logarithmic"}}
     return {"data": data, "layout": layout, "link": link}
+
+
+def band(label: str, colour: str, lines: Sequence[Curve]) -> list[dict[str, Any]]:
+    """Return the traces of the mean of lines, within a band from the least to the most."""
+    values: dict[float, list[float]] = {}
+    for line in lines:
+        for x, y in zip(line.x, line.y, strict=True):
+            values.setdefault(x, []).append(y)
+    places = sorted(values)
+    red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
+    common = {"type": "scatter", "mode": "lines", "name": label, "meta": label, "x": places}
+    edge = {**common, "line": {"width": 0}, "hoverinfo": "skip"}
+    fill = {"fill": "tonexty", "fillcolor": f"rgba({red},{green},{blue},0.22)"}
+    return [
+        {**edge, "y": [min(values[x]) for x in places]},
+        {**edge, **fill, "y": [max(values[x]) for x in places]},
+        {
+            **common,
+            "y": [sum(values[x]) / len(values[x]) for x in places],
+            "line": {"color": colour, "width": 2},
+            "hovertemplate": f"{escaped(label)}<br>%{{x}}: %{{y:,.4~g}}<extra></extra>",
+        },
+    ]
+
+
+def _whole(values: Sequence[float]) -> dict[str, Any]:
+    """Return an axis of few whole numbers: ticks at these, not between them."""
+    if not values or any(value != int(value) for value in values):
+        return {}
+    return {"dtick": 1} if max(values) - min(values) < _FEW_WHOLE else {}
 
 
 def escaped(text: str) -> str:
@@ -191,7 +225,8 @@ def stack(counts: Mapping[str, Mapping[int, int]], y: str, link: str) -> Figure:
             }
         )
     layout = axes("round, from 0", y, 190) | {"barmode": "stack", "bargap": 0}
-    layout["yaxis"] |= {"rangemode": "tozero"}
+    highest = sum((Counter(found) for found in counts.values()), Counter()).values()
+    layout["yaxis"] |= {"rangemode": "tozero"} | _whole([0, *highest])
     return {"data": data, "layout": layout, "link": link}
 
 

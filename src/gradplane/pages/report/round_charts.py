@@ -26,6 +26,7 @@ LINK = "rounds"
 _BUDGET = 250_000  # lanes, slots and events in detail on a page
 _MOST_SLOTS = 128  # rows of the figure of slots
 _SPREAD = 20  # times the shortest round's: longer ones get a logarithmic axis
+_FEW_CURVES = 4
 _MOST_CURVES = 16  # links that are drawn one by one
 
 Panel = dict[str, Any]
@@ -48,8 +49,15 @@ def _panels(run: RunData, jobs: Sequence[RecordedRounds]) -> Iterator[Panel]:
     yield from _links(run, jobs)
 
 
-def _panel(title: str, text: str, figure: Figure, entries: Sequence[Any] = ()) -> Panel:
-    return {"title": title, "text": text, "figure": figure, "key": list(entries)}
+def _panel(
+    title: str, text: str, figure: Figure, entries: Sequence[Any] = (), unit: str = ""
+) -> Panel:
+    """unit: of a figure of cells, whose colours the page explains."""
+    panel: Panel = {"title": title, "text": text, "figure": figure, "key": list(entries)}
+    if unit:
+        rows = figure["data"][0]["z"]
+        panel["scale"] = [int(max((v for row in rows for v in row if v), default=0)), unit]
+    return panel
 
 
 def _times(jobs: Sequence[RecordedRounds]) -> Panel:
@@ -96,7 +104,8 @@ def _missed(jobs: Sequence[RecordedRounds]) -> Iterator[Panel]:
     if any(value for row in rows.values() for value in row):
         text = [[f"{value or 0:,.0f} results missed" for value in row] for row in rows.values()]
         figure = figures.heat(list(rows), list(rows.values()), text, LINK)
-        yield _panel("Results that did not arrive in time", "By worker and round.", figure)
+        about = "By worker and round."
+        yield _panel("Results that did not arrive in time", about, figure, unit="results missed")
 
 
 def _worker(jobs: Sequence[RecordedRounds], job: RecordedRounds, worker: int) -> str:
@@ -122,13 +131,10 @@ def _slots(jobs: Sequence[RecordedRounds]) -> Iterator[Panel]:
                     text[place][number] = _members(use, absent)
         figure = figures.heat([f"slot {slot}" for slot in shown], z, text, LINK)
         name = f", {job.name}" if len(jobs) > 1 else ""
-        about = (
-            "Workers missing in each slot's sum: the more, the darker; pale where none is, empty"
-            " where the slot is unused."
-        )
+        about = "Workers missing in each slot's sum; empty where the slot is unused."
         if len(slots) > len(shown):
             about += f" The first {len(shown)} of {len(slots):,} slots."
-        yield _panel(f"Slots{name}", about, figure)
+        yield _panel(f"Slots{name}", about, figure, unit="workers missing")
 
 
 def missing(use: SlotUse, training_round: Round) -> list[int]:
@@ -167,15 +173,13 @@ def _links(run: RunData, jobs: Sequence[RecordedRounds]) -> Iterator[Panel]:
             use.append(Curve(label, colour, way == "down", rounds, rates))
             queues.append(Curve(label, colour, way == "down", rounds, [c[4 + place] for c in own]))
             drops[label] = sum(counts[2 + place] for counts in own)
-    entries = [key(line.name, line.colour, dashed=line.dashed) for line in use]
-    y = "Mbit/s"
     whose = f" Rounds are those of {clock.name}." if len(jobs) > 1 else ""
     text = f"A mean over the time since the round before, in each direction of a link.{whose}"
-    yield _panel("Use of the links", text, _compact(use, y), entries)
+    yield _panel("Use of the links", text, *_by_way(use, "Mbit/s"))
     dropped = "; ".join(f"{label} dropped {count:,}" for label, count in drops.items() if count)
     text = "The most frames in a queue at once. " + (f"Packets: {dropped}." if dropped else
             "No queue dropped a packet.")  # fmt: skip
-    yield _panel("Depth of the queues", text, _compact(queues, "frames"), entries)
+    yield _panel("Depth of the queues", text, *_by_way(queues, "frames"))
 
 
 def link_lines(lines: Sequence[Line], job: int) -> list[Line]:
@@ -200,11 +204,26 @@ def link_lines(lines: Sequence[Line], job: int) -> list[Line]:
     return found
 
 
-def _compact(lines: Sequence[Curve], y: str) -> Figure:
+def _by_way(lines: Sequence[Curve], y: str) -> tuple[Figure, list[Any]]:
+    """Draw links, dashed on the way down, and return their key.
+
+    More than a few are a band for each way, from the least to the most; a click on the key draws
+    single ones."""
     figure = figures.curves(lines, "round, from 0", y, link=LINK)
     figure["layout"] |= {"height": 220}
     figure["layout"]["yaxis"] |= {"rangemode": "tozero"}
-    return figure
+    entries = [key(line.name, line.colour, dashed=line.dashed) for line in lines]
+    if len(lines) <= _FEW_CURVES:
+        return figure, entries
+    for trace, entry in zip(figure["data"], entries, strict=True):
+        trace["visible"], entry["hidden"] = "legendonly", True
+    ways = [("up", figures.RUN), ("down", figures.PALETTE[1])]
+    for place, (way, colour) in enumerate(ways):
+        label = f"all, {way}: mean, least to most"
+        mine = [line for line in lines if line.dashed == (way == "down")]
+        figure["data"] += figures.band(label, colour, mine)
+        entries.insert(place, key(label, colour, 6))
+    return figure, entries
 
 
 def _workers_links(jobs: Sequence[RecordedRounds]) -> Iterator[Panel]:
@@ -223,12 +242,11 @@ def _workers_links(jobs: Sequence[RecordedRounds]) -> Iterator[Panel]:
                 x, y = [point[0] for point in points], [point[1] for point in points]
                 lines.append(Curve(label, colour, way == "down", x, y))
     if any(line.x for line in lines):
-        entries = [key(line.name, line.colour, dashed=line.dashed) for line in lines]
         text = (
             "A mean over each worker's round, as the hosts counted. This network's queues keep no"
             " record of their depth; what they dropped is in the table of links."
         )
-        yield _panel("Use of the workers' links", text, _compact(lines, "Mbit/s"), entries)
+        yield _panel("Use of the workers' links", text, *_by_way(lines, "Mbit/s"))
 
 
 def _colours(count: int) -> list[str]:

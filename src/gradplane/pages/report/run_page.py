@@ -266,7 +266,8 @@ def _weights(run: RunData) -> Values:
         else:
             rows += [[f"{job['name']}, worker {w}", digest] for w, digest in digests.items()]
     title = "Final weights" if run.finished else "Weights after the last recorded round"
-    return {"title": title, "rows": rows}
+    differ = any(len(set(job["weights"].values())) > 1 for job in run.summary["jobs"])
+    return {"title": title, "rows": rows, "differ": differ}
 
 
 def _machine(machine: Values) -> Rows:

@@ -29,9 +29,11 @@ const themed = (layout) => {
   for (const name of new Set(["xaxis", "yaxis", ...Object.keys(layout)])) {
     if (!/^[xy]axis[0-9]*$/.test(name)) continue;
     const own = layout[name] || {};
+    // Whole numbers at logarithmic ticks, not their first digits.
+    const kind = own.type === "log" ? { tickformat: ",~g", nticks: name[0] === "y" ? 4 : 7 } : {};
     const title = own.title
       ? { standoff: 8, ...own.title, font: { color: colour("soft"), size: 12 } } : undefined;
-    merged[name] = { ...axis, ...own, ...(title ? { title } : {}) };
+    merged[name] = { ...axis, ...kind, ...own, ...(title ? { title } : {}) };
   }
   merged.annotations = (layout.annotations || []).map((note) => ({
     ...note, font: { color: colour("text"), size: 12 },
@@ -100,7 +102,26 @@ const keys = () => document.querySelectorAll(".key button").forEach((button) => 
   });
 });
 
+// The table of contents: a link to each section of a long page.
+const contents = () => {
+  const titles = [...document.querySelectorAll("main > section > h2")];
+  if (titles.length < 5) return;
+  const links = titles.map((title) => {
+    const section = title.parentNode, link = document.createElement("a");
+    section.id ||= title.textContent.toLowerCase().replace(/[^a-z0-9]+/g, "-");
+    link.href = `#${section.id}`;
+    link.textContent = title.textContent;
+    return link;
+  });
+  const nav = document.createElement("nav");
+  nav.className = "contents";
+  nav.ariaLabel = "Contents";
+  nav.append(...links);
+  document.querySelector(".lead").after(nav);
+};
+
 const start = async () => {
+  contents();
   const [script, data] = await Promise.all([unpack("plotly"), unpack("data").then(JSON.parse)]);
   const element = document.createElement("script");
   element.textContent = script;

@@ -207,7 +207,7 @@ function reenacting(round) {
 }
 
 function go(job, round, index) { location.hash = [run, job, round, index].filter(part => part !== undefined).join("/"); }
-async function follow() {
+async function follow(scrolls = true) {
   const turn = ++seen;
   const [which, job, round, index] = location.hash.slice(1).split("/").filter(Boolean).map(Number);
   if (which !== undefined && which !== run) { run = which; await open(); }
@@ -217,7 +217,7 @@ async function follow() {
     $("packet").hidden = true;
     reenacting(round);
     await into($("round"), () => showRound(job, round));
-    if (index === undefined && turn === seen) $("round").scrollIntoView({block: "start"});
+    if (scrolls && index === undefined && turn === seen) $("round").scrollIntoView({block: "start"});
   }
   if (index !== undefined && turn === seen) {
     shown.index = index;
@@ -254,6 +254,8 @@ async function start() {
   $("runs").value = run;
   await open();
   window.addEventListener("hashchange", follow);
-  await follow();
+  const [slow] = overview.slow, place = location.hash;
+  if (slow && !place) history.replaceState(null, "", `#${run}/${slow.job}/${slow.round}`);
+  await follow(Boolean(place));  // without a place, the slowest round is drawn below all of them
 }
 into($("rounds"), start);
