@@ -93,6 +93,11 @@ def resume(
         raise ExperimentError(f'{folder}: the run is on the network "{recorded.network}"')
     network = choose_network(recorded.network or net, _console(console))
     check_target(recorded.deployment, network)
+    if (shown := _console(console)) is not None:
+        begins = "the training is kept, and its baseline is run"
+        if recorded.stored is None:
+            begins = f"{recorded.progress}; the training begins anew, with the first round"
+        shown.print(f"{folder}: {begins}", soft_wrap=True, highlight=False, markup=False)
     task = _Task(recorded.deployment, path.resolve(), network, False, console)
     return _carry_out(dataclasses.replace(task, trained=recorded.stored), path)
 

@@ -125,3 +125,12 @@ def test_a_line_is_there_at_once_and_gets_its_accuracy_later(tmp_path: Path) -> 
         recorder(of(1, epoch_record(0, 0)))
         recorder(of(0, round_record(0, 1, 1)))
     assert lines() == [(0, 0, 0.5), (1, 0, 0.5), (0, 1, None)]
+
+
+def test_a_full_disk_names_the_file_and_leaves_whole_rounds(tmp_path: Path) -> None:
+    """A round is in metrics.jsonl only once its arrivals are in their file."""
+    (tmp_path / "arrivals.jsonl").symlink_to("/dev/full")
+    with pytest.raises(OSError, match="No space left on device") as caught:
+        record(tmp_path, [stall_record(0, 5, None), round_record(0, 0), round_record(1, 0)])
+    assert caught.value.filename == str(tmp_path / "arrivals.jsonl")
+    assert (tmp_path / "metrics.jsonl").read_text() == ""

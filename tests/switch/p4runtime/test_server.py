@@ -133,6 +133,8 @@ def test_a_pushed_program_reads_no_file_of_the_switchs_machine(tmp_path: Path, h
     with pytest.raises(CompileError, match="cannot find") as caught:
         make_device(SwitchOptions()).compile(source)
     assert "password" not in str(caught.value)
+    assert "looked in" not in str(caught.value), "the folders of the switch's machine"
+    assert "push it with all its includes in one file (gradplane p4 config)" in str(caught.value)
 
 
 def test_a_program_with_an_error_is_refused_with_its_line(empty: Served, tmp_path: Path) -> None:

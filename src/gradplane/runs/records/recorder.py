@@ -9,13 +9,21 @@ import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from errno import ENOSPC
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TextIO
 
 from gradplane.hosts.absences import Absence, present
 from gradplane.hosts.impairments.packet_types import ARRIVING
-from gradplane.runs.records.run_folder import ARRIVALS, IMPAIRMENTS, LINKS, METRICS
+from gradplane.runs.records.run_folder import (
+    ARRIVALS,
+    IMPAIRMENTS,
+    LINKS,
+    METRICS,
+    close_named,
+    with_name,
+)
 from gradplane.topologies.network import Network
 
 Record = dict[str, Any]
@@ -183,7 +191,7 @@ class Recorder:
     def __exit__(self, *error: object) -> None:
         self._rounds.close()
         for file in self._files.values():
-            file.close()
+            close_named(file)
 
     def __call__(self, record: Record) -> None:
         """Take one record of any kind."""
@@ -209,14 +217,20 @@ class Recorder:
             self._ended[number, training_round] = merge(records)
         # A round may end before the one before, whose last worker then crashes or is very slow.
         while (line := self._ended.pop((number, job.rounds), None)) is not None:
+            self._flush()  # a round that is in the file has its arrivals there, too
             self._rounds.append(number, line)
-            for file in self._files.values():
-                file.flush()  # a round that is in the file has its arrivals there, too
             job.add_round(line)
             self._amend(number, line["training_round"])
             self._progress = max(self._progress, job.finished)
             self._lost.clear()
             self._on_round(self, number)
+
+    def _flush(self) -> None:
+        for name, file in self._files.items():
+            try:
+                file.flush()
+            except OSError as error:  # a full disk
+                raise with_name(error, self._folder / name) from None
 
     def _epoch(self, record: Record) -> None:
         job = self.jobs[record["job"]]
@@ -271,8 +285,7 @@ class Recorder:
 
     def _stall(self, record: Record) -> None:
         self.stalls[record["job"], record["worker"]] = record
-        for file in self._files.values():  # for whoever looks on while nothing moves
-            file.flush()
+        self._flush()  # for whoever looks on while nothing moves
         if record["at"] - self._progress > self._patience:
             raise StallError(self._stalled())
 
@@ -286,7 +299,10 @@ class Recorder:
         return "\n".join(lines)
 
     def _write(self, file: str, record: Record) -> None:
-        self._files[file].write(_line(record))
+        try:
+            self._files[file].write(_line(record))
+        except OSError as error:  # a full disk
+            raise with_name(error, self._folder / file) from None
 
 
 class _RoundLines:
@@ -312,7 +328,12 @@ class _RoundLines:
     def append(self, job: int, line: Record) -> None:
         """Write a job's next line."""
         self._lines[job, line["training_round"]] = self._file.seek(0, os.SEEK_END), line
-        self._file.write(_line(line).encode())
+        data = _line(line).encode()
+        try:
+            if self._file.write(data) < len(data):
+                raise OSError(ENOSPC, os.strerror(ENOSPC))
+        except OSError as error:
+            raise with_name(error, self._path) from None
 
     def amend(self, job: int, round: int, values: Record) -> Record:
         """Add values to a line of a job, and return it; lines before it are not amended again."""
@@ -401,7 +422,7 @@ class LinkLog:
         traceback: TracebackType | None,
     ) -> None:
         if self._file is not None:
-            self._file.close()
+            close_named(self._file)
 
     def __call__(self, recorder: Recorder, job: int) -> None:
         """Write the line of the round that the job has just ended."""
@@ -420,7 +441,10 @@ class LinkLog:
             "at": tally.finished,
             "links": links,
         }
-        self._file.write(json.dumps(line, separators=(",", ":")) + "\n")
+        try:
+            self._file.write(json.dumps(line, separators=(",", ":")) + "\n")
+        except OSError as error:
+            raise with_name(error, self._path) from None
 
     def _peaks(self) -> list[tuple[int, int]]:
         return self._network.queue_peaks() or []

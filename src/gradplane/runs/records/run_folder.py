@@ -19,7 +19,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from gradplane.hosts.impairments.interventions import Intervention
 
@@ -135,8 +135,22 @@ def reason(error: BaseException) -> str:
 
 
 def write_failure(folder: Path, reason: str) -> None:
-    """Write failure.txt: why the run did not finish."""
-    write_whole(folder / FAILURE, f"{reason}\n")
+    """Write failure.txt: why the run did not finish; nothing where the disk is full."""
+    with suppress(OSError):
+        write_whole(folder / FAILURE, f"{reason}\n")
+
+
+def with_name(error: OSError, path: Path) -> OSError:
+    """Return an error of an open file with the file's name, which a write's has not."""
+    return OSError(error.errno, error.strerror, str(path))
+
+
+def close_named(file: TextIO) -> None:
+    """Close a file; an error of what was still to be written has its name."""
+    try:
+        file.close()
+    except OSError as error:
+        raise with_name(error, Path(file.name)) from None
 
 
 def read_failure(folder: Path) -> str | None:

@@ -321,6 +321,11 @@ class Preprocessor:
     def _missing(self, name: str, place: Span) -> None:
         plain, where = name[1:-1], ", ".join(map(str, self._folders(name)))
         hint = f"looked in: {where}"
+        if self._shipped_only:  # a client's program: this machine's folders are not its business
+            hint = "a pushed program has the switch's own include files only: push it with all its"
+            hint += " includes in one file (gradplane p4 config)"
+            self.reporter.error(place, f'cannot find "{plain}"', hint)
+            return
         if name[0] == "<" and self._found(f'"{plain}"'):
             hint = f'write #include "{plain}" for the one beside this file; {hint}'
         self.reporter.error(place, f'cannot find "{plain}"', hint)
