@@ -415,3 +415,15 @@ def test_a_key_of_more_than_five_bytes_takes_two_blocks(keys: str, blocks: int) 
         const default_action = NoAction(); size = 512; }}"""
     found = report(declarations, "rules.apply();").pipelines[0]
     assert used(found.placement.stages)["tcam"] == blocks
+
+
+def test_an_array_takes_what_its_elements_would() -> None:
+    def demand(fields: str, first: str, second: str) -> tuple[object, ...]:
+        declarations = f"""{fields} action set(bit<16> n) {{ {first} = n; }}
+            table one {{ key = {{ hdr.ip.dst : exact; }} actions = {{ set; }} size = 64;
+                default_action = set(0); }}"""
+        found = report(declarations, f"{second} = hdr.ip.id; one.apply(); hdr.ip.id = {first};")
+        phv = found.pipelines[0].phv
+        return len(found.pipelines[0].placement.stages), [phv.count(size) for size in (8, 16, 32)]
+
+    assert demand("bit<16>[2] v;", "v[0]", "v[1]") == demand("bit<16> v; bit<16> w;", "v", "w")

@@ -15,11 +15,11 @@ from gradplane.switch.ir import walk
 from gradplane.switch.ir.nodes import Var
 from gradplane.switch.ir.types import (
     Annotations,
+    Array,
     Bits,
     Bool,
     Fields,
     Header,
-    Stack,
     Type,
     Varbit,
     bit_width,
@@ -99,7 +99,7 @@ def _base(e: ir.Expr) -> tuple[_Root, list[tuple[int, int]]] | None:
             if found is None:
                 return None
             var, path, text, t = found[0]
-            if isinstance(t, Stack):  # by a changing index: the first stands for all
+            if isinstance(t, Array):  # by a changing index: the first stands for all
                 path, t = (*path, 0), t.element
             return (var, (*path, index), f"{text}.{name}", e.type), []
         case ir.ElementOf(base=base, index=ir.Const(value=int() as at)):
@@ -120,7 +120,7 @@ def _spread(var: ir.Var, path: tuple[int, ...], name: str, t: Type) -> Iterator[
                 yield Place(var, (*path, VALID), f"{name}.$valid", 1, 0, 0)
             for n, field in enumerate(fields):
                 yield from _spread(var, (*path, n), f"{name}.{field.name}", field.type)
-        case Stack(element=element, size=size):
+        case Array(element=element, size=size):
             for n in range(size):
                 yield from _spread(var, (*path, n), f"{name}[{n}]", element)
         case Bits(width=width) | Varbit(width=width):
@@ -264,7 +264,7 @@ def _header_of(place: Place) -> tuple[Header | None, tuple[int, ...]]:
     for n, step in enumerate(place.path):
         if isinstance(t, Header):
             found = t, place.path[n:]
-        if isinstance(t, Stack):
+        if isinstance(t, Array):
             t = t.element
         elif isinstance(t, Fields) and step >= 0:
             t = t.fields[step].type

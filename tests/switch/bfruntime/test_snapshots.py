@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import grpc
@@ -14,9 +15,11 @@ from bfrt_served import Served
 from gradplane import _bfruntime as bf
 from gradplane.fit.analysis import chip_for, fit
 from gradplane.switch.bfruntime.server import BfRuntimeServer
-from gradplane.switch.bfruntime.snapshots import Capture, Snapshot
+from gradplane.switch.bfruntime.snapshots import Capture, Snapshot, snapshot_fields, values_of
 from gradplane.switch.daemon.live_switch import make_device
 from gradplane.switch.daemon.options import SwitchOptions
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.types import Bits, Field, Struct, make_array
 
 PROGRAM = Path(__file__).parent / "stages.p4"
 RANGE = {"start_stage": 0, "end_stage": 2}
@@ -244,3 +247,13 @@ def test_containers_are_refused_with_the_way_out(staged: Served) -> None:
         "table tf1.snapshot.phv (SnapshotPhv): fields are in no containers here: "
         "pipe.snapshot.ingress_data and .egress_data have them by name"
     )
+
+
+def test_elements_of_an_array_are_fields() -> None:
+    array, pairs = make_array(Bits(8), 2), make_array(Struct("p", (Field("q", Bits(4)),)), 1)
+    struct = Struct("m_t", (Field("a", array), Field("s", pairs)))
+    control = ir.Control("C", [ir.Param("md", "inout", ir.Var(struct, "md", 0))], [], [])
+    facts = SimpleNamespace(name="pipe", controls={"ingress": control})
+    fields = snapshot_fields([facts])["pipe", "ingress"]  # type: ignore[list-item]
+    values = values_of(fields, [[[7, 8], [[3]]]])
+    assert values == {"md.a$0": 7, "md.a$1": 8, "md.s$0.q": 3}

@@ -131,6 +131,24 @@ CASES: dict[str, dict[str, str]] = {
                 }
             }""",
     },
+    "arrays": {
+        "types": "header more_t { bit<8>[4] v; }",
+        "headers": "more_t more;",
+        "parser": "pkt.extract(h.a); pkt.extract(h.more); transition accept;",
+        "ingress_locals": """
+            action all(bit<8>[2] some) { h.more.v[0] = some[1]; }
+            table t { key = { h.more.v[3] : exact; } actions = { all; NoAction; } }""",
+        "ingress": """
+            s.egress_spec = 1;
+            bit<8>[3] known = {1, 2, h.more.v[1]};
+            t.apply();
+            if (h.more.v[h.a.kind] == 77) {
+                s.egress_spec = 2;
+            }
+            if (known[h.a.x] == 99) {
+                s.egress_spec = 3;
+            }""",
+    },
     "again": {
         "ingress": """
             s.egress_spec = 1;

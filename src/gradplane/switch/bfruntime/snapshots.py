@@ -20,7 +20,7 @@ from gradplane.switch.arch.device_facts import DeviceFacts, PipelineFacts
 from gradplane.switch.bfruntime.schema import DataField, TableSchema, bits, parse_tables
 from gradplane.switch.control.names import TableId, name_hash, table_id
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import Bits, Fields, Header, Stack, Type
+from gradplane.switch.ir.types import Array, Bits, Fields, Header, Stack, Type
 from gradplane.switch.ir.walk import statements
 from gradplane.switch.runtime.entries import Entry
 from gradplane.switch.runtime.stage_probe import ReadValues
@@ -313,10 +313,11 @@ def _leaves(t: Type, name: str, with_validity: bool) -> Iterator[tuple[str, int,
                 if not any(a.name == _HIDDEN for a in f.annotations):
                     for inner, width, read in _leaves(f.type, f"{name}.{f.name}", with_validity):
                         yield inner, width, _after(i, read)
-        case Stack():
+        case Array():
+            element = _in_stack if isinstance(t, Stack) else _after
             for i in range(t.size):
                 for inner, width, read in _leaves(t.element, f"{name}${i}", with_validity):
-                    yield inner, width, _in_stack(i, read)
+                    yield inner, width, element(i, read)
 
 
 def _unsigned(width: int) -> _Read:

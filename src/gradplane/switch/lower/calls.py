@@ -16,6 +16,7 @@ from gradplane.switch.ir.types import BOOL, INTEGER, STRING, Type, Void
 from gradplane.switch.ir.walk import in_header, independent, overlap, path
 from gradplane.switch.lower.expressions import leaves
 from gradplane.switch.lower.externs import ExternLowering
+from gradplane.switch.lower.register_cells import assignments, packed_type
 from gradplane.switch.lower.shared_state import (
     ActionInstance,
     Binding,
@@ -323,9 +324,10 @@ class CallLowering(ExternLowering):
                 annotations = param.notes
                 var = self.p.variable(param.name, t)
                 if not param.direction:
-                    var.name = control_plane_name("", param.name, annotations)
-                    var.annotations, var.type_name = annotations, type_name(param.type)
-                    data.append(var)
+                    given = self._given(var)
+                    given.name = control_plane_name("", param.name, annotations)
+                    given.annotations, given.type_name = annotations, type_name(param.type)
+                    data.append(given)
                 else:
                     self.locals.append(var)
                     arg = next(arguments)
@@ -338,6 +340,18 @@ class CallLowering(ExternLowering):
                 self.stmts(action.decl.body.body)
             self.out += copies
         return out
+
+    def _given(self, var: ir.Var) -> ir.Var:
+        """Return a parameter as entries give it: a struct or array as one number, the first part
+        on top."""
+        packed = packed_type(var.type)
+        if packed == var.type:
+            return var
+        given = self.p.variable(var.name, packed)
+        self.locals.append(var)
+        for assignment in assignments(var, given):
+            self.emit(assignment)
+        return given
 
     @contextmanager
     def _own_exit(self, copy_outs: list[list[ir.Stmt]]) -> Iterator[None]:

@@ -82,6 +82,17 @@ def unpacked(t: Type, bits: ir.Expr) -> ir.Expr:
     return ir.Make(t, fields)
 
 
+def assignments(target: ir.Var, bits: ir.Expr) -> Iterator[ir.Stmt]:
+    """Yield the assignments that spread a number over the parts of a struct or array."""
+    width = bit_width(target.type) or 0
+    for leaf in _leaves(target):
+        assert isinstance(leaf, ir.LValue), leaf
+        low = width - (bit_width(leaf.type) or 0)
+        part = expression_builder.slice_of(bits, width - 1, low)
+        yield ir.Assign(leaf, expression_builder.cast(leaf.type, part))
+        width = low
+
+
 def _types(t: Struct | Array) -> list[Type]:
     return [t.element] * t.size if isinstance(t, Array) else [f.type for f in t.fields]
 

@@ -29,6 +29,7 @@ from gradplane.switch.ir.types import (
 )
 from gradplane.switch.ir.verify import MATCH_KINDS
 from gradplane.switch.lower.calls import CallLowering
+from gradplane.switch.lower.register_cells import packed, packed_type
 from gradplane.switch.lower.shared_state import (
     DEFAULT_SIZE,
     ActionInstance,
@@ -178,6 +179,8 @@ class TableLowering:
 
     def _number(self, e: ast.Expr) -> int | bool:
         value = self.body.expr(e)
+        if packed_type(value.type) != value.type:
+            value = packed(value)
         if not isinstance(value, ir.Const) or isinstance(value.value, str):
             self.p.reporter.error(
                 e.span, "this must be a number, bool or enum member known at compile time"

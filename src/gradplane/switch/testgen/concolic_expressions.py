@@ -10,7 +10,7 @@ from gradplane.switch.interp.interpreter_values import Env, Frame, Load, is_comp
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.dispatch import by_class
 from gradplane.switch.ir.ops import BINARY, UNARY, caster, wrap
-from gradplane.switch.ir.types import Bits, Bool
+from gradplane.switch.ir.types import Array, Bits, Bool
 from gradplane.switch.testgen.recorder import Recorder
 from gradplane.switch.testgen.symbols import (
     SYMBOLIC,
@@ -24,6 +24,8 @@ from gradplane.switch.testgen.symbols import (
 )
 
 import z3  # isort: skip
+
+_FEW = 16  # elements of an array that a run-time index chooses among
 
 
 class Compared(Symbol):
@@ -150,7 +152,25 @@ class ConcolicExpressions(Expressions):
             self.recorder.fix(kind, index(env), soft=0)
             return load(env)
 
-        return fixed
+        assert isinstance(e.base.type, Array) and isinstance(kind, Bits), e
+        size = min(e.base.type.size, 1 << kind.width)
+        few = isinstance(e.type, Bits | Bool) and size <= _FEW
+        return self._chosen(e, load, size) if few else fixed
+
+    def _chosen(self, e: ir.ElementOf, load: Load, size: int) -> Load:
+        """Return an element of a few numbers, whichever the index is."""
+        index, items, kind = self.load(e.index), self.items(e.base), e.type
+
+        def load_any(env: Env) -> Any:
+            at, value = index(env), load(env)
+            if not isinstance(at, Symbol):
+                return value
+            made = term(kind, 0)
+            for i, item in enumerate(items(env)[:size]):
+                made = z3.If(at.term == i, term(kind, item), made)
+            return Symbol(value, made)
+
+        return load_any
 
     def _store_slice(self, target: ir.SliceOf) -> Store:
         assert isinstance(target.base, ir.LValue), target.base

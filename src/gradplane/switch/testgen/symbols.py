@@ -7,7 +7,7 @@ bit<W> and int<W> are bit vectors of W bits, bool is a Boolean.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import Any
 
@@ -15,7 +15,7 @@ import z3
 
 from gradplane.switch.interp.interpreter_values import HeaderValue, StackValue, Value
 from gradplane.switch.ir.ops import BINARY, UNARY
-from gradplane.switch.ir.types import Bits, Bool, Fields, Header, Stack, Struct, Type, Varbit
+from gradplane.switch.ir.types import Array, Bits, Bool, Fields, Header, Struct, Type, Varbit
 
 Term = Any  # z3's expressions have no useful types
 
@@ -204,8 +204,8 @@ def variable(name: str, width: int) -> Term:
 def symbolic(t: Type, value: Value, bits: PacketBits, at: int) -> Value:
     """Return a value as read from a packet's bit `at` on, with terms; a varbit stays as it is."""
     if isinstance(t, Header):
-        return HeaderValue(value.valid, _members(t, value.fields, bits, at))
-    if isinstance(t, Struct):
+        return HeaderValue(value.valid, _members(t, value, bits, at))
+    if isinstance(t, Struct | Array):
         return _members(t, value, bits, at)
     if isinstance(t, Varbit):
         return value
@@ -222,12 +222,22 @@ def symbolic(t: Type, value: Value, bits: PacketBits, at: int) -> Value:
     return Symbol(int(value), whole == 1 if isinstance(t, Bool) else whole)
 
 
-def _members(t: Fields, values: Sequence[Value], bits: PacketBits, at: int) -> list[Value]:
+def _members(t: Fields | Array, value: Value, bits: PacketBits, at: int) -> list[Value]:
     made = []
-    for field, value in zip(t.fields, values, strict=True):
-        made.append(symbolic(field.type, value, bits, at))
-        at += width_of(field.type, value)
+    for kind, one in _parts(t, value):
+        made.append(symbolic(kind, one, bits, at))
+        at += width_of(kind, one)
     return made
+
+
+def _parts(t: Fields | Array, value: Value) -> Iterator[tuple[Type, Value]]:
+    """Yield the fields or elements of a value, with their types."""
+    if isinstance(t, Array):
+        items = value.items if isinstance(value, StackValue) else value
+        yield from ((t.element, item) for item in items)
+    else:
+        values = value.fields if isinstance(t, Header) else value
+        yield from ((f.type, one) for f, one in zip(t.fields, values, strict=True))
 
 
 def width_of(t: Type, value: Value) -> int:
@@ -239,17 +249,10 @@ def pieces(t: Type, value: Value) -> Iterator[Piece]:
     """Yield the pieces of a value as it is emitted: those of invalid headers are left out."""
     if isinstance(t, Varbit):
         yield value[0], None
-    elif isinstance(t, Stack):
-        assert isinstance(value, StackValue), value
-        for item in value.items:
-            yield from pieces(t.element, item)
-    elif isinstance(t, Header):
-        if value.valid:
-            for field, one in zip(t.fields, value.fields, strict=True):
-                yield from pieces(field.type, one)
-    elif isinstance(t, Fields):
-        for field, one in zip(t.fields, value, strict=True):
-            yield from pieces(field.type, one)
+    elif isinstance(t, Fields | Array):
+        if not isinstance(t, Header) or value.valid:
+            for kind, one in _parts(t, value):
+                yield from pieces(kind, one)
     else:
         width = 1 if isinstance(t, Bool) else t.width if isinstance(t, Bits) else 0
         yield width, as_bits(t, value) if is_symbolic(value) else None
@@ -257,12 +260,8 @@ def pieces(t: Type, value: Value) -> Iterator[Piece]:
 
 def symbols(t: Type, value: Value) -> Iterator[tuple[Type, Symbol]]:
     """Yield the symbolic scalars in a value, with their types."""
-    if isinstance(t, Stack):
-        for item in value.items:
-            yield from symbols(t.element, item)
-    elif isinstance(t, Fields):
-        values = value.fields if isinstance(t, Header) else value
-        for field, one in zip(t.fields, values, strict=True):
-            yield from symbols(field.type, one)
+    if isinstance(t, Fields | Array):
+        for kind, one in _parts(t, value):
+            yield from symbols(kind, one)
     elif isinstance(value, Symbol):
         yield t, value
