@@ -18,6 +18,7 @@ from gradplane.switch.runtime.control_errors import SwitchError  # noqa: E402
 from gradplane.switch.testgen.explorer import Limits  # noqa: E402
 from gradplane.switch.testgen.generate import Generated, generate, report, write  # noqa: E402
 from gradplane.switch.testgen.unreachable import unreachable  # noqa: E402
+from tests.switch import psaprograms, tnaprograms  # noqa: E402
 from tests.switch.v1programs import source  # noqa: E402
 
 FORWARD = """
@@ -280,9 +281,45 @@ def not_covered(result: Generated) -> set[int]:
     return {place.line for kind, place, _ in goals - result.found.covered if kind == "line"}
 
 
-@pytest.mark.parametrize("case", CASES)
+OTHERS = {
+    "tna": tnaprograms.source(
+        ingress_locals="""
+            action to(bit<9> port) { tm.ucast_egress_port = port; }
+            table t { key = { h.a.x : exact; } actions = { to; NoAction; } }""",
+        parser="pkt.extract(h.a); transition select(h.a.kind) { 7: seven; default: accept; }",
+        states="""state seven {
+                m.kept = 1;
+                transition accept;
+            }""",
+        ingress="""
+            if (m.kept == 1 && h.a.y == 9) {
+                t.apply();
+            } else if (ig.ingress_port == 5) {
+                tm.ucast_egress_port = 3;
+            }""",
+        egress="""
+            if (h.a.z == 44 && eg.egress_port == 3) {
+                h.a.y = 1;
+            }""",
+    ),
+    "psa": psaprograms.source(
+        ingress="""
+            send_to_port(o, (PortId_t) 1);
+            if (h.a.x == 7) {
+                m.kept = 1;
+            }""",
+        egress="""
+            if (h.a.z == 44) {
+                h.a.y = 1;
+            }""",
+    ),
+}
+TEXTS = {case: source(**parts) for case, parts in CASES.items()} | OTHERS
+
+
+@pytest.mark.parametrize("case", TEXTS)
 def test_every_line_and_outcome(tmp_path: Path, case: str) -> None:
-    text = source(**CASES[case])
+    text = TEXTS[case]
     file, result = made(tmp_path, text)
     never = {i for i, line in enumerate(text.splitlines(), 1) if "// never" in line}
     assert not_covered(result) == never

@@ -10,7 +10,7 @@ from gradplane.switch.interp.packet import HeaderCodec, Reject
 from gradplane.switch.interp.statements import Code, Externs, Statements
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.dispatch import by_class
-from gradplane.switch.ir.types import Bits, Type, bit_width
+from gradplane.switch.ir.types import Bits, Header, Type, bit_width
 from gradplane.switch.ir.walk import reads, writes
 from gradplane.switch.runtime.match_table import MatchTable
 from gradplane.switch.runtime.state import State
@@ -467,6 +467,20 @@ class ConcolicStatements(Statements):
 
         return run
 
+    def _behind(self, s: ir.CallExtern) -> Run:
+        code, target = super()._call(s), s.result
+        header, data, kind = self.load(s.args[0]), self.load(s.args[1]), s.args[0].type
+        assert target is not None and isinstance(kind, Header)
+        load, types = self.load(target), [f.type for f in kind.fields]
+
+        def run(env: Env) -> None:
+            values, rest = header(env).fields, data(env)[0]
+            front = [p for t, v in zip(types, values, strict=True) for p in pieces(t, v)]
+            code(env)
+            self.recorder.put_in_front(front, rest, load(env)[0])
+
+        return run
+
     def _asks_group(self, s: ir.CallExtern) -> Run:
         code, number = super()._call(s), self.load(s.args[0])
 
@@ -489,6 +503,7 @@ class ConcolicStatements(Statements):
 _PATH: dict[str, Callable[[ConcolicStatements, ir.CallExtern], Run]] = {
     "size": ConcolicStatements._size,
     "deparse": ConcolicStatements._deparse,
+    "behind": ConcolicStatements._behind,
     "members": ConcolicStatements._asks_group,
     "has_members": ConcolicStatements._asks_group,
     "session": ConcolicStatements._asks_session,

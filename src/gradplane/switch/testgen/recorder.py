@@ -41,6 +41,7 @@ from gradplane.switch.testgen.runs import (
 )
 from gradplane.switch.testgen.symbols import (
     PacketBits,
+    Piece,
     Symbol,
     Term,
     initial,
@@ -71,6 +72,7 @@ class Recorder:
         self.bits: dict[bytes, PacketBits] = {}
         self.cells: dict[tuple[str, int], Symbol] = {}
         self.packet: tuple[bytes, Term] | None = None  # the one from a port, and its length
+        self._fronted: tuple[bytes | None, int] = (None, 0)  # it behind headers, and their bytes
         self._emitted: dict[int, tuple[Any, list[Any]]] = {}
         self._entries: dict[str, list[tuple[Entry, tuple[Value, ...]]]] = {}
         self.data_names: dict[tuple[int, int, int], str] = {}  # of action data, for people
@@ -163,20 +165,35 @@ class Recorder:
 
     def needs(self, data: bytes, end: int, place: Span) -> None:
         """Record that a parser needed the packet to have `end` bits, before it looks."""
-        if self.packet is None or self.packet[0] is not data:
+        if (front := self._front_of(data)) is None or self.packet is None:
             return
-        size, length = (end + 7) // 8, self.packet[1]
-        if size > MOST_LENGTH:
+        size, length = (end + 7) // 8 - front, self.packet[1]
+        if size > MOST_LENGTH or (front and size <= 0):
             return
         long, short = ("length", place, "long"), ("length", place, "short")
-        enough = len(data) >= size
+        enough = len(data) - front >= size
         holds = z3.UGE(length, size) if enough else z3.ULT(length, size)
         other = z3.ULT(length, size) if enough else z3.UGE(length, size)
         goal, opposite = (long, short) if enough else (short, long)
         self.cover(goal)
         self.step(Branch(goal, holds, [Way(opposite, lambda: other, size=size - enough)]))
 
+    def _front_of(self, data: bytes) -> int | None:
+        """Return the bytes in front of the packet from the port; None where it is another one."""
+        if self.packet is not None and self.packet[0] is data:
+            return 0
+        return self._fronted[1] if self._fronted[0] is data else None
+
     # -- packets made in the switch ---------------------------------------------------------------
+
+    def put_in_front(self, front: Sequence[Piece], data: bytes, whole: bytes) -> None:
+        """Give bytes with a header in front the terms of both."""
+        known = self.bits.get(data)
+        if known is not None or any(piece is not None for _, piece in front):
+            rest = [(8 * len(data), None)] if known is None else known.pieces
+            self.bits[whole] = PacketBits([*front, *rest])
+        if (before := self._front_of(data)) is not None:
+            self._fronted = (whole, before + len(whole) - len(data))
 
     def emitted(self, packet: Any, pieces: list[Any]) -> None:
         self._emitted.setdefault(id(packet), (packet, []))[1].extend(pieces)
