@@ -120,6 +120,12 @@ class RunData:
         """Read the run in that folder, which may have recorded nothing yet."""
         if not folder.is_dir():
             raise FolderError(f"{folder}: no such run folder")
+        for path in (*sorted(folder.iterdir()), *sorted((folder / BASELINE).glob("*"))):
+            if path.is_symlink() and path.suffix != ".html":  # pages are replaced, not read
+                raise FolderError(
+                    f"{path}: a link: no links in a run's folder are followed; put a copy of the"
+                    " file in its place"
+                )
         if script_run.is_folder(folder):
             raise FolderError(
                 f"{folder}: a run of gradplane torchrun, whose script trained: it cannot be"
