@@ -107,8 +107,8 @@ def test_run_verbose_prints_a_line_for_each_round(
         "run", experiment_file, "--net", "sim", "--out", tmp_path / "run", "-v"
     )
     assert status == 0
-    rounds = [int(n) for n in re.findall(r"^run: round (\d+) loss", output, re.MULTILINE)]
-    assert rounds == [1, 2, 3, 4, 5, 6]
+    rounds = [int(n) for n in re.findall(r"^run: training round (\d+) loss", output, re.MULTILINE)]
+    assert rounds == [0, 1, 2, 3, 4, 5]
     assert "--verbose: not with --quiet" in command("run", experiment_file, "-v", "-q")[2]
 
 
