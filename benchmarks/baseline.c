@@ -33,8 +33,15 @@ int64_t lanes(struct lanes *s, const int64_t *ports, const uint8_t *data, const 
     return sent;
 }
 
-/* thc.p4, lookups and sums only: 128 table lookups and additions to registers in each of a packet's 8 passes. The padding keeps
-   equal indices of two tables out of the same cache set. */
+static unsigned checksum(const uint8_t *header, int size) {
+    uint32_t sum = 0;
+    for (int i = 0; i < size; i += 2) sum += header[i] << 8 | header[i + 1];
+    sum = (sum & 0xffff) + (sum >> 16);
+    return (sum & 0xffff) + (sum >> 16);
+}
+
+/* thc.p4, header's checksum, lookups and sums only: 128 table lookups and additions to registers in each of a packet's 8 passes.
+   The padding keeps equal indices of two tables out of the same cache set. */
 
 struct thc {
     uint8_t tables[128][4096 + 64];
@@ -46,8 +53,9 @@ void thc(struct thc *s, const uint8_t *data, const int64_t *offsets, int64_t cou
     for (int64_t i = 0; i < count; i++) {
         const uint8_t *packet = data + offsets[i];
         unsigned job = packet[44] << 4, slot = packet[47];
+        if (checksum(packet + 42, 30) != 0xffff) continue;
         for (unsigned pass = 0; pass < 8; pass++) {
-            const uint8_t *codes = packet + 66 + 64 * pass;
+            const uint8_t *codes = packet + 72 + 64 * pass;
             unsigned cell = slot * 8 + pass;
             for (int b = 0; b < 32; b++) {
                 unsigned high = codes[2 * b], low = codes[2 * b + 1];
@@ -68,13 +76,6 @@ void thc(struct thc *s, const uint8_t *data, const int64_t *offsets, int64_t cou
 
 struct hop { uint8_t mac[6]; uint16_t port; };
 
-static unsigned checksum(const uint8_t *header) {
-    uint32_t sum = 0;
-    for (int i = 0; i < 20; i += 2) sum += header[i] << 8 | header[i + 1];
-    sum = (sum & 0xffff) + (sum >> 16);
-    return (sum & 0xffff) + (sum >> 16);
-}
-
 int64_t router(const struct hop *next, const uint8_t *data, const int64_t *offsets, int64_t count,
                uint8_t *out, int64_t *ports) {
     int64_t sent = 0;
@@ -82,7 +83,7 @@ int64_t router(const struct hop *next, const uint8_t *data, const int64_t *offse
         const uint8_t *packet = data + offsets[i];
         int64_t size = offsets[i + 1] - offsets[i];
         if (size < 34 || packet[12] != 8 || packet[13] != 0) continue;
-        if (packet[22] <= 1 || checksum(packet + 14) != 0xffff) continue;
+        if (packet[22] <= 1 || checksum(packet + 14, 20) != 0xffff) continue;
         const struct hop *hop = &next[packet[31] << 8 | packet[32]];
         if (!hop->port) continue;
         memcpy(out, packet, size);
@@ -90,7 +91,7 @@ int64_t router(const struct hop *next, const uint8_t *data, const int64_t *offse
         memcpy(out, hop->mac, 6);
         out[22]--;
         out[24] = out[25] = 0;
-        unsigned sum = checksum(out + 14) ^ 0xffff;
+        unsigned sum = checksum(out + 14, 20) ^ 0xffff;
         out[24] = sum >> 8;
         out[25] = sum;
         out += size;

@@ -98,6 +98,7 @@ def install_thc(switch: Switch) -> None:
                 lookup = switch.table(f"block{block}.lookup{lane}")
                 lookup.add(match, f"block{block}.set{lane}", {"value": value})
     member = {"workers": 1, "quorum": 1, "slot_base": 0, "slots": 4, "group": 1, "worker_bit": 1}
+    member |= {"epoch": 1, "next_only": 1}
     switch.table("members").add({"job": JOB, "worker": 0, "port": HOST}, "admit", member)
     macs = {"src_mac": "00:00:00:00:00:fe", "mac": "00:00:00:00:00:01"}
     deliver = {**macs, "src_ip": SWITCH_IP, "ip": WORKER_IP, "port": 20000 + JOB}

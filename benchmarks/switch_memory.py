@@ -114,10 +114,10 @@ def lanes_packets() -> Arrays:
 
 def thc(library: ctypes.CDLL | None) -> None:
     switch, (ports, data, offsets) = _thc_switch(), _thc_packets()
-    rounds = switch.register("slot_round")
+    states = switch.register("slot_state")
 
     def ours() -> None:
-        rounds.clear()  # every round is new again
+        states.clear()  # every slot is unused again
         switch.process_buffer(ports, data, offsets)
 
     runs: list[Callable[[], object]] = [ours]
@@ -139,7 +139,7 @@ def _thc_switch() -> Switch:
                 table.add({"job": JOB, "index": index}, action, {"value": index})
     for w in range(WORKERS):
         admitted = {"workers": WORKERS, "quorum": WORKERS, "slot_base": 0, "slots": SLOTS,
-                    "group": 1, "worker_bit": 1 << w}  # fmt: skip
+                    "group": 1, "worker_bit": 1 << w, "epoch": 1, "next_only": 1}  # fmt: skip
         match = {"job": JOB, "worker": w, "port": w + 1}
         switch.table("members").add(match, "admit", admitted)
         receiver = {"src_mac": 1, "mac": w, "src_ip": 1, "ip": w, "port": 20000}
@@ -155,7 +155,9 @@ def _thc_packets() -> Arrays:
         for slot in range(SLOTS):
             for w in range(WORKERS):
                 codes = rng.integers(0, 256, 512, dtype=np.uint8).tobytes()
-                head = struct.pack(">BBBBHBBIQI", 0x13, 0, JOB, w, slot, 0, 8, number, 0, 1)
+                place = (0x23, 0, JOB, w, slot, 0, 8, number)
+                head = struct.pack(">BBBBHBBIQIHBB", *place, 0, 1, 0, 1, 4)
+                head += csum16(head).to_bytes(2, "big")
                 ports.append(w + 1)
                 packets.append(_datagram(head + codes))
     return pack(ports, packets)

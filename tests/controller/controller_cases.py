@@ -72,8 +72,8 @@ def check_installed(switch):
     """Check that a switch has all of job 3, of two workers and slots from 16 on, and its routes."""
     assert switch.lookup_entries(3) == dict(enumerate(TABLE))
     assert switch.entries(MEMBERS) == {
-        (3, 0, 1): (0, (2, 2, 16, 8, 4, 1)),
-        (3, 1, 2): (0, (2, 2, 16, 8, 4, 2)),
+        (3, 0, 1): (0, (2, 2, 16, 8, 4, 1, 1, 0)),
+        (3, 1, 2): (0, (2, 2, 16, 8, 4, 2, 1, 0)),
     }
     source = (0xFE, 1, 0x0A0000FE, 0x0A000001, 20000)
     assert switch.entries(RECEIVERS)[3, 0] == (0, source)

@@ -168,7 +168,7 @@ def test_tables_of_two_codes_give_the_same_sums():
     assert sorted(port for port, _ in out) == [1, 2]
     expected = np.array(TABLE)[codes].sum(axis=0)
     for _, frame in out:
-        assert (unpack_sums(frame[14 + 20 + 8 + 24 :], 8) == expected).all()
+        assert (unpack_sums(frame[14 + 20 + 8 + 30 :], 8) == expected).all()
 
 
 def test_compression_is_configured_and_counted():

@@ -12,6 +12,7 @@ from gradplane import codecs
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.protocols.actions import Action, CancelTimer, Deliver, Record, Send, SetTimer
 from gradplane.hosts.protocols.switch_worker import SwitchWorker
+from gradplane.hosts.wire.aggregation import Type
 from gradplane.hosts.wire.payloads import Payloads
 from gradplane.runs.records.run_data import expanded
 
@@ -95,6 +96,7 @@ class MemoryNetwork:
             table,
             job.transport.sum_bits,
             self.lose_pass,
+            next_only=job.transport.reliability == "retransmit" and job.quorum == job.workers,
         )
         self._queue: list[tuple[int, int, Callable[[], None]]] = []
         self._count = 0
@@ -175,7 +177,7 @@ class MemoryNetwork:
         def arrive() -> None:
             assert self.switch is not None
             for to, answer in self.switch.receive(w + 1, payload):
-                if answer[0] & 15 == 4:
+                if answer[0] & 15 == Type.SUMS:
                     self.sums_sent.append(answer)
                 for delay in self.fate("down", to, answer):
                     self.call_at(self.now + delay, self._at_worker(to, answer))

@@ -40,6 +40,7 @@ class Flight:
 class Stage:
     """Round, bitmap, count and closed flag of a slot's norm, or of one pass over its sums."""
 
+    epoch: int = 0  # that used it last; 0: none
     round: int = 0
     bitmap: int = 0
     count: int = 0
@@ -47,10 +48,17 @@ class Stage:
     norm: int = 0
     sums: list[int] = field(default_factory=lambda: [0] * LANES_A_PASS)
 
-    def enter(self, round: int, norm: int) -> None:
-        """Start a higher round, with this norm."""
-        if round > self.round:
-            self.round, self.bitmap, self.count, self.closed = round, 0, 0, False
+    def ahead(self, header: Header) -> int:
+        """Return how much later a packet's round is; 1 where its epoch has not used the stage."""
+        if self.epoch != header.epoch:
+            return 1
+        return aggregation.ahead(header.round, self.round)
+
+    def enter(self, header: Header, norm: int) -> None:
+        """Start a later round, with this norm."""
+        if self.ahead(header) > 0:
+            self.epoch, self.round = header.epoch, header.round
+            self.bitmap, self.count, self.closed = 0, 0, False
             self.norm, self.sums = norm, [0] * LANES_A_PASS
 
     def add(self, bit: int, quorum: int) -> bool:
@@ -74,7 +82,10 @@ class SwitchModel:
         table: Sequence[int],
         sum_bits: int = 8,
         lose_pass: Callable[[int, Header, int], bool] = lambda worker, header, number: False,
+        next_only: bool = False,
+        epoch: int = 1,
     ) -> None:
+        self.next_only, self.epoch = next_only, epoch
         self.job, self.quorum, self.slots, self.sum_bits = job, quorum, slots, sum_bits
         self.members = {(m.worker, m.port): m for m in members}
         self.table = [*table, *[0] * (16 - len(table))]
@@ -104,13 +115,15 @@ class SwitchModel:
         wrong = header.passed or header.flags not in allowed or foreign
         if member is None or wrong or header.slot >= self.slots:
             return []
+        if header.type not in (Type.NORM, Type.INDICES, Type.STATUS):
+            return []
+        if header.epoch != self.epoch:
+            return [(member.worker, self._answer(Type.EPOCH, header, Stage()))]
         if header.type is Type.NORM:
             return self._norm(member, header)
         if header.type is Type.INDICES:
             return Flight(member, header, aggregation.unpack_indices(body))
-        if header.type is Type.STATUS:
-            return self._status(member, header)
-        return []
+        return self._status(member, header)
 
     def step(self, flight: Flight) -> Flight | Out:
         """Return one pass over 128 lanes."""
@@ -118,9 +131,12 @@ class SwitchModel:
         if number and self.lose_pass(member.worker, header, number):
             return []
         stage = self.sums[header.slot][number]
-        if header.round < stage.round:
+        ahead = stage.ahead(header)
+        if ahead < 0:
             return self._notice(member, header, stage)
-        stage.enter(header.round, header.norm)
+        if self.next_only and ahead > 1:
+            return []
+        stage.enter(header, header.norm)
         if stage.norm != header.norm:
             return []
         was_closed = stage.closed
@@ -137,9 +153,9 @@ class SwitchModel:
         stage = self.norms[header.slot]
         if not aggregation.is_norm(header.norm):
             return []
-        if header.round < stage.round:
+        if stage.ahead(header) < 0:
             return self._notice(member, header, stage)
-        stage.enter(header.round, 0)
+        stage.enter(header, 0)
         was_closed = stage.closed
         if stage.add(1 << member.worker, self.quorum):
             stage.norm = max(stage.norm, header.norm)
@@ -163,6 +179,8 @@ class SwitchModel:
 
     def _status(self, member: Member, header: Header) -> Out:
         stage = self.norms[header.slot] if header.flags else self.sums[header.slot][-1]
+        if stage.epoch != header.epoch:
+            stage = Stage()
         flags = (
             aggregation.STATUS_ANSWER
             | header.flags
@@ -174,7 +192,9 @@ class SwitchModel:
         return replace(
             header,
             type=kind,
-            worker=stage.count,
+            worker=0,
+            count=stage.count,
+            epoch=self.epoch,
             round=stage.round,
             bitmap=stage.bitmap,
             norm=stage.norm,

@@ -131,7 +131,7 @@ def test_integers_are_summed_exactly(scheme, kind):
     job = loopback_job(scheme, 3, timeout_ns=50_000_000, **codec)
     total = xs.sum(axis=0, dtype=kind).reshape(30, 100)
     for sums, mean in together(job, program, impairments=impairments):
-        assert all(np.array_equal(found, total) for found in sums)
+        assert all(np.array_equal(found, total) and found.dtype == kind for found in sums)
         assert error(mean, ys) < 0.2
 
 

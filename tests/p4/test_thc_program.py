@@ -13,7 +13,7 @@ from switch_model import Flight, Member, SwitchModel
 from thc_switch import CODEC, JOB, OVERHEAD, PROGRAMS, SLOTS, ThcSwitch, frame, fresh_switch
 
 from gradplane.hosts.wire import aggregation
-from gradplane.hosts.wire.aggregation import Header, Type
+from gradplane.hosts.wire.aggregation import HEADER_SIZE, Header, Type
 
 WORKERS = 4
 TABLE = np.array(CODEC.table)
@@ -28,19 +28,23 @@ def codes(worker: int, slot: int, round: int, lanes: int = 1024) -> np.ndarray:
     return rng.integers(0, 16, lanes, dtype=np.uint8)
 
 
-def indices(worker: int, slot: int, round: int, norm: int = NORMS[0], sum_bits: int = 8) -> bytes:
-    header = Header(Type.INDICES, JOB, worker, slot, round, sum_bits, norm)
+def indices(
+    worker: int, slot: int, round: int, norm: int = NORMS[0], sum_bits: int = 8, epoch: int = 1
+) -> bytes:
+    header = Header(Type.INDICES, JOB, worker, slot, round, sum_bits, norm, epoch=epoch)
     values = codes(worker, slot, round, aggregation.LANES[sum_bits])
     return header.pack() + aggregation.pack_indices(values, sum_bits)
 
 
-def short(kind: Type, worker: int, slot: int, round: int, norm: int = 0, flags: int = 0) -> bytes:
-    return Header(kind, JOB, worker, slot, round, 8, norm, flags=flags).pack()
+def short(
+    kind: Type, worker: int, slot: int, round: int, norm: int = 0, flags: int = 0, epoch: int = 1
+) -> bytes:
+    return Header(kind, JOB, worker, slot, round, 8, norm, flags=flags, epoch=epoch).pack()
 
 
-def model(quorum: int, sum_bits: int = 8) -> SwitchModel:
+def model(quorum: int, sum_bits: int = 8, next_only: bool = False) -> SwitchModel:
     members = [Member(w, w + 1) for w in range(WORKERS)]
-    return SwitchModel(JOB, members, quorum, SLOTS, CODEC.table, sum_bits)
+    return SwitchModel(JOB, members, quorum, SLOTS, CODEC.table, sum_bits, next_only=next_only)
 
 
 # -- one packet after the other -----------------------------------------------------------------
@@ -50,9 +54,10 @@ packets = st.tuples(
     kinds,
     st.integers(0, WORKERS - 1),
     st.integers(0, 1),  # slot
-    st.integers(1, 3),  # round
+    st.integers(0, 4),  # round, after the first one
     st.sampled_from([NORMS[0], NORMS[0], NORMS[0], NORMS[1]]),
     st.sampled_from([None, None, None, 1, 4, 7]),  # the pass it is lost before
+    st.sampled_from([1] * 9 + [2]),  # epoch
 )
 
 
@@ -71,15 +76,25 @@ def lossy_send(switch: ThcSwitch, port: int, payload: bytes, lost: int | None) -
 
 @both
 @settings(max_examples=25, deadline=None)
-@given(st.integers(1, WORKERS), st.lists(packets, min_size=5, max_size=40))
-def test_every_answer_is_the_models(path: str, quorum: int, sequence: list) -> None:
-    switch, reference = fresh_switch(path, WORKERS, quorum), model(quorum)
-    for kind, worker, slot, round, norm, lost in sequence:
+@given(
+    st.integers(1, WORKERS),
+    st.booleans(),
+    st.sampled_from([1, 2**31 - 2, 2**32 - 2]),
+    st.lists(packets, min_size=5, max_size=40),
+)
+def test_every_answer_is_the_models(
+    path: str, quorum: int, next_only: bool, first: int, sequence: list
+) -> None:
+    switch = fresh_switch(path, WORKERS, quorum, next_only)
+    reference = model(quorum, next_only=next_only)
+    for kind, worker, slot, later, norm, lost, epoch in sequence:
+        round = (first + later) % aggregation.ROUNDS
         if kind is Type.INDICES:
-            payload = indices(worker, slot, round, norm)
+            payload = indices(worker, slot, round, norm, epoch=epoch)
         else:
             flags = aggregation.STATUS_NORM if kind is Type.STATUS and norm == NORMS[1] else 0
-            payload = short(kind, worker, slot, round, norm if kind is Type.NORM else 0, flags)
+            own = norm if kind is Type.NORM else 0
+            payload = short(kind, worker, slot, round, own, flags, epoch)
         reference.lose_pass = lambda w, h, number, lost=lost: number == lost
         expected = sorted(reference.receive(worker + 1, payload))
         assert lossy_send(switch, worker + 1, payload, lost) == expected
@@ -94,7 +109,7 @@ def test_a_round_of_all_workers(path: str, sum_bits: int) -> None:
     bodies = {payload for _, payload in outs[-1]}
     assert [w for w, _ in outs[-1]] == list(range(WORKERS)) and len(bodies) == 1
     header, body = aggregation.parse(bodies.pop())
-    assert (header.type, header.worker, header.bitmap) == (Type.SUMS, WORKERS, 0b1111)
+    assert (header.type, header.count, header.bitmap) == (Type.SUMS, WORKERS, 0b1111)
     sent = [codes(w, 0, 1, aggregation.LANES[sum_bits]) for w in range(WORKERS)]
     expected = TABLE[np.stack(sent)].sum(axis=0)
     assert (aggregation.unpack_sums(body, sum_bits) == expected).all()
@@ -150,7 +165,7 @@ class Interleaved:
             header, body = aggregation.parse(copies.pop())
             passes = [self.truth[slot, round, p] for p in range(self.reference.passes)]
             assert header.bitmap == passes[-1][0]
-            assert header.worker == header.bitmap.bit_count()
+            assert header.count == header.bitmap.bit_count()
             sums = [value for _, values in passes for value in values]
             assert aggregation.unpack_sums(body, 8).tolist() == sums
             for p, (bitmap, values) in enumerate(passes):
@@ -204,7 +219,7 @@ def test_whoever_closes_the_last_pass_has_the_whole_result(path: str) -> None:
         pending[2] = on[0] if on else None
     expected = TABLE[np.stack([codes(0, 0, 1), codes(1, 0, 1)])].sum(axis=0)
     assert [w for w, _ in out] == [0, 1]
-    assert all((aggregation.unpack_sums(p[24:], 8) == expected).all() for _, p in out)
+    assert all((aggregation.unpack_sums(p[HEADER_SIZE:], 8) == expected).all() for _, p in out)
     assert passes == (7 if "tna" in path else 8)  # that pass has its sums on Tofino
 
 
@@ -220,7 +235,7 @@ def test_workers_on_all_pipes_of_a_tofino(engine: str) -> None:
     assert sorted(port for port, _ in out) == ports
     expected = TABLE[np.stack([codes(w, 0, 1) for w in range(4)])].sum(axis=0)
     for _, packet in out:
-        assert (aggregation.unpack_sums(packet[OVERHEAD + 24 :], 8) == expected).all()
+        assert (aggregation.unpack_sums(packet[OVERHEAD + HEADER_SIZE :], 8) == expected).all()
     [(port, status)] = process(ports[2], frame(2, short(Type.STATUS, 2, 0, 1)))
     assert port == ports[2]
     assert aggregation.parse(status[OVERHEAD:])[0].bitmap == 0b1111
@@ -232,8 +247,13 @@ def test_workers_on_all_pipes_of_a_tofino(engine: str) -> None:
 good = indices(0, 0, 1)
 
 
-def altered(offset: int, value: int) -> bytes:
-    return good[:offset] + bytes([value]) + good[offset + 1 :]
+def altered(offset: int, value: int, payload: bytes = good) -> bytes:
+    """Return a packet with another byte, its checksum right."""
+    changed = bytearray(payload)
+    changed[offset] = value
+    changed[28:30] = bytes(2)
+    changed[28:30] = aggregation.checksum(bytes(changed)).to_bytes(2, "big")
+    return bytes(changed)
 
 
 @both
@@ -243,13 +263,13 @@ def altered(offset: int, value: int) -> bytes:
         (altered(6, 3), 10),  # a pass that was not recirculated
         (altered(5, SLOTS), 8),
         (altered(7, 16), 9),  # sum_bits
-        (altered(0, 0x23), 9),  # version
+        (altered(27, 2), 9),  # code_bits
         (altered(1, 1), 9),  # flags
         (good[:-1], 9),
         (good + b"\0", 9),
-        (good[:24], 9),
+        (good[:HEADER_SIZE], 9),
         (short(Type.SUMS, 0, 0, 1), 12),  # only a switch sends those
-        (altered(0, 0x1F)[:24], 12),
+        (altered(0, 0x2F)[:HEADER_SIZE], 12),
         (short(Type.NORM, 0, 0, 1, 0x80000000), 7),
         (short(Type.NORM, 0, 0, 1, 0x7F800000), 7),
         (short(Type.NORM, 0, 0, 1, 0x7FC00001), 7),
@@ -274,7 +294,7 @@ def test_a_norm_unlike_the_slots_is_refused(path: str) -> None:
 def test_only_members_on_their_own_port_are_let_in(path: str) -> None:
     switch = ThcSwitch(path, 2, 1)
     assert switch.send(2, good) == []  # worker 0's packet on worker 1's port
-    other_job = good[:2] + bytes([JOB + 1]) + good[3:]
+    other_job = altered(2, JOB + 1)
     assert switch.send(1, other_job) == []
     assert switch.switch.counter("unknown_member").read(0)[0] == 2
     assert switch.events() == {}
@@ -290,7 +310,7 @@ def test_noise_never_completes_a_slot(path: str, noise: bytes, at: int, port: in
     if packet[: len(whole)] == whole[: len(packet)] and port == 1:
         return
     for _, out in switch.switch.process(port, packet):
-        assert len(out) < OVERHEAD + 24 + 1024 or out[42] != 0x14
+        assert len(out) < OVERHEAD + HEADER_SIZE + 1024 or out[42] != 0x24
 
 
 @functools.cache

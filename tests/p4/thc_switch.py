@@ -15,7 +15,7 @@ JOB, SLOT_BASE, SLOTS, GROUP = 3, 5, 4, 7
 PROGRAMS = ("p4/thc.p4", "p4/thc_tna.p4")
 OVERHEAD = 14 + 20 + 8  # bytes before the UDP payload
 RECIRCULATION = 6  # bytes that thc_tna.p4 puts before a packet between two passes
-NOTICE = 0x15  # version and type of a straggler notice
+NOTICES = 0x25, 0x28  # version and type of straggler and epoch notices
 
 Out = list[tuple[int, bytes]]
 
@@ -42,9 +42,9 @@ def program(path: str, sum_bits: int) -> ir.Program:
     return compile_program(path, defines={"SUM_BITS": str(sum_bits), "SLOTS": "16"})
 
 
-def fresh_switch(path: str, workers: int, quorum: int) -> "ThcSwitch":
+def fresh_switch(path: str, workers: int, quorum: int, next_only: bool = False) -> "ThcSwitch":
     """Return a switch (JIT) that has seen no packet; it is made once and cleared."""
-    made = _made(path, workers, quorum)
+    made = _made(path, workers, quorum, next_only)
     state = made.switch.state
     for cells in (*state.registers.values(), *state.counters.values()):
         cells.clear()
@@ -52,8 +52,8 @@ def fresh_switch(path: str, workers: int, quorum: int) -> "ThcSwitch":
 
 
 @functools.cache
-def _made(path: str, workers: int, quorum: int) -> "ThcSwitch":
-    return ThcSwitch(path, workers, quorum, engine="jit")
+def _made(path: str, workers: int, quorum: int, next_only: bool) -> "ThcSwitch":
+    return ThcSwitch(path, workers, quorum, engine="jit", next_only=next_only)
 
 
 class ThcSwitch:
@@ -67,8 +67,9 @@ class ThcSwitch:
         sum_bits: int = 8,
         engine: str = "interpreter",
         ports: Sequence[int] = range(1, 65),
+        next_only: bool = False,
     ) -> None:
-        self.ports = ports
+        self.ports, self.next_only = ports, next_only
         self.switch = Switch(program(path, sum_bits), engine=engine)
         self.counters = ["events"]
         if path.endswith("_tna.p4"):  # counts completions apart: a counter counts once in a pass
@@ -96,18 +97,7 @@ class ThcSwitch:
                     lookup.add(match=match, action=action, params={"value": value})
 
     def _member(self, w: int, quorum: int) -> None:
-        self.switch.table("members").add(
-            match={"job": JOB, "worker": w, "port": self.ports[w]},
-            action="admit",
-            params={
-                "workers": self.workers,
-                "quorum": quorum,
-                "slot_base": SLOT_BASE,
-                "slots": SLOTS,
-                "group": GROUP,
-                "worker_bit": 1 << w,
-            },
-        )
+        self.switch.table("members").add(*self._admission(w, quorum, epoch=1))
         self.switch.table("receivers").add(
             match={"job": JOB, "worker": w},
             action="deliver",
@@ -120,6 +110,19 @@ class ThcSwitch:
             },
         )
 
+    def _admission(self, w: int, quorum: int, epoch: int) -> tuple[dict, str, dict]:
+        params = {
+            "workers": self.workers,
+            "quorum": quorum,
+            "slot_base": SLOT_BASE,
+            "slots": SLOTS,
+            "group": GROUP,
+            "worker_bit": 1 << w,
+            "epoch": epoch,
+            "next_only": int(self.next_only),
+        }
+        return {"job": JOB, "worker": w, "port": self.ports[w]}, "admit", params
+
     def send(self, port: int, payload: bytes) -> Out:
         """Return all results of a payload: (worker, UDP payload), addressed as they should be."""
         return self._open(self.switch.process(port, frame(port - 1, payload)))
@@ -127,12 +130,22 @@ class ThcSwitch:
     def step(self, port: int, packet: bytes | Recirculated) -> tuple[Out, list[Recirculated]]:
         """Run one pass of a frame, or of the result of an earlier pass.
 
-        A straggler notice that leaves after a pass of its own, as on Tofino, leaves at once.
+        A notice that leaves after a pass of its own, as on Tofino, leaves at once.
         """
         outputs, again = self.switch.run_once(port, packet)
-        if self.counters[1:] and again and again[0].packet[RECIRCULATION + OVERHEAD] == NOTICE:
+        if self.counters[1:] and again and again[0].packet[RECIRCULATION + OVERHEAD] in NOTICES:
             outputs, again = self.switch.run_once(port, again[0])
         return self._open(outputs), again
+
+    def raise_epoch(self, epoch: int) -> None:
+        """Give the job, whose quorum is all workers, another epoch, as a controller does."""
+        for w in range(self.workers):
+            self.switch.table("members").modify(*self._admission(w, self.workers, epoch))
+
+    def counted(self, name: str) -> dict[int, int]:
+        """Return a counter by port."""
+        cells = {port: self.switch.counter(name).read(port)[0] for port in range(8)}
+        return {port: count for port, count in cells.items() if count}
 
     def events(self) -> dict[int, int]:
         found = [self.switch.counter(name) for name in self.counters]

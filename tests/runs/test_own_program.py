@@ -92,7 +92,7 @@ def test_a_program_that_was_changed_after_the_run_is_named(experiment: Path) -> 
             '@name("who")',
             '"ThcIngress.members": Match field "worker": no match field named "worker" (needed:'
             " table ThcIngress.members, key job, worker, port, action ThcIngress.admit(workers,"
-            " quorum, slot_base, slots, group, worker_bit))",
+            " quorum, slot_base, slots, group, worker_bit, epoch, next_only))",
         ),
         (
             "norm_max",

@@ -253,7 +253,7 @@ def test_the_demo_saves_what_it_promises(tmp_path: Path) -> None:
         packets = rounds * job["traffic"][f"packets_{way}"]
         for link in values["links"][:4]:
             assert link[f"{way}_packets"] == packets
-            payload = link[f"{way}_bytes"] - packets * (14 + 20 + 8 + 24)
+            payload = link[f"{way}_bytes"] - packets * (14 + 20 + 8 + 30)
             assert plain * rounds / payload >= least
 
 

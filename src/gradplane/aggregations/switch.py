@@ -234,7 +234,7 @@ class _ReplayedReduces:
 
     def _place(self, number: int) -> Place:
         """Return slot and round of a chunk."""
-        return number % self._job.transport.slots, number // self._job.transport.slots + 1
+        return aggregation.place(number, self._job.transport.slots)
 
     def _stuck(self, worker: ReplayedWorker) -> str:
         waits = self._machines[worker.number].waits
@@ -272,6 +272,8 @@ def job_plan(config: JobConfig, placed: PlacedJob, switch: str, slot_base: int) 
         sum_bits=config.transport.sum_bits,
         table=table,
         granularity=table[-1],
+        epoch=config.transport.epoch,
+        next_only=config.transport.reliability == "retransmit" and config.quorum == config.workers,
     )
 
 

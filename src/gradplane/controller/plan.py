@@ -10,6 +10,8 @@ from gradplane.controller.controller_errors import PlanError
 
 MAX_JOBS = 256
 """A job number has eight bits on the wire."""
+EPOCHS = range(1, 256)
+"""A job's epochs, likewise; registers that none has used have 0."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,9 @@ class JobPlan:
     It owns the slots slot_base ... slot_base + slots - 1. table[i] is the value that index i adds
     to a sum; granularity is the largest of them. group is the multicast group of its results,
     job + 1 by default. Raises PlanError, with the numbers, for what no program could do.
+
+    Packets carry `epoch`; a slot that an earlier epoch has used is as good as unused. next_only:
+    no round of a slot is left out, so that a later one than the next is refused.
     """
 
     number: int
@@ -72,12 +77,16 @@ class JobPlan:
     table: tuple[int, ...]
     granularity: int
     group: int = 0
+    epoch: int = 1
+    next_only: bool = False
 
     def __post_init__(self) -> None:
         if self.group == 0:
             object.__setattr__(self, "group", self.number + 1)
         if not 0 <= self.number < MAX_JOBS:
             raise PlanError(f"job {self.number}: a job's number is 0 to {MAX_JOBS - 1}")
+        if self.epoch not in EPOCHS:
+            raise self._error(f"epoch {self.epoch}: epochs are {EPOCHS[0]} to {EPOCHS[-1]}")
         self._check_workers()
         self._check_table()
         self._check_sums()

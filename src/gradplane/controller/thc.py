@@ -37,6 +37,8 @@ EVENT_NAMES = (
     "spoofed pass",
     "status request",
     "unknown type",
+    "round ahead",
+    "other epoch",
 )
 """The events of counter `events`: cell job * 16 + position."""
 EVENTS_PER_JOB = 16
@@ -143,6 +145,8 @@ def _members(plan: JobPlan) -> Iterator[finsy.P4TableEntry]:
             slots=plan.slots,
             group=plan.group,
             worker_bit=1 << member.worker,
+            epoch=plan.epoch,
+            next_only=int(plan.next_only),
         )
         match = finsy.Match(job=plan.number, worker=member.worker, port=member.port)
         yield finsy.P4TableEntry(MEMBERS, match=match, action=action)

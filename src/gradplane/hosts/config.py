@@ -86,6 +86,7 @@ class Transport:
     sum_bits: int  # 8 | 16
     timeout_ns: int
     retries: int  # lossy: how often the norm is asked for again
+    epoch: int = 1  # 1 to 255: of the job, as the switch has it
     round_trip_ns: int = 0  # with all windows under way, by the links; 0: not known
 
     @property

@@ -64,7 +64,7 @@ class Result:
     mean: Floats
     workers: int
     missed: int
-    total: npt.NDArray[np.int64] | None = None  # of integers: their sums
+    total: npt.NDArray[Any] | None = None  # of integers: their sums, in their type
 
     @property
     def sum(self) -> npt.NDArray[Any]:
@@ -142,8 +142,8 @@ class Reducer:
     def start(self, x: npt.NDArray[Any], tensor: int | None = 0) -> "Future[Result]":
         """Begin to reduce x, finite float32 of any shape, which must not change until it is done.
 
-        x may be int32 or int64, too, where integers_obstacle is None: the Result's sum is exact
-        then, modulo 2^32 or 2^64, and no error feedback is used.
+        x may be int32 or int64, too, where integers_obstacle is None: the Result's sum has the same
+        type then and is exact but that it wraps there, and no error feedback is used.
 
         tensor: which error feedback is used, from 0 to 32,767; a tensor keeps its size and has one
         reduce in flight at a time. None: nothing is kept from this reduce for another. The future

@@ -5,8 +5,10 @@
     p = IP(dst="10.0.0.254") / UDP() / Aggregation(type="indices", slot=3, values=[1, 2, 3])
     p.show()
 
-Fields are named as in the header, except that `pass` is `pass_`, a Python keyword. `values` are the
-4-bit indices of an INDICES packet or the sums of a SUMS or PARTIAL packet, sum_bits each.
+Fields are named as in the header, except that `pass` is `pass_`, a Python keyword; a checksum that
+is not set is computed. `values` are the
+4-bit indices of an INDICES packet or the sums of a SUMS or PARTIAL packet, sum_bits each. Packets
+of version 1, in old captures, end with the norm, and their `worker` is a result's count.
 
 Compressed packets may have any port and are recognised by their ToS, which Scapy does not look at:
 
@@ -35,6 +37,7 @@ from scapy.fields import (
     StrFixedLenField,
     StrLenField,
     XLongField,
+    XShortField,
 )
 from scapy.layers.inet import IP, UDP
 from scapy.packet import Packet, bind_layers, split_layers
@@ -110,8 +113,30 @@ class Aggregation(Packet):
         IntField("round", 1),
         XLongField("bitmap", 0),
         _NormField("norm", 0.0),
+        *(
+            ConditionalField(field, lambda packet: packet.version > 1)
+            for field in (
+                ShortField("count", 0),
+                ByteField("epoch", aggregation.EPOCHS[0]),
+                ByteField("code_bits", aggregation.CODE_BITS),
+                XShortField("checksum", None),
+            )
+        ),
         _ValuesField("values"),
     ]
+
+    def post_build(self, packet: bytes, payload: bytes) -> bytes:
+        """Fill in the checksum, where none is set."""
+        if self.version > 1 and self.checksum is None:
+            at = aggregation.CHECKSUM_AT
+            value = aggregation.checksum(packet[:at] + bytes(2)).to_bytes(2, "big")
+            packet = packet[:at] + value + packet[at + 2 :]
+        return packet + payload
+
+    @property
+    def damaged(self) -> bool:
+        """True if the header's checksum is wrong, as that of version 1 never is."""
+        return bool(self.version > 1 and aggregation.checksum(bytes(raw(self))))
 
     def mysummary(self) -> str:
         """Summarise type, job, worker, slot and round in a line."""

@@ -6,9 +6,14 @@
 // handles codes 128p to 128p+127 and replaces them by the sums so far.
 //
 //   job worker port --> members --> workers, quorum, slots, group, bit      (never from the packet)
-//   slot, pass      --> cell    --> round, bitmap, count, closed, norm, and 128 sums
+//   slot, pass      --> cell    --> epoch, round, bitmap, count, closed, norm, and 128 sums
 //
-// A round lower than the cell's is answered with a straggler notice. A higher one restarts it.
+// A header whose checksum is wrong is counted and dropped. A packet of another epoch than the job's
+// is answered with the job's. A cell of an earlier epoch is unused: it takes any round. Otherwise a
+// round lower than the cell's is answered with a straggler notice, and a higher one restarts the
+// cell: any, or the next only where the job says that no round is ever left out. Rounds are serial
+// numbers: a is higher than b if a - b is above 0 as a signed number.
+//
 // At the quorum the cell closes: from then on it is only read. The packet that closes the last pass
 // multicasts the result; the sender of one that finds every pass closed gets it alone.
 
@@ -37,6 +42,8 @@ const bit<4> EVENT_BAD_FORMAT = 9;
 const bit<4> EVENT_SPOOFED_PASS = 10;
 const bit<4> EVENT_STATUS = 11;
 const bit<4> EVENT_UNKNOWN_TYPE = 12;
+const bit<4> EVENT_ROUND_AHEAD = 13;
+const bit<4> EVENT_OTHER_EPOCH = 14;
 
 // The verdict on the packet.
 typedef bit<3> verdict_t;
@@ -83,6 +90,8 @@ struct metadata_t {
     bit<16> slots;
     bit<16> group;
     bit<64> bit_of_worker;
+    bit<8>  epoch;
+    bit<1>  next_only;      // a cell takes its round and the next
 
     // of the cell
     bit<32> cell;
@@ -130,15 +139,21 @@ parser ThcParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
     state parse_udp {
         packet.extract(hdr.udp);
         transition select(hdr.udp.dst_port) {
-            AGGREGATION_PORT: parse_aggregation;
+            AGGREGATION_PORT: parse_version;
+            default: accept;
+        }
+    }
+    state parse_version {
+        transition select(packet.lookahead<bit<4>>()) {
+            AGGREGATION_VERSION: parse_aggregation;
             default: accept;
         }
     }
     state parse_aggregation {
         packet.extract(hdr.agg);
         meta.passes_left = hdr.agg.pass;
-        transition select(hdr.agg.version, hdr.agg.type) {
-            (AGGREGATION_VERSION, TYPE_CODES): parse_payload;
+        transition select(hdr.agg.type) {
+            TYPE_CODES: parse_payload;
             default: accept;
         }
     }
@@ -184,13 +199,13 @@ control ThcVerify(inout headers_t hdr, inout metadata_t meta) {
 control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                    inout standard_metadata_t standard_metadata) {
     // For each slot and pass.
+    register<bit<32>>(CELLS) slot_state;    // from the high bits: epoch 8, count 8, closed 16
     register<bit<32>>(CELLS) slot_round;
     register<bit<64>>(CELLS) slot_bitmap;
-    register<bit<8>>(CELLS)  slot_count;
-    register<bit<1>>(CELLS)  slot_closed;
     register<bit<32>>(CELLS) slot_norm;
 
     // For each slot's norm exchange.
+    register<bit<8>>(SLOTS)  norm_epoch;
     register<bit<32>>(SLOTS) norm_round;
     register<bit<64>>(SLOTS) norm_bitmap;
     register<bit<8>>(SLOTS)  norm_count;
@@ -199,6 +214,9 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
 
     counter(4096, CounterType.packets) events;
     counter(1, CounterType.packets) unknown_member;
+    // By the port that they came in by: headers with a wrong checksum, and of another version.
+    counter(512, CounterType.packets) damaged;
+    counter(512, CounterType.packets) other_version;
     counter(512, CounterType.packets) port_in;
 
 #define BLOCK_INSTANCE(n) Block() block##n;
@@ -228,8 +246,10 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
     // -- members -------------------------------------------------------------------------------
 
     action admit(bit<8> workers, bit<8> quorum, bit<16> slot_base, bit<16> slots, bit<16> group,
-                 bit<64> worker_bit) {
+                 bit<64> worker_bit, bit<8> epoch, bit<1> next_only) {
         meta.member = 1;
+        meta.epoch = epoch;
+        meta.next_only = next_only;
         meta.workers = workers;
         meta.quorum = quorum;
         meta.slot_base = slot_base;
@@ -249,13 +269,21 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
         size = 4096;
     }
 
+    // Of the cell: its state word, the epoch that used it last, and the packet's round less its own.
+    bit<32> state;
+    bit<8>  cell_epoch;
+    bit<32> ahead;
+    bit<16> check;      // of the header: 0 if its checksum is right
+
     // -- answers -------------------------------------------------------------------------------
 
     action fill_in(bit<4> type) {
         hdr.agg.type = type;
         hdr.agg.flags = 0;
         hdr.agg.pass = 0;
-        hdr.agg.worker = meta.count;
+        hdr.agg.worker = 0;
+        hdr.agg.count = 8w0 ++ meta.count;
+        hdr.agg.epoch = meta.epoch;
         hdr.agg.round = meta.round;
         hdr.agg.bitmap = meta.bitmap;
         hdr.agg.norm = meta.norm;
@@ -267,12 +295,23 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
         meta.header_only = header_only;
     }
 
+    action compare_round() { ahead = hdr.agg.round - meta.round; }
+
+    action empty_cell() {
+        meta.round = 0;
+        meta.bitmap = 0;
+        meta.count = 0;
+        meta.closed = 0;
+        meta.norm = 0;
+    }
+
     action answer_status(bit<8> flags) {
         answer(ANSWER, TYPE_STATUS, 1);
         hdr.agg.flags = flags | (7w0 ++ meta.closed) << 1;
     }
 
     apply {
+        check = 0;
         mark_to_drop(standard_metadata);
         meta.port = standard_metadata.ingress_port;
         if (hdr.recirculation.isValid()) {
@@ -284,8 +323,22 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
         } else {
             port_in.count((bit<32>) standard_metadata.ingress_port);
             meta.complete = 1;
-            if (hdr.ipv4.isValid() && standard_metadata.checksum_error == 0 && hdr.ipv4.ttl != 0) {
+            if (hdr.agg.isValid()) {
+                hash(check, HashAlgorithm.csum16, 16w0, {
+                    hdr.agg.version, hdr.agg.type, hdr.agg.flags, hdr.agg.job, hdr.agg.worker,
+                    hdr.agg.slot, hdr.agg.pass, hdr.agg.sum_bits, hdr.agg.round, hdr.agg.bitmap,
+                    hdr.agg.norm, hdr.agg.count, hdr.agg.epoch, hdr.agg.code_bits,
+                    hdr.agg.checksum }, 32w65536);
+            }
+            if (check != 0) {
+                damaged.count((bit<32>) standard_metadata.ingress_port);
+            } else if (hdr.ipv4.isValid() && standard_metadata.checksum_error == 0
+                    && hdr.ipv4.ttl != 0) {
                 routes.apply();
+                if (meta.local == 1 && hdr.udp.isValid() && !hdr.agg.isValid()
+                        && hdr.udp.dst_port == AGGREGATION_PORT) {
+                    other_version.count((bit<32>) standard_metadata.ingress_port);
+                }
             }
         }
 
@@ -303,7 +356,7 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
             } else if (standard_metadata.parser_error != error.NoError) {
                 meta.event = EVENT_BAD_FORMAT;
             } else if (!hdr.recirculation.isValid()
-                    && (hdr.agg.version != AGGREGATION_VERSION || hdr.agg.sum_bits != SUM_BITS
+                    && (hdr.agg.sum_bits != SUM_BITS || hdr.agg.code_bits != CODE_BITS
                         || (hdr.agg.flags != 0
                             && (hdr.agg.type != TYPE_STATUS || hdr.agg.flags != FLAG_NORM))
                         || (bit<32>) hdr.ipv4.total_length + 14 != standard_metadata.packet_length
@@ -311,6 +364,12 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                         || hdr.ipv4.total_length != IPV4_BYTES + UDP_BYTES + AGGREGATION_BYTES
                             + (hdr.agg.type == TYPE_CODES ? 16w0 + CODES_BYTES : 16w0))) {
                 meta.event = EVENT_BAD_FORMAT;
+            } else if (hdr.agg.epoch != meta.epoch) {
+                if (hdr.agg.type == TYPE_CODES || hdr.agg.type == TYPE_NORM
+                        || hdr.agg.type == TYPE_STATUS) {
+                    meta.event = EVENT_OTHER_EPOCH;
+                    answer(ANSWER, TYPE_EPOCH, 1);
+                }
             } else if (hdr.agg.type == TYPE_NORM || hdr.agg.flags == FLAG_NORM) {
                 if (hdr.agg.type == TYPE_NORM
                         && (hdr.agg.norm[31:31] == 1 || hdr.agg.norm[30:23] == 255)) {
@@ -321,25 +380,29 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                     norm_count.read(meta.count, meta.cell);
                     norm_closed.read(meta.closed, meta.cell);
                     norm_max.read(meta.norm, meta.cell);
+                    norm_epoch.read(cell_epoch, meta.cell);
+                    compare_round();
+                    if (cell_epoch != meta.epoch) {
+                        empty_cell();
+                        ahead = 1;
+                    }
                     if (hdr.agg.type == TYPE_STATUS) {
                         meta.event = EVENT_STATUS;
                         answer_status(FLAG_ANSWER | FLAG_NORM);
-                    } else if (hdr.agg.round < meta.round) {
+                    } else if (ahead[31:31] == 1) {
                         meta.event = EVENT_STRAGGLER;
                         answer(ANSWER, TYPE_STRAGGLER, 1);
-                    } else if (hdr.agg.round == meta.round && meta.closed == 1) {
+                    } else if (ahead == 0 && meta.closed == 1) {
                         meta.event = EVENT_LATE;
                         answer(ANSWER, TYPE_NORM_RESULT, 1);
-                    } else if (hdr.agg.round == meta.round
-                            && (meta.bitmap & meta.bit_of_worker) != 0) {
+                    } else if (ahead == 0 && (meta.bitmap & meta.bit_of_worker) != 0) {
                         meta.event = EVENT_DUPLICATE;
                     } else {
+                        // A slot has a norm once in a partition, so that rounds are left out.
                         meta.event = EVENT_ACCEPTED;
-                        if (hdr.agg.round > meta.round) {
+                        if (ahead != 0) {
+                            empty_cell();
                             meta.round = hdr.agg.round;
-                            meta.bitmap = 0;
-                            meta.count = 0;
-                            meta.norm = 0;
                         }
                         meta.bitmap = meta.bitmap | meta.bit_of_worker;
                         meta.count = meta.count + 1;
@@ -350,6 +413,7 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                         if (meta.count >= meta.quorum) {
                             meta.closed = 1;
                         }
+                        norm_epoch.write(meta.cell, meta.epoch);
                         norm_round.write(meta.cell, meta.round);
                         norm_bitmap.write(meta.cell, meta.bitmap);
                         norm_count.write(meta.cell, meta.count);
@@ -368,28 +432,35 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                 meta.cell = meta.cell * PASSES + (bit<32>) hdr.agg.pass;
                 slot_round.read(meta.round, meta.cell);
                 slot_bitmap.read(meta.bitmap, meta.cell);
-                slot_count.read(meta.count, meta.cell);
-                slot_closed.read(meta.closed, meta.cell);
+                slot_state.read(state, meta.cell);
                 slot_norm.read(meta.norm, meta.cell);
+                cell_epoch = state[31:24];
+                meta.count = state[23:16];
+                meta.closed = state[0:0];
+                compare_round();
+                if (cell_epoch != meta.epoch) {
+                    empty_cell();
+                    ahead = 1;
+                }
 
                 if (hdr.agg.type == TYPE_STATUS) {
                     meta.event = EVENT_STATUS;
                     answer_status(FLAG_ANSWER);
-                } else if (hdr.agg.round < meta.round) {
+                } else if (ahead[31:31] == 1) {
                     meta.event = EVENT_STRAGGLER;
                     answer(ANSWER, TYPE_STRAGGLER, 1);
-                } else if (hdr.agg.round == meta.round && hdr.agg.norm != meta.norm) {
+                } else if (ahead > 1 && meta.next_only == 1) {
+                    meta.event = EVENT_ROUND_AHEAD;
+                } else if (ahead == 0 && hdr.agg.norm != meta.norm) {
                     meta.event = EVENT_NORM_DIFFERS;
                 } else {
                     // 1. The state of the cell.
                     meta.update = UPDATE_NONE;
-                    if (hdr.agg.round > meta.round) {
+                    if (ahead != 0) {
                         meta.update = UPDATE_START;
+                        empty_cell();
                         meta.round = hdr.agg.round;
                         meta.norm = hdr.agg.norm;
-                        meta.bitmap = 0;
-                        meta.count = 0;
-                        meta.closed = 0;
                     } else if (meta.closed == 0) {
                         if ((meta.bitmap & meta.bit_of_worker) == 0) {
                             meta.update = UPDATE_ADD;
@@ -407,11 +478,12 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                             meta.closed = 1;
                             meta.closing = 1;
                         }
-                        slot_round.write(meta.cell, meta.round);
+                        slot_state.write(meta.cell, meta.epoch ++ meta.count ++ 15w0 ++ meta.closed);
                         slot_bitmap.write(meta.cell, meta.bitmap);
-                        slot_count.write(meta.cell, meta.count);
-                        slot_closed.write(meta.cell, meta.closed);
-                        slot_norm.write(meta.cell, meta.norm);
+                        if (meta.update == UPDATE_START) {
+                            slot_round.write(meta.cell, meta.round);
+                            slot_norm.write(meta.cell, meta.norm);
+                        }
                     }
                     meta.complete = meta.complete & meta.closed;
 
@@ -516,7 +588,7 @@ control ThcEgress(inout headers_t hdr, inout metadata_t meta,
                 if (meta.header_only == 0) {
                     hdr.udp.length = UDP_BYTES + AGGREGATION_BYTES + SUMS_BYTES;
                 } else {
-                    truncate(14 + 20 + 8 + 24);
+                    truncate(14 + 20 + 8 + 30);
                 }
                 hdr.ipv4.total_length = hdr.udp.length + IPV4_BYTES;
                 meta.receiver = meta.sender;
@@ -537,6 +609,11 @@ control ThcCompute(inout headers_t hdr, inout metadata_t meta) {
               hdr.ipv4.identification, hdr.ipv4.flags, hdr.ipv4.fragment_offset, hdr.ipv4.ttl,
               hdr.ipv4.protocol, hdr.ipv4.src_addr, hdr.ipv4.dst_addr },
             hdr.ipv4.checksum, HashAlgorithm.csum16);
+        update_checksum(meta.verdict == ANSWER || meta.verdict == MULTICAST,
+            { hdr.agg.version, hdr.agg.type, hdr.agg.flags, hdr.agg.job, hdr.agg.worker,
+              hdr.agg.slot, hdr.agg.pass, hdr.agg.sum_bits, hdr.agg.round, hdr.agg.bitmap,
+              hdr.agg.norm, hdr.agg.count, hdr.agg.epoch, hdr.agg.code_bits },
+            hdr.agg.checksum, HashAlgorithm.csum16);
     }
 }
 

@@ -9,7 +9,7 @@
 //
 // A register is accessed once in a pass, so what decides stands in registers one after the other:
 //
-//   round, norm  -->  seen  -->  count  -->  summed  -->  128 sums
+//   epoch  -->  round, norm  -->  seen  -->  count  -->  summed  -->  128 sums
 //
 // `seen` has the workers whose packets came by, late ones too; `summed` those that were counted,
 // which a result names. A pass is closed when its count is the quorum.
@@ -82,6 +82,8 @@ const event_t EVENT_BAD_FORMAT = 9;
 const event_t EVENT_SPOOFED_PASS = 10;
 const event_t EVENT_STATUS = 11;
 const event_t EVENT_UNKNOWN_TYPE = 12;
+const event_t EVENT_ROUND_AHEAD = 13;
+const event_t EVENT_OTHER_EPOCH = 14;
 
 // No completion: an event that is not one of those.
 const event_t NOTHING = 0;
@@ -102,16 +104,24 @@ const operation_t NORM = 2;
 const operation_t STATUS = 3;
 const operation_t NORM_STATUS = 4;
 const operation_t COLLECT = 5;
+const operation_t OLD_CODES = 6;    // of another epoch than the job's
+const operation_t OLD_HEADER = 7;
 
 #include "include/tna_block.p4"
 
 // The packet's round and norm beside those of the cell, one bit for each combination of: higher
-// round (lowest bit), equal round, equal norm.
-typedef bit<8> relation_t;
-const relation_t LOWER = 0x11;
-const relation_t HIGHER = 0x22;
-const relation_t OTHER_NORM = 0x04;
-const relation_t EQUAL = 0x40;
+// round (lowest bit), equal round, equal norm, next round.
+typedef bit<16> relation_t;
+const relation_t LOWER = 0x0011;
+const relation_t HIGHER = 0x2222;
+const relation_t NEXT = 0x2200;
+const relation_t OTHER_NORM = 0x0004;
+const relation_t EQUAL = 0x0040;
+
+// The cell's epoch beside the packet's: another, as in a cell that the job's epoch has not used.
+typedef bit<2> use_t;
+const use_t UNUSED = 1;
+const use_t USED = 2;
 
 // What the relation lets the packet do with the cell.
 typedef bit<2> access_t;
@@ -169,6 +179,7 @@ struct metadata_t {
     bit<1>  again;          // after an earlier pass
     bit<1>  local;          // addressed to the switch itself
     bit<1>  wrong_checksum;
+    bit<1>  damaged;        // the aggregation header's checksum is wrong
     PortId_t port;          // ingress port, before any recirculation
 
     // of the sender, from the table of members
@@ -179,6 +190,8 @@ struct metadata_t {
     bit<16> group;
     bit<32> bit_low;
     bit<32> bit_high;
+    bit<8>  off_epoch;      // the bits in which the packet's epoch is not the job's
+    bit<1>  next_only;      // a cell takes its round and the next
 
     operation_t operation;
     event_t event;
@@ -187,6 +200,7 @@ struct metadata_t {
     // of the cell
     cell_t  cell;
     state_t state;
+    use_t   use;
     relation_t relation;
     access_t access;
     bit<1>  straggler;
@@ -210,6 +224,7 @@ struct metadata_t {
 parser ThcIngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
                         out ingress_intrinsic_metadata_t intrinsic) {
     Checksum() ipv4_checksum;
+    Checksum() agg_checksum;
 
     state start {
         packet.extract(intrinsic);
@@ -255,14 +270,22 @@ parser ThcIngressParser(packet_in packet, out headers_t hdr, out metadata_t meta
     state parse_udp {
         packet.extract(hdr.udp);
         transition select(hdr.udp.dst_port) {
-            AGGREGATION_PORT: parse_aggregation;
+            AGGREGATION_PORT: parse_version;
+            default: accept;
+        }
+    }
+    state parse_version {
+        transition select(packet.lookahead<bit<4>>()) {
+            AGGREGATION_VERSION: parse_aggregation;
             default: accept;
         }
     }
     state parse_aggregation {
         packet.extract(hdr.agg);
-        transition select(hdr.agg.version, hdr.agg.type, intrinsic.ingress_port) {
-            (AGGREGATION_VERSION, TYPE_CODES, OF_AGGREGATING_PIPE): parse_codes;
+        agg_checksum.add(hdr.agg);
+        meta.damaged = (bit<1>) agg_checksum.verify();
+        transition select(hdr.agg.type, intrinsic.ingress_port) {
+            (TYPE_CODES, OF_AGGREGATING_PIPE): parse_codes;
             default: accept;
         }
     }
@@ -326,6 +349,9 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
     // Completed sums and norms, at the same indices: a packet counts once in a counter.
     Counter<bit<32>, bit<12>>(4096, CounterType_t.PACKETS) completions;
     Counter<bit<32>, bit<1>>(1, CounterType_t.PACKETS) unknown_member;
+    // By the port that they came in by: headers with a wrong checksum, and of another version.
+    Counter<bit<32>, PortId_t>(512, CounterType_t.PACKETS) damaged;
+    Counter<bit<32>, PortId_t>(512, CounterType_t.PACKETS) other_version;
     Counter<bit<32>, PortId_t>(512, CounterType_t.PACKETS) port_in;
 
 #define BLOCK_INSTANCE(n) Block() block##n;
@@ -355,8 +381,10 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
     // -- members -------------------------------------------------------------------------------
 
     action admit(bit<8> workers, bit<8> quorum, bit<16> slot_base, bit<16> slots, bit<16> group,
-                 bit<64> worker_bit) {
+                 bit<64> worker_bit, bit<8> epoch, bit<1> next_only) {
         meta.member = 1;
+        meta.off_epoch = hdr.agg.epoch ^ epoch;
+        meta.next_only = next_only;
         meta.quorum = quorum;
         meta.slot = slot_base;
         meta.slots = slots;
@@ -406,8 +434,8 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
 
 #define HEADER_ONLY (IPV4_BYTES + UDP_BYTES + AGGREGATION_BYTES)
 #define WITH_CODES (HEADER_ONLY + CODES_BYTES)
-#define REQUEST(type, flags, sign, exponent, length) \
-    (0, _, 0, 0, _, AGGREGATION_VERSION, type, flags, SUM_BITS, sign, exponent, length, length - IPV4_BYTES)
+#define REQUEST(type, epoch, flags, sign, exponent, length) \
+    (0, _, 0, 0, _, epoch, type, flags, SUM_BITS, CODE_BITS, sign, exponent, length, length - IPV4_BYTES)
 
     table operations {
         key = {
@@ -416,10 +444,11 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
             from_parser.parser_err : ternary;
             hdr.agg.pass : ternary;
             meta.slots : ternary;
-            hdr.agg.version : ternary;
+            meta.off_epoch : ternary;
             hdr.agg.type : ternary;
             hdr.agg.flags : ternary;
             hdr.agg.sum_bits : ternary;
+            hdr.agg.code_bits : ternary;
             hdr.agg.norm[31:31] : ternary @name("norm_sign");
             hdr.agg.norm[30:23] : ternary @name("norm_exponent");
             hdr.ipv4.total_length : ternary;
@@ -428,43 +457,103 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
         actions = { refuse; of_pass; of_last_pass; of_norm; }
         const default_action = refuse(EVENT_SPOOFED_PASS);
         const entries = {
-            (0, _, _, 0, 0, _, _, _, _, _, _, _, _) : refuse(EVENT_BAD_SLOT);
-            (1, _, _, _, 0, _, _, _, _, _, _, _, _) : refuse(EVENT_BAD_SLOT);
-            (1, 0, 0, _, _, _, TYPE_CODES, _, _, _, _, _, _) : of_pass(CODES);
-            (1, 1, 0, _, _, _, TYPE_CODES, _, _, _, _, _, _) : of_pass(COLLECT);
-            (1, _, _, _, _, _, _, _, _, _, _, _, _) : refuse(EVENT_BAD_FORMAT);
-            REQUEST(TYPE_CODES, 0, _, _, WITH_CODES) : of_pass(CODES);
-            (0, _, _, 0, _, _, TYPE_CODES, _, _, _, _, _, _) : refuse(EVENT_BAD_FORMAT);
-            REQUEST(TYPE_NORM, 0, 1, _, HEADER_ONLY) : refuse(EVENT_BAD_NORM);
-            REQUEST(TYPE_NORM, 0, _, 255, HEADER_ONLY) : refuse(EVENT_BAD_NORM);
-            REQUEST(TYPE_NORM, 0, _, _, HEADER_ONLY) : of_norm(NORM);
-            REQUEST(TYPE_STATUS, 0, _, _, HEADER_ONLY) : of_last_pass(STATUS);
-            REQUEST(TYPE_STATUS, FLAG_NORM, _, _, HEADER_ONLY) : of_norm(NORM_STATUS);
-            REQUEST(_, 0, _, _, HEADER_ONLY) : refuse(EVENT_UNKNOWN_TYPE);
-            (0, _, _, 0, _, _, _, _, _, _, _, _, _) : refuse(EVENT_BAD_FORMAT);
+            (0, _, _, 0, 0, _, _, _, _, _, _, _, _, _) : refuse(EVENT_BAD_SLOT);
+            (1, _, _, _, 0, _, _, _, _, _, _, _, _, _) : refuse(EVENT_BAD_SLOT);
+            (1, 0, 0, _, _, 0, TYPE_CODES, _, _, _, _, _, _, _) : of_pass(CODES);
+            (1, 1, 0, _, _, 0, TYPE_CODES, _, _, _, _, _, _, _) : of_pass(COLLECT);
+            (1, _, 0, _, _, _, TYPE_CODES, _, _, _, _, _, _, _) : refuse(EVENT_OTHER_EPOCH);
+            (1, _, _, _, _, _, _, _, _, _, _, _, _, _) : refuse(EVENT_BAD_FORMAT);
+            REQUEST(TYPE_CODES, 0, 0, _, _, WITH_CODES) : of_pass(CODES);
+            REQUEST(TYPE_CODES, _, 0, _, _, WITH_CODES) : of_pass(OLD_CODES);
+            (0, _, _, 0, _, _, TYPE_CODES, _, _, _, _, _, _, _) : refuse(EVENT_BAD_FORMAT);
+            REQUEST(TYPE_NORM, 0, 0, 1, _, HEADER_ONLY) : refuse(EVENT_BAD_NORM);
+            REQUEST(TYPE_NORM, 0, 0, _, 255, HEADER_ONLY) : refuse(EVENT_BAD_NORM);
+            REQUEST(TYPE_NORM, 0, 0, _, _, HEADER_ONLY) : of_norm(NORM);
+            REQUEST(TYPE_NORM, _, 0, _, _, HEADER_ONLY) : of_norm(OLD_HEADER);
+            REQUEST(TYPE_STATUS, 0, 0, _, _, HEADER_ONLY) : of_last_pass(STATUS);
+            REQUEST(TYPE_STATUS, 0, FLAG_NORM, _, _, HEADER_ONLY) : of_norm(NORM_STATUS);
+            REQUEST(TYPE_STATUS, _, 0, _, _, HEADER_ONLY) : of_norm(OLD_HEADER);
+            REQUEST(TYPE_STATUS, _, FLAG_NORM, _, _, HEADER_ONLY) : of_norm(OLD_HEADER);
+            REQUEST(_, _, 0, _, _, HEADER_ONLY) : refuse(EVENT_UNKNOWN_TYPE);
+            (0, _, _, 0, _, _, _, _, _, _, _, _, _, _) : refuse(EVENT_BAD_FORMAT);
         }
-        size = 16;
+        size = 32;
     }
 
     // -- the state of the cell ------------------------------------------------------------------
 
+    Register<bit<8>, state_t>(STATES) epochs;
     Register<round_and_norm_t, state_t>(STATES) rounds;
     Register<workers_t, state_t>(STATES) seen;
     Register<bit<8>, state_t>(STATES) counts;
     Register<workers_t, state_t>(STATES) summed;
     Register<bit<32>, bit<SLOT_BITS>>(SLOTS) norm_max;
 
-#define RELATION this.predicate<relation_t>(hdr.agg.round > cell.round, hdr.agg.round == cell.round, \
-                                hdr.agg.norm == cell.norm)
+    RegisterAction<bit<8>, state_t, use_t>(epochs) enter_epoch = {
+        void apply(inout bit<8> epoch, out use_t use) {
+            use = this.predicate(epoch == hdr.agg.epoch);
+            epoch = hdr.agg.epoch;
+        }
+    };
+    RegisterAction<bit<8>, state_t, use_t>(epochs) look_at_epoch = {
+        void apply(inout bit<8> epoch, out use_t use) {
+            use = this.predicate(epoch == hdr.agg.epoch);
+        }
+    };
+
+    action use_cell() { meta.use = enter_epoch.execute(meta.state); }
+    action see_use() { meta.use = look_at_epoch.execute(meta.state); }
+
+    @hidden table find_use {
+        key = { meta.operation : exact; }
+        actions = { use_cell; see_use; @defaultonly NoAction; }
+        const default_action = NoAction();
+        const entries = {
+            CODES : use_cell();
+            NORM : use_cell();
+            STATUS : see_use();
+            NORM_STATUS : see_use();
+            COLLECT : see_use();
+        }
+        size = 8;
+    }
+
+    // Rounds are serial numbers: a is higher than b if a - b is above 0 as a signed number.
+#define HIGHER_ROUND ((int<32>) (hdr.agg.round - cell.round) > 0)
+#define NEXT_ROUND (hdr.agg.round - cell.round == 1)
+#define RELATION this.predicate<relation_t>(HIGHER_ROUND, hdr.agg.round == cell.round, \
+                                hdr.agg.norm == cell.norm, NEXT_ROUND)
 
     RegisterAction3<round_and_norm_t, state_t, bit<32>, bit<32>, relation_t>(rounds) enter_round = {
         void apply(inout round_and_norm_t cell, out bit<32> round, out bit<32> norm,
                    out relation_t relation) {
             relation = RELATION;
-            if (hdr.agg.round > cell.round) {
+            if (HIGHER_ROUND) {
                 cell.round = hdr.agg.round;
                 cell.norm = hdr.agg.norm;
             }
+            round = cell.round;
+            norm = cell.norm;
+        }
+    };
+    RegisterAction3<round_and_norm_t, state_t, bit<32>, bit<32>, relation_t>(rounds) enter_next_round = {
+        void apply(inout round_and_norm_t cell, out bit<32> round, out bit<32> norm,
+                   out relation_t relation) {
+            relation = RELATION;
+            if (NEXT_ROUND) {
+                cell.round = hdr.agg.round;
+                cell.norm = hdr.agg.norm;
+            }
+            round = cell.round;
+            norm = cell.norm;
+        }
+    };
+    RegisterAction3<round_and_norm_t, state_t, bit<32>, bit<32>, relation_t>(rounds) enter_any_round = {
+        void apply(inout round_and_norm_t cell, out bit<32> round, out bit<32> norm,
+                   out relation_t relation) {
+            relation = RELATION;
+            cell.round = hdr.agg.round;
+            cell.norm = hdr.agg.norm;
             round = cell.round;
             norm = cell.norm;
         }
@@ -479,18 +568,23 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
     };
 
     action enter() { meta.round = enter_round.execute(meta.state, meta.norm, meta.relation); }
+    action enter_next() { meta.round = enter_next_round.execute(meta.state, meta.norm, meta.relation); }
+    action enter_any() { meta.round = enter_any_round.execute(meta.state, meta.norm, meta.relation); }
     action look() { meta.round = read_round.execute(meta.state, meta.norm, meta.relation); }
 
     @hidden table find_round {
-        key = { meta.operation : exact; }
-        actions = { enter; look; @defaultonly NoAction; }
+        key = { meta.operation : exact; meta.use : ternary; meta.next_only : ternary; }
+        actions = { enter; enter_next; enter_any; look; @defaultonly NoAction; }
         const default_action = NoAction();
         const entries = {
-            CODES : enter();
-            NORM : enter();
-            STATUS : look();
-            NORM_STATUS : look();
-            COLLECT : look();
+            (CODES, UNUSED, _) : enter_any();
+            (CODES, _, 1) : enter_next();
+            (CODES, _, _) : enter();
+            (NORM, UNUSED, _) : enter_any();
+            (NORM, _, _) : enter();     // a slot has a norm once in a partition
+            (STATUS, USED, _) : look();
+            (NORM_STATUS, USED, _) : look();
+            (COLLECT, _, _) : look();
         }
         size = 8;
     }
@@ -504,29 +598,38 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
         meta.event = EVENT_STRAGGLER;
         meta.straggler = 1;
     }
-    action norm_differs() {
+    action turn_away(event_t event) {
         meta.operation = REFUSED;
-        meta.event = EVENT_NORM_DIFFERS;
+        meta.event = event;
     }
 
     // Two combinations of a relation are one number under a mask: one bit is set in all.
     @hidden table relations {
-        key = { meta.operation : exact; meta.relation : ternary; }
-        actions = { allow; too_late; norm_differs; @defaultonly NoAction; }
+        key = {
+            meta.operation : exact;
+            meta.use : ternary;
+            meta.next_only : ternary;
+            meta.relation : ternary;
+        }
+        actions = { allow; too_late; turn_away; @defaultonly NoAction; }
         const default_action = NoAction();
         const entries = {
-            (CODES, IN(LOWER)) : too_late();
-            (CODES, IN(HIGHER)) : allow(START, EVENT_ACCEPTED);
-            (CODES, IN(EQUAL)) : allow(JOIN, EVENT_ACCEPTED);
-            (CODES, _) : norm_differs();
-            (NORM, IN(LOWER)) : too_late();
-            (NORM, IN(HIGHER)) : allow(START, EVENT_ACCEPTED);
-            (NORM, _) : allow(JOIN, EVENT_ACCEPTED);
-            (STATUS, _) : allow(LOOK, EVENT_STATUS);
-            (NORM_STATUS, _) : allow(LOOK, EVENT_STATUS);
-            (COLLECT, IN(LOWER)) : too_late();
-            (COLLECT, IN(EQUAL)) : allow(LOOK, EVENT_LATE);
-            (COLLECT, _) : norm_differs();
+            (CODES, UNUSED, _, _) : allow(START, EVENT_ACCEPTED);
+            (CODES, _, _, IN(LOWER)) : too_late();
+            (CODES, _, _, IN(NEXT)) : allow(START, EVENT_ACCEPTED);
+            (CODES, _, 1, IN(HIGHER)) : turn_away(EVENT_ROUND_AHEAD);
+            (CODES, _, _, IN(HIGHER)) : allow(START, EVENT_ACCEPTED);
+            (CODES, _, _, IN(EQUAL)) : allow(JOIN, EVENT_ACCEPTED);
+            (CODES, _, _, _) : turn_away(EVENT_NORM_DIFFERS);
+            (NORM, UNUSED, _, _) : allow(START, EVENT_ACCEPTED);
+            (NORM, _, _, IN(LOWER)) : too_late();
+            (NORM, _, _, IN(HIGHER)) : allow(START, EVENT_ACCEPTED);
+            (NORM, _, _, _) : allow(JOIN, EVENT_ACCEPTED);
+            (STATUS, USED, _, _) : allow(LOOK, EVENT_STATUS);
+            (NORM_STATUS, USED, _, _) : allow(LOOK, EVENT_STATUS);
+            (COLLECT, _, _, IN(LOWER)) : too_late();
+            (COLLECT, _, _, IN(EQUAL)) : allow(LOOK, EVENT_LATE);
+            (COLLECT, _, _, _) : turn_away(EVENT_NORM_DIFFERS);
         }
         size = 16;
     }
@@ -723,7 +826,8 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
         meta.finished = 1;
         meta.with_sums = 1;
         hdr.agg.type = TYPE_SUMS;
-        hdr.agg.worker = hdr.recirculation.count;
+        hdr.agg.worker = 0;
+        hdr.agg.count = 8w0 ++ hdr.recirculation.count;
     }
 
     action fill_in(bit<4> type, bit<8> flags) {
@@ -731,7 +835,9 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
         hdr.agg.type = type;
         hdr.agg.flags = flags;
         hdr.agg.pass = 0;
-        hdr.agg.worker = meta.count;
+        hdr.agg.worker = 0;
+        hdr.agg.count = 8w0 ++ meta.count;
+        hdr.agg.epoch = hdr.agg.epoch ^ meta.off_epoch;
         hdr.agg.round = meta.round;
         hdr.agg.bitmap = meta.summed_high ++ meta.summed_low;
         hdr.agg.norm = meta.norm;
@@ -744,12 +850,13 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
         fill_in(type, flags);
     }
 
-    // A straggler notice, which leaves when the rest of the payload has been skipped.
-    action answer_after_payload() {
+    // A notice, which leaves when the rest of the payload has been skipped.
+    action answer_after_payload(bit<4> type, event_t event) {
         meta.verdict = RECIRCULATE;
+        meta.event = event;
         hdr.recirculation.answered = 1;
         hdr.recirculation.skip = LAST_PASS - hdr.agg.pass;
-        fill_in(TYPE_STRAGGLER, 0);
+        fill_in(type, 0);
     }
 
     action stop(event_t event) {
@@ -776,13 +883,13 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
         const default_action = count_refusal();
         const entries = {
             (CODES, 1, LAST_PASS, _, _, _, _) : answer(ANSWER, TYPE_STRAGGLER, 0, EVENT_STRAGGLER, NOTHING);
-            (CODES, 1, _, _, _, _, _) : answer_after_payload();
+            (CODES, 1, _, _, _, _, _) : answer_after_payload(TYPE_STRAGGLER, EVENT_STRAGGLER);
             (CODES, _, LAST_PASS, 1, 0, _, _) : collect_first(0);
             (CODES, _, LAST_PASS, 1, 1, _, _) : collect_first(1);
             (CODES, _, LAST_PASS, 0, _, UPDATE_READ, _) : stop(EVENT_DUPLICATE);
             (CODES, _, LAST_PASS, 0, _, _, _) : stop(EVENT_ACCEPTED);
             (CODES, _, _, _, _, _, _) : next_pass();
-            (COLLECT, 1, _, _, _, _, _) : answer_after_payload();
+            (COLLECT, 1, _, _, _, _, _) : answer_after_payload(TYPE_STRAGGLER, EVENT_STRAGGLER);
             (COLLECT, _, 0, _, _, _, 1) : answer_sums(MULTICAST, EVENT_ACCEPTED, EVENT_SUMS);
             (COLLECT, _, 0, _, _, _, 0) : answer_sums(ANSWER, EVENT_LATE, NOTHING);
             (COLLECT, _, _, _, _, _, _) : collect_next();
@@ -794,6 +901,8 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
             (STATUS, _, _, 0, _, _, _) : answer(ANSWER, TYPE_STATUS, FLAG_ANSWER, EVENT_STATUS, NOTHING);
             (STATUS, _, _, 1, _, _, _) :
                 answer(ANSWER, TYPE_STATUS, FLAG_ANSWER | FLAG_CLOSED, EVENT_STATUS, NOTHING);
+            (OLD_CODES, _, _, _, _, _, _) : answer_after_payload(TYPE_EPOCH, EVENT_OTHER_EPOCH);
+            (OLD_HEADER, _, _, _, _, _, _) : answer(ANSWER, TYPE_EPOCH, 0, EVENT_OTHER_EPOCH, NOTHING);
             (NORM_STATUS, _, _, 0, _, _, _) :
                 answer(ANSWER, TYPE_STATUS, FLAG_ANSWER | FLAG_NORM, EVENT_STATUS, NOTHING);
             (NORM_STATUS, _, _, 1, _, _, _) :
@@ -822,6 +931,8 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
         }
         if (meta.again == 1) {
             meta.local = 1;
+        } else if (meta.damaged == 1) {
+            damaged.count(intrinsic.ingress_port);
         } else if (hdr.ipv4.isValid() && meta.wrong_checksum == 0 && hdr.ipv4.ttl != 0) {
             routes.apply();
         }
@@ -830,7 +941,11 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
             find_slot();
         }
 
-        if (meta.local == 1 && hdr.agg.isValid()) {
+        if (meta.local == 1 && meta.again == 0 && !hdr.agg.isValid()) {
+            if (hdr.udp.isValid() && hdr.udp.dst_port == AGGREGATION_PORT) {
+                other_version.count(intrinsic.ingress_port);
+            }
+        } else if (meta.local == 1) {
             if (hdr.recirculation.answered == 1) {
                 meta.verdict = ANSWER;
             } else if (intrinsic.ingress_port[8:7] != AGGREGATING_PIPE) {
@@ -841,6 +956,7 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
             } else {
                 hdr.recirculation.elsewhere = 0;
                 operations.apply();
+                find_use.apply();
                 find_round.apply();
                 relations.apply();
                 if (meta.access == START) {
@@ -902,7 +1018,16 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
 
 control ThcIngressDeparser(packet_out packet, inout headers_t hdr, in metadata_t meta,
                            in ingress_intrinsic_metadata_for_deparser_t for_deparser) {
-    apply { packet.emit(hdr); }
+    Checksum() agg_checksum;
+
+    apply {
+        hdr.agg.checksum = agg_checksum.update({
+            hdr.agg.version, hdr.agg.type, hdr.agg.flags, hdr.agg.job, hdr.agg.worker,
+            hdr.agg.slot, hdr.agg.pass, hdr.agg.sum_bits, hdr.agg.round, hdr.agg.bitmap,
+            hdr.agg.norm, hdr.agg.count, hdr.agg.epoch, hdr.agg.code_bits
+        });
+        packet.emit(hdr);
+    }
 }
 
 // -- egress: the addresses of what goes to workers -------------------------------------------------

@@ -52,7 +52,7 @@ def test_traffic_of_a_round_is_its_norm_and_four_chunks():
     for record in of(run(), "round", 2):
         assert (record["packets_up"], record["packets_down"]) == (5, 5)
         assert (record["payload_up"], record["payload_down"]) == (4 * 512, 4 * 1024)
-        headers = 5 * (14 + 20 + 8 + 24)
+        headers = 5 * (14 + 20 + 8 + 30)
         assert (record["wire_up"], record["wire_down"]) == (2048 + headers, 4096 + headers)
 
 

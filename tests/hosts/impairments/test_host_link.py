@@ -67,8 +67,8 @@ def test_traffic_separates_headers_from_payload_and_restarts_when_taken():
         "packets_down": 1,
         "payload_up": 512,
         "payload_down": 1024,
-        "wire_up": 512 + 2 * (24 + 8 + 20 + 14),
-        "wire_down": 1024 + 24 + 8 + 20 + 14,
+        "wire_up": 512 + 2 * (30 + 8 + 20 + 14),
+        "wire_down": 1024 + 30 + 8 + 20 + 14,
     }
     assert traffic(link) == {}
     assert len(env.sent) == 2 and len(got) == 1

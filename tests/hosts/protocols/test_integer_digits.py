@@ -38,4 +38,4 @@ def test_sums_of_numbers_are_sums_of_integers(name, rows, kind):
     xs = np.array(rows).astype(kind)
     sums = sum(table[carrier.codes(x, None, 0)[0]] for x in xs)
     found = carrier.decode_sum(sums, 4, len(xs), None)
-    assert np.array_equal(found, xs.sum(axis=0, dtype=kind))
+    assert np.array_equal(found, xs.sum(axis=0, dtype=kind)) and found.dtype == kind

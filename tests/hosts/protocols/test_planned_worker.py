@@ -95,7 +95,7 @@ class SummingSwitch:
             kind, sums = Type.SUMS, aggregation.pack_sums(sum(values), self.job.transport.sum_bits)
         bitmap = (1 << self.job.workers) - 1
         fields = header.slot, header.round, self.job.transport.sum_bits, norm, bitmap
-        return Header(kind, self.job.number, self.job.workers, *fields).pack() + sums
+        return Header(kind, self.job.number, 0, *fields, count=self.job.workers).pack() + sums
 
 
 class Network:

@@ -28,7 +28,7 @@ def send(model, worker, kind=Type.INDICES, index=1, port=None, norm=5, **fields)
 
 def summary(out):
     """Return receiver, type, round, count and bitmap."""
-    return [(to, h.type, h.round, h.worker, h.bitmap) for to, h, _ in out]
+    return [(to, h.type, h.round, h.count, h.bitmap) for to, h, _ in out]
 
 
 @pytest.mark.parametrize("sum_bits", [8, 16])
@@ -144,6 +144,6 @@ def test_status():
     model = make()
     send(model, 1)
     (open_,) = send(model, 0, Type.STATUS)
-    assert (open_[0], open_[1].flags, open_[1].bitmap, open_[1].worker) == (0, 1, 2, 1)
+    assert (open_[0], open_[1].flags, open_[1].bitmap, open_[1].count) == (0, 1, 2, 1)
     send(model, 0)
     assert send(model, 0, Type.STATUS)[0][1].flags == 3

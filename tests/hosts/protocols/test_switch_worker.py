@@ -39,7 +39,7 @@ def of(actions, kind):
 
 def answer(worker, kind, slot, round, body=b"", now=0, **fields):
     fields = {"count": 4, "bitmap": 15, "norm": NORM} | fields
-    header = Header(kind, 3, fields.pop("count"), slot, round, 8, **fields)
+    header = Header(kind, 3, 0, slot, round, 8, **fields)
     return worker.receive(*AGGREGATOR, Payloads.of([header.pack() + body]), now)
 
 
@@ -115,7 +115,7 @@ def test_a_result_lets_the_next_chunk_of_its_chain_out():
 
 def test_a_batch_of_results_lets_out_a_batch():
     worker = started()
-    headers = [Header(Type.SUMS, 3, 4, slot, 1, 8, NORM, 15).pack() for slot in (1, 0, 1)]
+    headers = [Header(Type.SUMS, 3, 0, slot, 1, 8, NORM, 15, count=4).pack() for slot in (1, 0, 1)]
     batch = Payloads.of([header + bytes(1024) for header in headers])
     wide = np.pad(batch.data, ((0, 0), (0, 900)), constant_values=255)
     batch = Payloads(wide, batch.sizes)  # as in a buffer for packets of any size
@@ -325,7 +325,7 @@ def test_a_notice_of_a_later_round_ends_a_chunk(reliability, quorum):
 
 def test_with_a_full_quorum_only_a_result_ends_a_chunk():
     worker = started()
-    assert answer(worker, Type.STRAGGLER, 0, 9) == []
+    assert answer(worker, Type.STRAGGLER, 0, 1) == []
     for slot in range(4):
         actions = sums(worker, slot, 1)
     assert [line["notices"] for line in lines(actions)] == [1, 0, 0, 0]
@@ -383,7 +383,7 @@ def test_a_wait_that_is_given_up_ends_as_its_timeout_would():
     assert silent.waits == [("chunk", 0), ("chunk", 1)]
 
 
-GOOD = Header(Type.SUMS, 3, 4, 0, 1, 8, NORM, 15)
+GOOD = Header(Type.SUMS, 3, 0, 0, 1, 8, NORM, 15, count=4)
 
 
 @pytest.mark.parametrize(
@@ -393,22 +393,54 @@ GOOD = Header(Type.SUMS, 3, 4, 0, 1, 8, NORM, 15)
         ("another job", replace(GOOD, job=4), bytes(1024)),
         ("another job", replace(GOOD, sum_bits=16), bytes(1024)),
         ("no such slot", replace(GOOD, slot=4), bytes(1024)),
-        ("no such slot", replace(GOOD, round=0), bytes(1024)),
+        ("another epoch", replace(GOOD, epoch=2), bytes(1024)),
+        ("malformed", replace(GOOD, code_bits=2), bytes(1024)),
         ("no result", replace(GOOD, type=Type.INDICES), bytes(512)),
         ("no result", replace(GOOD, passed=1), bytes(1024)),
         ("no result", replace(GOOD, type=Type.STATUS), b""),
-        ("count", replace(GOOD, worker=3), bytes(1024)),
-        ("count", replace(GOOD, worker=0, bitmap=0), bytes(1024)),
+        ("count", replace(GOOD, count=3), bytes(1024)),
+        ("count", replace(GOOD, count=0, bitmap=0), bytes(1024)),
         ("count", replace(GOOD, bitmap=0x1E), bytes(1024)),
         ("another norm", replace(GOOD, norm=NORM + 1), bytes(1024)),
         ("sums beyond the table", GOOD, bytes(1023) + b"\x79"),
-        ("sums beyond the table", replace(GOOD, worker=1, bitmap=1), b"\x1f" + bytes(1023)),
+        ("sums beyond the table", replace(GOOD, count=1, bitmap=1), b"\x1f" + bytes(1023)),
     ],
 )
 def test_packets_that_make_no_sense_are_counted(reason, header, body):
     worker = started()
     assert worker.receive(*AGGREGATOR, Payloads.of([header.pack() + body]), 0) == []
     assert worker.refused == {reason: 1}
+
+
+@pytest.mark.parametrize("bit", range(8 * aggregation.HEADER_SIZE))
+def test_a_result_with_a_flipped_bit_is_counted(bit):
+    worker, packet = started(), bytearray(GOOD.pack() + bytes(1024))
+    packet[bit // 8] ^= 1 << bit % 8
+    assert worker.receive(*AGGREGATOR, Payloads.of([bytes(packet)]), 0) == []
+    assert worker.refused == {"malformed" if bit in (4, 5, 6, 7) else "damaged header": 1}
+
+
+def test_a_worker_that_all_others_went_on_without_says_so_and_ends():
+    """With a full quorum no slot has a later round than one that waits for this worker."""
+    message = (
+        "job 3, worker 1: slot 0 is in round 500, which needs all workers, and this one is in"
+        " round 1: it was started anew, or another has its number. Start the job's workers"
+        " together, under a new epoch if the switch has not forgotten the last ones"
+    )
+    with pytest.raises(ReduceError, match=f"^{re.escape(message)}$"):
+        answer(started(), Type.STRAGGLER, 0, 500)
+    answer(started(quorum=3), Type.STRAGGLER, 0, 500)
+    answer(started(), Type.STRAGGLER, 0, 1)  # of a copy that came late
+
+
+def test_a_worker_of_another_epoch_says_so_and_ends():
+    message = (
+        "job 3, worker 1: the switch has the job in epoch 7, and this worker is of epoch 1: it is"
+        " left of an earlier life of the job"
+    )
+    for changes in ({}, {"reliability": "lossy"}):
+        with pytest.raises(ReduceError, match=f"^{re.escape(message)}$"):
+            answer(started(**changes), Type.EPOCH, 0, 0, epoch=7)
 
 
 def test_strangers_are_refused():

@@ -21,14 +21,41 @@ HEADERS = st.builds(
     bitmap=st.integers(0, 2**64 - 1),
     flags=st.integers(0, 255),
     passed=st.integers(0, 255),
+    count=st.integers(0, 2**16 - 1),
+    epoch=st.integers(0, 255),
 )
 
 
 def test_header_bytes_as_in_the_design():
-    header = Header(Type.SUMS, 0x0A, 0x0B, 0x1122, 0x33445566, 8, 0x3FC00000, 0x0102030405060708, 3)
+    fields = (0x0A, 0x0B, 0x1122, 0x33445566, 8, 0x3FC00000, 0x0102030405060708, 3)
+    header = Header(Type.SUMS, *fields, count=0x0C0D, epoch=0x0E)
     assert header.pack().hex(" ") == (
-        "14 03 0a 0b 11 22 00 08 33 44 55 66 01 02 03 04 05 06 07 08 3f c0 00 00"
+        "24 03 0a 0b 11 22 00 08 33 44 55 66 01 02 03 04 05 06 07 08 3f c0 00 00 0c 0d 0e 04 ce 37"
     )
+
+
+@given(HEADERS, st.integers(0, 8 * aggregation.HEADER_SIZE - 1))
+def test_a_flipped_bit_is_noticed(header, bit):
+    packed = bytearray(header.pack())
+    packed[bit // 8] ^= 1 << bit % 8
+    body = bytes(aggregation.body_size(header.type, header.sum_bits))
+    with pytest.raises(WireError, match="^version" if bit in (4, 5, 6, 7) else "checksum is wrong"):
+        aggregation.parse(bytes(packed) + body)
+
+
+@pytest.mark.parametrize(
+    "round, other, expected",
+    [(5, 3, 2), (3, 5, -2), (0, 2**32 - 1, 1), (2**32 - 1, 0, -1), (2**31, 0, -(2**31)), (7, 7, 0)],
+)
+def test_rounds_compare_as_serial_numbers(round, other, expected):
+    assert aggregation.ahead(round, other) == expected
+
+
+def test_rounds_count_modulo_2_to_the_32():
+    slots = 4
+    last = (2**32 - 2) * slots + 3
+    assert aggregation.place(last, slots) == (3, 2**32 - 1)
+    assert aggregation.place(last + 1, slots) == (0, 0)
 
 
 @given(HEADERS)
@@ -37,15 +64,21 @@ def test_parse_inverts_pack(header):
     assert aggregation.parse(header.pack() + body) == (header, body)
 
 
+def right(header):
+    """Return a header with the checksum that its other bytes have."""
+    return header[:28] + aggregation.checksum(header).to_bytes(2, "big")
+
+
 @pytest.mark.parametrize(
     "payload, message",
     [
-        (b"", "0 bytes, the header alone takes 24"),
-        (bytes(23), "23 bytes, the header alone takes 24"),
-        (b"\x21" + bytes(23), "version 2, known is 1"),
-        (b"\x10" + bytes(23), "type 0, known are 1 to 7"),
-        (b"\x18" + bytes(23), "type 8, known are 1 to 7"),
-        (b"\x11" + bytes(23), "sum_bits 0, known are 8 and 16"),
+        (b"", "0 bytes, the header alone takes 30"),
+        (b"\x21" + bytes(28), "29 bytes, the header alone takes 30"),
+        (b"\x11" + bytes(23), "version 1, known is 2"),
+        (right(b"\x20" + bytes(29)), "type 0, known are 1 to 8"),
+        (right(b"\x29" + bytes(29)), "type 9, known are 1 to 8"),
+        (right(b"\x21" + bytes(29)), "sum_bits 0, known are 8 and 16"),
+        (Header(Type.NORM, 0, 0, 0, 1, 8, code_bits=2).pack(), "code_bits 2, known is 4"),
         (
             Header(Type.NORM, 0, 0, 0, 1, 8).pack() + b"x",
             "NORM: 1 bytes after the header, expected 0",

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,16 +23,20 @@ COMPRESSED_LUA = LUA.with_name("tos_compress.lua")
 NOBODY = 65534
 
 # Names as in the Lua file, and a header in which only that field is set.
+EMPTY = Header(Type.NORM, 0, 0, 0, 0, 0, epoch=0, code_bits=0)
 FIELDS = {
-    "job": Header(Type.NORM, 0xFF, 0, 0, 0, 0),
-    "worker": Header(Type.NORM, 0, 0xFF, 0, 0, 0),
-    "slot": Header(Type.NORM, 0, 0, 0xFFFF, 0, 0),
-    "pass": Header(Type.NORM, 0, 0, 0, 0, 0, passed=0xFF),
-    "sum_bits": Header(Type.NORM, 0, 0, 0, 0, 0xFF),
-    "round": Header(Type.NORM, 0, 0, 0, 2**32 - 1, 0),
-    "bitmap": Header(Type.NORM, 0, 0, 0, 0, 0, bitmap=2**64 - 1),
-    "norm": Header(Type.NORM, 0, 0, 0, 0, 0, norm=2**32 - 1),
-    "flags": Header(Type.NORM, 0, 0, 0, 0, 0, flags=0xFF),
+    "job": replace(EMPTY, job=0xFF),
+    "worker": replace(EMPTY, worker=0xFF),
+    "slot": replace(EMPTY, slot=0xFFFF),
+    "pass": replace(EMPTY, passed=0xFF),
+    "sum_bits": replace(EMPTY, sum_bits=0xFF),
+    "round": replace(EMPTY, round=2**32 - 1),
+    "bitmap": replace(EMPTY, bitmap=2**64 - 1),
+    "norm": replace(EMPTY, norm=2**32 - 1),
+    "flags": replace(EMPTY, flags=0xFF),
+    "count": replace(EMPTY, count=0xFFFF),
+    "epoch": replace(EMPTY, epoch=0xFF),
+    "code_bits": replace(EMPTY, code_bits=0xFF),
 }
 
 
@@ -40,7 +45,8 @@ def test_fields_lie_where_the_wire_has_them(name):
     (place,) = re.findall(rf"add\(f\.{name}, buffer\((\d+), (\d+)\)\)", LUA.read_text())
     start, size = map(int, place)
     packed = FIELDS[name].pack()
-    assert [k for k in range(1, 24) if packed[k]] == list(range(start, start + size))
+    changed = [k for k in range(1, aggregation.CHECKSUM_AT) if packed[k]]
+    assert changed == list(range(start, start + size))
 
 
 def test_constants_are_those_of_the_wire():
@@ -57,8 +63,10 @@ def frames():
     return [
         make / up / Aggregation(type="norm", job=3, worker=2, slot=7, norm=1.5),
         make / up / Aggregation(type="indices", slot=7, round=9, values=[*range(16)] * 64),
-        make / down / Aggregation(type="sums", sum_bits=16, worker=4, bitmap=15, values=sums),
+        make / down / Aggregation(type="sums", sum_bits=16, count=4, bitmap=15, values=sums),
         make / down / Aggregation(type="sums", values=[1] * 100),
+        make / up / Aggregation(type="norm", slot=5, checksum=1),
+        make / down / Aggregation(version=1, type="sums", worker=4, slot=6, values=[1] * 1024),
     ]
 
 
@@ -104,8 +112,10 @@ if shutil.which("tshark"):
             assert info == [
                 "norm, job 3, worker 2, slot 7, round 1",
                 "indices, job 0, worker 0, slot 7, round 9",
-                "sums, job 0, worker 4, slot 0, round 1",
                 "sums, job 0, worker 0, slot 0, round 1",
+                "sums, job 0, worker 0, slot 0, round 1",
+                "norm, job 0, worker 0, slot 5, round 1",
+                "sums, job 0, worker 4, slot 6, round 1",
             ]
             columns = ("-T", "fields", "-e", "frame.number")
             assert tshark(folder, *columns, "-Y", "gradplane.slot == 7") == ["1", "2"]
@@ -113,6 +123,9 @@ if shutil.which("tshark"):
             assert tshark(folder, *columns, "-Y", "gradplane.sum.max == 65535") == ["3"]
             assert tshark(folder, *columns, "-Y", "gradplane.sum.total == 65536") == ["3"]
             assert tshark(folder, *columns, "-Y", "gradplane.short") == ["4"]
+            assert tshark(folder, *columns, "-Y", "gradplane.damaged") == ["5"]
+            assert tshark(folder, *columns, "-Y", "gradplane.first") == ["6"]
+            assert tshark(folder, *columns, "-Y", "gradplane.sum.total == 1024") == ["6"]
             text = "\n".join(tshark(folder, "-V", "-Y", "frame.number == 2"))
             assert "   0: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15\n" in text
             assert "(1024 values)" in text

@@ -26,9 +26,9 @@ def bound():
 def test_importing_binds_nothing():
     code = (
         "import gradplane.hosts.scapy_layers as s; from scapy.layers.inet import UDP;"
-        "assert type(UDP(bytes(UDP(dport=18256) / bytes(24))).payload).__name__ == 'Raw';"
+        "assert type(UDP(bytes(UDP(dport=18256) / bytes(30))).payload).__name__ == 'Raw';"
         "s.bind();"
-        "assert UDP(bytes(UDP(dport=18256) / bytes(24))).payload.name == 'Aggregation'"
+        "assert UDP(bytes(UDP(dport=18256) / bytes(30))).payload.name == 'Aggregation'"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 
@@ -43,7 +43,9 @@ def test_importing_binds_nothing():
     st.floats(0, width=32),
 )
 def test_both_descriptions_of_the_format_agree(kind, sum_bits, small, slot, round, bitmap, norm):
-    header = Header(kind, small, small, slot, round, sum_bits, aggregation.norm_bits(norm), bitmap)
+    header = Header(
+        kind, small, small, slot, round, sum_bits, aggregation.norm_bits(norm), bitmap, count=slot
+    )
     numbers = np.arange(aggregation.LANES[sum_bits])
     body, values = b"", []
     if kind is Type.INDICES:
@@ -61,12 +63,13 @@ def test_both_descriptions_of_the_format_agree(kind, sum_bits, small, slot, roun
         round=round,
         bitmap=bitmap,
         norm=norm,
+        count=slot,
         values=values,
     )
     assert payload(packet) == header.pack() + body
     again = Aggregation(header.pack() + body)
     assert again.type == kind
-    assert again.values == list(values)
+    assert again.values == list(values) and not again.damaged
     assert (again.slot, again.round, again.bitmap, again.norm) == (slot, round, bitmap, norm)
 
 
@@ -76,7 +79,7 @@ def test_udp_either_way(ports):
     again = Ether(bytes(frame))
     assert again[Aggregation].norm == 1.5
     assert 18256 in (again[UDP].sport, again[UDP].dport)
-    assert again[UDP].len == 8 + 24
+    assert again[UDP].len == 8 + 30
 
 
 def test_show_is_short_and_readable():
@@ -94,7 +97,14 @@ def test_show_is_short_and_readable():
 
 @pytest.mark.parametrize(
     "data",
-    [b"", b"\x13", bytes(24), b"\xff" * 100, Header(Type.SUMS, 0, 0, 0, 1, 16).pack() + bytes(33)],
+    [
+        b"",
+        b"\x13",
+        bytes(24),
+        bytes(30),
+        b"\xff" * 100,
+        Header(Type.SUMS, 0, 0, 0, 1, 16).pack() + bytes(33),
+    ],
 )
 def test_what_is_damaged_is_dissected_as_far_as_it_goes(data):
     packet = Ether(bytes(FRAME / UDP(dport=18256) / Raw(data)))
@@ -103,8 +113,24 @@ def test_what_is_damaged_is_dissected_as_far_as_it_goes(data):
 
 
 def test_wrong_lengths_can_be_made():
-    assert len(payload(Aggregation(type="indices", values=[1, 2, 3]))) == 24 + 2
-    assert len(payload(Aggregation(type="sums", sum_bits=16, values=[1]))) == 24 + 2
+    assert len(payload(Aggregation(type="indices", values=[1, 2, 3]))) == 30 + 2
+    assert len(payload(Aggregation(type="sums", sum_bits=16, values=[1]))) == 30 + 2
+
+
+def test_version_1_of_old_captures_is_read():
+    """Its header ends with the norm; in results the worker is the count."""
+    old = bytes.fromhex("14 00 03 04 00 05 00 08 00 00 00 06 00 00 00 00 00 00 00 0f 3f c0 00 00")
+    packet = Ether(bytes(FRAME / UDP(sport=18256, dport=20003) / Raw(old + bytes([7]) * 1024)))
+    sums = packet[Aggregation]
+    assert (sums.version, sums.worker, sums.round, sums.norm) == (1, 4, 6, 1.5)
+    assert sums.values == [7] * 1024 and not sums.damaged
+    assert bytes(packet)[42:] == old + bytes([7]) * 1024
+
+
+def test_a_damaged_header_is_said_to_be():
+    data = bytearray(payload(Aggregation(type="norm", slot=3, norm=1.5)))
+    data[9] ^= 4
+    assert Aggregation(bytes(data)).damaged
 
 
 def test_answers():

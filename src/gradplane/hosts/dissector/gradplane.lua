@@ -8,13 +8,15 @@
 
 local gradplane = Proto("gradplane", "gradplane aggregation")
 
-local PORT, HEADER_SIZE, VERSION = 18256, 24, 1
-local NORM, NORM_RESULT, INDICES, SUMS, STRAGGLER, PARTIAL, STATUS = 1, 2, 3, 4, 5, 6, 7
+local PORT, HEADER_SIZE, VERSION = 18256, 30, 2
+local FIRST_SIZE = 24  -- of version 1, in old captures: without what comes after the norm
+local NORM, NORM_RESULT, INDICES, SUMS, STRAGGLER, PARTIAL, STATUS, EPOCH = 1, 2, 3, 4, 5, 6, 7, 8
 local A_LINE = 16
 
 local types = {
   [NORM] = "norm", [NORM_RESULT] = "norm result", [INDICES] = "indices", [SUMS] = "sums",
   [STRAGGLER] = "straggler notice", [PARTIAL] = "partial sums", [STATUS] = "status",
+  [EPOCH] = "epoch notice",
 }
 
 local f = gradplane.fields
@@ -24,13 +26,17 @@ f.flags = ProtoField.uint8("gradplane.flags", "Flags", base.HEX)
 f.answer = ProtoField.bool("gradplane.flags.answer", "Answer", 8, nil, 0x01)
 f.closed = ProtoField.bool("gradplane.flags.closed", "Closed", 8, nil, 0x02)
 f.job = ProtoField.uint8("gradplane.job", "Job")
-f.worker = ProtoField.uint8("gradplane.worker", "Worker (results: workers summed)")
+f.worker = ProtoField.uint8("gradplane.worker", "Worker (version 1, results: workers summed)")
 f.slot = ProtoField.uint16("gradplane.slot", "Slot")
 f.pass = ProtoField.uint8("gradplane.pass", "Pass")
 f.sum_bits = ProtoField.uint8("gradplane.sum_bits", "Bits of a sum")
 f.round = ProtoField.uint32("gradplane.round", "Round")
 f.bitmap = ProtoField.uint64("gradplane.bitmap", "Workers in", base.HEX)
 f.norm = ProtoField.float("gradplane.norm", "Norm")
+f.count = ProtoField.uint16("gradplane.count", "Workers summed")
+f.epoch = ProtoField.uint8("gradplane.epoch", "Epoch")
+f.code_bits = ProtoField.uint8("gradplane.code_bits", "Bits of a code")
+f.checksum = ProtoField.uint16("gradplane.checksum", "Checksum", base.HEX)
 f.indices = ProtoField.bytes("gradplane.indices", "Indices")
 f.sums = ProtoField.bytes("gradplane.sums", "Sums")
 f.sum_max = ProtoField.uint16("gradplane.sum.max", "Largest sum")
@@ -41,10 +47,15 @@ local short = ProtoExpert.new(
 local unknown = ProtoExpert.new(
   "gradplane.unknown", "Unknown version, type or sum_bits", expert.group.PROTOCOL,
   expert.severity.WARN)
+local damaged = ProtoExpert.new(
+  "gradplane.damaged", "The header's checksum is wrong", expert.group.CHECKSUM, expert.severity.ERROR)
+local first = ProtoExpert.new(
+  "gradplane.first", "Version 1, before gradplane's headers had a checksum", expert.group.PROTOCOL,
+  expert.severity.NOTE)
 local cut = ProtoExpert.new(
   "gradplane.cut", "The capture holds only a part of the packet", expert.group.UNDECODED,
   expert.severity.NOTE)
-gradplane.experts = { short, unknown, cut }
+gradplane.experts = { short, unknown, damaged, first, cut }
 
 -- A packet of which a snap length has cut a part is not malformed.
 local function add_missing(tree, buffer, needed)
@@ -120,11 +131,28 @@ local function add_header(tree, buffer)
   tree:add(f.norm, buffer(20, 4))
 end
 
+-- The internet checksum of the header is right if its 16-bit words add up to 0 modulo 65535.
+local function is_damaged(buffer)
+  local total = 0
+  for i = 0, HEADER_SIZE - 2, 2 do total = total + buffer(i, 2):uint() end
+  return total % 65535 ~= 0
+end
+
+local function add_later_fields(tree, buffer)
+  tree:add(f.count, buffer(24, 2))
+  tree:add(f.epoch, buffer(26, 1))
+  tree:add(f.code_bits, buffer(27, 1))
+  local checksum = tree:add(f.checksum, buffer(28, 2))
+  if is_damaged(buffer) then checksum:add_proto_expert_info(damaged) end
+end
+
 function gradplane.dissector(buffer, packet, root)
   packet.cols.protocol = "gradplane"
   local tree = root:add(gradplane, buffer())
-  if buffer:len() < HEADER_SIZE then
-    add_missing(tree, buffer, HEADER_SIZE)
+  local old = buffer:len() > 0 and math.floor(buffer(0, 1):uint() / 16) == 1
+  local header_size = old and FIRST_SIZE or HEADER_SIZE
+  if buffer:len() < header_size then
+    add_missing(tree, buffer, header_size)
     return buffer:len()
   end
   local version, kind = math.floor(buffer(0, 1):uint() / 16), buffer(0, 1):uint() % 16
@@ -135,15 +163,16 @@ function gradplane.dissector(buffer, packet, root)
   packet.cols.info = info
   tree:append_text(": " .. info)
   add_header(tree, buffer)
-  if version ~= VERSION or not types[kind] or (sum_bits ~= 8 and sum_bits ~= 16) then
+  if old then tree:add_proto_expert_info(first) else add_later_fields(tree, buffer) end
+  if (version ~= VERSION and not old) or not types[kind] or (sum_bits ~= 8 and sum_bits ~= 16) then
     tree:add_proto_expert_info(unknown)
     return buffer:len()
   end
   local size = body_size(kind, sum_bits)
-  if buffer:len() < HEADER_SIZE + size then
-    add_missing(tree, buffer, HEADER_SIZE + size)
+  if buffer:len() < header_size + size then
+    add_missing(tree, buffer, header_size + size)
   elseif size > 0 then
-    add_body(tree, buffer(HEADER_SIZE, size), kind, sum_bits)
+    add_body(tree, buffer(header_size, size), kind, sum_bits)
   end
   return buffer:len()
 end

@@ -23,9 +23,11 @@ from gradplane.hosts.protocols.results import Floats, Reduced, Summed
 from gradplane.hosts.protocols.ring_plan import RingPlan
 from gradplane.hosts.protocols.ring_worker import RingWorker
 from gradplane.hosts.protocols.switch_worker import INEXACT, SwitchWorker
+from gradplane.hosts.wire import aggregation
 from gradplane.hosts.wire.payloads import Payloads
 
 _BITS = 16
+Array = npt.NDArray[Any]
 
 
 def split(x: npt.NDArray[Any]) -> Floats:
@@ -35,20 +37,17 @@ def split(x: npt.NDArray[Any]) -> Floats:
     return np.concatenate(limbs).astype(np.float32)
 
 
-def joined(mean: Floats, workers: int, kind: np.dtype[Any]) -> npt.NDArray[np.int64]:
-    """Return the sums of integers of that type from the mean of their limbs over all workers."""
+def joined(mean: Floats, workers: int, kind: np.dtype[Any]) -> Array:
+    """Return the sums of integers, in their type, from the mean of their limbs over all workers."""
     sums = np.rint(mean.astype(np.float64) * workers).astype(np.uint64).reshape(_limbs(kind), -1)
     total = np.zeros(sums.shape[1], np.uint64)
     for k, limb in enumerate(sums):
         total += limb << np.uint64(_BITS * k)
-    return total.view(np.int64).astype(kind).astype(np.int64)
+    return total.view(np.int64).astype(kind)
 
 
 def _limbs(kind: np.dtype[Any]) -> int:
     return kind.itemsize * 8 // _BITS
-
-
-Array = npt.NDArray[Any]
 
 
 class WorkerReducer(ABC):
@@ -106,7 +105,7 @@ class WorkerReducer(ABC):
         return split(x)
 
     def integer_sums(self, reduced: Reduced, kind: np.dtype[Any]) -> Array:
-        """Return the sums, int64[n], from the result of a reduce of of_integers()."""
+        """Return the sums, in the integers' type, from the result of a reduce of of_integers()."""
         return joined(reduced.mean, self.job.workers, kind)
 
     @abstractmethod
@@ -157,7 +156,7 @@ class SwitchReducer(WorkerReducer):
         if not waits:
             return "nothing has been sent"
         kind, number = waits[0]
-        slot, round = number % self.job.transport.slots, number // self.job.transport.slots + 1
+        slot, round = aggregation.place(number, self.job.transport.slots)
         ip, port = self.job.addresses.aggregator
         return f"{len(waits)} results of {ip}:{port}, first the {kind} of slot {slot}, use {round}"
 

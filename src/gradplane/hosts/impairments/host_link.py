@@ -36,7 +36,8 @@ class LatePackets:
         """Keep one packet until its slot's quorum has closed; False if it has already."""
         header, _ = aggregation.parse(send.payload)
         slot = header.type, header.slot
-        if header.round <= self._closed.get(slot, 0):
+        closed = self._closed.get(slot)
+        if closed is not None and aggregation.ahead(header.round, closed) <= 0:
             return False
         self._held[slot].append((header.round, send))
         return True
@@ -52,10 +53,14 @@ class LatePackets:
             if header.type not in _CLOSES:
                 continue
             slot = _CLOSES[header.type], header.slot
-            self._closed[slot] = max(self._closed.get(slot, 0), header.round)
-            held = self._held.pop(slot, [])
-            out += [send for round, send in held if round <= header.round]
-            if left := [(round, send) for round, send in held if round > header.round]:
+            if aggregation.ahead(header.round, self._closed.get(slot, header.round)) >= 0:
+                self._closed[slot] = header.round
+            held = [
+                (aggregation.ahead(round, header.round), round, send)
+                for round, send in self._held.pop(slot, [])
+            ]
+            out += [send for later, _, send in held if later <= 0]
+            if left := [(round, send) for later, round, send in held if later > 0]:
                 self._held[slot] = left
         return out
 

@@ -21,7 +21,7 @@ from gradplane._kernels import njit
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.protocols import chunk_table
 from gradplane.hosts.protocols.chunk_table import AFTER, PENDING, ROW, WAITING, Ints
-from gradplane.hosts.protocols.switch_packets import packet_kind, packet_number
+from gradplane.hosts.protocols.switch_packets import chunk_number, packet_kind, packet_number
 from gradplane.hosts.protocols.switch_reduce import REDUCE
 from gradplane.hosts.retransmission_timeout import (
     TIMEOUT,
@@ -36,7 +36,8 @@ UNTAKEN, NO_ANSWER = -1, 0
 """Answers of take() beside the address of a payload."""
 
 WORKER = np.dtype(
-    [(name, np.int64) for name in ("patience", "job", "sum_bits", "slots", "workers", "window")]
+    [(name, np.int64) for name in ("patience", "job", "epoch", "sum_bits", "slots", "workers")]
+    + [("window", np.int64)]
     + [(name, np.int64) for name in ("most", "lanes", "answer_size", "turns", "timeout")]
     + [(name, np.int64) for name in ("reduce", "alarm", "results", "answers")]
 )
@@ -49,7 +50,8 @@ _smooth: Any = njit(smooth)
 _estimate: Any = njit(estimate)
 _SUMS = int(Type.SUMS)
 _RESULT, _TURN = chunk_table.RESULT, chunk_table.TURN
-_BITMAP_AT, _NORM_AT, _COUNT_AT = 12, 20, 3  # in the header
+_BITMAP_AT, _NORM_AT = aggregation.BITMAP_AT, aggregation.NORM_AT
+_COUNT_AT = aggregation.COUNT_AT + 1  # the count is no more than MAX_WORKERS
 
 
 class WorkerRecord(Record):
@@ -70,7 +72,8 @@ class WorkerRecord(Record):
         lanes = aggregation.LANES[transport.sum_bits]
         self._memory = turns, timeout  # whose addresses the record has
         super().__init__(
-            patience=patience, job=job.number, sum_bits=transport.sum_bits, slots=transport.slots,
+            patience=patience, job=job.number, epoch=transport.epoch,
+            sum_bits=transport.sum_bits, slots=transport.slots,
             workers=job.workers, window=len(turns), most=most, lanes=lanes,
             answer_size=HEADER_SIZE + lanes // 2, turns=address_of(turns), timeout=timeout.address,
             alarm=NO_ALARM,
@@ -99,11 +102,10 @@ def take(address, payload, size, now):  # type: ignore[no-untyped-def]
     if reduce.sending == 0:
         return UNTAKEN, 0
     packet = carray(pointer(payload), (size,), np.uint8)
-    kind = packet_kind(packet, size, state.job, state.sum_bits, state.slots, state.workers)
-    if kind != _SUMS:
+    place = (state.job, state.epoch, state.sum_bits, state.slots, state.workers)
+    if packet_kind(packet, size, *place) != _SUMS:
         return UNTAKEN, 0
-    slot, round = np.int64(packet_number(packet, 4, 2)), np.int64(packet_number(packet, 8, 4))
-    number = (round - 1) * state.slots + slot
+    number = chunk_number(packet, state.slots, reduce.first)
     index = number - reduce.first
     if index < 0 or index >= reduce.chunks or reduce.left <= 1:
         return UNTAKEN, 0

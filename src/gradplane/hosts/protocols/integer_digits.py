@@ -2,9 +2,9 @@
 
 A switch looks codes up in the codec's table and adds what it finds. Where b of the table's numbers
 are equally spaced, first, first + step, ..., a code can carry a digit of base b: the sum of the
-workers' numbers gives the sum of their digits, and those give the sum of the integers, modulo 2^32
-or 2^64 as in any addition of such integers. THC's table with granularity 30 has the odd numbers
-from 3 to 27, so base 13: nine digits, and four and a half bytes, for an int32.
+workers' numbers gives the sum of their digits, and those give the sum of the integers. It has the
+integers' type, and wraps in it as any addition of such integers. THC's table with granularity 30
+has the odd numbers from 3 to 27, so base 13: nine digits, and four and a half bytes, for an int32.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def digits(table: tuple[int, ...]) -> Digits:
 class IntegerDigits:
     """Takes the codec's place in a reduce of integers of `size` bytes: no norm, no state, no loss.
 
-    table: the codec's. decode_sum() returns the sum, not the mean, as int64.
+    table: the codec's. decode_sum() returns the sum, not the mean, in the integers' type.
     """
 
     table: tuple[int, ...]
@@ -116,5 +116,5 @@ class IntegerDigits:
         total = np.zeros(n, np.uint64)
         for place in reversed(range(self._count)):
             total = total * np.uint64(self._digits.base) + found[:, place]
-        whole: Integers = total.astype(f"u{self.size}").view(f"i{self.size}").astype(np.int64)
-        return whole
+        wrapped: Integers = total.astype(f"u{self.size}").view(f"i{self.size}")
+        return wrapped

@@ -16,7 +16,7 @@ TRANSIENT = 0x8000
 
 
 class ReduceError(ValueError):
-    """A reduce or synchronisation that cannot start; the text has worker, ticket and reason."""
+    """A reduce or synchronisation that cannot start or go on; the text has worker and reason."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Reduced:
 
 @dataclass(frozen=True)
 class Summed(Reduced):
-    """A Reduced with the sums themselves, float32[n]; int64[n] of integers."""
+    """A Reduced with the sums themselves, float32[n], or of integers in their type, modulo 2^N."""
 
     total: npt.NDArray[Any] = field(kw_only=True)
 

@@ -105,7 +105,7 @@ class SwitchLog:
         return Record("stall", self._who | fields)
 
     def _slot(self, number: int) -> tuple[int, int]:
-        return number % self._transport.slots, number // self._transport.slots + 1
+        return aggregation.place(number, self._transport.slots)
 
 
 @Once

@@ -18,12 +18,22 @@ from gradplane.hosts.wire.payloads import Bytes, Ints, Payloads
 KIND, NUMBER, WORKERS, BITMAP, NORM = range(5)
 
 # Why a packet is refused, in place of its kind; the negative numbers of these.
-_REASONS = ("", "malformed", "another job", "no result", "no such slot", "count")
-_MALFORMED, _OTHER_JOB, _NO_RESULT, _NO_SLOT, _COUNT = range(-1, -6, -1)
+_REASONS = (
+    "", "malformed", "another job", "no result", "no such slot", "count", "damaged header",
+    "another epoch",
+)  # fmt: skip
+_MALFORMED, _OTHER_JOB, _NO_RESULT, _NO_SLOT, _COUNT, _DAMAGED, _OTHER_EPOCH = range(-1, -8, -1)
 _NORM_RESULT, _INDICES, _SUMS = int(Type.NORM_RESULT), int(Type.INDICES), int(Type.SUMS)
 _STRAGGLER, _PARTIAL, _STATUS = int(Type.STRAGGLER), int(Type.PARTIAL), int(Type.STATUS)
+_EPOCH = int(Type.EPOCH)
 _HEADER, _SUMS_SIZE, _VERSION = HEADER_SIZE, aggregation.SUMS_SIZE, aggregation.VERSION
 _SLOT_AT, _ROUND_AT = aggregation.SLOT_AT, aggregation.ROUND_AT
+_BITMAP_AT, _NORM_AT = aggregation.BITMAP_AT, aggregation.NORM_AT
+_COUNT_AT, _EPOCH_AT, _CHECKSUM_AT = (
+    aggregation.COUNT_AT, aggregation.EPOCH_AT, aggregation.CHECKSUM_AT,
+)  # fmt: skip
+_CODE_BITS_AT, _CODE_BITS = aggregation.EPOCH_AT + 1, aggregation.CODE_BITS
+_HALF = aggregation.ROUNDS // 2
 _TYPES, _ANSWER = int(max(Type)), aggregation.STATUS_ANSWER
 
 
@@ -31,9 +41,10 @@ _TYPES, _ANSWER = int(max(Type)), aggregation.STATUS_ANSWER
 class Results:
     """Packets of one type from the switch, in the order in which they came.
 
-    parsed: int64[n, 5], the columns above: type, chunk number, workers in the result, bitmap (its
-    64 bits), norm. packets: uint8[n, bytes], whole rows, which are contiguous: a kernel is compiled
-    for one layout, and a part of a row is contiguous only where there is a single row.
+    parsed: int64[n, 5], the columns above: type, chunk number, workers in the result (of an EPOCH
+    notice: the epoch), bitmap (its 64 bits), norm. packets: uint8[n, bytes], whole rows, which are
+    contiguous: a kernel is compiled for one layout, and a part of a row is contiguous only where
+    there is a single row.
     """
 
     kind: Type
@@ -47,8 +58,7 @@ class Results:
 
     def header(self, i: int, slots: int) -> tuple[int, int]:
         """Return slot and round of packet i."""
-        number = int(self.parsed[i, NUMBER])
-        return number % slots, number // slots + 1
+        return aggregation.place(int(self.parsed[i, NUMBER]), slots)
 
 
 class SwitchPackets:
@@ -83,22 +93,24 @@ class SwitchPackets:
 
     def _header(self, kind: Type, number: int, norm: int, flags: int) -> bytes:
         job = self._job
-        place = (
-            number % job.transport.slots,
-            number // job.transport.slots + 1,
-            job.transport.sum_bits,
-        )
-        return Header(kind, job.number, self._worker, *place, norm, flags=flags).pack()
+        place = aggregation.place(number, job.transport.slots)
+        who = (kind, job.number, self._worker)
+        epoch = job.transport.epoch
+        return Header(*who, *place, job.transport.sum_bits, norm, flags=flags, epoch=epoch).pack()
 
-    def parse(self, source: Peer, payloads: Payloads) -> list[Results]:
-        """Return the packets that are for this worker, a batch for each run of one type."""
+    def parse(self, source: Peer, payloads: Payloads, near: int) -> list[Results]:
+        """Return the packets that are for this worker, a batch for each run of one type.
+
+        near: a chunk's number that those of the packets are near, since rounds count modulo 2^32.
+        """
         if source != self._job.addresses.aggregator:
             self._refused["stranger"] += len(payloads)
             return []
         job, n = self._job, len(payloads)
         parsed = np.empty((n, 5), np.int64)
-        limits = (job.number, job.transport.sum_bits, job.transport.slots, job.workers)
-        if _parse(payloads.data, payloads.sizes, *limits, parsed):
+        transport = job.transport
+        limits = (transport.epoch, transport.sum_bits, transport.slots, job.workers)
+        if _parse(payloads.data, payloads.sizes, job.number, *limits, near, parsed):
             wrong = parsed[:, KIND] < 0
             reasons = [_REASONS[-kind] for kind in parsed[wrong, KIND].tolist()]
             self._refused.update(reasons)
@@ -119,12 +131,23 @@ class SwitchPackets:
 
 @njit(cache=True, nogil=True)
 def _head(template, first, slots, packets):  # type: ignore[no-untyped-def]
-    """Write the headers of chunks `first` and up, which are equal but for slot and round."""
+    """Write the headers of chunks `first` and up, which are equal but for slot and round, and so
+    for the checksum."""
+    fixed = words_sum(template)
+    for i in range(_SLOT_AT, _ROUND_AT + 4, 2):
+        if i < _SLOT_AT + 2 or i >= _ROUND_AT:
+            fixed -= np.int64(packet_number(template, i, 2))
+    fixed -= np.int64(packet_number(template, _CHECKSUM_AT, 2))
     for row in range(len(packets)):
         number = first + row
-        slot, round = number % slots, number // slots + 1
+        slot, round = number % slots, (number // slots + 1) & 0xFFFFFFFF
         header = packets[row, :_HEADER]
         header[:] = template
+        total = fixed + slot + (round >> 16) + (round & 0xFFFF)
+        while total >> 16:
+            total = (total & 0xFFFF) + (total >> 16)
+        header[_CHECKSUM_AT] = 0xFF - (total >> 8)
+        header[_CHECKSUM_AT + 1] = 0xFF - (total & 0xFF)
         for i in range(2):
             header[_SLOT_AT + i] = slot >> (8 - 8 * i) & 0xFF
         for i in range(4):
@@ -157,31 +180,56 @@ def packet_number(row, start, size):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _parse(data, sizes, job, sum_bits, slots, workers, parsed):  # type: ignore[no-untyped-def]
+def words_sum(row):  # type: ignore[no-untyped-def]
+    """Return the sum of a header's 16-bit words: 0 modulo 65535 where its checksum is right."""
+    total = np.int64(0)
+    for i in range(0, _HEADER, 2):
+        total += np.int64(row[i]) << 8 | np.int64(row[i + 1])
+    return total
+
+
+@njit(cache=True, nogil=True)
+def chunk_number(row, slots, near):  # type: ignore[no-untyped-def]
+    """Return the number of the chunk of a packet, that of its slot and round next to `near`."""
+    slot, round = (
+        np.int64(packet_number(row, _SLOT_AT, 2)),
+        np.int64(packet_number(row, _ROUND_AT, 4)),
+    )
+    here = near // slots + 1
+    ahead = (round - here + _HALF) % (2 * _HALF) - _HALF
+    return (here + ahead - 1) * slots + slot
+
+
+@njit(cache=True, nogil=True)
+def _parse(data, sizes, job, epoch, sum_bits, slots, workers, near, parsed):  # type: ignore[no-untyped-def]
     """Fill the columns of each packet; return how many are refused."""
     refused = 0
     for i in range(len(sizes)):
-        kind = packet_kind(data[i], sizes[i], job, sum_bits, slots, workers)
+        kind = packet_kind(data[i], sizes[i], job, epoch, sum_bits, slots, workers)
         parsed[i, KIND] = kind
         if kind < 0:
             refused += 1
             continue
         row = data[i]
-        slot, round = np.int64(packet_number(row, 4, 2)), np.int64(packet_number(row, 8, 4))
-        parsed[i, NUMBER] = (round - 1) * slots + slot
-        parsed[i, WORKERS] = row[3]
-        parsed[i, BITMAP] = np.int64(packet_number(row, 12, 8))
-        parsed[i, NORM] = np.int64(packet_number(row, 20, 4))
+        parsed[i, NUMBER] = chunk_number(row, slots, near)
+        counted = _EPOCH_AT if kind == _EPOCH else _COUNT_AT + 1  # no more than MAX_WORKERS
+        parsed[i, WORKERS] = row[counted]
+        parsed[i, BITMAP] = np.int64(packet_number(row, _BITMAP_AT, 8))
+        parsed[i, NORM] = np.int64(packet_number(row, _NORM_AT, 4))
     return refused
 
 
 @njit(cache=True, nogil=True)
-def packet_kind(row, size, job, sum_bits, slots, workers):  # type: ignore[no-untyped-def]
+def packet_kind(row, size, job, epoch, sum_bits, slots, workers):  # type: ignore[no-untyped-def]
     """Return a packet's type, or why it is refused."""
     if size < _HEADER or row[0] >> 4 != _VERSION:
         return _MALFORMED
+    if words_sum(row) % 0xFFFF:
+        return _DAMAGED
     kind = np.int64(row[0] & 15)
     if kind == 0 or kind > _TYPES or (row[7] != 8 and row[7] != 16):
+        return _MALFORMED
+    if row[_CODE_BITS_AT] != _CODE_BITS:
         return _MALFORMED
     body = 0
     if kind == _INDICES:
@@ -192,20 +240,24 @@ def packet_kind(row, size, job, sum_bits, slots, workers):  # type: ignore[no-un
         return _MALFORMED
     if row[2] != job or row[7] != sum_bits:
         return _OTHER_JOB
-    if kind not in (_NORM_RESULT, _SUMS, _STRAGGLER, _STATUS) or row[6] != 0:
+    if kind not in (_NORM_RESULT, _SUMS, _STRAGGLER, _STATUS, _EPOCH) or row[6] != 0:
         return _NO_RESULT
+    if kind == _EPOCH:
+        return kind if row[_EPOCH_AT] != epoch else _NO_RESULT
+    if row[_EPOCH_AT] != epoch:
+        return _OTHER_EPOCH
     if kind == _STATUS:
         return kind if row[1] & _ANSWER else _NO_RESULT
-    if np.int64(packet_number(row, 4, 2)) >= slots or packet_number(row, 8, 4) == 0:
+    if np.int64(packet_number(row, _SLOT_AT, 2)) >= slots:
         return _NO_SLOT
     if kind == _SUMS:
-        bitmap = packet_number(row, 12, 8)
+        bitmap = packet_number(row, _BITMAP_AT, 8)
         count = 0
         for worker in range(64):
             if bitmap >> np.uint64(worker) & np.uint64(1):
                 if worker >= workers:
                     return _COUNT
                 count += 1
-        if count == 0 or count != row[3]:
+        if count == 0 or count != np.int64(packet_number(row, _COUNT_AT, 2)):
             return _COUNT
     return kind

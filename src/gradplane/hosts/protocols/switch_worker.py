@@ -48,7 +48,7 @@ from gradplane.hosts.protocols.results import (
     is_integers,
 )
 from gradplane.hosts.protocols.switch_log import SlotStatus, SwitchLog
-from gradplane.hosts.protocols.switch_packets import NUMBER, Results, SwitchPackets
+from gradplane.hosts.protocols.switch_packets import NUMBER, WORKERS, Results, SwitchPackets
 from gradplane.hosts.protocols.switch_reduce import SwitchReduce
 from gradplane.hosts.protocols.switch_states import PartitionEvent, PartitionState
 from gradplane.hosts.retransmission_timeout import RetransmissionTimeout
@@ -145,8 +145,12 @@ class SwitchWorker:
         return self._taken()
 
     def receive(self, ip: str, source_port: int, payloads: Payloads, now: int) -> list[Action]:
-        """Take datagrams for the worker's aggregation port; invalid ones are counted."""
-        for results in self._packets.parse((ip, source_port), payloads):
+        """Take datagrams for the worker's aggregation port; invalid ones are counted.
+
+        Raises ReduceError if the switch says that the job goes on without this worker.
+        """
+        near = self._reduces[0].first if self._reduces else self._allocated
+        for results in self._packets.parse((ip, source_port), payloads, near):
             self._handlers[results.kind](self, results, now)
         self._go_on(now)
         return self._taken()
@@ -344,16 +348,39 @@ class SwitchWorker:
 
     def _moved_on(self, results: Results, now: int) -> None:
         """End what waits for an earlier round than a slot's, which is that of these packets."""
-        if self._exact:
-            return
         numbers = results.parsed[:, NUMBER]
         turns = self._turns[numbers % self._transport.window]
         later = (numbers > turns) & ((numbers - turns) % self._transport.slots == 0)
+        if self._exact:
+            if results.kind is Type.STRAGGLER and later.any():
+                raise self._displaced(int(numbers[later][0]), int(turns[later][0]))
+            return
         for number in turns[later].tolist():
             if (reduce := self._find(number)) is not None:
                 self._overtaken(reduce, number - reduce.first, results.kind, now)
         if self._lossy:
             self._catch_up(int(numbers.max()), now)
+
+    def _displaced(self, number: int, turn: int) -> ReduceError:
+        """Return the error of a slot that has a later round than one that waits for this worker."""
+        slot, round = aggregation.place(number, self._transport.slots)
+        own = aggregation.place(turn, self._transport.slots)[1]
+        return self._error(
+            f"slot {slot} is in round {round}, which needs all workers, and this one is in round"
+            f" {own}: it was started anew, or another has its number. Start the job's workers"
+            " together, under a new epoch if the switch has not forgotten the last ones"
+        )
+
+    def _other_epoch(self, results: Results, now: int) -> None:
+        """End this worker: the switch has the job in another epoch."""
+        epoch = int(results.parsed[0, WORKERS])
+        raise self._error(
+            f"the switch has the job in epoch {epoch}, and this worker is of epoch"
+            f" {self._transport.epoch}: it is left of an earlier life of the job"
+        )
+
+    def _error(self, what: str) -> ReduceError:
+        return ReduceError(f"job {self._job.number}, worker {self._worker}: {what}")
 
     def _overtaken(self, reduce: SwitchReduce, index: int, kind: Type, now: int) -> None:
         if reduce.table["state"][index] == chunk_table.PENDING:
@@ -524,6 +551,7 @@ class SwitchWorker:
         Type.SUMS: _sums,
         Type.STRAGGLER: _notice,
         Type.STATUS: _answered,
+        Type.EPOCH: _other_epoch,
     }
 
 

@@ -1,8 +1,11 @@
 """Aggregation packets: the header after UDP port 18256, indices and sums.
 
-Header, 24 bytes, network order: version 4 bits, type 4, flags 8, job 8, worker 8, slot 16, pass 8,
-sum_bits 8, round 32, bitmap 64, norm 32. INDICES packets go on with 4-bit indices, the first of
-two in a byte's high half; SUMS packets with unsigned sums of sum_bits each, in network order.
+Header, 30 bytes, network order: version 4 bits, type 4, flags 8, job 8, worker 8, slot 16, pass 8,
+sum_bits 8, round 32, bitmap 64, norm 32, count 16, epoch 8, code_bits 8, checksum 16. The checksum
+is IPv4's, over the header alone. INDICES packets go on with 4-bit indices, the first of two in a
+byte's high half; SUMS packets with unsigned sums of sum_bits each, in network order.
+
+Rounds count modulo 2^32, and which of two is later is told as of serial numbers (RFC 1982).
 """
 
 import struct
@@ -17,19 +20,24 @@ from gradplane.codecs import SUM_WIDTHS
 
 UDP_PORT = 18256
 MAX_WORKERS = 64  # the bitmap has one bit a worker
-VERSION = 1
+VERSION = 2
 SUMS_SIZE = 1024
 LANES: dict[int, int] = {bits: 8 * SUMS_SIZE // bits for bits in SUM_WIDTHS}
 """The number of indices in a packet, by the width of sums."""
 LANES_A_PASS = 128
 """The number of indices that the P4 program adds in a pass; in p4/include/blocks.p4, too."""
+CODE_BITS = 4
 STATUS_ANSWER, STATUS_CLOSED, STATUS_NORM = 1, 2, 4  # flags of STATUS; NORM: of the norm stage
-MAX_ROUND = 2**32 - 1
+ROUNDS = 2**32
+EPOCHS = range(1, 256)
+"""A job's epochs; 0 stands for none in a switch's registers."""
 INFINITE_NORM = 0x7F800000  # bits of the least float32 without a sign that is no norm
 
-_HEADER = struct.Struct(">BBBBHBBIQI")
+_HEADER = struct.Struct(">BBBBHBBIQIHBBH")
+_WORDS = struct.Struct(">15H")
 HEADER_SIZE = _HEADER.size
-SLOT_AT, ROUND_AT = 4, 8  # where in the header
+SLOT_AT, ROUND_AT, BITMAP_AT, NORM_AT, COUNT_AT = 4, 8, 12, 20, 24  # where in the header
+EPOCH_AT, CHECKSUM_AT = 26, 28
 
 
 class Type(IntEnum):
@@ -42,6 +50,7 @@ class Type(IntEnum):
     STRAGGLER = 5  # from the switch, to a sender in an earlier round: the slot's round
     PARTIAL = 6  # from a lower switch: sums of its workers
     STATUS = 7  # from a worker: a slot's state? from the switch, with STATUS_ANSWER: its state
+    EPOCH = 8  # from the switch, to a sender of another epoch: the job's
 
 
 class WireError(ValueError):
@@ -50,7 +59,9 @@ class WireError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The aggregation header. In results `worker` is how many workers were summed."""
+    """The aggregation header. count: in results, how many workers were summed; worker is 0 there.
+
+    pack() computes the checksum."""
 
     type: Type
     job: int
@@ -62,11 +73,14 @@ class Header:
     bitmap: int = 0
     flags: int = 0
     passed: int = 0  # the header's "pass"
+    count: int = 0
+    epoch: int = EPOCHS[0]
+    code_bits: int = CODE_BITS
 
     def pack(self) -> bytes:
-        """Return the 24 bytes; WireError if a field does not fit."""
+        """Return the 30 bytes; WireError if a field does not fit."""
         try:
-            return _HEADER.pack(
+            header = _HEADER.pack(
                 VERSION << 4 | self.type,
                 self.flags,
                 self.job,
@@ -77,29 +91,57 @@ class Header:
                 self.round,
                 self.bitmap,
                 self.norm,
+                self.count,
+                self.epoch,
+                self.code_bits,
+                0,
             )
         except struct.error as error:
             raise WireError(f"{self}: {error}") from error
+        return header[:CHECKSUM_AT] + checksum(header).to_bytes(2, "big")
+
+
+def checksum(header: bytes) -> int:
+    """Return the internet checksum of a header: that of its fields where its own is 0, and 0 where
+    it is right."""
+    total = sum(_WORDS.unpack_from(header))
+    return 0xFFFF - (total % 0xFFFF or 0xFFFF)
+
+
+def place(number: int, slots: int) -> tuple[int, int]:
+    """Return the slot of a job's chunk and the slot's round, as in packets."""
+    return number % slots, (number // slots + 1) % ROUNDS
+
+
+def ahead(round: int, other: int) -> int:
+    """Return how many rounds one is later than another, as a signed number of 32 bits."""
+    return (round - other + ROUNDS // 2) % ROUNDS - ROUNDS // 2
 
 
 def parse(payload: bytes) -> tuple[Header, bytes]:
     """Return header and body of a UDP payload; WireError names the wrong field."""
+    if payload and payload[0] >> 4 != VERSION:
+        raise WireError(f"version {payload[0] >> 4}, known is {VERSION}")
     if len(payload) < HEADER_SIZE:
         raise WireError(f"{len(payload)} bytes, the header alone takes {HEADER_SIZE}")
+    if checksum(payload):
+        raise WireError("the header's checksum is wrong: it was damaged on the way")
     fields = _HEADER.unpack_from(payload)
-    first, flags, job, worker, slot, passed, sum_bits, round, bitmap, norm = fields
-    if first >> 4 != VERSION:
-        raise WireError(f"version {first >> 4}, known is {VERSION}")
+    first, flags, job, worker, slot, passed, sum_bits, round, bitmap, norm = fields[:10]
+    count, epoch, code_bits, _ = fields[10:]
     if first & 15 not in set(Type):
         raise WireError(f"type {first & 15}, known are 1 to {max(Type)}")
     if sum_bits not in LANES:
         raise WireError(f"sum_bits {sum_bits}, known are {' and '.join(map(str, LANES))}")
+    if code_bits != CODE_BITS:
+        raise WireError(f"code_bits {code_bits}, known is {CODE_BITS}")
     kind = Type(first & 15)
     body = payload[HEADER_SIZE:]
     if len(body) != body_size(kind, sum_bits):
         expected = body_size(kind, sum_bits)
         raise WireError(f"{kind.name}: {len(body)} bytes after the header, expected {expected}")
-    return Header(kind, job, worker, slot, round, sum_bits, norm, bitmap, flags, passed), body
+    place = (kind, job, worker, slot, round, sum_bits, norm, bitmap, flags, passed)
+    return Header(*place, count, epoch, code_bits), body
 
 
 def passes(sum_bits: int) -> int:

@@ -9,7 +9,7 @@ const bit<16> AGGREGATION_PORT = 18256;
 
 const bit<16> IPV4_BYTES = 20;
 const bit<16> UDP_BYTES = 8;
-const bit<16> AGGREGATION_BYTES = 24;
+const bit<16> AGGREGATION_BYTES = 30;
 
 header ethernet_t {
     bit<48> dst_addr;
@@ -47,8 +47,10 @@ const bit<4> TYPE_SUMS = 4;
 const bit<4> TYPE_STRAGGLER = 5;
 const bit<4> TYPE_PARTIAL_SUMS = 6;
 const bit<4> TYPE_STATUS = 7;
+const bit<4> TYPE_EPOCH = 8;    // to a sender of another epoch: the job's
 
-const bit<4> AGGREGATION_VERSION = 1;
+const bit<4> AGGREGATION_VERSION = 2;
+const bit<8> CODE_BITS = 4;
 
 // Flags of status packets.
 const bit<8> FLAG_ANSWER = 1;
@@ -60,13 +62,17 @@ header aggregation_t {
     bit<4>  type;
     bit<8>  flags;
     bit<8>  job;
-    bit<8>  worker;      // sender; in results the number of workers summed
+    bit<8>  worker;      // sender; 0 in results
     bit<16> slot;
     bit<8>  pass;
     bit<8>  sum_bits;
     bit<32> round;
     bit<64> bitmap;      // in results: the workers summed
     bit<32> norm;        // float32 bits
+    bit<16> count;       // in results: how many workers were summed
+    bit<8>  epoch;       // of the job, from 1 to 255
+    bit<8>  code_bits;   // of a code in a packet
+    bit<16> checksum;    // of this header, as IPv4's
 }
 
 #endif

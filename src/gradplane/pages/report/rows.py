@@ -6,7 +6,7 @@ from typing import Any
 Summary = dict[str, Any]
 Row = list[str]
 
-PORTS = ("switch", "port", "packets in", "packets out")
+PORTS = ("switch", "port", "packets in", "packets out", "damaged headers", "of another version")
 COMPRESSION = (
     *("switch", "compressed", "bytes before", "bytes after", "decompressed", "passed as it was"),
     *("0 bits", "8", "16", "32", "values' ratio"),
@@ -28,7 +28,9 @@ def ports(summary: Summary) -> Iterator[Row]:
     """Yield a row for each port, with the columns of PORTS."""
     for name, switch in summary["switches"].items():
         for port, data in switch["ports"].items():
-            yield [name, port, f"{data['in_packets']:,}", f"{data['out_packets']:,}"]
+            refused = data.get("damaged", 0), data.get("other_version", 0)
+            counts = (data["in_packets"], data["out_packets"], *refused)
+            yield [name, port, *(f"{count:,}" for count in counts)]
 
 
 def compression(summary: Summary) -> Iterator[Row]:

@@ -248,6 +248,8 @@ class PortSummary(TypedDict):
 
     in_packets: int
     out_packets: int
+    damaged: NotRequired[int]  # aggregation packets whose header's checksum was wrong
+    other_version: NotRequired[int]
 
 
 @with_config(ConfigDict(strict=True))

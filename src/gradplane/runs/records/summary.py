@@ -21,7 +21,13 @@ from gradplane.topologies.network import LinkCounters
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-_WAYS = ("in", "out")
+_PORT_COUNTERS = {
+    "port_in": "in_packets",
+    "port_out": "out_packets",
+    "damaged": "damaged",
+    "other_version": "other_version",
+}
+"""The programs' counters by port, and their names in summary.json."""
 
 
 @dataclass(frozen=True)
@@ -255,13 +261,15 @@ def switch_counters(counters: Counters, pipeline: Pipeline) -> dict[str, Any]:
 
 
 def _ports(counters: Counters) -> dict[str, dict[str, int]]:
-    """Return packets in and out by port, from the program's counters `port_in` and `port_out`."""
+    """Return packets in and out by port, from the program's counters `port_in` and `port_out`,
+    and those whose aggregation header was damaged or of another version."""
     ports: dict[int, dict[str, int]] = {}
     for name, cells in counters.items():
-        _, _, way = name.rpartition(".port_")
-        for port, data in cells.items() if way in _WAYS else ():
-            row = ports.setdefault(port, {f"{w}_packets": 0 for w in _WAYS})
-            row[f"{way}_packets"] = data["packets"]
+        key = _PORT_COUNTERS.get(name.rpartition(".")[2])
+        for port, data in cells.items() if key is not None else ():
+            assert key is not None
+            row = ports.setdefault(port, dict.fromkeys(_PORT_COUNTERS.values(), 0))
+            row[key] = data["packets"]
     return {str(port): ports[port] for port in sorted(ports)}
 
 
