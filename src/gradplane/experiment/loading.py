@@ -1,6 +1,6 @@
 """Load an experiment file: read, overridden, validated, resolved and deployed."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from functools import partial
 from pathlib import Path
@@ -118,16 +118,15 @@ class _Loading:
                 named = getattr(job, key)
                 in_current = located(named.name, Path()) != named.name
                 own[key] = named if in_current else self._named(named, "name")
-            jobs.append(self._named(job, "aggregation").model_copy(update=own))
+            own["aggregation"] = located(job.aggregation, self._folder)
+            jobs.append(_with(job, own))
             try:
                 aggregations.get(jobs[-1].aggregation)
             except LoadError as error:
                 self._add(str(error), ("job", number, "aggregation"))
         if self._lines and any(is_reference(job.aggregation) for job in jobs):
             raise self._refuse()
-        return experiment.model_copy(
-            update={"topology": topology, "switch": switch, "job": tuple(jobs)}
-        )
+        return _with(experiment, {"topology": topology, "switch": switch, "job": tuple(jobs)})
 
     def _named(self, section: Any, key: str) -> Any:
         """Return a section whose key names a user's object by its file's path."""
@@ -136,7 +135,7 @@ class _Loading:
         update: dict[str, Any] = {key: located(getattr(section, key), self._folder)}
         if isinstance(section, NamedModel) and isinstance(section.args.get("tensors"), list):
             update["tensors"] = [self._tensor_rule(rule) for rule in section.args["tensors"]]
-        return section.model_copy(update=update)
+        return _with(section, update)
 
     def _tensor_rule(self, rule: Any) -> Any:
         match rule:
@@ -273,6 +272,13 @@ def completed(model: type[BaseModel], key: Key, value: Any) -> Any:
         return _plain(field.get_default(call_default_factory=True))
     named = any("name" in kind.model_fields for kind in models_in(field.annotation))
     return {"name": value} if named and isinstance(value, str) else value
+
+
+def _with(model: Any, values: Mapping[str, Any]) -> Any:
+    """Return a model with values in place of others; what stays the same is no more given than
+    before."""
+    update = {key: value for key, value in values.items() if getattr(model, key, None) != value}
+    return model.model_copy(update=update)
 
 
 def _plain(value: Any) -> Any:
