@@ -47,10 +47,10 @@ def test_summary_has_seed_network_and_machine(whole: Summary) -> None:
 
 
 def test_payload_and_headers_are_counted_apart(whole: Summary) -> None:
-    """2 packets of 512 bytes up, 1,024 down, and a norm; 42 + 24 bytes of headers each."""
+    """2 packets of 512 bytes up, 1,024 down, and a norm; 42 + 30 bytes of headers each."""
     assert whole.baseline is not None
     (job,), (plain,) = whole.values["jobs"], whole.baseline["jobs"]
-    headers = 3.0 * (42 + 24)
+    headers = 3.0 * (42 + 30)
     assert job["traffic"] == {
         "packets_up": 3.0,
         "packets_down": 3.0,
