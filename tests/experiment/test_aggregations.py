@@ -32,8 +32,8 @@ def test_schemes_are_found_by_file_name() -> None:
     [
         # 8 passes of 1 us; before the packet's own pass 4 windows of 2 x 8 passes of 121 ns each.
         ("", 0.016),
-        ('rate = "1Mbit"', 0.016 + 2 * 8e-3 * (512 + 1024 + 2 * 66)),  # two packets of each kind
-        ('rate = "1Mbit"\nqueue = 1', 0.016 + 2 * 8e-3 * (512 + 1024 + 2 * 66)),
+        ('rate = "1Mbit"', 0.016 + 2 * 8e-3 * (512 + 1024 + 2 * 72)),  # two packets of each kind
+        ('rate = "1Mbit"\nqueue = 1', 0.016 + 2 * 8e-3 * (512 + 1024 + 2 * 72)),
         ('delay = "5ms"', 10.016),
     ],
 )

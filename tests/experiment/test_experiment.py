@@ -216,7 +216,7 @@ def test_ones_own_program_is_found_from_the_file(tmp_path: Path) -> None:
             '[topology]\nrate = "1Mbit"\n[[job]]\ntimeout_ms = 3\n',
             "e.toml:4: timeout_ms = 3 is not above 13.4 ms, the least time from h4 to the switch, 8"
             " times through its pipeline and back: no result would ever be in time: use"
-            " timeout_ms = 26.7 or more",
+            " timeout_ms = 26.9 or more",
         ),
         (
             "[switch]\nlatency_us = 1000\n[[job]]\nsum_bits = 16\ntimeout_ms = 4\n",
@@ -313,7 +313,7 @@ def test_refusals_of_other_rooms_come_with_the_place(tmp_path: Path, text: str, 
 
 
 TYPES = (
-    '"norm", "norm result", "indices", "sums", "straggler", "partial", "status", "stream",'
+    '"norm", "norm result", "indices", "sums", "straggler", "partial", "status", "epoch", "stream",'
     ' "values", "ack", "other"'
 )
 
@@ -324,7 +324,7 @@ TYPES = (
         (
             'model = "random"',
             '2: impairment.0.model = "random": expected "bernoulli", "nth", "burst", "corruption",'
-            ' "duplication", "reordering", "jitter", "drop list", "straggler", "crash"'
+            ' "duplication", "reordering", "jitter", "drop list", "recorded", "straggler", "crash"'
             ' or "late join"',
         ),
         ("rate = 0.1", "1: impairment.0.model is missing"),

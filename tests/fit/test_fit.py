@@ -278,7 +278,7 @@ SHIPPED = Path(__file__).parents[2] / "p4"
 @pytest.mark.parametrize(
     ("name", "defines", "chip", "stages", "fits"),
     [
-        ("thc_tna.p4", {"CODES_A_LOOKUP": "2"}, "tofino2", 19, True),
+        ("thc_tna.p4", {"CODES_A_LOOKUP": "2"}, "tofino2", 20, True),
         ("tos_compress_tna.p4", {}, "tofino2", 20, True),
     ],
 )

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -29,6 +29,8 @@ from gradplane.experiment.impairment_sections import DropListSection, Impairment
 from gradplane.experiment.planned_jobs import with_plan
 from gradplane.experiment.recorded_losses import drop_lists
 from gradplane.experiment.schema import Experiment, NamedModel, with_capture
+
+Model = TypeVar("Model", bound=BaseModel)
 
 _PROGRAM = "thc.p4"  # in place of one that is wrong
 
@@ -274,7 +276,7 @@ def completed(model: type[BaseModel], key: Key, value: Any) -> Any:
     return {"name": value} if named and isinstance(value, str) else value
 
 
-def _with(model: Any, values: Mapping[str, Any]) -> Any:
+def _with(model: Model, values: Mapping[str, Any]) -> Model:
     """Return a model with values in place of others; what stays the same is no more given than
     before."""
     update = {key: value for key, value in values.items() if getattr(model, key, None) != value}

@@ -296,8 +296,8 @@ def test_every_invalid_line_is_reported() -> None:
     assert str(caught.value) == (
         "a.stf:2: there is no command 'expekt'; did you mean expect?\n"
         f"a.stf:3: there is no command 'flush'; commands: {', '.join(COMMANDS)}\n"
-        "a.stf:4: 'packet x 00' is not of the form: packet PORT HEX...\n"
-        "a.stf:5: 'packet 0 0g' is not of the form: packet PORT HEX...\n"
+        "a.stf:4: 'packet x 00' is not of the form: packet PORT HEX... or @CAPTURE\n"
+        "a.stf:5: 'packet 0 0g' is not of the form: packet PORT HEX... or @CAPTURE\n"
         "a.stf:7: 'wait now' is not of the form: wait\n"
         "a.stf:8: 'add t x=1 a()' is not of the form: add TABLE [PRIORITY] [FIELD:VALUE...] "
         "ACTION(PARAMETER:VALUE, ...) [= HANDLE]"

@@ -119,6 +119,7 @@ class Entry:
     _counter: Count | None = field(default=None, init=False, repr=False)
     _meter: MeterCell | None = field(default=None, init=False, repr=False)
     _times: memoryview[int] | None = field(default=None, init=False, repr=False)
+    _watch: IdleEntries | None = field(default=None, init=False, repr=False)
     # The table's direct register and filter make them when the entry is inserted.
     register: Register | None = field(default=None, init=False, repr=False)
     filter: Filter | None = field(default=None, init=False, repr=False)
@@ -163,6 +164,8 @@ class Entry:
     def idle_timeout_ns(self, timeout: int) -> None:
         if timeout or self._times is not None:
             self.times[1] = timeout
+            if self._watch is not None:
+                self._watch.watch(self)
 
     def is_idle(self, now: int) -> bool:
         """Return whether it had no hit, and no notice, for its timeout."""
@@ -190,8 +193,8 @@ class IdleEntries:
         self._count = 0
 
     def watch(self, entry: Entry) -> None:
-        """Follow an entry whose times have been set."""
-        times = entry._times
+        """Follow an entry, whose times have been set; it tells of another timeout by itself."""
+        entry._watch, times = self, entry._times
         if times is not None and times[1]:
             entry.idle_due_ns = max(times[0], entry.idle_reported_ns) + times[1]
             self._count += 1

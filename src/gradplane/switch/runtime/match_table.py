@@ -158,8 +158,6 @@ class MatchTable:
             self.profile.note(values["action"])
         for name, value in values.items():
             setattr(found, name, value)
-        if "idle_timeout_ns" in values:
-            self.watch_idle(found)
         for watcher in self.watchers:
             watcher.modified(found)
 

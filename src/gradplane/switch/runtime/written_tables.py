@@ -69,6 +69,7 @@ class WrittenTable(MatchTable):
         self.times = times
         self._quiet = 0, 0  # no entry expires before this time, unless times have changed since
         super().__init__(table, profile, clock, pipes)
+        self._idle = None  # packets set the times, unseen: `idle` looks at all
 
     def __len__(self) -> int:
         self.expire()
@@ -109,7 +110,7 @@ class WrittenTable(MatchTable):
             entry.idle_timeout_ns = int(self.times.cells[profile])
 
     def idle(self, now: int) -> list[Entry]:
-        """Do as any table does; packets may have set other timeouts since, so look at all."""
+        """Do as any table does."""
         found = [entry for entry in self.entries() if entry.is_idle(now)]
         for entry in found:
             entry.idle_reported_ns = now
