@@ -22,7 +22,7 @@ from typing import Any
 __path__: list[str] = []  # submodules are files, which the finder below finds
 _FILES = f"{__name__}.x"
 OWN = 'or your own: "module:object", or "file.py" (docs/own-parts.md)'
-"""What a refusal of an unknown name says at its end."""
+"""The end of each refusal of an unknown name."""
 
 _references: dict[object, str] = {}  # of users' objects
 

@@ -105,9 +105,9 @@ def fit(
 ) -> FitReport:
     """Estimate what a TNA program, as `lower` leaves it, takes of a chip.
 
-    name: the program's own file; by default the one that has its main. on_step: is told what takes
-    its time now. Raises CompileError if the
-    program is not for the chip: for another architecture, or for the other generation."""
+    name: the program's own file; by default the one that has its main. on_step: called
+    with the name of each step as it begins. Raises CompileError if the program is not for the chip:
+    for another architecture, or for the other generation."""
     facts = device_facts(program)
     if facts is None:
         what = f"the program's main is a {program.package.type}, which is not {chip.title}'s"

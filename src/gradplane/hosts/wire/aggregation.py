@@ -5,7 +5,7 @@ sum_bits 8, round 32, bitmap 64, norm 32, count 16, epoch 8, code_bits 8, checks
 is IPv4's, over the header alone. INDICES packets go on with 4-bit indices, the first of two in a
 byte's high half; SUMS packets with unsigned sums of sum_bits each, in network order.
 
-Rounds count modulo 2^32, and which of two is later is told as of serial numbers (RFC 1982).
+Rounds count modulo 2^32, and they are compared as serial numbers (RFC 1982).
 """
 
 import struct

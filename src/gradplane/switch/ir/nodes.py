@@ -782,7 +782,7 @@ class TypeInfo:
 
     @property
     def translation(self) -> tuple[str, int, int | None] | None:
-        """What decides how controllers see the values; None if they are not translated."""
+        """The uri and both widths in bits; None if controllers see the values as they are."""
         return None if self.uri is None else (self.uri, self.width, self.sdn_width)
 
 

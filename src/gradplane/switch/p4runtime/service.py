@@ -448,7 +448,7 @@ class PacketIns:
 
 
 class Outgoing:
-    """What the messages of a pipeline to its controllers are made with."""
+    """The parts of a pipeline from which messages to its controllers are made."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self.pipeline = pipeline

@@ -193,7 +193,7 @@ class IdleEntries:
         self._count = 0
 
     def watch(self, entry: Entry) -> None:
-        """Follow an entry, whose times have been set; it tells of another timeout by itself."""
+        """Follow an entry, whose times have been set; a timeout set later is followed, too."""
         entry._watch, times = self, entry._times
         if times is not None and times[1]:
             entry.idle_due_ns = max(times[0], entry.idle_reported_ns) + times[1]
