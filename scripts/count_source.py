@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import argparse
 import ast
-import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
+from scipy.sparse.csgraph import connected_components
 
 SOURCE = Path(__file__).parents[1] / "src"
 KINDS = (".py", ".p4", ".json", ".toml", ".html", ".js")
@@ -91,30 +93,11 @@ def with_one_importer(found: Mapping[str, Module], arrows: Imports) -> dict[str,
 
 def circles(arrows: Imports) -> list[list[str]]:
     """Return the circles of imports: the sets of modules that reach one another, the largest
-    first. (Tarjan's algorithm; the depth is that of the imports.)"""
-    found: list[list[str]] = []
-    number: dict[str, int] = {}
-    lowest: dict[str, int] = {}
-    waiting: list[str] = []
-
-    def visit(name: str) -> None:
-        number[name] = lowest[name] = len(number)
-        waiting.append(name)
-        for other in sorted(arrows[name]):
-            if other not in number:
-                visit(other)
-                lowest[name] = min(lowest[name], lowest[other])
-            elif other in waiting:
-                lowest[name] = min(lowest[name], number[other])
-        if lowest[name] == number[name]:
-            start = waiting.index(name)
-            found.append(sorted(waiting[start:]))
-            del waiting[start:]
-
-    sys.setrecursionlimit(10_000)
-    for name in sorted(arrows):
-        if name not in number:
-            visit(name)
+    first."""
+    names = sorted(arrows)
+    graph = np.array([[other in arrows[name] for other in names] for name in names])
+    count, circle_of = connected_components(graph, connection="strong")
+    found = [[names[place] for place in np.flatnonzero(circle_of == n)] for n in range(count)]
     return sorted((c for c in found if len(c) > 1), key=lambda c: (-len(c), c))
 
 
