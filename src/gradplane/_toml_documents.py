@@ -87,6 +87,8 @@ class Document:
         item.trivia.indent = indent + _MARK
         before, mark, _ = self._parsed.as_string().partition(_MARK)
         item.trivia.indent = indent
+        if not mark and isinstance(item, Table):  # only tables below it have headers
+            return next(filter(None, (self._line((*key, below)) for below in item)), None)
         return before.count("\n") + 1 if mark else None
 
     @cached_property

@@ -251,7 +251,7 @@ def _seen_by_egress(folder, engine, frames):
         left.append((when, len(frame), frame[0], frame[1], int.from_bytes(frame[2:4], "big")))
 
     links = {1: Link("h1", "s1", 0, 1), 2: Link("h2", "s1", 0, 2, rate=8_000_000, queue=4)}
-    with SimSwitch("s1", links, config, compiled(config), events, transmit) as switch:
+    with SimSwitch("s1", links, config, compiled(config)[""], events, transmit) as switch:
         for when, size in frames:
             events.at(1000 * when, lambda size=size: switch.receive(1, bytes(size)))
         while events.step():

@@ -19,7 +19,7 @@ from gradplane.experiment.impairment_sections import (
     LateJoinSection,
     StragglerSection,
 )
-from gradplane.experiment.schema import Experiment, Job
+from gradplane.experiment.schema import Experiment, Job, SwitchSection
 from gradplane.hosts.absences import Absence, donor, of_worker, present
 from gradplane.hosts.wire.aggregation import MAX_WORKERS
 from gradplane.topologies.description import Topology
@@ -93,11 +93,30 @@ def delays(experiment: Experiment) -> Iterator[Problem]:
                 break
 
 
-def queues(experiment: Experiment, target: Target) -> Iterator[Problem]:
-    """Yield the problems of the keys of the switches' own queues."""
-    section = experiment.switch
+def switches(experiment: Experiment, target: Target, network: Topology) -> Iterator[Problem]:
+    """Yield the problems of keys of switches, each once where it is of several switches."""
+    names, whole = [switch.name for switch in network.switches], experiment.switch
+    for name in whole.only or ():
+        if name not in names:
+            text = f'no switch "{name}": {nearest(name, names)}'
+            yield Problem(text, (("switch", "only", name),))
+    found = (p for name in names for p in (*_queues(whole, name, target), *_macros(whole, name)))
+    yield from dict.fromkeys(found)
+
+
+def _macros(whole: SwitchSection, switch: str) -> Iterator[Problem]:
+    """Yield macros of one switch that are no names."""
+    for name in whole.of(switch).defines or ():
+        if not (name.isascii() and name.isidentifier()):
+            text = f'defines: "{name}" is no name of a macro: letters, digits and _'
+            yield Problem(text, (whole.place(switch, "defines"),))
+
+
+def _queues(whole: SwitchSection, switch: str, target: Target) -> Iterator[Problem]:
+    """Yield the problems of the keys of one switch's own queues."""
+    section = whole.of(switch)
     given = [key for key in ("queue_rate", "queue_depth") if getattr(section, key) is not None]
-    places = tuple(("switch", key) for key in given)
+    places = tuple(whole.place(switch, key) for key in given)
     if given and not target.queues:
         yield Problem(
             f'{" and ".join(given)} with target "{target.name}": only targets "embedded" and'
@@ -145,8 +164,8 @@ def running_switch(experiment: Experiment, target: Target, network: Topology) ->
 
 def job(experiment: Experiment, placed: PlacedJob) -> Iterator[Problem]:
     """Yield the problems of a job that do not depend on its scheme."""
-    job, program = experiment.job[placed.number], experiment.switch.program
-    where, hosts = ("job", placed.number), experiment.topology.workers
+    job, hosts = experiment.job[placed.number], experiment.topology.workers
+    where = ("job", placed.number)
     if job.first_host + job.size - 1 > hosts:
         yield Problem(
             f"{job.size} workers from host {job.first_host} on do not fit the topology's {hosts}",
@@ -158,24 +177,7 @@ def job(experiment: Experiment, placed: PlacedJob) -> Iterator[Problem]:
     if problem := quorum_problem(job.quorum, job.size):
         keys = (*where, "quorum"), (*where, "workers"), ("topology", "workers")
         yield Problem(problem, keys)
-    needed = aggregations.get(job.aggregation).needed_program(job)
-    if needed is not None and _is_another(program, needed):
-        yield Problem(
-            f'aggregation = "{job.aggregation}" with program = "{program}", which sums nothing:'
-            f' use program = "{needed}", or '
-            + (
-                "plan again with --constraint without=switch-int32"
-                if job.plan
-                else 'aggregation = "ps" or "ring"'
-            ),
-            ((*where, "aggregation"), ("switch", "program")),
-        )
-    if job.marked and _is_another(program, COMPRESSES):
-        yield Problem(
-            f'marked = true with program = "{program}", which compresses nothing: use'
-            f' program = "{COMPRESSES}"',
-            ((*where, "marked"), ("switch", "program")),
-        )
+    yield from _programs(experiment, placed)
     if job.marked and job.bound is None:
         yield Problem(
             "bound is missing: marked transfers need 6, 8 or 10, for 2^-bound",
@@ -187,6 +189,37 @@ def job(experiment: Experiment, placed: PlacedJob) -> Iterator[Problem]:
             ' only: use push = "float32", or marked = false',
             ((*where, "push"), (*where, "marked")),
         )
+
+
+def _programs(experiment: Experiment, placed: PlacedJob) -> Iterator[Problem]:
+    """Yield shipped programs of the job's switches that cannot do their part of it."""
+    job, section = experiment.job[placed.number], experiment.switch
+    where, scheme = ("job", placed.number), aggregations.get(job.aggregation)
+    if not placed.members:
+        return
+    switch = scheme.aggregator(placed)
+    program, needed = section.of(switch).program, scheme.needed_program(job)
+    if needed is not None and _is_another(program, needed):
+        yield Problem(
+            f'aggregation = "{job.aggregation}" with program = "{program}", which sums nothing:'
+            f' use program = "{needed}", or '
+            + (
+                "plan again with --constraint without=switch-int32"
+                if job.plan
+                else 'aggregation = "ps" or "ring"'
+            ),
+            ((*where, "aggregation"), section.place(switch, "program")),
+        )
+    hosts = (*placed.members, *scheme.marked_receivers(placed)) if job.marked else ()
+    at_edge = dict.fromkeys(placed.network.attachment(host.name)[0] for host in hosts)
+    wrong = {section.of(edge).program: edge for edge in at_edge}
+    for program, edge in wrong.items():
+        if _is_another(program, COMPRESSES):
+            yield Problem(
+                f'marked = true with program = "{program}", which compresses nothing: use'
+                f' program = "{COMPRESSES}"',
+                ((*where, "marked"), section.place(edge, "program")),
+            )
 
 
 def marked(deployed: DeployedJob, others: Sequence[DeployedJob]) -> Iterator[Problem]:

@@ -30,7 +30,8 @@ from gradplane.experiment.checks import Problem
 from gradplane.experiment.deployment import DeployedJob, Deployment
 from gradplane.experiment.document import ExperimentError, Key
 from gradplane.experiment.impairment_sections import ImpairmentSection
-from gradplane.experiment.schema import Experiment, Job, NamedModel, Output
+from gradplane.experiment.p4_programs import P4Program
+from gradplane.experiment.schema import Experiment, Job, NamedModel, Output, SwitchSection
 from gradplane.experiment.tensor_codecs import Named, host_codec
 from gradplane.hosts.absences import Absence
 from gradplane.hosts.config import (
@@ -153,17 +154,16 @@ class _Deploying:
         target: Target | None = None
         with self._about("switch", "target"):
             target = targets.get(section.target, **section.target_keys)
-            self._problems += checks.queues(experiment, target)
-        with self._about("switch", "program"):
-            suffix = "" if target is None else target.suffix
-            path = p4_programs.find_program(p4_programs.version(section.program, suffix))
         with self._about("topology"):
             network = self._topology()
+            if target is not None:
+                self._problems += checks.switches(experiment, target, network)
         if self._advise:
             self._problems += checks.delays(experiment)
         if not 1 <= len(experiment.job) <= MAX_JOBS:
             text = f"{len(experiment.job)} jobs: there may be 1 to {MAX_JOBS}"
             self._add(text, ("job",))
+        programs = self._programs("" if target is None else target.suffix)
         self._stop()
         assert target is not None, "a problem with the target has been reported"
         self._problems += checks.running_switch(experiment, target, network)
@@ -181,21 +181,44 @@ class _Deploying:
         self._stop()
         setups = self._setups(network, jobs)
         self._stop()
-        program = p4_programs.P4Program(path, _defines(experiment))
         hosts = tuple(config for job in jobs for config in _hosts(experiment, job))
         hosts += tuple(_background(experiment, network, jobs[0]))
-        return Deployment(experiment, target, network, program, tuple(jobs), hosts, setups)
+        return Deployment(experiment, target, network, programs, tuple(jobs), hosts, setups)
+
+    @property
+    def _sections(self) -> list[SwitchSection]:
+        """The keys of each kind of switch: those of all switches, and of each with its own."""
+        section = self._experiment.switch
+        return [section.of(name) for name in ("", *(section.only or ()))]
 
     @property
     def _latency_ns(self) -> float:
-        return self._experiment.switch.latency_us * 1000
+        return max(section.latency_us for section in self._sections) * 1000
 
     @property
     def _pass_ns(self) -> float:
         """The time of a switch's work on a pass of 1514 bytes, while which others wait."""
         section = self._experiment.switch
-        recirculation = 8e3 * 1514 / section.recirculation_mbit
+        recirculation = 8e3 * 1514 / min(own.recirculation_mbit for own in self._sections)
         return max(recirculation, targets.get(section.target, **section.target_keys).pass_ns)
+
+    def _programs(self, suffix: str) -> dict[str, P4Program]:
+        """Return the programs by switch, those of "" for all that have none of their own.
+
+        suffix: of the target's versions of the shipped programs."""
+        section, jobs = self._experiment.switch, _defines(self._experiment)
+        found: dict[str, P4Program] = {}
+        for name in ("", *(section.only or ())):
+            own = section.of(name)
+            with self._about(*section.place(name, "program")):
+                path = p4_programs.find_program(p4_programs.version(own.program, suffix))
+                given = {key: str(value) for key, value in (own.defines or {}).items()}
+                for key in given.keys() & jobs.keys():
+                    text = f"defines: {key} follows from the jobs, which need {jobs[key]}"
+                    self._add(text, section.place(name, "defines"))
+                one = p4_programs.P4Program(path, given | jobs)
+                found[name] = next((known for known in found.values() if known == one), one)
+        return found
 
     def _add(self, text: str, *keys: Key) -> None:
         self._problems.append(Problem(text, keys))

@@ -4,6 +4,7 @@ A run, a replay, a report and the checks are handed a `Deployment`; none of them
 again. `deploying` makes it.
 """
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -51,24 +52,38 @@ class Deployment:
     """A resolved experiment, all of it, frozen and picklable.
 
     hosts: a configuration for each worker of each job and for each job's server. setups: by switch,
-    what the controller installs.
+    what the controller installs. programs: by switch; "" is that of all others.
     """
 
     experiment: Experiment
     target: Target
     topology: Topology
-    program: P4Program
+    programs: Mapping[str, P4Program]
     jobs: tuple[DeployedJob, ...]
     hosts: tuple[HostConfig, ...]
     setups: Mapping[str, Setup]
 
+    @property
+    def used_programs(self) -> list[P4Program]:
+        """The programs that some switch runs, each once."""
+        names = [switch.name for switch in self.topology.switches]
+        found = {id(one): one for one in map(self.program, names)}
+        return list(found.values())
+
+    def program(self, switch: str) -> P4Program:
+        """Return the program of a switch."""
+        return self.programs.get(switch, self.programs[""])
+
     @cached_property
-    def pipeline(self) -> Pipeline:
-        """The program as it is pushed. Raises CompileError."""
-        found = self.target.pipeline(self.program)
-        right = isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], bytes)
-        returned(f"target {self.target.name}", "pipeline", found, right, "(P4Info, config), bytes")
-        return Pipeline(*found)
+    def pipelines(self) -> dict[str, Pipeline]:
+        """Each switch's program as it is pushed. Raises CompileError."""
+        return self.pipelines_for(self.target)
+
+    def pipelines_for(self, target: Target) -> dict[str, Pipeline]:
+        """Return each switch's program as it is pushed to a target. Raises CompileError."""
+        made = {id(program): _pipeline(program, target) for program in self.used_programs}
+        names = [switch.name for switch in self.topology.switches]
+        return {name: made[id(self.program(name))] for name in names}
 
     def switch_config(self, pcap: Path | None = None, latency: int | None = None) -> SwitchConfig:
         """Return how the switches run.
@@ -76,11 +91,15 @@ class Deployment:
         pcap: the folder for their captures, if they make any. latency: ns, instead of the
         experiment's.
         """
-        section = self.experiment.switch
+        only = {name: self._config(name, pcap, latency) for name in self.programs if name}
+        return dataclasses.replace(self._config("", pcap, latency), only=only)
+
+    def _config(self, switch: str, pcap: Path | None, latency: int | None) -> SwitchConfig:
+        section, program = self.experiment.switch.of(switch), self.program(switch)
         return SwitchConfig(
-            program=self.program.path,
-            include_dirs=self.program.include_dirs,
-            defines=tuple(self.program.defines.items()),
+            program=program.path,
+            include_dirs=program.include_dirs,
+            defines=tuple(program.defines.items()),
             target=self.target.name,
             target_keys=tuple(section.target_keys.items()),
             engine=section.engine,
@@ -90,3 +109,10 @@ class Deployment:
             pcap=pcap,
             queues=section.queues,
         )
+
+
+def _pipeline(program: P4Program, target: Target) -> Pipeline:
+    found = target.pipeline(program)
+    right = isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], bytes)
+    returned(f"target {target.name}", "pipeline", found, right, "(P4Info, config), bytes")
+    return Pipeline(*found)

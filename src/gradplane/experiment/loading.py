@@ -167,18 +167,27 @@ class _Loading:
             raise self._refuse() from None
 
     def with_program(self, experiment: Experiment) -> Experiment:
-        """Return the experiment with its program: a shipped one by name, a user's by its path."""
-        program = experiment.switch.program
-        if program in _shipped_programs.shipped():
-            return experiment
+        """Return the experiment with its programs: shipped ones by name, users' by their paths."""
+        section = experiment.switch
+        update: dict[str, Any] = {"program": self._program(section.program, ("switch", "program"))}
+        if section.only is not None:
+            update["only"] = {
+                name: _with(
+                    part,
+                    {"program": self._program(part.program, ("switch", "only", name, "program"))},
+                )
+                for name, part in section.only.items()
+            }
+        return _with(experiment, {"switch": _with(section, update)})
+
+    def _program(self, program: str | None, key: Key) -> str | None:
+        if program is None or program in _shipped_programs.shipped():
+            return program
         try:
-            program = str(p4_programs.find_program(program, self._folder))
+            return str(p4_programs.find_program(program, self._folder))
         except ExperimentError as error:
-            key = ("switch", "program")
             self._add(str(error), key, mended=key)
-            program = _PROGRAM
-        switch = experiment.switch.model_copy(update={"program": program})
-        return experiment.model_copy(update={"switch": switch})
+            return _PROGRAM
 
     def with_traces(self, experiment: Experiment) -> Experiment:
         """Return the experiment with the rows of its traces of compute times, not their names."""

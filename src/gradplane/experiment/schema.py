@@ -13,6 +13,7 @@ from pydantic_core import PydanticCustomError
 from gradplane import aggregations
 from gradplane._captures import ethernet_packets
 from gradplane._plugins import OWN, is_reference
+from gradplane._toml_documents import Key
 from gradplane.codecs import ErrorBound, SumWidth
 from gradplane.controller.targets import QueueSettings
 from gradplane.experiment.compute_times import ComputeTime
@@ -150,10 +151,23 @@ class TopologySection(OpenSection):
     workers: int = Field(default=4, ge=1, le=253)
 
 
+class SwitchPart(Section):
+    """A table [switch.only.NAME]: the keys that one switch has of its own."""
+
+    program: str | None = None
+    defines: dict[str, int | str] | None = None
+    engine: Literal["jit", "interpreter"] | None = None
+    latency_us: float | None = Field(default=None, ge=0)
+    recirculation_mbit: float | None = Field(default=None, gt=0)
+    queue_rate: int | None = Field(default=None, ge=1, le=1_000_000_000)
+    queue_depth: int | None = Field(default=None, ge=1, le=1_000_000)
+
+
 class SwitchSection(Section):
     """The table [switch]; `binary` to `ports` are keys of some targets."""
 
     program: str = "thc.p4"
+    defines: dict[str, int | str] | None = None
     target: str = "embedded"
     binary: str | None = None
     compiler: Literal["gradplane", "p4c"] | None = None
@@ -165,6 +179,21 @@ class SwitchSection(Section):
     recirculation_mbit: float = Field(default=100_000.0, gt=0)
     queue_rate: int | None = Field(default=None, ge=1, le=1_000_000_000)
     queue_depth: int | None = Field(default=None, ge=1, le=1_000_000)
+    only: dict[str, SwitchPart] | None = None
+
+    def of(self, switch: str) -> "SwitchSection":
+        """Return the section as it is for one switch; macros of its own come beside the others."""
+        part = (self.only or {}).get(switch, SwitchPart())
+        given = {key: value for key, value in part if value is not None}
+        if part.defines:
+            given["defines"] = {**(self.defines or {}), **part.defines}
+        return self.model_copy(update=given | {"only": None})
+
+    def place(self, switch: str, key: str) -> Key:
+        """Return where a key of a switch stands, its own or that of all switches."""
+        part = (self.only or {}).get(switch)
+        own = part is not None and getattr(part, key) is not None
+        return ("switch", "only", switch, key) if own else ("switch", key)
 
     @property
     def queues(self) -> QueueSettings | None:

@@ -151,7 +151,7 @@ def _isolated(task: _Task) -> dict[str, Any]:
     """Execute the task, on Mininet in private namespaces."""
     if task.network == "sim":
         return _execute(task)
-    keep = [task.folder, task.deployment.program.path.parent]
+    keep = [task.folder, *(program.path.parent for program in task.deployment.used_programs)]
     return isolation.call(_execute, task, keep=keep)
 
 
@@ -191,14 +191,17 @@ def check_target(deployment: Deployment, network: str) -> None:
         raise ExperimentError(f'target = "{target.name}" cannot run on {network}: use {names}')
     if missing := target.missing():
         raise ExperimentError(f'target = "{target.name}" cannot be used here: {missing}')
-    schema, lacking = deployment.pipeline.schema, dict[str, None]()
-    for setup in deployment.setups.values():
-        lacking |= dict.fromkeys(lacks(schema, setup))
-    if lacking:
-        what = "\n  ".join(lacking)
-        raise ExperimentError(
-            f"{deployment.program.path}: the experiment cannot use this program:\n  {what}"
-        )
+    lacking: dict[Path, dict[str, None]] = {}
+    for name, setup in deployment.setups.items():
+        found = lacking.setdefault(deployment.program(name).path, {})
+        found |= dict.fromkeys(lacks(deployment.pipelines[name].schema, setup))
+    refused = [
+        "\n  ".join([f"{path}: the experiment cannot use this program:", *what])
+        for path, what in lacking.items()
+        if what
+    ]
+    if refused:
+        raise ExperimentError("\n".join(refused))
     if target.lasting:
         check_driver(deployment)
 
@@ -249,7 +252,7 @@ def _execute(task: _Task) -> dict[str, Any]:
 def _train(task: _Task, title: str) -> dict[str, Any]:
     """Train once, on a new network; return the values of summary.json about it."""
     deployment = task.deployment
-    target, pipeline = deployment.target, deployment.pipeline
+    target, pipelines = deployment.target, deployment.pipelines
     rounds = [job.rounds for job in deployment.jobs]
     screen = show(_console(task.console), title, rounds, every=task.console == "rounds")
     with ExitStack() as stack:
@@ -257,13 +260,13 @@ def _train(task: _Task, title: str) -> dict[str, Any]:
             stack.enter_context(screen)
         net = stack.enter_context(_network(task))
         for name, setup in deployment.setups.items():
-            configure(net.switch_addresses[name], pipeline, setup, target)
+            configure(net.switch_addresses[name], pipelines[name], setup, target)
         if task.cli:
             net.cli()
             stack.enter_context(screen)
         recorder = _record(task, net, screen)
         switches = {
-            name: switch_counters(read_counters(address, target), pipeline)
+            name: switch_counters(read_counters(address, target), pipelines[name])
             for name, address in net.switch_addresses.items()
         }
         links = net.link_counters()
@@ -334,6 +337,7 @@ def check_driver(deployment: Deployment) -> None:
                 f" {', '.join(sorted(there))}"
             )
     try:
-        check_running(deployment.pipeline, target)
+        (pipeline,) = deployment.pipelines.values()  # such a target is one switch
+        check_running(pipeline, target)
     except ControllerError as error:
         raise ExperimentError(f"{about} cannot be used: {error}") from error

@@ -80,7 +80,8 @@ def torchrun(
     (folder / run_folder.EXPERIMENT).write_text(text, "utf-8")
     path = None if script is None else script.resolve()
     task = _Task(deployment, path, tuple(arguments), folder, hook)
-    keep = [folder, Path.cwd() if path is None else path.parent, deployment.program.path.parent]
+    keep = [folder, Path.cwd() if path is None else path.parent]
+    keep += [program.path.parent for program in deployment.used_programs]
     with run_folder.in_use(folder):
         try:
             values = isolation.call(_execute, task, keep=keep)
@@ -143,7 +144,7 @@ def _is_rank(host: HostConfig) -> bool:
 
 def _execute(task: _Task) -> dict[str, Any]:
     deployment = task.deployment
-    target, pipeline = deployment.target, deployment.pipeline
+    target, pipelines = deployment.target, deployment.pipelines
     _write_configurations(task)
     pcap = task.folder / "pcap" if deployment.experiment.output.pcap else None
     if pcap is not None:
@@ -153,7 +154,7 @@ def _execute(task: _Task) -> dict[str, Any]:
         MininetNetwork(deployment.topology, deployment.switch_config(pcap)) as net,
     ):
         for name, setup in deployment.setups.items():
-            configure(net.switch_addresses[name], pipeline, setup, target)
+            configure(net.switch_addresses[name], pipelines[name], setup, target)
         with (
             (task.folder / HOSTS / "others.jsonl").open("w") as log,
             net.beside(task.others, lambda record: print(json.dumps(record), file=log)) as check,
@@ -161,7 +162,7 @@ def _execute(task: _Task) -> dict[str, Any]:
             run = _prompt if task.script is None else _run_ranks
             seconds = run(task, net, check)
         switches = {
-            name: switch_counters(read_counters(address, target), pipeline)
+            name: switch_counters(read_counters(address, target), pipelines[name])
             for name, address in net.switch_addresses.items()
         }
         links = link_counters(net.link_counters(), net.topology)

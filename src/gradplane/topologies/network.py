@@ -9,7 +9,7 @@ with network as net:                        # starts switches, links, hosts
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -26,7 +26,7 @@ AskedFor = Callable[[], Sequence[Intervention]]
 
 @dataclass(frozen=True)
 class SwitchConfig:
-    """The configuration of every switch of a network.
+    """The configuration of every switch of a network but those in `only`, by name.
 
     program: P4 source. target: a name of `gradplane.controller.targets`; target_keys: the values of
     keys of its own. latency: ns through the pipeline; recirculation_rate: bit/s, None for no limit
@@ -45,6 +45,11 @@ class SwitchConfig:
     recirculation_rate: int | None = None
     pcap: Path | None = None
     queues: QueueSettings | None = None
+    only: Mapping[str, SwitchConfig] = field(default_factory=dict)
+
+    def of(self, switch: str) -> SwitchConfig:
+        """Return the configuration of one switch."""
+        return self.only.get(switch, self)
 
 
 @dataclass(frozen=True)

@@ -131,7 +131,7 @@ class RunView:
                 "experiment": self._run.experiment.name,
                 "network": self._run.network,
                 "unfinished": self._run.unfinished,
-                "program": self._run.deployment.program.path.name,
+                "program": ", ".join(one.path.name for one in self._run.deployment.used_programs),
                 "jobs": [
                     {
                         "name": job.name,
@@ -269,10 +269,12 @@ class RunView:
     def _lines(self) -> dict[str, Sequence[str]]:
         from gradplane.experiment import p4_programs
 
-        program = self._run.deployment.program
-        defines = [f"{name}={value}" for name, value in program.defines.items()]
-        compiled = p4_programs.compiled(program.path, [], defines, library=True)
-        return {**compiled.reporter.lines, **path_lines(compiled.program)}
+        lines: dict[str, Sequence[str]] = {}
+        for program in self._run.deployment.used_programs:
+            defines = [f"{name}={value}" for name, value in program.defines.items()]
+            compiled = p4_programs.compiled(program.path, [], defines, library=True)
+            lines |= {**compiled.reporter.lines, **path_lines(compiled.program)}
+        return lines
 
     def _traced(self, job: int, number: int, found: RoundPackets, place: int) -> Values:
         one = found.passes[place]

@@ -64,16 +64,19 @@ def extents(deployment: Deployment) -> tuple[Extent, ...]:
 
 
 def program_digest(deployment: Deployment) -> str | None:
-    """Return the SHA-256 of a user's P4 program with its includes; None for a shipped one."""
-    if deployment.experiment.switch.program in shipped():
+    """Return the SHA-256 of users' P4 programs with their includes; None if all are shipped."""
+    section = deployment.experiment.switch
+    names = [name for name in deployment.setups if section.of(name).program not in shipped()]
+    own = {id(program): program for program in map(deployment.program, names)}
+    if not own:
         return None
-    return hashlib.sha256(deployment.program.packed_source()).hexdigest()
+    return hashlib.sha256(b"".join(one.packed_source() for one in own.values())).hexdigest()
 
 
 class Manifest(BaseModel):
     """The contents of manifest.json. `files` is keyed by the path inside the folder.
 
-    program: the digest of a user's P4 program, which is outside the folder.
+    program: the digest of users' P4 programs, which are outside the folder.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

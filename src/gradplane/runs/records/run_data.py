@@ -147,8 +147,9 @@ class RunData:
         summary = run_folder.read_summary(folder)
         deployment = load_deployment(folder / EXPERIMENT, recorded=True)
         if manifest and manifest.program not in (None, program_digest(deployment)):
+            paths = " or ".join(str(program.path) for program in deployment.used_programs)
             raise FolderError(
-                f"{deployment.program.path}: not the program of the run in {folder}: it, or a file"
+                f"{paths}: not the program of the run in {folder}: it, or a file"
                 " that it includes, was changed since: restore it"
             )
         if summary is not None:

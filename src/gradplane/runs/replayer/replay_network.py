@@ -11,12 +11,12 @@ from functools import partial
 from gradplane.aggregations.needs import Answer
 from gradplane.controller import targets
 from gradplane.controller.blocking import configure
-from gradplane.controller.connection import Pipeline
 from gradplane.experiment.deployment import Deployment
 from gradplane.hosts.protocols.actions import Peer
 from gradplane.hosts.stream import segments
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.switch import Switch
+from gradplane.topologies.network import SwitchConfig
 from gradplane.topologies.sim import frames
 from gradplane.topologies.sim.events import EventQueue
 from gradplane.topologies.sim.sim_switch import SimSwitch, compiled
@@ -37,25 +37,25 @@ class ReplayNetwork:
             for link in self._topology.links
             for node, port in ((link.a, link.a_port), (link.b, link.b_port))
         }
-        config = deployment.switch_config(latency=0)
-        self._config = replace(config, target=self._target.name, target_keys=(), queues=None)
-        program = compiled(self._config)
-        self._switches = {s.name: self._switch(s.name, program) for s in self._topology.switches}
+        config, names = deployment.switch_config(latency=0), list(deployment.setups)
+        programs = compiled(config, names)
+        self._switches = {n: self._switch(n, config.of(n), programs[n]) for n in names}
         self._exit = ExitStack()
 
-    def _switch(self, name: str, program: ir.Program) -> SimSwitch:
+    def _switch(self, name: str, config: SwitchConfig, program: ir.Program) -> SimSwitch:
         ports, transmit = self._topology.ports(name), partial(self._transmit, name)
-        return SimSwitch(name, ports, self._config, program, self._events, transmit)
+        config = replace(config, target=self._target.name, target_keys=(), queues=None)
+        return SimSwitch(name, ports, config, program, self._events, transmit)
 
     def _transmit(self, node: str, port: int, frame: bytes) -> None:
         self._under_way.append((node, port, frame))
 
     def __enter__(self) -> "ReplayNetwork":
         with ExitStack() as on_failure:
-            pipeline = Pipeline(*self._target.pipeline(self._deployment.program))
+            pipelines = self._deployment.pipelines_for(self._target)
             for name, setup in self._deployment.setups.items():
                 switch = on_failure.enter_context(self._switches[name])
-                configure(switch.address, pipeline, setup)
+                configure(switch.address, pipelines[name], setup)
             self._exit = on_failure.pop_all()
         return self
 

@@ -143,8 +143,9 @@ def _check_targets(deployments: Sequence[Deployment], network: str) -> None:
     """Check each program and target once."""
     checked = set()
     for deployment in deployments:
-        program = deployment.program
-        key = (deployment.target.name, str(program.path), tuple(sorted(program.defines.items())))
+        programs = sorted(deployment.programs.items())
+        of = [(name, str(one.path), tuple(sorted(one.defines.items()))) for name, one in programs]
+        key = (deployment.target.name, *of)
         if key not in checked:
             check_target(deployment, network)
             checked.add(key)

@@ -91,7 +91,7 @@ class MininetNetwork:
         from gradplane.topologies.mininet.mininet_network import DrivenSwitch
         from gradplane.topologies.mininet.p4switch import P4Switch
 
-        config = self._config
+        config = self._config.of(name)
         target = targets.get(config.target, **dict(config.target_keys))
         if target.lasting:
             return {"cls": DrivenSwitch, "target": target}
@@ -231,7 +231,7 @@ class MininetNetwork:
 
     def _dropped_before(self, node: str, port: int) -> int:
         """Return the packets that the switch's own queues in front of a port have dropped."""
-        if self._config.queues is None or node not in self.switch_addresses:
+        if self._config.of(node).queues is None or node not in self.switch_addresses:
             return 0
         with CommandClient(self.switch_addresses[node]) as client:
             return client.queue_drops().get(port, 0)

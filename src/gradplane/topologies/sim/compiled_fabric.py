@@ -89,7 +89,11 @@ class CompiledFabric:
     """See Fabric. Starts the switches, which end with `started`."""
 
     def __init__(
-        self, topology: Topology, config: SwitchConfig, program: ir.Program, started: ExitStack
+        self,
+        topology: Topology,
+        config: SwitchConfig,
+        programs: Mapping[str, ir.Program],
+        started: ExitStack,
     ) -> None:
         self.events = events = CompiledEvents()
         self._arp = topology.arp
@@ -99,7 +103,8 @@ class CompiledFabric:
         self.switches: dict[str, CompiledSwitch] = {}
         for node in topology.switches:
             ports = topology.ports(node.name)
-            switch = CompiledSwitch(node.name, ports, config, program, events)
+            own, program = config.of(node.name), programs[node.name]
+            switch = CompiledSwitch(node.name, ports, own, program, events)
             started.enter_context(switch)
             self.switches[node.name] = switch
         self._channels: dict[tuple[str, int], int] = {}  # by the end that sends

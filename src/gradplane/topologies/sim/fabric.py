@@ -72,7 +72,11 @@ class ReferenceFabric:
     """
 
     def __init__(
-        self, topology: Topology, config: SwitchConfig, program: ir.Program, started: ExitStack
+        self,
+        topology: Topology,
+        config: SwitchConfig,
+        programs: Mapping[str, ir.Program],
+        started: ExitStack,
     ) -> None:
         self.events = EventQueue()
         self.stacks: Mapping[str, HostStack] = {
@@ -83,7 +87,8 @@ class ReferenceFabric:
         self._channels: dict[tuple[str, int], Channel[bytes]] = {}  # by the end that sends
         for node in topology.switches:
             ports, transmit = topology.ports(node.name), partial(self._transmit, node.name)
-            switch = SimSwitch(node.name, ports, config, program, self.events, transmit)
+            own, program = config.of(node.name), programs[node.name]
+            switch = SimSwitch(node.name, ports, own, program, self.events, transmit)
             self.switches[node.name] = started.enter_context(switch)
         for link in topology.links:
             self._channels[link.a, link.a_port] = self._channel(link, link.b, link.b_port)

@@ -60,7 +60,8 @@ class SimNetwork:
             raise NetworkError(f"simulator must be {known}, got {quoted(simulator)}")
         self.topology = topology
         self._config = config
-        python = config.pcap is not None or config.engine != "jit"
+        engines = {config.of(switch.name).engine for switch in topology.switches}
+        python = config.pcap is not None or engines != {"jit"}
         self._simulator = "reference" if python else simulator
         self._exit = ExitStack()
         self._fabric: Fabric
@@ -76,12 +77,12 @@ class SimNetwork:
         self._exit.close()
 
     def _build(self, started: ExitStack) -> Fabric:
-        program = compiled(self._config)
+        programs = compiled(self._config, [switch.name for switch in self.topology.switches])
         if self._simulator == "reference":
-            return ReferenceFabric(self.topology, self._config, program, started)
+            return ReferenceFabric(self.topology, self._config, programs, started)
         from gradplane.topologies.sim.compiled_fabric import CompiledFabric
 
-        return CompiledFabric(self.topology, self._config, program, started)
+        return CompiledFabric(self.topology, self._config, programs, started)
 
     @property
     def switch_addresses(self) -> Mapping[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from functools import partial
 
@@ -23,9 +23,17 @@ from gradplane.topologies.sim.events import Channel, Events, SimEvent
 Transmit = Callable[[int, bytes], None]
 
 
-def compiled(config: SwitchConfig) -> ir.Program:
-    """Compile the program that all switches of a network run. Raises CompileError."""
-    return load_program(config.program, config.include_dirs, dict(config.defines))
+def compiled(config: SwitchConfig, switches: Iterable[str] = ("",)) -> dict[str, ir.Program]:
+    """Compile the programs of switches, each once, by their names. Raises CompileError."""
+    found: dict[tuple[object, ...], ir.Program] = {}
+    programs = {}
+    for name in switches:
+        own = config.of(name)
+        asked = own.program, own.include_dirs, own.defines
+        if asked not in found:
+            found[asked] = load_program(own.program, own.include_dirs, dict(own.defines))
+        programs[name] = found[asked]
+    return programs
 
 
 class SimSwitch:
