@@ -1,8 +1,13 @@
 """The Portable NIC Architecture in both engines: directions, loops, mirrors, externs, P4Info."""
 
+import contextlib
+import re
+from pathlib import Path
+
 import pytest
 
 from gradplane.switch import CompileError, Switch
+from gradplane.switch.arch import pna
 from gradplane.switch.p4runtime.p4info import build_p4info
 
 ENGINES = ("interpreter", "jit")
@@ -127,3 +132,123 @@ def test_the_pre_control_has_the_parsers_headers() -> None:
     )
     with pytest.raises(CompileError, match="the pre control's hdr must be a headers_t"):
         Switch("test.p4", text=text)
+
+
+# -- version 0.7 ----------------------------------------------------------------------------------
+
+NEWER = """
+#include <bmv2/pna.p4>
+header h_t {{ bit<8> to; bit<8> x; bit<8> seen; }}
+struct headers_t {{ h_t h; }}
+struct meta_t {{ bit<8> m; }}
+parser P(packet_in pkt, out headers_t hdr, inout meta_t m, in pna_main_parser_input_metadata_t i) {{
+    state start {{
+        pkt.extract(hdr.h);
+        m.m = i.recirculated ? 8w16 : 8w0;
+        transition accept;
+    }}
+}}
+control C(inout headers_t hdr, inout meta_t m, in pna_main_input_metadata_t i,
+          inout pna_main_output_metadata_t o) {{
+    action to(PortId_t port) {{ send_to_port(port); }}
+    table ports {{ key = {{ hdr.h.to : exact; }} actions = {{ to; @defaultonly NoAction; }} }}
+    apply {{
+        hdr.h.seen = SelectByDirection(is_net_port(i.input_port), 8w1, 8w2) + m.m;
+        if (is_host_port(i.input_port)) {{ hdr.h.x = 9; }}
+        ports.apply();
+        {main}
+    }}
+}}
+control D(packet_out pkt, inout headers_t hdr, in meta_t m, in pna_main_output_metadata_t o) {{
+    apply {{ pkt.emit(hdr.h); }}
+}}
+PNA_NIC(P(), C(), D()) main;
+"""
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    "port, to, leaves, x, seen",
+    [(5, 2, 0x100, 0, 1), (5, 1, 7, 0, 1), (0x100, 1, 7, 9, 2), (0x100, 3, 0x101, 9, 2)],
+)
+def test_version_0_7_has_no_pre_control_and_loops_nothing_back(
+    engine: str, port: int, to: int, leaves: int, x: int, seen: int
+) -> None:
+    sw = Switch("test.p4", text=NEWER.format(main=""), engine=engine)
+    for value, out in ((1, 7), (2, 0x100), (3, 0x101)):
+        sw.table("ports").add({"to": value}, "to", {"port": out})
+    assert sw.process(port, packet(to)) == [(leaves, bytes([to, x, seen]) + b"payload")]
+    assert sw.process(port, packet(0)) == []
+
+
+def test_a_trace_of_version_0_7_enters_no_pre_control() -> None:
+    sw = Switch("test.p4", text=NEWER.format(main="send_to_port((PortId_t) 1);"))
+    assert "pre control" not in str(sw.trace(5, packet(2)))
+    assert "pre control" in str(switch("interpreter").trace(5, packet(2)))
+
+
+def test_versions_are_told_apart_by_what_they_declare() -> None:
+    older = PROGRAM.format(main="").replace("<pna.p4>", "<bmv2/pna.p4>")
+    with pytest.raises(CompileError, match="pna_pre_input_metadata_t"):
+        Switch("test.p4", text=older)
+    newer = NEWER.format(main="").replace("<bmv2/pna.p4>", "<pna.p4>")
+    with pytest.raises(CompileError, match="recirculated"):
+        Switch("test.p4", text=newer)
+
+
+OF_P4C = """
+extern void send_to_port(PortId_t dest_port);
+extern DirectCounter<W> {
+    DirectCounter(PNA_CounterType_t type);
+    void count(@optional in bit<32> increment);
+}
+extern DirectMeter {
+    DirectMeter(PNA_MeterType_t type);
+    PNA_MeterColor_t execute(in PNA_MeterColor_t color, @optional in bit<32> pkt_len);
+    PNA_MeterColor_t execute(@optional in bit<32> pkt_len);
+    PNA_MeterColor_t dpdk_execute(in PNA_MeterColor_t color, in bit<32> pkt_len);
+}
+"""
+
+
+def with_declarations_of_p4c(folder: Path, counts: str, program: str = PROGRAM) -> Switch:
+    """Load a program with a pna.p4 of its own, whose declarations are some of p4c's pna.p4."""
+    ours = Path(pna.__file__).parent / "include/pna.p4"
+    text = ours.read_text().replace("extern void send_to_port(in PortId_t dest_port);", "")
+    for name in ("DirectCounter<W>", "DirectMeter"):
+        text = re.sub(f"extern {name} {{.*?^}}", "", text, flags=re.DOTALL | re.MULTILINE)
+    (folder / "pna.p4").write_text(text.replace("// -- blocks", OF_P4C + "// -- blocks"))
+    text = program.format(main="").replace("direct.count()", counts)
+    return Switch("test.p4", text=text, include_dirs=[folder])
+
+
+def test_declarations_of_p4c_are_taken(tmp_path: Path) -> None:
+    sw = with_declarations_of_p4c(tmp_path, "direct.count()")
+    sw.table("ports").add({"to": 2}, "to", {"port": 0x100})
+    assert sw.process(5, packet(2)) == [(0x100, bytes([2, 0, 1]) + b"payload")]
+
+
+def test_lengths_that_p4cs_counters_and_meters_take_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(CompileError, match="DirectCounter.count is given a length"):
+        with_declarations_of_p4c(tmp_path, "direct.count(32w5)")
+
+
+@pytest.mark.parametrize(
+    "call, found",
+    [
+        ("execute()", ""),
+        ("execute(PNA_MeterColor_t.RED)", ""),
+        ("execute(32w64)", "DirectMeter.execute is given a length"),
+        ("execute(PNA_MeterColor_t.RED, 32w64)", "DirectMeter.execute is given a length"),
+        ("dpdk_execute(PNA_MeterColor_t.RED, 32w64)", "dpdk_execute is not implemented by pna"),
+    ],
+)
+def test_meters_of_p4cs_declarations(tmp_path: Path, call: str, found: str) -> None:
+    counts = f"hdr.h.x = direct.{call} == PNA_MeterColor_t.RED ? 8w1 : 8w2"
+    changed = PROGRAM.replace(
+        "DirectCounter<bit<32>>(PNA_CounterType_t.PACKETS)", "DirectMeter(PNA_MeterType_t.BYTES)"
+    )
+    changed = changed.replace("pna_direct_counter", "pna_direct_meter")
+    expected = pytest.raises(CompileError, match=found) if found else contextlib.nullcontext()
+    with expected:
+        with_declarations_of_p4c(tmp_path, counts, changed)

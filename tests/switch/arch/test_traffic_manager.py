@@ -337,3 +337,21 @@ def test_egress_finds_the_length_of_its_ports_queue(engine: str) -> None:
     sw.state.links.queued[3] = 17
     assert sw.process(1, packet(0, 3)) == [(3, packet(0, 3, 17, 17))]
     assert sw.process(1, packet(0, 4)) == [(4, packet(0, 4, 0, 0))]
+
+
+@pytest.mark.parametrize("engine", ["interpreter", "jit"])
+def test_action_data_chooses_the_field_list(engine: str) -> None:
+    text = source(
+        metadata="@field_list(1) bit<8> one; @field_list(2) bit<8> two;",
+        ingress_locals="action copy(bit<8> list) {"
+        " clone_preserving_field_list(CloneType.I2E, 5, list); }"
+        "table t { key = { h.a.kind : exact; } actions = { copy; @defaultonly NoAction; } }",
+        ingress="m.one = 7; m.two = 8; t.apply(); s.egress_spec = 1;",
+        egress="if (s.instance_type == 1) { h.a.x = m.one; h.a.y = m.two; }",
+    )
+    sw = Switch("test.p4", text=text, engine=engine)
+    sw.clone_session(5, [9])
+    for kind in (1, 2):
+        sw.table("t").add({"kind": kind}, "copy", {"list": kind})
+    assert sw.process(0, packet(1)) == [(9, packet(1, 7)), (1, packet(1))]
+    assert sw.process(0, packet(2)) == [(9, packet(2, 0, 8)), (1, packet(2))]

@@ -235,6 +235,14 @@ REFUSED = {
         "p4c's P4Info has no negative numbers in tables",
     ),
     "old extern": ("resubmit({m.x});", {}, "p4c's v1model has no resubmit"),
+    "field list of action data": (
+        "t.apply();",
+        {
+            "locals": """action keep(bit<8> n) { resubmit_preserving_field_list(n); }
+            table t { key = { m.x : exact; } actions = { keep; } }"""
+        },
+        "p4c for BMv2 wants a constant as the number of a field list",
+    ),
     "old drop": ("mark_to_drop();", {}, "p4c's mark_to_drop needs standard_metadata"),
     "length": (
         "",

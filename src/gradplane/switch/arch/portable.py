@@ -22,6 +22,7 @@ from gradplane.switch.source import Diagnostic
 
 if TYPE_CHECKING:
     from gradplane.switch.machine.extern_table import Externs
+    from gradplane.switch.machine.weaving import Expansions
 
 _PORT_CPU = 0xFFFF_FFFD
 _SESSION_TO_CPU = 0
@@ -72,17 +73,18 @@ def implementation(
     digests: Sequence[str],
     prepare: Sequence[Prepare] = (),
     rules: Sequence[Rule] = (),
+    expansions: Callable[[ir.Program], Expansions] = lambda program: {},
 ) -> Implementation:
     """Return a portable architecture's implementation, whose path is the text in `folder`.
 
-    more: the externs that only it has. digests: the blocks that may pack a digest. The names of its
-    tables' properties begin with the folder's name."""
+    more: the externs that only it has. digests: the blocks that may pack a digest. expansions: as
+    of `text_path`. The names of its tables' properties begin with the folder's name."""
     from gradplane.switch.machine.externs.direct_resources import ON_CALL
     from gradplane.switch.machine.primitives import text_path
 
     owners = {kind: f"{folder.name}_{kind}" for kind in ("direct_counter", "direct_meter")}
     return Implementation(
-        {**_externs(digests), **more}, ON_CALL, places, text_path(folder),
+        {**_externs(digests), **more}, ON_CALL, places, text_path(folder, expansions),
         prepare=(_checksum_states, *prepare),
         rules=(_arguments, _results, _entries, *rules, partial(direct_calls, properties=owners)),
     )  # fmt: skip

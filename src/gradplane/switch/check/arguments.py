@@ -303,7 +303,7 @@ class ArgumentChecker:
         if isinstance(param.type, Integer) and arg.type == INTEGER and arg.const is not None:
             return
         fits = self.c.exprs.coerce(arg, param.type, what)
-        known = param.direction or info.kind == "action" or self.c.compile_time(arg)
+        known = param.direction or info.kind == "action" or _given(arg) or self.c.compile_time(arg)
         if fits and arg.type != ANY and not known:
             self.c.error(arg, f"{what} must be known at compile time: it has no direction")
 
@@ -322,6 +322,11 @@ def _order(e: ast.Call, signature: Signature) -> list[int]:
     names = [p.name for p in signature.params]
     given = [i if a.name is None else names.index(a.name) for i, a in enumerate(e.args)]
     return given + [i for i in range(len(names)) if i not in given]
+
+
+def _given(arg: ast.Expr) -> bool:
+    """Return whether an argument is itself a parameter without a direction, as an action's data."""
+    return isinstance(arg, ast.Name) and isinstance(arg.decl, ast.Param) and not arg.decl.direction
 
 
 def _takes_constants(info: CallInfo, arg: ast.Expr) -> bool:

@@ -222,6 +222,11 @@ def _action(decl: ast.ActionDecl) -> Iterator[Found]:
     for node in walk(decl.body):
         if isinstance(node, ast.SwitchStmt):
             yield node, "p4c for BMv2 has no switch statements in actions", "use if"
+        info = node.info if isinstance(node, ast.Call) else None
+        if isinstance(info, CallInfo) and info.name.endswith("_preserving_field_list"):
+            number = info.args[-1]
+            if isinstance(number, ast.Name) and number.decl in decl.params:
+                yield number, "p4c for BMv2 wants a constant as the number of a field list", ""
     for param in decl.params:
         if isinstance(param.type, Bool | Error | Fields | Array) and not param.direction:
             what = "a bool" if isinstance(param.type, Bool) else f"of type {param.type}"

@@ -242,10 +242,10 @@ def numbered_blocks(call: ir.CallExtern, pipeline: WovenPipeline) -> list[str]:
 
 
 def _names(package: ir.Package, call: ir.CallExtern) -> list[str]:
-    """Return the blocks that a call may run."""
+    """Return the blocks that a call may run; none if the package may lack its block and does."""
     name = _name(call)
     if call.name != "run_one":
-        return [name]
+        return [name] if name.partition(".")[0] in package.args else []
     return [n for n in (numbered(name, i) for i in range(MOST_BLOCKS)) if n in package.args]
 
 

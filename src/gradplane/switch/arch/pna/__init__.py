@@ -1,18 +1,24 @@
-"""The Portable NIC Architecture (PNA specification 0.7, with the blocks and metadata of 0.5)."""
+"""The Portable NIC Architecture (PNA specification 0.7; also with the blocks and metadata of 0.5,
+which p4c's pna.p4 has: a pre control, directions, passes and loops)."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gradplane._suggestions import did_you_mean
 from gradplane.switch.arch import portable
 from gradplane.switch.arch.architecture import Implementation
-from gradplane.switch.arch.load_checks import extern_calls
+from gradplane.switch.arch.load_checks import extern_calls, full_name
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import BOOL, Struct
+from gradplane.switch.ir.types import BOOL, Bits, Bool, Struct
 from gradplane.switch.ir.walk import action_number, nested
 from gradplane.switch.source import Diagnostic
+
+if TYPE_CHECKING:
+    from gradplane.switch.machine.weaving import Expansions
 
 _PLACES = {
     "main_parser": "the main parser",
@@ -20,7 +26,10 @@ _PLACES = {
     "main_control": "the main control",
     "main_deparser": "the main deparser",
 }
+_ARGUMENTS = {"Counter.count": 1, "DirectCounter.count": 0, "DirectMeter.execute": 1}
+"""How many arguments the methods have that some of p4c's pna.p4 give a length, too."""
 _NET_TO_HOST = 0
+_FIRST_VPORT = 0x100  # as in path.p4
 _ADDING = {"add_entry": 0, "add_entry_if": 1}
 """The functions that add an entry, and the position of the action's name."""
 _TIMERS = (
@@ -39,6 +48,7 @@ def _load() -> Implementation:
     folder, controls = Path(__file__).parent, ("pre_control", "main_control")
     more = {("", n): TextBody(folder, n).extern().within("main_control") for n in _SENDING}
     more[("", "SelectByDirection")] = made_of(_by_direction)
+    more |= {("", name): made_of(_port_side) for name in ("is_net_port", "is_host_port")}
     writing = {
         "add_entry": table_writes.ADD, "add_entry_if": table_writes.ADD_IF,
         "allocate_flow_id": table_writes.FLOW_ID, **table_writes.TIMERS,
@@ -46,12 +56,18 @@ def _load() -> Implementation:
     more |= {("", name): extern.within(*controls) for name, extern in writing.items()}
     packs = ("main_control", "main_deparser")
     return portable.implementation(
-        folder, _PLACES, more, packs, [_timed_by_calls], [_pre_control, _tables, _calls]
+        folder,
+        _PLACES,
+        more,
+        packs,
+        [_timed_by_calls],
+        [_pre_control, _tables, _calls, _lengths],
+        _without_pre_control,
     )
 
 
 ARCHITECTURE = portable.record(
-    "pna", "PNA_NIC", ("main_parser", "pre_control", "main_control", "main_deparser"), _load
+    "pna", "PNA_NIC", ("main_parser", "main_control", "main_deparser"), _load
 )
 
 
@@ -74,24 +90,62 @@ def _timed_by_calls(program: ir.Program) -> Iterable[Diagnostic]:
 
 
 def _by_direction(call: ir.CallExtern) -> list[ir.Stmt]:
-    """Return the statement of SelectByDirection(direction, to host, to net)."""
+    """Return the statement of SelectByDirection(direction, to host, to net), or of version 0.7's,
+    whose first argument says whether the packet is from the network."""
     direction, to_host, to_net = call.args
     if call.result is None:
         return []
     if isinstance(direction, ir.Const) and isinstance(direction.value, str):
         return [ir.Assign(call.result, to_host if direction.value == "NET_TO_HOST" else to_net)]
-    first = ir.Binary(BOOL, "==", direction, ir.Const(direction.type, _NET_TO_HOST))
+    first = direction
+    if not isinstance(first.type, Bool):
+        first = ir.Binary(BOOL, "==", direction, ir.Const(direction.type, _NET_TO_HOST))
     return [ir.Assign(call.result, ir.Mux(to_host.type, first, to_host, to_net))]
+
+
+def _port_side(call: ir.CallExtern) -> list[ir.Stmt]:
+    """Return the statement of is_net_port(port) or is_host_port(port)."""
+    (port,) = call.args
+    side = "<" if call.name == "is_net_port" else ">="
+    is_there = ir.Binary(BOOL, side, port, ir.Const(port.type, _FIRST_VPORT))
+    return [] if call.result is None else [ir.Assign(call.result, is_there)]
+
+
+def _without_pre_control(program: ir.Program) -> Expansions:
+    """Return what leaves the pre control out of the path of a program of version 0.7."""
+    if "pre_control" in program.package.args:
+        return {}
+    gone = {"run": "pre_control", "enter": "pre control"}
+    return {name: partial(_without, block) for name, block in gone.items()}
+
+
+def _without(block: str, call: ir.CallExtern) -> list[ir.Stmt]:
+    name = call.args[0]
+    return [] if isinstance(name, ir.Const) and name.value == block else [call]
 
 
 def _pre_control(program: ir.Program) -> Iterable[Diagnostic]:
     """Refuse a pre control of other headers or metadata than the main parser's."""
     package = program.package
+    if "pre_control" not in package.args:
+        return
     pre, main = package.control("pre_control"), package.parser("main_parser")
     for own, given in zip(pre.params[:2], main.params[:2], strict=True):
         if own.var.type != given.var.type:
             what = f"the pre control's {own.name} must be a {given.var.type}, as the main parser's"
             yield Diagnostic(pre.span, f"{what}, not {own.var.type}")
+
+
+def _lengths(program: ir.Program) -> Iterable[Diagnostic]:
+    """Refuse counters and meters that are given a length, as some of p4c's pna.p4 can be."""
+    for _, call in extern_calls(program):
+        name = full_name(call)
+        given = call.args[_ARGUMENTS[name] :] if name in _ARGUMENTS else []
+        if name == "DirectMeter.execute" and call.args[:1] and call.args[0].type == Bits(32):
+            given = call.args
+        if given:
+            what = f"{name} is given a length: this switch counts the packet's own"
+            yield Diagnostic(call.span, what, hint="leave the length out")
 
 
 # -- rules of tables that packets write -----------------------------------------------------------

@@ -96,6 +96,7 @@ control ingress(in bytes_t bytes, in bit<32> port, in bit<32> kind, in bit<32> p
         p.pre_input.loopedback = looped;
         enter("pre control");
         run("pre_control", p.hdr, p.meta, p.pre_input, p.pre_asked);
+        p.pre_input.loopedback = true;  // lost where there is no pre control
         p.input.direction = direction;
         p.input.loopedback = looped;
         p.input.timestamp = now;
@@ -130,7 +131,7 @@ control ingress(in bytes_t bytes, in bit<32> port, in bit<32> kind, in bit<32> p
             return;
         }
         bool to_host = p.notes.port >= FIRST_VPORT;
-        if (to_host != (direction == NET_TO_HOST)) {
+        if (p.pre_input.loopedback && to_host != (direction == NET_TO_HOST)) {
             note("looped back");
             again(LOOPED_BACK, port, passes, left);
             return;

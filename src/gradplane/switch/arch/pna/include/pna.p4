@@ -1,4 +1,7 @@
 // The Portable NIC Architecture: every name, type and signature that programs written for it rely on.
+//
+// p4c has two versions of it, and so has this file: that of p4c's pna.p4, and where PNA_WITHOUT_DIRECTIONS
+// is defined, as bmv2/pna.p4 does, that of the specification's version 0.7.
 
 #ifndef _PNA_P4_
 #define _PNA_P4_
@@ -54,6 +57,69 @@ type PassNumberUint_t PassNumber_t;
 @p4runtime_translation("p4.org/pna/v1/SecurityAssocId_t", 64)
 type SecurityAssocIdUint_t SecurityAssocId_t;
 
+// Those of headers, between a NIC and its P4Runtime server.
+typedef bit<32> PortIdInHeaderUint_t;
+typedef bit<32> InterfaceIdInHeaderUint_t;
+typedef bit<32> MulticastGroupInHeaderUint_t;
+typedef bit<16> MirrorSessionIdInHeaderUint_t;
+typedef bit<8>  MirrorSlotIdInHeaderUint_t;
+typedef bit<8>  ClassOfServiceInHeaderUint_t;
+typedef bit<16> PacketLengthInHeaderUint_t;
+typedef bit<16> MulticastInstanceInHeaderUint_t;
+typedef bit<64> TimestampInHeaderUint_t;
+typedef bit<32> FlowIdInHeaderUint_t;
+typedef bit<8>  ExpireTimeProfileIdInHeaderUint_t;
+typedef bit<8>  PassNumberInHeaderUint_t;
+typedef bit<32> SecurityAssocIdInHeaderUint_t;
+
+@p4runtime_translation("p4.org/pna/v1/PortIdInHeader_t", 32)
+type PortIdInHeaderUint_t PortIdInHeader_t;
+@p4runtime_translation("p4.org/pna/v1/InterfaceIdInHeader_t", 32)
+type InterfaceIdInHeaderUint_t InterfaceIdInHeader_t;
+@p4runtime_translation("p4.org/pna/v1/MulticastGroupInHeader_t", 32)
+type MulticastGroupInHeaderUint_t MulticastGroupInHeader_t;
+@p4runtime_translation("p4.org/pna/v1/MirrorSessionIdInHeader_t", 16)
+type MirrorSessionIdInHeaderUint_t MirrorSessionIdInHeader_t;
+@p4runtime_translation("p4.org/pna/v1/MirrorSlotIdInHeader_t", 8)
+type MirrorSlotIdInHeaderUint_t MirrorSlotIdInHeader_t;
+@p4runtime_translation("p4.org/pna/v1/ClassOfServiceInHeader_t", 8)
+type ClassOfServiceInHeaderUint_t ClassOfServiceInHeader_t;
+@p4runtime_translation("p4.org/pna/v1/PacketLengthInHeader_t", 16)
+type PacketLengthInHeaderUint_t PacketLengthInHeader_t;
+@p4runtime_translation("p4.org/pna/v1/MulticastInstanceInHeader_t", 16)
+type MulticastInstanceInHeaderUint_t MulticastInstanceInHeader_t;
+@p4runtime_translation("p4.org/pna/v1/TimestampInHeader_t", 64)
+type TimestampInHeaderUint_t TimestampInHeader_t;
+@p4runtime_translation("p4.org/pna/v1/FlowIdInHeader_t", 32)
+type FlowIdInHeaderUint_t FlowIdInHeader_t;
+@p4runtime_translation("p4.org/pna/v1/ExpireTimeProfileIdInHeader_t", 8)
+type ExpireTimeProfileIdInHeaderUint_t ExpireTimeProfileIdInHeader_t;
+@p4runtime_translation("p4.org/pna/v1/PassNumberInHeader_t", 8)
+type PassNumberInHeaderUint_t PassNumberInHeader_t;
+@p4runtime_translation("p4.org/pna/v1/SecurityAssocIdInHeader_t", 64)
+type SecurityAssocIdInHeaderUint_t SecurityAssocIdInHeader_t;
+
+#define PNA_IN_HEADER(NAME) \
+    NAME##_t pna_##NAME##_header_to_int(in NAME##InHeader_t x) { \
+        return (NAME##_t) (NAME##Uint_t) (NAME##InHeaderUint_t) x; \
+    } \
+    NAME##InHeader_t pna_##NAME##_int_to_header(in NAME##_t x) { \
+        return (NAME##InHeader_t) (NAME##InHeaderUint_t) (NAME##Uint_t) x; \
+    }
+PNA_IN_HEADER(PortId)
+PNA_IN_HEADER(InterfaceId)
+PNA_IN_HEADER(MulticastGroup)
+PNA_IN_HEADER(MirrorSessionId)
+PNA_IN_HEADER(ClassOfService)
+PNA_IN_HEADER(PacketLength)
+PNA_IN_HEADER(MulticastInstance)
+PNA_IN_HEADER(Timestamp)
+PNA_IN_HEADER(FlowId)
+PNA_IN_HEADER(ExpireTimeProfileId)
+PNA_IN_HEADER(PassNumber)
+
+#undef PNA_IN_HEADER
+
 typedef error ParserError_t;
 
 const InterfaceId_t PNA_PORT_CPU = (InterfaceId_t) 0xfffffffd;
@@ -61,6 +127,7 @@ const MirrorSessionId_t PNA_MIRROR_SESSION_TO_CPU = (MirrorSessionId_t) 0;
 
 enum PNA_IdleTimeout_t { NO_TIMEOUT, NOTIFY_CONTROL, AUTO_DELETE }
 
+#ifndef PNA_WITHOUT_DIRECTIONS
 enum PNA_Direction_t { NET_TO_HOST, HOST_TO_NET }
 
 enum PNA_PacketPath_t {
@@ -71,8 +138,6 @@ enum PNA_PacketPath_t {
     FROM_HOST_LOOPEDBACK,
     FROM_HOST_RECIRCULATED
 }
-
-// -- metadata -----------------------------------------------------------------------------------
 
 struct pna_pre_input_metadata_t {
     PortId_t input_port;
@@ -87,23 +152,32 @@ struct pna_pre_output_metadata_t {
     SecurityAssocId_t said;
     bit<16> decrypt_start_offset;
 }
+#else
+enum PNA_Source_t { FROM_HOST, FROM_NET }
+#endif
+
+// -- metadata -----------------------------------------------------------------------------------
+
+#ifdef PNA_WITHOUT_DIRECTIONS
+#define PNA_PASS bool recirculated;             /* never: no extern asks for it */
+#else
+#define PNA_PASS PNA_Direction_t direction; PassNumber_t pass; bool loopedback;
+#endif
 
 struct pna_main_parser_input_metadata_t {
-    PNA_Direction_t direction;
-    PassNumber_t pass;
-    bool loopedback;
+    PNA_PASS
     PortId_t input_port;                // of the network, or the host's vport
 }
 
 struct pna_main_input_metadata_t {
-    PNA_Direction_t direction;
-    PassNumber_t pass;
-    bool loopedback;
+    PNA_PASS
     Timestamp_t timestamp;              // in microseconds
     ParserError_t parser_error;
     ClassOfService_t class_of_service;
     PortId_t input_port;
 }
+
+#undef PNA_PASS
 
 struct pna_main_output_metadata_t {
     ClassOfService_t class_of_service;
@@ -140,11 +214,19 @@ extern void restart_expire_timer();
 extern void update_expire_info(in bool update_aging_info, in bool update_expire_time,
                                in ExpireTimeProfileId_t expire_time_profile_id);
 
+#ifdef PNA_WITHOUT_DIRECTIONS
+@pure extern bool is_net_port(in PortId_t p);
+@pure extern bool is_host_port(in PortId_t p);
+@pure extern T SelectByDirection<T>(in bool is_network_port, in T from_net_value, in T from_host_value);
+#else
 @pure extern T SelectByDirection<T>(in PNA_Direction_t direction, in T n2h_value, in T h2n_value);
+#endif
 
 // -- externs ------------------------------------------------------------------------------------
 
-enum PNA_HashAlgorithm_t { TARGET_DEFAULT }
+enum PNA_HashAlgorithm_t {
+    IDENTITY, CRC32, CRC32_CUSTOM, CRC16, CRC16_CUSTOM, ONES_COMPLEMENT16, TARGET_DEFAULT
+}
 
 extern Hash<O> {
     Hash(PNA_HashAlgorithm_t algo);
@@ -233,6 +315,21 @@ extern Digest<T> {
 
 // -- blocks -------------------------------------------------------------------------------------
 
+#ifdef PNA_WITHOUT_DIRECTIONS
+parser MainParserT<MH, MM>(packet_in pkt, out MH main_hdr, inout MM main_user_meta,
+                           in pna_main_parser_input_metadata_t istd);
+
+control MainControlT<MH, MM>(inout MH main_hdr, inout MM main_user_meta,
+                             in pna_main_input_metadata_t istd,
+                             inout pna_main_output_metadata_t ostd);
+
+control MainDeparserT<MH, MM>(packet_out pkt, inout MH main_hdr, in MM main_user_meta,
+                              in pna_main_output_metadata_t ostd);
+
+package PNA_NIC<MH, MM>(MainParserT<MH, MM> main_parser,
+                        MainControlT<MH, MM> main_control,
+                        MainDeparserT<MH, MM> main_deparser);
+#else
 parser MainParserT<PM, MH, MM>(packet_in pkt, out MH main_hdr, inout MM main_user_meta,
                                in pna_main_parser_input_metadata_t istd);
 
@@ -250,5 +347,6 @@ package PNA_NIC<PH, PM, MH, MM>(MainParserT<PM, MH, MM> main_parser,
                                 PreControlT<PH, PM> pre_control,
                                 MainControlT<PM, MH, MM> main_control,
                                 MainDeparserT<MH, MM> main_deparser);
+#endif
 
 #endif
