@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from gradplane.switch.interp.trace_events import Dropped, TraceEvent
 from gradplane.switch.runtime.control_messages import Fault
 from gradplane.switch.runtime.packet_passes import (
     PASSES_A_PACKET,
@@ -14,6 +14,9 @@ from gradplane.switch.runtime.packet_passes import (
     PassResult,
 )
 from gradplane.switch.runtime.state import State
+
+if TYPE_CHECKING:
+    from gradplane.switch.interp.trace_events import TraceEvent
 
 
 class InterpretedPasses:
@@ -48,5 +51,7 @@ class InterpretedPasses:
             self._state.drops[TOO_MANY_PASSES] += left
             self._state.report(Fault(f"{left} packets dropped: {TOO_MANY_PASSES}"))
             if events is not None:
+                from gradplane.switch.interp.trace_events import Dropped
+
                 events.append(Dropped(TOO_MANY_PASSES))
         return whole

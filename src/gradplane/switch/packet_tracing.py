@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import queue
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from gradplane.switch.interp.trace_events import Trace, TraceEvent
 from gradplane.switch.runtime.packet_buffers import Bytes, Ints
+
+if TYPE_CHECKING:
+    from gradplane.switch.interp.trace_events import Trace, TraceEvent
 
 WAITING = 1000  # traces that may wait to be read; while so many wait, none is made
 

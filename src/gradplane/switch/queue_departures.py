@@ -7,22 +7,21 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from gradplane.switch.interp.trace_events import TraceEvent
 from gradplane.switch.runtime.packet_passes import Arrival, PassResult
 from gradplane.switch.runtime.port_queues import QueueTimes, Waiting
 from gradplane.switch.runtime.state import State
 
 if TYPE_CHECKING:
+    from gradplane.switch.interp.trace_events import TraceEvent
     from gradplane.switch.jit.engine import Engine
     from gradplane.switch.machine.model import Model
 
 REPLACED = "it waited in a queue while the program was replaced"
 
 
-@dataclass(frozen=True, slots=True)
-class Departed:
+class Departed(NamedTuple):
     """A packet, or several in a row, after egress. `run`: runs those that are processed again;
     `events`: of the packet's trace."""
 

@@ -30,7 +30,6 @@ from gradplane.switch.control_handles import (
     set_session,
 )
 from gradplane.switch.garbage_pause import collections_paused
-from gradplane.switch.interp.trace_events import Trace, TraceEvent
 from gradplane.switch.interp.user_externs import Implementations, UserExternLock
 from gradplane.switch.interpreted_passes import InterpretedPasses
 from gradplane.switch.ir import nodes as ir
@@ -66,6 +65,7 @@ from gradplane.switch.runtime.state import DROP_PORT, State
 from gradplane.switch.user_externs_file import load_externs
 
 if TYPE_CHECKING:
+    from gradplane.switch.interp.trace_events import Trace, TraceEvent
     from gradplane.switch.jit.engine import Engine
 
 ENGINES = ("interpreter", "jit")
@@ -374,6 +374,8 @@ class Switch:
 
     def _trace(self, port: int, packet: bytes, wanting: list[PacketWatcher]) -> Trace:
         """Process a packet; deliver its trace, at once or when all of it has left the queues."""
+        from gradplane.switch.interp.trace_events import Trace
+
         events: list[TraceEvent] = []
         result = self._process(port, packet, events)
         trace = Trace(port, bytes(packet), events, self._leaving(result.outputs))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Fields
 
 
-@dataclass(frozen=True, slots=True)
-class PipelineFacts:
+class PipelineFacts(NamedTuple):
     """A pipeline: its instance's name, its ingress parser's, the metadata of its ports, its
     controls, "ingress" and "egress", and the pipes that run it.
 
@@ -26,8 +25,7 @@ class PipelineFacts:
     pipes: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceFacts:
+class DeviceFacts(NamedTuple):
     """A chip that a program runs on.
 
     family: the prefix of its fixed tables ("tf1"). sku: its name. pipes: how many. ports: port

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from gradplane.switch.control.journal import Journal
 from gradplane.switch.runtime.control_errors import TableError
@@ -40,8 +39,7 @@ class Refusal(TableError):
         self.field, self.value = field, value
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(NamedTuple):
     """A data field of a kind. `default`: its value in objects of notations that do not know it.
     `numbers`: those that it can have, None where it is no number. `words`: it in messages."""
 

@@ -7,8 +7,7 @@ that it takes away: counts are added, and cells that packets have set are kept.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from gradplane.switch.control.journal import Journal
 from gradplane.switch.runtime.arrays import Counter, Register
@@ -19,8 +18,7 @@ from gradplane.switch.runtime.meters import COUNTS, Meter, MeterCell
 from gradplane.switch.runtime.pipe_scopes import PipeScopes
 
 
-@dataclass(frozen=True, slots=True)
-class _Parts:
+class _Parts(NamedTuple):
     """What an entry, or a table's misses, had of direct resources."""
 
     counter: Count
@@ -63,8 +61,7 @@ class _Parts:
         _add_colours(self.meter, other.meter)
 
 
-@dataclass(frozen=True, slots=True)
-class TableMemory:
+class TableMemory(NamedTuple):
     """A table before it begins anew: its entries, the default one, and their parts."""
 
     table: MatchTable

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from gradplane.switch.interp.interpreter_values import HeaderValue, StackValue, Value
 from gradplane.switch.ir.types import (
@@ -112,15 +111,13 @@ class Packet:
 # -- layouts ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Leaf:
+class _Leaf(NamedTuple):
     width: int
     signed: bool
     is_bool: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Chunk:
+class _Chunk(NamedTuple):
     """Bytes start:end of a header and the (shift, mask) of each leaf in them."""
 
     start: int

@@ -174,6 +174,8 @@ LOOKUP = "last lookup"
 class Statements:
     """Compiles statements, and each action once. Subclassed for tracing."""
 
+    traced = False
+
     def __init__(
         self, frame: Frame, state: State, errors: dict[str, int], externs: Externs
     ) -> None:

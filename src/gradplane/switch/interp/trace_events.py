@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
 from typing import Any, ClassVar
@@ -145,6 +146,12 @@ class Dropped(TraceEvent):
     kind = "drop"
     form = "dropped: {0.reason}"
     reason: str
+
+
+OF_ONE_TEXT: dict[str, Callable[..., TraceEvent]] = {
+    event.kind: event for event in (Entered, Rejected, Copied, Dropped)
+}
+"""The events that a packet's path notes with a text, by their kinds."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,8 @@ from gradplane.switch.runtime.match_table import MatchTable
 class TracedStatements(Statements):
     """Appends to the packet's `events`, which must be a list."""
 
+    traced = True
+
     def compile(self, stmt: ir.Stmt) -> Code:
         return _TRACED[type(stmt)](self, stmt, super().compile(stmt))
 

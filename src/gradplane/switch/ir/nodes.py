@@ -36,14 +36,16 @@ class Const(Expr):
     value: int | bool | str
 
 
-@dataclass(slots=True, eq=False)
 class Zero(Expr):
     """The default value of any type: 0, false, invalid headers, next index 0, empty varbit."""
 
+    __slots__ = ()
 
-@dataclass(slots=True, eq=False)
+
 class LValue(Expr):
     """An expression that names storage: Var, FieldOf, ElementOf, NextOf, LastOf, SliceOf."""
+
+    __slots__ = ()
 
 
 @dataclass(slots=True, eq=False)
@@ -255,9 +257,10 @@ class Loop(Stmt):
     body: Body[list[Stmt]]
 
 
-@dataclass(slots=True, eq=False)
 class Exit(Stmt):
     """Ends the top-level control at once."""
+
+    __slots__ = ()
 
 
 @dataclass(slots=True, eq=False)
@@ -384,9 +387,10 @@ class Match:
     """One component of a keyset."""
 
 
-@dataclass(slots=True, eq=False)
 class MatchAny(Match):
     """default, _"""
+
+    __slots__ = ()
 
 
 @dataclass(slots=True, eq=False)

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from gradplane.switch.ir.types import BOOL, Bits, Bool, Enum, Error, NewType, SerEnum, Type, Varbit
 
@@ -41,8 +40,7 @@ def limits(t: Bits) -> tuple[int, int]:
     return 0, (1 << t.width) - 1
 
 
-@dataclass(frozen=True, slots=True)
-class BinaryOp:
+class BinaryOp(NamedTuple):
     """A binary operator; `result` names the rule for the result's type.
 
     "left": the left operand's; "bool": bool; "sum": bit<left + right>.
@@ -53,8 +51,7 @@ class BinaryOp:
     make: Callable[[Type, Type], Function2]
 
 
-@dataclass(frozen=True, slots=True)
-class UnaryOp:
+class UnaryOp(NamedTuple):
     name: str
     make: Callable[[Type], Function1]
 

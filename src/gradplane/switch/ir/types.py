@@ -58,8 +58,9 @@ class Bits(Type):
         return f"{'int' if self.signed else 'bit'}<{self.width}>"
 
 
-@dataclass(frozen=True, slots=True)
 class Bool(Type):
+    __slots__ = ()
+
     def __str__(self) -> str:
         return "bool"
 
@@ -74,8 +75,9 @@ class Varbit(Type):
         return f"varbit<{self.width}>"
 
 
-@dataclass(frozen=True, slots=True)
 class String(Type):
+    __slots__ = ()
+
     def __str__(self) -> str:
         return "string"
 
@@ -107,19 +109,20 @@ class Fields(Type):
         return self.name + (f"<{', '.join(map(str, self.args))}>" if self.args else "")
 
 
-@dataclass(frozen=True, slots=True)
 class Struct(Fields):
-    pass
+    __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
 class Header(Fields):
     """Its fields are Bits, Bool, Varbit, or structs of those."""
 
+    __slots__ = ()
 
-@dataclass(frozen=True, slots=True)
+
 class Union(Fields):
     """A header union: at most one of its headers is valid."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +136,10 @@ class Array(Type):
         return f"{self.element}[{self.size}]"
 
 
-@dataclass(frozen=True, slots=True)
 class Stack(Array):
     """An array of headers, or of header unions, with a next index."""
+
+    __slots__ = ()
 
 
 def make_array(element: Type, size: int) -> Array:
@@ -145,28 +149,32 @@ def make_array(element: Type, size: int) -> Array:
 # -- checker only ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class Integer(Type):
     """int: arbitrary precision, compile time only."""
+
+    __slots__ = ()
 
     def __str__(self) -> str:
         return "int"
 
 
-@dataclass(frozen=True, slots=True)
 class Error(Type):
+    __slots__ = ()
+
     def __str__(self) -> str:
         return "error"
 
 
-@dataclass(frozen=True, slots=True)
 class MatchKind(Type):
+    __slots__ = ()
+
     def __str__(self) -> str:
         return "match_kind"
 
 
-@dataclass(frozen=True, slots=True)
 class Void(Type):
+    __slots__ = ()
+
     def __str__(self) -> str:
         return "void"
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from gradplane.switch.interp.trace_events import log_message
 from gradplane.switch.interp.user_externs import UserExterns
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.jit.entry_points import NODE, NODE_META, WAITING, Pipeline
@@ -326,6 +325,8 @@ class Engine:
                 port = int.from_bytes(data[:8], "little")
                 self.state.report(ReturnedPacket(port, bytes(data[8:])))
             case "log":
+                from gradplane.switch.interp.trace_events import log_message
+
                 log.info("%s", log_message(site.text, site.type, read(data)))
 
     def _without_cpu(self, rows: Ints, out: Bytes) -> tuple[Ints, Bytes, list[Report]]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.jit import native_memory
@@ -36,8 +36,7 @@ ARRIVE = [("ptr", "%data"), ("i64", "%size"), ("i64", "%port"), ("i64", "%kind")
           ("ptr", "%meta"), ("i64", "%passes")]  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Pipeline:
+class Pipeline(NamedTuple):
     """The facts about the code that the engine needs: sizes of a node and of its metadata, reasons
     of drops by the state words that count them, the positions of the words that each pipe may have
     of its own, and where a packet that waits says that it is to be deflected from a full queue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradplane.switch.interp.extern_call import constant_name
 from gradplane.switch.interp.user_externs import failure
@@ -43,8 +43,7 @@ from gradplane.switch.runtime.dynamic_hashes import (
 from gradplane.switch.runtime.profiles import ActionProfile
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
+class Site(NamedTuple):
     """A place in the program that sends a message: kind "fault", "user extern" (a fault in one),
     "storm", "pipe" (that of the digests behind it), "digest", "returned" (a packet that came back)
     or "log"."""

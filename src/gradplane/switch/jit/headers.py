@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradplane.switch.ir.types import (
     Array,
@@ -31,8 +32,7 @@ WORD = 64
 VECTORS = (64, 32, 16)  # bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """At most 64 bits of a leaf: their place in the run of bits, and in the leaf's memory."""
 
     start: int
@@ -147,8 +147,7 @@ def _same_runs(found: Sequence[Piece]) -> Iterator[list[Piece]]:
         yield run
 
 
-@dataclass(frozen=True, slots=True)
-class Number:
+class Number(NamedTuple):
     """A number of at most 64 bits at a bit position; `value` is an i64."""
 
     start: int
@@ -282,8 +281,7 @@ def _runs(numbers: Sequence[Number]) -> Iterator[tuple[int, int, list[Number]]]:
             members = []
 
 
-@dataclass(frozen=True, slots=True)
-class Wire:
+class Wire(NamedTuple):
     """A header's wire form: fixed fields, with at most one varbit between them."""
 
     front: tuple[Leaf, ...]

@@ -6,9 +6,8 @@ The fields of a header that a program sets before it reads them need no zeros be
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import islice
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from gradplane.switch.interp.statements import loop_place
 from gradplane.switch.ir import nodes as ir
@@ -90,8 +89,7 @@ class Calls(Protocol):
         """Return the number by which the engine finds the reason of a fault."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lookup:
+class Lookup(NamedTuple):
     """A table's lookup, whose action is being compiled: the key's fields, and the address of the
     action part that was found."""
 

@@ -39,7 +39,7 @@ assign), applying the table is to load the record: no branch, and no more memory
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits, Bool, Header, Struct
@@ -64,8 +64,7 @@ GUARD_BYTES = 40  # of a ternary key: IPv6 addresses, ports and protocol
 FEW = 4  # groups that are all tried
 
 
-@dataclass(frozen=True, slots=True)
-class ActionPart:
+class ActionPart(NamedTuple):
     """Offsets within an action part. `args`: for each action (offset, bytes) a parameter, no
     bytes if it is not needed; `constants`: (offset, bytes, value) each."""
 
@@ -81,8 +80,7 @@ class ActionPart:
     constants: tuple[tuple[tuple[int, int, int], ...], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(NamedTuple):
     """The layout of one table.
 
     words: 64-bit words of the key. ranges: positions of the range fields. records, tags: where
@@ -210,12 +208,12 @@ def with_places(shapes: Iterable[Shape]) -> tuple[dict[str, Shape], int]:
     placed, end = {}, 0
     for shape in shapes:
         if shape.kind in ("direct", "plain"):
-            shape = replace(shape, records=end)
+            shape = shape._replace(records=end)
             end += _lines(shape.stride << shape.bits)
         placed[shape.name] = shape
     for shape in placed.values():
         if shape.kind == "plain":
-            placed[shape.name] = replace(shape, tags=end)
+            placed[shape.name] = shape._replace(tags=end)
             end += _lines(1 << shape.bits)
     return placed, end
 
@@ -310,8 +308,7 @@ MOST_BYTES = 16  # of a record
 Path = tuple[object, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class LookupOutcome:
+class LookupOutcome(NamedTuple):
     """A target: its place in the record (bytes) and the numbers of the actions that assign it."""
 
     target: ir.LValue
@@ -320,8 +317,7 @@ class LookupOutcome:
     actions: frozenset[int]
 
 
-@dataclass(frozen=True, slots=True)
-class Plain:
+class Plain(NamedTuple):
     """The plan of a plain table's records.
 
     args: for each action, (offset, size) in the record of each parameter, size 0 if it is unused.

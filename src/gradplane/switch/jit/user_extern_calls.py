@@ -12,10 +12,9 @@ from __future__ import annotations
 import ctypes
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from struct import Struct as Packed
-from typing import Any
+from typing import Any, NamedTuple
 
 from gradplane.switch.interp.interpreter_values import HeaderValue, StackValue
 from gradplane.switch.interp.packet import Abort
@@ -154,8 +153,7 @@ Implement = Callable[[UserExterns | None, State], Invoke]
 """Returns what a call runs, of a program's user-defined externs and its state."""
 
 
-@dataclass(frozen=True, slots=True)
-class Buffer:
+class Buffer(NamedTuple):
     """The offsets of a call's values, in bytes: inputs from the start, results from `back`."""
 
     implement: Implement

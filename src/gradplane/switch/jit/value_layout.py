@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import (
@@ -30,8 +31,7 @@ from gradplane.switch.jit.llvm_text import Function, Operand
 from gradplane.switch.runtime.shared_memory import LINE
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Size and alignment in bytes; of composites the offsets of the fields (or of item 0)."""
 
     size: int
@@ -107,8 +107,7 @@ def _up(number: int, align: int) -> int:
     return -(-number // align) * align
 
 
-@dataclass(frozen=True, slots=True)
-class Leaf:
+class Leaf(NamedTuple):
     """A Bits or Bool inside a header or struct: its offset in memory and its width."""
 
     type: Type
@@ -139,8 +138,7 @@ def leaves(layouts: Layouts, types: list[Type], offsets: list[int]) -> list[Leaf
 NONE = -1  # in a note: not called
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
+class Slot(NamedTuple):
     kind: str
     offset: int
 

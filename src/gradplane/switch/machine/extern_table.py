@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from gradplane.switch.interp.extern_call import Call, Parts, collector
 from gradplane.switch.interp.interpreter_values import Env, Load, Run
@@ -17,8 +17,7 @@ from gradplane.switch.runtime.hashes import HASHES, pack_bits
 from gradplane.switch.runtime.match_table import MatchTable
 
 
-@dataclass(frozen=True, slots=True)
-class Extern:
+class Extern(NamedTuple):
     """An extern function or method, implemented for both engines.
 
     interpret: returns the closure that executes a call. compile: writes a call's machine code.
@@ -36,15 +35,14 @@ class Extern:
 
     def within(self, *places: str) -> Extern:
         """Return the row restricted to calls in these blocks."""
-        return replace(self, places=frozenset(places))
+        return self._replace(places=frozenset(places))
 
 
 Externs = Mapping[tuple[str, str], Extern]
 """By the type of the instance ("" for a function) and the name."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExternCompiler:
+class ExternCompiler(NamedTuple):
     """Compiles calls of externs for the interpreter (interp.statements.Externs).
 
     user_externs: those of a loaded program that has any.

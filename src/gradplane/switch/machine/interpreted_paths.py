@@ -4,15 +4,13 @@ frame."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from gradplane.switch.interp.blocks import Block, control_block, parser_block
 from gradplane.switch.interp.extern_call import Call
 from gradplane.switch.interp.interpreter_values import Env, Frame, Load, Run, copier, maker
 from gradplane.switch.interp.packet import Packet
 from gradplane.switch.interp.statements import Observer, Statements
-from gradplane.switch.interp.traced_statements import TracedStatements
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Struct
 from gradplane.switch.machine import weaving
@@ -56,8 +54,7 @@ class SwitchPacket(Packet):
         return twin
 
 
-@dataclass(frozen=True, slots=True)
-class Slots:
+class Slots(NamedTuple):
     """A packet in the frame: the slots of the packet, of its values, and of its notes; what makes
     and copies the values."""
 
@@ -115,7 +112,7 @@ class InterpretedPath:
         frame = compiler.frame
         self.path = path
         self.pipeline = pipeline
-        self.traced = isinstance(compiler, TracedStatements)
+        self.traced = compiler.traced
         self._frame = frame
         self.work = frame.slot(WORK)
         self.notes = None if path.notes is None else frame.slot(path.notes)

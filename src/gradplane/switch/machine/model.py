@@ -6,13 +6,11 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from gradplane.switch.interp.interpreter_values import Frame
 from gradplane.switch.interp.packet import Abort
 from gradplane.switch.interp.statements import Statements
-from gradplane.switch.interp.trace_events import Copied, Dropped, Entered, Queued, Sent, TraceEvent
-from gradplane.switch.interp.traced_statements import TracedStatements
 from gradplane.switch.interp.user_externs import Implementations, UserExterns
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.machine.extern_table import ExternCompiler, Externs
@@ -35,6 +33,9 @@ from gradplane.switch.runtime.port_queues import DEFLECTED, QueueTimes, Waiting
 from gradplane.switch.runtime.replicas import CloneSession, Replica
 from gradplane.switch.runtime.state import PipeState, State
 from gradplane.switch.source import NOWHERE
+
+if TYPE_CHECKING:
+    from gradplane.switch.interp.trace_events import TraceEvent
 
 Departure = list[Any]
 """The arguments of egress: of a packet, the packet and its values."""
@@ -92,7 +93,7 @@ class Model:
         self.user_externs: UserExterns | None = None
         if program.user_extern_calls or any(e.user_extern is not None for e in program.externs):
             self.user_externs = UserExterns(program, state, externs)
-            self.compiler = replace(self.compiler, user_externs=self.user_externs)
+            self.compiler = self.compiler._replace(user_externs=self.user_externs)
             self.user_externs.give_methods(
                 lambda frame: Statements(frame, state, error_codes(program), self.compiler)
             )
@@ -145,8 +146,10 @@ class Model:
         return self._pass(item.events).leave_queue(item.departure, times)
 
     def _pass(self, events: list[TraceEvent] | None) -> Pass:
-        pipes = self._pipes(Statements if events is None else TracedStatements)
-        return Pass(self, pipes, events)
+        kind = Statements
+        if events is not None:
+            from gradplane.switch.interp.traced_statements import TracedStatements as kind
+        return Pass(self, self._pipes(kind), events)
 
     @property
     def parsers(self) -> list[ir.Parser]:
@@ -255,6 +258,8 @@ class Pass:
             self.result.waiting += 1
             self.state.queue_changed(item.port, item.priority, item.enqueue_depth + 1)
             if self.events is not None:
+                from gradplane.switch.interp.trace_events import Queued
+
                 event = Queued(item.port, item.priority, item.enqueue_depth, span=self.place)
                 self.events.append(event)
 
@@ -266,7 +271,7 @@ class Pass:
         if departure[self.places[DEFLECT]] != 1:
             return None
         to, queue = queues.deflections[port]
-        self.note(Copied, f"deflected to queue {queue} of port {to}")
+        self.note("copy", f"deflected to queue {queue} of port {to}")
         moved = list(departure)
         for name, value in (("port", to), ("queue", queue), (DEFLECT, DEFLECTED)):
             moved[self.places[name]] = value
@@ -308,7 +313,7 @@ class Pass:
         groups = self.model.architecture.groups
         if replicas:
             ports = ", ".join(str(r.port) for r in replicas)
-            self.note(Copied, f"multicast group {group} to ports {ports}")
+            self.note("copy", f"multicast group {group} to ports {ports}")
         elif group < groups:
             self.drop(f"multicast group {group} has no members")
         else:
@@ -319,7 +324,7 @@ class Pass:
         """Return a clone session; None if there is none, or if there are too many clones."""
         session = self.state.clone_sessions.get(number)
         if session is None:
-            self.note(Copied, f"not cloned: there is no clone session {number}")
+            self.note("copy", f"not cloned: there is no clone session {number}")
             return None
         if passes + 1 >= PASS_LIMIT:
             self.fault(CLONED_TOO_OFTEN)
@@ -330,33 +335,38 @@ class Pass:
             return None
         live = self.state.links.live(session.replicas)
         ports = ", ".join(str(r.port) for r in live)
-        self.note(Copied, f"cloned to session {number}, ports {ports}")
+        self.note("copy", f"cloned to session {number}, ports {ports}")
         return replace(session, replicas=live)
 
     def send(self, port: int, data: bytes) -> None:
         self.result.outputs.append((port, data))
         if self.events is not None:
+            from gradplane.switch.interp.trace_events import Sent
+
             self.events.append(Sent(port, data, span=self.place))
 
     # -- events --------------------------------------------------------------------------------
 
     def enter(self, block: str) -> None:
-        self.note(Entered, block)
+        self.note("enter", block)
 
-    def note(self, kind: Callable[..., TraceEvent], text: str) -> None:
+    def note(self, kind: str, text: str) -> None:
+        """Add an event of a kind that has one text."""
         if self.events is not None:
-            self.events.append(kind(text, span=self.place))
+            from gradplane.switch.interp.trace_events import OF_ONE_TEXT
+
+            self.events.append(OF_ONE_TEXT[kind](text, span=self.place))
 
     def drop(self, reason: str) -> None:
         self.state.drops[reason] += 1
-        self.note(Dropped, reason)
+        self.note("drop", reason)
 
     def fault(self, reason: str, detail: str = "") -> None:
         """Drop a packet because of a fault of its program; count and report the reason.
 
         The trace and the control plane get the longer text `detail` if there is one."""
         self.state.drops[reason] += 1
-        self.note(Dropped, detail or reason)
+        self.note("drop", detail or reason)
         self.state.report(Fault(f"packet dropped: {detail or reason}"))
 
 

@@ -16,7 +16,6 @@ from typing import Any
 from gradplane.switch.interp.extern_call import Call
 from gradplane.switch.interp.interpreter_values import Env, HeaderValue, Load, Run
 from gradplane.switch.interp.packet import Layout as FieldLayout
-from gradplane.switch.interp.trace_events import Copied, Entered, Rejected
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Header
 from gradplane.switch.jit import native_memory
@@ -510,7 +509,7 @@ def _no_error_native(call: NativePathCall) -> None:
     call.give(str(call.code.unit.errors["NoError"]), 64)
 
 
-def _told(call: PathCall, event: Callable[[str], Any]) -> Run:
+def _told(call: PathCall, event: str) -> Run:
     text, work = call.name(0), call.work
     value = call.arg(1) if len(call.stmt.args) > 1 else None
 
@@ -524,7 +523,7 @@ def _told(call: PathCall, event: Callable[[str], Any]) -> Run:
 
 def _rejected(call: PathCall) -> Run:
     code, work, errors = call.arg(0), call.work, list(call.statements.expressions.errors)
-    return lambda env: env[work].note(Rejected, errors[code(env)])
+    return lambda env: env[work].note("reject", errors[code(env)])
 
 
 def _for_traces(call: NativePathCall) -> None:
@@ -563,8 +562,8 @@ PRIMITIVES: dict[str, Primitive] = {
     "report_returned": Primitive(_report_returned, _report_returned_native),
     **port_primitives.PRIMITIVES,
     "no_error": Primitive(_no_error, _no_error_native),
-    "enter": Primitive(partial(_told, event=Entered), _for_traces),
-    "note": Primitive(partial(_told, event=Copied), _for_traces),
+    "enter": Primitive(partial(_told, event="enter"), _for_traces),
+    "note": Primitive(partial(_told, event="copy"), _for_traces),
     "rejected": Primitive(_rejected, _for_traces),
 }
 

@@ -4,8 +4,8 @@ parameters and perhaps `result` and `notes` behind them. A call becomes the body
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from gradplane.switch.interp.extern_call import Call
 from gradplane.switch.interp.interpreter_values import Load, Run
@@ -20,8 +20,7 @@ from gradplane.switch.runtime.match_table import MatchTable
 from gradplane.switch.source import refuse
 
 
-@dataclass(frozen=True, slots=True)
-class TextBody:
+class TextBody(NamedTuple):
     """A body in the text of the architecture in `folder`."""
 
     folder: Path

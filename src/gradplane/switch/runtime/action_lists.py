@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.ops import limits
@@ -14,8 +14,7 @@ from gradplane.switch.runtime.entries import ActionData
 _PLACES = {"defaultonly": "an entry's", "tableonly": "the default"}
 
 
-@dataclass(frozen=True, slots=True)
-class ActionList:
+class ActionList(NamedTuple):
     """Actions by position, to which ActionData.index refers. owner: "table NAME", for errors."""
 
     owner: str

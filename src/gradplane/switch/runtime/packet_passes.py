@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 PASS_LIMIT = 1000  # passes that a packet and its replicas may take one after the other
 CLONE_LIMIT = 10 * PASS_LIMIT  # clones of one arrival, and their clones
@@ -48,8 +48,7 @@ class PassResult:
     clones: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class NativePass:
+class NativePass(NamedTuple):
     """How other compiled code runs passes of a switch, and finds what they give.
 
     once: the address of void once(ptr data, i64 size, i64 port, i64 kind, ptr meta, i64 passes),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 SECOND = 10**9
 NEVER_SENT = -(1 << 62)
@@ -31,8 +31,7 @@ class Waiting:
     dequeue_depth: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class QueueTimes:
+class QueueTimes(NamedTuple):
     """The metadata of a packet that leaves a queue, times in microseconds of the switch."""
 
     enq_timestamp: int

@@ -9,7 +9,6 @@ Meters measure a packet where they are executed, with the length before.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from gradplane.switch.interp.extern_call import Call
 from gradplane.switch.interp.interpreter_values import Env, Run
@@ -71,7 +70,7 @@ def accounted(
             noted = f.select(there, "i64", f.op(f"ptrtoint ptr {address} to i64"), 0)
             context.set(f, "%c", _note(call.instance), noted)
 
-    return replace(count, interpret=interpret, compile=compile)
+    return count._replace(interpret=interpret, compile=compile)
 
 
 def correction(call: Call) -> Callable[[Env], Correct]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 from gradplane.switch.interp.extern_call import Call
 from gradplane.switch.interp.interpreter_values import Env, Load, Run
@@ -249,8 +249,7 @@ def _measured_native(call: NativeCall, adjust: int | None) -> Operand:
     return f.select(f.compare("ne", "i64", used, 0), "i64", positive, length)
 
 
-@dataclass(frozen=True)
-class _Places:
+class _Places(NamedTuple):
     """The numbers of a meter's colours, and the positions of its optional arguments."""
 
     codes: Codes

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from operator import attrgetter
+from typing import NamedTuple
 
 from gradplane.switch.interp.interpreter_values import Env
 from gradplane.switch.interp.statements import Observer, Statements
@@ -21,8 +21,7 @@ from gradplane.switch.runtime.match_table import MatchTable
 Step = Callable[[MatchTable, ir.ExternInstance, Statements], Observer]
 
 
-@dataclass(frozen=True, slots=True)
-class DirectResources:
+class DirectResources(NamedTuple):
     """The actions on a table's direct counter and meter on each lookup, in both engines.
 
     on_call: only a call in the hit's action counts and meters; if not, every hit does."""

@@ -8,7 +8,6 @@ from functools import partial
 from gradplane.switch.interp.extern_call import Call
 from gradplane.switch.interp.interpreter_values import Env, Run, copier
 from gradplane.switch.interp.packet import Abort
-from gradplane.switch.interp.trace_events import Logged, log_message
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.jit.expressions import is_scalar
 from gradplane.switch.jit.externs import NativeCall, Site, post
@@ -72,6 +71,8 @@ def _log_msg(call: Call) -> Run:
     def run(env: Env) -> None:
         events = env[0].events
         if events is not None or log.isEnabledFor(logging.INFO):
+            from gradplane.switch.interp.trace_events import Logged, log_message
+
             message = log_message(form, kind, None if load is None else load(env))
             log.info("%s", message)
             if events is not None:
