@@ -12,7 +12,7 @@ from gradplane.switch.backends.bmv2.actions import PrimitiveWriter
 from gradplane.switch.check import expressions as checked_expressions
 from gradplane.switch.compiler import compile_source
 from gradplane.switch.lower import statements as lowered_statements
-from gradplane.switch.machine.native_paths import PathTraffic
+from gradplane.switch.machine.native_traffic import Traffic
 from gradplane.switch.p4runtime.p4info import _Builder as P4InfoBuilder
 from gradplane.switch.source import CompileError, InternalCompilerError
 from gradplane.switch.switch import Switch
@@ -49,7 +49,7 @@ def test_it_names_the_construct(
     ("owner", "method", "construct", "stage"),
     [
         (P4InfoBuilder, "_table", " at this table", p4_programs.check),
-        (PathTraffic, "__init__", "", Switch),
+        (Traffic, "__init__", "", Switch),
         (PrimitiveWriter, "assign", " at this assign", partial(p4_programs.compiled_for, "bmv2")),
     ],
 )

@@ -163,16 +163,16 @@ class Architecture:
     ) -> Engine:
         """Compile a program, which the interpreter has loaded, to machine code."""
         from gradplane.switch.jit.engine import Engine  # LLVM is loaded where it is used
-        from gradplane.switch.machine.native_paths import PathTraffic
+        from gradplane.switch.machine.native_paths import write_path
         from gradplane.switch.machine.primitives import IN_BODIES
 
         made = self.implementation
         builders = {("", name): row.compile for name, row in IN_BODIES.items()}
         builders |= {name: extern.compile for name, extern in made.externs.items()}
         with internal_errors_reported(program.package.span):
-            traffic = partial(PathTraffic, path=self.path(program))
+            path = partial(write_path, path=self.path(program))
             return Engine(
-                program, state, traffic, builders, made.direct.compile, self.sessions,
+                program, state, path, builders, made.direct.compile, self.sessions,
                 self.groups, cpu_port=cpu_port, user_externs=user_externs,
             )  # fmt: skip
 

@@ -37,13 +37,11 @@ from gradplane.switch.jit.native_mirrors import GroupMirror, TableMirror, ValueS
 from gradplane.switch.jit.native_rng import RNG
 from gradplane.switch.jit.table_apply import Observe
 from gradplane.switch.jit.table_layout import DIRECT
-from gradplane.switch.jit.traffic_manager import Traffic
 from gradplane.switch.jit.user_extern_calls import WORD, Callback, Read, reader
 from gradplane.switch.jit.value_layout import Layouts
 from gradplane.switch.runtime.control_messages import Digest, Fault, PacketIn, ReturnedPacket
 from gradplane.switch.runtime.packet_buffers import Bytes, Ints, Sent, outputs
 from gradplane.switch.runtime.packet_passes import (
-    PASSES_A_PACKET,
     TOO_MANY_PASSES,
     Arrival,
     NativePass,
@@ -65,13 +63,16 @@ _UNLIMITED = 1 << 62
 
 Report = tuple[int, Callable[[Any], None], Any]  # cause, the function that reports it, of what
 
+WritePath = Callable[[Unit, ir.Program, Externs], Pipeline]
+"""Writes a program along the path of a packet."""
+
 log = logging.getLogger("gradplane.switch")
 
 
 class Engine:
     """A compiled program on a State, which the interpreter may share.
 
-    traffic, builders, observe, sessions, groups: the architecture's path of a packet, its externs,
+    path, builders, observe, sessions, groups: the architecture's path of a packet, its externs,
     what its tables do with direct counters and meters on each lookup, and its limits. cpu_port:
     packets that leave there become PacketIn messages. cache: keep the machine code on disk.
     user_externs: the implementations of user-defined externs; without, the program has none.
@@ -79,7 +80,7 @@ class Engine:
     """
 
     def __init__(
-        self, program: ir.Program, state: State, traffic: Callable[..., Traffic],
+        self, program: ir.Program, state: State, path: WritePath,
         builders: Builders, observe: Observe, sessions: int, groups: int,
         cpu_port: int | None = None, cache: bool = True, user_externs: UserExterns | None = None,
     ) -> None:  # fmt: skip
@@ -90,7 +91,7 @@ class Engine:
         errors = {name: code for code, name in enumerate(program.errors)}
         unit = Unit(self._module, self._layouts, errors, state.drop_port, groups, sessions)
         externs = Externs(unit, program, state.profiles, builders, observe)
-        self._pipeline: Pipeline = traffic(unit, program, externs, PASSES_A_PACKET).build()
+        self._pipeline = path(unit, program, externs)
         self._sites = [(site, self._reader(site)) for site in externs.sites]
         self._native = Native(self._module.text(), cache)
         pointer, number = ctypes.c_void_p, ctypes.c_int64

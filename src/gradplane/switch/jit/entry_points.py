@@ -13,17 +13,12 @@ kind, port, passes, metadata. Those that wait in a queue are in vector `waiting`
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from gradplane.switch.ir import nodes as ir
 from gradplane.switch.jit import native_memory
-from gradplane.switch.jit.expressions import Unit
-from gradplane.switch.jit.externs import Externs, Site, post
-from gradplane.switch.jit.llvm_text import Function, Operand
-from gradplane.switch.runtime.egress_queues import NO_QUEUE
-from gradplane.switch.runtime.packet_passes import no_such_group
+from gradplane.switch.jit.externs import post
+from gradplane.switch.jit.llvm_text import Function, Module, Operand
 
 NODE = {"data": 0, "capacity": 8, "length": 16, "kind": 24, "port": 32, "passes": 40}
 NODE_META = 48
@@ -40,7 +35,7 @@ class Pipeline(NamedTuple):
     """The facts about the code that the engine needs: sizes of a node and of its metadata, reasons
     of drops by the state words that count them, the positions of the words that each pipe may have
     of its own, and where a packet that waits says that it is to be deflected from a full queue
-    (EntryPoints.deflection)."""
+    (Traffic.deflection)."""
 
     node_size: int
     meta_size: int
@@ -49,147 +44,105 @@ class Pipeline(NamedTuple):
     deflection: Mapping[str, int]
 
 
-class EntryPoints(ABC):
-    """Writes the functions of a program. `passes`: the most that one injected packet may take."""
+def write_entry_points(module: Module, node_size: int, storm: int, most: int) -> None:
+    """Write the functions that the engine calls, but `depart`, over void arrive(ARRIVE): one pass
+    of a packet, whose metadata may be null.
 
-    meta_size: int  # bytes of metadata that a packet keeps for a further pass
-    drops: Mapping[str, str]  # places that count drops, and the reasons
-    deflection: Mapping[str, int] = {}
-    """In the record of a packet that waits, the places of "port", "queue" and "deflect": 1 for a
-    packet that goes to another queue if its own is full, DEFLECTED for one that has. Empty where
-    the architecture deflects none."""
+    node_size: bytes of a node. storm: the site that reports a packet that takes `most` passes."""
+    _process(module)
+    _again(module, node_size, storm, most)
+    _once(module)
+    _release(module, node_size)
 
-    def __init__(self, unit: Unit, program: ir.Program, externs: Externs, passes: int) -> None:
-        self.unit = unit
-        self.module = unit.module
-        self.program = program
-        self.externs = externs
-        self.passes = passes
-        self.storm = externs.site(Site("storm", ""))
-        self.pipe_words = range(0)
 
-    def build(self) -> Pipeline:
-        self.blocks()
-        self._make_node()
-        self.arrive()
-        self.depart()
-        self._process()
-        self._again()
-        self._once()
-        self._release()
-        drops = {f"drops: {where}": reason for where, reason in self.all_drops().items()}
-        return Pipeline(self.node_size, self.meta_size, drops, self.pipe_words, self.deflection)
+def write_make_node(module: Module, node_size: int) -> None:
+    """Write ptr make_node(i64 bytes, i64 kind, i64 port, i64 passes)."""
+    params = [("i64", "%room"), ("i64", "%kind"), ("i64", "%port"), ("i64", "%passes")]
+    f = module.function("make_node", "ptr", params)
+    node = native_memory.reserve(f, "again", node_size)
+    end = f.binary("add", "i64", native_memory.length(f, "again"), node_size)
+    with f.when(f.compare("ugt", "i64", end, f.word("nodes made", "i64", fixed=False))):
+        f.store("ptr", "null", node, 8)
+        f.store("i64", 0, f.add(node, NODE["capacity"]), 8)
+        f.store("i64", end, f.word_address("nodes made"), 8)
+    capacity = f.load("i64", f.add(node, NODE["capacity"]), 8)
+    with f.when(f.compare("ult", "i64", capacity, "%room")):
+        data = f.load("ptr", node, 8)
+        bigger = f.binary("add", "i64", "%room", 512)
+        data = f.intrinsic("realloc", "ptr", ("ptr", data), ("i64", bigger))
+        f.store("ptr", data, node, 8)
+        f.store("i64", bigger, f.add(node, NODE["capacity"]), 8)
+    f.store("i64", "%kind", f.add(node, NODE["kind"]), 8)
+    f.store("i64", "%port", f.add(node, NODE["port"]), 8)
+    passes = f.binary("add", "i64", "%passes", 1)
+    f.store("i64", passes, f.add(node, NODE["passes"]), 8)
+    f.ret(node)
 
-    @abstractmethod
-    def blocks(self) -> None:
-        """Write the functions of the program's blocks, and those that `arrive` calls."""
 
-    @abstractmethod
-    def arrive(self) -> None:
-        """Write void arrive(ARRIVE): one pass of a packet; the metadata may be null."""
-
-    @abstractmethod
-    def depart(self) -> None:
-        """void depart(ptr records, i64 count): egress of packets that waited."""
-
-    def all_drops(self) -> dict[str, str]:
-        return {**self.drops, "beyond": no_such_group(self.unit.groups), "no queue": NO_QUEUE}
-
-    @property
-    def node_size(self) -> int:
-        return -(-(NODE_META + self.meta_size) // 16) * 16
-
-    # -- packets for a further pass -------------------------------------------------------------
-
-    def take_node(self, f: Function, node: Operand, size: Operand) -> None:
-        f.store("i64", size, f.add(node, NODE["length"]), 8)
-        native_memory.extend(f, "again", self.node_size)
-
-    def _make_node(self) -> None:
-        """Write ptr make_node(i64 bytes, i64 kind, i64 port, i64 passes)."""
-        params = [("i64", "%room"), ("i64", "%kind"), ("i64", "%port"), ("i64", "%passes")]
-        f = self.module.function("make_node", "ptr", params)
-        node = native_memory.reserve(f, "again", self.node_size)
-        end = f.binary("add", "i64", native_memory.length(f, "again"), self.node_size)
-        with f.when(f.compare("ugt", "i64", end, f.word("nodes made", "i64", fixed=False))):
-            f.store("ptr", "null", node, 8)
-            f.store("i64", 0, f.add(node, NODE["capacity"]), 8)
-            f.store("i64", end, f.word_address("nodes made"), 8)
-        capacity = f.load("i64", f.add(node, NODE["capacity"]), 8)
-        with f.when(f.compare("ult", "i64", capacity, "%room")):
-            data = f.load("ptr", node, 8)
-            bigger = f.binary("add", "i64", "%room", 512)
-            data = f.intrinsic("realloc", "ptr", ("ptr", data), ("i64", bigger))
-            f.store("ptr", data, node, 8)
-            f.store("i64", bigger, f.add(node, NODE["capacity"]), 8)
-        f.store("i64", "%kind", f.add(node, NODE["kind"]), 8)
-        f.store("i64", "%port", f.add(node, NODE["port"]), 8)
-        passes = f.binary("add", "i64", "%passes", 1)
-        f.store("i64", passes, f.add(node, NODE["passes"]), 8)
-        f.ret(node)
-
-    # -- entry points ---------------------------------------------------------------------------
-
-    def _process(self) -> None:
-        params = [("ptr", "%ports"), ("ptr", "%data"), ("ptr", "%starts"), ("ptr", "%ends"),
-                  ("i64", "%count")]  # fmt: skip
-        f = self.module.function("process", "void", params, exported=True)
-        with f.count("%count") as i:
-            f.store("i64", i, f.word_address("cause"), 8)
-            start = f.load("i64", f.item("%starts", "i64", i), 8)
-            end = f.load("i64", f.item("%ends", "i64", i), 8)
-            port = f.load("i64", f.item("%ports", "i64", i), 8)
-            native_memory.set_length(f, "again", 0)
-            data, size = f.add("%data", start), f.binary("sub", "i64", end, start)
-            self._call_arrive(f, data, size, port, "0", "null", "0")
-            with f.when(f.compare("ne", "i64", native_memory.length(f, "again"), 0)):
-                f.call("void", "again")
-        f.ret()
-
-    def _call_arrive(self, f: Function, *args: Operand) -> None:
-        pairs = zip(ARRIVE, args, strict=True)
-        f.call("void", "arrive", *((kind, arg) for (kind, _), arg in pairs))
-
-    def _again(self) -> None:
-        """Write void again(): runs waiting packets until none is left, within a limit."""
-        f = self.module.function("again", "void", [], attributes="noinline ")
-        at, passes = f.variable("i64", 0), f.variable("i64", 1)
-        with f.loop() as end:
-            more = f.label()
-            f.branch(f.compare("ult", "i64", at.get(), native_memory.length(f, "again")), more, end)
-            f.at(more)
-            full = f.compare("uge", "i64", passes.get(), self.passes)
-            with f.when(full):
-                left = f.binary("sub", "i64", native_memory.length(f, "again"), at.get())
-                count = f.alloca(8)
-                f.store("i64", f.binary("udiv", "i64", left, self.node_size), count, 8)
-                post(f, "messages", self.storm, count, 8)
-                f.ret()
-            node = f.add(native_memory.data(f, "again"), at.get())
-            data = f.load("ptr", node, 8)
-            names = ("length", "port", "kind", "passes")
-            length, port, kind, passed = (f.load("i64", f.add(node, NODE[n]), 8) for n in names)
-            self._call_arrive(f, data, length, port, kind, f.add(node, NODE_META), passed)
-            at.increase(self.node_size)
-            passes.increase()
-        f.ret()
-
-    def _once(self) -> None:
-        f = self.module.function("once", "void", ARRIVE, exported=True)
-        f.store("i64", 0, f.word_address("cause"), 8)
+def _process(module: Module) -> None:
+    params = [("ptr", "%ports"), ("ptr", "%data"), ("ptr", "%starts"), ("ptr", "%ends"),
+              ("i64", "%count")]  # fmt: skip
+    f = module.function("process", "void", params, exported=True)
+    with f.count("%count") as i:
+        f.store("i64", i, f.word_address("cause"), 8)
+        start = f.load("i64", f.item("%starts", "i64", i), 8)
+        end = f.load("i64", f.item("%ends", "i64", i), 8)
+        port = f.load("i64", f.item("%ports", "i64", i), 8)
         native_memory.set_length(f, "again", 0)
-        self._call_arrive(f, *(name for _, name in ARRIVE))
-        f.ret()
+        data, size = f.add("%data", start), f.binary("sub", "i64", end, start)
+        _call_arrive(f, data, size, port, "0", "null", "0")
+        with f.when(f.compare("ne", "i64", native_memory.length(f, "again"), 0)):
+            f.call("void", "again")
+    f.ret()
 
-    def _release(self) -> None:
-        f = self.module.function("release", "void", [], exported=True)
-        nodes = native_memory.data(f, "again")
-        made = f.binary("udiv", "i64", f.word("nodes made", "i64", fixed=False), self.node_size)
-        with f.count(made) as i:
-            node = f.add(nodes, f.binary("mul", "i64", i, self.node_size))
-            f.intrinsic("free", "void", ("ptr", f.load("ptr", node, 8)))
-        if self.module.has("forget"):
-            f.call("void", "forget")
-        for name in native_memory.NAMES:
-            f.intrinsic("free", "void", ("ptr", native_memory.data(f, name)))
-        f.ret()
+
+def _call_arrive(f: Function, *args: Operand) -> None:
+    pairs = zip(ARRIVE, args, strict=True)
+    f.call("void", "arrive", *((kind, arg) for (kind, _), arg in pairs))
+
+
+def _again(module: Module, node_size: int, storm: int, most: int) -> None:
+    """Write void again(): runs waiting packets until none is left, within a limit."""
+    f = module.function("again", "void", [], attributes="noinline ")
+    at, passes = f.variable("i64", 0), f.variable("i64", 1)
+    with f.loop() as end:
+        more = f.label()
+        f.branch(f.compare("ult", "i64", at.get(), native_memory.length(f, "again")), more, end)
+        f.at(more)
+        full = f.compare("uge", "i64", passes.get(), most)
+        with f.when(full):
+            left = f.binary("sub", "i64", native_memory.length(f, "again"), at.get())
+            count = f.alloca(8)
+            f.store("i64", f.binary("udiv", "i64", left, node_size), count, 8)
+            post(f, "messages", storm, count, 8)
+            f.ret()
+        node = f.add(native_memory.data(f, "again"), at.get())
+        data = f.load("ptr", node, 8)
+        names = ("length", "port", "kind", "passes")
+        length, port, kind, passed = (f.load("i64", f.add(node, NODE[n]), 8) for n in names)
+        _call_arrive(f, data, length, port, kind, f.add(node, NODE_META), passed)
+        at.increase(node_size)
+        passes.increase()
+    f.ret()
+
+
+def _once(module: Module) -> None:
+    f = module.function("once", "void", ARRIVE, exported=True)
+    f.store("i64", 0, f.word_address("cause"), 8)
+    native_memory.set_length(f, "again", 0)
+    _call_arrive(f, *(name for _, name in ARRIVE))
+    f.ret()
+
+
+def _release(module: Module, node_size: int) -> None:
+    f = module.function("release", "void", [], exported=True)
+    nodes = native_memory.data(f, "again")
+    made = f.binary("udiv", "i64", f.word("nodes made", "i64", fixed=False), node_size)
+    with f.count(made) as i:
+        node = f.add(nodes, f.binary("mul", "i64", i, node_size))
+        f.intrinsic("free", "void", ("ptr", f.load("ptr", node, 8)))
+    if module.has("forget"):
+        f.call("void", "forget")
+    for name in native_memory.NAMES:
+        f.intrinsic("free", "void", ("ptr", native_memory.data(f, name)))
+    f.ret()

@@ -11,56 +11,29 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import Bits, Bool, Fields, Type, bit_width
-from gradplane.switch.ir.walk import nested
+from gradplane.switch.ir.types import Fields
 from gradplane.switch.jit import native_memory
 from gradplane.switch.jit.blocks import control_function, deparser_function
-from gradplane.switch.jit.entry_points import ARRIVE, NODE_META, WAITING, WAITING_HEAD
+from gradplane.switch.jit.entry_points import ARRIVE, NODE_META, Pipeline
 from gradplane.switch.jit.expressions import Unit
 from gradplane.switch.jit.externs import Externs, NativeCall
-from gradplane.switch.jit.guarded_headers import guarded_headers
+from gradplane.switch.jit.headers import clear_rest, copy_bits
 from gradplane.switch.jit.llvm_text import Function, Operand
 from gradplane.switch.jit.parsers import parser_function
 from gradplane.switch.jit.statements import Statements
-from gradplane.switch.jit.traffic_manager import Traffic
-from gradplane.switch.jit.value_layout import Context, make_context, scalar_width
+from gradplane.switch.jit.value_layout import Context, scalar_width
 from gradplane.switch.machine import kept_bytes
-from gradplane.switch.machine.interpreted_paths import ARRIVAL
-from gradplane.switch.machine.native_pipes import NativePipes
-from gradplane.switch.machine.path_texts import NOTES
-from gradplane.switch.machine.weaving import (
-    DEFLECT,
-    Entry,
-    Packet,
-    Path,
-    WovenPipeline,
-    numbered_blocks,
+from gradplane.switch.machine.native_traffic import (
+    PacketMemory,
+    Traffic,
+    calls_in,
+    constants,
+    is_bytes,
+    is_number,
 )
-from gradplane.switch.runtime.shared_memory import LINE
-
-HEADERS = "hdr"  # the name of a packet's headers, which only the program's blocks read and write
-KEEP = "keep"  # where a deparser's bytes go to that stay until the pass is over
-LENGTH = "length"  # the number that `measure` sets
-
-_DIRECT = (
-    "direct_counter", "direct_meter", "direct_register", "direct_lpf", "direct_wred",
-)  # fmt: skip
-
-
-@dataclass(slots=True)
-class PacketMemory:
-    """The layout of the packets of one kind. slots: the architecture's own."""
-
-    context: Context
-    slots: Sequence[str] = ()
-
-    def forget_lookups(self, f: Function, c: Operand) -> None:
-        """Forget what lookups of direct counters and meters found."""
-        for offset in self.context.direct.values():
-            f.store("i64", 0, f.add(c, offset), 8)
+from gradplane.switch.machine.weaving import Entry, Path, WovenPipeline, numbered_blocks
 
 
 class NativePipeline:
@@ -68,38 +41,12 @@ class NativePipeline:
     kind. emitted: the most bytes that each deparser can emit. called: how often each entry point is
     called by others."""
 
-    def __init__(self, traffic: PathTraffic, woven: WovenPipeline) -> None:
+    def __init__(self, traffic: Traffic, woven: WovenPipeline) -> None:
         self.traffic = traffic
         self.woven = woven
         self.emitted: dict[str, int] = {}
-        self.called = Counter(constants(call)[0] for call in _calls(woven) if call.name == "call")
-        packets = {memory.kind: memory for e in woven.native for memory in e.packets.values()}
-        self.memories = {kind: self._memory(memory) for kind, memory in packets.items()}
-
-    def _memory(self, packet: Packet) -> PacketMemory:
-        layouts, path, own = self.traffic.unit.layouts, self.traffic.path, self.woven.slots
-        slots = own.get(packet.kind, ())
-        direct = [i.name for i in self.traffic.program.externs if i.kind in _DIRECT]
-        types = {name: part.type for name, part in packet.parts.items()}
-        measured = [LENGTH] if "measure" in self.traffic.primitives else []
-        context = make_context(layouts, types, [*measured, *slots], direct)
-        if path.notes is not None and NOTES in packet.parts:
-            context.shared[path.notes] = NOTES
-        if HEADERS in types:
-            blocks = [
-                (block, block.params[names.index(HEADERS)].var)
-                for block, of, names in self.woven.blocks.values()
-                if of == packet.kind and HEADERS in names
-            ]
-            start = context.values[HEADERS]
-            spans = guarded_headers(layouts, types[HEADERS], blocks)
-            context.unread = [(start + first, start + end) for first, end in spans]
-        return PacketMemory(context, slots)
-
-    def packet_memory(self, entry: Entry, var: ir.Var) -> Operand:
-        """Return the address of a packet's memory, which may be read in whole vectors."""
-        size = self.memories[entry.packets[var].kind].context.size + LINE
-        return self.traffic.module.memory(f"{self.woven.name}{entry.name}: {var.name}", size)
+        self.called = Counter(constants(call)[0] for call in calls_in(woven) if call.name == "call")
+        self.memories = traffic.memories[woven.name]
 
     # -- the program's blocks -------------------------------------------------------------------
 
@@ -116,7 +63,7 @@ class NativePipeline:
             elif name in self.woven.deparsers:
                 args = (unit, function, block, context, calls, values)
                 self.emitted[name] = deparser_function(*args)
-                self.traffic.write_deparse(self.deparser(name), function, context)
+                self._write_deparse(self.deparser(name), function, context)
             else:
                 control_function(unit, function, block, context, calls, values)
         for entry in self.woven.native:
@@ -124,6 +71,34 @@ class NativePipeline:
                 self._ingress(entry)
             else:
                 self._entry(entry)
+
+    def _write_deparse(self, name: str, block: str, context: Context) -> None:
+        """Write i64 name(ptr context, ptr target), which writes emitted headers and the payload.
+
+        The function returns the number of bytes, or a negative fault."""
+        f = self.traffic.module.function(name, "i64", [("ptr", "%c"), ("ptr", "%target")])
+        result = f.call("i32", block, ("ptr", "%c"), ("ptr", "%target"))
+        with f.when(f.compare("slt", "i32", result, 0)):
+            f.ret(f.resize(result, 32, 64, True))
+        emitted = f.word("emitted", "i64", fixed=False)
+        position = context.get(f, "%c", "position")
+        left = f.binary("sub", "i64", context.get(f, "%c", "bits"), position)
+        data = context.get(f, "%c", "data")
+        odd = f.binary("and", "i64", f.binary("or", "i64", emitted, position), 7)
+        slow, fast, end = f.label(), f.label(), f.label()
+        f.branch(f.compare("ne", "i64", odd, 0), slow, fast)
+        f.at(fast)
+        source = f.add(data, f.binary("lshr", "i64", position, 3))
+        target = f.add("%target", f.binary("lshr", "i64", emitted, 3))
+        f.copy(target, source, f.binary("lshr", "i64", left, 3))
+        f.go(end)
+        f.at(slow)
+        copy_bits(f, "%target", emitted, data, position, left)
+        f.go(end)
+        f.at(end)
+        bits = f.binary("add", "i64", emitted, left)
+        clear_rest(f, "%target", bits)
+        f.ret(f.binary("lshr", "i64", f.binary("add", "i64", bits, 7), 3))
 
     def block(self, name: str) -> str:
         return f"{self.woven.name}block.{name}"
@@ -186,150 +161,15 @@ class NativePipeline:
         f.ret()
 
 
-class PathTraffic(Traffic):
-    """The functions of a program: those of the pipelines, and what leads to them.
-
-    primitives: the names of those that the path uses. kept_metadata: metadata that a packet keeps
-    for a further pass, by the names of ingress's parameters, with their places in a node. record:
-    the places of egress's parameters in a record of the queue.
-    """
-
-    def __init__(
-        self, unit: Unit, program: ir.Program, externs: Externs, passes: int, path: Path
-    ) -> None:
-        super().__init__(unit, program, externs, passes)
-        self.path = path
-        self.drops: dict[str, str] = {}
-        calls = [call for p in path.pipelines for call in _calls(p)]
-        self.primitives = {call.name for call in calls}
-        self.keeps = any(c.name in (KEEP, "joined") or KEEP in constants(c) for c in calls)
-        self.front = max(map(_front, path.pipelines))
-        self.pipes: NativePipes | None = None
-        if len(path.pipes) > 1:
-            self.pipes = NativePipes(path, program, externs)
-            self.pipe_words = self.pipes.words
-        self.pipelines = [NativePipeline(self, pipeline) for pipeline in path.pipelines]
-        self.kept_metadata: dict[str, int] = {}
-        end = NODE_META
-        for param in path.pipelines[0].ingress.params:
-            if param.name not in ARRIVAL:
-                self.kept_metadata[param.name] = end
-                end += -(-unit.layouts.of(param.type).size // 16) * 16
-        self.meta_size = end - NODE_META
-        self.record: dict[str, int] = {}
-        egress = path.pipelines[0].egress
-        self.record_size = 0 if egress is None else self._lay_out(egress)
-        if DEFLECT in self.record:
-            names = ("port", "queue", DEFLECT)
-            self.deflection = {name: WAITING_HEAD + self.record[name] for name in names}
-
-    def _lay_out(self, egress: Entry) -> int:
-        """Lay out a record of the queue; return its size."""
-        end = 8  # behind `times`
-        for param in sorted(egress.params, key=lambda p: p in egress.packets):
-            self.record[param.name] = end
-            end += self._room(egress, param)
-        size = -(-end // 16) * 16
-        assert self.front <= size, "headers are written over the record of a packet that waited"
-        return size
-
-    def _room(self, egress: Entry, param: ir.Var) -> int:
-        if param in egress.packets:
-            assert self.pipes is None, "pipelines have packets of other sizes"
-            return self.pipelines[0].memories[egress.packets[param].kind].context.size
-        size = 8 if is_number(param.type) else self.unit.layouts.of(param.type).size
-        return -(-size // 8) * 8
-
-    def blocks(self) -> None:
-        if self.keeps:
-            kept_bytes.write_functions(self.module, self.front)
-        for pipeline in self.pipelines:
-            pipeline.write()
-
-    def start_empty(self, f: Function) -> None:
-        super().start_empty(f)
-        if self.keeps:
-            kept_bytes.forget(f)
-
-    def arrive(self) -> None:
-        f = self.module.function("arrive", "void", ARRIVE)
-        self.start_pass(f)
-        self._run(f, "%port", "ingress", ARRIVE)
-        if self.record:
-            self.departures(f)
-        f.ret()
-
-    def _run(
-        self, f: Function, port: Operand, entry: str, args: Sequence[tuple[str, Operand]]
-    ) -> None:
-        """Run an entry point in the pipe that a port belongs to."""
-        if self.pipes is None:
-            f.call("void", self.path.pipelines[0].name + entry, *args)
-        else:
-            self.pipes.call(f, port, entry, args)
-
-    # -- the queue ------------------------------------------------------------------------------
-
-    def departures(self, f: Function) -> None:
-        egress = self.path.pipelines[0].egress
-        assert egress is not None
-        with self.queued(f, self.record_size) as record:
-            args: list[tuple[str, Operand]] = []
-            port: Operand = "0"
-            for param in egress.params:
-                at = f.add(record, self.record[param.name])
-                if param in egress.packets:
-                    args.append(("ptr", self._taken_out(f, egress, param, at)))
-                elif is_bytes(param.type):
-                    args += [("ptr", f.load("ptr", at, 8)), ("i64", f.load("i64", f.add(at, 8), 8))]
-                elif is_number(param.type):
-                    args.append(("i64", f.load("i64", at, 8)))
-                else:
-                    args.append(("ptr", at))
-                if param.name == "port":
-                    port = args[-1][1]
-            times = f.load("ptr", record, 8)
-            self._run(f, port, "egress", [*args, ("ptr", times)])
-
-    def _taken_out(self, f: Function, egress: Entry, param: ir.Var, at: Operand) -> Operand:
-        """Copy a packet out of the queue, which may move while it is in egress."""
-        pipeline = self.pipelines[0]
-        c = pipeline.packet_memory(egress, param)
-        f.copy(c, at, pipeline.memories[egress.packets[param].kind].context.size)
-        return c
-
-    def restore(self, f: Function, record: Operand, head: Operand, data: Operand) -> None:
-        egress = self.path.pipelines[0].egress
-        assert egress is not None
-        f.store("ptr", f.add(head, WAITING["enq_timestamp"]), record, 8)
-        for param in egress.params:
-            at = f.add(record, self.record[param.name])
-            if param in egress.packets:
-                memory = self.pipelines[0].memories[egress.packets[param].kind]
-                memory.context.set(f, at, "data", data)
-                memory.forget_lookups(f, at)
-            elif is_bytes(param.type):
-                f.store("ptr", data, at, 8)
-
-
-def _calls(pipeline: WovenPipeline) -> list[ir.CallExtern]:
-    """Return the calls of primitives in what native code runs."""
-    stmts = (stmt for entry in pipeline.native for stmt in nested(entry.body))
-    return [stmt for stmt in stmts if isinstance(stmt, ir.CallExtern)]
-
-
-def _front(pipeline: WovenPipeline) -> int:
-    """Return the most bytes that an entry point puts in front of a packet, rounded up to 16."""
-    sizes = [0]
-    for entry in pipeline.native:
-        calls = [s for s in nested(entry.body) if isinstance(s, ir.CallExtern)]
-        sizes.append(sum(size_of(call.args[0].type) for call in calls if call.name == "behind"))
-    return -(-max(sizes) // 16) * 16
-
-
-def size_of(t: Type) -> int:
-    """Return the bytes of a header of fixed size."""
-    return (bit_width(t) or 0) // 8
+def write_path(unit: Unit, program: ir.Program, externs: Externs, path: Path) -> Pipeline:
+    """Write the functions of a program along a path: those of its pipelines, and what leads to
+    them."""
+    traffic = Traffic(unit, program, externs, path)
+    if traffic.keeps:
+        kept_bytes.write_functions(traffic.module, traffic.front)
+    for woven in path.pipelines:
+        NativePipeline(traffic, woven).write()
+    return traffic.finish()
 
 
 class PathCode(Statements):
@@ -353,7 +193,7 @@ class PathCode(Statements):
             self.local(var)
         for var in entry.packets:
             if var not in entry.params:
-                self.take_packet(var, pipeline.packet_memory(entry, var))
+                self.take_packet(var, traffic.packet_memory(pipeline.woven, entry, var))
 
     # -- parameters -----------------------------------------------------------------------------
 
@@ -494,16 +334,3 @@ class _Primitives:
 
     def call_user_extern(self, s: ir.CallUserExtern, code: Statements) -> None:
         raise AssertionError(s.name)
-
-
-def is_number(t: Type) -> bool:
-    return isinstance(t, Bits | Bool)
-
-
-def is_bytes(t: Type) -> bool:
-    return isinstance(t, Fields) and t.name == "bytes_t"
-
-
-def constants(call: ir.CallExtern) -> list[str]:
-    """Return the strings among a call's arguments."""
-    return [a.value for a in call.args if isinstance(a, ir.Const) and isinstance(a.value, str)]

@@ -8,11 +8,18 @@ from collections.abc import Callable
 from gradplane.switch.interp.extern_call import Call
 from gradplane.switch.interp.interpreter_values import Env, Run
 from gradplane.switch.jit.externs import NativeCall
+from gradplane.switch.jit.llvm_text import Function, Operand
 from gradplane.switch.machine.extern_table import Extern
 from gradplane.switch.machine.interpreted_paths import PathCall
 from gradplane.switch.machine.native_paths import NativePathCall
 from gradplane.switch.machine.weaving import Primitive
 from gradplane.switch.runtime.egress_queues import QUEUES
+from gradplane.switch.runtime.packet_passes import (
+    CLONE_LIMIT,
+    CLONED_TOO_OFTEN,
+    PASS_LIMIT,
+    TOO_MANY_CLONES,
+)
 from gradplane.switch.runtime.port_queues import QueueTimes
 
 _WORD = (1 << 64) - 1
@@ -31,12 +38,27 @@ def _members(call: PathCall) -> Run:
 
 
 def _members_native(call: NativePathCall) -> None:
-    f, after = call.f, call.f.label()
+    """Give a group's replicas; if there are none, count a drop."""
+    f, traffic, after = call.f, call.traffic, call.f.label()
     call.give_fields(0, 0)
-    first, count = call.traffic.members(f, call.number(0), after)
+    group = call.number(0)
+    with f.when(f.compare("uge", "i64", group, traffic.unit.groups)):
+        traffic.count_drop(f, "beyond")
+        f.go(after)
+    row = _group_row(f, group)
+    first, count = f.load("i64", row, 8), f.load("i64", f.add(row, 8), 8)
+    with f.when(f.compare("eq", "i64", count, 0)):
+        lost = f.item(f.word("lost groups"), "i64", group)
+        f.store("i64", f.binary("add", "i64", f.load("i64", lost, 8), 1), lost, 8)
+        traffic.count_drop(f, "groups")
+        f.go(after)
     call.give_fields(first, count)
     f.go(after)
     f.at(after)
+
+
+def _group_row(f: Function, group: Operand) -> Operand:
+    return f.add(f.word("groups"), f.binary("shl", "i64", group, 4))
 
 
 def _has_members(call: PathCall) -> Run:
@@ -46,7 +68,7 @@ def _has_members(call: PathCall) -> Run:
 
 def _has_members_native(call: NativePathCall) -> None:
     f = call.f
-    count = call.traffic.group_size(f, call.number(0))
+    count = f.load("i64", f.add(_group_row(f, call.number(0)), 8), 8)
     call.give(f.compare("ne", "i64", count, 0), 1)
 
 
@@ -56,7 +78,19 @@ def _has_session(call: PathCall) -> Run:
 
 
 def _has_session_native(call: NativePathCall) -> None:
-    call.give(call.traffic.session_exists(call.f, call.number(0)), 1)
+    call.give(_session_exists(call, call.number(0)), 1)
+
+
+def _session_exists(call: NativePathCall, session: Operand) -> Operand:
+    f = call.f
+    known = f.compare("ult", "i64", session, call.traffic.unit.sessions)
+    row = _session_row(f, f.select(known, "i64", session, 0))
+    exists = f.compare("ne", "i64", f.load("i64", f.add(row, 24), 8), 0)
+    return f.binary("and", "i1", known, exists)
+
+
+def _session_row(f: Function, session: Operand) -> Operand:
+    return f.add(f.word("sessions"), f.binary("shl", "i64", session, 5))
 
 
 def _session(call: PathCall) -> Run:
@@ -74,10 +108,24 @@ def _session(call: PathCall) -> Run:
 
 
 def _session_native(call: NativePathCall) -> None:
-    f, after = call.f, call.f.label()
+    """Give a session, unless there is none or its clones take too many passes."""
+    f, traffic, after = call.f, call.traffic, call.f.label()
     call.give_fields(0, 0, 0, 0, 0)
-    found = call.traffic.open_session(f, call.number(0), call.number(1), after)
-    call.give_fields(1, *found)
+    session, passes = call.number(0), call.number(1)
+    with f.unless(_session_exists(call, session)):
+        f.go(after)
+    more = f.binary("add", "i64", passes, 1)
+    with f.when(f.compare("uge", "i64", more, PASS_LIMIT)):
+        traffic.fault(f, call.externs.fault(CLONED_TOO_OFTEN))
+        f.go(after)
+    row = _session_row(f, session)
+    first, count, truncate, service = (f.load("i64", f.add(row, 8 * i), 8) for i in range(4))
+    clones = f.binary("add", "i64", f.word("clones", "i64", fixed=False), count)
+    f.store("i64", clones, f.word_address("clones"), 8)
+    with f.when(f.compare("ugt", "i64", clones, CLONE_LIMIT)):
+        traffic.fault(f, call.externs.fault(TOO_MANY_CLONES))
+        f.go(after)
+    call.give_fields(1, first, count, truncate, f.binary("sub", "i64", service, 1))
     f.go(after)
     f.at(after)
 
@@ -95,7 +143,8 @@ def _replica(call: PathCall) -> Run:
 
 def _replica_native(call: NativePathCall) -> None:
     f, number = call.f, call.number(0)
-    port, instance = call.traffic.replica(f, number)
+    replica = f.add(f.word("replicas"), f.binary("shl", "i64", number, 4))
+    port, instance = f.load("i64", replica, 8), f.load("i64", f.add(replica, 8), 8)
     call.give_fields(port, instance, f.load("i64", f.item(f.word("exclusions"), "i64", number), 8))
 
 

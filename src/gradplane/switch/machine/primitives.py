@@ -26,7 +26,8 @@ from gradplane.switch.jit.headers import HeaderCodecs
 from gradplane.switch.machine import kept_bytes, port_primitives, weaving
 from gradplane.switch.machine.extern_table import Extern
 from gradplane.switch.machine.interpreted_paths import PathCall, SwitchPacket
-from gradplane.switch.machine.native_paths import LENGTH, NativePathCall, size_of
+from gradplane.switch.machine.native_paths import NativePathCall
+from gradplane.switch.machine.native_traffic import LENGTH, size_of
 from gradplane.switch.machine.path_texts import path_text
 from gradplane.switch.machine.weaving import Expansions, Primitive
 from gradplane.switch.runtime.control_messages import HEAD_BYTES, ReturnedPacket
@@ -327,10 +328,11 @@ def _deparse(call: PathCall) -> Run:
 
 
 def _deparse_native(call: NativePathCall) -> None:
-    f, traffic, code = call.f, call.traffic, call.code
+    f, code = call.f, call.code
     name, home = call.name(0), call.name(1)
     memory, c = code.owner(call.args[2])
-    room = traffic.room(f, memory.context, c, code.pipeline.emitted[name])
+    length = f.binary("lshr", "i64", memory.context.get(f, c, "bits"), 3)
+    room = f.binary("add", "i64", length, code.pipeline.emitted[name] + 16)
     if home == "again":
         code.node.set(f.call("ptr", "make_node", *(("i64", v) for v in (room, 0, 0, 0))))
         target = f.load("ptr", code.node.get(), 8)
@@ -339,7 +341,10 @@ def _deparse_native(call: NativePathCall) -> None:
     else:
         target = kept_bytes.keep(f, room)
         kept_bytes.kept(f, room)  # at once: a deparser keeps headers
-    size = traffic.deparsed(f, code.pipeline.deparser(name), c, target, code.failed)
+    size = f.call("i64", code.pipeline.deparser(name), ("ptr", c), ("ptr", target))
+    with f.when(f.compare("slt", "i64", size, 0)):
+        call.traffic.fault(f, f.op(f"sub i64 0, {size}"))
+        f.go(code.failed)
     call.give_bytes(target, size, home)
 
 
@@ -358,7 +363,13 @@ def _send_native(call: NativePathCall) -> None:
         target = native_memory.reserve(f, "out", size)
         with f.when(f.compare("ne", "ptr", target, address)):  # a deparser may have written there
             f.copy(target, address, size)
-    call.traffic.send(f, call.number(0), size)
+    port = call.number(0)
+    native_memory.extend(f, "out", size)
+    record = native_memory.reserve(f, "sent", 24)
+    cause = f.word("cause", "i64", fixed=False)
+    for i, value in enumerate((port, native_memory.length(f, "out"), cause)):
+        f.store("i64", value, f.add(record, 8 * i), 8)
+    native_memory.extend(f, "sent", 24)
 
 
 def _reason(text: str, drop_port: int) -> str:
@@ -434,9 +445,10 @@ def _enqueue_native(call: NativePathCall) -> None:
 
 def _depart_native(call: NativePathCall) -> None:
     """Pass egress at once, unless clones go first or ports have queues."""
-    f, traffic, end = call.f, call.traffic, call.f.label()
-    waits = f.op(f"xor i1 {traffic.queue_is_empty(f)}, true")
-    with f.when(f.binary("or", "i1", waits, traffic.engaged(f))):
+    f, end = call.f, call.f.label()
+    empty = f.compare("eq", "i64", native_memory.length(f, "queue"), 0)
+    waits = f.op(f"xor i1 {empty}, true")
+    with f.when(f.binary("or", "i1", waits, call.traffic.engaged(f))):
         call.code.push(call.number(0), call.number(1), call.args[2:])
         f.go(end)
     call.code.call_entry("egress", call.args[2:], ("ptr", "null"))
@@ -470,7 +482,11 @@ def _send_digests_native(call: NativePathCall) -> None:
             pipe = f.alloca(8)
             f.store("i64", call.number(1), pipe, 8)
             post(f, "messages", call.externs.site(Site("pipe", "")), pipe, 8)
-    call.traffic.send_digests(f)
+    size = native_memory.length(f, "digests")
+    with f.when(f.compare("ne", "i64", size, 0)):
+        to = native_memory.reserve(f, "messages", size)
+        f.copy(to, native_memory.data(f, "digests"), size)
+        native_memory.extend(f, "messages", size)
 
 
 def _report_returned(call: PathCall) -> Run:
