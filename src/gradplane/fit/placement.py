@@ -410,10 +410,10 @@ def _fitting(group: _Group, stage: Stage, high: int) -> int:
     return low if low >= min(step, group.left) else 0
 
 
-def used(stages: Sequence[Stage], names: Iterable[str] = STAGE) -> dict[str, int]:
+def used(stages: Sequence[Stage]) -> dict[str, int]:
     """Return the sum of each resource over stages."""
     totals = [stage.taken.totals() for stage in stages]
-    return {name: sum(t[name] for t in totals) for name in names}
+    return {name: sum(t[name] for t in totals) for name in STAGE}
 
 
 # -- shared bytes -----------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from gradplane.switch.compiler import compile_program
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.p4data import show_data
 from gradplane.switch.p4runtime.read import read
-from gradplane.switch.p4runtime.service import packet_in_message
+from gradplane.switch.p4runtime.service import PacketIns
 from gradplane.switch.p4runtime.status_errors import BatchError, RpcError
 from gradplane.switch.p4runtime.write import write
 from gradplane.switch.runtime.control_errors import TableError
@@ -169,8 +169,9 @@ def test_names_in_registers_digests_and_packet_ins() -> None:
     messages.clear()
     assert client.route("vrf-cpu", "510") == ""
     client.device.process(client.number("port_t", "Ethernet8"), bytes([0, 2]) + bytes(4))
-    punted = packet_in_message(pipeline.catalog, messages[-1].packet)
-    assert [m.value for m in punted.metadata] == [b"Ethernet8", b"\0"]
+    encoded, _ = PacketIns(pipeline.catalog).encode(messages[-1].packet)
+    punted = p4r.StreamMessageResponse.FromString(encoded.data)
+    assert [m.value for m in punted.packet.metadata] == [b"Ethernet8", b"\0"]
 
 
 def test_names_in_traces_and_messages() -> None:

@@ -398,14 +398,6 @@ def _value(field: Value, data: bytes) -> int:
         raise RpcError("INVALID_ARGUMENT", error.message) from error
 
 
-def packet_in_message(catalog: Catalog, packet: bytes) -> p4r.PacketIn:
-    """Return the message of a packet that left through the CPU port."""
-    encoded, _ = PacketIns(catalog).encode(packet)
-    response = p4r.StreamMessageResponse()
-    response.MergeFromString(encoded.data)
-    return response.packet
-
-
 class PacketIns:
     """Encodes the packets that left through the CPU port: they come by the thousand.
 

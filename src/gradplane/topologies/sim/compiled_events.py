@@ -329,10 +329,6 @@ class CompiledEvents:
         channel = self._add_channel(rate, 0, limit, [at.TO_NEXT_PASS, number, 0])
         return self._memory.append(at.SWITCHES, [0, latency, channel])
 
-    def recirculation(self, switch: int) -> int:
-        """Return the number of a switch's recirculation channel."""
-        return int(self._memory.table(at.SWITCHES)[switch, at.RECIRCULATION])
-
     def add_channel(
         self, rate: int | None, delay: int, limit: int, host: int | None, to: tuple[int, int]
     ) -> int:

@@ -71,11 +71,6 @@ class CompiledSwitch(SimSwitch):
     def _no_frame(port: int, frame: bytes) -> None:
         raise AssertionError("the kernel sends the frames")
 
-    @property
-    def recirculation_dropped(self) -> int:
-        """Frames that found the recirculation port's queue full."""
-        return self._loop.counters(self._loop.recirculation(self.number))[2]
-
     def _finish_pass(self, switch: Switch) -> None:
         """Do the rest of a pass that kernels have run."""
         self._send(*switch.native_result())

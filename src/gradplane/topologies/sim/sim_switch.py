@@ -76,11 +76,6 @@ class SimSwitch:
         """The address of the P4Runtime server."""
         return self._server.address
 
-    @property
-    def recirculation_dropped(self) -> int:
-        """Frames that found the recirculation port's queue full."""
-        return self._recirculation.dropped
-
     def __enter__(self) -> SimSwitch:
         self._device.load(self._program)
         with ExitStack() as on_failure:

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from gradplane.switch.arch.tna import true_accounting
 from gradplane.switch.arch.tna.filters import DIRECT_LPF, DIRECT_WRED, LPF, WRED
-from gradplane.switch.arch.tna.hashes import GET_HASH
 from gradplane.switch.arch.tna.learn_actions import TABLE_DIGEST
 from gradplane.switch.arch.tna.parser_choices import MOST, parser_name
 from gradplane.switch.interp.extern_call import Call
@@ -20,12 +19,17 @@ from gradplane.switch.interp.interpreter_values import Env, Run
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import bit_width
 from gradplane.switch.jit import native_rng
-from gradplane.switch.jit.externs import NativeCall, hashed
+from gradplane.switch.jit.externs import PIPE, NativeCall, hashed, hashed_by
 from gradplane.switch.jit.fields import FieldList
 from gradplane.switch.jit.llvm_text import Operand
+from gradplane.switch.jit.table_layout import CELLS
+from gradplane.switch.jit.value_layout import scalar_width
 from gradplane.switch.machine.extern_table import Extern, Externs
-from gradplane.switch.machine.externs import arrays, checksums, direct_registers, messages
+from gradplane.switch.machine.externs import arrays, checksums, messages
+from gradplane.switch.machine.externs.arrays import found_cells, put_cell
 from gradplane.switch.machine.text_externs import TextBody
+from gradplane.switch.runtime.arrays import cell_shape
+from gradplane.switch.runtime.dynamic_hashes import filled
 from gradplane.switch.runtime.hashes import csum16
 from gradplane.switch.runtime.meters import GREEN, RED, YELLOW
 
@@ -41,6 +45,35 @@ def _result_codes(instance: ir.ExternInstance) -> arrays.Codes:
         YELLOW: instance.number("yellow", COLOUR_CODES[YELLOW]),
         RED: instance.number("red", COLOUR_CODES[RED]),
     }
+
+
+# -- hashes: the algorithms of HashAlgorithm_t, and CRCs by a polynomial of the program's -------
+
+
+def _hash(call: Call) -> Run:
+    algorithm, store = call.instance.word("algorithm"), call.out(None)
+    if algorithm == "random":
+        draw = call.state.rng.draw
+        return lambda env: store(env, draw())
+    data = call.bits_of(filled(call.instance, [call.stmt.args[0]]))
+    compute = call.state.hashes[call.instance.name].compute
+    return lambda env: store(env, compute(data(env)))
+
+
+def _hash_native(call: NativeCall) -> None:
+    algorithm, f = call.instance.word("algorithm"), call.f
+    if algorithm == "random":
+        call.give(native_rng.draw(f), 64)
+        return
+    found = hashed_by(
+        call.code, call.instance, FieldList(call.code, filled(call.instance, [call.args[0]]))
+    )
+    call.give(found, 64)
+
+
+_GET_HASH = Extern(_hash, _hash_native, needs_packet=False)
+"""Hash<W>(algorithm[, polynomial]).get(data): the lowest W bits. The control plane may replace the
+algorithm (runtime/dynamic_hashes.py)."""
 
 
 # -- random numbers -----------------------------------------------------------------------------
@@ -130,6 +163,75 @@ def _emit(name: str, most: int) -> Extern:
     )
 
 
+# -- direct registers: the cell of the entry that a lookup found, for each pipe ------------------
+
+
+def _read(call: Call) -> Run:
+    name, store, pipe = call.instance.name, call.out(None), call.state.current_pipe
+    return lambda env: store(env, env[0].direct[name].cells[pipe.number])
+
+
+def _read_native(call: NativeCall) -> None:
+    t = call.instance.type_args[0]
+    if call.stmt.result is not None:
+        call.give(call.code.load(t, _of_pipe(call, found_cells(call))), scalar_width(t))
+
+
+def _of_pipe(call: NativeCall, cells: Operand) -> Operand:
+    """Return the address of the cell of the pipe that runs the packet."""
+    kind, words = cell_shape(call.instance.type_args[0])
+    pipe = call.f.word(PIPE, "i64", fixed=False)
+    return call.f.add(cells, call.f.binary("mul", "i64", pipe, words * kind.itemsize))
+
+
+_READ = Extern(_read, _read_native)
+"""Return the cell of the direct register that the table found (direct_resources.ON_CALL)."""
+
+
+def _write(call: Call) -> Run:
+    name, value, pipe = call.instance.name, call.arg(0), call.state.current_pipe
+
+    def run(env: Env) -> None:
+        env[0].direct[name].cells[pipe.number] = value(env)
+
+    return run
+
+
+def _write_native(call: NativeCall) -> None:
+    put_cell(call, call.code.value(call.args[0]), _of_pipe(call, found_cells(call)), "")
+
+
+_WRITE = Extern(_write, _write_native)
+"""Set the cell of the direct register that the table found to argument 0."""
+
+
+def _clear(call: Call) -> Run:
+    instance, value, pipe = call.instance, call.arg(0), call.state.current_pipe
+    (table,) = (t for t in call.state.tables.values() if t.table.register is instance)
+
+    def run(env: Env) -> None:
+        new = value(env)
+        for cell in table.register_cells():
+            cell.cells[pipe.number] = new
+
+    return run
+
+
+def _clear_native(call: NativeCall) -> None:
+    f, value = call.f, call.code.value(call.args[0])
+    (table,) = (t for t in call.externs.program.tables if t.register is call.instance)
+    listed = f.word(call.externs.tables.shapes[table.name].word(CELLS))
+    with f.count(f.load("i64", listed, 8)) as index:
+        following = f.binary("add", "i64", index, 1)
+        cells = f.load("ptr", f.item(listed, "i64", following), 8)
+        put_cell(call, value, _of_pipe(call, cells), "")
+
+
+_CLEAR = Extern(_clear, _clear_native, needs_packet=False)
+"""Set the pipe's cells of all entries, and of misses, of the table that owns the direct register to
+argument 0."""
+
+
 # -- the table ----------------------------------------------------------------------------------
 
 INGRESS_PARSERS, EGRESS_PARSERS = (
@@ -145,9 +247,9 @@ EXTERNS: Externs = {
     ("Register", "read"): arrays.register_read(index=0),
     ("Register", "write"): arrays.REGISTER_WRITE,
     ("Register", "clear"): arrays.REGISTER_CLEAR,
-    ("DirectRegister", "read"): direct_registers.READ,
-    ("DirectRegister", "write"): direct_registers.WRITE,
-    ("DirectRegister", "clear"): direct_registers.CLEAR,
+    ("DirectRegister", "read"): _READ,
+    ("DirectRegister", "write"): _WRITE,
+    ("DirectRegister", "clear"): _CLEAR,
     ("RegisterParam", "read"): arrays.register_read(index=0),
     (ir.HIDDEN_REGISTER, "read"): arrays.register_read(index=0),
     (ir.HIDDEN_REGISTER, "write"): arrays.REGISTER_WRITE,
@@ -171,7 +273,7 @@ EXTERNS: Externs = {
     ("DirectWred", "execute"): DIRECT_WRED,
     ("Random", "get"): RANDOM,
     ("", ir.TABLE_DIGEST): TABLE_DIGEST,
-    ("Hash", "get"): GET_HASH,
+    ("Hash", "get"): _GET_HASH,
     ("Checksum", "add"): checksums.ADD.within(*_PARSERS),
     ("Checksum", "subtract"): checksums.SUBTRACT.within(*_PARSERS),
     ("Checksum", "update"): CHECKSUM_UPDATE.within(*_DEPARSERS),

@@ -11,8 +11,7 @@ from gradplane.switch.ir.nodes import InstanceKind
 def _load() -> Implementation:
     from gradplane.switch.arch.v1model.externs import EXTERNS
     from gradplane.switch.arch.v1model.field_lists import expansions
-    from gradplane.switch.arch.v1model.loading import PLACES, PREPARE, RULES
-    from gradplane.switch.arch.v1model.queue_metadata import sees_queues
+    from gradplane.switch.arch.v1model.loading import PLACES, PREPARE, RULES, sees_queues
     from gradplane.switch.machine.externs.direct_resources import AUTOMATIC
     from gradplane.switch.machine.primitives import text_path
 

@@ -50,7 +50,7 @@ def show_action(listed: ListedActions, data: ActionData) -> p4r.Action:
     return message
 
 
-def read_target(table: TableInfo, message: p4r.TableAction, default: bool = False) -> EntryAction:
+def read_target(table: TableInfo, message: p4r.TableAction) -> EntryAction:
     """Decode the target of an entry, in one of the forms that the table's implementation allows."""
     form = message.WhichOneof("type")
     allowed = _allowed_forms(table)
@@ -62,7 +62,7 @@ def read_target(table: TableInfo, message: p4r.TableAction, default: bool = Fals
         )
     match form:
         case "action":
-            return read_action(table.actions, message.action, default)
+            return read_action(table.actions, message.action)
         case "action_profile_member_id":
             return MemberRef(message.action_profile_member_id)
         case "action_profile_group_id":
