@@ -270,6 +270,21 @@ def test_p4_check_and_info(command: Command, tmp_path: Path) -> None:
     assert "table routes" in json.loads(output)["source"]
 
 
+def test_p4_config_of_several_programs(command: Command) -> None:
+    first, second = "thc_tna.p4", "tos_compress_tna.p4"
+    scopes = ["--pipe-scope", "thc_tna=0,1", "--pipe-scope", "tos_compress_tna=2,3"]
+    status, output, _ = command("p4", "config", first, second, *scopes)
+    assert status == 0
+    config = json.loads(output)
+    assert config["pipe_scopes"] == {"thc_tna": [0, 1], "tos_compress_tna": [2, 3]}
+    assert "table routes" in config["programs"]["thc_tna"]["source"]
+    status, _, errors = command("p4", "config", first, "thc.p4")
+    what = "2 programs are given, for tna, v1model: only the pipes of a chip (tna) run several"
+    assert (status, errors) == (1, f"gradplane: {what}\n")
+    status, _, errors = command("p4", "config", first, second, "--pipe-scope", "thc=0")
+    assert (status, "there is no pipeline 'thc'" in errors) == (1, True)
+
+
 def test_p4_commands_find_shipped_programs_by_name_and_own_files_first(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gradplane import _shipped_programs
 from gradplane.cli.options import (
     AnyProgram,
     Cacert,
@@ -304,14 +305,27 @@ def _print_fit(
 
 @p4_commands.command()
 def config(
-    program: Program,
+    program: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE.p4",
+            show_default=False,
+            callback=lambda files: [*map(_shipped_programs.find, files)],
+        ),
+    ],
     include: Includes = [],  # noqa: B006
     define: Defines = [],  # noqa: B006
+    pipe_scope: Annotated[
+        list[str],
+        typer.Option(metavar="NAME=PIPE,PIPE", help="The pipes of one of a chip's programs"),
+    ] = [],  # noqa: B006
 ) -> None:
-    """Print a program with its includes as JSON, to push in place of BMv2's compiled JSON."""
+    """Print a program with its includes as JSON, to push in place of BMv2's compiled JSON.
+
+    Several are programs of a chip (TNA), for its pipes."""
     from gradplane.experiment import p4_programs as programs
 
-    print(programs.config(program, include, define))
+    print(programs.config(program, include, define, pipe_scope))
 
 
 @commands.command()

@@ -176,7 +176,7 @@ def _compile(options: P4cOptions) -> bool:
     if not _report_warnings(compiled, options):
         return False
     if options.output is not None:
-        config = programs.config(options.program, options.include_dirs, options.defines)
+        config = programs.config([options.program], options.include_dirs, options.defines)
         _write(options.output, config)
     for file, form in options.p4info:
         file.write_bytes(_p4info(compiled, form))

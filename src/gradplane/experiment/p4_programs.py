@@ -12,10 +12,11 @@ from gradplane._shipped_programs import INCLUDE_DIRS, SHIPPED, shipped
 from gradplane.experiment.document import ExperimentError
 from gradplane.switch import backends
 from gradplane.switch.arch.load_checks import prepare
-from gradplane.switch.arch.registry import architecture
+from gradplane.switch.arch.registry import architecture, combined
 from gradplane.switch.compiler import Compiled, compile_source
+from gradplane.switch.daemon.options import parse_pipe_scopes
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.p4runtime.device_config import device_config
+from gradplane.switch.p4runtime.device_config import device_config, device_config_of_several
 from gradplane.switch.p4runtime.digest_calls import digest_calls
 from gradplane.switch.p4runtime.p4info import build_p4info, p4info_text
 from gradplane.switch.program_cache import load_program
@@ -170,10 +171,25 @@ def bfrt_info(program: ir.Program) -> str:
     return bfrt_json(program)
 
 
-def config(program: Path, folders: Sequence[Path], macros: Sequence[str]) -> str:
-    """Return a program as one JSON text to push. Raises CompileError, with every error found."""
-    check(compiled(program, folders, macros))
-    return device_config(program, (*folders, *INCLUDE_DIRS), macros).decode()
+def config(
+    programs: Sequence[Path],
+    folders: Sequence[Path],
+    macros: Sequence[str],
+    pipe_scopes: Sequence[str] = (),
+) -> str:
+    """Return a program, or several of a chip, as one JSON text to push. pipe_scopes: NAME=PIPES.
+
+    Raises CompileError, with every error found, SwitchError and OptionError."""
+    found = [compiled(program, folders, macros) for program in programs]
+    for one in found:
+        check(one)
+    folders = (*folders, *INCLUDE_DIRS)
+    scopes = parse_pipe_scopes(pipe_scopes)
+    if len(found) == 1 and not scopes:
+        return device_config(programs[0], folders, macros).decode()
+    whole = combined([one.program for one in found])
+    architecture(None, whole).placed(whole, scopes)
+    return device_config_of_several(programs, folders, macros, scopes).decode()
 
 
 def made_tests(

@@ -10,6 +10,7 @@ from typing import Any
 import grpc
 import pytest
 from bfrt_client import Client, bf
+from finsy.proto import p4r
 
 from gradplane._option_tables import OptionError
 from gradplane.switch import Switch
@@ -18,7 +19,8 @@ from gradplane.switch.bfruntime.server import BfRuntimeServer
 from gradplane.switch.daemon.live_switch import make_device
 from gradplane.switch.daemon.options import parse_options
 from gradplane.switch.p4runtime.device import Device
-from gradplane.switch.p4runtime.device_config import device_config
+from gradplane.switch.p4runtime.device_config import device_config, device_config_of_several
+from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.program_cache import load_program
 from gradplane.switch.runtime.control_errors import SwitchError
 
@@ -291,3 +293,52 @@ def test_pipelines_without_scopes_are_placed_as_those_of_one_program(tmp_path: P
 def test_other_words_on_the_command_line_are_no_programs() -> None:
     with pytest.raises(OptionError, match="unrecognized arguments: word"):
         parse_options([str(SOURCE), "word"])
+
+
+# -- pushed over P4Runtime ------------------------------------------------------------------------
+
+
+def both(folder: Path, **pipes: list[int]) -> bytes:
+    files = [program(folder, name, add) for name, add in (("one", 1), ("other", 16))]
+    return device_config_of_several(files, [], [], pipes)
+
+
+def test_several_programs_are_pushed_in_one_device_config(tmp_path: Path) -> None:
+    device = make_device(parse_options([]))
+    pushed = p4r.ForwardingPipelineConfig(p4_device_config=both(tmp_path, one=[0, 1], other=[2, 3]))
+    device.commit(device.prepare(pushed))
+    config = device.target.config
+    assert config.p4_device_config == pushed.p4_device_config
+    names = [t.preamble.name for t in config.p4info.tables]
+    assert {name.partition(".")[0] for name in names} == {"one", "other"}
+    device.commit(device.prepare(config))  # with the P4Info that it has
+
+
+@pytest.mark.parametrize(
+    "change, found",
+    [
+        ({"pipe_scopes": {"one": "0"}}, "pipe_scopes: expected lists of pipes by name"),
+        ({"pipe_scopes": {"one": [0], "other": [0, 1]}}, "must be given once, not 0, 0, 1"),
+        ({"programs": {}}, "the device config has the keys"),
+        ({"programs": {"one": {"source": "x"}}}, "x"),
+        ({"programs": {"one": {"programs": {"one": {}}}}}, "the device config has the keys"),
+    ],
+)
+def test_device_configs_of_several_programs_that_are_none(
+    tmp_path: Path, change: dict[str, Any], found: str
+) -> None:
+    config = {**json.loads(both(tmp_path)), **change}
+    device = make_device(parse_options([]))
+    with pytest.raises(RpcError, match=found) as error:
+        device.prepare(p4r.ForwardingPipelineConfig(p4_device_config=json.dumps(config).encode()))
+    assert error.value.code == "INVALID_ARGUMENT"
+
+
+def test_a_push_over_p4runtime_takes_the_place_of_all_programs(
+    world: World, tmp_path: Path
+) -> None:
+    device = world[0]
+    alone = device_config(program(tmp_path, "one", 1))
+    device.commit(device.prepare(p4r.ForwardingPipelineConfig(p4_device_config=alone)))
+    assert {t.preamble.name for t in device.target.config.p4info.tables} >= {"Ingress.t"}
+    assert not any("other" in t.preamble.name for t in device.target.config.p4info.tables)

@@ -188,7 +188,7 @@ def parse_options(arguments: Sequence[str]) -> SwitchOptions:
         grpc_address=parsed.grpc_server_addr,
         bfrt_address=parsed.bfrt_addr,
         tls=tls,
-        pipe_scopes=_pipe_scopes(parsed.pipe_scope),
+        pipe_scopes=parse_pipe_scopes(parsed.pipe_scope),
         limits=_limits(parsed.limit),
         unix_socket=parsed.unix_socket,
         restricted=not parsed.no_restrictions,
@@ -295,7 +295,8 @@ def _interface(text: str) -> tuple[int, str]:
     return int(number), name
 
 
-def _pipe_scopes(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
+def parse_pipe_scopes(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
+    """Return the pipes by the names of NAME=PIPES. Raises OptionError."""
     found: dict[str, tuple[int, ...]] = {}
     for text in texts:
         name, _, pipes = text.partition("=")

@@ -20,7 +20,7 @@ from gradplane.switch.arch.registry import combined, of_package, program_name
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.p4runtime.catalog import Catalog
 from gradplane.switch.p4runtime.constraints import ConstraintError
-from gradplane.switch.p4runtime.device_config import Source, parse_device_config
+from gradplane.switch.p4runtime.device_config import Source, parse_device_config, parse_several
 from gradplane.switch.p4runtime.entry_rules import EntryRules
 from gradplane.switch.p4runtime.pipeline import Pipeline, RunningSwitch
 from gradplane.switch.p4runtime.reconcile import load_state, saved_state
@@ -222,6 +222,9 @@ class Device:
                 "INVALID_ARGUMENT",
                 "the config has neither a device config nor a P4Info: push the .p4 source",
             )
+        several = parse_several(config.p4_device_config)
+        if several is not None:
+            return self.prepare_several(*several, config)
         program = self._program(config)
         try:
             return self._pipeline(_placed(program, pipe_scopes or {}), config)
@@ -230,10 +233,14 @@ class Device:
             raise _refused(error, source) from error
 
     def prepare_several(
-        self, pushed: Mapping[str, bytes], pipe_scopes: PipeScopes | None = None
+        self,
+        pushed: Mapping[str, bytes],
+        pipe_scopes: PipeScopes | None = None,
+        whole: p4r.ForwardingPipelineConfig | None = None,
     ) -> Pipeline:
         """Make a pipeline of several programs of a chip. pushed: their device configs by name,
-        empty for one that runs now. pipe_scopes: the pipes that run each, or each pipeline.
+        empty for one that runs now. pipe_scopes: the pipes that run each, or each pipeline. whole:
+        the config that they came in, if it was one.
 
         Raises RpcError INVALID_ARGUMENT where that is not possible.
         """
@@ -248,7 +255,7 @@ class Device:
                 raise RpcError("NOT_FOUND", what)
         try:
             program = _placed(combined(programs), pipe_scopes or {})
-            pipeline = self._pipeline(program, p4r.ForwardingPipelineConfig())
+            pipeline = self._pipeline(program, whole or p4r.ForwardingPipelineConfig())
         except CompileError as error:
             sources = map(parse_device_config, filter(None, pushed.values()))
             raise _refused(error, *sources) from error

@@ -6,6 +6,9 @@ Three forms are taken:
                                 may hold #line directives, `file` is its name in messages
     BMv2's JSON                 as p4c writes it; names and ids are the pushed P4Info's
 
+Several programs of a chip are {"programs": {NAME: JSON of the second form, ...}, "pipe_scopes":
+{NAME: [PIPE, ...], ...}}, as `device_config_of_several` makes it.
+
 Each may be wrapped in a p4.tmp.P4DeviceConfig message, as clients for PI send it (p4runtime_lib).
 """
 
@@ -85,6 +88,37 @@ def device_config(
     pieces, _ = preprocess(path, include_dirs, defines or {})
     config = {"source": _joined(whole_strings(pieces)), "file": str(path), "defines": {}}
     return json.dumps(config).encode()
+
+
+def device_config_of_several(
+    paths: Sequence[Path],
+    include_dirs: Iterable[str | Path],
+    defines: Sequence[str],
+    pipe_scopes: Mapping[str, Sequence[int]],
+) -> bytes:
+    """Return the device config to push so that a chip's pipes run these programs, which are known
+    by their files' names. pipe_scopes: the pipes of each. Raises CompileError."""
+    folders = list(include_dirs)
+    programs = {path.stem: json.loads(device_config(path, folders, defines)) for path in paths}
+    return json.dumps({"programs": programs, "pipe_scopes": pipe_scopes}).encode()
+
+
+def parse_several(data: bytes) -> tuple[dict[str, bytes], dict[str, list[int]]] | None:
+    """Return the device configs of several programs, by name, and their pipes; None if the config
+    is of one. Raises RpcError INVALID_ARGUMENT."""
+    try:
+        config = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    programs = config.get("programs") if isinstance(config, dict) else None
+    if not isinstance(programs, dict) or not programs:
+        return None
+    scopes = config.get("pipe_scopes", {})
+    lists = isinstance(scopes, dict) and all(isinstance(pipes, list) for pipes in scopes.values())
+    if not lists or not all(type(pipe) is int for pipes in scopes.values() for pipe in pipes):
+        what = f"pipe_scopes: expected lists of pipes by name, not {scopes!r}"
+        raise RpcError("INVALID_ARGUMENT", what)
+    return {name: json.dumps(one).encode() for name, one in programs.items()}, scopes
 
 
 def parse_device_config(data: bytes, p4info: bytes | None = None) -> Source:
