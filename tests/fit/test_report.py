@@ -75,6 +75,23 @@ def test_what_macros_change_is_told_where_a_program_does_not_fit(tmp_path: Path)
     assert told not in CliRunner().invoke(commands, [*command, "--chip", "tofino2"]).stdout
 
 
+def test_a_setting_with_which_the_program_fits_is_found(tmp_path: Path) -> None:
+    long, short = ((PROGRAMS / f"{name}.p4").read_text() for name in ("chain13", "chain4"))
+    macro = "#ifndef WAYS\n#define WAYS 4\n#endif\n"
+    text = (
+        f"{macro}#if WAYS == 4\n{long}\n#elif WAYS == 5\nno P4\n#elif WAYS == 1\n{short}\n#endif\n"
+    )
+    (tmp_path / "p.p4").write_text(text)
+    command = ["p4", "fit", str(tmp_path / "p.p4"), "-I", str(PROGRAMS)]
+    result = CliRunner().invoke(commands, command)
+    assert result.exit_code == 1
+    assert result.stdout.endswith("\nWith -D WAYS=1 the program fits.\n")
+    asked = json.loads(CliRunner().invoke(commands, [*command, "--json"]).stdout)
+    assert (asked["fits"], asked["fits_with"]) == (False, "WAYS=1")
+    given = CliRunner().invoke(commands, [*command, "-D", "WAYS=4"])
+    assert "With -D" not in given.stdout
+
+
 def test_the_command(tmp_path: Path) -> None:
     runner = CliRunner()
     out = tmp_path / "fit.html"

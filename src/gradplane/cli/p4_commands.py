@@ -2,6 +2,7 @@
 
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -274,6 +275,8 @@ def fit_chip(
     from gradplane.experiment import p4_programs as programs
     from gradplane.fit import analysis
     from gradplane.fit.chip_resources import CHIPS
+    from gradplane.fit.report_text import alternatives
+    from gradplane.switch.source import CompileError
 
     if chip is not None and chip not in CHIPS:
         raise typer.BadParameter(f'"{chip}": use {" or ".join(CHIPS)}', param_hint="--chip")
@@ -282,6 +285,13 @@ def fit_chip(
         compiled = programs.compiled(program, include, [*macros, *define])
         wanted = analysis.chip_for(compiled.program) if chip is None else CHIPS[chip]
         report = analysis.fit(compiled.program, wanted, str(program), status.update)
+        for setting in () if report.fits else alternatives(compiled.reporter.lines, define):
+            title = f"does not fit; with -D {setting}: "
+            with suppress(CompileError):
+                tried = programs.compiled(program, include, [*macros, *define, setting]).program
+                if analysis.fit(tried, wanted, on_step=lambda s: status.update(title + s)).fits:  # noqa: B023
+                    report = replace(report, fits_with=setting)
+                    break
     _print_fit(report, compiled.reporter.lines, json, html)
     if not report.fits:
         raise typer.Exit(1)

@@ -76,12 +76,14 @@ class FitReport:
     """An estimate for a program and a chip. It fits if each of its pipelines does, and no rule of
     `p4 check` refuses the program.
 
-    refusals: the errors of these rules."""
+    refusals: the errors of these rules. fits_with: NAME=VALUE of a macro with which a program that
+    does not fit does."""
 
     program: str
     chip: ChipResources
     pipelines: tuple[PipelineFit, ...]
     refusals: tuple[Diagnostic, ...] = ()
+    fits_with: str = ""
 
     @property
     def fits(self) -> bool:

@@ -27,6 +27,8 @@ def report_text(report: FitReport, lines: Mapping[str, list[str]]) -> str:
     parts += [part for refusal in report.refusals for part in ("", refusal.render(dict(lines)))]
     if not report.fits:
         parts += _macros(lines)
+    if report.fits_with:
+        parts += ["", f"With -D {report.fits_with} the program fits."]
     verdict = "fits" if report.fits else "does not fit"
     head = f"{report.program} on {report.chip.title}: {verdict}. {ESTIMATE}"
     return "\n".join([*_wrap(head), *parts]) + "\n"
@@ -38,6 +40,19 @@ _MACRO = re.compile(
     re.MULTILINE,
 )
 """A macro that has a value unless -D gives another, and the comment above it."""
+
+
+def alternatives(lines: Mapping[str, list[str]], given: Sequence[str]) -> Iterator[str]:
+    """Yield NAME=VALUE of the macros with a default and another value that the program asks for by
+    `#if NAME == VALUE`, those of the innermost files first; none that is given."""
+    texts = ["\n".join(text) for text in lines.values()]
+    defaults = {m["name"]: m["value"].strip() for text in texts for m in _MACRO.finditer(text)}
+    asked = re.compile(r"^#\s*(?:el)?if (\w+) == (\w+)\s*$", re.MULTILINE)
+    values = dict.fromkeys(m.groups() for text in reversed(texts) for m in asked.finditer(text))
+    names = [one.partition("=")[0] for one in given]
+    for name, value in values:
+        if name not in names and defaults.get(name, value) != value:
+            yield f"{name}={value}"
 
 
 def _macros(lines: Mapping[str, list[str]]) -> Iterator[str]:
@@ -159,6 +174,7 @@ def report_json(report: FitReport) -> dict[str, Any]:
         "program": report.program,
         "chip": report.chip.name,
         "fits": report.fits,
+        "fits_with": report.fits_with or None,
         "note": ESTIMATE,
         "refusals": [
             {"what": r.message, "hint": r.hint, **_place(r.span)} for r in report.refusals

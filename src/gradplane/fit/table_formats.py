@@ -14,7 +14,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from math import ceil, log2
+from typing import NamedTuple
 
 from gradplane.fit.chip_resources import (
     GATEWAY_BYTES,
@@ -150,15 +152,22 @@ def key_bits(table: LogicalTable) -> int:
 
 def exact_format(table: LogicalTable, entries: int) -> ExactFormat:
     """Return the format with the fewest blocks for so many entries, action data included."""
-    made = [f for bits in (IMMEDIATE_BITS, 0) for f in _formats(table, entries, bits)]
-    assert made, table.name
-    return min(made, key=lambda f: f.blocks + action_blocks(table, f.entries, f.immediate))
+    overheads = tuple((bits, overhead_bits(table, bits)) for bits in (IMMEDIATE_BITS, 0))
+    return _best_format(key_bits(table), overheads, _action_data(table), entries)
 
 
-def _formats(table: LogicalTable, entries: int, immediate: int) -> Iterator[ExactFormat]:
+@lru_cache(1 << 16)  # placement asks for the same ones again and again
+def _best_format(
+    bits: int, overheads: tuple[tuple[int, int], ...], data: ActionBits, entries: int
+) -> ExactFormat:
+    """Return the format with the fewest blocks. overheads: by the bits of data beside the key."""
+    made = [f for one in overheads for f in _formats(bits, *one, entries)]
+    assert made, "an entry has a format"
+    return min(made, key=lambda f: f.blocks + data.blocks(f.entries, f.immediate))
+
+
+def _formats(bits: int, immediate: int, overhead: int, entries: int) -> Iterator[ExactFormat]:
     """Yield the formats with up to so many bits of action data beside the key."""
-    bits = key_bits(table)
-    overhead = overhead_bits(table, immediate)
     entry = max(0, bits - HASH_INDEX_BITS) + _VERSION_BITS + overhead
     usual = max(_USUALLY_WIDE, ceil(entry / RAM_BITS))
     for wide in range(1, usual + 1):
@@ -287,17 +296,34 @@ def _member_bits(profile: ir.ExternInstance) -> int:
     return max(1, ceil(log2(max(2, profile.number("size", 1024))))) + 6
 
 
+class ActionBits(NamedTuple):
+    """The size of a table's action data: of the largest action's, in bits and in whole bytes, and
+    the members of its action profile, if it has one."""
+
+    exact: int
+    padded: int
+    members: int | None
+
+    def blocks(self, entries: int, immediate: int) -> int:
+        """Return the blocks of SRAM for what does not fit beside the key."""
+        if self.members is not None:
+            return memory_blocks(self.members, max(8, self.padded))
+        if self.exact <= immediate:
+            return 0
+        return memory_blocks(entries, self.padded - immediate)
+
+
+def _action_data(table: LogicalTable) -> ActionBits:
+    assert table.table is not None
+    profile = table.table.implementation
+    exact = max((sum(a.data) for a in table.actions), default=0)
+    members = None if profile is None else profile.number("size", 1024)
+    return ActionBits(exact, data_bits(table), members)
+
+
 def action_blocks(table: LogicalTable, entries: int, immediate: int) -> int:
     """Return the blocks of SRAM for action data that does not fit beside the key."""
-    assert table.table is not None
-    bits = data_bits(table)
-    profile = table.table.implementation
-    if profile is not None:
-        return memory_blocks(profile.number("size", 1024), max(8, bits))
-    exact = max((sum(a.data) for a in table.actions), default=0)
-    if exact <= immediate:
-        return 0
-    return memory_blocks(entries, bits - immediate)
+    return _action_data(table).blocks(entries, immediate)
 
 
 def memory_blocks(cells: int, bits: int) -> int:

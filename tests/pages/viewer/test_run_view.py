@@ -1,6 +1,7 @@
 """`gradplane view`: a recorded run, packet by packet."""
 
 import json
+import re
 import threading
 import urllib.error
 import urllib.request
@@ -17,6 +18,7 @@ from gradplane.pages.viewer.run_server import run_server
 from gradplane.pages.viewer.run_view import NotThere, Query, RunView, SearchError, parse
 from gradplane.runs.records.run_data import RunData
 from gradplane.runs.records.summary import Summary
+from gradplane.runs.replayer import round_packets
 from gradplane.runs.run_experiment import run
 
 
@@ -74,6 +76,25 @@ def test_rounds_in_any_order_have_the_same_packets(slow: RunView) -> None:
         slow.round(0, number)
     assert slow.round(0, 2) == first
     assert slow.round(0, 20) == later
+
+
+def test_a_page_that_waits_says_how_far_the_re_enactment_is(
+    lossy_run: Summary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said, begin = [], round_packets._RecordingNetwork.begin
+    with RunView(RunData.read(lossy_run.folder)) as view:
+        assert view.waiting() == {"text": ""}
+
+        def watched(network: object, record: bool) -> None:
+            said.append(view.waiting()["text"])
+            begin(network, record)
+
+        monkeypatch.setattr(round_packets._RecordingNetwork, "begin", watched)
+        view.round(0, 2)
+        assert view.waiting() == {"text": ""}
+    assert said[0] == "re-enacting the run: round 0 of 2"
+    assert re.fullmatch(r"re-enacting the run: round 1 of 2, \d+ s left", said[1])
+    assert len(said) == 3
 
 
 def never_came(view: RunView) -> tuple[int, int]:

@@ -2,9 +2,16 @@
 // address holds the place: run/job/round/packet.
 let run = 0, overview, source, shown = {}, seen = 0;
 
-async function into(node, work) {  // shows an error where its result would be
+async function into(node, work) {  // shows, where its result will be, how far it is, or an error
+  let done = false;
+  const timer = setInterval(async () => {
+    const {text} = await ask(`run/${run}/waiting`).catch(() => ({}));
+    if (text && !done) node.replaceChildren(el("p", {class: "quiet", role: "status"}, text));
+  }, 700);
   node.hidden = false;
   try { await work(); } catch (error) { node.replaceChildren(el("p", {class: "warning", role: "alert"}, error.message)); }
+  done = true;
+  clearInterval(timer);
 }
 
 // ---- rounds

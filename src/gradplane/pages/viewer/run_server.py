@@ -67,6 +67,7 @@ def _routes(views: Sequence[RunView]) -> list[Any]:
         Route("/runs", answered(lambda request: [view.name for view in views])),
         Route(f"{one}/report", report),
         Route(f"{one}/overview", answered(lambda request: view(request).overview())),
+        Route(f"{one}/waiting", answered(lambda request: view(request).waiting())),
         Route(f"{one}/source", answered(lambda request: view(request).source())),
         Route(
             f"{one}/search",

@@ -193,6 +193,11 @@ class RunView:
                 "payload": None if packet.passes else _header(packet.payload),
             }
 
+    def waiting(self) -> Values:
+        """Return how far what other threads wait for is, in words; "" if they do not wait."""
+        texts = [packets.under_way() for packets in list(self._packets.values())]
+        return {"text": "".join(texts)}
+
     def source(self) -> list[Values]:
         """Return the program's files: name and lines."""
         with self._lock:

@@ -7,6 +7,7 @@ only forwards, such as messages to a parameter server, are not sent in a re-enac
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ import numpy.typing as npt
 from gradplane.aggregations.needs import Answer
 from gradplane.experiment.deployment import Deployment
 from gradplane.hosts.protocols.actions import Peer
+from gradplane.runs.progress import left
 from gradplane.runs.records.run_data import RunData
 from gradplane.runs.replayer import reenactment
 from gradplane.runs.replayer.reenactment import Line, Reenactment
@@ -86,6 +88,7 @@ class RecordedPackets:
         self._found: dict[int, RoundPackets] = {}
         self._exit = ExitStack()
         self._next = 0  # the round that the re-enactment comes to next
+        self._under_way: tuple[int, int, float] | None = None  # first and last round, since when
         self._network: _RecordingNetwork | None = None
         self._lines: Iterator[Line] = iter(())
         self._tracer: ReplayNetwork | None = None
@@ -104,20 +107,36 @@ class RecordedPackets:
         if round not in self._found:
             if self._network is None or round < self._next:
                 self._begin()
-            assert self._network is not None
-            self._network.begin(round == self._next)
-            for line in self._lines:
-                if line["kind"] != "round" or line["round"] < self._next:
-                    continue
-                if line["round"] == round:
-                    self._next = round + 1
-                    break
-                self._next = line["round"] + 1
-                self._network.begin(self._next == round)
+            self._under_way = self._next, round, time.monotonic()
+            try:
+                found = self._re_enacted(round)
+            finally:
+                self._under_way = None
             if len(self._found) == _KEPT:
                 del self._found[next(iter(self._found))]
-            self._found[round] = self._network.found
+            self._found[round] = found
         return self._found[round]
+
+    def _re_enacted(self, round: int) -> RoundPackets:
+        assert self._network is not None
+        self._network.begin(round == self._next)
+        for line in self._lines:
+            if line["kind"] != "round" or line["round"] < self._next:
+                continue
+            self._next = line["round"] + 1
+            if line["round"] == round:
+                break
+            self._network.begin(self._next == round)
+        return self._network.found
+
+    def under_way(self) -> str:
+        """Return how far a call of `of` in another thread is, in words; "" if there is none."""
+        if (asked := self._under_way) is None:
+            return ""
+        first, wanted, since = asked
+        done, total = self._next - first, wanted + 1 - first
+        rest = left(time.monotonic() - since, done, total)
+        return f"re-enacting the run: round {self._next} of {wanted}{rest}"
 
     def trace(self, round: int, place: int) -> TracedPass:
         """Let the switch process pass `place` of a round once more, and look on."""
