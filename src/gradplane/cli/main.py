@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import typer
+from typer import _completion_shared as completion_shared
 
 from gradplane import __version__
 from gradplane.cli import (
@@ -40,9 +41,18 @@ for _title, _commands in _PANELS.items():
     app.add_typer(_commands)
 
 
+_ZSH_COMPLETION = (
+    completion_shared.COMPLETION_SCRIPT_ZSH.strip()
+    + "\n\nif [[ $zsh_eval_context[-1] == loadautofunc ]]; then\n"
+    '  %(complete_func)s "$@"\nfi\n'
+)
+"""Typer's script, and a call: the first TAB only loads the file, and would offer nothing."""
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command `gradplane` with the process's arguments, or with those given."""
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # errors come as ours, with the way out
+    completion_shared._completion_scripts["zsh"] = _ZSH_COMPLETION
     try:
         app(arguments, prog_name="gradplane")
     except Exception as error:
