@@ -77,21 +77,45 @@ extern void again<A, B>(in bit<32> kind, in bit<32> port, in bit<32> passes, in 
                         in A a, in B b);
 extern void again<A, B, C>(in bit<32> kind, in bit<32> port, in bit<32> passes, in bytes_t bytes,
                            in A a, in B b, in C c);
-// Pass a copy on to egress, by way of the port's queue if it has one.
-extern void enqueue<A, B, C, D>(in bit<32> port, in bit<32> priority, in A a, in B b, in C c,
-                                in D d);
+// Pass a copy on to egress, by way of the port's queue if it has one: the values of egress's
+// parameters, one of which is `port`.
+extern void enqueue<A>(in bit<32> port, in bit<32> priority, in A a);
+extern void enqueue<A, B>(in bit<32> port, in bit<32> priority, in A a, in B b);
+extern void enqueue<A, B, C>(in bit<32> port, in bit<32> priority, in A a, in B b, in C c);
+extern void enqueue<A, B, C, D>(in bit<32> port, in bit<32> priority, in A a, in B b, in C c, in D
+    d);
+extern void enqueue<A, B, C, D, E>(in bit<32> port, in bit<32> priority, in A a, in B b, in C c, in
+    D d, in E e);
+extern void enqueue<A, B, C, D, E, F>(in bit<32> port, in bit<32> priority, in A a, in B b, in C c,
+    in D d, in E e, in F f);
+extern void enqueue<A, B, C, D, E, F, G>(in bit<32> port, in bit<32> priority, in A a, in B b, in C
+    c, in D d, in E e, in F f, in G g);
+extern void enqueue<A, B, C, D, E, F, G, H>(in bit<32> port, in bit<32> priority, in A a, in B b, in
+    C c, in D d, in E e, in F f, in G g, in H h);
 extern void enqueue<A, B, C, D, E, F, G, H, I>(in bit<32> port, in bit<32> priority, in A a, in B b,
     in C c, in D d, in E e, in F f, in G g, in H h, in I i);
-extern void enqueue<A, B, C, D, E, F, G, H>(in bit<32> port, in bit<32> priority, in A a, in B b,
-    in C c, in D d, in E e, in F f, in G g, in H h);
 // The same with the packet itself, which ingress does not use any more.
-extern void depart<A, B, C, D>(in bit<32> port, in bit<32> priority, in A a, in B b, in C c,
-                               in D d);
+extern void depart<A>(in bit<32> port, in bit<32> priority, in A a);
+extern void depart<A, B>(in bit<32> port, in bit<32> priority, in A a, in B b);
+extern void depart<A, B, C>(in bit<32> port, in bit<32> priority, in A a, in B b, in C c);
+extern void depart<A, B, C, D>(in bit<32> port, in bit<32> priority, in A a, in B b, in C c, in D
+    d);
+extern void depart<A, B, C, D, E>(in bit<32> port, in bit<32> priority, in A a, in B b, in C c, in D
+    d, in E e);
+extern void depart<A, B, C, D, E, F>(in bit<32> port, in bit<32> priority, in A a, in B b, in C c,
+    in D d, in E e, in F f);
+extern void depart<A, B, C, D, E, F, G>(in bit<32> port, in bit<32> priority, in A a, in B b, in C
+    c, in D d, in E e, in F f, in G g);
+extern void depart<A, B, C, D, E, F, G, H>(in bit<32> port, in bit<32> priority, in A a, in B b, in
+    C c, in D d, in E e, in F f, in G g, in H h);
 extern void depart<A, B, C, D, E, F, G, H, I>(in bit<32> port, in bit<32> priority, in A a, in B b,
     in C c, in D d, in E e, in F f, in G g, in H h, in I i);
 // Run another control of the text.
+extern void call<A>(string entry, in A a);
+extern void call<A, B>(string entry, in A a, in B b);
 extern void call<A, B, C>(string entry, in A a, in B b, in C c);
 extern void call<A, B, C, D>(string entry, in A a, in B b, in C c, in D d);
+extern void call<A, B, C, D, E>(string entry, in A a, in B b, in C c, in D d, in E e);
 extern void call<A, B, C, D, E, F>(string entry, in A a, in B b, in C c, in D d, in E e, in F f);
 extern void send_digests<P>(in P packet);
 extern void send_digests<P>(in P packet, in bit<32> pipe);      // that it came by
