@@ -127,14 +127,20 @@ def fit(
 
 
 def refusals(program: ir.Program) -> tuple[Diagnostic, ...]:
-    """Return the errors for which `p4 check` refuses a program, as `lower` leaves it."""
+    """Return the errors for which `p4 check` refuses a program, as `lower` leaves it; and its
+    arrays of instances, on which the chip's compiler fails."""
     prepared = deepcopy(program)  # both the architecture's steps and P4Info change it
     try:
         prepare(prepared, architecture(None, prepared))
         build_p4info(prepared)
     except CompileError as error:
         return tuple(error.diagnostics)
-    return ()
+    arrays = {i.span: i.name.partition("[")[0] for i in program.externs if i.name.endswith("]")}
+    what = "is an array of instances: the chip's compiler fails on it"
+    return tuple(
+        Diagnostic(span, f"{name} {what}", hint="name each instance")
+        for span, name in arrays.items()
+    )
 
 
 def chip_for(program: ir.Program) -> ChipResources:

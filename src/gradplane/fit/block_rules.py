@@ -15,7 +15,7 @@ from gradplane.fit.chip_resources import PARSER_KEY_BITS, Overrun
 from gradplane.switch.arch.tna.register_access import Uses
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.printer import expression_text
-from gradplane.switch.ir.types import Bits, Header, bit_width
+from gradplane.switch.ir.types import Array, Bits, Fields, Header, Stack, Type, bit_width
 from gradplane.switch.ir.walk import actions, bodies, expressions, nested, statements, within
 from gradplane.switch.runtime.dynamic_hashes import is_symmetric
 
@@ -30,6 +30,7 @@ def broken_by_blocks(
     parser: ir.Parser | None, control: ir.Control, deparser: ir.Control | None
 ) -> Iterator[Overrun]:
     """Yield what a direction's blocks ask for that the chip cannot do."""
+    yield from _arrays(control)
     yield from _used_again(control)
     yield from _indices(control)
     yield from _in_conditions(control.body)
@@ -42,6 +43,28 @@ def broken_by_blocks(
     if deparser is not None:
         yield from _deparser(deparser.body, ())
         yield from _packed_again(deparser)
+
+
+def _arrays(control: ir.Control) -> Iterator[Overrun]:
+    """Yield the arrays of something else than headers among what a control is given: the compiler
+    fails on them, and takes local ones."""
+    for param in control.params:
+        found = _with_array(param.var.type)
+        if found is not None:
+            what = f"{found[0]} is an array of {found[1].element}; the chip's compiler fails on it"
+            way_out = "write its elements as fields of their own, or a local array"
+            yield Overrun("phv", what, control.span, way_out)
+
+
+def _with_array(t: Type) -> tuple[str, Array] | None:
+    """Return the name of a field that is an array of no headers, at any depth, and its type."""
+    for inner in t.fields if isinstance(t, Fields) else ():
+        if isinstance(inner.type, Array) and not isinstance(inner.type, Stack):
+            return inner.name, inner.type
+        found = _with_array(inner.type.element if isinstance(inner.type, Stack) else inner.type)
+        if found is not None:
+            return found
+    return None
 
 
 def _casts(block: ir.Parser | ir.Control) -> Iterator[Overrun]:

@@ -1120,7 +1120,7 @@ control ThcEgress(inout egress_headers_t hdr, inout egress_metadata_t meta,
                 plain(UDP_BYTES + AGGREGATION_BYTES);
             }
             if (intrinsic.egress_rid != 0) {
-                hdr.bridge.sender = (bit<8>) (intrinsic.egress_rid - 1);
+                hdr.bridge.sender = (bit<8>) intrinsic.egress_rid - 1;
             }
             receivers.apply();
         }
