@@ -107,3 +107,20 @@ def session(server, steps, **options):
             return await steps(controller)
 
     return asyncio.run(run())
+
+
+OTHER = """
+#include <core.p4>
+#include <v1model.p4>
+struct headers_t {}
+struct meta_t {}
+parser P(packet_in p, out headers_t h, inout meta_t m, inout standard_metadata_t s) {
+    state start { transition accept; }
+}
+control V(inout headers_t h, inout meta_t m) { apply {} }
+control I(inout headers_t h, inout meta_t m, inout standard_metadata_t s) { apply {} }
+control E(inout headers_t h, inout meta_t m, inout standard_metadata_t s) { apply {} }
+control C(inout headers_t h, inout meta_t m) { apply {} }
+control D(packet_out p, in headers_t h) { apply {} }
+V1Switch(P(), V(), I(), E(), C(), D()) main;
+"""

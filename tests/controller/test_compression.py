@@ -127,7 +127,7 @@ def test_a_program_that_aggregates_nothing(server, tos):
 
 
 def test_a_program_without_routes(server, tmp_path):
-    from test_controller import OTHER
+    from controller_cases import OTHER
 
     program = tmp_path / "other.p4"
     program.write_text(OTHER)

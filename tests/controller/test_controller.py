@@ -12,6 +12,7 @@ import grpc
 import pytest
 from controller_cases import (
     MEMBERS,
+    OTHER,
     RECEIVERS,
     TABLE,
     THC,
@@ -329,23 +330,6 @@ def test_targets_are_found_by_file_name():
     with pytest.raises(ControllerError) as error:
         targets.get("embeded")
     assert str(error.value) == f'no target "embeded": known: {", ".join(targets.names())}, {OWN}'
-
-
-OTHER = """
-#include <core.p4>
-#include <v1model.p4>
-struct headers_t {}
-struct meta_t {}
-parser P(packet_in p, out headers_t h, inout meta_t m, inout standard_metadata_t s) {
-    state start { transition accept; }
-}
-control V(inout headers_t h, inout meta_t m) { apply {} }
-control I(inout headers_t h, inout meta_t m, inout standard_metadata_t s) { apply {} }
-control E(inout headers_t h, inout meta_t m, inout standard_metadata_t s) { apply {} }
-control C(inout headers_t h, inout meta_t m) { apply {} }
-control D(packet_out p, in headers_t h) { apply {} }
-V1Switch(P(), V(), I(), E(), C(), D()) main;
-"""
 
 
 class LateAnswers:

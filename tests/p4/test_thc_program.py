@@ -10,36 +10,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from switch_model import Flight, Member, SwitchModel
-from thc_switch import CODEC, JOB, OVERHEAD, PROGRAMS, SLOTS, ThcSwitch, frame, fresh_switch
+from thc_switch import (
+    CODEC,
+    JOB,
+    NORMS,
+    OVERHEAD,
+    PROGRAMS,
+    SLOTS,
+    TABLE,
+    ThcSwitch,
+    codes,
+    frame,
+    fresh_switch,
+    indices,
+    short,
+)
 
 from gradplane.hosts.wire import aggregation
-from gradplane.hosts.wire.aggregation import HEADER_SIZE, Header, Type
+from gradplane.hosts.wire.aggregation import HEADER_SIZE, Type
 
 WORKERS = 4
-TABLE = np.array(CODEC.table)
 both = pytest.mark.parametrize("path", PROGRAMS)
-NORMS = [aggregation.norm_bits(1.0), aggregation.norm_bits(2.5)]
-
-
-@functools.cache
-def codes(worker: int, slot: int, round: int, lanes: int = 1024) -> np.ndarray:
-    """Return the codes that a worker sends in a slot's round: uint8[lanes]."""
-    rng = np.random.default_rng([worker, slot, round])
-    return rng.integers(0, 16, lanes, dtype=np.uint8)
-
-
-def indices(
-    worker: int, slot: int, round: int, norm: int = NORMS[0], sum_bits: int = 8, epoch: int = 1
-) -> bytes:
-    header = Header(Type.INDICES, JOB, worker, slot, round, sum_bits, norm, epoch=epoch)
-    values = codes(worker, slot, round, aggregation.LANES[sum_bits])
-    return header.pack() + aggregation.pack_indices(values, sum_bits)
-
-
-def short(
-    kind: Type, worker: int, slot: int, round: int, norm: int = 0, flags: int = 0, epoch: int = 1
-) -> bytes:
-    return Header(kind, JOB, worker, slot, round, 8, norm, flags=flags, epoch=epoch).pack()
 
 
 def model(quorum: int, sum_bits: int = 8, next_only: bool = False) -> SwitchModel:

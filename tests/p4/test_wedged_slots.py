@@ -3,8 +3,7 @@ ahead, workers that were started anew, and the round after 2^32 - 1."""
 
 import numpy as np
 import pytest
-from test_thc_program import NORMS, TABLE, codes, indices, short
-from thc_switch import PROGRAMS, ThcSwitch
+from thc_switch import NORMS, PROGRAMS, TABLE, ThcSwitch, codes, indices, short
 
 from gradplane.hosts.wire import aggregation
 from gradplane.hosts.wire.aggregation import HEADER_SIZE, Type

@@ -5,7 +5,11 @@ import functools
 import struct
 from collections.abc import Sequence
 
+import numpy as np
+
 from gradplane import codecs
+from gradplane.hosts.wire import aggregation
+from gradplane.hosts.wire.aggregation import Header, Type
 from gradplane.switch import Recirculated, Switch
 from gradplane.switch.compiler import compile_program
 from gradplane.switch.ir import nodes as ir
@@ -15,6 +19,8 @@ JOB, SLOT_BASE, SLOTS, GROUP = 3, 5, 4, 7
 PROGRAMS = ("p4/thc.p4", "p4/thc_tna.p4")
 OVERHEAD = 14 + 20 + 8  # bytes before the UDP payload
 RECIRCULATION = 6  # bytes that thc_tna.p4 puts before a packet between two passes
+TABLE = np.array(CODEC.table)
+NORMS = [aggregation.norm_bits(1.0), aggregation.norm_bits(2.5)]
 NOTICES = 0x25, 0x28  # version and type of straggler and epoch notices
 
 Out = list[tuple[int, bytes]]
@@ -164,3 +170,24 @@ class ThcSwitch:
         assert struct.unpack(">HHHH", packet[34:42]) == (18256, 20000 + JOB, len(packet) - 34, 0)
         assert struct.unpack(">H", ip[2:4])[0] == len(packet) - 14
         return packet[OVERHEAD:]
+
+
+@functools.cache
+def codes(worker: int, slot: int, round: int, lanes: int = 1024) -> np.ndarray:
+    """Return the codes that a worker sends in a slot's round: uint8[lanes]."""
+    rng = np.random.default_rng([worker, slot, round])
+    return rng.integers(0, 16, lanes, dtype=np.uint8)
+
+
+def indices(
+    worker: int, slot: int, round: int, norm: int = NORMS[0], sum_bits: int = 8, epoch: int = 1
+) -> bytes:
+    header = Header(Type.INDICES, JOB, worker, slot, round, sum_bits, norm, epoch=epoch)
+    values = codes(worker, slot, round, aggregation.LANES[sum_bits])
+    return header.pack() + aggregation.pack_indices(values, sum_bits)
+
+
+def short(
+    kind: Type, worker: int, slot: int, round: int, norm: int = 0, flags: int = 0, epoch: int = 1
+) -> bytes:
+    return Header(kind, JOB, worker, slot, round, 8, norm, flags=flags, epoch=epoch).pack()

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import grpc
+import pytest
+from finsy.proto import rpc_status
 
 from gradplane import _bfruntime as bf
 
@@ -259,3 +261,22 @@ class Client:
             else:
                 out[about["name"]] = value
         return out
+
+
+def errors_of(error: grpc.RpcError) -> list[tuple[str, str]]:
+    """Return the canonical code and text of each update."""
+    trailing = dict(error.trailing_metadata())
+    status = rpc_status.Status.FromString(trailing["grpc-status-details-bin"])
+    found = [bf.Error.FromString(detail.value) for detail in status.details]
+    codes = {number: code.name for code in grpc.StatusCode for number in [code.value[0]]}
+    return [(codes[e.canonical_code], e.message) for e in found]
+
+
+def failing(client: Client, *updates: tuple[str, object], **fields: object) -> grpc.RpcError:
+    with pytest.raises(grpc.RpcError) as caught:
+        client.write(*updates, **fields)
+    return caught.value
+
+
+def mac(client: Client, dst: int, port: int = 1, **data: int) -> object:
+    return client.entry("macs", {"h.ethernet.dst": dst}, "Ingress.send", port=port, **data)

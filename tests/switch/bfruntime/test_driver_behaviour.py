@@ -9,9 +9,8 @@ from typing import Any
 
 import grpc
 import pytest
-from bfrt_client import Client
+from bfrt_client import Client, errors_of, failing, mac
 from bfrt_served import Served
-from test_service import errors_of, failing, mac
 
 from gradplane import _bfruntime as bf
 

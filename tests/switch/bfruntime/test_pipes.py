@@ -10,8 +10,7 @@ import grpc
 import pytest
 import tnaprograms
 from bfrt_client import ALL_PIPES, Client
-from bfrt_served import Served
-from test_batches import Controller
+from bfrt_served import Controller, Served
 
 from gradplane import _bfruntime as bf
 from gradplane.switch.bfruntime.codec import Data, Key

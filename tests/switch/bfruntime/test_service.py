@@ -8,34 +8,14 @@ from collections.abc import Callable
 
 import grpc
 import pytest
-from bfrt_client import ALL_PIPES, Client
+from bfrt_client import ALL_PIPES, Client, errors_of, failing, mac
 from bfrt_served import PROGRAM, Served
-from finsy.proto import rpc_status
 
 from gradplane import _bfruntime as bf
 from gradplane.switch.bfruntime.tables.cell_fields import UNLIMITED
 from gradplane.switch.p4runtime.device_config import device_config
 
 DST = 0x0200000000AA
-
-
-def errors_of(error: grpc.RpcError) -> list[tuple[str, str]]:
-    """Return the canonical code and text of each update."""
-    trailing = dict(error.trailing_metadata())
-    status = rpc_status.Status.FromString(trailing["grpc-status-details-bin"])
-    found = [bf.Error.FromString(detail.value) for detail in status.details]
-    codes = {number: code.name for code in grpc.StatusCode for number in [code.value[0]]}
-    return [(codes[e.canonical_code], e.message) for e in found]
-
-
-def failing(client: Client, *updates: tuple[str, object], **fields: object) -> grpc.RpcError:
-    with pytest.raises(grpc.RpcError) as caught:
-        client.write(*updates, **fields)
-    return caught.value
-
-
-def mac(client: Client, dst: int, port: int = 1, **data: int) -> object:
-    return client.entry("macs", {"h.ethernet.dst": dst}, "Ingress.send", port=port, **data)
 
 
 def test_one_client_is_bound(interpreted: Served, make_client: Callable[..., Client]) -> None:

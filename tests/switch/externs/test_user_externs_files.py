@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from finsy.proto import p4r
-from test_live_switch import REFUSED, inside
 from typer.testing import CliRunner
 from user_extern_switches import ENGINES, ONE, source
 from v1programs import packet
+from worlds import REFUSED, inside
 
 from gradplane.cli.main import app
 from gradplane.switch import SwitchError
@@ -79,7 +79,7 @@ def test_a_live_switch_with_programs_that_are_pushed(tmp_path: Path) -> None:
     """The switch runs in a namespace of its own, as in tests/switch/ports."""
     if REFUSED:
         pytest.skip(REFUSED)
-    seen = inside(Path(__file__).with_name("live_world.py"), str(tmp_path))
+    seen = inside(Path(__file__).with_name("live_externs_world.py"), str(tmp_path))
     assert seen["counted"] == [1, None, 2]
     assert "extern Count.next of I.c failed" in seen["log"] and "RuntimeError: nine" in seen["log"]
     assert seen["after a push"] == 1

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_live_switch import REFUSED, inside
+from worlds import REFUSED, inside
 
 WORLD = Path(__file__).parent / "live_command_world.py"
 GROUP = """==========

@@ -2,33 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
+from worlds import REFUSED, inside
 
 WORLD = Path(__file__).parent / "live_switch_world.py"
 VLAN_WORLD = Path(__file__).parent / "vlan_world.py"
 LINK_WORLD = Path(__file__).parent / "link_world.py"
 QUEUE_WORLD = Path(__file__).parent / "queue_world.py"
 DEPARTURE_WORLD = Path(__file__).parent / "departure_world.py"
-
-
-def namespaces_refused() -> str:
-    """Return why no network namespace can be made here; empty if one can."""
-    command = ["unshare", "--net", "--map-root-user", "true"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-    except FileNotFoundError:
-        return "there is no unshare(1) here"
-    return "" if done.returncode == 0 else f"no network namespace here: {done.stderr.strip()}"
-
-
-REFUSED = namespaces_refused()
 
 
 @pytest.mark.skipif(bool(REFUSED), reason=REFUSED)
@@ -69,16 +52,6 @@ def test_vlan_tags_stay_where_they_are() -> None:
 def test_ports_whose_link_is_down_are_known() -> None:
     # Not yet up; all up; then by our end, by the other end, and when the interface is gone.
     assert inside(LINK_WORLD) == [[1, 2, 3], [], [1], [], [2], [], [3]]
-
-
-def inside(world: Path, *arguments: str) -> Any:
-    """Return the output of a script that runs in a network namespace of its own."""
-    command = ["unshare", "--net", "--map-root-user", sys.executable, str(world), *arguments]
-    helpers = str(Path(__file__).parents[1])  # not on the path if only this folder's tests run
-    environment = dict(os.environ, PYTHONPATH=os.pathsep.join([*filter(None, sys.path), helpers]))
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=200)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
 
 
 @pytest.mark.skipif(bool(REFUSED), reason=REFUSED)
