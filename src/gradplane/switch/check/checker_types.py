@@ -33,6 +33,8 @@ from gradplane.switch.ir.types import (
     Void,
     bit_width,
     make_array,
+    parts,
+    with_parts,
 )
 
 if TYPE_CHECKING:
@@ -216,12 +218,9 @@ def is_value(t: Type) -> bool:
 
 def compile_time_only(t: Type | None) -> bool:
     """Return whether values of this type exist at compile time only, though it has no int in it."""
-    match t:
-        case List() | MatchKind():
-            return True
-        case Tuple(elements=elements):
-            return any(map(compile_time_only, elements))
-    return False
+    if isinstance(t, Tuple):
+        return any(map(compile_time_only, t.elements))
+    return isinstance(t, List | MatchKind)
 
 
 Substitution = Mapping[TypeVar, Type]
@@ -255,12 +254,8 @@ class _Substituter:
             case TypeVar():
                 bound = self.by.get(t)
                 return t if bound is None or bound == t else self(bound)
-            case Array(element=element, size=size):
-                return make_array(self(element), size)
-            case Tuple(elements=elements):
-                return Tuple(tuple(map(self, elements)))
-            case List(element=element):
-                return List(self(element))
+            case Array() | Tuple() | List():
+                return with_parts(t, self)
             case SetType(element=element):
                 return SetType(self(element))
             case ExternType(args=args) if args:
@@ -268,8 +263,7 @@ class _Substituter:
             case NewType(underlying=underlying):
                 return replace(t, underlying=self(underlying))
             case Fields() if free_variables(t):
-                fields = tuple(replace(f, type=self(f.type)) for f in t.fields)
-                return replace(t, fields=fields, args=tuple(map(self, t.args)))
+                return with_parts(replace(t, args=tuple(map(self, t.args))), self)
             case Signature(params=params):
                 return replace(t, params=self.params(params), result=self(t.result))
             case BlockType(params=params):
@@ -331,46 +325,31 @@ MAX_WIDTH = 1 << 16  # limit on a type's or literal's width, to bound the work a
 
 def size_bits(t: Type, largest: bool) -> int | None:
     """Return minSizeInBits or maxSizeInBits of a type; a varbit counts 0, or its maximum."""
-    match t:
-        case Varbit(width=width):
-            return width if largest else 0
-        case Union(fields=fields):
-            sizes = [size_bits(f.type, largest) for f in fields]
-            known = [s for s in sizes if s is not None]
-            if len(known) != len(sizes):
-                return None
-            return max(known, default=0) if largest else min(known, default=0)
-        case Array(element=element, size=size):
-            one = size_bits(element, largest)
-            return None if one is None else one * size
-        case Fields(fields=fields):
-            sizes = [size_bits(f.type, largest) for f in fields]
-            return None if None in sizes else sum(s for s in sizes if s is not None)
-    return bit_width(t)
+    if isinstance(t, Varbit):
+        return t.width if largest else 0
+    if not isinstance(t, Array | Fields):
+        return bit_width(t)
+    sizes = [size_bits(part, largest) for part in parts(t)]
+    known = [s for s in sizes if s is not None]
+    if len(known) != len(sizes):
+        return None
+    if isinstance(t, Union):
+        return max(known, default=0) if largest else min(known, default=0)
+    return sum(known) * (t.size if isinstance(t, Array) else 1)
 
 
 def emittable(t: Type) -> bool:
     """Return whether packet_out.emit takes a value of this type."""
-    match t:
-        case Header() | Union():
-            return True
-        case Array(element=element):
-            return emittable(element)
-        case Fields(fields=fields):
-            return all(emittable(f.type) for f in fields)
-        case Tuple(elements=elements):
-            return all(map(emittable, elements))
-    return isinstance(t, AnyType)
+    if isinstance(t, Header | Union | AnyType):
+        return True
+    return isinstance(t, Array | Fields | Tuple) and all(map(emittable, parts(t)))
 
 
 def varbits(t: Type) -> int:
     """Count the varbit fields of a header, those of its structs included."""
-    match t:
-        case Varbit():
-            return 1
-        case Fields(fields=fields):
-            return sum(varbits(f.type) for f in fields)
-    return 0
+    if isinstance(t, Fields):
+        return sum(map(varbits, parts(t)))
+    return int(isinstance(t, Varbit))
 
 
 # -- headers that fill whole bytes ------------------------------------------------------------

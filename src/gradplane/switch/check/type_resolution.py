@@ -45,6 +45,7 @@ from gradplane.switch.ir.types import (
     Varbit,
     Void,
     make_array,
+    parts,
 )
 from gradplane.switch.source import Span
 from gradplane.switch.syntax import ast
@@ -382,14 +383,9 @@ def leaves(t: Type) -> int:
 def _leaves(t: Type, known: dict[int, int]) -> int:
     """Count fields; `known` holds the counts of types by identity, as types may recur."""
     if id(t) not in known:
-        count = 1
-        match t:
-            case Fields(fields=fields):
-                count = sum(_leaves(f.type, known) for f in fields)
-            case Tuple(elements=elements):
-                count = sum(_leaves(e, known) for e in elements)
-            case Array(element=element, size=size):
-                count = size * _leaves(element, known)
+        count = t.size if isinstance(t, Array) else 1
+        if isinstance(t, Array | Fields | Tuple):
+            count *= sum(_leaves(part, known) for part in parts(t))
         known[id(t)] = count
     return known[id(t)]
 

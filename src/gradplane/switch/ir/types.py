@@ -9,8 +9,8 @@ declarations their underlying type, tuples structs with fields f0, f1, ...
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 from gradplane.switch.source import Span
 
@@ -238,6 +238,30 @@ MATCH_KIND = MatchKind()
 VOID = Void()
 
 
+def parts(t: Type) -> tuple[Type, ...]:
+    """Return the types of what a value consists of: of its fields, or of its elements, once for an
+    array or list; none for other types."""
+    if isinstance(t, Fields):
+        return tuple(f.type for f in t.fields)
+    if isinstance(t, Tuple):
+        return t.elements
+    return (t.element,) if isinstance(t, Array | List) else ()
+
+
+def with_parts(t: Type, change: Callable[[Type], Type]) -> Type:
+    """Return a type of the same form with other parts; a type without parts itself."""
+    match t:
+        case Fields(fields=fields):
+            return replace(t, fields=tuple(replace(f, type=change(f.type)) for f in fields))
+        case Tuple(elements=elements):
+            return Tuple(tuple(map(change, elements)))
+        case Array(element=element, size=size):
+            return make_array(change(element), size)
+        case List(element=element):
+            return List(change(element))
+    return t
+
+
 def bit_width(t: Type) -> int | None:
     """Return a value's bits on the wire; None for varbit and for types that have no wire form."""
     match t:
@@ -249,13 +273,8 @@ def bit_width(t: Type) -> int | None:
             return bits.width
         case NewType(underlying=behind):
             return bit_width(behind)
-        case Struct(fields=fields) | Header(fields=fields):
-            widths = [bit_width(f.type) for f in fields]
-            return None if None in widths else sum(w for w in widths if w is not None)
-        case Array(element=element, size=size):
-            one = bit_width(element)
-            return None if one is None else one * size
-        case Tuple(elements=elements):
-            widths = [bit_width(e) for e in elements]
-            return None if None in widths else sum(w for w in widths if w is not None)
+        case Struct() | Header() | Array() | Tuple():
+            widths = list(map(bit_width, parts(t)))
+            count = t.size if isinstance(t, Array) else 1
+            return None if None in widths else count * sum(w for w in widths if w is not None)
     return None

@@ -26,6 +26,7 @@ from gradplane.switch.ir.types import (
     Union,
     Varbit,
     bit_width,
+    parts,
 )
 from gradplane.switch.ir.walk import blocks, bodies, declares, operands
 
@@ -495,11 +496,6 @@ _STATEMENTS: dict[type[ir.Stmt], Callable[..., None]] = by_class(
 
 
 def _emittable(t: Type) -> bool:
-    match t:
-        case Header():
-            return True
-        case Array():
-            return _emittable(t.element)
-        case Struct() | Union():
-            return all(_emittable(f.type) for f in t.fields)
-    return False
+    if isinstance(t, Array | Struct | Union):
+        return all(map(_emittable, parts(t)))
+    return isinstance(t, Header)

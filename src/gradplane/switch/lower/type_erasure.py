@@ -30,7 +30,8 @@ from gradplane.switch.ir.types import (
     Type,
     Varbit,
     Void,
-    make_array,
+    parts,
+    with_parts,
 )
 
 CODE = Bits(32)  # the type of enum members and errors
@@ -55,15 +56,10 @@ def erase(t: Type) -> Type:
 
 def _rebuilt(t: Tuple | Array | Fields, inner: Callable[[Type], Type]) -> Type:
     """Return a composite type of the same form, with `inner` of each of its types."""
-    match t:
-        case Tuple(elements=elements):
-            fields = tuple(Field(f"f{i}", inner(e)) for i, e in enumerate(elements))
-            return Struct(str(t), fields)
-        case Array(element=element, size=size):
-            return make_array(inner(element), size)
-        case Fields():
-            fields = tuple(replace(f, type=inner(f.type)) for f in t.fields)
-            return replace(t, name=str(t), fields=fields, args=())
+    if isinstance(t, Tuple):
+        return Struct(str(t), tuple(Field(f"f{i}", inner(e)) for i, e in enumerate(t.elements)))
+    made = with_parts(t, inner)
+    return replace(made, name=str(t), args=()) if isinstance(made, Fields) else made
 
 
 def without_headers(t: Type) -> Type:
@@ -83,14 +79,9 @@ def without_headers(t: Type) -> Type:
 @lru_cache(maxsize=4096)
 def several_varbits(t: Type) -> str:
     """Return the name of a header in t with several varbit fields; empty if there is none."""
-    match t:
-        case Header(name=name, fields=fields):
-            return name if sum(isinstance(f.type, Varbit) for f in fields) > 1 else ""
-        case Array(element=element):
-            return several_varbits(element)
-        case Fields(fields=fields):
-            return next(filter(None, (several_varbits(f.type) for f in fields)), "")
-    return ""
+    if isinstance(t, Header):
+        return t.name if sum(isinstance(part, Varbit) for part in parts(t)) > 1 else ""
+    return next(filter(None, map(several_varbits, parts(t))), "")
 
 
 def erase_keeping_names(t: Type) -> Type:
@@ -116,15 +107,10 @@ def extern_type(t: Type) -> Type:
             return t
         case NewType(underlying=underlying):
             return extern_type(underlying)
-        case Tuple(elements=elements):
-            return Tuple(tuple(map(extern_type, elements)))
-        case List(element=element):
-            return List(extern_type(element))
-        case Array(element=element, size=size):
-            return make_array(extern_type(element), size)
-        case Fields():
-            fields = tuple(replace(f, type=extern_type(f.type)) for f in t.fields)
-            return replace(t, name=str(t), fields=fields, args=())
+        case Tuple() | List():
+            return with_parts(t, extern_type)
+        case Array() | Fields():
+            return _rebuilt(t, extern_type)
         case TypeVar() | ExternType() | Void():
             return VOID
     return erase(t)
