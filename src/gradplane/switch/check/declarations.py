@@ -35,6 +35,7 @@ from gradplane.switch.ir.types import (
     Struct,
     Tuple,
     Type,
+    parts,
 )
 from gradplane.switch.source import Span
 from gradplane.switch.syntax import ast
@@ -439,9 +440,6 @@ class DeclarationChecker:
 
 def _selectable(t: Type) -> bool:
     """Return whether a select can compare values of this type, or their components."""
-    match t:
-        case Struct(fields=fields):
-            return all(_selectable(f.type) for f in fields)
-        case Tuple(elements=elements):
-            return all(map(_selectable, elements))
+    if isinstance(t, Struct | Tuple):
+        return all(map(_selectable, parts(t)))
     return isinstance(t, Bits | Enum | SerEnum | NewType) or t in (BOOL, ERROR, ANY)

@@ -22,6 +22,7 @@ from gradplane.switch.ir.types import (
     Struct,
     Type,
     Union,
+    parts,
 )
 from gradplane.switch.syntax import ast
 from gradplane.switch.syntax.ast_walk import walk
@@ -69,9 +70,9 @@ def _starts_unset(decl: ast.VarDecl) -> bool:
 
 
 def holds_header(t: Type) -> bool:
-    if isinstance(t, Struct):
-        return any(holds_header(f.type) for f in t.fields)
-    return isinstance(t, Header | Union) or (isinstance(t, Array) and holds_header(t.element))
+    if isinstance(t, Struct | Array):
+        return any(map(holds_header, parts(t)))
+    return isinstance(t, Header | Union)
 
 
 class _Body:

@@ -17,10 +17,9 @@ from gradplane.switch.ir.nodes import (
 
 def _load() -> Implementation:
     from gradplane.switch.arch.tna.desugaring import REPLACED
-    from gradplane.switch.arch.tna.device import device
     from gradplane.switch.arch.tna.externs import EXTERNS
     from gradplane.switch.arch.tna.loading import PLACES, PREPARE, RULES
-    from gradplane.switch.arch.tna.pipe_scopes import combine, place
+    from gradplane.switch.arch.tna.pipe_scopes import combine, device, place
     from gradplane.switch.arch.tna.woven_path import path
     from gradplane.switch.machine.externs.direct_resources import ON_CALL
 

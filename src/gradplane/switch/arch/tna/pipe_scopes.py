@@ -9,13 +9,16 @@ pipe to any other on their way to egress.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any
 
-from gradplane.switch.arch.tna.chips import TOFINO2, Chip, chip_of
+from gradplane.switch.arch.device_facts import DeviceFacts, PipelineFacts
+from gradplane.switch.arch.tna.chips import LOCAL_PORTS, PIPE_BITS, TOFINO2, Chip, chip_of
+from gradplane.switch.arch.tna.parser_choices import parser_names
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.types import Fields
 from gradplane.switch.runtime.control_errors import SwitchError
 
 _NONE = -1
@@ -141,3 +144,59 @@ def _check_translations(programs: Mapping[str, ir.Program]) -> None:
             if found.setdefault(name, declared).translation != declared.translation:
                 what = f"{program}: its type {name} is translated as another program's is not"
                 raise SwitchError(f"{what}: give it another name")
+
+
+# -- what control protocols configure: pipes, ports, and their metadata -------------------------
+
+
+def device(program: ir.Program) -> DeviceFacts:
+    """Return the facts of the chip that a TNA program is for."""
+    chip, numbers = chip_of(program), pipeline_numbers(program)
+    return DeviceFacts(
+        chip.family, chip.sku, chip.pipes, chip.stages, chip.pipes * LOCAL_PORTS, PIPE_BITS,
+        chip.cpu_port, chip.recirculation, chip.port_metadata,
+        tuple(
+            _pipeline(package, chip, tuple(pipe for pipe, at in enumerate(numbers) if at == number))
+            for number, package in enumerate(pipelines(program))
+        ),
+        program.label,
+    )  # fmt: skip
+
+
+def _pipeline(package: ir.Package, chip: Chip, pipes: tuple[int, ...]) -> PipelineFacts:
+    parser = package.parser("ingress_parser")
+    own = [p.var.name for p in parser.params
+           if isinstance(p.var.type, Fields)
+           and p.var.type.name == "ingress_intrinsic_metadata_t"]  # fmt: skip
+    key = own[0] if own else "ig_intr_md"
+    parser_name = parser.name.removeprefix(f"{package.name}.")
+    parsers = (package.parser(name) for name in parser_names(package, "ingress_parser"))
+    types = (port_metadata_type(parser, chip) for parser in parsers)
+    controls = {gress: package.control(gress) for gress in ("ingress", "egress")}
+    metadata = next(filter(None, types), None)
+    return PipelineFacts(package.name, parser_name, key, metadata, controls, pipes)
+
+
+def port_metadata_type(parser: ir.Parser, chip: Chip) -> Fields | None:
+    """Return the type that a parser reads its port's metadata as; None if it skips them.
+
+    Preparation makes a look-ahead and an advance of `port_metadata_unpack`.
+    """
+    for before, after in _neighbours(parser):
+        if isinstance(before, ir.CallExtern) and before.name == "port_metadata_unpack":
+            return _type_of(before.result)
+        skipped = isinstance(after, ir.Advance) and isinstance(after.bits, ir.Const)
+        if isinstance(before, ir.Lookahead) and skipped:
+            assert isinstance(after, ir.Advance) and isinstance(after.bits, ir.Const)
+            if after.bits.value == 8 * chip.port_metadata:
+                return _type_of(before.target)
+    return None
+
+
+def _neighbours(parser: ir.Parser) -> Iterator[tuple[ir.Stmt, ir.Stmt | None]]:
+    for state in parser.states.values():
+        yield from zip(state.body, [*state.body, None][1:], strict=True)
+
+
+def _type_of(place: ir.Expr | None) -> Fields | None:
+    return place.type if place is not None and isinstance(place.type, Fields) else None

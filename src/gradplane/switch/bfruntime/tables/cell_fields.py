@@ -13,7 +13,7 @@ from gradplane.switch.bfruntime.tables.control_table import Attribute, ControlTa
 from gradplane.switch.control.cells import SeenCells
 from gradplane.switch.control.kind import Record
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import Bits, Fields, bit_width
+from gradplane.switch.ir.types import Bits, bit_width
 from gradplane.switch.runtime.arrays import Register
 from gradplane.switch.runtime.byte_adjustments import ByteAdjustment
 from gradplane.switch.runtime.entries import Count, Entry
@@ -42,7 +42,6 @@ class CellFields:
         self._schema = schema
         self._fields = [f for f in schema.data if f.a_value_a_pipe]
         t = register.type_args[0]
-        self._bool = not isinstance(t, Bits | Fields)
         widths = [max(1, f.type.bits) for f in self._fields]
         self._shifts = [sum(widths[i + 1 :]) for i in range(len(widths))]
         self._widths = widths
