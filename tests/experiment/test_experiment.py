@@ -193,7 +193,14 @@ def test_ones_own_program_is_found_from_the_file(tmp_path: Path) -> None:
             'lr = -1\nquorum = 5\n[[impairment]]\nmodel = "bernoulli"\nrate = "5%"\n',
             "e.toml:7: job.0.lr = -1: expected above 0\n"
             'e.toml:11: impairment.0.rate = "5%": expected a number from 0 to 1, a share: 0.05 is'
-            " 5 %",
+            " 5 %\n"
+            "e.toml:5: program {folder}/none.p4: no such file; shipped: thc.p4, thc_tna.p4,"
+            " tos_compress.p4, tos_compress_tna.p4\n"
+            'e.toml:3: rate = 3 is 3 bit/s: write the unit, such as rate = "3Mbit", or "3bit" if'
+            " bits are meant\n"
+            'e.toml:2: delay = 2 is 2 ns: write the unit, such as delay = "2ms", or "2ns" if'
+            " nanoseconds are meant\n"
+            "e.toml:8: quorum = 5 of 4 workers: use 1 to 4",
         ),
         (
             '[topology]\ndelay = 2\nrate = 3\n[switch]\nprogram = "none.p4"\n[[job]]\n'
@@ -201,10 +208,11 @@ def test_ones_own_program_is_found_from_the_file(tmp_path: Path) -> None:
             "e.toml:7: job.0.lr = -1: expected above 0\n"
             "e.toml:5: program {folder}/none.p4: no such file; shipped: thc.p4, thc_tna.p4,"
             " tos_compress.p4, tos_compress_tna.p4\n"
+            'e.toml:3: rate = 3 is 3 bit/s: write the unit, such as rate = "3Mbit", or "3bit" if'
+            " bits are meant\n"
             'e.toml:2: delay = 2 is 2 ns: write the unit, such as delay = "2ms", or "2ns" if'
             " nanoseconds are meant\n"
-            'e.toml:3: rate = 3 is 3 bit/s: write the unit, such as rate = "3Mbit", or "3bit" if'
-            " bits are meant",
+            "e.toml:8: quorum = 5 of 4 workers: use 1 to 4",
         ),
         (
             '[topology]\ndelay = "2ms"\n[[job]]\ntimeout_ms = 3\n',
@@ -492,3 +500,68 @@ def test_documented_defaults_are_the_defaults() -> None:
                 assert re.search(rf"^\| `{key}` \| `?{re.escape(shown)}`? ", text, re.MULTILINE), (
                     key
                 )
+
+
+def test_problems_of_all_sections_are_said_at_once(tmp_path: Path) -> None:
+    """Each problem with its line, also where one of another section is found first."""
+    path = tmp_path / "all.toml"
+    path.write_text("""
+[topology]
+workers = 4
+rate = 25
+loss = 0.01
+
+[switch]
+target = "embeded"
+program = "ruter.p4"
+
+[[job]]
+push = "thcc"
+epoch = 3
+quorum = 9
+workers = 2
+
+[[job]]
+push = { name = "thc", bitz = 3 }
+data = "digitz"
+workers = 2
+first_host = 3
+
+[[impairment]]
+model = "bernoulli"
+rate = 5
+link = "h99"
+
+[[impairment]]
+model = "burst"
+p = 0.01
+
+[[impairment]]
+model = "nth"
+n = 3
+link = "h98"
+
+[[traffic]]
+source = "h1"
+""")
+    with pytest.raises(ExperimentError) as refused:
+        load(path)
+    lines = [line.removeprefix(f"{path}:") for line in str(refused.value).splitlines()]
+    starts = {
+        4: "rate = 25 is 25 bit/s: write the unit",
+        5: 'topology star has no option "loss": it is an [[impairment]] of the experiment',
+        8: 'no target "embeded": known: bmv2, embedded, ',
+        9: f"program {tmp_path}/ruter.p4: no such file; shipped: ",
+        12: 'no codec "thcc", did you mean "thc"? ',
+        13: 'unknown key job.0.epoch: did you mean "epochs"?',
+        14: "quorum = 9 of 2 workers: use 1 to 2",
+        18: 'thc has no parameter "bitz", did you mean "bits"? ',
+        19: 'no data "digitz": use one of ',
+        25: "impairment.0.rate = 5: expected from 0 to 1, a share: 0.05 is 5 %",
+        28: "impairment.1.r is missing",
+        35: 'no link "h98": ',
+        37: "traffic.0.destination is missing",
+    }
+    found = {int(number): text for number, _, text in (line.partition(": ") for line in lines)}
+    assert found.keys() == starts.keys()
+    assert [n for n, text in found.items() if not text.startswith(starts[n])] == []

@@ -18,7 +18,6 @@ from gradplane.controller.blocking import Setup
 from gradplane.controller.compression import Bound, Compression, Format
 from gradplane.controller.controller_errors import ControllerError
 from gradplane.controller.plan import MAX_JOBS, JobPlan, Route
-from gradplane.controller.targets import Target
 from gradplane.experiment import (
     checks,
     compute_times,
@@ -31,7 +30,14 @@ from gradplane.experiment.deployment import DeployedJob, Deployment
 from gradplane.experiment.document import ExperimentError, Key
 from gradplane.experiment.impairment_sections import ImpairmentSection
 from gradplane.experiment.p4_programs import P4Program
-from gradplane.experiment.schema import Experiment, Job, NamedModel, Output, SwitchSection
+from gradplane.experiment.schema import (
+    Experiment,
+    Job,
+    NamedModel,
+    Output,
+    SwitchSection,
+    TopologySection,
+)
 from gradplane.experiment.tensor_codecs import Named, host_codec
 from gradplane.hosts.absences import Absence
 from gradplane.hosts.config import (
@@ -151,23 +157,25 @@ class _Deploying:
     def deployment(self) -> Deployment:
         """Make all parts, in an order in which each can rely on the ones before."""
         experiment, section = self._experiment, self._experiment.switch
-        target: Target | None = None
+        target = targets.get("embedded")  # in place of one that is wrong
         with self._about("switch", "target"):
             target = targets.get(section.target, **section.target_keys)
-        with self._about("topology"):
-            network = self._topology()
-            if target is not None:
-                self._problems += checks.switches(experiment, target, network)
+        self._least_pass_ns = target.pass_ns
+        network = self._topology()
+        if network is not None:
+            self._problems += checks.switches(experiment, target, network)
         if self._advise:
             self._problems += checks.delays(experiment)
         if not 1 <= len(experiment.job) <= MAX_JOBS:
             text = f"{len(experiment.job)} jobs: there may be 1 to {MAX_JOBS}"
             self._add(text, ("job",))
-        programs = self._programs("" if target is None else target.suffix)
-        self._stop()
-        assert target is not None, "a problem with the target has been reported"
-        self._problems += checks.running_switch(experiment, target, network)
-        self._stop()
+            self._stop()
+        programs = self._programs(target.suffix)
+        if network is not None:
+            self._problems += checks.running_switch(experiment, target, network)
+        if network is None or target.lasting:
+            self._stop(of_jobs=True)
+        assert network is not None, "a problem with the network has been reported"
         network = network.with_switch_ports(target.port)
         jobs: list[DeployedJob] = []
         placed = [_placed(network, n, job) for n, job in enumerate(experiment.job)]
@@ -198,9 +206,8 @@ class _Deploying:
     @property
     def _pass_ns(self) -> float:
         """The time of a switch's work on a pass of 1514 bytes, while which others wait."""
-        section = self._experiment.switch
         recirculation = 8e3 * 1514 / min(own.recirculation_mbit for own in self._sections)
-        return max(recirculation, targets.get(section.target, **section.target_keys).pass_ns)
+        return max(recirculation, self._least_pass_ns)
 
     def _programs(self, suffix: str) -> dict[str, P4Program]:
         """Return the programs by switch, those of "" for all that have none of their own.
@@ -223,9 +230,14 @@ class _Deploying:
     def _add(self, text: str, *keys: Key) -> None:
         self._problems.append(Problem(text, keys))
 
-    def _stop(self) -> None:
-        if self._problems:
-            raise DeploymentError(self._problems)
+    def _stop(self, of_jobs: bool = False) -> None:
+        """Raise the problems, if there are any. of_jobs: with those of jobs on any network."""
+        if not self._problems:
+            return
+        for number, job in enumerate(self._experiment.job if of_jobs else ()):
+            self._codecs(number, job)
+            self._training(number, job)
+        raise DeploymentError(self._problems)
 
     @contextmanager
     def _about(self, *key: str | int, also: Sequence[Key] = ()) -> Iterator[None]:
@@ -240,9 +252,20 @@ class _Deploying:
         except (CodecError, ControllerError, ExperimentError, LoadError) as error:
             self._add(str(error), key, *also)
 
-    def _topology(self) -> Topology:
-        """Build the network, with the hosts for servers that a job or its baseline needs."""
+    def _topology(self) -> Topology | None:
+        """Build the network, without options that are wrong; None where that cannot be."""
         section = self._experiment.topology
+        while True:
+            with self._about("topology"):
+                return self._built(section)
+            wrong = self._problems[-1].keys[0][-1]
+            if wrong not in section.args:
+                return None
+            left = {key: value for key, value in section.args.items() if key != wrong}
+            section = TopologySection(kind=section.kind, workers=section.workers, **left)
+
+    def _built(self, section: TopologySection) -> Topology:
+        """Build the network, with the hosts for servers that a job or its baseline needs."""
         if "servers" in section.args:
             text = "servers is not a key: a host for servers is added where a job needs one"
             raise TopologyError(text, "servers")
@@ -262,27 +285,21 @@ class _Deploying:
         self._problems += checks.job(self._experiment, placed)
         if len(placed.members) < job.size:
             return None
-        checked = len(self._problems)
-        pull = job.pull or NamedModel(name="float32")
-        with self._about("job", number, "push"):
-            push_codec = host_codec(job.push, job)
-        device = None
-        with self._about("job", number, "pull"):
-            pull_codec = tensor_codecs.pull_codec(pull, job)
-        with self._about("job", number, "device"):
-            device = tensor_codecs.device(job)
-        if len(self._problems) == checked:
+        coding = self._codecs(number, job)
+        if coding is not None:
+            _, pull_codec, device = coding
             if device is not None and device["policy"] and "policy" in pull_codec[1]:
                 text = "policy in both pull and device: weights arrive at the pull's precision"
                 self._add(text, ("job", number, "device", "policy"), ("job", number, "pull"))
             advice = scheme.advise(placed, self._latency_ns) if self._advise else ()
             for key, text in (*scheme.check(placed, others), *advice):
                 self._add(text, ("job", number, key), ("job", number, "aggregation"))
-        if len(self._problems) > found:
+        if coding is None or len(self._problems) > found:
+            self._training(number, job)
             return None
         with self._about("job", number, also=[("job", number, "aggregation")]):
             absences = self._experiment.absences(placed.number)
-            config = _config(job, placed, (push_codec, pull_codec), device, absences)
+            config = _config(job, placed, coding[:2], coding[2], absences)
             round_trip = scheme.round_trip_ns(placed, self._latency_ns, self._pass_ns)
             config = config.changed(round_trip_ns=round(round_trip))
             scheme.check_hosts(config)
@@ -295,23 +312,40 @@ class _Deploying:
             )  # fmt: skip
         return None
 
-    def _size(self, job: JobConfig) -> tuple[int, int]:
-        """Return how many rounds a job trains and how many values its gradient has.
+    def _codecs(self, number: int, job: Job) -> tuple[Named, Named, dict[str, Any] | None] | None:
+        """Return the codecs of a job's pushes and pulls, and its device; None if one is wrong."""
+        found = len(self._problems)
+        with self._about("job", number, "push"):
+            push = host_codec(job.push, job)
+        with self._about("job", number, "pull"):
+            pull = tensor_codecs.pull_codec(job.pull or NamedModel(name="float32"), job)
+        with self._about("job", number, "device"):
+            device = tensor_codecs.device(job)
+        return (push, pull, device) if len(self._problems) == found else None
 
-        Data and model are made once. What they refuse is a problem of their key."""
-        where, training = ("job", job.number), job.training
-        with self._about(*where, "data"):
-            data = datasets.build(training.data, training.data_args, job.seed)
-            with self._about(*where, "model"):
-                model = models.build(
-                    training.model, training.model_args, data.features, data.classes
-                )
-                parameters = model.parameters(job.seed)
-                check_vector(training.model, "parameters(seed)", parameters)
-                with self._about(*where, "batch"):
-                    rows = len(data.train_y)
-                    batches = datasets.batches(rows, job.workers, 0, training.batch, job.seed, 0)
-                    return training.epochs * len(batches), parameters.size
+    def _training(self, number: int, job: Job) -> tuple[Any, Any] | None:
+        """Return a job's data and its parameters; None where one of them is wrong.
+
+        What data and model refuse is a problem of their key."""
+        seed = job.seed or 0
+        with self._about("job", number, "data"):
+            data = datasets.build(job.data.name, job.data.args, seed)
+            with self._about("job", number, "model"):
+                model = models.build(job.model.name, job.model.args, data.features, data.classes)
+                parameters = model.parameters(seed)
+                check_vector(job.model.name, "parameters(seed)", parameters)
+                return data, parameters
+        return None
+
+    def _size(self, job: JobConfig) -> tuple[int, int]:
+        """Return how many rounds a job trains and how many values its gradient has."""
+        training = job.training
+        if made := self._training(job.number, self._experiment.job[job.number]):
+            data, parameters = made
+            with self._about("job", job.number, "batch"):
+                rows = len(data.train_y)
+                batches = datasets.batches(rows, job.workers, 0, training.batch, job.seed, 0)
+                return training.epochs * len(batches), parameters.size
         return 0, 0
 
     def _setups(self, network: Topology, jobs: Sequence[DeployedJob]) -> dict[str, Setup]:

@@ -105,6 +105,12 @@ class _Loading:
                 _remove(values, key)
         try:
             return Experiment.model_validate(values)
+        except ValidationError as error:
+            for key, _ in problems(self._document, Experiment, error):
+                self._mended.append(key[:2])
+                _replace(values, key[:2])
+        try:
+            return Experiment.model_validate(values)
         except ValidationError:
             raise self._refuse() from None
 
@@ -159,12 +165,14 @@ class _Loading:
         return experiment.model_copy(update={"job": tuple(jobs)})
 
     def resolved(self, experiment: Experiment) -> Experiment:
-        """Return the experiment with all defaults. Raises ExperimentError if one is impossible."""
+        """Return the experiment with all defaults; a job with too many workers has one."""
         try:
             return resolve(experiment)
         except DeploymentError as error:
             self._add_all(error.problems)
-            raise self._refuse() from None
+        jobs = tuple(_with(job, {"workers": job.workers or 1}) for job in experiment.job)
+        self._mended += [("job", number, "workers") for number in range(len(jobs))]
+        return resolve(_with(experiment, {"job": jobs}))
 
     def with_program(self, experiment: Experiment) -> Experiment:
         """Return the experiment with its programs: shipped ones by name, users' by their paths."""
@@ -236,9 +244,10 @@ class _Loading:
 
         advise: refuse probable mistakes; a rate without a unit is none in an Experiment's code."""
         bare = [] if self._from_code or not advise else list(checks.rates(experiment))
+        self._add_all(bare)
         if bare:  # times that follow from them would be reported as well
-            self._add_all([*checks.delays(experiment), *bare])
-            raise self._refuse()
+            self._mended += [problem.keys[0] for problem in bare]
+            experiment = _in_megabits(experiment, [problem.keys[0][-1] for problem in bare])
         try:
             deployment = deploy(experiment, advise=advise)
         except DeploymentError as error:
@@ -261,6 +270,35 @@ def _remove(values: Any, key: Key) -> None:
         values = values[part]
     if isinstance(values, dict):
         values.pop(key[-1], None)
+
+
+_SUBSTITUTES: dict[str, Any] = {
+    "impairment": {"model": "drop list", "packets": []},
+    "traffic": {"source": "h1", "destination": "h2", "rate": "1Mbit"},
+    "job": {},
+}
+"""What a table of a list is replaced by where it cannot be read."""
+
+
+def _replace(values: dict[str, Any], key: Key) -> None:
+    """Replace a table of a list, and remove any other."""
+    if isinstance(values.get(str(key[0])), list) and len(key) > 1:
+        values[str(key[0])][key[1]] = deepcopy(_SUBSTITUTES[str(key[0])])
+    else:
+        values.pop(str(key[0]), None)
+
+
+def _in_megabits(experiment: Experiment, names: Sequence[str | int]) -> Experiment:
+    """Return the experiment with a unit at the topology's rates of these names."""
+    args = {name: _megabits(value) for name, value in experiment.topology.args.items()
+            if name in names}  # fmt: skip
+    return _with(experiment, {"topology": experiment.topology.model_copy(update=args)})
+
+
+def _megabits(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_megabits(one) for one in value]
+    return f"{value}Mbit" if type(value) is int else value
 
 
 def _document(source: str | Path | Experiment) -> Document:
