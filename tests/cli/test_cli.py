@@ -2,6 +2,7 @@
 
 import json
 import re
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -421,3 +422,44 @@ def test_the_switchs_options_go_to_the_switch(command: Command) -> None:
     status, _, errors = command("switch", "none.p4", "--", "--grpc-server-addr", "127.0.0.1:0")
     assert status == 1
     assert "none.p4" in errors
+
+
+def test_an_address_in_use_is_told_from_one_that_is_wrong() -> None:
+    """Nothing but our own lines: gRPC prints to the terminal, too, unless it is told not to."""
+    way_out = "choose another with --grpc-server-addr HOST:PORT (port 0: any free one)"
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        taken = f"127.0.0.1:{other.getsockname()[1]}"
+        for address, reason in {
+            taken: "another program listens there (`ss -ltnp` shows which)",
+            "127.0.0.1.9:1": "no machine has this name",
+        }.items():
+            words = ["switch", str(ROOT / "p4" / "thc.p4"), "--", "--grpc-server-addr", address]
+            done = subprocess.run(
+                [sys.executable, "-m", "gradplane", *words], capture_output=True, text=True
+            )
+            *notes, last = done.stderr.splitlines()
+            assert last == f"cannot listen on {address}: {reason}; {way_out}"
+            assert done.returncode == 1
+            assert all(note.startswith("note: --grpc-server-addr") for note in notes)
+
+
+def test_grpcs_own_lines_stay_off_the_terminal(tmp_path: Path) -> None:
+    """A client that is refused and a channel that breaks say nothing beside our message."""
+    code = """
+import sys
+from gradplane.cli import main
+import grpc
+sys.argv = ["gradplane", "--version"]
+try:
+    main.main()
+except SystemExit:
+    pass
+try:
+    grpc.server(None).add_insecure_port("10.99.1.1:1")
+except RuntimeError:
+    pass
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stderr == ""

@@ -6,6 +6,7 @@ import pytest
 
 from gradplane.planner.architectures import ARCHITECTURES, text
 from gradplane.planner.inputs import Compression, Model, PlannerError, System, load, shipped
+from gradplane.planner.planning import make
 
 PAPER = {  # Espresso's Tables 4 and 5: MB (2^20 bytes), tensors
     "vgg16": (528, 32), "resnet101": (170, 314), "ugatit": (2559, 148),
@@ -72,6 +73,19 @@ def test_a_wrong_system_is_named_by_line_key_and_unit(
     file.write_text(f"{head}{content}\n")
     with pytest.raises(PlannerError, match=f"system.toml:{message}"):
         load(System, file)
+
+
+def test_what_is_wrong_with_all_three_files_is_said_at_once(tmp_path: Path) -> None:
+    model = tmp_path / "model.toml"
+    model.write_text('name = "m"\ntensor = []\n')
+    with pytest.raises(PlannerError) as refused:
+        make(model, "dcg", "pcie-25")
+    assert str(refused.value).splitlines() == [
+        f"{model}: tensors is missing",
+        f'{model}:2: unknown key tensor: did you mean "tensors"?',
+        'dcg: no such file, and no shipped compression: did you mean "dgc"?',
+        'pcie-25: no such file, and no shipped system: did you mean "pcie-25g"?',
+    ]
 
 
 def test_an_unknown_name_is_answered_with_the_nearest() -> None:

@@ -200,5 +200,25 @@ def load(kind: type[Input], source: str | Path) -> Input:
         raise PlannerError(explain(document, kind, error)) from None
 
 
+def load_job(
+    model: str | Path, codec: str | Path, system: str | Path
+) -> tuple[Model, Compression, System]:
+    """Read the three files of a job. Raises PlannerError with what is wrong in all of them."""
+    wrong: list[str] = []
+    found = _tried(Model, model, wrong), _tried(Compression, codec, wrong)
+    last = _tried(System, system, wrong)
+    if found[0] is None or found[1] is None or last is None:
+        raise PlannerError("\n".join(wrong))
+    return found[0], found[1], last
+
+
+def _tried(kind: type[Input], source: str | Path, wrong: list[str]) -> Input | None:
+    try:
+        return load(kind, source)
+    except PlannerError as error:
+        wrong.append(str(error))
+        return None
+
+
 def _folder(kind: type[InputTable]) -> Traversable:
     return resources.files("gradplane.planner") / "data" / _FOLDERS[kind]

@@ -39,6 +39,7 @@ from gradplane.planner.inputs import (
     PlannerError,
     System,
     load,
+    load_job,
 )
 from gradplane.planner.job import Builder, Candidates
 from gradplane.planner.options import Option, draw
@@ -183,7 +184,7 @@ def make(
 
     values: scale the job to so many (`scale`). Raises PlannerError, which says what is wrong.
     """
-    job = load(Model, model), load(Compression, codec), load(System, system)
+    job = load_job(model, codec, system)
     if values is not None:
         job = scaled(*job, values)
     return plan(*job, tuple(constraints))
