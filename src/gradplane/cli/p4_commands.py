@@ -159,7 +159,7 @@ def tests(
     ] = 3,
     seconds: Annotated[
         float, typer.Option(metavar="N", min=0, help="End after so much processor time")
-    ] = 60.0,
+    ] = 180.0,
     seed: Annotated[
         int, typer.Option(metavar="N", min=0, help="Of bytes that decide nothing; 0: they are zero")
     ] = 0,

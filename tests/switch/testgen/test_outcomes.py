@@ -29,14 +29,43 @@ def test_the_lookups_of_a_packet_and_what_leaves() -> None:
         ingress="if (h.a.kind == 1) { t.apply(); } else { u.apply(); }",
     )
     assert found[0] == "port 1, 5 bytes"
-    assert set(found[1:]) == {
+    assert found[1:] == [
         "├─ I.t: hit to",
         "│  ├─ leaves by to's port: 5 bytes 0102**0405",
-        "│  └─ dropped",
-        "├─ I.t: miss",
-        "└─ I.t: hit drop",
-        "   └─ dropped",
-    }
+        "│  └─ dropped: ingress: egress_spec is 511",
+        "├─ I.t: hit drop",
+        "│  └─ dropped: ingress: egress_spec is 511",
+        "└─ I.t: miss",
+        "   └─ dropped: ingress: egress_spec is 511",
+        "*: a digit that depends on the data of an entry's action",
+    ]
+
+
+def test_conditions_and_groups_that_action_data_decide() -> None:
+    found = tree(
+        bytes([1, 2, 3, 4, 5]),
+        ingress_locals="""
+            action mark(bit<8> z) { h.a.z = z; }
+            action all(bit<16> group) { s.mcast_grp = group; }
+            table t { key = { h.a.x : exact; } actions = { mark; all; } const default_action =
+                mark(9); }""",
+        ingress="t.apply(); if (h.a.z == 77) { s.egress_spec = 4; }",
+    )
+    assert found[1:] == [
+        "├─ I.t: hit mark",
+        "│  ├─ if (h.a.z == 77): true",
+        "│  │  └─ leaves by port 4: 5 bytes 010203**05",
+        "│  └─ if (h.a.z == 77): false",
+        "│     └─ leaves by port 0: 5 bytes 010203**05",
+        "├─ I.t: hit all",
+        "│  ├─ multicast to group all's group",
+        "│  │  ├─ leaves by port 1: 5 bytes 0102030405",
+        "│  │  └─ leaves by port 2: 5 bytes 0102030405",
+        "│  └─ leaves by port 0: 5 bytes 0102030405",
+        "└─ I.t: miss",
+        "   └─ leaves by port 0: 5 bytes 0102030905",
+        "*: a digit that depends on the data of an entry's action",
+    ]
 
 
 def test_a_packet_that_meets_no_table() -> None:

@@ -18,7 +18,7 @@ from markupsafe import Markup
 from gradplane.pages.kit import render
 from gradplane.switch.arch.registry import packet_path, path_lines
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.printer import expression_text, match_text
+from gradplane.switch.ir.printer import NUMBER, expression_text, match_text
 from gradplane.switch.ir.walk import blocks, nested
 from gradplane.switch.machine.weaving import BLOCK_CALLS, block_of
 from gradplane.switch.source import Span
@@ -129,14 +129,11 @@ def _parser_graph(block: str, parser: ir.Parser) -> Graph:
     return graph
 
 
-_CONSTANT = re.compile(r"\b(\d+):bit<\d+>")
-
-
 def _plain(text: str) -> str:
     """Return a text of the IR's printer without the types of constants, large ones in hex, too."""
     if set(text) <= set("_, "):
         return "default"
-    return _CONSTANT.sub(lambda found: _number(int(found[1])), text)
+    return NUMBER.sub(lambda found: _number(int(found[1])), text)
 
 
 def _number(value: int) -> str:

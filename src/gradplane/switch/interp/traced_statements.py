@@ -11,7 +11,7 @@ from gradplane.switch.interp.statements import Code, Statements, TableObserver
 from gradplane.switch.interp.user_extern_values import to_python
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.dispatch import by_class
-from gradplane.switch.ir.printer import expression_text
+from gradplane.switch.ir.printer import plain_text
 from gradplane.switch.ir.types import String, Type
 from gradplane.switch.ir.walk import writes
 from gradplane.switch.runtime.entries import ActionData, Entry
@@ -62,7 +62,7 @@ class TracedStatements(Statements):
     def _assigned(self, s: ir.Assign | ir.Lookahead, code: Code) -> Code:
         if isinstance(s, ir.Assign) and isinstance(s.target, ir.Var):
             return code
-        text, read = expression_text(s.target), self._reader(s.target)
+        text, read = plain_text(s.target), self._reader(s.target)
 
         def run(env: Env) -> None:
             code.run(env)
@@ -74,7 +74,7 @@ class TracedStatements(Statements):
         return _before(code, trace_events.Exited(span=s.span))
 
     def _validity(self, s: ir.SetValid, code: Code) -> Code:
-        text = expression_text(s.target) + ".isValid()"
+        text = plain_text(s.target) + ".isValid()"
         event = trace_events.Assigned(text, s.valid, span=s.span)
 
         def run(env: Env) -> None:
@@ -84,7 +84,7 @@ class TracedStatements(Statements):
         return Code(run)
 
     def _extracted(self, s: ir.Extract, code: Code) -> Code:
-        text, header, kind = expression_text(s.target), self.load(s.target), s.target.type
+        text, header, kind = plain_text(s.target), self.load(s.target), s.target.type
 
         def run(env: Env) -> None:
             packet, target = env[0], header(env)

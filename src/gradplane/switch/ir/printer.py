@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 
 from gradplane.switch.ir import nodes as ir
@@ -39,8 +40,14 @@ def expression_text(expr: ir.Expr) -> str:
     return _EXPRESSIONS[type(expr)](expr)
 
 
+def plain_text(expr: ir.Expr) -> str:
+    """Return an expression without the types of numbers."""
+    return NUMBER.sub(r"\1", expression_text(expr))
+
+
 # -- expressions --------------------------------------------------------------------------------
 
+NUMBER = re.compile(r"\b(\d+):(?:bit|int)<\d+>")
 _text = expression_text
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradplane.switch.interp.interpreter_values import Env, Frame, Load, Run
@@ -10,11 +10,11 @@ from gradplane.switch.interp.packet import HeaderCodec, Reject
 from gradplane.switch.interp.statements import Code, Externs, Statements
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.dispatch import by_class
+from gradplane.switch.ir.printer import plain_text
 from gradplane.switch.ir.types import Bits, Header, Type, bit_width
 from gradplane.switch.ir.walk import reads, writes
 from gradplane.switch.runtime.match_table import MatchTable
 from gradplane.switch.runtime.state import State
-from gradplane.switch.source import Span
 from gradplane.switch.testgen.concolic_expressions import ConcolicExpressions
 from gradplane.switch.testgen.matches import (
     case_goal,
@@ -25,13 +25,14 @@ from gradplane.switch.testgen.matches import (
 )
 from gradplane.switch.testgen.merging import Effects, is_simple
 from gradplane.switch.testgen.recorder import Recorder
-from gradplane.switch.testgen.runs import INDEX, Goal
+from gradplane.switch.testgen.runs import INDEX, Decision, Goal
 from gradplane.switch.testgen.symbols import (
     Symbol,
     Term,
     as_bits,
     is_symbolic,
     pieces,
+    resized,
     symbolic,
     symbols,
     term,
@@ -96,11 +97,11 @@ class ConcolicStatements(Statements):
     def _if(self, s: ir.If) -> Code:
         if (merged := self._merged_if(s)) is not None:
             return Code(merged)
-        arms = [(s.span, self.load(s.cond), self.body(s.then))]
+        arms = [(s, self.load(s.cond), self.body(s.then))]
         other = s.other
         while len(other) == 1 and isinstance(other[0], ir.If):
             one = other[0]
-            arms.append((one.span, self.load(one.cond), self.body(one.then)))
+            arms.append((one, self.load(one.cond), self.body(one.then)))
             other = one.other
         last = self.body(other)
         tests = [(at, cond, body.run) for at, cond, body in arms]
@@ -115,10 +116,14 @@ class ConcolicStatements(Statements):
 
         return Code(run, last.jumps or any(body.jumps for _, _, body in arms))
 
-    def _branched(self, at: Span, value: Any, merged: bool = False) -> None:
+    def _branched(self, s: ir.If | ir.Verify, value: Any, merged: bool = False) -> None:
+        at = s.span
         self.recorder.cover(("line", at, ""))
         goals: list[Goal] = [("branch", at, "true"), ("branch", at, "false")]
         condition = value.term if isinstance(value, Symbol) else None
+        if self.recorder.fixed and condition is not None and not self.on_path:
+            text = f"if {plain_text(s.cond)}: {goals[not value][2]}"
+            self.recorder.run.decisions.append(Decision(at, text, int(not value), condition))
         self.recorder.decide(goals[not value], goals[bool(value)], value, condition, merged)
 
     def _merged_if(self, s: ir.If) -> Run | None:
@@ -131,9 +136,10 @@ class ConcolicStatements(Statements):
 
         def run(env: Env) -> None:
             value = cond(env)
-            self._branched(s.span, value, merged=True)
+            single = not isinstance(value, Symbol) or self.recorder.fixed
+            self._branched(s, value, merged=not single)
             taken = int(not value)
-            if not isinstance(value, Symbol):
+            if single:
                 bodies[taken](env)
                 return
             imagined = effects.imagined(env, 1 - taken)
@@ -241,7 +247,7 @@ class ConcolicStatements(Statements):
         code, cond = super().compile(s), self.load(s.cond)
 
         def run(env: Env) -> None:
-            self._branched(s.span, cond(env))
+            self._branched(s, cond(env))
             code.run(env)
 
         return run
@@ -368,6 +374,8 @@ class ConcolicStatements(Statements):
             return self._register(s)
         if s.name.startswith("verify_checksum"):
             return self._checked(s)
+        if s.name in _SUMMED and _algorithm(s, _SUMMED[s.name][0]) == "csum16":
+            return self._summed(s)
         inputs = [(a.type, self.load(a)) for d, a in zip(s.directions, s.args, strict=True)
                   if d in ("", "in") and not isinstance(a, ir.Const)]  # fmt: skip
         code = super()._call(s)
@@ -382,6 +390,35 @@ class ConcolicStatements(Statements):
 
         return run
 
+    def _summed(self, s: ir.CallExtern) -> Run:
+        """Give the result of an internet checksum its term."""
+        code, cond = super()._call(s), s.args[0]
+        fields, (target,) = s.args[_SUMMED[s.name][1]], writes(s)
+        kind: Any = target.type
+        data, load, store = self.load(fields), self.load(target), self.store(target)
+        calls = self.load(cond) if s.name == "update_checksum" else None
+        bounds = [(s.args[i].type, self.load(s.args[i])) for i in (2, 4)] if calls is None else []
+
+        def run(env: Env) -> None:
+            given, before = data(env), load(env)
+            called = True if calls is None else calls(env)
+            any_symbol = any(True for _ in symbols(fields.type, given))
+            summed = self.recorder.summed(fields.type, given) if any_symbol else None
+            if summed is None:
+                for t, value in symbols(fields.type, given):
+                    self.recorder.fix(t, value)
+            elif bounds:
+                summed = _scaled(summed, [as_bits(t, bound(env)) for t, bound in bounds])
+            code(env)
+            if summed is not None:
+                made = resized(summed, kind.width, False)
+                if isinstance(called, Symbol):
+                    made = z3.If(called.term, made, as_bits(kind, before))
+                if called or isinstance(called, Symbol):
+                    store(env, Symbol(load(env), made))
+
+        return run
+
     def _plain_call(self, s: ir.CallExtern) -> Run:
         return super()._call(s)
 
@@ -392,10 +429,18 @@ class ConcolicStatements(Statements):
         goals: list[Goal] = [("checksum", s.span, "right"), ("checksum", s.span, "wrong")]
         compared: list[tuple[bool, Term]] = []
 
+        known = s.name == "verify_checksum" and _algorithm(s, 3) == "csum16"
+
         def compare(env: Env, value: Symbol, computed: int) -> None:
-            for t, one in symbols(s.args[1].type, data(env)):
-                self.recorder.fix(t, one)
-            same, equal = int(value) == computed, as_bits(expected.type, value) == computed
+            given, right = data(env), as_bits(expected.type, value)
+            summed = self.recorder.summed(s.args[1].type, given) if known else None
+            if summed is None:
+                for t, one in symbols(s.args[1].type, given):
+                    self.recorder.fix(t, one)
+                equal = right == computed
+            else:
+                equal = right == resized(summed, right.size(), False)
+            same = int(value) == computed
             self.recorder.decide(goals[not same], goals[same], same, equal, merged=True)
             compared.append((same, equal))
 
@@ -481,11 +526,20 @@ class ConcolicStatements(Statements):
 
         return run
 
+    def _rejected(self, s: ir.CallExtern) -> Run:
+        code, recorder = super()._call(s), self.recorder
+
+        def run(env: Env) -> None:
+            recorder.run.rejected.add(len(recorder.run.path) - 1)
+            code(env)
+
+        return run
+
     def _asks_group(self, s: ir.CallExtern) -> Run:
         code, number = super()._call(s), self.load(s.args[0])
 
         def run(env: Env) -> None:
-            self.recorder.group(int(number(env)))
+            self.recorder.group(number(env), s.span)
             code(env)
 
         return run
@@ -494,16 +548,34 @@ class ConcolicStatements(Statements):
         code, number = super()._call(s), self.load(s.args[0])
 
         def run(env: Env) -> None:
-            self.recorder.session(int(number(env)))
+            self.recorder.session(number(env), s.span)
             code(env)
 
         return run
+
+
+# The arguments that are the algorithm, and what a checksum is computed of.
+_SUMMED = {"hash": (1, 3), "update_checksum": (3, 1)}
+
+
+def _algorithm(s: ir.CallExtern, index: int) -> object:
+    found = s.args[index]
+    return found.value if isinstance(found, ir.Const) else None
+
+
+def _scaled(found: Term, bounds: Sequence[Term]) -> Term:
+    """Return base + found % limit, or the base where the limit is 0."""
+    width = max(64, *(bound.size() + 1 for bound in bounds))
+    base, limit = (resized(bound, width, False) for bound in bounds)
+    rest = z3.URem(resized(found, width, False), limit)
+    return z3.simplify(base + z3.If(limit == 0, z3.BitVecVal(0, width), rest))
 
 
 _PATH: dict[str, Callable[[ConcolicStatements, ir.CallExtern], Run]] = {
     "size": ConcolicStatements._size,
     "deparse": ConcolicStatements._deparse,
     "behind": ConcolicStatements._behind,
+    "rejected": ConcolicStatements._rejected,
     "members": ConcolicStatements._asks_group,
     "has_members": ConcolicStatements._asks_group,
     "session": ConcolicStatements._asks_session,

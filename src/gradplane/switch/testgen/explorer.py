@@ -31,8 +31,9 @@ from gradplane.switch.testgen.solving import Solver, Turned
 FIRST_LENGTH = 64  # bytes of the first packet
 REPAIRS = 4  # of one run
 # How promising a step is: so many tries is it behind one to something uncovered.
-UNCOVERED, LONGER, NEW, BEHIND, LONGER_YET, OTHER = 0, 2, 3, 6, 12, 20
+UNCOVERED, LONGER, NEW, PARSES, PASSED_BY, BEHIND, LONGER_YET, OTHER = 0, 2, 3, 4, 5, 6, 12, 20
 Wanted = dict[Hashable, Hashable]
+_OPPOSITE = {"true": "false", "false": "true"}
 
 
 class Runner:
@@ -49,6 +50,7 @@ class Runner:
         """Return the run, and the packets that left because of each packet."""
         self.switch.reset()
         self.switch.state.messages.clear()
+        self.switch.state.drops.clear()
         self.recorder.begin(inputs)
         outputs = []
         for number in range(len(inputs.packets)):
@@ -105,14 +107,20 @@ class Explorer:
         self.limits = limits
         self.runner = Runner(switch)
         self.recorder = self.runner.recorder
-        self.solver = Solver(switch.architecture.ports - 1, limits.seed)
+        self.solver = Solver(switch.architecture.ports - 1, limits.seed, self.recorder.sums)
         self.goals = Goals(switch.state.tables).of(switch.program)
+        self._opposite = {
+            goal: (goal[0], goal[1], _OPPOSITE[goal[2]]) for goal in self.goals.all
+            if goal[0] == "branch"
+        }  # fmt: skip
         self.covered: set[Goal] = set()
         self.kept: list[Run] = []
         self._heap: list[tuple[int, int, int, Any]] = []
         self._serial = count()
         self._tries: Counter[Hashable] = Counter()
-        self._seen: set[Hashable] = set()
+        self._noted: dict[Hashable, int] = {}  # the ranks of steps that are in the heap
+        self._done: set[Hashable] = set()
+        self._passed: Counter[Goal] = Counter()  # how many runs have passed by a goal
         self.refused: dict[Hashable, Refusal] = {}
 
     def explore(self) -> Found:
@@ -135,10 +143,13 @@ class Explorer:
     def _next(self) -> bool:
         """Take the most promising step; return whether it led to a run."""
         rank, _, _, step = heapq.heappop(self._heap)
-        run, index, way, times = step
-        if self._rank(run, way, times) > rank:
+        run, index, way, times, beside = step
+        if beside in self._done:
+            return False
+        if self._rank(run, index, way, times) > rank:
             self._push(*step)
             return False
+        self._done.add(beside)
         if way is None:
             last = run.inputs.packets[-1]
             self._run(replace(run.inputs, packets=(*run.inputs.packets, last)))
@@ -146,7 +157,7 @@ class Explorer:
         leaps = self._level(way) != OTHER
         self._tries[way.goal] += 1
         turned = self.solver.turned(
-            run, index, way, partial(self._needed_for, way) if leaps else None
+            run, index, way, partial(self._needed_for, way) if leaps else None, not leaps
         )
         if turned.inputs is None:
             self._refuse(run, way.goal, turned)
@@ -179,10 +190,23 @@ class Explorer:
                 return
             run = self._run(inputs)
 
-    def _rank(self, run: Run, way: Way | None, times: int) -> int:
+    def _rank(self, run: Run, index: int, way: Way | None, times: int) -> int:
         if way is None:
             return LONGER if run.fresh else LONGER_YET
-        return self._level(way) + self._tries[way.goal] + times
+        level = self._level(way)
+        if level == OTHER and run.missing:
+            level = min(level, self._beside(run, index))
+        return level + self._tries[way.goal] + times
+
+    def _beside(self, run: Run, index: int) -> int:
+        """Return how promising any step of a run is, since the run passed by goals that no run has
+        reached: the fewer runs pass by there, the more. A step that ends a parser's error is more
+        promising than others."""
+        run.missing -= self.covered
+        if not run.missing:
+            return OTHER
+        rare = min(self._passed[goal] for goal in run.missing)
+        return (PARSES if index in run.rejected else PASSED_BY) + rare.bit_length()
 
     def _level(self, way: Way) -> int:
         goal: Any = way.goal
@@ -192,11 +216,17 @@ class Explorer:
             return NEW
         return BEHIND if self.goals.behind.get(goal, frozenset()) - self.covered else OTHER
 
-    def _push(self, run: Run, index: int, way: Way | None, times: int) -> None:
-        """Note a step for later. times: how often it was noted of this path already."""
-        step = run, index, way, times
-        order = self._rank(run, way, times), -len(run.covered), next(self._serial), step
-        heapq.heappush(self._heap, order)
+    def _note(self, run: Run, index: int, way: Way | None, times: int, beside: Hashable) -> None:
+        """Note a step for later, also where another run has it whose rank is higher. times: how
+        often its goal was noted of this path already. beside: what the step is, whatever run."""
+        rank = self._rank(run, index, way, times)
+        if beside not in self._done and rank < self._noted.get(beside, rank + 1):
+            self._push(run, index, way, times, beside)
+
+    def _push(self, run: Run, index: int, way: Way | None, times: int, beside: Hashable) -> None:
+        rank = self._noted[beside] = self._rank(run, index, way, times)
+        step = run, index, way, times, beside
+        heapq.heappush(self._heap, (rank, -len(run.covered), next(self._serial), step))
 
     def _run(self, inputs: Inputs) -> Run:
         """Run inputs; keep the run if it covers anything new, and note the ways beside its path."""
@@ -207,21 +237,20 @@ class Explorer:
             self.kept.append(run)
         run.fresh = bool(run.covered - self.covered)
         self.covered |= run.covered
+        run.missing = {self._opposite[g] for g in useful if g in self._opposite} - self.covered
+        self._passed.update(run.missing)
         signature: Hashable = ()
         times: Counter[Hashable] = Counter()
         for index, branch in enumerate(run.path):
             for way in branch.others:
                 beside = (signature, way.goal, way.choice)
-                if beside not in self._seen:
-                    self._seen.add(beside)
-                    self._push(run, index, way, times[way.goal])
-                    times[way.goal] += 1
+                self._note(run, index, way, times[way.goal], beside)
+                times[way.goal] += beside not in self._done
             if branch.goal is not None:
                 signature = hash((signature, branch.goal))
         longer = run.remembers and len(run.inputs.packets) < self.limits.packets
-        if longer and ("longer", signature) not in self._seen:
-            self._seen.add(("longer", signature))
-            self._push(run, len(run.path), None, 0)
+        if longer:
+            self._note(run, len(run.path), None, 0, ("longer", signature))
         return run
 
     def _needed(self) -> list[Run]:

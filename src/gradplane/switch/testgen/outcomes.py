@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 
 import z3
 
 from gradplane.switch.runtime.packet_passes import Output
 from gradplane.switch.switch import Switch
 from gradplane.switch.testgen.explorer import Runner
-from gradplane.switch.testgen.runs import Given, Inputs, Run
+from gradplane.switch.testgen.runs import Decision, Given, Inputs, Run
 from gradplane.switch.testgen.solving import Solver
-from gradplane.switch.testgen.symbols import PacketBits, Symbol
+from gradplane.switch.testgen.symbols import PacketBits, Symbol, Term
 
 MOST = 500  # runs
-SHOWN = 28  # digits of a packet
+SHOWN = 128  # digits of a packet
+LAST = 1000  # the rank of what leaves
 _DATA = re.compile(r"e(\d+)\.(\d+)\.(\d+)")
-Tree = dict[str, "Tree"]
+Tree = dict[tuple[int, str], "Tree"]
+"""What follows each outcome, by its rank among the outcomes of the same, and its text."""
 
 
 def outcome_tree(switch: Switch, port: int, packet: bytes) -> str:
@@ -25,7 +27,7 @@ def outcome_tree(switch: Switch, port: int, packet: bytes) -> str:
     gives is the name of the parameter."""
     runner = Runner(switch)
     runner.recorder.fixed = True
-    solver = Solver(switch.architecture.ports, 0)
+    solver = Solver(switch.architecture.ports, 0, runner.recorder.sums)
     tree: Tree = {}
     seen: set[Hashable] = set()
     left, runs = [Inputs((Given(port, packet),))], 0
@@ -34,12 +36,15 @@ def outcome_tree(switch: Switch, port: int, packet: bytes) -> str:
         run, outputs = runner.run(inputs)
         runs += 1
         branch = tree
-        for place, text in run.decisions:
-            branch = branch.setdefault(f"{text}    [{place.file}:{place.line}]", {})
-        for text in _leaving(run, runner, outputs[0]):
-            branch.setdefault(text, {})
+        for one in run.decisions:
+            if (text := _decided(one, runner)) is not None:
+                branch = branch.setdefault((one.rank, text), {})
+        for text in _leaving(runner, outputs[0]):
+            branch.setdefault((LAST, text), {})
         left += _beside(run, solver, seen)
     lines = [f"port {port}, {len(packet)} bytes", *_lines(tree, "")]
+    if any("*" in line for line in lines):
+        lines.append("*: a digit that depends on the data of an entry's action")
     if left:
         lines.append(f"and more: {MOST} runs are over")
     return "\n".join(lines) + "\n"
@@ -61,33 +66,34 @@ def _beside(run: Run, solver: Solver, seen: set[Hashable]) -> Iterator[Inputs]:
             seen.add((signature, "taken"))
 
 
-def _leaving(run: Run, runner: Runner, outputs: list[Output]) -> Iterator[str]:
-    """Yield a text for each packet that leaves, or one that says that none does."""
+def _decided(one: Decision, runner: Runner) -> str | None:
+    """Return a decision as text; None for one that follows from those above it."""
+    names = "" if one.term is None else _names(one.term, runner)
+    if one.term is not None and not names and "{}" not in one.text:
+        return None
+    place = f"    [{one.place.file}:{one.place.line}]" if one.place.line else ""
+    return one.text.replace("{}", names or "0") + place
+
+
+def _leaving(runner: Runner, outputs: Sequence[Output]) -> Iterator[str]:
+    """Yield a text for each packet that leaves, or one that says why none does."""
     if not outputs:
-        yield "dropped"
+        reasons = runner.switch.state.drops
+        yield f"dropped: {', '.join(reasons)}" if reasons else "dropped"
     for port, data in outputs:
         bits = runner.recorder.bits.get(data)
-        where = _by_data(run, runner, port)
-        yield f"leaves by {where}: {len(data)} bytes {_digits(data, bits)}"
+        names = _names(port.term, runner) if isinstance(port, Symbol) else ""
+        yield f"leaves by {names or f'port {int(port)}'}: {len(data)} bytes {_digits(data, bits)}"
 
 
-def _by_data(run: Run, runner: Runner, port: int) -> str:
-    """Return a port as text: its number, or the parameters that give it."""
-    if isinstance(port, Symbol):
-        names = _names(z3.simplify(port.term), runner, run)
-        if names:
-            return " and ".join(sorted(names))
-    return f"port {int(port)}"
-
-
-def _names(term: z3.ExprRef, runner: Runner, run: Run) -> set[str]:
-    """Return the parameters that a term depends on."""
-    found = set()
+def _names(term: Term, runner: Runner) -> str:
+    """Return the parameters of actions that a term depends on; "" without."""
+    term, found = z3.simplify(term), set()
     for number, action, param in _DATA.findall(term.sexpr()):
         for table, name in runner.recorder.data_names.items():
             if table == (int(number), int(action), int(param)):
                 found.add(name)
-    return found
+    return " and ".join(sorted(found))
 
 
 def _digits(data: bytes, bits: PacketBits | None) -> str:
@@ -103,7 +109,7 @@ def _digits(data: bytes, bits: PacketBits | None) -> str:
 
 
 def _lines(tree: Tree, indent: str) -> Iterator[str]:
-    for i, (text, below) in enumerate(tree.items()):
+    for i, ((_, text), below) in enumerate(sorted(tree.items(), key=lambda one: one[0][0])):
         last = i == len(tree) - 1
         yield f"{indent}{'└─ ' if last else '├─ '}{text}"
         yield from _lines(below, indent + ("   " if last else "│  "))

@@ -30,6 +30,7 @@ from gradplane.switch.testgen.runs import (
     MOST_LENGTH,
     Branch,
     Choice,
+    Decision,
     Given,
     Goal,
     Inputs,
@@ -44,6 +45,7 @@ from gradplane.switch.testgen.symbols import (
     Piece,
     Symbol,
     Term,
+    checksum,
     initial,
     is_symbolic,
     variable,
@@ -62,7 +64,8 @@ class Recorder:
         self.state = switch.state
         self.counts: Counter[Hashable] = Counter()
         self.gains: Counter[Hashable] = Counter()
-        self.fixed = False  # packets are as given; only choices and action data vary
+        self.fixed = False  # packets are as given; choices and action data vary, each by itself
+        self.sums: dict[str, Term] = {}  # checksums, by the variables that stand for them
         self.begin(Inputs(()))
 
     def begin(self, inputs: Inputs) -> None:
@@ -95,6 +98,15 @@ class Recorder:
 
     def cover(self, goal: Goal) -> None:
         self.run.covered.add(goal)
+
+    def summed(self, t: Type, value: Value) -> Term | None:
+        """Return a variable for the internet checksum of a value; None where it has none."""
+        made = checksum(t, value)
+        if made is None:
+            return None
+        name = f"k{made.get_id()}"
+        self.sums[name] = made
+        return variable(name, 16)
 
     def step(self, branch: Branch) -> None:
         self.run.path.append(replace(branch, choices=len(self.run.inputs.choices)))
@@ -332,7 +344,8 @@ class Recorder:
         """Return the other options whose effects can be merged with the chosen one's. A variable
         says which it is, by the numbers of `number_of`."""
         default = table.default.index if isinstance(table.default, ActionData) else -1
-        if default not in simple or chosen.kind == "hit" and chosen.action not in simple:
+        single = default not in simple or chosen.kind == "hit" and chosen.action not in simple
+        if single or self.fixed:
             return []
         selector, found = variable(f"c{number}", 16), []
         for option in options:
@@ -387,7 +400,12 @@ class Recorder:
         if goal[2].startswith("default "):
             self.cover(_outcome(table, None))
         self.cover(goal)
-        self.run.decisions.append((table.table.span, f"{table.table.name}: {goal[2]}"))
+        names = [_short(table, i) for i in range(len(table.table.actions))]
+        kind, _, action = goal[2].partition(" ")
+        rank = names.index(action) if action else len(names)
+        text = f"{table.table.name}: {goal[2]}"
+        made = Decision(table.table.span, text, rank + 2 * len(names) * (kind == "default"))
+        self.run.decisions.append(made)
 
     def in_set(self, value_set: ParserValueSet, values: tuple[Value, ...], place: Span) -> None:
         """Decide whether a key is a member of a value set."""
@@ -417,17 +435,26 @@ class Recorder:
 
     # -- groups and sessions ----------------------------------------------------------------------
 
-    def group(self, number: int) -> None:
+    def group(self, number: Value, place: Span) -> None:
         """See to it that a multicast group exists: instance 1 leaves by the port that the packet
         came from, instance 2 by another."""
+        self._asked("multicast to group", number, place)
+        number = int(number)
         if number and number not in self.state.multicast:
             port = self.port
             ports = (port, 1 if port != 1 else 2)
             self.switch.multicast(number, [(p, i) for i, p in enumerate(ports, 1)])
             self.run.made.groups[number] = ports
 
-    def session(self, number: int) -> None:
+    def _asked(self, what: str, number: Value, place: Span) -> None:
+        given = number.term if isinstance(number, Symbol) else None
+        text = f"{what} " + ("{}" if given is not None else str(int(number)))
+        self.run.decisions.append(Decision(place, text, term=given))
+
+    def session(self, number: Value, place: Span) -> None:
         """See to it that a clone session exists."""
+        self._asked("clone to session", number, place)
+        number = int(number)
         if number and number not in self.state.clone_sessions:
             self.switch.clone_session(number, [3])
             self.run.made.sessions[number] = 3

@@ -91,6 +91,17 @@ class Branch:
     choices: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The outcome of a lookup or a condition, for people: `text`, in which `{}` stands for what
+    `term` depends on. rank: its place among the outcomes that it has there."""
+
+    place: Span
+    text: str
+    rank: int = 0
+    term: Term | None = None
+
+
 @dataclass(slots=True)
 class Made:
     """The state that a control plane gives a test before its packets."""
@@ -105,7 +116,8 @@ class Made:
 @dataclass(slots=True)
 class Run:
     """A run that is over. remembers: it wrote registers, so that a further packet may find them.
-    fresh: it was the first to cover something."""
+    fresh: it was the first to cover something. rejected: the steps that led to the parser's errors.
+    missing: goals that it passed by."""
 
     inputs: Inputs
     made: Made
@@ -113,4 +125,6 @@ class Run:
     covered: set[Goal]
     remembers: bool = False
     fresh: bool = False
-    decisions: list[tuple[Span, str]] = field(default_factory=list)
+    rejected: set[int] = field(default_factory=set)
+    missing: set[Goal] = field(default_factory=set)
+    decisions: list[Decision] = field(default_factory=list)

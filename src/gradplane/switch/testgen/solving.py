@@ -39,12 +39,15 @@ class Turned:
 
 
 class Solver:
-    """Turns branches. ports: how many a packet can come from.
+    """Turns branches. ports: how many a packet can come from. sums: checksums, by the variables
+    that stand for them.
 
     Only conditions that share variables with the one that is turned are solved; all other values
-    stay as they were."""
+    stay as they were. A checksum is a variable of its own there; then two bytes of what it is
+    computed of, which nothing else depends on, are set so that it is right."""
 
-    def __init__(self, ports: int, seed: int) -> None:
+    def __init__(self, ports: int, seed: int, sums: Mapping[str, Term]) -> None:
+        self.sums = sums
         self.ports = ports
         self.seed = seed
         self.gave_up = 0
@@ -53,12 +56,14 @@ class Solver:
         self._known: dict[int, tuple[Term, frozenset[str]]] = {}
 
     def turned(
-        self, run: Run, index: int, way: Way, needed: Callable[[Branch], bool] | None = None
-    ) -> Turned:
+        self, run: Run, index: int, way: Way, needed: Callable[[Branch], bool] | None = None,
+        keeps: bool = False,
+    ) -> Turned:  # fmt: skip
         """Return inputs that go as the run did up to step `index`, and there another way.
 
         Where there are none, steps that contradict it are given up: first those that only fix a
-        value. needed: whether a step must stay; None: all that are more."""
+        value. needed: whether a step must stay; None: all that are more. keeps: later lookups find
+        what they have found."""
         if way.choice is not None:
             number, choice = way.choice
             made = {n: c for n, c in run.inputs.choices.items() if n < number}
@@ -68,7 +73,10 @@ class Solver:
         if target.get_id() in self._never:
             return Turned(None)
         held = {i: b.holds for i, b in enumerate(before) if b.holds is not None}
-        question = _Question(self, run.inputs, target, self._related(target, held), way.size)
+        pinned = frozenset[str]().union(*map(self.names, held.values()), self.names(target))
+        question = _Question(
+            self, run.inputs, target, self._related(target, held), way.size, pinned
+        )
         dropped: set[int] = set()
         for _ in range(DROPS):
             found = question.ask(dropped)
@@ -77,7 +85,7 @@ class Solver:
                 return Turned(None, gave_up=True)
             if isinstance(found, Inputs):
                 most = run.path[index].choices
-                choices = {n: c for n, c in found.choices.items() if n < most}
+                choices = {n: c for n, c in found.choices.items() if keeps or n < most}
                 return Turned(replace(found, choices=choices), frozenset(dropped))
             softest = max((before[i].soft for i in found), default=0)
             if softest:
@@ -93,9 +101,9 @@ class Solver:
 
     def _related(self, target: Term, held: Mapping[int, Term]) -> dict[int, Term]:
         """Return the conditions that share variables with the target, directly or by others."""
-        known = set(self.names(target))
+        known = set(self._reach(target))
         chosen: dict[int, Term] = {}
-        left = {i: (one, self.names(one)) for i, one in held.items()}
+        left = {i: (one, self._reach(one)) for i, one in held.items()}
         while True:
             joined = [i for i, (_, names) in left.items() if not known.isdisjoint(names)]
             if not joined:
@@ -103,6 +111,11 @@ class Solver:
             for i in joined:
                 chosen[i], names = left.pop(i)
                 known |= names
+
+    def _reach(self, one: Term) -> frozenset[str]:
+        """Return the names of the variables in a term, and in what its checksums are of."""
+        names = self.names(one)
+        return names.union(*(self.names(self.sums[name]) for name in names & self.sums.keys()))
 
     def names(self, one: Term) -> frozenset[str]:
         """Return the names of the variables in a term. It is kept, so that its id stays its own."""
@@ -141,9 +154,9 @@ class _Question:
 
     def __init__(
         self, solver: Solver, inputs: Inputs, target: Term, steps: Mapping[int, Term],
-        size: int | None,
+        size: int | None, pinned: frozenset[str],
     ) -> None:  # fmt: skip
-        self.solver, self.inputs = solver, inputs
+        self.solver, self.inputs, self._pinned = solver, inputs, pinned
         self._z3 = z3.SolverFor("QF_BV")
         self._z3.set("rlimit", EFFORT)
         self._z3.set("random_seed", solver.seed & 0xFFFF)
@@ -153,6 +166,7 @@ class _Question:
             self._literals[i] = literal = variable(f"s{i}", 0)
             self._assert(z3.Implies(literal, one))
         names = solver.names(target).union(*(solver.names(one) for one in steps.values()))
+        self._sums = sorted(names & solver.sums.keys())
         self._z3.add(*self._limits(names))
         self._wishes = list(self._wished(names, size))
 
@@ -166,11 +180,52 @@ class _Question:
         for wishes in self._wishes:
             answer = self._z3.check(*steps.values(), *wishes)
             if answer == z3.sat:
-                return self._taken_over(self._z3.model())
+                model = self._z3.model()
+                settled = self._settled(model)
+                if settled is not None:
+                    return self._taken_over(model, settled)
+                self._z3.add(*(variable(n, 16) == self.solver.sums[n] for n in self._sums))
+                self._sums = []
+                return self.ask(without)
             if answer == z3.unknown:
                 return None
         core = {one.get_id() for one in self._z3.unsat_core()}
         return frozenset(i for i, one in steps.items() if one.get_id() in core)
+
+    def _settled(self, model: z3.ModelRef) -> dict[str, int] | None:
+        """Return bytes that give the checksums the values that a model has for them; None where
+        there are none."""
+        settled: dict[str, int] = {}
+        for name in self._sums:
+            wanted, whole = model[variable(name, 16)], self.solver.sums[name]
+            if wanted is None:
+                continue
+            known = {n: self._value(model, n, settled) for n in self.solver.names(whole)}
+            free = [n for n in known if n not in self._pinned and n not in settled]
+            for pair in _pairs(free):
+                fixed = [(variable(n, 8), z3.BitVecVal(v, 8)) for n, v in known.items()
+                         if n not in pair and v is not None]  # fmt: skip
+                solver = z3.SolverFor("QF_BV")
+                solver.add(z3.substitute(whole, *fixed) == wanted)
+                if len(fixed) + 2 == len(known) and solver.check() == z3.sat:
+                    found = solver.model()
+                    settled |= {n: found.eval(variable(n, 8), True).as_long() for n in pair}
+                    break
+            else:
+                return None
+        return settled
+
+    def _value(self, model: z3.ModelRef, name: str, settled: Mapping[str, int]) -> int | None:
+        """Return the value of a packet's byte; None for anything else."""
+        if name in settled:
+            return settled[name]
+        if (byte := _BYTE.fullmatch(name)) is None:
+            return None
+        found = model[variable(name, 8)]
+        if found is not None:
+            return int(found.as_long())
+        data = self.inputs.packets[int(byte[1])].data
+        return data[int(byte[2])] if int(byte[2]) < len(data) else 0
 
     def _limits(self, names: Iterable[str]) -> Iterator[Term]:
         for name in sorted(names):
@@ -200,8 +255,8 @@ class _Question:
                 yield [*ports, *(z3.ULE(z3.BitVec(name, 16), most) for name, _ in lengths)]
         yield []
 
-    def _taken_over(self, model: z3.ModelRef) -> Inputs:
-        """Return inputs with the values that a model gives."""
+    def _taken_over(self, model: z3.ModelRef, settled: Mapping[str, int]) -> Inputs:
+        """Return inputs with the values that a model gives; settled: bytes that it does not."""
         inputs = self.inputs
         ports = [given.port for given in inputs.packets]
         packets = [bytearray(given.data) for given in inputs.packets]
@@ -209,7 +264,7 @@ class _Question:
         lengths: dict[int, int] = {}
         for declared in sorted(model.decls(), key=lambda d: d.name()):
             name, found = declared.name(), model[declared]
-            if name.startswith("s"):
+            if name.startswith(("s", "k")):
                 continue
             value = int(z3.is_true(found)) if z3.is_bool(found) else found.as_long()
             if (byte := _BYTE.fullmatch(name)) is not None:
@@ -225,9 +280,23 @@ class _Question:
                 choices[int(name[1:])] = choice_of(value)
             else:
                 values[name] = value
+        for name, value in settled.items():
+            byte = _BYTE.fullmatch(name)
+            assert byte is not None, name
+            packets[int(byte[1])][int(byte[2])] = value
         for number, size in lengths.items():
             kept = packets[number][:size]
             packets[number] = kept + self.solver.filler(len(kept), size)
         pairs = zip(ports, packets, strict=True)
         made = tuple(Given(port, bytes(data)) for port, data in pairs)
         return Inputs(made, choices, values)
+
+
+def _pairs(names: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield pairs of bytes that lie side by side in a packet."""
+    known = set(names)
+    for name in sorted(known):
+        if (byte := _BYTE.fullmatch(name)) is not None:
+            after = f"p{byte[1]}[{int(byte[2]) + 1}]"
+            if after in known:
+                yield name, after

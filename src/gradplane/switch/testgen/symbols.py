@@ -7,8 +7,10 @@ bit<W> and int<W> are bit vectors of W bits, bool is a Boolean.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from functools import cache, lru_cache
+from itertools import accumulate
 from typing import Any
 
 import z3
@@ -174,22 +176,41 @@ class PacketBits:
 
     def __init__(self, pieces: Iterable[Piece]) -> None:
         self.pieces = list(pieces)
+        self._starts = [0, *accumulate(size for size, _ in self.pieces)]
+        self._wholes: dict[tuple[int, int], Term] = {}
 
     def slice(self, start: int, width: int) -> list[Piece]:
         """Return the pieces of some bits; what is beyond the end is fixed."""
-        found, at, end = [], 0, start + width
-        for size, piece in self.pieces:
+        found, end = [], start + width
+        for i in range(max(bisect_right(self._starts, start) - 1, 0), len(self.pieces)):
+            (size, piece), at = self.pieces[i], self._starts[i]
+            if at >= end:
+                break
             low, high = max(start, at), min(end, at + size)
             if low < high:
                 whole = piece is None or high - low == size
                 part = piece if whole else z3.Extract(at + size - low - 1, at + size - high, piece)
                 found.append((high - low, part))
-            at += size
-            if at >= end:
-                break
         return found
 
+    def term(self, start: int, width: int, number: int) -> Term | None:
+        """Return the term of some bits, which are `number` now; None if all of them are fixed."""
+        if (known := self._wholes.get((start, width))) is not None:
+            return known
+        pieces, found, left = self.slice(start, width), [], width
+        if all(piece is None for _, piece in pieces):
+            return None
+        for size, piece in pieces:
+            left -= size
+            fixed = number >> left & ((1 << size) - 1)
+            found.append(z3.BitVecVal(fixed, size) if piece is None else piece)
+        whole = z3.Concat(*found) if len(found) > 1 else found[0]
+        if all(piece is not None for _, piece in pieces):
+            self._wholes[start, width] = whole
+        return whole
 
+
+@lru_cache(maxsize=64)
 def initial(name: str, size: int) -> PacketBits:
     """Return the bits of a packet of which each byte is a variable."""
     return PacketBits((8, variable(f"{name}[{i}]", 8)) for i in range(size))
@@ -209,16 +230,10 @@ def symbolic(t: Type, value: Value, bits: PacketBits, at: int) -> Value:
         return _members(t, value, bits, at)
     if isinstance(t, Varbit):
         return value
-    pieces = bits.slice(at, width_of(t, value))
-    if all(piece is None for _, piece in pieces):
+    width = width_of(t, value)
+    whole = bits.term(at, width, int(value) & ((1 << width) - 1))
+    if whole is None:
         return value
-    found, left = [], width_of(t, value)
-    number = int(value) & ((1 << left) - 1)
-    for size, piece in pieces:
-        left -= size
-        fixed = number >> left & ((1 << size) - 1)
-        found.append(z3.BitVecVal(fixed, size) if piece is None else piece)
-    whole = z3.Concat(*found) if len(found) > 1 else found[0]
     return Symbol(int(value), whole == 1 if isinstance(t, Bool) else whole)
 
 
@@ -256,6 +271,33 @@ def pieces(t: Type, value: Value) -> Iterator[Piece]:
     else:
         width = 1 if isinstance(t, Bool) else t.width if isinstance(t, Bits) else 0
         yield width, as_bits(t, value) if is_symbolic(value) else None
+
+
+def checksum(t: Type, value: Value) -> Term | None:
+    """Return the internet checksum of a value's bits; None where a length is not fixed."""
+    found = list(_all_bits(t, value))
+    parts = [part for part in found if part is not None]
+    if not parts or len(parts) < len(found):
+        return None
+    width = sum(part.size() for part in parts)
+    parts += [z3.BitVecVal(0, -width % 16)] if width % 16 else []
+    whole = z3.Concat(*parts) if len(parts) > 1 else parts[0]
+    total = z3.BitVecVal(0, 32)
+    for low in range(0, whole.size(), 16):
+        total = total + z3.ZeroExt(16, z3.Extract(low + 15, low, whole))
+    for _ in range(2):
+        total = (total & 0xFFFF) + z3.LShR(total, 16)
+    return ~z3.Extract(15, 0, total)
+
+
+def _all_bits(t: Type, value: Value) -> Iterator[Term | None]:
+    """Yield the terms of a value's bits, fixed ones too; None for a varbit."""
+    if isinstance(t, Fields | Array):
+        if not isinstance(t, Header) or value.valid:
+            for kind, one in _parts(t, value):
+                yield from _all_bits(kind, one)
+    else:
+        yield as_bits(t, value) if isinstance(t, Bits | Bool) else None
 
 
 def symbols(t: Type, value: Value) -> Iterator[tuple[Type, Symbol]]:
