@@ -168,14 +168,15 @@ def _byte_runs(fields: Sequence[Carried]) -> list[list[Carried]]:
 
 
 def _cut(fields: tuple[Carried, ...], width: int, fixed: bool) -> list[Piece]:
-    """Cut bits into containers, the largest first; a number that is added stays whole."""
+    """Cut bits into containers, the largest first of which less than a byte is left over; a number
+    that is added stays whole."""
     found: list[Piece] = []
     if fixed and width <= max(SIZES):
         size = next(s for s in reversed(SIZES) if s >= width)
         return [Piece(fields, size, True)]
     left = width
     while left > 0:
-        size = next((s for s in SIZES if s <= left), min(SIZES))
+        size = next((s for s in SIZES if s - min(SIZES) < left), min(SIZES))
         found.append(Piece(fields, size, fixed))
         left -= size
     return found
