@@ -12,7 +12,8 @@ Reading an undefined value gives zero (false, an invalid header, an empty varbit
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from reprlib import recursive_repr
 from typing import TypeAlias
 
 from gradplane.switch.ir.roles import Body, Declares, Parts, Passed, Reads, Refers, Writes
@@ -21,15 +22,30 @@ from gradplane.switch.source import NOWHERE, Span
 
 LOOP_LIMIT = 1 << 20  # rounds of one loop for one packet
 
+
+class Node:
+    """What nodes have in common: their text. One `__repr__` for all, since to make one for each
+    class takes a third of the time in which this module is imported."""
+
+    __slots__ = ()
+
+    @recursive_repr("...")
+    def __repr__(self) -> str:
+        shown = (f"{f.name}={getattr(self, f.name)!r}" for f in fields(self))  # type: ignore
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
 # -- expressions -------------------------------------------------------------------------------
 
 
-@dataclass(slots=True, eq=False)
-class Expr:
+@dataclass(slots=True, eq=False, repr=False)
+class Expr(Node):
+    """An expression, with the type of its value."""
+
     type: Type
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Const(Expr):
     """A constant: int for Bits (in range; int<W> may be negative), bool for Bool, or str."""
 
@@ -48,7 +64,7 @@ class LValue(Expr):
     __slots__ = ()
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Var(LValue):
     """A variable; the object itself is its identity. `id` is unique in the program."""
 
@@ -58,7 +74,7 @@ class Var(LValue):
     type_name: str = ""  # the `type` or enum it was declared with, or ERROR_TYPE, for P4Info
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class FieldOf(LValue):
     """Field number `index` of a struct, header or union."""
 
@@ -67,7 +83,7 @@ class FieldOf(LValue):
     name: str
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class ElementOf(LValue):
     """array[index], also of a stack. Outside, a read is zero (invalid header), a write does
     nothing."""
@@ -76,21 +92,21 @@ class ElementOf(LValue):
     index: Reads[Expr]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class NextOf(LValue):
     """stack.next, in parsers: error StackOutOfBounds when full. Extract advances the index."""
 
     base: Reads[LValue]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class LastOf(LValue):
     """stack.last, in parsers: error StackOutOfBounds when empty."""
 
     base: Reads[LValue]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class SliceOf(LValue):
     """base[hi:lo], read or (when base is an LValue) written; type is bit<hi-lo+1>."""
 
@@ -99,21 +115,21 @@ class SliceOf(LValue):
     lo: int
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class LastIndex(Expr):
     """stack.lastIndex: bit<32>, next index minus one."""
 
     base: Reads[LValue]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class IsValid(Expr):
     """header.isValid(); a union is valid when one of its headers is."""
 
     base: Reads[Expr]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Unary(Expr):
     """- ~ (Bits, result same type), ! (Bool)."""
 
@@ -121,7 +137,7 @@ class Unary(Expr):
     operand: Reads[Expr]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Binary(Expr):
     """+ - * / % |+| |-| & | ^ on equal Bits types; << >> with any Bits on the right (>> of a
     signed value is arithmetic; amounts beyond the width give 0 or the sign);
@@ -135,7 +151,7 @@ class Binary(Expr):
     right: Reads[Expr]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Mux(Expr):
     """cond ? then : other."""
 
@@ -144,7 +160,7 @@ class Mux(Expr):
     other: Reads[Expr]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Cast(Expr):
     """Between Bits of any width and sign (truncate, or extend by the operand's sign), and between
     bit<1> and Bool.
@@ -153,7 +169,7 @@ class Cast(Expr):
     operand: Reads[Expr]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Make(Expr):
     """A struct or a valid header from its fields, or an array from its elements, in order."""
 
@@ -163,12 +179,14 @@ class Make(Expr):
 # -- statements --------------------------------------------------------------------------------
 
 
-@dataclass(slots=True, eq=False, kw_only=True)
-class Stmt:
+@dataclass(slots=True, eq=False, repr=False, kw_only=True)
+class Stmt(Node):
+    """A statement, with its place in the source."""
+
     span: Span = NOWHERE
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Assign(Stmt):
     """target = value: copies by value, whole headers (with validity) and structs included.
 
@@ -180,7 +198,7 @@ class Assign(Stmt):
     value: Reads[Expr]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class SetValid(Stmt):
     """header.setValid() / setInvalid(). A header that was invalid becomes valid with all fields
     zero, one that was valid keeps them.
@@ -190,7 +208,7 @@ class SetValid(Stmt):
     valid: bool
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Push(Stmt):
     """stack.push_front(count): new elements are invalid."""
 
@@ -198,7 +216,7 @@ class Push(Stmt):
     count: int
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Pop(Stmt):
     """stack.pop_front(count)."""
 
@@ -206,14 +224,16 @@ class Pop(Stmt):
     count: int
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class If(Stmt):
+    """if (cond) then else other."""
+
     cond: Reads[Expr]
     then: Body[list[Stmt]]
     other: Body[list[Stmt]]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class SwitchStmt(Stmt):
     """A switch on a Bits expression; each case's values are distinct constants."""
 
@@ -231,7 +251,7 @@ SWEEP = "sweep"
 then the step to the next."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Block(Stmt):
     """A body that Leave(this) jumps to the end of: return, break, continue.
 
@@ -243,14 +263,14 @@ class Block(Stmt):
     access: Refers[ExternInstance | None] = None
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Leave(Stmt):
     """Go on after `block`, which encloses this statement."""
 
     block: Refers[Block]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Loop(Stmt):
     """Repeats its body until a Leave of an enclosing block ends it, at most LOOP_LIMIT times."""
 
@@ -263,7 +283,7 @@ class Exit(Stmt):
     __slots__ = ()
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class ApplyTable(Stmt):
     """Evaluates the keys, looks up, runs the action. Afterwards `hit` (Bool) and `action_run`
     (bit<32>: position in table.actions) are set where given."""
@@ -273,7 +293,7 @@ class ApplyTable(Stmt):
     action_run: Writes[LValue | None] = None
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class CallExtern(Stmt):
     """An extern function (instance None) or method call.
 
@@ -294,8 +314,8 @@ class CallExtern(Stmt):
     calculation: str = ""
 
 
-@dataclass(slots=True, eq=False)
-class UserExternArgument:
+@dataclass(slots=True, eq=False, repr=False)
+class UserExternArgument(Node):
     """An argument of a user-defined extern.
 
     `type`: of the parameter, with enums, errors and tuples, as only the implementation sees them.
@@ -308,7 +328,7 @@ class UserExternArgument:
     value: Passed[Expr | ExternInstance | None]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class CallUserExtern(Stmt):
     """A call of a user-defined extern, which may do anything but see the packet. `result` takes the
     return value, `type` is its type as in UserExternArgument, VOID if there is none."""
@@ -330,7 +350,7 @@ class CallUserExtern(Stmt):
 # core.p4's packet_in, packet_out and verify
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Extract(Stmt):
     """packet.extract(header [, size in bits of its varbit field]); a NextOf target advances.
 
@@ -342,7 +362,7 @@ class Extract(Stmt):
     size: Reads[Expr | None] = None
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Lookahead(Stmt):
     """target = packet.lookahead<T>(), T being target's type: Bits, Bool, a header, or a struct
     without headers; error PacketTooShort."""
@@ -350,21 +370,21 @@ class Lookahead(Stmt):
     target: Writes[LValue]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Advance(Stmt):
     """packet.advance(bits). Errors: ParserInvalidArgument (not a multiple of 8), PacketTooShort."""
 
     bits: Reads[Expr]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class PacketLength(Stmt):
     """target (bit<32>) = packet.length(), in bytes."""
 
     target: Writes[LValue]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Verify(Stmt):
     """verify(cond, error): rejects with that error (its code, bit<32>) when cond is false."""
 
@@ -372,7 +392,7 @@ class Verify(Stmt):
     error: Reads[Expr]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Emit(Stmt):
     """packet_out.emit(value): a header when valid, a stack, union or struct member by member."""
 
@@ -382,8 +402,8 @@ class Emit(Stmt):
 # -- matching ----------------------------------------------------------------------------------
 
 
-@dataclass(slots=True, eq=False)
-class Match:
+@dataclass(slots=True, eq=False, repr=False)
+class Match(Node):
     """One component of a keyset."""
 
 
@@ -393,12 +413,14 @@ class MatchAny(Match):
     __slots__ = ()
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class MatchValue(Match):
+    """key == value"""
+
     value: Reads[Expr]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class MatchMask(Match):
     """key & mask == value & mask"""
 
@@ -406,13 +428,15 @@ class MatchMask(Match):
     mask: Reads[Expr]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class MatchRange(Match):
+    """low <= key <= high"""
+
     low: Reads[Expr]
     high: Reads[Expr]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class MatchSet(Match):
     """Member of a parser value set; stands for all of the set's components at once."""
 
@@ -422,8 +446,8 @@ class MatchSet(Match):
 # -- parsers and controls ----------------------------------------------------------------------
 
 
-@dataclass(slots=True, eq=False)
-class Param:
+@dataclass(slots=True, eq=False, repr=False)
+class Param(Node):
     """A parameter of a top-level parser or control. packet_in and packet_out are left out."""
 
     name: str
@@ -431,8 +455,8 @@ class Param:
     var: Declares[Var]
 
 
-@dataclass(slots=True, eq=False)
-class SelectCase:
+@dataclass(slots=True, eq=False, repr=False)
+class SelectCase(Node):
     """One Match per select expression; or a single MatchAny or MatchSet for all of them."""
 
     matches: Parts[list[Match]]
@@ -440,8 +464,8 @@ class SelectCase:
     span: Span = NOWHERE
 
 
-@dataclass(slots=True, eq=False)
-class State:
+@dataclass(slots=True, eq=False, repr=False)
+class State(Node):
     """A parser state. `select` empty: goes to `cases[0].next`. No case matches: error NoMatch.
 
     "accept" and "reject" are not in Parser.states. `on_reject` runs when parsing ends with a reject
@@ -456,8 +480,8 @@ class State:
     on_reject: Body[list[Stmt]] = field(default_factory=list)
 
 
-@dataclass(slots=True, eq=False)
-class Parser:
+@dataclass(slots=True, eq=False, repr=False)
+class Parser(Node):
     """A parser; it starts in state "start". `locals` are zero at each run before `setup` runs."""
 
     name: str
@@ -469,8 +493,8 @@ class Parser:
     annotations: Annotations = ()
 
 
-@dataclass(slots=True, eq=False)
-class Control:
+@dataclass(slots=True, eq=False, repr=False)
+class Control(Node):
     """A control. `locals` (inlined blocks' and temporaries included) are zero at each run."""
 
     name: str
@@ -485,8 +509,8 @@ class Control:
 # `name` is the control-plane name: dotted, from the top-level block's type down, @name applied.
 
 
-@dataclass(slots=True, eq=False)
-class Action:
+@dataclass(slots=True, eq=False, repr=False)
+class Action(Node):
     """An action. `params` are the control plane's action data; the body may use the control's
     variables."""
 
@@ -497,14 +521,16 @@ class Action:
     span: Span = NOWHERE
 
 
-@dataclass(slots=True, eq=False)
-class TableAction:
+@dataclass(slots=True, eq=False, repr=False)
+class TableAction(Node):
+    """An action of a table's list."""
+
     action: Refers[Action]
     annotations: Annotations = ()  # @tableonly, @defaultonly
 
 
-@dataclass(slots=True, eq=False)
-class ActionCall:
+@dataclass(slots=True, eq=False, repr=False)
+class ActionCall(Node):
     """An action with its data: position in table.actions, and a constant a parameter."""
 
     index: int
@@ -514,8 +540,10 @@ class ActionCall:
         return ActionCall, (self.index, self.args)
 
 
-@dataclass(slots=True, eq=False)
-class Key:
+@dataclass(slots=True, eq=False, repr=False)
+class Key(Node):
+    """A key of a table, or a component of a value set."""
+
     name: str  # of the match field, @name applied
     expr: Reads[Expr]
     match_kind: str  # "exact" "lpm" "ternary" "range" "optional" "selector"
@@ -525,8 +553,8 @@ class Key:
     mask: Refers[ExternInstance | None] = None
 
 
-@dataclass(slots=True, eq=False)
-class Entry:
+@dataclass(slots=True, eq=False, repr=False)
+class Entry(Node):
     """An entry given in the source: constants in `matches` (MatchAny, Value, Mask, Range)."""
 
     matches: Parts[list[Match]]
@@ -559,8 +587,10 @@ def _single_entry(
     return Entry([match], ActionCall(action, args), None, const, annotations, span)
 
 
-@dataclass(slots=True, eq=False)
-class Table:
+@dataclass(slots=True, eq=False, repr=False)
+class Table(Node):
+    """A table; what the control plane knows of it has this name."""
+
     name: str
     keys: Parts[list[Key]]
     key_setup: Body[list[Stmt]]  # run before the keys are evaluated
@@ -592,8 +622,8 @@ Argument: TypeAlias = "int | bool | str | tuple[Argument, ...] | ExternInstance 
 tuple or struct as a tuple of its parts; None: an optional one that was left out."""
 
 
-@dataclass(slots=True, eq=False)
-class Method:
+@dataclass(slots=True, eq=False, repr=False)
+class Method(Node):
     """An abstract method that an instance's initializer implements: a function of its parameters,
     without packet or other variables. `types` and `type` as in UserExternArgument."""
 
@@ -607,8 +637,8 @@ class Method:
     span: Span = NOWHERE
 
 
-@dataclass(slots=True, eq=False)
-class UserExtern:
+@dataclass(slots=True, eq=False, repr=False)
+class UserExtern(Node):
     """The user-defined part of an extern instance: the types of the constructor's parameters, as in
     UserExternArgument, and abstract methods."""
 
@@ -655,8 +685,8 @@ ERROR_TYPE = "error"
 """The `type_name` of a key or parameter whose values are errors."""
 
 
-@dataclass(slots=True, eq=False)
-class ExternInstance:
+@dataclass(slots=True, eq=False, repr=False)
+class ExternInstance(Node):
     """A register, counter, ...: constructor arguments as constants or instances, in order.
 
     `kind` says which state it has in a running switch, whatever an architecture calls its type:
@@ -717,8 +747,8 @@ class ExternInstance:
         return default if found is None else found
 
 
-@dataclass(slots=True, eq=False)
-class ValueSet:
+@dataclass(slots=True, eq=False, repr=False)
+class ValueSet(Node):
     """A parser value set. masked: members may have masks in fields that match exactly, too."""
 
     name: str
@@ -739,8 +769,8 @@ class PackageType:
     parameters: tuple[str, ...] = ()
 
 
-@dataclass(slots=True, eq=False)
-class Package:
+@dataclass(slots=True, eq=False, repr=False)
+class Package(Node):
     """The package `main`: its constructor arguments by parameter name.
 
     In a program without main, all blocks that no other block uses, by name; the type is "".
@@ -790,8 +820,8 @@ class TypeInfo:
         return None if self.uri is None else (self.uri, self.width, self.sdn_width)
 
 
-@dataclass(slots=True, eq=False)
-class Program:
+@dataclass(slots=True, eq=False, repr=False)
+class Program(Node):
     """A whole program. `prepared`: the steps of its preparation that were done and that cannot be
     done twice. `called_actions`: the statements of actions that are called directly (and the
     calls in them), by their places, with the place of the action: they are inlined here, and a chip

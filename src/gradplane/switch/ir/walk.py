@@ -66,9 +66,9 @@ def declares(node: object) -> list[ir.Var]:
     return _collected(node, _DECLARES)
 
 
-def _collected(node: object, table: dict[type, list[Pick]]) -> list[Any]:
+def _collected(node: object, table: _Picks) -> list[Any]:
     found: list[Any] = []
-    for pick in table.get(type(node), ()):
+    for pick in table[type(node)]:
         found += pick(node)
     return found
 
@@ -88,7 +88,7 @@ def _operands_of(node: type) -> Pick:
     return get if len(names) > 1 else lambda e: _listed(get(e))
 
 
-def _pick(field: FieldRole, wanted: Collection[Role], table: dict[type, list[Pick]]) -> Pick | None:
+def _pick(field: FieldRole, wanted: Collection[Role], table: _Picks) -> Pick | None:
     """Return the function that gives, as a list, what a node holds in a field in one of the roles;
     None if that is nothing."""
     get = attrgetter(field.name)
@@ -130,20 +130,23 @@ def _held(field: FieldRole, wanted: Collection[Role]) -> bool:
     )
 
 
-def _table(*wanted: Role) -> dict[type, list[Pick]]:
-    """Return, for each class, the functions that give what it holds in one of these roles."""
-    table: dict[type, list[Pick]] = {}
-    for node, found in _ROLES.items():
-        picks = (_pick(field, set(wanted), table) for field in found)
-        table[node] = [pick for pick in picks if pick is not None]
-    return table
+class _Picks(dict[type, list[Pick]]):
+    """For each class, the functions that give what it holds in these roles; made on first use."""
+
+    def __init__(self, *wanted: Role) -> None:
+        self._wanted = set(wanted)
+
+    def __missing__(self, node: type) -> list[Pick]:
+        picks = (_pick(field, self._wanted, self) for field in _ROLES.get(node, ()))
+        found = self[node] = [pick for pick in picks if pick is not None]
+        return found
 
 
-_READS = _table(Role.READS)
-_WRITES = _table(Role.WRITES)
-_EXPRESSIONS = _table(Role.READS, Role.WRITES)
-_BODIES = _table(Role.BODY)
-_DECLARES = _table(Role.DECLARES)
+_READS = _Picks(Role.READS)
+_WRITES = _Picks(Role.WRITES)
+_EXPRESSIONS = _Picks(Role.READS, Role.WRITES)
+_BODIES = _Picks(Role.BODY)
+_DECLARES = _Picks(Role.DECLARES)
 _OPERANDS = {c: _operands_of(c) for c in _CLASSES.values() if issubclass(c, ir.Expr | ir.Match)}
 
 
