@@ -10,6 +10,7 @@ The runs are on the simulated network; each is made once, and tests only read it
 import gc
 import os
 import shutil
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -27,6 +28,12 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # Ten thousand tests are objects that are kept, and tests that compile programs make many: garbage
 # collection took a fifth of the processor time of tests/switch.
 gc.set_threshold(20_000, 20, 20)
+
+# What several tests share is in modules beside them, each of a name of its own
+# (test_imports.py); the scripts have tests, too. Pytest's importlib mode finds none of them.
+TESTS = Path(__file__).parent
+_shared = {str(path.parent) for path in TESTS.rglob("*.py") if not path.name.startswith("test_")}
+sys.path += sorted({*_shared, str(TESTS.parent / "scripts")} - {str(TESTS), *sys.path})
 
 _ANY_SPEED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 

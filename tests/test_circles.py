@@ -3,12 +3,9 @@
 Lower the limits as circles go.
 """
 
-import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
-
-import count_source  # noqa: E402
+import count_source
 
 LARGEST, ALL = 3, 7  # modules of the largest circle, and of all
 

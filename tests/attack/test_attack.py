@@ -6,15 +6,11 @@ that another process on the machine fails no test.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 pytest.importorskip("uvicorn")
-sys.path.insert(0, str(Path(__file__).parent))
-
 from attack import ATTACKS, CLIENTS, World, limit
 
 SECONDS = 2.0

@@ -1,13 +1,7 @@
 """A running embedded switch with p4/thc.p4, and jobs for it."""
 
-import sys
-from pathlib import Path
-
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from controller_cases import Server, thc_pipeline  # noqa: E402
+from controller_cases import Server, thc_pipeline
 
 
 @pytest.fixture(scope="session")

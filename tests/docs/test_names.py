@@ -2,7 +2,6 @@
 
 import ast
 import re
-import sys
 import textwrap
 from collections.abc import Iterator
 from importlib import import_module
@@ -10,11 +9,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+import stable_names
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "scripts"))
-
-import stable_names  # noqa: E402
 
 NAMES = stable_names.stable_names()
 

@@ -1,13 +1,7 @@
 """How recorded answers are made comparable and compared; `answers.py --check` compares all."""
 
-import sys
-from pathlib import Path
-
-import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 import answers
+import pytest
 import recorder
 
 

@@ -1,13 +1,7 @@
 """A sample of the frozen artefacts; `python tests/frozen/artefacts.py --check` compares all."""
 
-import sys
-from pathlib import Path
-
-import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 import artefacts
+import pytest
 from p4_sources import ROOT, sources
 
 ONE_IN = 16

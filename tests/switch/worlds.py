@@ -26,8 +26,7 @@ REFUSED = namespaces_refused()
 def inside(world: Path, *arguments: str) -> Any:
     """Return the output of a script that runs in a network namespace of its own."""
     command = ["unshare", "--net", "--map-root-user", sys.executable, str(world), *arguments]
-    helpers = str(Path(__file__).parent)  # not on the path if only this folder's tests run
-    environment = dict(os.environ, PYTHONPATH=os.pathsep.join([*filter(None, sys.path), helpers]))
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, sys.path)))
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=200)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

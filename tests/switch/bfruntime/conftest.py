@@ -1,19 +1,14 @@
 """A switch that runs the test program, in either engine, served over BFRuntime."""
 
-import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
+from bfrt_client import Client
+from bfrt_served import PROGRAM, Served
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
-
-from bfrt_client import Client  # noqa: E402
-from bfrt_served import PROGRAM, Served  # noqa: E402
-
-from gradplane.switch.bfruntime.server import BfRuntimeServer  # noqa: E402
-from gradplane.switch.daemon.live_switch import make_device  # noqa: E402
-from gradplane.switch.daemon.options import SwitchOptions  # noqa: E402
+from gradplane.switch.bfruntime.server import BfRuntimeServer
+from gradplane.switch.daemon.live_switch import make_device
+from gradplane.switch.daemon.options import SwitchOptions
 
 
 @pytest.fixture(params=["interpreter", "jit"])

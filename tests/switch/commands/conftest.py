@@ -1,12 +1,6 @@
-"""Makes this folder's modules importable: pytest's importlib mode does not."""
-
-import sys
-from pathlib import Path
+"""A switch with one of each of what commands write."""
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 from one_of_each import SOURCE
 
 from gradplane.switch import Switch

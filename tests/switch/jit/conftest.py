@@ -1,13 +1,6 @@
-"""Makes the helper modules of the JIT tests importable, and keeps the cache out of the home."""
-
-import sys
-from pathlib import Path
+"""Keeps the cache out of the home."""
 
 import pytest
-
-HERE = Path(__file__).parent
-if str(HERE) not in sys.path:
-    sys.path.append(str(HERE))
 
 
 @pytest.fixture(autouse=True)

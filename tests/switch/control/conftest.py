@@ -1,6 +1,0 @@
-"""Makes tests/switch and this folder importable: pytest's importlib mode does not."""
-
-import sys
-from pathlib import Path
-
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
