@@ -194,17 +194,25 @@ def view(
         str | None,
         typer.Option(metavar="HOST:PORT", help="Serve the page, with the tables of this switch"),
     ] = None,
+    step: Annotated[
+        bool, typer.Option("--step", help="Serve the page, to send packets and step through them")
+    ] = False,
+    commands: Annotated[
+        list[Path], typer.Option(metavar="FILE", help="With --step: for the tables, as BMv2's")
+    ] = [],  # noqa: B006
     device_id: Annotated[int, typer.Option(metavar="N", help="Of the switch, with --at")] = 0,
-    port: Annotated[int, typer.Option(metavar="N", help="Of the page, with --at")] = 0,
+    port: Annotated[int, typer.Option(metavar="N", help="Of a page that is served")] = 0,
 ) -> None:
     """Draw a program: its parsers' states, its tables and conditions, a packet's path; beside its
     source."""
     from gradplane.experiment import p4_programs as programs
+    from gradplane.pages.viewer.local_server import ServerError
     from gradplane.pages.viewer.program_graphs import (
         DrawingError,
         dot_text,
         graphs,
         page,
+        page_files,
         path_graphs,
     )
 
@@ -219,6 +227,21 @@ def view(
         except DrawingError as error:
             fail(f"{program}: {error}")
         _serve(text, at, device_id, port)
+        return
+    if step:
+        from gradplane.pages.viewer.program_server import stepping_server
+        from gradplane.switch.switch import Switch
+
+        switch, lines = Switch(compiled.program, engine="interpreter"), compiled.reporter.lines
+        for file in commands:
+            switch.run_commands(file.read_text("utf-8-sig"), str(file))
+        try:
+            text = page(compiled.program, lines, program.name, stepping=True)
+            served = stepping_server(text, switch, page_files(compiled.program, lines), port)
+        except (DrawingError, ServerError) as error:
+            fail(f"{program}: {error}")
+        print(f"{served.url}\nfor browsers on this machine; Ctrl-C ends it", flush=True)
+        served.run()
         return
     output = output or Path(program.with_suffix(".html").name)
     try:

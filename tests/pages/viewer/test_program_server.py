@@ -13,9 +13,10 @@ from typer.testing import CliRunner
 from gradplane.cli.main import app
 from gradplane.controller import targets
 from gradplane.controller.connection import Connection
+from gradplane.experiment import p4_programs
 from gradplane.pages.viewer.local_server import LocalServer
-from gradplane.pages.viewer.program_graphs import page
-from gradplane.pages.viewer.program_server import program_server
+from gradplane.pages.viewer.program_graphs import page, page_files
+from gradplane.pages.viewer.program_server import program_server, stepping_server
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.server import P4RuntimeServer
 from gradplane.switch.program_cache import load_program, load_source
@@ -154,3 +155,74 @@ def test_a_switch_that_does_not_answer_is_named(tmp_path: Any) -> None:
     done = CliRunner().invoke(app, ["p4", "view", str(path), "--at", "127.0.0.1:1"])
     assert done.exit_code == 1
     assert "is the switch running, and is this its P4Runtime address?" in done.output
+
+
+# Packets from the page
+
+
+@pytest.fixture(scope="module")
+def stepping(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
+    """Yield the server of the program's page, with a switch that sends packets to port 3."""
+    pytest.importorskip("starlette")
+    pytest.importorskip("uvicorn")
+    file = tmp_path_factory.mktemp("stepping") / "program.p4"
+    file.write_text(PROGRAM)
+    compiled = p4_programs.compiled(file)
+    program, lines = compiled.program, compiled.reporter.lines
+    switch = Switch(program, engine="interpreter")
+    switch.run_commands("table_add I.t forward 5 => 3\ntable_add I.u mark 0&&&0 0->9 => 7 1")
+    text = page(program, lines, "program.p4", stepping=True)
+    server = stepping_server(text, switch, page_files(program, lines))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    yield server
+    server.stop()
+    thread.join()
+
+
+def test_a_packet_is_sent_and_each_step_told(stepping: LocalServer) -> None:
+    answer = ask(stepping, "send", {"port": 1, "packet": "0504"})
+    sets = [one for step in answer["steps"] for one in step["sets"]]
+    assert sets[:2] == [["hdr.h.a", "5"], ["hdr.h.b", "4"]]
+    assert ["hdr.h.b", "7"] in sets
+    assert answer["outputs"] == [[3, "0507"]]
+    (hit,) = [step for step in answer["steps"] if step["text"].startswith("table I.t")]
+    line = 1 + PROGRAM[: PROGRAM.index("t.apply()")].count("\n")
+    assert hit["place"].split("-")[1] == str(line)
+
+
+def test_what_is_no_packet_is_refused(stepping: LocalServer) -> None:
+    said = "a packet is a port and bytes as hexadecimal digits: "
+    assert refusal(stepping, "send", {"port": 1, "packet": "xy"}).startswith(said)
+    assert refusal(stepping, "send", {"packet": "00"}).startswith(said)
+    assert "port 1000" in refusal(stepping, "send", {"port": 1000, "packet": "00"})
+
+
+@pytest.mark.parametrize("width", [1200, 500])
+def test_the_page_steps_through_a_packet(
+    browser: Any, stepping: LocalServer, width: int, request: pytest.FixtureRequest
+) -> None:
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    before = browser.get_window_size()
+    browser.set_window_size(width, 900)
+    request.addfinalizer(lambda: browser.set_window_size(before["width"], before["height"]))
+    browser.get(stepping.url)
+
+    def text(selector: str) -> str:
+        found = "return document.querySelector(arguments[0])?.innerText ?? ''"
+        return str(browser.execute_script(found, selector))
+
+    packet = browser.find_element("css selector", "#hex")
+    packet.clear()
+    packet.send_keys("05 04")
+    browser.find_element("css selector", "#send button").click()
+    WebDriverWait(browser, 60).until(lambda _: "step 1 of" in text("#which"))
+    while text("#trace .here") != "hdr.h.b = 7":
+        browser.find_element("css selector", "#after").click()
+    assert text("#fields tr.chosen").split() == ["hdr.h.b", "4", "7"]
+    assert "hdr.h.b = v" in text(".source .here")
+    assert "0507" in text("#steps")
+    wide = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    assert browser.execute_script(wide) == 0
+    assert browser.get_log("browser") == []

@@ -424,11 +424,18 @@ def _attributes(values: dict[str, Any]) -> str:
     return ", ".join(f"{name}={value}" for name, value in values.items())
 
 
-def page(program: ir.Program, lines: Mapping[str, Sequence[str]], name: str, live: str = "") -> str:
+def page(
+    program: ir.Program,
+    lines: Mapping[str, Sequence[str]],
+    name: str,
+    live: str = "",
+    stepping: bool = False,
+) -> str:
     """Return the page as HTML that needs nothing else.
 
     lines: those of each source file. name: of the program. live: the address of the switch whose
-    tables a server of the page shows (program_server). Raises DrawingError.
+    tables a server of the page shows (program_server); stepping: a server takes packets from the
+    page. Raises DrawingError.
     """
     found = [*graphs(program), *path_graphs(program)]
     lines = {**lines, **path_lines(program)}
@@ -444,11 +451,18 @@ def page(program: ir.Program, lines: Mapping[str, Sequence[str]], name: str, liv
         {
             "title": name,
             "live": live,
+            "stepping": stepping,
             "graphs": [_drawn(graph, Markup(svg(graph, address))) for graph in found],
             "files": [(i, Path(file).name, lines[file]) for i, file in enumerate(files)],
             "tables": [_row(table) for table in program.tables],
         },
     )
+
+
+def page_files(program: ir.Program, lines: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the files whose lines a program's page has, in its order."""
+    found = [*graphs(program), *path_graphs(program)]
+    return _files(found, {**lines, **path_lines(program)})
 
 
 def _files(found: Sequence[Graph], lines: Mapping[str, Sequence[str]]) -> list[str]:

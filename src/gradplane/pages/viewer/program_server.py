@@ -1,12 +1,13 @@
-"""The page of a program that runs on a switch: its graphs with live counters, its entries to edit.
+"""The page of a program that runs on a switch: its graphs with live counters, its entries to edit;
+or a switch of the page's own, which says of each packet from the page what it did, step by step.
 
-`gradplane p4 view PROGRAM.p4 --at HOST:PORT`.
+`gradplane p4 view PROGRAM.p4 --at HOST:PORT`, `gradplane p4 view PROGRAM.p4 --step`.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -16,6 +17,10 @@ import finsy
 from gradplane.controller.connection import Connection
 from gradplane.controller.controller_errors import ControllerError, RequestError
 from gradplane.pages.viewer.local_server import LocalServer, ServerError
+from gradplane.switch.interp.trace_events import Assigned, Extracted, TraceEvent, value_text
+from gradplane.switch.runtime.control_errors import SwitchError
+from gradplane.switch.source import NOWHERE
+from gradplane.switch.switch import Switch
 
 Values = dict[str, Any]
 
@@ -196,3 +201,72 @@ def program_server(page: str, connection: Connection, port: int = 0) -> LocalSer
         Route("/remove", answered(remove), methods=["POST"]),
     ]
     return LocalServer(routes, port, lifespan)
+
+
+# -- packets from the page --------------------------------------------------------------------
+
+
+def stepping_server(page: str, switch: Switch, files: Sequence[str], port: int = 0) -> LocalServer:
+    """Return a server of a program's page (program_graphs.page, stepping) and of a switch for it.
+
+    files: the source files in the page's order. Raises ServerError."""
+    try:
+        from starlette.responses import HTMLResponse, JSONResponse
+        from starlette.routing import Route
+    except ImportError as error:
+        raise ServerError(f"{error}: pip install gradplane[view]") from None
+
+    async def shown(request: Any) -> Any:
+        return HTMLResponse(page)
+
+    async def send(request: Any) -> Any:
+        try:
+            return JSONResponse(steps(switch, await request.json(), files))
+        except (RequestError, SwitchError) as error:
+            return JSONResponse({"error": str(error)}, 409)
+        except ValueError:
+            return JSONResponse({"error": "the request is no JSON"}, 400)
+
+    return LocalServer([Route("/", shown), Route("/send", send, methods=["POST"])], port)
+
+
+def steps(switch: Switch, asked: Any, files: Sequence[str]) -> Values:
+    """Send a packet, `port` and `packet` in hexadecimal digits; return what the switch did.
+
+    A step has its text, the line of the page that it is about, and the fields that it sets.
+    Raises RequestError for what is no packet, SwitchError for a port that does not exist."""
+    try:
+        number, packet = int(asked["port"]), bytes.fromhex(asked["packet"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise RequestError(
+            f"a packet is a port and bytes as hexadecimal digits: {error}"
+        ) from error
+    traced = switch.trace(number, packet)
+    return {
+        "steps": [
+            {
+                "text": event.text(),
+                "block": event.kind == "enter",
+                "place": _place(event, files),
+                "sets": [[name, value_text(value)] for name, value in _sets(event)],
+            }
+            for event in traced.events
+        ],
+        "outputs": [[out, data.hex()] for out, data in traced.outputs],
+    }
+
+
+def _place(event: TraceEvent, files: Sequence[str]) -> str | None:
+    if event.span == NOWHERE or event.span.file not in files:
+        return None
+    return f"f{files.index(event.span.file)}-{event.span.line}"
+
+
+def _sets(event: TraceEvent) -> list[tuple[str, Any]]:
+    """Return the fields that an event sets, with their values after it."""
+    match event:
+        case Extracted(header=header, fields=dict(fields)):
+            return [(f"{header}.{name}", value) for name, value in fields.items()]
+        case Assigned(target=target, value=value):
+            return [(target, value)]
+    return []
