@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from gradplane._whole_files import write_output, write_whole
 from gradplane.cli.options import AsJson, make_console, say
 
 commands = typer.Typer()
@@ -50,7 +51,7 @@ def bench(
             raise typer.BadParameter("give one codec", param_hint="--profile")
         if as_json:
             raise typer.BadParameter("not with --profile", param_hint="--json")
-        profile.write_text(measured(names[0]), "utf-8")
+        write_output(profile, measured(names[0]))
         say(make_console(), f"profile: {profile}")
         return
     found = output_tables.measure(names, values, seed)
@@ -104,11 +105,11 @@ def plan(
         console.print(output_tables.plan_tables(made))
     if out is not None:
         out.mkdir(parents=True)
-        (out / "plan.json").write_text(made.to_json(), "utf-8")
-        (out / "plan.html").write_text(page(made), "utf-8")
+        write_whole(out / "plan.json", made.to_json())
+        write_whole(out / "plan.html", page(made))
         made_files = [f"plan: {out / 'plan.json'}", f"page: {out / 'plan.html'}"]
         if scale is not None:
-            (out / "experiment.toml").write_text(experiment(made, "plan.json"), "utf-8")
+            write_whole(out / "experiment.toml", experiment(made, "plan.json"))
             made_files.append(f"experiment: {out / 'experiment.toml'}")
         if not as_json:
             say(console, "\n".join(made_files))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gradplane import _shipped_programs
+from gradplane._whole_files import write_output, write_whole
 from gradplane.cli.options import (
     AnyProgram,
     Cacert,
@@ -118,8 +119,8 @@ def compile_for(
         print(warning.render(compiled.reporter.lines), file=sys.stderr)
     text = programs.compiled_for(target, compiled, arch)
     if p4info is not None:
-        p4info.write_text(programs.p4info(compiled.program, target), "utf-8")
-    output.write_text(text, "utf-8")
+        write_output(p4info, programs.p4info(compiled.program, target))
+    write_output(output, text)
 
 
 @p4_commands.command()
@@ -243,12 +244,16 @@ def view(
         print(f"{served.url}\nfor browsers on this machine; Ctrl-C ends it", flush=True)
         served.run()
         return
-    output = output or Path(program.with_suffix(".html").name)
     try:
-        output.write_text(page(compiled.program, compiled.reporter.lines, program.name), "utf-8")
+        text = page(compiled.program, compiled.reporter.lines, program.name)
     except DrawingError as error:
         print(f"{program}: {error}", file=sys.stderr)
         raise typer.Exit(1) from error
+    if output is None:
+        output = Path(program.with_suffix(".html").name)
+        write_whole(output, text)
+    else:
+        write_output(output, text)
     print(output)
 
 
@@ -327,7 +332,7 @@ def _print_fit(
     from gradplane.pages.fit_page import page
 
     if html is not None:
-        html.write_text(page(report), "utf-8")
+        write_output(html, page(report))
     if as_json:
         from json import dumps
 

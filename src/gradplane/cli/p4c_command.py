@@ -20,6 +20,7 @@ from google.protobuf import json_format
 from gradplane import __version__
 from gradplane._option_tables import Option, OptionError, help_text, parse
 from gradplane._shipped_programs import INCLUDE_DIRS
+from gradplane._whole_files import write_output
 from gradplane.experiment import p4_programs as programs
 from gradplane.switch.compiler import Compiled
 from gradplane.switch.p4runtime.device_config import device_config
@@ -179,13 +180,13 @@ def _compile(options: P4cOptions) -> bool:
         config = programs.config([options.program], options.include_dirs, options.defines)
         _write(options.output, config)
     for file, form in options.p4info:
-        file.write_bytes(_p4info(compiled, form))
+        write_output(file, _p4info(compiled, form))
     return True
 
 
 def _write(file: Path, text: str) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text, "utf-8")
+    write_output(file, text)
 
 
 def _table(name: str) -> tuple[Option, ...]:

@@ -16,6 +16,7 @@ from contextlib import suppress
 from itertools import takewhile
 from pathlib import Path
 
+from gradplane._whole_files import write_output
 from gradplane.switch.daemon.clients import ClientTls, CommandClient
 from gradplane.switch.runtime.control_errors import SwitchError
 
@@ -83,7 +84,7 @@ def _state(client: CommandClient, words: list[str]) -> str:
         return f"{len(files)} words follow {command}; usage: {command} FILE"
     try:
         if command == "serialize_state":
-            Path(files[0]).write_text(client.save_state())
+            write_output(Path(files[0]), client.save_state())
         else:
             client.load_state(Path(files[0]).read_text("utf-8", errors="replace"))
     except (OSError, SwitchError) as error:

@@ -11,6 +11,7 @@ from finsy.proto import p4i, p4r
 from google.protobuf import text_format
 
 from gradplane._shipped_programs import INCLUDE_DIRS
+from gradplane._whole_files import write_output
 from gradplane.controller import targets
 from gradplane.controller.targets.bmv2 import Bmv2
 from gradplane.differ.bmv2_switch import Bmv2Switch, DiffError
@@ -112,7 +113,7 @@ def diff_operations(
         made = RandomOperations(info, entities, packets, seed)
         operations = list(made.script(count))
     if save is not None:
-        save.write_text("".join(f"{operation}\n" for operation in operations))
+        write_output(save, "".join(f"{operation}\n" for operation in operations))
     with Bmv2Switch(target, CPU_PORT) as theirs:
         theirs.load(p4info, config)
         ours = Ours(_device(found.program, CPU_PORT), units(info))

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from gradplane._whole_files import write_output, write_whole
 from gradplane.pages.report import round_records
 from gradplane.pages.report.round_records import PHASES, RecordedRounds, Round
 from gradplane.runs.records.run_data import RunData
@@ -26,7 +27,7 @@ def write_timeline(run: RunData, path: Path) -> None:
     A process for each job; in it a track for its rounds, one for each worker with the phases of
     its rounds and what happened to its packets, and one for each slot."""
     events = [event for job in round_records.read(run) for event in _job_events(job)]
-    path.write_text(json.dumps({"displayTimeUnit": "ms", "traceEvents": events}), "utf-8")
+    write_output(path, json.dumps({"displayTimeUnit": "ms", "traceEvents": events}))
 
 
 def _job_events(job: RecordedRounds) -> Iterator[Values]:
@@ -88,7 +89,7 @@ def write_scalars(run: RunData, folder: Path) -> list[Path]:
         written.append(own / "events.out.tfevents.0.gradplane")
         version = _field(3, b"brain.Event:2")
         events = [version, *map(_scalars, job.rounds)]
-        written[-1].write_bytes(b"".join(map(_record, events)))
+        write_whole(written[-1], b"".join(map(_record, events)))
     return written
 
 

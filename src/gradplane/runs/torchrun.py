@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from gradplane._whole_files import write_whole
 from gradplane.controller.blocking import configure, read_counters
 from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.document import dumps
@@ -77,7 +78,7 @@ def torchrun(
     _check(deployment, script)
     folder = run_folder.create(out, f"{deployment.experiment.name}-torch").resolve()
     text = dumps(deployment.experiment.values())
-    (folder / run_folder.EXPERIMENT).write_text(text, "utf-8")
+    write_whole(folder / run_folder.EXPERIMENT, text)
     path = None if script is None else script.resolve()
     task = _Task(deployment, path, tuple(arguments), folder, hook)
     keep = [folder, Path.cwd() if path is None else path.parent]

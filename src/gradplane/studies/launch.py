@@ -10,6 +10,7 @@ from pydantic import Field, ValidationError, create_model
 
 from gradplane import _plugins
 from gradplane._toml_documents import explain, nearest
+from gradplane._whole_files import write_whole
 from gradplane.experiment import shipped
 from gradplane.experiment.document import Document, ExperimentError, dumps, override, read
 from gradplane.experiment.schema import Experiment
@@ -76,7 +77,7 @@ def run(
     ExperimentError before anything is written, and CodecError, whose reason is in failure.txt."""
     file = load(path, settings, seed)
     folder = run_folder.create(out, file.name)
-    (folder / run_folder.EXPERIMENT).write_text(dumps(_values(file)), "utf-8")
+    write_whole(folder / run_folder.EXPERIMENT, dumps(_values(file)))
     try:
         with OneBlasThread():
             outcome = file.study.run(file.seed)
@@ -121,9 +122,9 @@ def _write(folder: Path, file: StudyFile, outcome: StudyOutcome) -> None:
     about = {"title": outcome.title, "rows": outcome.values, "notes": outcome.notes}
     shown = {"head": outcome.head, "cells": outcome.rows}
     text = json.dumps(about | shown | _values(file) | describe(), indent=1, ensure_ascii=False)
-    (folder / f"{FIGURE}.png").write_bytes(plot.render(outcome.figure, "png"))
-    (folder / f"{FIGURE}.svg").write_bytes(plot.render(outcome.figure, "svg"))
-    run_folder.write_whole(folder / STUDY, f"{text}\n")
+    write_whole(folder / f"{FIGURE}.png", plot.render(outcome.figure, "png"))
+    write_whole(folder / f"{FIGURE}.svg", plot.render(outcome.figure, "svg"))
+    write_whole(folder / STUDY, f"{text}\n")
     write_report(folder)
 
 
@@ -139,7 +140,7 @@ def write_report(folder: Path, out: Path | None = None) -> Path:
         raise run_folder.FolderError(f"{folder}: no finished study: {error}") from None
     path = out or folder / run_folder.REPORT
     path.parent.mkdir(parents=True, exist_ok=True)
-    run_folder.write_whole(path, text)
+    write_whole(path, text)
     return path
 
 

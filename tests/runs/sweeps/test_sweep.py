@@ -4,7 +4,10 @@ import contextlib
 import os
 import re
 import signal
+import subprocess
+import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -286,3 +289,37 @@ def test_without_a_terminal_progress_is_lines(capsys: pytest.CaptureFixture[str]
     with SweepProgress(Console(force_terminal=False), 1) as progress:
         progress.done(False)
     assert capsys.readouterr().out == "runs: 1 of 1\n"
+
+
+@pytest.mark.parametrize("name", ["sweep.json", "runs", "runs/one"])
+def test_links_in_a_sweeps_folder_are_refused(tmp_path: Path, name: str) -> None:
+    link = tmp_path / name
+    link.parent.mkdir(exist_ok=True)
+    link.symlink_to(tmp_path)
+    with pytest.raises(SweepError, match=f"{link}: a link: no links in a sweep's folder"):
+        SweepFolder.read(tmp_path)
+
+
+def test_a_killed_sweep_leaves_no_folder_of_its_own(tmp_path: Path) -> None:
+    """Not even SIGKILL: a shell waits for the end of the process."""
+    code = """
+import os, signal
+from pathlib import Path
+from gradplane.runs.sweeps.cluster import scratch
+with scratch() as files:
+    (Path(files) / "worker").mkdir()
+    print(files, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    env = os.environ | {"TMPDIR": str(tmp_path)}
+    with subprocess.Popen([sys.executable, "-c", code], env=env, stdout=subprocess.PIPE) as killed:
+        assert killed.stdout is not None
+        files = Path(killed.stdout.readline().decode().strip())
+    assert files.parent == tmp_path
+    deadline = time.monotonic() + 60
+    while files.exists():
+        assert time.monotonic() < deadline, files
+        time.sleep(0.05)
+    with clusters.scratch() as own:
+        assert Path(own).is_dir()
+    assert not Path(own).exists()

@@ -8,11 +8,12 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
+from gradplane._whole_files import write_whole
 from gradplane.pages.kit import render
 from gradplane.pages.report import comparison_page, run_page, script_page
 from gradplane.runs.records import script_run
 from gradplane.runs.records.run_data import RunData
-from gradplane.runs.records.run_folder import EXPERIMENT, REPORT, write_whole
+from gradplane.runs.records.run_folder import EXPERIMENT, REPORT
 
 COMPARISON = "comparison.html"
 

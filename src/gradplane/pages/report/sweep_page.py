@@ -6,13 +6,13 @@ from math import isclose, isnan, nan
 from pathlib import Path
 from typing import Any
 
+from gradplane._whole_files import write_whole
 from gradplane.experiment.document import dumps, inline
 from gradplane.pages import figures
 from gradplane.pages.figures import Figure, axes, escaped
 from gradplane.pages.kit import render
 from gradplane.pages.report import charts
 from gradplane.pages.report.page import write_wanted
-from gradplane.runs.records.run_folder import write_whole
 from gradplane.runs.sweeps.axes import Axis, Point, label
 from gradplane.runs.sweeps.sweep import Pages
 from gradplane.runs.sweeps.sweep_folder import REPORT, SweepFolder

@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from gradplane._shipped_programs import shipped
+from gradplane._whole_files import write_whole
 from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.document import dumps
 from gradplane.experiment.schema import Experiment
@@ -131,7 +132,7 @@ class Manifest(BaseModel):
 
 def start(folder: Path, experiment: Experiment, manifest: Manifest) -> None:
     """Write experiment.toml, resolved, so that it alone repeats the run, and the manifest."""
-    (folder / EXPERIMENT).write_text(dumps(experiment.values()), "utf-8")
+    write_whole(folder / EXPERIMENT, dumps(experiment.values()))
     manifest.including(folder, [EXPERIMENT]).write(folder)
 
 

@@ -21,6 +21,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
+from gradplane._whole_files import write_whole
 from gradplane.hosts.impairments.interventions import Intervention
 
 EXPERIMENT = "experiment.toml"
@@ -109,22 +110,6 @@ def clear(folder: Path, *, training: bool) -> None:
 def write_json(path: Path, values: Any) -> None:
     """Write a JSON file as `write_whole` does."""
     write_whole(path, json.dumps(values, indent=1, ensure_ascii=False) + "\n")
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file beside its place and rename it, so that it is whole or not there.
-
-    A link of that name is replaced, not followed. OSError names the file, on a full disk, too."""
-    partial = path.with_name(f".{path.name}.part")
-    try:
-        partial.unlink(missing_ok=True)
-        partial.write_text(text, "utf-8")
-        partial.replace(path)
-    except OSError as error:
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)
-        error.filename = str(path)
-        raise
 
 
 def reason(error: BaseException) -> str:

@@ -40,8 +40,19 @@ class SweepFolder:
 
     @classmethod
     def read(cls, path: str | Path) -> "SweepFolder":
-        """Read the sweep in a folder. Raises SweepError if there is none, or if it is damaged."""
+        """Read the sweep in a folder. Raises SweepError if there is none, if it is damaged, or if a
+        file or a run of it is a link."""
         file = Path(path) / PLAN
+        for one in (
+            file,
+            *(Path(path) / name for name in (FAILURES, "runs")),
+            *Path(path).glob("runs/*"),
+        ):
+            if one.is_symlink():
+                raise SweepError(
+                    f"{one}: a link: no links in a sweep's folder are followed; put a copy in its"
+                    " place"
+                )
         try:
             return cls(Path(path), Plan.from_json(json.loads(file.read_text("utf-8"))))
         except FileNotFoundError:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gradplane._whole_files import write_whole
 from gradplane.runs.records.recorder import PARTS
 from gradplane.runs.records.summary import queue_drops
 from gradplane.runs.sweeps.axes import label
@@ -285,8 +286,8 @@ class Results:
         """Write both tables as Parquet and CSV into the sweep's folder; return that of points."""
         points = self.points()
         for name, table in (("results", points), ("runs", self.runs())):
-            table.to_parquet(self.folder.path / f"{name}.parquet", index=False)
-            table.to_csv(self.folder.path / f"{name}.csv", index=False)
+            write_whole(self.folder.path / f"{name}.parquet", table.to_parquet(index=False))
+            write_whole(self.folder.path / f"{name}.csv", table.to_csv(index=False))
         return points
 
 

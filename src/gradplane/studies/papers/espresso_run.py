@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from gradplane._whole_files import write_whole
 from gradplane.experiment.loading import load
 from gradplane.hosts.protocols.run_plan import RESOURCES, Served, run_plan
 from gradplane.planner.experiment_file import experiment
@@ -52,11 +53,11 @@ def run(planned: Plan, network: Network, loss: float, seed: int) -> Iteration:
     """Run one iteration of a plan; `loss`: the share of packets that every link loses."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "plan.json").write_text(planned.to_json(), "utf-8")
+        write_whole(folder / "plan.json", planned.to_json())
         text = experiment(planned, "plan.json")
         if loss:
             text += f'\n[[impairment]]\nmodel = "bernoulli"\nrate = {loss}\n'
-        (folder / "experiment.toml").write_text(text, "utf-8")
+        write_whole(folder / "experiment.toml", text)
         run_experiment.measure(load(folder / "experiment.toml", seed=seed), folder, network)
         lines = list(run_folder.read_lines(folder / run_folder.ARRIVALS))
         rounds = list(run_folder.read_lines(folder / run_folder.METRICS))
