@@ -1,15 +1,19 @@
 """Scripts of operations: their text, what is documented, and both switches where
 simple_switch_grpc is on PATH."""
 
+import os
 import shutil
+import signal
 from collections import Counter
 from pathlib import Path
 
 import pytest
 from finsy.proto import p4i, p4r
 
+from gradplane.controller import targets
+from gradplane.controller.targets.bmv2 import Bmv2
 from gradplane.differ import difference
-from gradplane.differ.bmv2_switch import DiffError
+from gradplane.differ.bmv2_switch import Bmv2Switch, DiffError
 from gradplane.differ.operations import Answer, Operation, Ours, compare, parse, units
 from gradplane.switch.compiler import compile_program
 from gradplane.switch.p4runtime.p4info import build_p4info
@@ -132,3 +136,27 @@ def test_a_file_of_operations(tmp_path: Path) -> None:
 
 def test_units_are_those_of_the_program() -> None:
     assert set(units(INFO).values()) <= set(p4i.CounterSpec.Unit.values())
+
+
+def test_a_crash_of_bmv2_is_the_first_difference() -> None:
+    class Crashed(Script):
+        def run(self, operation: Operation, expected: Answer) -> Answer:
+            raise DiffError("bmv2 has crashed: simple_switch_grpc ended with signal 11")
+
+    ours = Ours(difference._device(PROGRAM), units(INFO))
+    found = compare(parse("packet 1 00ff", INFO, "x"), ours, Crashed())  # type: ignore[arg-type]
+    assert found.difference.splitlines()[::3] == [
+        "first difference: packet 1 00ff",
+        "bmv2 has crashed: simple_switch_grpc ended with signal 11",
+    ]
+
+
+@real
+def test_a_process_that_ends_is_told_from_a_refusal() -> None:
+    target = targets.get("bmv2")
+    assert isinstance(target, Bmv2)
+    with Bmv2Switch(target) as switch:
+        os.kill(switch.pid, signal.SIGSEGV)
+        with pytest.raises(DiffError) as error:
+            switch.write(p4r.Update.INSERT, p4r.Entity(table_entry=p4r.TableEntry(table_id=1)))
+    assert str(error.value) == "bmv2 has crashed: simple_switch_grpc ended with signal 11"

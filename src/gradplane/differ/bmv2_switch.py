@@ -26,6 +26,7 @@ _SERVICE = "/p4.v1.P4Runtime/"
 _START_TIME = 60.0
 _NOT_READY = "not ready"  # the service's answer until the first program runs
 _PATIENCE = 10.0  # seconds for a message that is expected, however slow the machine is
+_DYING = 0.5  # seconds after an answer's failure in which a process ends that has crashed
 _LONGEST = 120.0  # seconds in the switch, after which a packet is said to go round for ever
 
 
@@ -166,8 +167,8 @@ class Bmv2Switch:
         try:
             self._call("SetForwardingPipelineConfig", request, _LONGEST)
         except grpc.RpcError as error:
-            ended = "" if self._process.poll() is None else "; it has crashed"
-            raise DiffError(f"bmv2 refuses the program: {error.details()}{ended}") from error
+            self._check_running()
+            raise DiffError(f"bmv2 refuses the program: {error.details()}") from error
 
     def _call(self, name: str, request: Any, seconds: float = 60.0) -> None:
         self.channel.unary_unary(f"{_SERVICE}{name}", type(request).SerializeToString)(
@@ -187,8 +188,16 @@ class Bmv2Switch:
         try:
             self._call("Write", request)
         except grpc.RpcError as error:
+            self._check_running(_DYING if error.code() == grpc.StatusCode.UNAVAILABLE else 0)
             return _refusal(error)
         return "OK", ""
+
+    def _check_running(self, seconds: float = _DYING) -> None:
+        """Raise DiffError if the switch has ended, or ends within some seconds."""
+        with suppress(subprocess.TimeoutExpired):
+            status = self._process.wait(seconds)
+            how = f"signal {-status}" if status < 0 else f"status {status}"
+            raise DiffError(f"bmv2 has crashed: simple_switch_grpc ended with {how}")
 
     def read(self, query: Any) -> tuple[str, list[Any]]:
         """Read what fits an entity; return the code's name, and the entities."""
@@ -199,6 +208,7 @@ class Bmv2Switch:
         try:
             return "OK", [e for answer in call(request, timeout=60) for e in answer.entities]
         except grpc.RpcError as error:
+            self._check_running(_DYING if error.code() == grpc.StatusCode.UNAVAILABLE else 0)
             return _refusal(error)[0], []
 
     def send_packet(
@@ -219,6 +229,7 @@ class Bmv2Switch:
         left = _taken(found, count, quiet)
         ended.set()
         reader.join()
+        self._check_running(0)
         return [(answer.port, answer.packet) for answer in left + _taken(found, 0, 0)]
 
     def send(self, message: p4r.StreamMessageRequest) -> None:
@@ -246,7 +257,8 @@ class Bmv2Switch:
                     raise DiffError(text) from error
                 # The first program is accepted before its service takes packets.
                 if error.details() != _NOT_READY or time.monotonic() > end:
-                    raise DiffError("bmv2 has crashed") from error
+                    self._check_running()
+                    raise DiffError(f"bmv2 does not take the packet: {error.details()}") from error
             time.sleep(0.02)
 
 

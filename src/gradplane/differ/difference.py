@@ -219,7 +219,11 @@ def _transfer(
     """Copy entities of our switch; those that BMv2 refuses are removed from ours."""
     refused, count = list[tuple[Any, str]](), 0
     for entity in entities:
-        said = theirs.insert(entity)
+        try:
+            said = theirs.insert(entity)
+        except DiffError as error:
+            line = text_format.MessageToString(entity, as_one_line=True)
+            raise DiffError(f"{error}, at the entry {line}") from error
         if said:
             refused.append((entity, said))
         else:

@@ -276,7 +276,11 @@ def compare(script: Sequence[Operation], ours: Ours, theirs: Theirs) -> Comparis
     documented = Counter[str]()
     for number, operation in enumerate(script):
         here = ours.run(operation)
-        there = theirs.run(operation, here)
+        try:
+            there = theirs.run(operation, here)
+        except DiffError as error:
+            lines = [f"first difference: {operation}", *_listed("embedded", here), str(error)]
+            return Comparison(number, documented, "\n".join(lines))
         if here == there:
             continue
         row = _row(operation, here, there)

@@ -431,6 +431,16 @@ def test_there_rates_are_cut(theirs: Bmv2Switch) -> None:
     assert (row.meter_entry.config.cir, row.meter_entry.config.pir) == (250, 501)
 
 
+def test_there_a_replica_has_no_port_0(theirs: Bmv2Switch) -> None:
+    """Ours takes it."""
+    text = (
+        "packet_replication_engine_entry { multicast_group_entry { multicast_group_id: 6"
+        ' replicas { port: "\\000" instance: 1 } } }'
+    )
+    code, said = theirs.write(INSERT, entity(INFO, text))
+    assert (code, said) == ("INVALID_ARGUMENT", "Port must be non-negative.")
+
+
 def test_there_replicas_are_sorted_and_groups_end_at_32767(theirs: Bmv2Switch) -> None:
     text = (
         "packet_replication_engine_entry { multicast_group_entry { multicast_group_id: %d"

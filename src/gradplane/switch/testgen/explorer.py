@@ -28,7 +28,8 @@ from gradplane.switch.testgen.runs import (
 )
 from gradplane.switch.testgen.solving import Solver, Turned
 
-FIRST_LENGTH = 64  # bytes of the first packet
+# The first packet. As a replica's port, BMv2 refuses 0.
+FIRST_LENGTH, FIRST_PORT = 64, 1
 REPAIRS = 4  # of one run
 # How promising a step is: so many tries is it behind one to something uncovered.
 UNCOVERED, LONGER, NEW, PARSES, PASSED_BY, BEHIND, LONGER_YET, OTHER = 0, 2, 3, 4, 5, 6, 12, 20
@@ -126,7 +127,7 @@ class Explorer:
     def explore(self) -> Found:
         """Search until everything is covered, nothing is left to try, or a limit is reached."""
         began = time.process_time()
-        self._run(Inputs((Given(0, self.solver.filler(0, FIRST_LENGTH)),)))
+        self._run(Inputs((Given(FIRST_PORT, self.solver.filler(0, FIRST_LENGTH)),)))
         tried = 1
         while self._heap and self.goals.all - self.covered:
             over = time.process_time() - began > self.limits.seconds

@@ -23,6 +23,7 @@ from gradplane.switch.testgen.symbols import Term, variable
 
 EFFORT = 2_000_000  # z3's units of work for one question: a limit that is the same on every machine
 DROPS = 6  # times that steps are given up for a turn
+MOST_GROUP = 0x8000
 SMALL_LENGTHS = (64, 128, 256, 1024)
 _BYTE = re.compile(r"p(\d+)\[(\d+)\]")
 _PACKET = re.compile(r"p(\d+)\.(length|port)")
@@ -51,6 +52,7 @@ class Solver:
         self.ports = ports
         self.seed = seed
         self.gave_up = 0
+        self.numbers: set[str] = set()  # the action data of 16 bits, which group numbers have
         self._never: dict[int, Term] = {}  # what is false, whatever a packet has
         self._variables: dict[int, tuple[Term, frozenset[str]]] = {}  # by the numbers that z3 gives
         self._known: dict[int, tuple[Term, frozenset[str]]] = {}
@@ -139,7 +141,10 @@ class Solver:
                 *(self._variables[c.get_id()][1] for c in children)
             )
             if not children and current.decl().kind() == z3.Z3_OP_UNINTERPRETED:
-                names = frozenset((current.decl().name(),))
+                name = current.decl().name()
+                names = frozenset((name,))
+                if z3.is_bv(current) and current.size() == 16 and name.startswith("e"):
+                    self.numbers.add(name)
             self._variables[current.get_id()] = current, names
             stack.pop()
         return self._variables[one.get_id()][1]
@@ -236,9 +241,10 @@ class _Question:
                 yield z3.ULT(z3.BitVec(name, 32), self.solver.ports)
 
     def _wished(self, names: frozenset[str], size: int | None) -> Iterator[list[Term]]:
-        """Yield what a solution should have besides, the best first: small ports, and lengths that
-        stay, become `size`, or are small."""
-        ports, lengths = [], []
+        """Yield what a solution should have besides, the best first: small ports, group numbers
+        that BMv2 takes, and lengths that stay, become `size`, or are small."""
+        numbers = sorted(names & self.solver.numbers)
+        ports, lengths = [z3.ULT(variable(name, 16), MOST_GROUP) for name in numbers], []
         for name in sorted(names):
             if (found := _PACKET.fullmatch(name)) is None:
                 continue
