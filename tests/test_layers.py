@@ -5,10 +5,10 @@ tests/switch/test_layers.py does the same for the stages inside switch/.
 
 import ast
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from import_arrows import ARROWS, MODULES
 
 SOURCE = Path(__file__).parents[1] / "src" / "gradplane"
 
@@ -33,34 +33,19 @@ MAY_IMPORT: dict[str, set[str]] = {
     "cli": PARTS | {"differ", "fit", "experiment", "runs", "pages", "studies"},
 }
 
-ENTRY_POINTS = {"__init__.py", "__main__.py"}  # of the package: they import the rooms they open
+ENTRY_POINTS = {"gradplane.__main__"}  # it imports the room that it opens
 
 
-def imports(node: ast.AST) -> Iterator[str]:
-    """Yield the parts of gradplane that code imports, for types only or within functions, too."""
-    if isinstance(node, ast.Import):
-        yield from (_part(alias.name) for alias in node.names)
-    elif isinstance(node, ast.ImportFrom):
-        assert node.level == 0, "imports are absolute"
-        yield from (_part(f"{node.module}.{alias.name}") for alias in node.names)
-    for child in ast.iter_child_nodes(node):
-        yield from imports(child)
+def room_of(module: str) -> str:
+    """Return the room, or the module at the package's top, that a module is or stands in."""
+    return module.split(".")[1] if "." in module else ""
 
 
-def _part(name: str) -> str:
-    """Return the room, or the module at the package's top, of an imported name; "" if it is not
-    ours."""
-    package, _, rest = name.partition(".")
-    return rest.partition(".")[0] if package == "gradplane" else ""
-
-
-def outside(module: Path) -> set[str]:
+def outside(module: str) -> set[str]:
     """Return the rooms that a module imports and that it may not import."""
-    inside = module.relative_to(SOURCE)
-    room = inside.parts[0]
+    room = room_of(module)
     allowed = MAY_IMPORT.get(room, set()) | {room}
-    rooms = MAY_IMPORT.keys() & set(imports(ast.parse(module.read_text())))
-    return rooms - allowed
+    return MAY_IMPORT.keys() & set(map(room_of, ARROWS[module])) - allowed
 
 
 def test_every_room_has_a_row() -> None:
@@ -69,8 +54,8 @@ def test_every_room_has_a_row() -> None:
 
 
 def test_every_package_says_what_lives_there() -> None:
-    for init in sorted(SOURCE.rglob("__init__.py")):
-        assert ast.get_docstring(ast.parse(init.read_text())), init.relative_to(SOURCE)
+    for name, module in MODULES.items():
+        assert not module.package or ast.get_docstring(module.tree), name
 
 
 def test_the_architecture_document_has_a_row_for_every_room() -> None:
@@ -88,17 +73,18 @@ def test_a_room_imports_only_rooms_of_earlier_rows() -> None:
 
 @pytest.mark.parametrize("room", sorted(MAY_IMPORT))
 def test_imports_point_one_way(room: str) -> None:
-    for module in sorted((SOURCE / room).rglob("*.py")):
-        extra = outside(module)
-        assert not extra, f"{module.relative_to(SOURCE)} imports {', '.join(sorted(extra))}"
+    for module in ARROWS:
+        if room_of(module) == room:
+            assert not outside(module), module
 
 
 def test_the_kit_of_pages_imports_no_room() -> None:
     for name in ("kit", "figures"):
-        found = set(imports(ast.parse((SOURCE / "pages" / f"{name}.py").read_text())))
+        found = set(map(room_of, ARROWS[f"gradplane.pages.{name}"]))
         assert not found & (MAY_IMPORT.keys() - {"pages"}), name
 
 
 def test_modules_at_the_top_import_no_room() -> None:
-    for module in SOURCE.glob("*.py"):
-        assert module.name in ENTRY_POINTS or not outside(module), module.name
+    for module in ARROWS:
+        if module.count(".") == 1 and not MODULES[module].package and module not in ENTRY_POINTS:
+            assert not outside(module), module
