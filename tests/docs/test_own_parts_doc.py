@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from gradplane.runs.run_experiment import mininet_possible
+
 TEXT = (Path(__file__).parents[2] / "docs" / "own-parts.md").read_text()
 FILES = dict(re.findall(r"^```\w+ (\w+\.\w+)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL))
 (USE,) = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
@@ -27,15 +29,21 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+MININET, WHY_NOT = mininet_possible()
+
+
+@pytest.mark.parametrize(
+    "net", ["sim", pytest.param("mininet", marks=pytest.mark.skipif(not MININET, reason=WHY_NOT))]
+)
 def test_the_files_run_from_another_folder(
-    mine: Path, tmp_path_factory: pytest.TempPathFactory
+    mine: Path, tmp_path_factory: pytest.TempPathFactory, net: str
 ) -> None:
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     assert set(FILES) == {
         "steps.py", "dumbbell.py", "half.py", "seeded.py", "mine.toml", "losses.csv",
     }  # fmt: skip
     fast = ("--set", "job.epochs=1", "--set", "job.batch=150", "--set", "output.baseline=false")
-    command = ("-m", "gradplane", "run", str(mine / "mine.toml"), "--net", "sim", "--out", "run")
+    command = ("-m", "gradplane", "run", str(mine / "mine.toml"), "--net", net, "--out", "run")
     done = run(elsewhere, *command, *fast)
     assert done.returncode == 0, done.stderr
     assert re.search(r"losses injected +drop 2", done.stdout), done.stdout
