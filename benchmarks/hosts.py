@@ -168,7 +168,7 @@ def measure(row: Row) -> Found:
         with _network(row, deployment) as net:
             for switch, setup in deployment.setups.items():
                 address = net.switch_addresses[switch]
-                configure(address, deployment.pipeline, setup, deployment.target.name)
+                configure(address, deployment.pipelines[switch], setup, deployment.target.name)
             before = _cpu()
             found.workers = row.workers
             sizes = [job.config.workers for job in deployment.jobs]

@@ -115,7 +115,7 @@ def experiment(text, tmp_path):
         with SimNetwork(deployment.topology, config, simulator) as net:
             for switch, setup in deployment.setups.items():
                 address = net.switch_addresses[switch]
-                configure(address, deployment.pipeline, setup, deployment.target.name)
+                configure(address, deployment.pipelines[switch], setup, deployment.target.name)
             records = []
             net.run(deployment.hosts, records.append)
             return records, net.link_counters()
