@@ -152,6 +152,7 @@ def broken_by_table(table: LogicalTable) -> Iterator[Overrun]:
     yield from _addresses(table)
     yield from _colours(table)
     yield from _ranges(table)
+    yield from _kinds(table)
     yield from _default(table)
 
 
@@ -166,6 +167,13 @@ def _default(table: LogicalTable) -> Iterator[Overrun]:
         what += " or an index that is a field; a miss has none of them"
         way_out = "let the default action set a field, and do the rest where this is set"
         yield Overrun("hash_units", what, action.span, way_out)
+
+
+def _kinds(table: LogicalTable) -> Iterator[Overrun]:
+    keys = table.table.keys if table.table is not None else ()
+    if {"lpm", "ternary"} <= {key.match_kind for key in keys}:
+        what = f"{table.name} has an lpm key and a ternary key"
+        yield Overrun("tcam", what, table.span, "make the lpm key ternary")
 
 
 def _ranges(table: LogicalTable) -> Iterator[Overrun]:

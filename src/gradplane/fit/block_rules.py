@@ -7,7 +7,8 @@ copies, digests and a resubmission by the number of a kind.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from math import ceil
 
@@ -15,12 +16,24 @@ from gradplane.fit.chip_resources import PARSER_KEY_BITS, Overrun
 from gradplane.switch.arch.tna.register_access import Uses
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.printer import expression_text
-from gradplane.switch.ir.types import Array, Bits, Fields, Header, Stack, Type, bit_width
+from gradplane.switch.ir.types import (
+    Array,
+    Bits,
+    Field,
+    Fields,
+    Header,
+    Stack,
+    Type,
+    Union,
+    bit_width,
+)
 from gradplane.switch.ir.walk import actions, bodies, expressions, nested, statements, within
 from gradplane.switch.runtime.dynamic_hashes import is_symmetric
 
 _REQUESTS = {"Mirror": "mirror_type", "Resubmit": "resubmit_type", "Digest": "digest_type"}
 """The externs of deparsers that the number of a kind asks for, and its field."""
+_UNKNOWN = (Array, Union)
+"""Types of fields that the chip's compiler does not know, but for header stacks."""
 _DIGEST_BYTES = 48
 _COUNTER_BITS = 8
 _COMPUTED = ("+", "-", "*", "/", "%", "|+|", "|-|", "&", "^", "<<", ">>", "==", "!=", "<", ">")
@@ -30,41 +43,46 @@ def broken_by_blocks(
     parser: ir.Parser | None, control: ir.Control, deparser: ir.Control | None
 ) -> Iterator[Overrun]:
     """Yield what a direction's blocks ask for that the chip cannot do."""
-    yield from _arrays(control)
+    yield from _types(control)
     yield from _used_again(control)
     yield from _indices(control)
     yield from _in_conditions(control.body)
+    yield from _switches(control.body)
     yield from _hashes(control)
     yield from _casts(control)
     if parser is not None:
         yield from _casts(parser)
         for state in parser.states.values():
             yield from _state(state)
+        yield from _loops(parser.states)
     if deparser is not None:
         yield from _deparser(deparser.body, ())
         yield from _packed_again(deparser)
 
 
-def _arrays(control: ir.Control) -> Iterator[Overrun]:
-    """Yield the arrays of something else than headers among what a control is given: the compiler
-    fails on them, and takes local ones."""
+def _types(control: ir.Control) -> Iterator[Overrun]:
+    """Yield what the compiler has no containers for among the things that a control is given:
+    arrays of something else than headers, on which it fails (it takes local ones), and unions."""
     for param in control.params:
-        found = _with_array(param.var.type)
-        if found is not None:
-            what = f"{found[0]} is an array of {found[1].element}; the chip's compiler fails on it"
+        found = next((f for f in _fields(param.var.type) if isinstance(f.type, _UNKNOWN)), None)
+        if found is None:
+            continue
+        what = f"{found.name} is a header union; the chip's compiler has none"
+        way_out = "have a field for each of its headers"
+        if isinstance(found.type, Array):
+            what = (
+                f"{found.name} is an array of {found.type.element}; the chip's compiler fails on it"
+            )
             way_out = "write its elements as fields of their own, or a local array"
-            yield Overrun("phv", what, control.span, way_out)
+        yield Overrun("phv", what, control.span, way_out)
 
 
-def _with_array(t: Type) -> tuple[str, Array] | None:
-    """Return the name of a field that is an array of no headers, at any depth, and its type."""
-    for inner in t.fields if isinstance(t, Fields) else ():
-        if isinstance(inner.type, Array) and not isinstance(inner.type, Stack):
-            return inner.name, inner.type
-        found = _with_array(inner.type.element if isinstance(inner.type, Stack) else inner.type)
-        if found is not None:
-            return found
-    return None
+def _fields(t: Type) -> Iterator[Field]:
+    """Yield the fields of a type and of those inside, header stacks as their elements."""
+    for field in t.fields if isinstance(t, Fields) else ():
+        inner = field.type.element if isinstance(field.type, Stack) else field.type
+        yield field if inner is field.type else replace(field, type=inner)
+        yield from _fields(inner)
 
 
 def _casts(block: ir.Parser | ir.Control) -> Iterator[Overrun]:
@@ -149,6 +167,16 @@ def _in_conditions(body: Sequence[ir.Stmt]) -> Iterator[Overrun]:
                 yield Overrun("gateways", what, applied.span, way_out)
 
 
+def _switches(body: Sequence[ir.Stmt]) -> Iterator[Overrun]:
+    """Yield the switches on something else than the action that a table ran."""
+    runs = [stmt.action_run for stmt in nested(body) if isinstance(stmt, ir.ApplyTable)]
+    switches = [stmt for stmt in nested(body) if isinstance(stmt, ir.SwitchStmt)]
+    for stmt in switches:
+        if not any(stmt.subject is run for run in runs):
+            what = f"a switch on {expression_text(stmt.subject)}; the chip has one on action_run"
+            yield Overrun("gateways", what, stmt.span, "use conditions, or a table with it as key")
+
+
 def _is_joined(condition: ir.Expr) -> bool:
     return any(isinstance(e, ir.Binary) and e.op in ("&&", "||") for e in within(condition))
 
@@ -198,6 +226,22 @@ def _state(state: ir.State) -> Iterator[Overrun]:
         way_out = "put fields of one byte into one header, with the bits between them"
         yield Overrun("parser", what, state.span, way_out)
     yield from _selected(state)
+
+
+def _loops(states: Mapping[str, ir.State]) -> Iterator[Overrun]:
+    """Yield the headers that a loop of the parser extracts again and again."""
+    for state in states.values():
+        reached, todo = set[str](), [case.next for case in state.cases]
+        while todo:
+            name = todo.pop()
+            if name in states and name not in reached:
+                reached.add(name)
+                todo += [case.next for case in states[name].cases]
+        for stmt in nested(state.body) if state.name in reached else ():
+            if isinstance(stmt, ir.Extract) and not isinstance(stmt.target, ir.NextOf):
+                what = f"a loop of the parser extracts {expression_text(stmt.target)} again"
+                way_out = "extract the next element of a header stack"
+                yield Overrun("parser", what, stmt.span, way_out)
 
 
 def _whole_bytes(header: ir.Expr, stmt: ir.Stmt) -> Iterator[Overrun]:
