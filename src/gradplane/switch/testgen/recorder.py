@@ -53,6 +53,7 @@ from gradplane.switch.testgen.symbols import (
 
 MISS = "miss"
 TRIED_ENTRIES = 64  # of a table's entries in the source: so many are aimed at
+MANY_ENTRIES = 256  # of a table with more the path knows the key only
 
 
 class Recorder:
@@ -263,11 +264,16 @@ class Recorder:
     ) -> None:
         """Record which of the source's entries a key hit, and aim at the others."""
         ours = {id(entry) for entry, _ in self._entries[table.table.name]}
-        ranked = by_rank(table, [e for e in table.entries() if id(e) not in ours])
         if found is not None:
             goal = _outcome(table, table.resolve(found.action).index)
             self._decided(table, values, goal)
-        if not ranked or not is_symbolic(*values):
+        if not is_symbolic(*values):
+            return
+        ranked = by_rank(table, [e for e in table.entries() if id(e) not in ours])
+        if not ranked:
+            return
+        if len(ranked) > MANY_ENTRIES:
+            self._given_many(table, values, keys, found, ranked)
             return
         conditions = [matched(table.fields, e.matches, values, keys) for e in ranked]
         ways = []
@@ -282,6 +288,21 @@ class Recorder:
         else:
             holds = first_of(conditions, len(conditions))()
             self.step(Branch(None, None if z3.is_true(holds) else holds, ways))
+
+    def _given_many(
+        self, table: MatchTable, values: tuple[Value, ...], keys: Sequence[Type],
+        found: Entry | None, ranked: Sequence[Entry],
+    ) -> None:  # fmt: skip
+        """Record what a key hit in a large table, of which only this key is known; aim at some of
+        the other entries, whatever those before them match."""
+        ways = []
+        for entry in ranked[:: len(ranked) // TRIED_ENTRIES + 1]:
+            condition = matched(table.fields, entry.matches, values, keys)
+            if entry is not found and condition is not None:
+                goal = _outcome(table, table.resolve(entry.action).index)
+                ways.append(Way(goal, partial(_same, condition)))
+        same = equal(keys, values, tuple(int(v) for v in values))
+        self.step(Branch(None, same, ways))
 
     def _choose(
         self, table: MatchTable, values: tuple[Value, ...], plain: tuple[int, ...],
