@@ -64,6 +64,7 @@ LONG = (
     "tests/test_",
 )
 
+WINDOW = 1200, 900
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 
 SMALL = """
@@ -152,7 +153,10 @@ def chromium() -> Iterator[Any]:
 
 @pytest.fixture()
 def browser(chromium: Any) -> Any:
-    """Return the browser on an empty page: no page of an earlier test writes into its log."""
+    """Return the browser as it started: no page of an earlier test writes into its log, and none
+    has left its window or screen at another size."""
+    chromium.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    chromium.set_window_size(*WINDOW)
     chromium.get("about:blank")
     chromium.get_log("browser")
     return chromium

@@ -199,14 +199,10 @@ def test_what_is_no_packet_is_refused(stepping: LocalServer) -> None:
 
 
 @pytest.mark.parametrize("width", [1200, 500])
-def test_the_page_steps_through_a_packet(
-    browser: Any, stepping: LocalServer, width: int, request: pytest.FixtureRequest
-) -> None:
+def test_the_page_steps_through_a_packet(browser: Any, stepping: LocalServer, width: int) -> None:
     from selenium.webdriver.support.ui import WebDriverWait
 
-    before = browser.get_window_size()
     browser.set_window_size(width, 900)
-    request.addfinalizer(lambda: browser.set_window_size(before["width"], before["height"]))
     browser.get(stepping.url)
 
     def text(selector: str) -> str:
