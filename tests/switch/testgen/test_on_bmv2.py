@@ -9,8 +9,11 @@ from typing import Any
 
 import pytest
 from finsy.proto import p4r
+from v1programs import source
 
 pytest.importorskip("z3")
+
+from made_cases import CASES, made  # noqa: E402
 
 from gradplane.controller import targets  # noqa: E402
 from gradplane.controller.targets.bmv2 import Bmv2  # noqa: E402
@@ -23,8 +26,6 @@ from gradplane.switch.p4runtime.read import read  # noqa: E402
 from gradplane.switch.stf import tester as stf  # noqa: E402
 from gradplane.switch.stf.stf_grammar import parse  # noqa: E402
 from gradplane.switch.testgen.generate import Generated  # noqa: E402
-from tests.switch.testgen.test_made_tests import CASES, made  # noqa: E402
-from tests.switch.v1programs import source  # noqa: E402
 
 
 @pytest.fixture(scope="module")

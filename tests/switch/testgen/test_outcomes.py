@@ -1,11 +1,12 @@
 """The tree of outcomes of one packet."""
 
 import pytest
+import tnaprograms
+import v1programs
 
 pytest.importorskip("z3")
 
-from gradplane.switch.testgen.outcomes import outcome_tree  # noqa: E402
-from tests.switch import v1programs  # noqa: E402
+from gradplane.switch.testgen.outcomes import PASSES, outcome_tree  # noqa: E402
 
 
 def tree(packet: bytes, **parts: str) -> list[str]:
@@ -73,3 +74,24 @@ def test_a_packet_that_meets_no_table() -> None:
         "port 1, 4 bytes",
         "└─ leaves by port 6: 4 bytes 00000000",
     ]
+
+
+def test_a_packet_that_entries_could_send_round_for_ever_is_not_followed() -> None:
+    sw = tnaprograms.switch(
+        ingress_locals="""
+            action send(PortId_t port) { tm.ucast_egress_port = port; }
+            table t { key = { h.a.x : exact; } actions = { send; NoAction; } }""",
+        ingress="t.apply();",
+    )
+    found = outcome_tree(sw, 1, tnaprograms.packet(x=3))
+    assert "comes back if send's port is a recirculation port" in found
+    assert "leaves by send's port" in found
+    assert len(found.splitlines()) < 12
+
+
+def test_a_packet_that_comes_back_for_ever_ends_after_some_passes() -> None:
+    found = tree(
+        bytes(5), ingress="s.egress_spec = 1;", egress="recirculate_preserving_field_list(0);"
+    )
+    assert found[-1].strip() == f"└─ and so on: {PASSES} passes are over", found
+    assert sum("comes back" in line for line in found) == PASSES - 1

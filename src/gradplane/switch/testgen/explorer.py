@@ -13,7 +13,7 @@ from typing import Any
 
 from gradplane.switch.interpreted_passes import InterpretedPasses
 from gradplane.switch.machine.model import Pass
-from gradplane.switch.runtime.packet_passes import Arrival, Output
+from gradplane.switch.runtime.packet_passes import Arrival, Output, PassResult
 from gradplane.switch.switch import Switch
 from gradplane.switch.testgen.concolic import ConcolicStatements
 from gradplane.switch.testgen.goals import Goals
@@ -45,7 +45,7 @@ class Runner:
         self.recorder = Recorder(switch)
         self._model: Any = switch.architecture.interpreter(switch.program, switch.state, None)
         self._pipes = self._model.compile(partial(ConcolicStatements, recorder=self.recorder))
-        self._passes = InterpretedPasses(switch.state)
+        self.passes = InterpretedPasses(switch.state)
 
     def run(self, inputs: Inputs) -> tuple[Run, list[list[Output]]]:
         """Return the run, and the packets that left because of each packet."""
@@ -56,11 +56,13 @@ class Runner:
         outputs = []
         for number in range(len(inputs.packets)):
             given = self.recorder.arrive(number)
-            result = self._passes.run(self._pass, Arrival(given.port, given.data))
+            result = self.passes.run(self._pass, Arrival(given.port, given.data))
             outputs.append(list(result.outputs))
         return self.recorder.run, outputs
 
-    def _pass(self, arrival: Arrival) -> Any:
+    def _pass(self, arrival: Arrival) -> PassResult:
+        if self.recorder.fixed and arrival.passes and not self.recorder.comes_back(arrival.port):
+            return PassResult()
         return Pass(self._model, self._pipes, None).run(arrival)
 
 

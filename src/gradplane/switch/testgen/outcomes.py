@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import time
+from collections import deque
 from collections.abc import Hashable, Iterator, Sequence
 
 import z3
 
-from gradplane.switch.runtime.packet_passes import Output
+from gradplane.switch.runtime.packet_passes import TOO_MANY_PASSES, Output
 from gradplane.switch.switch import Switch
 from gradplane.switch.testgen.explorer import Runner
 from gradplane.switch.testgen.runs import Decision, Given, Inputs, Run
@@ -15,6 +17,8 @@ from gradplane.switch.testgen.solving import Solver
 from gradplane.switch.testgen.symbols import PacketBits, Symbol, Term
 
 MOST = 500  # runs
+SECONDS = 60.0  # of processor time
+PASSES = 64  # of one packet
 SHOWN = 128  # digits of a packet
 LAST = 1000  # the rank of what leaves
 _DATA = re.compile(r"e(\d+)\.(\d+)\.(\d+)")
@@ -27,12 +31,13 @@ def outcome_tree(switch: Switch, port: int, packet: bytes) -> str:
     gives is the name of the parameter."""
     runner = Runner(switch)
     runner.recorder.fixed = True
+    runner.passes.limit(PASSES)
     solver = Solver(switch.architecture.ports, 0, runner.recorder.sums)
     tree: Tree = {}
     seen: set[Hashable] = set()
-    left, runs = [Inputs((Given(port, packet),))], 0
-    while left and runs < MOST:
-        inputs = left.pop()
+    left, runs, began = deque([Inputs((Given(port, packet),))]), 0, time.process_time()
+    while left and runs < MOST and time.process_time() - began < SECONDS:
+        inputs = left.popleft()
         run, outputs = runner.run(inputs)
         runs += 1
         branch = tree
@@ -46,7 +51,8 @@ def outcome_tree(switch: Switch, port: int, packet: bytes) -> str:
     if any("*" in line for line in lines):
         lines.append("*: a digit that depends on the data of an entry's action")
     if left:
-        lines.append(f"and more: {MOST} runs are over")
+        over = f"{MOST} runs" if runs == MOST else f"{SECONDS:.0f} s of processor time"
+        lines.append(f"and more: {over} are over")
     return "\n".join(lines) + "\n"
 
 
@@ -77,8 +83,10 @@ def _decided(one: Decision, runner: Runner) -> str | None:
 
 def _leaving(runner: Runner, outputs: Sequence[Output]) -> Iterator[str]:
     """Yield a text for each packet that leaves, or one that says why none does."""
-    if not outputs:
-        reasons = runner.switch.state.drops
+    reasons = runner.switch.state.drops
+    if TOO_MANY_PASSES in reasons:
+        yield f"and so on: {PASSES} passes are over"
+    elif not outputs and runner.recorder.followed:
         yield f"dropped: {', '.join(reasons)}" if reasons else "dropped"
     for port, data in outputs:
         bits = runner.recorder.bits.get(data)

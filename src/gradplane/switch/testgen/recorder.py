@@ -22,7 +22,7 @@ from gradplane.switch.runtime.control_errors import TableError
 from gradplane.switch.runtime.entries import ActionData, Entry, MemberRef
 from gradplane.switch.runtime.match_table import MatchTable
 from gradplane.switch.runtime.valuesets import ParserValueSet
-from gradplane.switch.source import Span
+from gradplane.switch.source import NOWHERE, Span
 from gradplane.switch.switch import Switch
 from gradplane.switch.testgen.matches import by_rank, equal, exactly, first_of, matched
 from gradplane.switch.testgen.runs import (
@@ -82,6 +82,7 @@ class Recorder:
         self.data_names: dict[tuple[int, int, int], str] = {}  # of action data, for people
         self._taken: list[Goal] = []
         self._missed: dict[str, set[tuple[int, ...]]] = {}
+        self.followed = True  # all that came back
 
     def arrive(self, number: int) -> Given:
         """Begin with packet `number`; its port has a term, too."""
@@ -471,6 +472,15 @@ class Recorder:
         given = number.term if isinstance(number, Symbol) else None
         text = f"{what} " + ("{}" if given is not None else str(int(number)))
         self.run.decisions.append(Decision(place, text, term=given))
+
+    def comes_back(self, port: Value) -> bool:
+        """Note that a packet was resubmitted or recirculated; return whether to follow it: not if
+        action data chose the port, since entries could send it round for ever."""
+        term = port.term if isinstance(port, Symbol) else None
+        text = "comes back" + (" if {} is a recirculation port" if term is not None else "")
+        self.run.decisions.append(Decision(NOWHERE, text, term=term))
+        self.followed &= term is None
+        return term is None
 
     def session(self, number: Value, place: Span) -> None:
         """See to it that a clone session exists."""
