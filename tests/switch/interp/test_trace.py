@@ -102,7 +102,7 @@ def test_every_event_has_a_place_and_json() -> None:
     assert places["enter"].startswith("v1model/path.p4:")
     assert read["events"][6] | {"span": ""} == {
         "kind": "table", "table": "I.t", "keys": {"h.a.y": 0x12, "h.a.z": 9}, "hit": False,
-        "entry": None, "action": "I.drop", "params": {}, "handle": None, "span": "",
+        "entry": None, "action": "I.drop", "params": {}, "handle": None, "chosen": None, "span": "",
     }  # fmt: skip
 
 

@@ -126,3 +126,36 @@ def test_a_watcher_of_ones_own() -> None:
     sw.watch(watcher)
     sw.process_batch([1, 2], [packet(1, 0, 0, 0), packet(1, 0, 0, 0, b"more")])
     assert watcher.lengths == [4, 8]
+
+
+def test_which_member_of_a_profile_runs() -> None:
+    text = source(
+        ingress_locals="""
+            action to(bit<9> port) { s.egress_spec = port; }
+            action_selector(HashAlgorithm.identity, 16, 8) members;
+            table t {
+                key = { h.a.x : exact; h.a.y : selector; h.a.z : selector; }
+                actions = { to; }
+                implementation = members;
+            }""",
+        ingress="t.apply();",
+    )
+    sw = Switch("test.p4", text=text)
+    profile, table = sw.profile("members"), sw.table("t")
+    for member in (4, 5, 6):
+        profile.add_member(member, "to", {"port": 3})
+    profile.add_group(7, [5, 6])
+    profile.add_group(8, [])
+    table.add({"h.a.x": 1}, member=4)
+    table.add({"h.a.x": 2}, group=7)
+    table.add({"h.a.x": 3}, group=8)
+
+    def line(x: int, z: int) -> str:
+        events = sw.trace(1, bytes([0, x, 9, z, 0])).events
+        (text,) = (event.text() for event in events if event.kind == "table")
+        return text.partition(": ")[2]
+
+    assert line(1, 0) == "hit h.a.x 0x1; member 4; action I.to(port 3)"
+    assert line(2, 0) == "hit h.a.x 0x2; group 7, member 5 by h.a.y 9, h.a.z 0; action I.to(port 3)"
+    assert line(2, 1) == "hit h.a.x 0x2; group 7, member 6 by h.a.y 9, h.a.z 1; action I.to(port 3)"
+    assert line(3, 0).startswith("hit h.a.x 0x3; group 8, which is empty; action ")

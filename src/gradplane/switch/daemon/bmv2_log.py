@@ -111,6 +111,8 @@ class Bmv2Log:
         yield "D", f"Looking up key:\n{key}"
         found = f"hit with handle {event.handle}" if event.hit else "miss"
         yield "D", f"Table '{event.table}': {found}"
+        if event.chosen:
+            yield "D", f"Chosen: {event.chosen}"
         params = "".join(f"{value:x}," for value in event.params.values())
         yield "D", f"Action entry is {event.action} - {params}"
         yield "T", f"Action {event.action}"

@@ -65,7 +65,7 @@ class Extracted(TraceEvent):
     fields: dict[str, Any] | None
 
     def text(self) -> str:
-        return f"extract {self.header} ({self.bits} bits at {self.at}): {_fields(self.fields)}"
+        return f"extract {self.header} ({self.bits} bits at {self.at}): {fields_text(self.fields)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,8 @@ class Rejected(TraceEvent):
 @dataclass(frozen=True, slots=True)
 class Applied(TraceEvent):
     """A table was applied. `entry`: the matches of the entry that hit, as text; `handle`: the
-    number by which commands know it."""
+    number by which commands know it; `chosen`: the member of the table's profile that runs, with
+    its group and what the selector's hash is of, as text."""
 
     kind = "table"
     table: str
@@ -88,11 +89,13 @@ class Applied(TraceEvent):
     action: str
     params: dict[str, int]
     handle: int | None = None
+    chosen: str | None = None
 
     def text(self) -> str:
-        keys = _fields(self.keys)
         how = f"hit {self.entry}" if self.hit else "miss"
-        return f"table {self.table} ({keys}): {how}; action {self.action}({_fields(self.params)})"
+        chosen = f"; {self.chosen}" if self.chosen else ""
+        action = f"{self.action}({fields_text(self.params)})"
+        return f"table {self.table} ({fields_text(self.keys)}): {how}{chosen}; action {action}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +237,7 @@ def value_text(value: Any) -> str:
         case int():
             return str(value) if value < 10 else hex(value)
         case dict():
-            return f"{{{_fields(value)}}}"
+            return f"{{{fields_text(value)}}}"
         case list() | tuple():
             return f"[{', '.join(map(value_text, value))}]"
         case None:
@@ -242,7 +245,7 @@ def value_text(value: Any) -> str:
     return str(value)
 
 
-def _fields(fields: dict[str, Any] | None) -> str:
+def fields_text(fields: dict[str, Any] | None) -> str:
     if fields is None:  # an element outside its stack
         return "into nothing"
     return ", ".join(f"{name} {value_text(value)}" for name, value in fields.items())

@@ -14,7 +14,7 @@ from gradplane.switch.ir.dispatch import by_class
 from gradplane.switch.ir.printer import plain_text
 from gradplane.switch.ir.types import String, Type
 from gradplane.switch.ir.walk import writes
-from gradplane.switch.runtime.entries import ActionData, Entry
+from gradplane.switch.runtime.entries import ActionData, Entry, GroupRef, MemberRef
 from gradplane.switch.runtime.match_table import MatchTable
 
 
@@ -37,6 +37,11 @@ class TracedStatements(Statements):
         after = super().observer(s, table)
         names = [field.name for field in table.fields]
         state, name = self.state, table.table.name
+        selectors = [
+            (plain_text(key.expr), self.load(key.expr))
+            for key in s.table.keys
+            if key.match_kind == "selector"
+        ]
 
         def observe(env: Env, key: tuple[int, ...], entry: Entry | None, data: ActionData) -> None:
             action = table.table.actions[data.index].action
@@ -49,6 +54,7 @@ class TracedStatements(Statements):
                 action.name,
                 params,
                 None if entry is None else entry.handle,
+                _chosen(table, entry, data, {name: load(env) for name, load in selectors}),
                 span=s.span,
             )
             env[0].events.append(event)
@@ -146,6 +152,24 @@ class TracedStatements(Statements):
         if isinstance(kind, String):
             return load
         return lambda env: plain(kind, load(env))
+
+
+def _chosen(
+    table: MatchTable, entry: Entry | None, data: ActionData, keys: dict[str, Any]
+) -> str | None:
+    """Return which member of its profile a table runs, as text; None if it runs none."""
+    profile, target = table.profile, table.default if entry is None else entry.action
+    if isinstance(target, MemberRef):
+        return f"member {target.id}"
+    if profile is None or not isinstance(target, GroupRef):
+        return None
+    dealt = dict.fromkeys(profile.dealt(target.id))
+    same = [member for member in dealt if profile.members[member] is data]
+    same = same or [member for member in dealt if table.own(profile.members[member]) == data]
+    members = " or ".join(map(str, same))
+    return f"group {target.id}" + (
+        f", member {members} by {trace_events.fields_text(keys)}" if same else ", which is empty"
+    )
 
 
 def _before(code: Code, event: trace_events.TraceEvent) -> Code:
