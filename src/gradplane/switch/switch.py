@@ -434,8 +434,13 @@ class Switch:
         return Table(self.store.names.find("table", name, pipe), self.store, self.lock)
 
     def profile(self, name: str, pipe: int = 0) -> Profile:
-        """Return a handle of an action profile or selector. pipe: as for `table`."""
+        """Return a handle of an action profile or selector; for a profile that a selector is made
+        with, that of the selector, which has its members. pipe: as for `table`."""
         profile = self.store.names.find("action profile", name, pipe)
+        for selector in self.program.externs if not profile.tables else ():
+            made_with = [a.name for a in selector.args if isinstance(a, ir.ExternInstance)]
+            if selector.kind == "action_selector" and profile.name in made_with:
+                profile = self.store.names.find("action profile", selector.name, pipe)
         return Profile(profile, self.store, self.lock)
 
     def register(self, name: str) -> RegisterHandle:

@@ -87,3 +87,12 @@ def test_a_group_without_active_members_is_empty(engine: str) -> None:
     sw = balanced(engine, "RESILIENT")
     leave_out(sw, 1, 2, 3, 4)
     assert sw.process(0, packet(x=1)) == []
+
+
+def test_a_selectors_members_are_those_of_the_profile_that_it_is_made_with() -> None:
+    sw = balanced("interpreter", "FAIR")
+    members = sw.profile("members")
+    members.add_member(9, "ingress.to", {"port": 9})
+    members.add_group(2, [9])
+    sw.table("spread").add({"h.a.kind": 1}, group=2)
+    assert sw.process(0, packet(kind=1))[0][0] == 9

@@ -426,7 +426,8 @@ def test_failed_lines_are_reported_and_the_others_are_run(sw: Switch) -> None:
         ("table_add acl drop 1&&&1 0->9 0&&&0 => 2147483647", "table I.acl: priority 2147483647 is"
          " not within 0 to 2147483646"),
         ("table_add paths forward 1 => 1", "table I.paths: its actions are those of"
-         " I.paths.implementation: give a member or a group"),
+         " I.paths.implementation: give a member or a group (member=, group=; table_indirect_add,"
+         " table_indirect_add_with_group)"),
         ("table_indirect_add hosts 1 => 1", "table I.hosts: it has no action profile; use table_add"
          " and the other table_ commands"),
         ("table_indirect_add paths 1 => 5", "action profile I.paths.implementation: no member 5;"

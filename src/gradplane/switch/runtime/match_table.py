@@ -367,8 +367,9 @@ class MatchTable:
     def _check_target(self, target: EntryAction) -> None:
         if isinstance(target, ActionData):
             if self.profile is not None:
+                how = "(member=, group=; table_indirect_add, table_indirect_add_with_group)"
                 what = f"its actions are those of {self.profile.name}: give a member or a group"
-                raise self._error("INVALID_ARGUMENT", what)
+                raise self._error("INVALID_ARGUMENT", f"{what} {how}")
             self.actions.check(target)
         elif self.profile is None:
             raise self._error("INVALID_ARGUMENT", "it has no action profile: give an action")
