@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, TextIO
 
 from gradplane._option_tables import OptionError
@@ -50,6 +49,7 @@ from collections.abc import Mapping
 
 log = logging.getLogger(__name__)
 
+_ENDING = signal.SIGTERM, signal.SIGINT
 _LONGEST_SOCKET = 107  # bytes that the kernel has for a Unix socket's path (man 7 unix)
 
 SWITCH_INTERVAL = 0.0002
@@ -104,7 +104,7 @@ def main(arguments: Sequence[str], place: Placement | None = None) -> int:
 
 
 def serve(options: SwitchOptions, place: Placement | None = None) -> None:
-    """Run a switch until SIGTERM or SIGINT.
+    """Run a switch until SIGTERM or SIGINT; it ends the process, so both are ignored from then on.
 
     One line of JSON on stdout reports that the switch accepts packets and controllers, with the
     P4Runtime server's address. Raises CompileError, PortError, ServerError, SwitchError or OSError
@@ -277,15 +277,15 @@ def _log_file(options: SwitchOptions, stack: ExitStack) -> TextIO | None:
 
 @contextmanager
 def _stopped_by_signals(loop: PacketLoop) -> Iterator[None]:
-    def stop(number: int, frame: FrameType | None) -> None:
-        loop.stop()
-
-    former = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
+    """Stop the loop at a signal. More of them are ignored: they would break off the end of servers
+    and threads, without which the process does not end."""
+    for number in _ENDING:
+        signal.signal(number, lambda number, frame: loop.stop())
     try:
         yield
     finally:
-        for number, handler in former.items():
-            signal.signal(number, handler)
+        for number in _ENDING:
+            signal.signal(number, signal.SIG_IGN)
 
 
 @contextmanager
