@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gradplane import codecs
-from gradplane._plugins import LoadError, load, located
+from gradplane._plugins import LoadError, error_of_own, load, located
 from gradplane.aggregations import get as scheme
 from gradplane.codecs import CodecError
 from gradplane.controller import targets
@@ -20,7 +20,7 @@ from gradplane.topologies import TopologyError, build
 HALF = """
 from dataclasses import dataclass
 import numpy as np
-from gradplane.codecs import Codec
+from gradplane.codecs import Codec, CodecError
 
 @dataclass(frozen=True)
 class Half(Codec):
@@ -34,6 +34,10 @@ class Half(Codec):
         return data if self.wrong == "encode" else (data, None)
 
     def _decode(self, data, n):
+        if self.wrong == "damaged":
+            raise CodecError("2 bytes too many")
+        if self.wrong == "mistake":
+            return self.half
         found = np.frombuffer(data, "<f2")
         return found if self.wrong == "decode" else found.astype(np.float32)
 
@@ -78,6 +82,26 @@ def test_what_a_codec_returns_is_checked(folder: Path) -> None:
         codecs.get("half.py", wrong="encode").encode(x)
     with pytest.raises(CodecError, match=r'half.py has no parameter "rong", did you mean "wrong"'):
         codecs.get("half.py", rong=1)
+
+
+def test_errors_of_a_users_code_name_it(folder: Path) -> None:
+    damaged, mistake = (codecs.get("half.py", wrong=wrong) for wrong in ("damaged", "mistake"))
+    with pytest.raises(CodecError) as error:
+        damaged.decode(bytes(6), 3)
+    assert str(error.value) == "codec half.py: _decode(data, 3): 2 bytes too many"
+    with pytest.raises(AttributeError) as mistaken:
+        mistake.decode(bytes(6), 3)
+    text = error_of_own(mistaken.value)
+    assert text is not None
+    first, _, place, code, *_, last = text.splitlines()
+    assert first == f"an error in {folder}/half.py"
+    assert place.startswith(f'  File "{folder}/half.py", line ') and code.strip() == (
+        "return self.half"
+    )
+    assert last == "AttributeError: 'Half' object has no attribute 'half'"
+    with pytest.raises(TypeError) as ours:
+        codecs.get("half.py", **{1: 2})  # type: ignore[arg-type]
+    assert error_of_own(ours.value) is None
 
 
 @pytest.mark.parametrize(

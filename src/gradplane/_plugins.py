@@ -108,6 +108,21 @@ def reference_of(kind: type[Any]) -> str | None:
     return _references.get(kind)
 
 
+def error_of_own(error: BaseException) -> str | None:
+    """Return an error's traceback from a user's module on, and its notes; None if it came through
+    none: it is gradplane's own."""
+    classes = (kind.__module__ for kind in _references if isinstance(kind, type))
+    modules = {name for name in classes if not name.startswith("gradplane.")}
+    place = error.__traceback__
+    while place is not None:
+        module = place.tb_frame.f_globals.get("__name__", "")
+        if module.startswith(_FILES) or module in modules:
+            lines = traceback.format_exception(type(error), error, place)
+            return f"an error in {place.tb_frame.f_code.co_filename}\n{''.join(lines).rstrip()}"
+        place = place.tb_next
+    return None
+
+
 def _parted(reference: str) -> tuple[str, str, str]:
     """Return module or file, the colon, and the name of the object; both empty without one."""
     if reference.endswith(".py"):

@@ -3,7 +3,16 @@
 import pytest
 
 from gradplane._plugins import OWN
-from gradplane.topologies import HostNode, Link, SwitchNode, Topology, TopologyError, build, kinds
+from gradplane.topologies import (
+    HostNode,
+    Link,
+    SwitchNode,
+    Topology,
+    TopologyError,
+    build,
+    kinds,
+    parse_rate,
+)
 
 
 def test_star_follows_the_naming_rule():
@@ -150,3 +159,8 @@ def test_a_wrong_description_is_refused(hosts, links, message):
     with pytest.raises(TopologyError) as error:
         Topology("mine", hosts, (S1,), links)
     assert str(error.value) == message
+
+
+def test_a_small_rate_without_a_unit_is_refused():
+    with pytest.raises(TopologyError, match='trunk = 20 is 20 bit/s: write the unit, such as "20M'):
+        parse_rate(20, "trunk")

@@ -11,6 +11,7 @@ import typer
 from typer import _completion_shared as completion_shared
 
 from gradplane import __version__
+from gradplane._plugins import error_of_own
 from gradplane.cli import (
     codec_commands,
     experiment_commands,
@@ -57,7 +58,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         app(arguments, prog_name="gradplane")
     except Exception as error:
         if not (_ours(error) or isinstance(error, OSError)):
-            raise
+            if (text := error_of_own(error)) is None:
+                raise
+            fail(text)
         from gradplane.switch.runtime.control_errors import os_error_text
 
         text = os_error_text(error) if isinstance(error, OSError) else str(error)

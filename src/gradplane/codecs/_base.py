@@ -135,6 +135,10 @@ class Codec(ABC):
             found = self._decode(bytes(data), n)
         except MemoryError:
             raise CodecError(f"{n} values do not fit into memory") from None
+        except CodecError as error:
+            if reference_of(type(self)) is None:
+                raise
+            raise CodecError(f"codec {self.name}: _decode(data, {n}): {error}") from error
         returned_array(f"codec {self.name}", f"_decode(data, {n})", found, "float32", (n,))
         return found
 

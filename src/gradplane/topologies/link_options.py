@@ -15,6 +15,7 @@ from gradplane.topologies.description import MAX_HOSTS, QUEUE
 from gradplane.topologies.topology_errors import TopologyError
 
 _RATES = {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
+_LEAST_BARE = 1000  # bit/s; a smaller number without a unit is one of Mbit/s, for example
 _TIMES = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 _QUANTITY = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]+)\s*")
 
@@ -96,6 +97,9 @@ def _parse_queue(value: int, where: str) -> int:
 
 def parse_rate(value: Quantity, where: str) -> int:
     """Return `value` in bits per second; `where` names the option in a TopologyError."""
+    if isinstance(value, int) and 0 < value < _LEAST_BARE:
+        text = f'{where} = {value} is {value} bit/s: write the unit, such as "{value}Mbit"'
+        raise TopologyError(text, where.partition("[")[0])
     rate = _parse(value, _RATES, where, "100Mbit")
     if rate <= 0:
         raise TopologyError(
