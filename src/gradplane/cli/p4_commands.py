@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gradplane import _shipped_programs
+from gradplane._suggestions import quoted
 from gradplane._whole_files import write_output, write_whole
 from gradplane.cli.options import (
     AnyProgram,
@@ -426,8 +427,9 @@ def trace(
     data: bytes | Path = pcap or b""
     try:
         data = bytes.fromhex(packet) if packet is not None else data
-    except ValueError as error:
-        raise typer.BadParameter(f"not hexadecimal: {error}", param_hint="--packet") from None
+    except ValueError:
+        what = f"not an even number of hexadecimal digits: {quoted(packet or '')}"
+        raise typer.BadParameter(what, param_hint="--packet") from None
     number = 1 if port is None else port
     if everything:
         if json or externs is not None or commands or isinstance(data, Path):

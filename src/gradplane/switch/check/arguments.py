@@ -362,7 +362,8 @@ def _differs(param: ParamType, arg: ast.Expr) -> str:
         if w.direction != g.direction or not Inference(free_variables(w.type)).unify(
             w.type, g.type
         ):
-            return f"parameter {g.name} is {g.direction} {g.type}, not {w.direction} {w.type}"
+            own, needed = (f"{p.direction} {p.type}".lstrip() for p in (g, w))
+            return f"parameter {g.name} is {own}, not {needed}"
     return "the types of its parameters do not match those of the other arguments"
 
 

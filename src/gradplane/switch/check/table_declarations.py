@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from gradplane._suggestions import did_you_mean
+from gradplane import _suggestions
 from gradplane.switch.check.arguments import match_arguments
 from gradplane.switch.check.checker_types import (
     ANY,
@@ -85,8 +85,8 @@ class TableChecker:
             key.expr = ast.Index(key.expr, first, span=key.expr.span)
             t = self.c.exprs.value(key.expr)
         if key.match_kind not in self.c.match_kinds:
-            hint = did_you_mean(key.match_kind, self.c.match_kinds)
-            self.c.error(key, f"match kind {key.match_kind} is not declared", hint)
+            known = _suggestions.hint(key.match_kind, self.c.match_kinds)
+            self.c.error(key, f"match kind {key.match_kind} is not declared", known)
         fits = isinstance(t, Bits | Enum | SerEnum | Error | NewType)
         if not fits and t not in (BOOL, ANY):
             hint = "give it a width: 8w1" if t == INTEGER else ""

@@ -58,6 +58,13 @@ def canonical(table: MatchTable, words: Sequence[str]) -> tuple[Match, ...]:
     return tuple(match_of(field, given[field.name]) for field in table.fields)
 
 
+_FORMS = {
+    "lpm": "VALUE/LENGTH of an lpm",
+    "ternary": "VALUE&&&MASK of a ternary",
+    "range": "LOW->HIGH of a range",
+}
+
+
 def _match(field: KeyField, word: str) -> Any:
     sign = _SIGNS.get(field.kind)
     if sign is None:
@@ -66,8 +73,7 @@ def _match(field: KeyField, word: str) -> Any:
     if field.kind == "optional":
         return _optional(field, first, second if found else None)
     if not (first and second):
-        form = {"lpm": "VALUE/LENGTH", "ternary": "VALUE&&&MASK", "range": "LOW->HIGH"}[field.kind]
-        what = f"field {field.name}: {word!r} is not of the form {form} of a {field.kind} match"
+        what = f"field {field.name}: {word!r} is not of the form {_FORMS[field.kind]} match"
         raise CommandError(f"{field.owner}: {what}")
     return first, second
 
