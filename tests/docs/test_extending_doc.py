@@ -114,7 +114,7 @@ RUN_TABLE = f"""
 import sys
 import grpc
 
-sys.path.insert(0, {str(ROOT / "tests" / "switch" / "bfruntime")!r})
+sys.path[:0] = [{str(ROOT / "tests/switch/bfruntime")!r}, {str(ROOT / "tests/switch")!r}]
 from bfrt_client import Client
 from bfrt_served import PROGRAM
 from gradplane.switch.bfruntime.server import BfRuntimeServer

@@ -96,12 +96,15 @@ def test_on_mininet(experiment_file: Path, tmp_path: Path) -> None:
         ('{source="h1", destination="h1", rate="1Mbit"}', "source and destination are both h1"),
         ('{source="h1", destination="h2", rate="fast"}', 'rate = "fast"'),
         ('{source="h1", destination="h2"}', "rate is missing"),
-        ('{source="h1", destination="h2", rate=1, packet=1473}', "packet = 1473: expected from 8"),
         (
-            '{source="h1", destination="h2", rate=1, start_ms=2, stop_ms=1}',
+            '{source="h1", destination="h2", rate="1Mbit", packet=1473}',
+            "packet = 1473: expected from 8",
+        ),
+        (
+            '{source="h1", destination="h2", rate="1Mbit", start_ms=2, stop_ms=1}',
             "stop_ms = 1.* is not after start_ms = 2",
         ),
-        ('{source="h1", destination="h2", rate=1, speed=2}', "unknown key traffic.0.speed"),
+        ('{source="h1", destination="h2", rate="1Mbit", speed=2}', "unknown key traffic.0.speed"),
     ],
 )
 def test_what_is_refused(experiment_file: Path, flow: str, message: str) -> None:
