@@ -398,7 +398,8 @@ def test_refusals_of_profiles() -> None:
     t, profile = selector_table()
     where = "action profile I.ap"
     refused("INVALID_ARGUMENT", "table I.t: its actions are those of I.ap: give a member or a "
-            "group", t.insert, entry((1,)))  # fmt: skip
+            "group (member=, group=; table_indirect_add, table_indirect_add_with_group)",
+            t.insert, entry((1,)))  # fmt: skip
     refused("NOT_FOUND", f"{where}: no member 5; members: none",
             t.insert, Entry(((1,),), MemberRef(5)))  # fmt: skip
     profile.add_member(1, ActionData(1))
