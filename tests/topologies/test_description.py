@@ -162,5 +162,6 @@ def test_a_wrong_description_is_refused(hosts, links, message):
 
 
 def test_a_small_rate_without_a_unit_is_refused():
-    with pytest.raises(TopologyError, match='trunk = 20 is 20 bit/s: write the unit, such as "20M'):
+    told = 'trunk = 20 is 20 bit/s: write the unit, such as trunk = "20Mbit"'
+    with pytest.raises(TopologyError, match=told):
         parse_rate(20, "trunk")

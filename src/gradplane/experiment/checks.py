@@ -23,6 +23,7 @@ from gradplane.experiment.schema import Experiment, Job, SwitchSection
 from gradplane.hosts.absences import Absence, donor, of_worker, present
 from gradplane.hosts.wire.aggregation import MAX_WORKERS
 from gradplane.topologies.description import Topology
+from gradplane.topologies.link_options import bare_rate
 
 COMPRESSES = "tos_compress.p4"  # the shipped program that compresses marked packets
 _LEAST_DELAY = 1000  # ns; below it, a number without a unit is refused
@@ -69,12 +70,7 @@ def rates(experiment: Experiment) -> Iterator[Problem]:
     for key, value in given:
         for rate in value if isinstance(value, list | tuple) else [value]:
             if type(rate) is int and rate > 0:
-                name = key[-1]
-                yield Problem(
-                    f"{name} = {rate} is {rate} bit/s: write the unit, such as {name} ="
-                    f' "{rate}Mbit", or "{rate}bit" if bits are meant',
-                    (key,),
-                )
+                yield Problem(bare_rate(str(key[-1]), rate), (key,))
                 break
 
 

@@ -95,11 +95,18 @@ def _parse_queue(value: int, where: str) -> int:
     return value
 
 
+def bare_rate(name: str, value: int) -> str:
+    """Return what is said of a rate without a unit that is probably meant otherwise."""
+    return (
+        f'{name} = {value} is {value} bit/s: write the unit, such as {name} = "{value}Mbit", or'
+        f' "{value}bit" if bits are meant'
+    )
+
+
 def parse_rate(value: Quantity, where: str) -> int:
     """Return `value` in bits per second; `where` names the option in a TopologyError."""
     if isinstance(value, int) and 0 < value < _LEAST_BARE:
-        text = f'{where} = {value} is {value} bit/s: write the unit, such as "{value}Mbit"'
-        raise TopologyError(text, where.partition("[")[0])
+        raise TopologyError(bare_rate(where, value), where.partition("[")[0])
     rate = _parse(value, _RATES, where, "100Mbit")
     if rate <= 0:
         raise TopologyError(
