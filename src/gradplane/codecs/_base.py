@@ -142,6 +142,21 @@ class Codec(ABC):
         returned_array(f"codec {self.name}", f"_decode(data, {n})", found, "float32", (n,))
         return found
 
+    @property
+    def averages(self) -> bool:
+        """True if merge() is the mean, so that vectors may also be added part by part."""
+        return True
+
+    def merge(self, vectors: Sequence[Floats]) -> Floats:
+        """Return what the workers' decoded vectors, at least one, together stand for.
+
+        The mean, added as float32 in their order, unless the codec says otherwise: decode_sum() of
+        a codec's codes, where it has any, means the same (a majority's vote, say)."""
+        total = np.zeros(vectors[0].size, np.float32)
+        for vector in vectors:
+            total += vector
+        return total / np.float32(len(vectors))
+
     def _local(self, x: Floats, state: State) -> Floats | None:
         """Return local() of a vector that was checked."""
         return None

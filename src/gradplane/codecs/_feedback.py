@@ -1,6 +1,7 @@
 """Error feedback around any codec (Karimireddy et al., ICML 2019; THC Algorithm 3, lines 5, 22)."""
 
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -80,6 +81,15 @@ class ErrorFeedback(Codec):
     def max_size(self, n: int) -> int:
         """Return the wrapped codec's bound."""
         return self.codec.max_size(n)
+
+    @property
+    def averages(self) -> bool:
+        """True if the wrapped codec's merge() is the mean."""
+        return self.codec.averages
+
+    def merge(self, vectors: Sequence[Floats]) -> Floats:
+        """Merge as the wrapped codec."""
+        return self.codec.merge(vectors)
 
     @property
     def summable(self) -> bool:

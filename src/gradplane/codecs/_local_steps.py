@@ -1,5 +1,6 @@
 """Several local steps around any codec: 3LC's "2 local steps" (section 5.1), for any number."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -64,6 +65,10 @@ class LocalSteps(Codec):
         """Return the wrapped codec's statistic of the sum to send; None if nothing is sent."""
         total = self._total(x, state)
         return self.codec.local(total, state.inner) if self._sends(state) else None
+
+    def merge(self, vectors: Sequence[Floats]) -> Floats:
+        """Merge as the wrapped codec."""
+        return self.codec.merge(vectors)
 
     def max_size(self, n: int) -> int:
         """Return the wrapped codec's bound."""

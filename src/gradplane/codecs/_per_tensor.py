@@ -76,6 +76,15 @@ class PerTensor(Codec):
         known = [stat for stat in found if stat is not None]
         return np.concatenate(known) if known else None
 
+    def merge(self, vectors: Sequence[Floats]) -> Floats:
+        """Merge each tensor as its codec does."""
+        out, start = np.empty(self.size, np.float32), 0
+        for size, codec in self.parts:
+            span = slice(start, start + size)
+            out[span] = codec.merge([vector[span] for vector in vectors])
+            start += size
+        return out
+
     def max_size(self, n: int) -> int:
         """Return 4 bytes per tensor, plus the largest size of each tensor's encoding."""
         self._check(n)

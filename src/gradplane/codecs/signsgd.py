@@ -6,6 +6,7 @@ squares, and the workers share the largest of theirs. Counting signs in the netw
 them.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -35,8 +36,8 @@ class SignSGD(GridCodec):
     """1-bit codes: 1 for x >= 0 (zeros count as positive), 0 for x < 0. In sums: 0 or 1.
 
     The shared statistic is l, the mean magnitude of each 2^20 values. decode() gives +l and -l.
-    decode_sum() gives l times the workers' mean sign, or, with vote=True, l times the sign of the
-    majority, 0 for a tie: the paper's majority vote.
+    decode_sum() and merge() give l times the workers' mean sign, or, with vote=True, l times the
+    sign of the majority, 0 for a tie: the paper's majority vote.
     Bytes, per partition: l (float32), codes of 1 bit, the first in the lowest.
     Deterministic and biased. Alone, |x - y|^2 = |x|_2^2 - |x|_1^2 / n, so never above |x|^2; use
     ErrorFeedback or efsignsgd for training that must converge like SGD.
@@ -67,6 +68,19 @@ class SignSGD(GridCodec):
             self._check_sums(sums, n, count)
             sums, count = _elected(sums, np.asarray(count))
         return super().decode_sum(sums, n, count, shared, seed)
+
+    @property
+    def averages(self) -> bool:
+        """False if the workers vote."""
+        return not self.vote
+
+    def merge(self, vectors: Sequence[Floats]) -> Floats:
+        """Return the mean, or with vote=True the scale times the sign of the majority."""
+        if not self.vote:
+            return super().merge(vectors)
+        signs = np.sign(sum(np.sign(vector, dtype=np.float32) for vector in vectors))
+        scale: Floats = np.abs(vectors[0])  # that all share
+        return signs * scale
 
     def _statistic(self, x: Floats, part: Partition) -> float:
         values = x[part.start : part.stop]

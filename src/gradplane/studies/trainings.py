@@ -77,7 +77,7 @@ def first_error(workers: int, **keys: Any) -> float:
 
 
 class _Server:
-    """Encodes each worker's vector, decodes it and takes the mean."""
+    """Encodes each worker's vector, decodes it and merges them."""
 
     def __init__(self, job: JobConfig) -> None:
         self._job, self._codec = job, push_codec(job)
@@ -92,16 +92,16 @@ class _Server:
         n = vectors[0].size
         self._states = self._states or [self._codec.start(n) for _ in vectors]
         shared = self._shared(vectors)
-        total = np.zeros(n, np.float32)
+        decoded = []
         for worker, vector in enumerate(vectors):
             data, self._states[worker] = self._codec.encode(
                 vector, shared, reduce_seed(self._job, ticket), self._states[worker], worker
             )
-            total += self._codec.decode(data, n)
+            decoded.append(self._codec.decode(data, n))
             self._sent += len(data)
             self._values += n
         counts = np.array([len(vectors)], np.int64)
-        return Reduced(total / np.float32(len(vectors)), counts, 0, "", "", "")
+        return Reduced(self._codec.merge(decoded), counts, 0, "", "", "")
 
     def _shared(self, vectors: Sequence[Floats]) -> Floats | None:
         pairs = zip(vectors, self._states, strict=True)

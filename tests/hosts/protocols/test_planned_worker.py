@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from gradplane.hosts.protocols.job_codec import summed_codec
 from gradplane.hosts.protocols.messages import Kind, Message, MessageError
 from gradplane.hosts.protocols.planned_server import PlannedServer
 from gradplane.hosts.protocols.planned_sums import switch_jobs
-from gradplane.hosts.protocols.planned_worker import PlannedWorker
+from gradplane.hosts.protocols.planned_worker import PlannedWorker, check_plan
 from gradplane.hosts.protocols.results import ReduceError
 from gradplane.hosts.protocols.run_plan import run_plan
 from gradplane.hosts.wire import aggregation
@@ -303,6 +304,17 @@ def test_what_is_refused():
         run_plan(short)
     with pytest.raises(ConfigError, match="not a plan that can be run"):
         run_plan({"tensors": []})
+
+
+def test_a_plan_cannot_count_votes():
+    job = planned_job(content([SERVED[0]], [8], 2, 1), codec=("signsgd", {"vote": True}))
+    message = (
+        "codec signsgd: a plan's workers add decoded values part by part, and these are not"
+        " averaged (a majority's vote needs all workers' at once): use vote = false, or aggregation"
+        ' = "switch" or "ps"'
+    )
+    with pytest.raises(ConfigError, match=f"^{re.escape(message)}$"):
+        check_plan(job)
 
 
 def test_a_server_refuses_what_the_plan_does_not_have():

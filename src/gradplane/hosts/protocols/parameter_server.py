@@ -1,12 +1,12 @@
 """The software parameter server and its workers: a host sums the vectors.
 
 If the codec has a statistic, workers send it first and get the maximum back; then they send their
-encoded vectors, the server decodes each and adds them as float32 in worker order, and answers all
-workers with the mean, encoded by the pull codec; or it holds the weights, makes the step itself and
-answers with them, at a precision that a policy chooses, or with their change. Statistics and
-vectors are complete at the quorum; later workers are ignored and get the same answers. Messages
-travel by a Stream: SendMessage out, receive() in. In a marked job the network may compress the
-vectors on their way to the server; the answers are never marked.
+encoded vectors, the server decodes each and merges them in worker order (Codec.merge: mostly their
+mean, added as float32), and answers all workers with it, encoded by the pull codec; or it holds the
+weights, makes the step itself and answers with them, at a precision that a policy chooses, or with
+their change. Statistics and vectors are complete at the quorum; later workers are ignored and get
+the same answers. Messages travel by a Stream: SendMessage out, receive() in. In a marked job the
+network may compress the vectors on their way to the server; the answers are never marked.
 """
 
 from collections import defaultdict
@@ -263,10 +263,7 @@ class PsServer:
         return [Record("parts", {"job": self._job.number, "ticket": message.ticket} | spent)]
 
     def _encode_mean(self, message: Message, vectors: dict[int, Floats]) -> bytes:
-        total = np.zeros(message.n, np.float32)
-        for worker in sorted(vectors):
-            total += vectors[worker]
-        answer = total / np.float32(len(vectors))
+        answer = self._push.merge([vectors[worker] for worker in sorted(vectors)])
         state = self._states.get(message.tensor)
         if state is None:
             state = self._first_state(message.n)

@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 
 from gradplane.codecs import CodecError
-from gradplane.hosts.config import JobConfig
+from gradplane.hosts.config import JobConfig, UnsuitableCodecError
 from gradplane.hosts.digest import digest
 from gradplane.hosts.protocols.actions import Action, Deliver, Peer, Record, SendMessage, SetTimer
 from gradplane.hosts.protocols.collectives import SWITCH, Group, Routine, Wait
-from gradplane.hosts.protocols.job_codec import push_codec, reduce_seed
+from gradplane.hosts.protocols.job_codec import parts, push_codec, reduce_seed
 from gradplane.hosts.protocols.messages import Kind, Message, MessageError, parse
 from gradplane.hosts.protocols.planned_sums import PlannedSums
 from gradplane.hosts.protocols.planned_tensor import HeldTensor
@@ -379,5 +379,12 @@ class PlannedWorker:
 def check_plan(job: JobConfig) -> RunPlan:
     """Return a job's plan; ConfigError if its workers cannot run it."""
     assert job.coding.plan is not None, "the job has no plan"
-    push_codec(job)
+    for codec in parts(push_codec(job)):
+        if not codec.averages:
+            raise UnsuitableCodecError(
+                f"codec {codec.name}: a plan's workers add decoded values part by part, and these"
+                " are not averaged (a majority's vote needs all workers' at once): use vote ="
+                ' false, or aggregation = "switch" or "ps"',
+                "codec",
+            )
     return run_plan(job.coding.plan)
