@@ -4,10 +4,14 @@ TYPES = cd src && ../$(PYTHON) -m mypy --config-file ../pyproject.toml -p gradpl
 # Every run starts some processes; without bytecode files each would compile all its modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test lint style types docs conformance bench attack fuzz clean
+.PHONY: install install-sim demo test lint style types docs conformance bench attack fuzz clean
 
 install:
 	@scripts/install
+
+# What `gradplane run` on the simulated network needs, and reports: a third of the packages.
+install-sim:
+	@scripts/install view
 
 # The demo: four workers on Mininet train through a P4 switch that sums their gradients. It needs
 # less than the tests do.

@@ -83,6 +83,27 @@ def test_the_switch_keeps_its_state_while_no_controller_is_there(server, pipelin
     assert server.state.registers["ThcIngress.norm_round"].read(5) == 77
 
 
+def test_a_job_that_starts_anew_gets_an_epoch_that_nothing_on_the_switch_has(server, pipeline):
+    def begin(*jobs):
+        return [p.epoch for p in configure(server.address, pipeline, setup(*jobs), anew=True)]
+
+    assert begin(plan(0), plan(1, slot_base=8)) == [1, 1]
+    registers = server.state.registers
+    registers["ThcIngress.slot_state"].write(9, 2 << 24 | 5)
+    registers["ThcIngress.norm_epoch"].write(3, 3)
+    assert begin(plan(0)) == [4]
+    assert {args[6] for key, (_, args) in server.entries(MEMBERS).items() if key[0] == 0} == {4}
+    registers["ThcIngress.norm_epoch"].write(4, 255)
+    session(server, lambda controller: controller.remove_job(0))
+    assert begin(plan(0)) == [1]
+    configure(server.address, pipeline, setup(plan(0, epoch=254)))
+    assert begin(plan(0)) == [1]
+    with pytest.raises(PlanError) as error:
+        plan(0).anew(range(1, 256))
+    text = "job 0: the slots hold all epochs: load the program anew (force)"
+    assert str(error.value) == text
+
+
 def test_loading_by_force_starts_anew(server, pipeline):
     configure(server.address, pipeline, setup(plan()))
     session(server, lambda controller: controller.load(pipeline, force=True))

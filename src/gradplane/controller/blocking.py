@@ -49,12 +49,17 @@ def configure(
     setup: Setup,
     target: str | Target = "embedded",
     credentials: Credentials | None = None,
-) -> None:
-    """Load the program and install the setup.
+    anew: bool = False,
+) -> tuple[JobPlan, ...]:
+    """Load the program and install the setup; return the jobs' plans as they are installed.
 
-    All jobs are checked before the first is installed. Raises ControllerError.
+    All jobs are checked before the first is installed. anew: the jobs start at their first round,
+    so that each gets an epoch that nothing on the switch has (`Controller.begin_job`): its workers
+    need that of the plan returned. Otherwise what is installed already stays as it is.
+    Raises ControllerError.
     """
-    _run(_configure(Controller(address, None, target, credentials), pipeline, setup))
+    session = Controller(address, None, target, credentials)
+    return _run(_configure(session, pipeline, setup, anew))
 
 
 def set_bound(
@@ -90,7 +95,9 @@ def _run(coroutine: Coroutine[Any, Any, T]) -> T:
         return thread.submit(asyncio.run, coroutine).result()
 
 
-async def _configure(session: Controller, pipeline: Pipeline, setup: Setup) -> None:
+async def _configure(
+    session: Controller, pipeline: Pipeline, setup: Setup, anew: bool
+) -> tuple[JobPlan, ...]:
     async with session as controller:
         await controller.start(pipeline)
         if setup.jobs:
@@ -98,10 +105,15 @@ async def _configure(session: Controller, pipeline: Pipeline, setup: Setup) -> N
         await controller.install_routes(setup.routes)
         if controller.aggregates:
             await controller.install_local(setup.ip, setup.mac)
-        for plan in setup.jobs:
-            await controller.install_job(plan)
+        plans = setup.jobs
+        if anew:
+            plans = [await controller.begin_job(plan) for plan in setup.jobs]
+        else:
+            for plan in plans:
+                await controller.install_job(plan)
         if setup.compression is not None:
             await controller.install_compression(setup.compression)
+    return tuple(plans)
 
 
 async def _check_running(session: Controller, pipeline: Pipeline, target: Target) -> None:

@@ -15,16 +15,31 @@ from finsy import p4entity
 from finsy.proto import U128, p4i, p4r
 from google.protobuf import text_format
 
-from gradplane.controller.controller_errors import ControllerError, NoAnswerError, RequestError
+from gradplane.controller.controller_errors import (
+    ControllerError,
+    NoAnswerError,
+    NotServedError,
+    RequestError,
+)
 from gradplane.controller.targets import Target
 
 Entity = finsy.P4TableEntry | finsy.P4MulticastGroupEntry
 R = TypeVar("R")
-E = TypeVar("E", finsy.P4TableEntry, finsy.P4MulticastGroupEntry, finsy.P4CounterEntry)
+E = TypeVar(
+    "E",
+    finsy.P4TableEntry,
+    finsy.P4MulticastGroupEntry,
+    finsy.P4CounterEntry,
+    finsy.P4RegisterEntry,
+)
 
 _HINTS = {
     finsy.GRPCStatusCode.UNAVAILABLE: "is the switch running, and is this its P4Runtime address?",
     finsy.GRPCStatusCode.PERMISSION_DENIED: "another controller is the primary one",
+}
+_KINDS = {
+    finsy.GRPCStatusCode.DEADLINE_EXCEEDED: NoAnswerError,
+    finsy.GRPCStatusCode.UNIMPLEMENTED: NotServedError,
 }
 
 
@@ -188,7 +203,10 @@ class Connection:
                         raise
 
     async def read(self, pattern: E) -> AsyncIterator[E]:
-        """Yield the entities that match the pattern, an unset field any; names are full."""
+        """Yield the entities that match the pattern, an unset field any; names are full.
+
+        Raises NotServedError for a kind of entity that the switch does not serve.
+        """
         schema = self.schema
         request = p4r.ReadRequest(
             device_id=self._device_id, entities=p4entity.encode_entities([pattern], schema)
@@ -304,6 +322,5 @@ class Connection:
         more = [f"and {len(details) - 5} more"] if len(details) > 5 else []
         if details and error.message not in ("", *(d.message for d in error.details.values())):
             more.append(error.message)  # the embedded switch's own words for the first one
-        late = error.code == finsy.GRPCStatusCode.DEADLINE_EXCEEDED
-        kind = NoAnswerError if late else RequestError
+        kind = _KINDS.get(error.code, RequestError)
         return kind(f"{self.address}: {what} refused: " + "\n    ".join(lines + more))

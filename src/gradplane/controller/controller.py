@@ -13,6 +13,7 @@ Installing what exists already changes nothing, so a restarted controller repeat
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 
 import finsy
 
@@ -20,7 +21,7 @@ from gradplane.controller import compression, forwarding, targets, thc
 from gradplane.controller.bfruntime_connection import BfRuntimeConnection
 from gradplane.controller.compression import Bound, Compression
 from gradplane.controller.connection import Connection, Entity, Pipeline
-from gradplane.controller.controller_errors import ControllerError
+from gradplane.controller.controller_errors import ControllerError, NotServedError
 from gradplane.controller.plan import Capacity, Claim, JobPlan, Route, check_beside, check_program
 from gradplane.controller.targets import Target
 
@@ -142,6 +143,32 @@ class Controller:
         wanted = list(thc.job_entries(plan, self._connection.schema, *self._local))
         await self._remove_stale(plan, wanted)
         await self._connection.put(wanted)
+
+    async def begin_job(self, plan: JobPlan) -> JobPlan:
+        """Admit a job that starts anew, under an epoch that nothing on the switch has yet; return
+        the plan with this epoch, which its workers need.
+
+        So neither packets of the job's earlier life nor the rounds that its slots are in can keep
+        it from completing. Raises as `install_job` does.
+        """
+        members = self._connection.read(finsy.P4TableEntry(thc.MEMBERS))
+        last = [thc.epoch(entry) async for entry in members if entry["job"] == plan.number]
+        begun = plan.anew(await self._held_epochs(), max(last, default=None))
+        await self.install_job(begun)
+        return begun
+
+    async def _held_epochs(self) -> set[int]:
+        """Return the epochs in the switch's slots; none where it does not serve its registers."""
+        held: set[int] = set()
+        if isinstance(self._connection, BfRuntimeConnection):
+            return held  # `start` has cleared them
+        there = {register.name for register in self._connection.schema.registers}
+        with suppress(NotServedError):
+            for name in thc.EPOCHS_AT.keys() & there:
+                async for cell in self._connection.read(finsy.P4RegisterEntry(name)):
+                    assert isinstance(cell.data, int), cell
+                    held.add(cell.data >> thc.EPOCHS_AT[name])
+        return held - {0}
 
     async def jobs(self) -> list[Claim]:
         """Return the jobs that are on the switch, of all controllers."""

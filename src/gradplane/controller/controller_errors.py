@@ -15,5 +15,9 @@ class RequestError(ControllerError):
     """The switch cannot be reached, or refused a request."""
 
 
+class NotServedError(RequestError):
+    """The switch does not serve this kind of entity, as BMv2 no registers."""
+
+
 class NoAnswerError(RequestError):
     """The switch did not answer in time, as on a machine with too much other work."""

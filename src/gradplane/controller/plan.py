@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import dataclasses
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from gradplane import codecs
@@ -95,6 +96,20 @@ class JobPlan:
                 f"slots {self.slot_base} to {self.slot_base + self.slots - 1}: a job has 2 slots or"
                 " more (two banks alternate), counted from 0"
             )
+
+    def anew(self, held: Collection[int], last: int | None = None) -> JobPlan:
+        """Return the plan with an epoch that no slot holds: its own if all are unused.
+
+        held: the epochs in the switch's slots. last: the job's there, which packets under way may
+        have. Raises PlanError where slots hold all epochs."""
+        if not held and last is None:
+            return self
+        start = last or max(held)
+        later = ((start + step) % len(EPOCHS) + EPOCHS[0] for step in range(len(EPOCHS)))
+        free = next((epoch for epoch in later if epoch not in held), None)
+        if free is None:
+            raise self._error("the slots hold all epochs: load the program anew (force)")
+        return dataclasses.replace(self, epoch=free)
 
     @property
     def claim(self) -> Claim:

@@ -18,6 +18,12 @@ RECEIVERS = "ThcEgress.receivers"
 EVENTS = "ThcIngress.events"
 COMPLETIONS = "ThcIngress.completions"
 """thc_tna.p4 counts completed sums and norms here: a packet counts once in a counter."""
+EPOCHS_AT = {
+    "ThcIngress.slot_state": 24,
+    "ThcIngress.norm_epoch": 0,
+    "ThcIngress.epochs": 0,
+}
+"""The registers with epochs of slots, and the bit at which the epoch begins."""
 _ADMIT = "ThcIngress.admit"
 _SLOTS = "ThcIngress.norm_max"
 _LOOKUP = re.compile(r"(ThcIngress\.block\d+\.)lookup(\d)")
@@ -163,6 +169,12 @@ def claim(member: finsy.P4TableEntry) -> Claim:
     args = member.action.args
     slots = range(args["slot_base"], args["slot_base"] + args["slots"])
     return Claim(member.match["job"], slots, args["group"])
+
+
+def epoch(member: finsy.P4TableEntry) -> int:
+    """Return the epoch of the job of this entry of `members`."""
+    assert isinstance(member.action, finsy.Action)
+    return int(member.action.args["epoch"])
 
 
 def events(counters: Mapping[str, Mapping[int, Mapping[str, int]]]) -> dict[int, dict[str, int]]:

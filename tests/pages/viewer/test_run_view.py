@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from gradplane.cli.main import app
+from gradplane.pages.report import rows
 from gradplane.pages.viewer.local_server import LocalServer
 from gradplane.pages.viewer.run_server import run_server
 from gradplane.pages.viewer.run_view import NotThere, Query, RunView, SearchError, parse
@@ -37,8 +38,17 @@ def lossy(lossy_run: Summary) -> Iterator[RunView]:
         yield view
 
 
+def test_packets_that_a_switch_dropped_unread_are_told() -> None:
+    ports = {"1": {"damaged": 0, "other_version": 0}, "2": {"damaged": 1200, "other_version": 1}}
+    assert rows.refused({"switches": {"s1": {"ports": ports}}}) == (
+        "Packets dropped by a switch: s1 port 2: 1,200 damaged headers,"
+        " s1 port 2: 1 of another version."
+    )
+
+
 def test_the_slow_round_leads_to_the_packet_that_was_lost(slow: RunView) -> None:
     overview = slow.overview()
+    assert overview["refused"] == ""
     assert overview["slow"][0]["round"] == 46
     assert "slot 3) was lost 13 times on h3's link" in overview["slow"][0]["cause"]
     assert overview["jobs"][0]["rounds"][46]["lost"] == 13

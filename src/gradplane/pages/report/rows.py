@@ -33,6 +33,18 @@ def ports(summary: Summary) -> Iterator[Row]:
             yield [name, port, *(f"{count:,}" for count in counts)]
 
 
+def refused(summary: Summary) -> str:
+    """Return a sentence about aggregation packets that switches dropped unread, where there are."""
+    found = [
+        f"{name} port {port}: {data[key]:,} {what}"
+        for name, switch in summary.get("switches", {}).items()
+        for port, data in switch["ports"].items()
+        for key, what in (("damaged", "damaged headers"), ("other_version", "of another version"))
+        if data.get(key)
+    ]
+    return f"Packets dropped by a switch: {', '.join(found)}." if found else ""
+
+
 def compression(summary: Summary) -> Iterator[Row]:
     """Yield a row for each switch that compressed or decompressed, with COMPRESSION's columns."""
     for name, switch in summary["switches"].items():

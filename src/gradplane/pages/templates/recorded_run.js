@@ -248,7 +248,7 @@ async function open() {
   document.title = overview.name;
   $("title").textContent = overview.name;
   $("report").href = `run/${run}/report`;
-  $("lead").textContent = `${overview.experiment}, ${overview.jobs.reduce((sum, job) => sum + job.rounds.length, 0)} rounds on ${overview.network}, program ${overview.program}. ${overview.unfinished}`;
+  $("lead").textContent = `${overview.experiment}, ${overview.jobs.reduce((sum, job) => sum + job.rounds.length, 0)} rounds on ${overview.network}, program ${overview.program}. ${overview.unfinished} ${overview.refused}`;
   $("round").hidden = $("packet").hidden = true;
   drawRounds();
 }

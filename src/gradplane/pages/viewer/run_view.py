@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from gradplane.hosts.wire import aggregation
-from gradplane.pages.report import causes, round_records
+from gradplane.pages.report import causes, round_records, rows
 from gradplane.pages.report.round_records import PHASES, Event, Round
 from gradplane.runs.records.run_data import RunData
 from gradplane.runs.replayer.round_packets import Pass, RecordedPackets, RoundPackets, SentPacket
@@ -131,6 +131,7 @@ class RunView:
                 "experiment": self._run.experiment.name,
                 "network": self._run.network,
                 "unfinished": self._run.unfinished,
+                "refused": rows.refused(self._run.stored or {}),
                 "program": ", ".join(one.path.name for one in self._run.deployment.used_programs),
                 "jobs": [
                     {
