@@ -179,7 +179,16 @@ def tests(
         raise typer.BadParameter(f'"{formats}": use stf, ptf, json', param_hint="--format")
     folder = Path(f"{program.stem}-tests") if output is None else output
     limits = {"seconds": seconds, "tests": max_tests, "packets": max_packets, "seed": seed}
-    print(programs.made_tests(program, include, define, limits, folder, wanted), end="")
+    shown = _search_progress if sys.stderr.isatty() else None
+    report = programs.made_tests(program, include, define, limits, folder, wanted, shown)
+    if shown is not None:
+        print("\r\x1b[K", end="", file=sys.stderr)
+    print(report, end="")
+
+
+def _search_progress(covered: int, goals: int, seconds: float) -> None:
+    text = f"{covered} of {goals} statements and outcomes in {seconds:.0f} s"
+    print(f"\r{text}\x1b[K", end="", file=sys.stderr, flush=True)
 
 
 @p4_commands.command()

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -199,18 +199,19 @@ def made_tests(
     limits: Mapping[str, float],
     folder: Path,
     formats: Sequence[str],
+    progress: Callable[[int, int, float], None] | None = None,
 ) -> str:
     """Write tests made from a program into a folder; return the report of what they cover.
 
-    limits: as `testgen.explorer.Limits`. Raises CompileError, and SwitchError for a program that no
-    tests can be made of, or without z3."""
+    limits, progress: as in `testgen.explorer`. Raises CompileError, and SwitchError for a program
+    that no tests can be made of, or without z3."""
     _need_z3()
     from gradplane.switch.testgen import generate
     from gradplane.switch.testgen.explorer import Limits
 
     found = compiled(program, folders, macros)
     check(found)
-    made = generate.generate(found.program, Limits(**limits))  # type: ignore[arg-type]
+    made = generate.generate(found.program, Limits(**limits), progress)  # type: ignore[arg-type]
     files = generate.write(made, program, folder, formats)
     return generate.report(made) + f"{len(files)} files in {folder}/\n"
 

@@ -119,6 +119,21 @@ CASES: dict[str, dict[str, str]] = {
                 }
             }""",
     },
+    "contents": {
+        "ingress_locals": "register<bit<16>>(4) seen; register<int<8>>(1) low; bit<16> times;"
+        " int<8> least;",
+        "ingress": """
+            s.egress_spec = 1;
+            seen.read(times, 2);
+            times = times + 1;
+            seen.write(2, times);
+            if (times == 500) {
+                low.read(least, 0);
+                if (least == -3 && h.a.x == times[7:0]) {
+                    s.egress_spec = 2;
+                }
+            }""",
+    },
     "arrays": {
         "types": "header more_t { bit<8>[4] v; }",
         "headers": "more_t more;",
@@ -326,8 +341,12 @@ CASES: dict[str, dict[str, str]] = {
 }
 
 
-def made(tmp_path: Path, text: str, **limits: int) -> tuple[Path, Generated]:
+def made(
+    tmp_path: Path, text: str, shown: list[tuple[int, int, float]] | None = None, **limits: int
+) -> tuple[Path, Generated]:
     file = tmp_path / "made.p4"
     file.write_text(text)
     program = compile_source(file, (), None).program
-    return file, generate(program, Limits(seconds=600, **{"runs": 1500, **limits}))
+    limited = Limits(seconds=600, **{"runs": 1500, **limits})
+    progress = None if shown is None else lambda *args: shown.append(args)
+    return file, generate(program, limited, progress)

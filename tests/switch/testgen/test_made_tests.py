@@ -156,6 +156,22 @@ def test_json_says_it_all(tmp_path: Path) -> None:
     assert entry["member"] == 0 and entry["action"] in ("I.to", "I.drop")
 
 
+def test_contents_of_registers_are_in_each_form(tmp_path: Path) -> None:
+    shown: list[tuple[int, int, float]] = []
+    file, result = made(tmp_path, source(**CASES["contents"]), shown=shown)
+    assert 0 < shown[0][0] < shown[0][1]
+    cells = [made for test in result.tests for made in test.made.cells]
+    assert {(register.name, at, value) for register, at, value in cells} == {
+        ("I.seen", 2, 499), ("I.low", 0, -3)}  # fmt: skip
+    write(result, file, tmp_path, ["ptf", "json"])
+    text = (tmp_path / "made_tests.py").read_text()
+    assert 'self.register("I.seen", 2, 499)' in text
+    assert 'self.register("I.low", 0, 253)' in text
+    data = json.loads((tmp_path / "made.json").read_text())
+    known = [one for test in data["tests"] for one in test["registers"]]
+    assert {"register": "I.low", "index": 0, "value": -3} in known
+
+
 def test_user_defined_externs_are_refused(tmp_path: Path) -> None:
     text = source(types="extern bit<8> ask(in bit<8> v);", ingress="h.a.x = ask(h.a.y);")
     with pytest.raises(SwitchError) as caught:

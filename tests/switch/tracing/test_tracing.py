@@ -9,6 +9,7 @@ import pytest
 from v1programs import packet, source
 
 from gradplane.switch import Switch
+from gradplane.switch.daemon.bmv2_log import Bmv2Log
 from gradplane.switch.packet_tracing import WAITING, Tracing
 from gradplane.switch.runtime.packet_buffers import pack
 
@@ -159,3 +160,5 @@ def test_which_member_of_a_profile_runs() -> None:
     assert line(2, 0) == "hit h.a.x 0x2; group 7, member 5 by h.a.y 9, h.a.z 0; action I.to(port 3)"
     assert line(2, 1) == "hit h.a.x 0x2; group 7, member 6 by h.a.y 9, h.a.z 1; action I.to(port 3)"
     assert line(3, 0).startswith("hit h.a.x 0x3; group 8, which is empty; action ")
+    log = Bmv2Log(sw.program, trace_level=False).text(sw.trace(1, bytes([0, 2, 9, 1, 0])))
+    assert "Choosing member 6 from group 7\n" in log

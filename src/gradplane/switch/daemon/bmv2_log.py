@@ -9,6 +9,7 @@ message. Primitives show values in place of expressions. Lines of that switch on
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -109,10 +110,10 @@ class Bmv2Log:
             for name, value in event.keys.items()
         )
         yield "D", f"Looking up key:\n{key}"
+        if chosen := re.match("group ([0-9]+), member ([0-9]+)", event.chosen or ""):
+            yield "D", f"Choosing member {chosen[2]} from group {chosen[1]}"
         found = f"hit with handle {event.handle}" if event.hit else "miss"
         yield "D", f"Table '{event.table}': {found}"
-        if event.chosen:
-            yield "D", f"Chosen: {event.chosen}"
         params = "".join(f"{value:x}," for value in event.params.values())
         yield "D", f"Action entry is {event.action} - {params}"
         yield "T", f"Action {event.action}"

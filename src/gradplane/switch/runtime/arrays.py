@@ -48,7 +48,7 @@ class Register:
         self.type = type if isinstance(type, Bits) else Bits(1)
         self.width = self.type.width
         self.is_bool = isinstance(type, Bool)
-        self._wrap = wrap(self.type)
+        self.wrap = wrap(self.type)
         self.memory = _cells(type, size, block, step)
         self.values: npt.NDArray[np.integer] | WideCells = self.memory
         # A memoryview of the array reads and writes Python ints several times faster.
@@ -69,7 +69,7 @@ class Register:
         """Set a cell; raises TableError OUT_OF_RANGE or, for a value that does not fit,
         INVALID_ARGUMENT."""
         self._check(index)
-        if self._wrap(value) != value:
+        if self.wrap(value) != value:
             what = f"value {value} does not fit {self.type}"
             raise TableError("INVALID_ARGUMENT", f"register {self.name}: {what}")
         self.cells[index] = value
@@ -116,7 +116,7 @@ class WideCells(Sequence[int]):
         self._bytes = memoryview(memory).cast("B") if memory.size else memoryview(b"")  # type: ignore[arg-type]
         self._count: int = len(memory)
         self._size: int = 8 * memory.shape[1]
-        self._wrap, self._unsigned = wrap(type), wrap(Bits(type.width))
+        self.wrap, self._unsigned = wrap(type), wrap(Bits(type.width))
 
     def __len__(self) -> int:
         return self._count
@@ -131,7 +131,7 @@ class WideCells(Sequence[int]):
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(self._count))]
         at = self._at(index)
-        value: int = self._wrap(int.from_bytes(self._bytes[at : at + self._size], "little"))
+        value: int = self.wrap(int.from_bytes(self._bytes[at : at + self._size], "little"))
         return value
 
     def __setitem__(self, index: int, value: int) -> None:

@@ -465,7 +465,9 @@ class ConcolicStatements(Statements):
         inputs = [a for d, a in zip(s.directions, s.args, strict=True) if d != "out"]
         given, kind = [self.load(a) for a in inputs], inputs[0].type
         assert isinstance(kind, Bits), kind
-        size = self.state.registers[name].size
+        register = self.state.registers[name]
+        size = register.size
+        settable = s.instance.type != ir.HIDDEN_REGISTER and not register.is_bool
         places = [(self.load(p), self.store(p)) for p in writes(s)]
 
         def run(env: Env) -> Any:
@@ -474,6 +476,8 @@ class ConcolicStatements(Statements):
                 cells.indexed(as_bits(kind, at), int(at) < size, size, s.span)
             cells.fix(kind, at, soft=INDEX)
             cell = (name, int(at))
+            if settable and int(at) < size:
+                cells.content(register, int(at), bool(written))
             result = code(env)
             if written and int(at) < size:
                 cells.run.remembers = True

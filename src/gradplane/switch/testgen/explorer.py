@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import time
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
@@ -32,6 +32,7 @@ from gradplane.switch.testgen.solving import Solver, Turned
 FIRST_LENGTH, FIRST_PORT = 64, 1
 REPAIRS = 4  # of one run
 # How promising a step is: so many tries is it behind one to something uncovered.
+PATIENCE = 200  # steps without anything new, after which registers hold what was written, too
 UNCOVERED, LONGER, NEW, PARSES, PASSED_BY, BEHIND, LONGER_YET, OTHER = 0, 2, 3, 4, 5, 6, 12, 20
 Wanted = dict[Hashable, Hashable]
 _OPPOSITE = {"true": "false", "false": "true"}
@@ -102,6 +103,11 @@ class Found:
     refused: dict[Hashable, Refusal] = field(default_factory=dict)
 
 
+Progress = Callable[[int, int, float], None]
+"""Is called at the start and about once a second, with the numbers of goals that are covered and
+that there are, and the seconds of processor time."""
+
+
 class Explorer:
     """Searches for inputs that cover a program."""
 
@@ -126,14 +132,24 @@ class Explorer:
         self._passed: Counter[Goal] = Counter()  # how many runs have passed by a goal
         self.refused: dict[Hashable, Refusal] = {}
 
-    def explore(self) -> Found:
+    def explore(self, progress: Progress | None = None) -> Found:
         """Search until everything is covered, nothing is left to try, or a limit is reached."""
         began = time.process_time()
         self._run(Inputs((Given(FIRST_PORT, self.solver.filler(0, FIRST_LENGTH)),)))
-        tried = 1
-        while self._heap and self.goals.all - self.covered:
-            over = time.process_time() - began > self.limits.seconds
+        tried, idle, known, shown = 1, 0, 0, -1.0
+        while self.goals.all - self.covered:
+            seconds = time.process_time() - began
+            if progress is not None and seconds - shown >= 1:
+                shown = seconds
+                progress(len(self.covered & self.goals.all), len(self.goals.all), seconds)
+            over = seconds > self.limits.seconds
             if over or len(self.kept) >= self.limits.tests or tried >= self.limits.runs:
+                break
+            idle = idle + 1 if len(self.covered) == known else 0
+            known = len(self.covered)
+            if idle > PATIENCE or not self._heap or seconds > self.limits.seconds / 2:
+                tried += self._fill_registers()
+            if not self._heap:
                 break
             tried += self._next()
         left = bool(self._heap) or self.solver.gave_up > 0
@@ -142,6 +158,17 @@ class Explorer:
         found = Found(self._needed(), self.goals, covered, not left, tried, seconds)
         found.refused = self.refused
         return found
+
+    def _fill_registers(self) -> int:
+        """Let registers hold anything from now on, and run what was useful so far again, which
+        then has steps for that; return how many runs that were."""
+        if self.recorder.contents or not self.switch.state.registers:
+            return 0
+        self.recorder.contents = True
+        runs = self._needed()
+        for run in runs:
+            self._run(run.inputs)
+        return len(runs)
 
     def _next(self) -> bool:
         """Take the most promising step; return whether it led to a run."""

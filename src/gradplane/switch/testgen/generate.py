@@ -12,7 +12,7 @@ from gradplane.switch.ir import nodes as ir
 from gradplane.switch.runtime.control_errors import SwitchError
 from gradplane.switch.stf.tester import Clock
 from gradplane.switch.switch import Switch
-from gradplane.switch.testgen.explorer import Explorer, Found, Limits
+from gradplane.switch.testgen.explorer import Explorer, Found, Limits, Progress
 from gradplane.switch.testgen.made_tests import (
     MadeTest,
     Maker,
@@ -40,13 +40,13 @@ class Generated:
     unsteady: int
 
 
-def generate(program: ir.Program, limits: Limits) -> Generated:
+def generate(program: ir.Program, limits: Limits, progress: Progress | None = None) -> Generated:
     """Make tests of a program. Raises SwitchError for one that cannot have any."""
     if program.user_extern_calls:
         name = program.user_extern_calls[0].name
         raise SwitchError(f"{name} is a user-defined extern: no test can be made of what it does")
     explorer = Explorer(Switch(program, engine="interpreter", clock=Clock()), limits)
-    found = explorer.explore()
+    found = explorer.explore(progress)
     found.unreachable = unreachable(program, found.goals, found.covered)
     switches = []
     for seed, start in ((0, 0), (1, 1 << 50)):

@@ -148,6 +148,8 @@ def stf_setup(made: Made) -> Iterator[str]:
             node += 1
     for session, port in made.sessions.items():
         yield f"mirroring_add {session} {port}"
+    for register, index, value in made.cells:
+        yield f"register_write {_quoted(register.name)} {index} {value}"
     for value_set, member in made.members:
         yield " ".join(["pvs_add", value_set.name, *map(hex, member)])
     for name, (table, data) in made.defaults.items():
@@ -223,6 +225,10 @@ def json_form(test: MadeTest) -> dict[str, Any]:
             for group, ports in test.made.groups.items()
         },
         "clone_sessions": {str(number): port for number, port in test.made.sessions.items()},
+        "registers": [
+            {"register": register.name, "index": index, "value": value}
+            for register, index, value in test.made.cells
+        ],
         "value_sets": [
             {"value_set": value_set.name, "member": list(member)}
             for value_set, member in test.made.members

@@ -49,6 +49,17 @@ class MadeTest(base_test.P4RuntimeTest):
             made.replicas.add(egress_port=port, instance=instance)
         self.write_request(request)
 
+    def register(self, name, index, value):
+        """BMv2 refuses this: only its other interface, Thrift, writes registers."""
+        request = p4runtime_pb2.WriteRequest(device_id=self.device_id)
+        update = request.updates.add(type=p4runtime_pb2.Update.MODIFY)
+        entry = update.entity.register_entry
+        known = [one.preamble for one in self.p4info.registers]
+        entry.register_id = next(one.id for one in known if one.name == name)
+        entry.index.index = index
+        entry.data.bitstring = value.to_bytes(max(value.bit_length() + 7, 8) // 8, "big")
+        self.write_request(request)
+
     def expect(self, port, digits):
         """Digits that may be any are *."""
         expected = Mask(bytes.fromhex(digits.replace("*", "0")))
@@ -110,6 +121,9 @@ def _setup(test: MadeTest) -> Iterator[str]:
         yield f'self.replicate("multicast_group", {group}, {replicas})'
     for session, port in test.made.sessions.items():
         yield f'self.replicate("clone_session", {session}, [({port}, 1)])'
+    for register, index, value in test.made.cells:
+        bits = value & ((1 << register.width) - 1)
+        yield f'self.register("{register.name}", {index}, {bits})'
     for name, (table, data) in test.made.defaults.items():
         yield f'self.table_add(("{name}", None), {_action(table, data)})'
     for made in test.made.entries:

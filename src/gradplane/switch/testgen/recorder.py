@@ -18,6 +18,7 @@ import z3
 
 from gradplane.switch.interp.interpreter_values import Value
 from gradplane.switch.ir.types import Bool, Type
+from gradplane.switch.runtime.arrays import Register
 from gradplane.switch.runtime.control_errors import TableError
 from gradplane.switch.runtime.entries import ActionData, Entry, MemberRef
 from gradplane.switch.runtime.match_table import MatchTable
@@ -66,6 +67,7 @@ class Recorder:
         self.counts: Counter[Hashable] = Counter()
         self.gains: Counter[Hashable] = Counter()
         self.fixed = False  # packets are as given; choices and action data vary, each by itself
+        self.contents = False  # registers hold what a control plane has written, too
         self.sums: dict[str, Term] = {}  # checksums, by the variables that stand for them
         self.begin(Inputs(()))
 
@@ -75,6 +77,7 @@ class Recorder:
         self.inputs = inputs
         self.bits: dict[bytes, PacketBits] = {}
         self.cells: dict[tuple[str, int], Symbol] = {}
+        self._found_cells: set[tuple[str, int]] = set()
         self.packet: tuple[bytes, Term] | None = None  # the one from a port, and its length
         self._fronted: tuple[bytes | None, int] = (None, 0)  # it behind headers, and their bytes
         self._emitted: dict[int, tuple[Any, list[Any]]] = {}
@@ -455,7 +458,21 @@ class Recorder:
         ]  # fmt: skip
         self.step(Branch(("set", place, chosen.kind), None, ways))
 
-    # -- groups and sessions ----------------------------------------------------------------------
+    # -- registers, groups and sessions -----------------------------------------------------------
+
+    def content(self, register: Register, at: int, written: bool) -> None:
+        """Let a cell that packets have not written yet hold anything, if it is read."""
+        cell = register.name, at
+        first = self.contents and cell not in self._found_cells
+        self._found_cells.add(cell)
+        if first and not written:
+            name = f"r.{register.name}[{at}]"
+            value = register.wrap(self.inputs.values.get(name, register.initial))
+            self.run.inputs.values[name] = value
+            self.cells[cell] = Symbol(value, variable(name, register.width))
+            if value != register.initial:
+                register.write(at, value)
+                self.run.made.cells.append((register, at, value))
 
     def group(self, number: Value, place: Span) -> None:
         """See to it that a multicast group exists: instance 1 leaves by the port that the packet

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from gradplane.switch.runtime.arrays import Register
 from gradplane.switch.runtime.entries import ActionData, Entry
 from gradplane.switch.runtime.match_table import MatchTable
 from gradplane.switch.runtime.valuesets import ParserValueSet
@@ -111,6 +112,7 @@ class Made:
     members: list[tuple[ParserValueSet, tuple[int, ...]]] = field(default_factory=list)
     groups: dict[int, tuple[int, int]] = field(default_factory=dict)  # the ports of instances 1, 2
     sessions: dict[int, int] = field(default_factory=dict)  # their ports
+    cells: list[tuple[Register, int, int]] = field(default_factory=list)  # register, index, value
 
 
 @dataclass(slots=True)
