@@ -7,15 +7,13 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any, Literal
 
-from scipy.stats import t as student
-
 from gradplane.experiment.loading import Experiment, load
 from gradplane.runs import run_experiment
 from gradplane.runs.records import run_folder
+from gradplane.runs.sweeps.tables import quantile
 from gradplane.studies import parallel
 
 Network = Literal["sim", "mininet"]
-_CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
@@ -44,8 +42,7 @@ class Estimate:
         n, mean = len(numbers), fmean(numbers)
         if n == 1:
             return cls(mean, 0.0)
-        quantile = float(student.ppf((1 + _CONFIDENCE) / 2, n - 1))
-        return cls(mean, quantile * stdev(numbers) / n**0.5)
+        return cls(mean, quantile(n - 1) * stdev(numbers) / n**0.5)
 
     @property
     def points(self) -> str:

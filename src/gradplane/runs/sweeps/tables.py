@@ -174,9 +174,9 @@ class Estimate:
 
 def quantile(freedom: int) -> float:
     """Return Student's t for a two-sided interval with that many degrees of freedom."""
-    from scipy.stats import t
+    from scipy.special import stdtrit  # scipy.stats takes a second to import
 
-    return float(t.ppf((1 + CONFIDENCE) / 2, freedom))
+    return float(stdtrit(freedom, (1 + CONFIDENCE) / 2))
 
 
 class Results:
