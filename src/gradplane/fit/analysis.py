@@ -7,9 +7,9 @@ ingress parser.
 
 from __future__ import annotations
 
+import pickle
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -29,6 +29,7 @@ from gradplane.switch.arch.device_facts import DeviceFacts
 from gradplane.switch.arch.load_checks import prepare
 from gradplane.switch.arch.registry import architecture, device_facts
 from gradplane.switch.arch.tna.chips import chip_of
+from gradplane.switch.garbage_pause import collections_paused
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits
 from gradplane.switch.ir.walk import statements
@@ -99,6 +100,7 @@ class FitReport:
         }
 
 
+@collections_paused()
 def fit(
     program: ir.Program,
     chip: ChipResources,
@@ -129,7 +131,8 @@ def fit(
 def refusals(program: ir.Program) -> tuple[Diagnostic, ...]:
     """Return the errors for which `p4 check` refuses a program, as `lower` leaves it; and its
     arrays of instances, on which the chip's compiler fails."""
-    prepared = deepcopy(program)  # both the architecture's steps and P4Info change it
+    # Copied, since both the architecture's steps and P4Info change it.
+    prepared: ir.Program = pickle.loads(pickle.dumps(program, 5))
     try:
         prepare(prepared, architecture(None, prepared))
         build_p4info(prepared)

@@ -165,6 +165,11 @@ class Placement:
         return min(found, default=-1)
 
 
+Need = tuple[list[tuple[LogicalTable, int, Demand]], Demand]
+"""What each table of a group takes of a stage, with its entries there; and the sum, with the memory
+that they share."""
+
+
 @dataclass(slots=True, eq=False)
 class _Group:
     """Tables that are placed in one stage, because they use one register."""
@@ -176,6 +181,7 @@ class _Group:
     asked: list[list[AskedStage]] = field(default_factory=list)  # of each table
     left: int = 0  # entries not yet placed, of a table that can be split
     stage: int = -1
+    needs: dict[int | None, Need] = field(default_factory=dict)  # by entries, once computed
 
     @property
     def order(self) -> int:
@@ -311,8 +317,8 @@ def _tails(groups: Iterable[_Group]) -> None:
 
 
 def _ready(group: _Group, stage: int) -> bool:
-    return all(asked.stage == stage for asked in group.asked_from(stage)) and all(
-        g.stage >= 0 and g.stage + d <= stage for g, d in group.before
+    return all(g.stage >= 0 and g.stage + d <= stage for g, d in group.before) and all(
+        asked.stage == stage for asked in group.asked_from(stage)
     )
 
 
@@ -333,10 +339,9 @@ def _put(group: _Group, stage: Stage, placement: Placement, waiting: dict[_Group
     if group.left and any(part.table is group.tables[0] for part in stage.parts):
         return False
     entries = _wanted(group, stage.number)
-    parts = _parts(group, stage.number, entries or None)
-    need = _memory(group, parts)
-    if not stage.taken.with_(need).lacking():
-        _take(stage, parts, need)
+    each, need = _need(group, entries or None)
+    if not stage.taken.overflows(need):
+        _take(stage, each, need)
         group.left -= entries
         if not group.left:
             group.stage = stage.number
@@ -345,8 +350,7 @@ def _put(group: _Group, stage: Stage, placement: Placement, waiting: dict[_Group
     if group.left:
         fitting = _fitting(group, stage, entries)
         if fitting:
-            parts = _parts(group, stage.number, fitting)
-            _take(stage, parts, _memory(group, parts))
+            _take(stage, *_need(group, fitting))
             group.left -= fitting
             return True
     if not stage.parts:  # not even an empty stage has room
@@ -354,7 +358,7 @@ def _put(group: _Group, stage: Stage, placement: Placement, waiting: dict[_Group
         lacking = {name: totals[name] for name in need.lacking()}
         place = group.memory[0] if group.memory else group.tables[0]
         placement.oversized.append((group.tables[0], lacking, place.span))
-        _take(stage, parts, need)
+        _take(stage, each, need)
         group.stage = stage.number
         waiting.pop(group, None)
         return True
@@ -368,30 +372,29 @@ def _wanted(group: _Group, stage: int) -> int:
     return min([group.left, MOST_ENTRIES, *asked])
 
 
-def _take(stage: Stage, parts: list[Part], need: Demand) -> None:
-    stage.parts += parts
+def _take(stage: Stage, each: list[tuple[LogicalTable, int, Demand]], need: Demand) -> None:
+    stage.parts += [Part(table, stage.number, entries, taken) for table, entries, taken in each]
     stage.taken.add(need)
 
 
-def _parts(group: _Group, stage: int, entries: int | None) -> list[Part]:
-    return [Part(t, stage, n := _entries(t, entries), demand(t, n)) for t in group.tables]
+def _need(group: _Group, entries: int | None) -> Need:
+    """Return what a group takes of a stage; it is asked for again in each stage."""
+    if entries not in group.needs:
+        each = [(t, n := _entries(t, entries), demand(t, n)) for t in group.tables]
+        total = Demand()
+        for _, _, taken in each:
+            total.add(taken)
+        most = max(n for _, n, _ in each)
+        for instance in group.memory:
+            total.add(shared_memory(instance, most))
+        group.needs[entries] = each, total
+    return group.needs[entries]
 
 
 def _entries(table: LogicalTable, entries: int | None) -> int:
     if entries is not None:
         return entries
     return size_of(table.table) if table.table is not None else 0
-
-
-def _memory(group: _Group, parts: Sequence[Part]) -> Demand:
-    """Return what a group's parts and the memory that they share take."""
-    total = Demand()
-    for part in parts:
-        total.add(part.taken)
-    entries = max(part.entries for part in parts)
-    for instance in group.memory:
-        total.add(shared_memory(instance, entries))
-    return total
 
 
 def _fitting(group: _Group, stage: Stage, high: int) -> int:
@@ -401,8 +404,7 @@ def _fitting(group: _Group, stage: Stage, high: int) -> int:
     low_units, high_units = 0, high // step
     while low_units < high_units:
         middle = (low_units + high_units + 1) // 2
-        parts = _parts(group, stage.number, middle * step)
-        if stage.taken.with_(_memory(group, parts)).lacking():
+        if stage.taken.overflows(_need(group, middle * step)[1]):
             high_units = middle - 1
         else:
             low_units = middle

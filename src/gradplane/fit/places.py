@@ -151,9 +151,11 @@ def byte_count(places: Iterable[Place]) -> int:
     found: set[object] = set()
     valid = 0
     for place in set(places):
-        valid += place.of_header
-        if not place.of_header:
-            found |= {(place.field, n) for n in range(place.low // 8, place.high // 8 + 1)}
+        if place.of_header:
+            valid += 1
+        else:
+            field = place.field
+            found.update((field, n) for n in range(place.low // 8, place.high // 8 + 1))
     return len(found) + (valid + 7) // 8
 
 

@@ -68,6 +68,13 @@ class Demand:
         both.add(other)
         return both
 
+    def overflows(self, other: Demand) -> bool:
+        """Return whether the sum of two demands is more than a stage has."""
+        mine, others = self.amounts, other.amounts
+        if any(mine[name] + others[name] > STAGE[name].amount for name in others):
+            return True  # without the sets, which only add to it
+        return bool(self.with_(other).lacking())
+
     def totals(self) -> dict[str, int]:
         """Return the amount of each resource."""
         found = {name: self.amounts[name] for name in STAGE}
