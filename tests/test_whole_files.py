@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from gradplane._whole_files import write_output, write_whole
-from gradplane.cli.main import app
+from gradplane.cli.app import app
 
 ROOT = Path(__file__).parents[1]
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from finsy.proto import rpc_status
 from google.protobuf import any_pb2, descriptor_pb2, descriptor_pool, message_factory
 
 from gradplane._bfruntime_message_table import MESSAGES
+from gradplane._p4runtime import rpc_status
 
 PACKAGE = "bfrt_proto"
 SERVICE = f"{PACKAGE}.BfRuntime"

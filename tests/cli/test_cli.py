@@ -50,7 +50,7 @@ def test_version(command: Command) -> None:
 def test_help_loads_nothing_heavy() -> None:
     """Modules that take long to import are imported by the command that needs them."""
     heavy = "{'numpy', 'pydantic', 'matplotlib', 'grpc', 'numba', 'finsy', 'scapy'}"
-    code = f"import sys, gradplane.cli.main; print(sorted(set(sys.modules) & {heavy}))"
+    code = f"import sys, gradplane.cli.app; print(sorted(set(sys.modules) & {heavy}))"
     found = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
     )

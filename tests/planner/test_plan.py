@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from gradplane.cli.main import app
+from gradplane.cli.app import app
 from gradplane.pages.plan_page import page
 from gradplane.planner.compiled import evaluate
 from gradplane.planner.inputs import Compression, Gradient, Model, PlannerError, System, load

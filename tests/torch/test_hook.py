@@ -192,7 +192,7 @@ def test_torch_is_imported_by_nothing_else():
     import sys
 
     code = (
-        "import sys, gradplane, gradplane.hosts.reducer, gradplane.cli.main;"
+        "import sys, gradplane, gradplane.hosts.reducer, gradplane.cli.app;"
         "sys.exit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,62 +1,32 @@
-"""The command line. Exit status: 0 ok, 1 failed or rejected, 2 wrong usage.
+"""The command line. Exit status: 0 ok, 1 failed or rejected, 2 wrong usage."""
 
-Each command imports what it needs when it runs, so that --help is fast.
-"""
+from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import Annotated
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-import typer
-from typer import _completion_shared as completion_shared
+from gradplane.switch.garbage_pause import collections_paused
 
-from gradplane import __version__
-from gradplane._plugins import error_of_own
-from gradplane.cli import (
-    codec_commands,
-    experiment_commands,
-    p4_commands,
-    switch_commands,
-    torch_command,
-)
-from gradplane.cli.options import fail, notes
-
-app = typer.Typer(
-    help="P4 switch and network emulator for in-network aggregation of compressed gradients.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-)
-_PANELS = {
-    "Experiments": experiment_commands.commands,
-    "PyTorch": torch_command.commands,
-    "Compression": codec_commands.commands,
-    "P4 programs": p4_commands.commands,
-    "Switches and networks": switch_commands.commands,
-}
-"""The groups of commands in --help, in their order."""
-for _title, _commands in _PANELS.items():
-    for _command in _commands.registered_commands:
-        _command.rich_help_panel = _title
-    for _group in _commands.registered_groups:
-        _group.rich_help_panel = _title
-    app.add_typer(_commands)
-
-
-_ZSH_COMPLETION = (
-    completion_shared.COMPLETION_SCRIPT_ZSH.strip()
-    + "\n\nif [[ $zsh_eval_context[-1] == loadautofunc ]]; then\n"
-    '  %(complete_func)s "$@"\nfi\n'
-)
-"""Typer's script, and a call: the first TAB only loads the file, and would offer nothing."""
+if TYPE_CHECKING:
+    from gradplane.switch.ir import nodes as ir
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command `gradplane` with the process's arguments, or with those given."""
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # errors come as ours, with the way out
-    completion_shared._completion_scripts["zsh"] = _ZSH_COMPLETION
+    words = sys.argv[1:] if arguments is None else arguments
     try:
+        if words[:1] == ["switch"]:  # alone: the other commands take as long to import as it does
+            _switch(words[1:])
+        from gradplane.cli.app import app
+
         app(arguments, prog_name="gradplane")
     except Exception as error:
+        from gradplane._plugins import error_of_own
+        from gradplane.cli.options import fail, notes
+
         if not (_ours(error) or isinstance(error, OSError)):
             if (text := error_of_own(error)) is None:
                 raise
@@ -67,22 +37,27 @@ def main(arguments: Sequence[str] | None = None) -> None:
         fail("\n".join([text, *notes(error)]))
 
 
+def _switch(arguments: Sequence[str]) -> None:
+    try:
+        sys.exit(run_switch(arguments))
+    except KeyboardInterrupt:  # before the switch is ready
+        sys.exit(130)
+
+
+def run_switch(arguments: Sequence[str]) -> int:
+    """Run a switch with a command line's options; return the exit status."""
+    with collections_paused():
+        from gradplane.switch.daemon import live_switch
+    return live_switch.main(arguments, _stages_of_tables)
+
+
+def _stages_of_tables(program: ir.Program) -> Mapping[str, int]:
+    """Place a program's tables in the stages of its chip."""
+    from gradplane.fit.analysis import chip_for, fit
+
+    return fit(program, chip_for(program)).stages_of_tables()
+
+
 def _ours(error: BaseException) -> bool:
     """Return whether an error is meant for the user; any other is a bug of gradplane."""
     return any(kind.__module__.startswith("gradplane.") for kind in type(error).__mro__)
-
-
-def _show_version(wanted: bool) -> None:
-    if wanted:
-        print(f"gradplane {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def options(
-    version: Annotated[
-        bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version"),
-    ] = False,
-) -> None:
-    """P4 switch and network emulator for in-network aggregation of compressed gradients."""

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from gradplane.cli.options import Cacert, Cert, Key, tls_files
-
-if TYPE_CHECKING:
-    from gradplane.switch.ir import nodes as ir
 
 commands = typer.Typer()
 
@@ -22,16 +18,9 @@ commands = typer.Typer()
 )
 def switch(context: typer.Context) -> None:
     """Run a P4 switch on network interfaces, with simple_switch_grpc's options."""
-    from gradplane.switch.daemon import live_switch
+    from gradplane.cli.main import run_switch
 
-    raise typer.Exit(live_switch.main(context.args, _stages_of_tables))
-
-
-def _stages_of_tables(program: ir.Program) -> Mapping[str, int]:
-    """Place a program's tables in the stages of its chip."""
-    from gradplane.fit.analysis import chip_for, fit
-
-    return fit(program, chip_for(program)).stages_of_tables()
+    raise typer.Exit(run_switch(context.args))
 
 
 @commands.command(

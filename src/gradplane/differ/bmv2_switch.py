@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import grpc
-from finsy.proto import p4r, rpc_code, rpc_status
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, text_format
 
+from gradplane._p4runtime import p4r, rpc_code, rpc_status
 from gradplane.controller.targets import Start
 from gradplane.controller.targets.bmv2 import Bmv2
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from finsy.proto import p4i, p4r
 from google.protobuf import text_format
 
+from gradplane._p4runtime import p4i, p4r
 from gradplane._shipped_programs import INCLUDE_DIRS
 from gradplane._whole_files import write_output
 from gradplane.controller import targets

@@ -15,9 +15,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from finsy.proto import U128, p4d, p4i, p4r
 from google.protobuf import text_format
 
+from gradplane._p4runtime import U128, p4d, p4i, p4r
 from gradplane.differ.bmv2_switch import Bmv2Switch, DiffError
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.service import P4RuntimeService

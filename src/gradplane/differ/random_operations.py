@@ -7,8 +7,7 @@ import random
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from finsy.proto import p4i, p4r
-
+from gradplane._p4runtime import p4i, p4r
 from gradplane.differ.operations import Operation
 
 _AGAIN, _ODD = 0.15, 0.05  # of inserts that are repeated; of entities with a value that is too wide

@@ -4,13 +4,16 @@ A study is one file in papers/: a class derived from `Study` whose `name` is the
 files use. Its other fields are its parameters, with kinds, ranges and defaults.
 """
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
-
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING, Any
 
 from gradplane.experiment.sections import Section
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 NOT_IN_OUR_COPY = "not in our copy"
 

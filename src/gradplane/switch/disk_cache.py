@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-import tempfile
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -52,6 +51,8 @@ def write(path: Path, content: bytes) -> None:
     """Write a file atomically; where that is not possible, cache nothing."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        import tempfile  # not where everything is cached
+
         handle, made = tempfile.mkstemp(dir=path.parent)
         with os.fdopen(handle, "wb") as file:
             file.write(hashlib.sha256(content).digest() + content)

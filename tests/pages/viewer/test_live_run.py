@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from gradplane.cli.main import app
+from gradplane.cli.app import app
 from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.loading import load_deployment
 from gradplane.hosts.impairments.interventions import Intervention

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from gradplane.cli.main import app
+from gradplane.cli.app import app
 from gradplane.controller import targets
 from gradplane.controller.connection import Connection
 from gradplane.experiment import p4_programs

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from gradplane.cli.main import app
+from gradplane.cli.app import app
 from gradplane.pages.report import rows
 from gradplane.pages.viewer.local_server import LocalServer
 from gradplane.pages.viewer.run_server import run_server

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 from warning_case import TEMPLATE, warnings
 
-from gradplane.cli.main import app
+from gradplane.cli.app import app
 from gradplane.switch.compiler import compile_source
 
 LOOP = "for (bit<8> i = 0; i < 3; i = i + 1) { m.x = m.x + i; }"

@@ -14,7 +14,7 @@ from user_extern_switches import ENGINES, ONE, source
 from v1programs import packet
 from worlds import REFUSED, inside
 
-from gradplane.cli.main import app
+from gradplane.cli.app import app
 from gradplane.switch import SwitchError
 from gradplane.switch.daemon.live_switch import make_device
 from gradplane.switch.daemon.options import SwitchOptions

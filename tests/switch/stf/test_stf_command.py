@@ -4,7 +4,7 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from gradplane.cli.main import app
+from gradplane.cli.app import app
 
 FEATURES = Path(__file__).parent / "features"
 

@@ -11,8 +11,7 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Mapping
 
-from finsy.proto import p4i
-
+from gradplane._p4runtime import p4i
 from gradplane.switch.internal_errors import internal_errors_reported
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Type

@@ -10,9 +10,9 @@ from functools import partial
 from typing import Any, NoReturn
 
 import grpc
-from finsy.proto import rpc_status
 
 from gradplane import _bfruntime as bf
+from gradplane._p4runtime import rpc_status
 from gradplane.switch.bfruntime.service import BfRuntimeService, error_message
 from gradplane.switch.bfruntime.snapshots import Placement
 from gradplane.switch.p4runtime.device import Device

@@ -13,9 +13,8 @@ from contextlib import ExitStack
 from itertools import islice
 from typing import Any
 
-from finsy.proto import p4r
-
 from gradplane import _bfruntime as bf
+from gradplane._p4runtime import p4r
 from gradplane.switch.arch.architecture import PipeScopes
 from gradplane.switch.arch.registry import program_name
 from gradplane.switch.bfruntime.bound_program import BoundDevice, BoundProgram, bind

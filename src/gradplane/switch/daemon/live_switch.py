@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, TextIO
 from gradplane._option_tables import OptionError
 from gradplane._shipped_programs import INCLUDE_DIRS
 from gradplane.switch.arch.registry import architecture, combined
-from gradplane.switch.daemon.bmv2_log import Bmv2Log
 from gradplane.switch.daemon.clients import local_socket
 from gradplane.switch.daemon.command_service import CommandService
 from gradplane.switch.daemon.live_ports import LivePorts
@@ -25,7 +24,6 @@ from gradplane.switch.daemon.options import SwitchOptions, parse_options
 from gradplane.switch.daemon.packet_files import PacketFiles
 from gradplane.switch.daemon.trace_service import MAX_TRACES, TraceService
 from gradplane.switch.gnmi.service import MAX_STREAMS, GnmiService
-from gradplane.switch.interp.trace_events import Trace
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.device_config import Source, parse_device_config
@@ -38,12 +36,13 @@ from gradplane.switch.runtime.control_errors import SwitchError, os_error_text
 from gradplane.switch.runtime.links import Links
 from gradplane.switch.source import CompileError
 from gradplane.switch.switch import DEFAULT_ENGINE, Switch
-from gradplane.switch.syntax.preprocess import preprocess
 from gradplane.switch.user_externs_file import load_externs
 
 if TYPE_CHECKING:
     from gradplane.switch.bfruntime.server import BfRuntimeServer
     from gradplane.switch.bfruntime.snapshots import Placement
+    from gradplane.switch.daemon.bmv2_log import Bmv2Log
+    from gradplane.switch.interp.trace_events import Trace
 import gc
 from collections.abc import Mapping
 
@@ -206,12 +205,16 @@ def make_device(
             if out is not None:
                 log_format = None
                 if options.log_format == "bmv2":
+                    from gradplane.switch.daemon.bmv2_log import Bmv2Log
+
                     log_format = Bmv2Log(program, options.log_level == "trace")
                 switch.watch(ConsoleTracing(out, options.dump_bytes, log_format))
         return switch
 
     def compiled(source: Source) -> ir.Program:
         if not source.compiled:
+            from gradplane.switch.syntax.preprocess import preprocess
+
             # A pushed program must not read files of this machine through its includes.
             preprocess(source.file, defines=source.defines, text=source.text, shipped_only=True)
         return load_source(source)

@@ -13,8 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from finsy.proto import gnmi
-
+from gradplane._p4runtime import gnmi
 from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.runtime.interfaces import Interface, Interfaces, flags, interface_counts
 

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import grpc
-from finsy.proto import gnmi
 
+from gradplane._p4runtime import gnmi
 from gradplane.switch.gnmi.interfaces import (
     COUNTERS,
     LIST,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from finsy.proto import p4t
-
+from gradplane._p4runtime import p4t
 from gradplane.switch.control.names import P4InfoError
 from gradplane.switch.ir.types import Annotation, Annotations
 

@@ -21,9 +21,9 @@ import logging
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
-from finsy.proto import U128, p4r
 from google.protobuf.any_pb2 import Any
 
+from gradplane._p4runtime import U128, p4r
 from gradplane.switch.p4runtime.limits import DEFAULT_LIMITS, Limits
 from gradplane.switch.p4runtime.response_streams import too_many_streams
 from gradplane.switch.p4runtime.roles import FULL_ACCESS, RoleConfig

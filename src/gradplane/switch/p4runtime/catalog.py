@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from finsy.proto import p4i
-
+from gradplane._p4runtime import p4i
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits, Type, bit_width
 from gradplane.switch.p4runtime.bit_strings import from_bytes, to_bytes

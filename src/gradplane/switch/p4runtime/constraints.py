@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any, NoReturn
 
-from finsy.proto import p4i
-
+from gradplane._p4runtime import p4i
 from gradplane._suggestions import hint
 
 

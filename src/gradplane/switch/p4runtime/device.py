@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from threading import Lock, get_ident
 from typing import Any, TypeVar
 
-from finsy.proto import p4i, p4r
-
+from gradplane._p4runtime import p4i, p4r
 from gradplane.switch.arch.architecture import PipeScopes
 from gradplane.switch.arch.registry import combined, of_package, program_name
 from gradplane.switch.ir import nodes as ir

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorProto
 from google.protobuf.descriptor_pool import DescriptorPool
@@ -28,8 +28,9 @@ from google.protobuf.message import DecodeError
 from google.protobuf.message_factory import GetMessageClass
 
 from gradplane.switch.p4runtime.status_errors import RpcError
-from gradplane.switch.syntax.lexer import whole_strings
-from gradplane.switch.syntax.preprocess import Piece, preprocess
+
+if TYPE_CHECKING:
+    from gradplane.switch.syntax.preprocess import Piece
 
 _NAME, _JSON_NAME = "pushed.p4", "pushed.json"
 _LINE = re.compile(r'#line (\d+) "((?:[^"\\]|\\.)*)"$')
@@ -85,6 +86,9 @@ def device_config(
     """
     if str(path).endswith(".json"):
         return Path(path).read_bytes()
+    from gradplane.switch.syntax.lexer import whole_strings
+    from gradplane.switch.syntax.preprocess import preprocess
+
     pieces, _ = preprocess(path, include_dirs, defines or {})
     config = {"source": _joined(whole_strings(pieces)), "file": str(path), "defines": {}}
     return json.dumps(config).encode()

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import islice
 
-from finsy.proto import p4d, p4r
+from gradplane._p4runtime import p4d, p4r
 
 
 @dataclass(slots=True)

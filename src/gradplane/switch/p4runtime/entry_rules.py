@@ -17,8 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from finsy.proto import p4i
-
+from gradplane._p4runtime import p4i
 from gradplane.switch.control.store import Store
 from gradplane.switch.p4runtime.catalog import Catalog, ListedActions, TableInfo, Value
 from gradplane.switch.p4runtime.constraints import Constraint, ConstraintError, restrictions

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
 from typing import Any
 
-from finsy.proto import p4d
-
+from gradplane._p4runtime import p4d
 from gradplane.switch.ir import ops
 from gradplane.switch.ir.types import (
     Bits,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from finsy.proto import p4i, p4t
 from google.protobuf import text_format
 
+from gradplane._p4runtime import p4i, p4t
 from gradplane.switch.arch.registry import device_facts, of_package
 from gradplane.switch.control.names import P4InfoError, P4InfoKind, Symbols, field_ids
 from gradplane.switch.internal_errors import internal_errors_reported

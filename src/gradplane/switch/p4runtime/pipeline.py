@@ -7,8 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from finsy.proto import p4r
-
+from gradplane._p4runtime import p4r
 from gradplane.switch.arch.architecture import Architecture
 from gradplane.switch.control.store import Store
 from gradplane.switch.p4runtime.catalog import Catalog

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from finsy.proto import p4r
 from google.protobuf.json_format import ParseDict, ParseError
 
+from gradplane._p4runtime import p4r
 from gradplane.switch.control.records import Pause, Plain, dump, load
 from gradplane.switch.p4runtime.entry_rules import NoRules
 from gradplane.switch.p4runtime.pipeline import Pipeline, RunningSwitch

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from finsy.proto import stratum
 from google.protobuf.any_pb2 import Any
 from google.protobuf.message import DecodeError
 
+from gradplane._p4runtime import stratum
 from gradplane.switch.p4runtime.status_errors import RpcError
 
 

@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import grpc
-from finsy.proto import p4r
 from google.protobuf.message import Message as ProtobufMessage
 
+from gradplane._p4runtime import p4r
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.grpc_methods import Gate, RpcMethod, end_rpc, service_handler
 from gradplane.switch.p4runtime.limits import DEFAULT_ADDRESS, DEFAULT_LIMITS, Limits

@@ -10,9 +10,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from finsy.proto import U128, p4r
 from google.protobuf.message import Message as ProtobufMessage
 
+from gradplane._p4runtime import U128, p4r
 from gradplane.switch.ir.types import Type
 from gradplane.switch.p4runtime.arbitration import (
     Arbitration,

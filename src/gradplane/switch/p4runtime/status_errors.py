@@ -9,8 +9,9 @@ import logging
 from collections.abc import Sequence
 from typing import NoReturn
 
-from finsy.proto import p4r, rpc_code, rpc_status
 from google.protobuf.wrappers_pb2 import StringValue
+
+from gradplane._p4runtime import p4r, rpc_code, rpc_status
 
 ERROR_SPACE = "gradplane"
 TEXT_BYTES = 4096  # of a status; with codes for a hundred updates it is below 8 KiB, gRPC's default

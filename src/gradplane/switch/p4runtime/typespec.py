@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from finsy.proto import p4t
-
+from gradplane._p4runtime import p4t
 from gradplane.switch.ir.nodes import Program, TypeInfo
 from gradplane.switch.ir.types import (
     Bits,

@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from typing import Any
 
-from finsy.proto import p4r
-
+from gradplane._p4runtime import p4r
 from gradplane.switch.p4runtime.entities.direct_entries import (
     write_direct_counter,
     write_direct_meter,

@@ -19,8 +19,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 
-from finsy.proto import p4i, p4t
-
+from gradplane._p4runtime import p4i, p4t
 from gradplane.switch.backends.bmv2 import psa
 from gradplane.switch.backends.bmv2.v1model import to_json
 from gradplane.switch.ir import nodes as ir

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from finsy.proto import p4i
-
+from gradplane._p4runtime import p4i
 from gradplane.switch.bfruntime.codec import Data, invalid
 from gradplane.switch.bfruntime.schema import DataField, TableSchema, data_fields
 from gradplane.switch.bfruntime.tables.control_table import Attribute, ControlTable, Scope

@@ -18,10 +18,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from finsy.proto import p4i
 from google.protobuf import json_format, text_format
 from google.protobuf.message import DecodeError
 
+from gradplane._p4runtime import p4i
 from gradplane.switch.frontends.bmv2.items import Item
 from gradplane.switch.frontends.bmv2.program import Reader
 from gradplane.switch.ir import nodes as ir

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from finsy.proto import p4i, p4t
 from google.protobuf.message import Message
 
+from gradplane._p4runtime import p4i, p4t
 from gradplane.switch.frontends.bmv2.items import MAX_WIDTH, Item
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import (

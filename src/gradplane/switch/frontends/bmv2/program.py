@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from finsy.proto import p4i
-
+from gradplane._p4runtime import p4i
 from gradplane.switch.bmv2_names import HIT, MISS
 from gradplane.switch.frontends.bmv2.control_flow import (
     END,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from finsy.proto import p4i, p4r
-
+from gradplane._p4runtime import p4i, p4r
 from gradplane.switch.p4runtime.catalog import Extern
 from gradplane.switch.p4runtime.pipeline import Pipeline
 from gradplane.switch.p4runtime.status_errors import RpcError

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from finsy.proto import p4r
-
+from gradplane._p4runtime import p4r
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.walk import nested
 from gradplane.switch.p4runtime.catalog import TableInfo

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from finsy.proto import p4r
-
+from gradplane._p4runtime import p4r
 from gradplane.switch.control.cells import Cells
 from gradplane.switch.p4runtime.catalog import Extern, find
 from gradplane.switch.p4runtime.entities.counter_data import (

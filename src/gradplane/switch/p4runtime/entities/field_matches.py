@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from finsy.proto import p4r
-
+from gradplane._p4runtime import p4r
 from gradplane.switch.p4runtime.catalog import FieldInfo, find
 from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.runtime.match_fields import Match

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
-from finsy.proto import p4i, p4r
-
+from gradplane._p4runtime import p4i, p4r
 from gradplane.switch.p4runtime.catalog import Extern, ListedActions, TableInfo, find
 from gradplane.switch.p4runtime.entities.table_actions import (
     read_action,

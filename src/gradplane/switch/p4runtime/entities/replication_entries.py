@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from copy import copy
 
-from finsy.proto import p4r
-
+from gradplane._p4runtime import p4r
 from gradplane.switch.control.kind import Numbered, Refusal
 from gradplane.switch.p4runtime.bit_strings import from_bytes, to_bytes
 from gradplane.switch.p4runtime.entry_rules import GROUPS, SESSIONS

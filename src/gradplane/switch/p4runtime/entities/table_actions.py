@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from finsy.proto import p4i, p4r
 from google.protobuf.unknown_fields import UnknownFieldSet
 
+from gradplane._p4runtime import p4i, p4r
 from gradplane.switch.p4runtime.catalog import ListedActions, TableAction, TableInfo, find
 from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.runtime.entries import ActionData, EntryAction, GroupRef, MemberRef, OneShot

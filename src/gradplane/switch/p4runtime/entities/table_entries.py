@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from finsy.proto import p4r
-
+from gradplane._p4runtime import p4r
 from gradplane.switch.p4runtime.catalog import TableInfo, find
 from gradplane.switch.p4runtime.entities.direct_parts import (
     Direct,
