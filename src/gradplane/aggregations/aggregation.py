@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from gradplane.aggregations.needs import AskedJob, Network, Outcomes
+from gradplane.codecs import Codec
 from gradplane.controller.plan import JobPlan
 from gradplane.hosts.config import (
     STREAM_PORT_OFFSET,
@@ -142,6 +143,10 @@ class Aggregation(ABC):
         """Return the shipped P4 program that the job needs; None for any that forwards."""
         return self.program
 
+    def takes_tensors(self, codec: Codec) -> bool:
+        """Return whether its workers use a codec tensor by tensor where the job does not say."""
+        return False
+
     def servers(self, job: AskedJob) -> int:
         """Return the number of hosts that the job's servers need, the network's last ones."""
         return int(self.server_role is not None)
@@ -172,9 +177,9 @@ class Aggregation(ABC):
                 ' may send nothing in a round: use aggregation = "ps" without marked, or'
                 " local_steps = 1",
             )
-        if job.push.name == "per_tensor" and not self.sums_by_tensor:
+        if (job.push.name == "per_tensor" or job.by_tensor is True) and not self.sums_by_tensor:
             yield (
-                "push",
+                "push" if job.push.name == "per_tensor" else "by_tensor",
                 f'codec by tensor with aggregation = "{self.name}": its workers sum whole vectors'
                 ' under one codec: use aggregation = "ps", or one codec',
             )

@@ -8,10 +8,14 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from gradplane.aggregations.aggregation import Aggregation, PlacedJob, ReplayedJob, reference
+from gradplane.codecs import Codec
+from gradplane.hosts.config import ConfigError, JobConfig
 from gradplane.hosts.drivers import roles
 from gradplane.hosts.protocols.actions import Action, Deliver, SendMessage
+from gradplane.hosts.protocols.job_codec import push_codec
 from gradplane.hosts.protocols.messages import Kind, parse
-from gradplane.hosts.protocols.parameter_server import PsServer, PsWorker
+from gradplane.hosts.protocols.parameter_server import PsServer
+from gradplane.hosts.protocols.several_rounds import served_worker
 from gradplane.hosts.training.sgd import served
 from gradplane.topologies.description import HostNode
 
@@ -23,9 +27,24 @@ class ServerScheme(Aggregation):
     server_role = reference(roles.ParameterServerRole)
     marks = skips_rounds = sums_by_tensor = True
 
+    def takes_tensors(self, codec: Codec) -> bool:
+        """Return whether the codec's paper takes tensors by themselves."""
+        return codec.by_tensor
+
     def defaults(self) -> dict[str, Any]:
         """Return the default codec of the answers."""
         return {"pull": {"name": "float32"}}
+
+    def check_hosts(self, config: JobConfig) -> None:
+        """Raise ConfigError for a codec that the server cannot take, or not with its weights."""
+        codec = push_codec(config)
+        if codec.carriers and config.coding.served_steps:
+            raise ConfigError(
+                f"codec {codec.name}: its workers take several means a step, and this server makes"
+                " the step itself, with one: leave out pull_deltas and the policy of pull, or use"
+                " another codec",
+                "codec",
+            )
 
     def marked_receivers(self, placed: PlacedJob) -> tuple[HostNode, ...]:
         """Return the server: its answers are never marked."""
@@ -46,7 +65,8 @@ class _ReplayedReduces:
         self._replayed, self._address = replayed, job.addresses.server_address
         self._peers = [job.addresses.stream(w) for w in range(job.workers)]
         self._server = PsServer(job, served(job))
-        self._machines = [PsWorker(job, w) for w in range(job.workers)]
+        self._machines = [served_worker(job, w) for w in range(job.workers)]
+        self._rounds = len(push_codec(job).carriers) or 1
         self._everyone = (1 << job.workers) - 1
         self._in_time: deque[tuple[int, bytes]] = deque()
         self._late: deque[tuple[int, bytes]] = deque()
@@ -75,5 +95,7 @@ class _ReplayedReduces:
     def _counts(self, number: int, data: bytes) -> bool:
         """Return whether the worker's message is in the server's answer."""
         message, outcomes = parse(data), self._replayed.outcomes
-        answers = outcomes.stats if message.kind is Kind.STAT else outcomes.pushes
-        return bool(answers.get(message.ticket, self._everyone) >> number & 1)
+        ticket, round = divmod(message.ticket, self._rounds)
+        early = message.kind is Kind.STAT or round < self._rounds - 1
+        answers = outcomes.stats if early else outcomes.pushes
+        return bool(answers.get(ticket, self._everyone) >> number & 1)

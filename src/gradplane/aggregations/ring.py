@@ -14,11 +14,11 @@ from gradplane.aggregations.aggregation import (
     reference,
     suggesting,
 )
+from gradplane.codecs import Codec
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.drivers import roles
 from gradplane.hosts.protocols.actions import Action, Deliver, SendMessage
-from gradplane.hosts.protocols.ring_plan import RingPlan
-from gradplane.hosts.protocols.ring_worker import RingWorker
+from gradplane.hosts.protocols.several_rounds import ring_plans, ring_worker
 
 
 class RingScheme(Aggregation):
@@ -26,8 +26,12 @@ class RingScheme(Aggregation):
 
     worker_role = reference(roles.RingWorkerRole)
     baseline = "ring"
-    marks = True
+    marks = sums_by_tensor = True
     no_pull = "a ring has no server that answers"
+
+    def takes_tensors(self, codec: Codec) -> bool:
+        """Return whether the codec's paper takes tensors by themselves, and a ring can."""
+        return codec.by_tensor and bool(codec.carriers)
 
     def check(self, placed: PlacedJob, others: Sequence[PlacedJob]) -> Iterator[Keyed]:
         """Yield problems that prevent a run, each with its key."""
@@ -51,7 +55,7 @@ class RingScheme(Aggregation):
     def check_hosts(self, config: JobConfig) -> None:
         """Raise ConfigError for a codec that does not encode partial sums."""
         with suggesting("ps"):
-            RingPlan.of(config)
+            ring_plans(config)
 
     def replay(self, replayed: ReplayedJob) -> Callable[[], None]:
         """Return a function that re-enacts one reduce."""
@@ -62,9 +66,10 @@ class _ReplayedReduces:
     """Reduces round the ring: the order in which messages arrive changes nothing."""
 
     def __init__(self, replayed: ReplayedJob) -> None:
-        plan = RingPlan.of(replayed.config)
-        self._replayed, self._peers = replayed, plan.peers
-        self._machines = [RingWorker(plan, w) for w in range(replayed.config.workers)]
+        job = replayed.config
+        self._replayed = replayed
+        self._peers = [job.addresses.stream(w) for w in range(job.workers)]
+        self._machines = [ring_worker(job, w) for w in range(job.workers)]
         self._mail: deque[tuple[int, int, bytes]] = deque()  # sender, receiver, message
 
     def reduce(self) -> None:

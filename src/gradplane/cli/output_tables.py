@@ -109,12 +109,14 @@ def experiments() -> Table:
 
 
 def codecs() -> Table:
-    """Return all codecs, their parameters with defaults, and whether a switch can sum them."""
-    table = _table("codecs", "parameters", "summable", justify="left")
+    """Return all codecs, their parameters with defaults, whether a switch can sum them, and whether
+    they take each tensor by itself where a job does not say."""
+    table = _table("codecs", "parameters", "summable", "by tensor", justify="left")
     for name in compression.names():
         codec = compression.get(name)
         parameters = [f"{k}={v}" for k, v in codec.config.items() if k != "name"]
-        table.add_row(name, ", ".join(parameters) or "-", "yes" if codec.summable else "no")
+        said = ["yes" if answer else "no" for answer in (codec.summable, codec.by_tensor)]
+        table.add_row(name, ", ".join(parameters) or "-", *said)
     return table
 
 

@@ -26,6 +26,7 @@ from gradplane.codecs._base import (
     Floats,
     Partition,
     Reader,
+    Rounds,
     State,
     check_int,
 )
@@ -63,6 +64,7 @@ __all__ = [
     "Partition",
     "PerTensor",
     "Reader",
+    "Rounds",
     "State",
     "SumWidth",
     "check_int",

@@ -18,7 +18,7 @@ import dataclasses
 import math
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
@@ -32,6 +32,7 @@ Floats = npt.NDArray[np.float32]
 Codes = npt.NDArray[np.uint8]
 Table = tuple[int, ...]
 State = Any
+Rounds = Generator[Floats, Floats, tuple[Floats, State]]
 
 
 class CodecError(ValueError):
@@ -61,6 +62,9 @@ class Context:
 class Codec(ABC):
     """Base of all codecs. Subclasses are frozen dataclasses; their fields are the parameters."""
 
+    by_tensor: ClassVar[bool] = False
+    """True if the codec's paper compresses each tensor of a gradient by itself."""
+
     _refuses: ClassVar[bool] = False  # True if _encode() itself refuses values that are not finite
 
     @property
@@ -78,6 +82,10 @@ class Codec(ABC):
     @property
     def memoryless(self) -> "Codec":
         """The codec without its residual, for ErrorFeedback to wrap."""
+        return self
+
+    def for_tensor(self, shape: Sequence[int]) -> "Codec":
+        """Return the codec of one tensor of a model; its shape matters to few."""
         return self
 
     def start(self, n: int) -> State:
@@ -177,6 +185,20 @@ class Codec(ABC):
 
     @abstractmethod
     def _decode(self, data: bytes, n: int) -> Floats: ...
+
+    # A codec whose workers take several means, one after another, overrides what follows.
+
+    @property
+    def carriers(self) -> "tuple[Codec, ...]":
+        """The codec of each round of a reduce of several rounds; empty where encode() is all."""
+        return ()
+
+    def reduce(self, x: Floats, seed: int = 0, state: State = None, worker: int = 0) -> Rounds:
+        """Yield this worker's vector of each round; take the workers' mean of it as the answer.
+
+        Return the estimate of the mean of the workers' x, and the new state. Each vector travels by
+        its round's carrier. All workers share the seed."""
+        raise CodecError(f"{self.name} has no rounds: look at .carriers first")
 
     # A codec whose codes may be summed in the network overrides what follows.
 

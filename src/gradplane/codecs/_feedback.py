@@ -17,6 +17,7 @@ from gradplane.codecs._base import (
     Context,
     Floats,
     Partition,
+    Rounds,
     State,
     Table,
     check_float32,
@@ -81,6 +82,17 @@ class ErrorFeedback(Codec):
     def max_size(self, n: int) -> int:
         """Return the wrapped codec's bound."""
         return self.codec.max_size(n)
+
+    @property
+    def carriers(self) -> tuple[Codec, ...]:
+        """The wrapped codec's carriers."""
+        return self.codec.memoryless.carriers
+
+    def reduce(self, x: Floats, seed: int = 0, state: State = None, worker: int = 0) -> Rounds:
+        """Reduce x + e; keep what this worker's x + e has beyond the result."""
+        total, codec = self._total(x, state), self.codec.memoryless
+        mean, inner = yield from codec.reduce(total, seed, state.inner, worker)
+        return mean, Residual(total - mean, inner)
 
     @property
     def averages(self) -> bool:

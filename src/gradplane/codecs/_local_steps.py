@@ -11,10 +11,12 @@ from gradplane.codecs._base import (
     CodecError,
     Context,
     Floats,
+    Rounds,
     State,
     check_int,
     check_vector,
 )
+from gradplane.codecs._per_tensor import PerTensor
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,27 @@ class LocalSteps(Codec):
         """Return the wrapped codec's statistic of the sum to send; None if nothing is sent."""
         total = self._total(x, state)
         return self.codec.local(total, state.inner) if self._sends(state) else None
+
+    @property
+    def carriers(self) -> tuple[Codec, ...]:
+        """The wrapped codec's carriers, in all rounds."""
+        found = self.codec.carriers
+        if any(type(carrier) is PerTensor for carrier in found):
+            raise CodecError(
+                "local steps: tensors by powersgd beside others by a lossy codec cannot be left out"
+                " of a round together: use powersgd and float32, or local_steps = 1"
+            )
+        return found
+
+    def reduce(self, x: Floats, seed: int = 0, state: State = None, worker: int = 0) -> Rounds:
+        """Reduce the sum, or exchange vectors of no values where nothing is sent."""
+        total = self._total(x, state)
+        if self._sends(state):
+            mean, inner = yield from self.codec.reduce(total, seed, state.inner, worker)
+            return mean, Steps(np.zeros_like(total), state.rounds + 1, inner)
+        for _ in self.carriers:
+            yield np.zeros(0, np.float32)
+        return np.zeros_like(total), Steps(total, state.rounds + 1, state.inner)
 
     def merge(self, vectors: Sequence[Floats]) -> Floats:
         """Merge as the wrapped codec."""

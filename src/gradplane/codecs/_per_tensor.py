@@ -14,6 +14,7 @@ from gradplane.codecs._base import (
     Context,
     Floats,
     Reader,
+    Rounds,
     State,
     check_array,
     check_int,
@@ -21,6 +22,11 @@ from gradplane.codecs._base import (
 from gradplane.codecs._random import key
 
 NAME = "per_tensor"
+
+
+def _in_one_round(x: Floats, state: State) -> Rounds:
+    """Reduce a tensor whose codec has no rounds: its carrier does all."""
+    return (yield x), state
 
 
 @dataclass(frozen=True)
@@ -75,6 +81,47 @@ class PerTensor(Codec):
         found = [codec.local(piece, own) for codec, piece, own in self._cuts(x, state)]
         known = [stat for stat in found if stat is not None]
         return np.concatenate(known) if known else None
+
+    @functools.cached_property
+    def carriers(self) -> tuple[Codec, ...]:
+        """The carriers of the tensors' rounds; a tensor without any travels in the first round."""
+        rounds = [codec.carriers for _, codec in self.parts]
+        longest = max(rounds, key=len, default=())
+        if not longest or all(self._is_exact(size, codec) for size, codec in self.parts):
+            return longest
+        first = []
+        for size, codec in self.parts:
+            if codec.carriers:
+                zeros = np.zeros(size, np.float32)
+                size, codec = next(codec.reduce(zeros, 0, codec.start(size))).size, longest[0]
+            first.append((size, codec))
+        return (PerTensor(tuple(first)), *longest[1:])
+
+    @staticmethod
+    def _is_exact(size: int, codec: Codec) -> bool:
+        return bool(codec.carriers) or codec.name == "float32"
+
+    def reduce(self, x: Floats, seed: int = 0, state: State = None, worker: int = 0) -> Rounds:
+        """Reduce all tensors in the same rounds, their vectors one after another."""
+        running = []
+        for i, (codec, piece, own) in enumerate(self._cuts(self._admit(x), state)):
+            tensor = key(seed, "tensor", i)
+            by_rounds = codec.reduce(piece, tensor, own, worker) if codec.carriers else None
+            running.append(by_rounds or _in_one_round(piece, own))
+        sent = [next(rounds) for rounds in running]
+        found: dict[int, tuple[Floats, State]] = {}
+        while len(found) < len(running):
+            answer = yield np.concatenate(sent)
+            pieces = np.split(answer, np.cumsum([vector.size for vector in sent])[:-1])
+            for i, rounds in enumerate(running):
+                if i in found:
+                    continue
+                try:
+                    sent[i] = rounds.send(pieces[i])
+                except StopIteration as end:
+                    found[i], sent[i] = end.value, np.empty(0, np.float32)
+        means, states = zip(*(found[i] for i in range(len(running))), strict=True)
+        return np.concatenate(means), states
 
     def merge(self, vectors: Sequence[Floats]) -> Floats:
         """Merge each tensor as its codec does."""

@@ -22,6 +22,8 @@ class EFSignSGD(Codec):
     workers, so codes cannot be summed. accumulate=False: e is always 0, as inside ErrorFeedback.
     """
 
+    by_tensor = True
+
     accumulate: bool = True
 
     def __post_init__(self) -> None:

@@ -34,6 +34,8 @@ class OneBit(Codec):
     byte i div 8.
     """
 
+    by_tensor = True
+
     def max_size(self, n: int) -> int:
         """Return 8 bytes, and 1 for each 8 values."""
         return 8 + _bitmap.size(n)

@@ -1,11 +1,13 @@
 """PowerSGD (Vogels et al., NeurIPS 2019, Algorithm 1): a rank-r approximation of the gradient.
 
-The vector is seen as a matrix M, row by row. One step of power iteration, from the Q of the round
-before: P = M Q, its columns made orthonormal, Q = M^T P; the receiver forms P Q^T.
+A tensor is seen as a matrix M, row by row. One step of power iteration, from the Q of the step
+before: P = M Q, summed over the workers, its columns made orthonormal; Q = M^T P, summed as well;
+the mean gradient is P Q^T. As P and Q are linear in M, that is a step for the workers' mean of M.
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,10 +21,13 @@ from gradplane.codecs._base import (
     Context,
     Floats,
     Reader,
+    Rounds,
+    State,
     check_int,
     check_state,
     check_vector,
 )
+from gradplane.codecs.float32 import Float32
 
 _Factor = npt.NDArray[Any]  # a column of the paper's P or Q is a row here: float32 or 64[rank, ...]
 _DEPENDENT = 1e-8  # of a column's norm: what is left below it after projection is rounding
@@ -107,17 +112,41 @@ class PowerSGD(Codec):
     same for all workers (the paper draws normal ones).
     Bytes: P column by column (float32[rank, rows]), then Q (float32[rank, columns]).
     Deterministic given Q, biased; |x - y| <= |x| up to float32 rounding, as y is M's projection on
-    P: wrap it in ErrorFeedback, as the paper does. The server averages what it decodes; the paper's
-    workers, who average P before they form Q, find one P for all.
+    P: wrap it in ErrorFeedback, as the paper does.
+
+    Workers reduce in two rounds: the mean of P, float32[rank x rows], then that of Q; the next step
+    begins with the mean Q, made orthonormal. The bytes above are a single sender's step, and with
+    rounds=1 each worker's: a server then averages what it decodes, as older versions did.
     """
 
     rank: int = 4
     columns: int | None = None
+    rounds: int = 2
+
+    by_tensor = True
 
     def __post_init__(self) -> None:
         check_int("rank", self.rank, 1, 64)
         if self.columns is not None:
             check_int("columns", self.columns, 1)
+        check_int("rounds", self.rounds, 1, 2)
+
+    @property
+    def carriers(self) -> tuple[Codec, ...]:
+        """P and Q travel as float32."""
+        return (Float32(),) * 2 if self.rounds == 2 else ()
+
+    def for_tensor(self, shape: Sequence[int]) -> Codec:
+        """Return the codec of a matrix of the tensor's first dimension and all others; float32
+        where P and Q have more than half of its values, as PyTorch's hook does, and for vectors."""
+        if self.columns is not None or self.rounds == 1:
+            return self
+        rows, n = shape[0] if shape else 1, math.prod(shape)
+        columns = n // max(rows, 1)
+        rank = min(self.rank, rows, columns)
+        if 2 * rank * (rows + columns) >= n:
+            return Float32()
+        return replace(self, columns=columns)
 
     def shape(self, n: int) -> tuple[int, int, int]:
         """Return rows, columns and rank for n values."""
@@ -148,6 +177,21 @@ class PowerSGD(Codec):
         right = _narrowed(q)
         return left.astype("<f4").tobytes() + right.astype("<f4").tobytes(), Warm(right, x.size)
 
+    def reduce(self, x: Floats, seed: int = 0, state: State = None, worker: int = 0) -> Rounds:
+        """Yield P, then Q; see Codec.reduce."""
+        x, warm = self._admit(x), check_state("powersgd", state, Warm, x.size)
+        rows, columns, rank = self.shape(x.size)
+        p, q = np.empty((rank, rows)), _filled(warm.q, seed).astype(np.float64)
+        _orthonormalise(q)
+        _rows_times(x, q, p)
+        p = (yield _narrowed(p).ravel()).reshape(rank, rows).astype(np.float64)
+        _orthonormalise(p)
+        _columns_times(x, p, q := np.zeros((rank, columns)))
+        right = (yield _narrowed(q).ravel()).reshape(rank, columns)
+        out = np.empty(x.size, np.float32)
+        _product(p, right, out)
+        return out, Warm(right, x.size)
+
     def _decode(self, data: bytes, n: int) -> Floats:
         rows, columns, rank = self.shape(n)
         reader = Reader(data)
@@ -173,5 +217,7 @@ def _narrowed(q: _Factor) -> Floats:
     """Return q as float32; CodecError if a value is beyond it."""
     largest = float(np.abs(q).max(initial=0))
     if largest > float(np.finfo(np.float32).max):
-        raise CodecError(f"a value {largest:.3g} of Q is beyond float32: scale the vector down")
+        raise CodecError(
+            f"a value {largest:.3g} of a factor is beyond float32: scale the vector down"
+        )
     return q.astype(np.float32)

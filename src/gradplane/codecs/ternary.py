@@ -37,6 +37,7 @@ class Ternary(Codec):
     (float32), digits (0, 1, 2 for -m, 0, m) five a byte (`_base3`).
     """
 
+    by_tensor = True
     _refuses = True
 
     def max_size(self, n: int) -> int:

@@ -26,6 +26,8 @@ class TernGrad(GridCodec):
     |x| (s - |x|), so NMSE is s |x|_1 / |x|_2^2 - 1. With clipping, wrap it in ErrorFeedback.
     """
 
+    by_tensor = True
+
     clip: float | None = 2.5
 
     bits = 2

@@ -59,6 +59,8 @@ class ThreeLC(Codec):
     bytes may cut runs elsewhere, the values are the same. Source: sections 3.1 to 3.3.
     """
 
+    by_tensor = True
+
     s: float = 1.0
     zero_runs: bool = True
     accumulate: bool = True

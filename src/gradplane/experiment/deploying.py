@@ -102,6 +102,8 @@ def _resolved(experiment: Experiment, number: int, job: Job) -> Job:
         "quorum": job.quorum or workers,
         "seed": experiment.seed if job.seed is None else job.seed,
     }
+    if job.by_tensor is None and tensor_codecs.may_be_by_tensor(job):
+        defaults["by_tensor"] = "paper"
     for key, value in aggregations.get(job.aggregation).defaults().items():
         if getattr(job, key) is None:
             defaults[key] = value
@@ -117,6 +119,7 @@ def _plain(deployed: DeployedJob) -> Job:
             "plan": None,
             "push": {"name": "float32"},
             "pull": None,
+            "by_tensor": None,
             "pull_feedback": False,
             "pull_deltas": False,
             "device": tensor_codecs.plain_device(deployed.job),

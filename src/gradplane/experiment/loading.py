@@ -12,7 +12,7 @@ from gradplane import _shipped_programs, aggregations
 from gradplane._captures import CaptureError
 from gradplane._plugins import LoadError, is_reference, located
 from gradplane._toml_documents import field_at, models_in, problems
-from gradplane.experiment import checks, p4_programs, shipped
+from gradplane.experiment import checks, p4_programs, shipped, tensor_codecs
 from gradplane.experiment.checks import Problem
 from gradplane.experiment.compute_times import with_trace
 from gradplane.experiment.deploying import DeploymentError, deploy, resolve
@@ -62,6 +62,9 @@ def load_deployment(
     override(document, changes, partial(completed, Experiment))
     loading = _Loading(document, source)
     experiment = loading.with_own_parts(loading.validated())
+    if recorded:
+        jobs = tuple(tensor_codecs.as_recorded(job) for job in experiment.job)
+        experiment = _with(experiment, {"job": jobs})
     experiment = loading.resolved(loading.with_plans(experiment))
     experiment = loading.with_traces(loading.with_program(experiment))
     experiment = loading.with_captures(loading.with_losses(experiment))

@@ -238,6 +238,7 @@ class Job(Section):
     workers: int | None = Field(default=None, ge=1, le=MAX_WORKERS)
     push: NamedCodec = NamedModel(name="thc")
     pull: Annotated[NamedModel | None, BeforeValidator(_by_tensor)] = None
+    by_tensor: bool | Literal["paper"] | None = None
     pull_feedback: bool = False
     pull_deltas: bool = False
     local_steps: int = Field(default=1, ge=1)

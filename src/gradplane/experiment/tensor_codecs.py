@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
-from gradplane import codecs
-from gradplane.codecs import CodecError
+from gradplane import aggregations, codecs
+from gradplane._plugins import LoadError
+from gradplane.codecs import Codec, CodecError
 from gradplane.codecs._base import check_int
 from gradplane.experiment.document import inline
 from gradplane.experiment.schema import PER_TENSOR, DeviceSection, Job, NamedModel
@@ -22,14 +23,16 @@ _FORM = 'a list such as [["*.weights", "threelc"], ["*", "float32"]]'
 
 
 def host_codec(named: NamedModel, job: Job) -> Named:
-    """Return a codec's name and parameters; for a list of patterns, those of each tensor in order.
+    """Return a codec's name and parameters; for a list of patterns, those of each tensor in order,
+    and for a codec that takes tensors by themselves (the key by_tensor), too.
 
     Raises ConfigError, CodecError and LoadError for what does not fit or does not exist."""
     if named.name != PER_TENSOR:
-        codecs.get(named.name, **named.args)
-        return named.name, named.args
+        codec = codecs.get(named.name, **named.args)
+        if not _is_by_tensor(codec, job):
+            return named.name, named.args
     tensors = tensors_of(job)
-    rules = _rules(named)
+    rules = _rules(named) if named.name == PER_TENSOR else [("*", codec.config)]
     for pattern, _ in rules:
         if not any(fnmatchcase(tensor.name, pattern) for tensor in tensors):
             known = ", ".join(tensor.name for tensor in tensors)
@@ -37,6 +40,51 @@ def host_codec(named: NamedModel, job: Job) -> Named:
                 f'no tensor is called "{pattern}": model {job.model.name} has {known}'
             )
     return PER_TENSOR, {"parts": [[t.size, _rule(t, rules)] for t in tensors]}
+
+
+def _is_by_tensor(codec: Codec, job: Job) -> bool:
+    if job.by_tensor == "paper":
+        return not job.marked and aggregations.get(job.aggregation).takes_tensors(codec)
+    return bool(job.by_tensor) and codec.name != "float32"
+
+
+def may_be_by_tensor(job: Job) -> bool:
+    """Return whether a codec of a job takes tensors by themselves in its paper.
+
+    Such a job's run folder says what by_tensor was; older versions took whole vectors."""
+    for named in (job.push, job.pull):
+        if named is None:
+            continue
+        try:
+            rules = _rules(named) if named.name == PER_TENSOR else [("*", _config(named))]
+            if any(codecs.get(**config).by_tensor for _, config in rules):
+                return True
+        except (CodecError, ConfigError, LoadError):  # reported where they are made
+            continue
+    return False
+
+
+def _config(named: NamedModel) -> dict[str, Any]:
+    args = {key: value for key, value in named.args.items() if key != "policy"}
+    return {"name": named.name} | args
+
+
+def as_recorded(job: Job) -> Job:
+    """Return the job of a run folder with the defaults of the version that wrote it."""
+    if job.by_tensor is not None:
+        return job
+    return job.changed({"by_tensor": False, "push": _old(job.push), "pull": _old(job.pull)})
+
+
+def _old(named: NamedModel | None) -> NamedModel | None:
+    """Return a codec with PowerSGD as older versions had it: a worker's own P and Q."""
+    if named is None or named.name not in ("powersgd", PER_TENSOR):
+        return named
+    if named.name == "powersgd":
+        return NamedModel(name=named.name, **({"rounds": 1} | named.args))
+    rules = [(pattern, codec) for pattern, codec in _rules(named)]
+    old = [[p, c | {"rounds": 1} if c["name"] == "powersgd" else c] for p, c in rules]
+    return NamedModel.model_validate({"name": PER_TENSOR, "tensors": old})
 
 
 def _rules(named: NamedModel) -> list[Rule]:
@@ -79,7 +127,7 @@ def _rule(tensor: Tensor, rules: Sequence[Rule]) -> dict[str, Any]:
     """Return the configuration of the first codec whose pattern matches."""
     for pattern, config in rules:
         if fnmatchcase(tensor.name, pattern):
-            return config
+            return codecs.get(**config).for_tensor(tensor.shape).config
     raise ConfigError(f'no pattern fits tensor {tensor.name}: add ["*", "float32"] as the last')
 
 

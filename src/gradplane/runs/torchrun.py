@@ -74,7 +74,8 @@ def torchrun(
     Raises ExperimentError where the experiment cannot be run so, before anything starts, RankError
     when a rank fails (the others are ended), and the errors of network and controller.
     """
-    deployment = load_deployment(experiment, settings, seed)
+    whole = "job.by_tensor=false"  # a script's buckets are not the model's tensors
+    deployment = load_deployment(experiment, (whole, *settings), seed)
     _check(deployment, script)
     folder = run_folder.create(out, f"{deployment.experiment.name}-torch").resolve()
     text = dumps(deployment.experiment.values())

@@ -6,11 +6,12 @@ weights, bit for bit.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from gradplane.codecs import Codec
 from gradplane.experiment.deploying import deploy, resolve
 from gradplane.experiment.schema import Experiment, Job, TopologySection
 from gradplane.hosts.config import JobConfig
@@ -79,18 +80,21 @@ def first_error(workers: int, **keys: Any) -> float:
 class _Server:
     """Encodes each worker's vector, decodes it and merges them."""
 
-    def __init__(self, job: JobConfig) -> None:
-        self._job, self._codec = job, push_codec(job)
+    def __init__(self, job: JobConfig, codec: Codec | None = None) -> None:
+        self._job, self._codec = job, codec or push_codec(job)
         self._states: list[Any] = []
         self._sent = self._values = 0
+        self._rounds = [_Server(job, carrier) for carrier in self._codec.carriers]
 
     @property
     def ratio(self) -> float:
-        return 4 * self._values / self._sent
+        return 4 * self._values / sum(s._sent for s in self._rounds or [self])
 
     def reduce(self, ticket: int, vectors: Sequence[Floats]) -> Reduced:
         n = vectors[0].size
         self._states = self._states or [self._codec.start(n) for _ in vectors]
+        if self._rounds:
+            return self._in_rounds(ticket, vectors)
         shared = self._shared(vectors)
         decoded = []
         for worker, vector in enumerate(vectors):
@@ -102,6 +106,25 @@ class _Server:
             self._values += n
         counts = np.array([len(vectors)], np.int64)
         return Reduced(self._codec.merge(decoded), counts, 0, "", "", "")
+
+    def _in_rounds(self, ticket: int, vectors: Sequence[Floats]) -> Reduced:
+        """Let the workers take the means of their vectors, round by round."""
+        self._values += sum(vector.size for vector in vectors)
+        seed = reduce_seed(self._job, ticket)
+        steps = [
+            self._codec.reduce(vector, seed, self._states[worker], worker)
+            for worker, vector in enumerate(vectors)
+        ]
+        sent = [next(step) for step in steps]
+        for number, server in enumerate(self._rounds):
+            reduced = server.reduce(ticket * len(self._rounds) + number, sent)
+            sent = []
+            for worker, step in enumerate(steps):
+                try:
+                    sent.append(step.send(reduced.mean))
+                except StopIteration as end:
+                    mean, self._states[worker] = end.value
+        return replace(reduced, mean=mean)
 
     def _shared(self, vectors: Sequence[Floats]) -> Floats | None:
         pairs = zip(vectors, self._states, strict=True)

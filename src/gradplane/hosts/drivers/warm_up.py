@@ -1,5 +1,6 @@
 """Load a host's compiled kernels before its first round, which then need not wait for them."""
 
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -77,6 +78,12 @@ def _exercise(codec: Codec, sum_bits: int) -> None:
     shared = codec.local(x, state)
     data, _ = codec.encode(x, shared, state=state)
     codec.decode(data, x.size)
+    if codec.carriers:
+        steps = codec.reduce(x, state=codec.start(x.size))
+        vector = next(steps)
+        for _ in codec.carriers:
+            with suppress(StopIteration):
+                vector = steps.send(vector)
     if codec.summable:
         codes, _ = codec.codes(x, shared, state=state)
         sums = np.array(codec.table, f"u{sum_bits // 8}")[codes]

@@ -18,10 +18,8 @@ from gradplane.hosts.drivers.environment import Environment
 from gradplane.hosts.impairments.host_link import HostLink, LocalPort, aggregation_payload
 from gradplane.hosts.protocols.job_codec import codec_ns
 from gradplane.hosts.protocols.messages import RING_KINDS, WORKER_KINDS
-from gradplane.hosts.protocols.parameter_server import PsWorker
 from gradplane.hosts.protocols.results import Floats, Reduced, Summed
-from gradplane.hosts.protocols.ring_plan import RingPlan
-from gradplane.hosts.protocols.ring_worker import RingWorker
+from gradplane.hosts.protocols.several_rounds import ring_worker, served_worker
 from gradplane.hosts.protocols.switch_worker import INEXACT, SwitchWorker
 from gradplane.hosts.wire import aggregation
 from gradplane.hosts.wire.payloads import Payloads
@@ -174,7 +172,7 @@ class ServedReducer(WorkerReducer):
             raise ConfigError(f"worker {self.worker}: its job needs a server_address")
         self.encode_ns = codec_ns(self.job, self.job.coding.codec)
         self.decode_ns = codec_ns(self.job, self.job.coding.pull_codec)
-        self._machine = PsWorker(self.job, self.worker)
+        self._machine = served_worker(self.job, self.worker)
         self.machines.route(WORKER_KINDS, self._machine.receive)
 
     def reduce(self, ticket: int, vector: Floats, tensor: int = 0) -> None:
@@ -194,7 +192,7 @@ class RingReducer(WorkerReducer):
 
     def connect(self) -> None:
         """Listen to the left neighbour."""
-        self._machine = RingWorker(RingPlan.of(self.job), self.worker)
+        self._machine = ring_worker(self.job, self.worker)
         self.machines.route(RING_KINDS, self._machine.receive, self._machine.timer)
 
     def reduce(self, ticket: int, vector: Floats, tensor: int = 0) -> None:

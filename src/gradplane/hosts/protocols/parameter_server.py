@@ -53,13 +53,14 @@ class PsWorker:
     """One worker's reduces, several in flight at once.
 
     Actions: SendMessage, Deliver(ticket, Reduced), Record (arrival). Gets messages of WORKER_KINDS.
+    push: the codec of what it pushes, None: the job's.
     """
 
-    def __init__(self, job: JobConfig, worker: int) -> None:
+    def __init__(self, job: JobConfig, worker: int, push: codecs.Codec | None = None) -> None:
         assert job.addresses.server_address is not None
         self._job, self._worker = job, worker
         self._server = job.addresses.server_address
-        self._push, self._pull = push_codec(job), pull_codec(job)
+        self._push, self._pull = push or push_codec(job), pull_codec(job)
         self._reduces: dict[int, _Reduce] = {}
         self._states: dict[int, Any] = {}
         self._newest = -1  # ticket started
@@ -101,6 +102,16 @@ class PsWorker:
         if message.ticket > self._newest:
             self._early[message.ticket].append(message)
         return []
+
+    def timer(self, key: Hashable, now: int) -> list[Action]:
+        """Refuse: it sets no timers."""
+        raise AssertionError(f"timer {key} of a server's worker")
+
+    def missing(self, ticket: int) -> list[str]:
+        """Name the message of the server that a reduce in flight waits for, for people."""
+        reduce = self._reduces.get(ticket)
+        kind = Kind.PULL if reduce is None or reduce.codes is not None else Kind.STAT_RESULT
+        return [] if reduce is None else [kind.name]
 
     def _answered(self, message: Message, reduce: _Reduce, now: int) -> list[Action]:
         if message.kind is Kind.STAT_RESULT and reduce.codes is None:
@@ -171,16 +182,18 @@ class PsServer:
 
     Actions: SendMessage; SetTimer and Record (parts) where the job's codec_ns or reduce_ns is not
     0. Gets messages of SERVER_KINDS. Holds at most a quorum of vectors a ticket, besides those
-    being decoded. `weights` holds a job's weights if the server makes its steps.
+    being decoded. `weights` holds a job's weights if the server makes its steps. Under a codec of
+    several rounds each is a ticket of its own: see several_rounds.py.
     """
 
     def __init__(self, job: JobConfig, weights: Weights | None = None) -> None:
         assert job.coding.served_steps == (weights is not None), "a server steps with weights"
         self._job, self._weights = job, weights
-        self._push, self._pull = push_codec(job), pull_codec(job)
+        push = push_codec(job)
+        self._carriers, self._pull = push.carriers or (push,), pull_codec(job)
         self._peers = [job.addresses.stream(w) for w in range(job.workers)]
         self._tickets: dict[int, _Ticket] = {}
-        self._states: dict[int, Any] = {}  # the pull codec's, by tensor
+        self._states: dict[tuple[int, int], Any] = {}  # the pull codec's, by tensor and round
         self._push_ns, self._pull_ns = (
             codec_ns(job, job.coding.codec),
             codec_ns(job, job.coding.pull_codec),
@@ -216,7 +229,7 @@ class PsServer:
         if len(ticket.stats) < self._job.quorum:
             return []
         ticket.stat_sent = True
-        body = self._push.combine(list(ticket.stats.values())).astype("<f4").tobytes()
+        body = self._carrier(message).combine(list(ticket.stats.values())).astype("<f4").tobytes()
         who = {"count": len(ticket.stats), "bitmap": sum(1 << w for w in ticket.stats)}
         result = Message(Kind.STAT_RESULT, message.ticket, message.n, **who, body=body)
         return self._answer(result)
@@ -230,7 +243,7 @@ class PsServer:
 
     def _add(self, message: Message, worker: int, ticket: _Ticket, now: int) -> list[Action]:
         try:
-            vector = self._push.decode(message.body, message.n)
+            vector = self._carrier(message).decode(message.body, message.n)
         except codecs.CodecError as error:
             raise MessageError(f"worker {worker}, ticket {message.ticket}: {error}") from error
         decode, add = round(self._push_ns * message.n), 0
@@ -260,11 +273,17 @@ class PsServer:
         if not self._job.coding.codec_ns and not self._job.coding.reduce_ns:
             return []
         spent = {"codec": ticket.codec_ns, "reduce": ticket.reduce_ns, "at": now}
-        return [Record("parts", {"job": self._job.number, "ticket": message.ticket} | spent)]
+        number = message.ticket // len(self._carriers)
+        return [Record("parts", {"job": self._job.number, "ticket": number} | spent)]
+
+    def _carrier(self, message: Message) -> codecs.Codec:
+        """Return the codec of what workers push in the message's round."""
+        return self._carriers[message.ticket % len(self._carriers)]
 
     def _encode_mean(self, message: Message, vectors: dict[int, Floats]) -> bytes:
-        answer = self._push.merge([vectors[worker] for worker in sorted(vectors)])
-        state = self._states.get(message.tensor)
+        answer = self._carrier(message).merge([vectors[worker] for worker in sorted(vectors)])
+        place = message.tensor, message.ticket % len(self._carriers)
+        state = self._states.get(place)
         if state is None:
             state = self._first_state(message.n)
         if self._weights is not None:
@@ -272,7 +291,7 @@ class PsServer:
         seed = codecs.key(reduce_seed(self._job, message.ticket), "pull")
         data, state = self._pull.encode(answer, seed=seed, state=state)
         if message.tensor < TRANSIENT:
-            self._states[message.tensor] = state
+            self._states[place] = state
         return data
 
     def _first_state(self, n: int) -> Any:

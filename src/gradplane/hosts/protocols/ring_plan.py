@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gradplane.codecs import Codec
+from gradplane.codecs import Codec, PerTensor
 from gradplane.hosts.config import JobConfig, UnsuitableCodecError
 from gradplane.hosts.protocols.actions import Peer
 from gradplane.hosts.protocols.job_codec import codec_ns, push_codec
@@ -23,6 +23,12 @@ class RingPlan:
     reduce_ns: float = 0.0  # a value's addition
 
     def __post_init__(self) -> None:
+        if isinstance(self.codec, PerTensor):
+            raise UnsuitableCodecError(
+                "codec by tensor: a ring's workers sum whole vectors under one codec: use one"
+                " codec, or powersgd and float32 alone",
+                "codec",
+            )
         if self.codec.local(np.ones(1, np.float32), self.codec.start(1)) is not None:
             raise UnsuitableCodecError(
                 f"codec {self.codec.name}: its workers agree on a statistic before they encode, "
@@ -31,11 +37,13 @@ class RingPlan:
             )
 
     @classmethod
-    def of(cls, job: JobConfig) -> "RingPlan":
-        """Return a job's plan; ConfigError for an unknown or unsuitable codec."""
+    def of(cls, job: JobConfig, codec: Codec | None = None) -> "RingPlan":
+        """Return a job's plan; ConfigError for an unknown or unsuitable codec.
+
+        codec: of one of several rounds, None: the job's."""
         peers = tuple(job.addresses.stream(w) for w in range(job.workers))
         times = codec_ns(job, job.coding.codec), job.coding.reduce_ns
-        return cls(peers, push_codec(job), job.coding.bound, job.number, job.seed, *times)
+        return cls(peers, codec or push_codec(job), job.coding.bound, job.number, job.seed, *times)
 
     def owner(self, block: int) -> int:
         """Return the worker that has the block's whole sum first."""

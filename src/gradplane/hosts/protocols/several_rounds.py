@@ -1,0 +1,188 @@
+"""Reduces under a codec whose workers take several means, one after another (PowerSGD).
+
+Each round of such a reduce is a reduce of its own, of the vector that the codec yields, by a state
+machine of the scheme: under `Codec.carriers[k]` in round k. Round k of ticket t of R rounds has the
+ticket R t + k on the wire. A round begins when it has begun for all earlier tickets in flight, so
+that tickets rise for each machine, and in the same order at all workers.
+"""
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from gradplane import codecs
+from gradplane.hosts.config import JobConfig
+from gradplane.hosts.digest import digest
+from gradplane.hosts.protocols.actions import Action, Deliver, Peer, Record, SetTimer
+from gradplane.hosts.protocols.job_codec import push_codec, reduce_seed
+from gradplane.hosts.protocols.messages import parse
+from gradplane.hosts.protocols.parameter_server import PsWorker
+from gradplane.hosts.protocols.results import (
+    TRANSIENT,
+    Floats,
+    Reduced,
+    ReduceError,
+    checked_vector,
+)
+from gradplane.hosts.protocols.ring_plan import RingPlan
+from gradplane.hosts.protocols.ring_worker import RingWorker
+
+_OF_RESULTS = ("count", "digest", "attempts", "notices")  # fields that a norm's line does not have
+
+
+class Machine(Protocol):
+    """A worker's state machine of a scheme, which reduces the vectors of one round."""
+
+    def reduce(self, ticket: int, vector: Floats, now: int, tensor: int = 0) -> list[Action]: ...
+    def receive(self, peer: Peer, data: bytes, now: int) -> list[Action]: ...
+    def timer(self, key: Hashable, now: int) -> list[Action]: ...
+    def missing(self, ticket: int) -> list[str]: ...
+
+
+@dataclass
+class _Reduce:
+    tensor: int
+    gradient: str
+    steps: codecs.Rounds
+    vector: Floats | None  # of a round that has not begun
+    round: int = 0
+    done: list[Reduced] = field(default_factory=list)
+
+    @property
+    def begun(self) -> int:
+        """The number of rounds that have begun."""
+        return self.round + (self.vector is None)
+
+
+def served_worker(job: JobConfig, worker: int) -> Machine:
+    """Return the machine of a parameter server's worker."""
+    codec = push_codec(job)
+    if not codec.carriers:
+        return PsWorker(job, worker)
+    machines = [PsWorker(job, worker, carrier) for carrier in codec.carriers]
+    return RoundsWorker(job, worker, codec, machines)
+
+
+def ring_plans(job: JobConfig) -> list[RingPlan]:
+    """Return the plan of each round of a ring; ConfigError for an unsuitable codec."""
+    return [RingPlan.of(job, carrier) for carrier in push_codec(job).carriers or (None,)]
+
+
+def ring_worker(job: JobConfig, worker: int) -> Machine:
+    """Return the machine of a ring's worker."""
+    machines = [RingWorker(plan, worker) for plan in ring_plans(job)]
+    if len(machines) == 1:
+        return machines[0]
+    return RoundsWorker(job, worker, push_codec(job), machines)
+
+
+class RoundsWorker:
+    """One worker's reduces, several in flight at once; actions and messages are its machines'.
+
+    The line of a reduce's last round is its arrival; those of earlier ones are of kind "norm".
+    """
+
+    def __init__(
+        self, job: JobConfig, worker: int, codec: codecs.Codec, machines: Sequence[Machine]
+    ) -> None:
+        self._job, self._worker, self._codec, self._machines = job, worker, codec, machines
+        self._states: dict[int, Any] = {}
+        self._reduces: dict[int, _Reduce] = {}
+
+    def reduce(self, ticket: int, vector: Floats, now: int, tensor: int = 0) -> list[Action]:
+        """Start a reduce as the machines do; later tickets have higher numbers."""
+        vector = checked_vector(vector, self._worker, ticket)
+        if ticket in self._reduces or any(r.tensor == tensor for r in self._reduces.values()):
+            raise ReduceError(
+                f"worker {self._worker}, ticket {ticket}, tensor {tensor}: ticket or tensor "
+                "is in flight: wait for its result"
+            )
+        state = self._states.get(tensor)
+        state = self._codec.start(vector.size) if state is None else state
+        seed = reduce_seed(self._job, ticket)
+        steps = self._codec.reduce(vector, seed, state, self._worker)
+        self._reduces[ticket] = _Reduce(tensor, digest(vector), steps, next(steps))
+        return self._go_on(now)
+
+    def receive(self, peer: Peer, data: bytes, now: int) -> list[Action]:
+        """Take a message of the machine of its round."""
+        number = parse(data).ticket % len(self._machines)
+        return self._own(number, self._machines[number].receive(peer, data, now), now)
+
+    def timer(self, key: Hashable, now: int) -> list[Action]:
+        """Handle the timer of a machine."""
+        assert isinstance(key, tuple), key
+        number, own = key
+        return self._own(number, self._machines[number].timer(own, now), now)
+
+    def missing(self, ticket: int) -> list[str]:
+        """Name the messages that a reduce in flight waits for, for people."""
+        reduce, rounds = self._reduces.get(ticket), len(self._machines)
+        if reduce is None or reduce.vector is not None:
+            return []
+        return self._machines[reduce.round].missing(ticket * rounds + reduce.round)
+
+    def _go_on(self, now: int) -> list[Action]:
+        """Begin the rounds that are ready and may begin."""
+        actions: list[Action] = []
+        before = len(self._machines)  # rounds that all earlier tickets have begun
+        for ticket, reduce in sorted(self._reduces.items()):
+            if reduce.vector is not None and reduce.round < before:
+                vector, reduce.vector = reduce.vector, None
+                before = reduce.begun
+                number = ticket * len(self._machines) + reduce.round
+                machine = self._machines[reduce.round]
+                found = machine.reduce(number, vector, now, reduce.tensor)
+                actions += self._own(reduce.round, found, now)
+            before = min(before, reduce.begun)
+        return actions
+
+    def _own(self, number: int, found: Iterable[Action], now: int) -> list[Action]:
+        """Return a machine's actions as this one's; take its results."""
+        actions: list[Action] = []
+        for action in found:
+            match action:
+                case Deliver(ticket, result):
+                    actions += self._answered(ticket // len(self._machines), result, now)
+                case SetTimer(key, at):
+                    actions.append(SetTimer((number, key), at))
+                case Record(kind, fields):
+                    actions.append(self._record(number, kind, fields))
+                case _:
+                    actions.append(action)
+        return actions
+
+    def _answered(self, ticket: int, result: Reduced, now: int) -> list[Action]:
+        reduce = self._reduces[ticket]
+        reduce.done.append(result)
+        try:
+            reduce.vector = reduce.steps.send(result.mean)
+        except StopIteration as end:
+            return [self._result(ticket, reduce, *end.value), *self._go_on(now)]
+        reduce.round += 1
+        return self._go_on(now)
+
+    def _result(self, ticket: int, reduce: _Reduce, mean: Floats, state: Any) -> Deliver:
+        del self._reduces[ticket]
+        if reduce.tensor < TRANSIENT:
+            self._states[reduce.tensor] = state
+        last = reduce.done[-1]
+        result = Reduced(
+            mean=mean,
+            counts=last.counts,
+            missed=last.missed,
+            gradient=reduce.gradient,
+            codes=digest(*(done.codes.encode() for done in reduce.done)),
+            sums=digest(*(done.sums.encode() for done in reduce.done)),
+            codec_ns=sum(done.codec_ns for done in reduce.done),
+            reduce_ns=sum(done.reduce_ns for done in reduce.done),
+        )
+        return Deliver(ticket, result)
+
+    def _record(self, number: int, kind: str, fields: dict[str, Any]) -> Record:
+        rounds = len(self._machines)
+        fields = fields | {"ticket": fields["ticket"] // rounds}
+        if kind == "arrival" and number < rounds - 1:
+            fields = {key: value for key, value in fields.items() if key not in _OF_RESULTS}
+            return Record("norm", fields | {"partition": 0, "norm": None})
+        return Record(kind, fields)
