@@ -46,8 +46,8 @@ def _help(switch: str) -> str:
     return subprocess.run([switch, "--help"], capture_output=True, text=True).stdout
 
 
-def run(program: Path, folder: Path) -> list[str]:
-    """Run the test beside a program; what is wrong, nothing if it passed."""
+def run(program: Path, folder: Path, test: Path | None = None) -> list[str]:
+    """Run a test, else that beside the program; what is wrong, nothing if it passed."""
     compiled = compile_source(program, [program.parent], None)
     model = Switch(program, clock=Clock())
     found = architecture(None, compiled.program)
@@ -55,7 +55,7 @@ def run(program: Path, folder: Path) -> list[str]:
     names = {t: name for name, (t, _) in digest_calls(compiled.program).items()}
     file = folder / f"{program.stem}.json"
     file.write_text(compile_text(found.name, compiled.program, names))
-    test = program.with_suffix(".stf")
+    test = program.with_suffix(".stf") if test is None else test
     statements = parse(test.read_text(), str(test))
     tester = _Bmv2Tester(model, str(test))
     with ExitStack() as stack:

@@ -172,6 +172,18 @@ CASES: dict[str, dict[str, str]] = {
                 recirculate_preserving_field_list(0);
             }""",
     },
+    "rounds": {
+        "ingress": """
+            s.egress_spec = 1;
+            if (h.a.x == 0 && h.a.y == 3) {
+                s.egress_spec = 2;
+            }""",
+        "egress": """
+            if (h.a.x != 0) {
+                h.a.x = h.a.x - 1;
+                recirculate_preserving_field_list(0);
+            }""",
+    },
     "copies": {
         "ingress_locals": "action flood(bit<16> group) { s.mcast_grp = group; }\n"
         + "table groups { key = { h.a.x : exact; } actions = { flood; } }",

@@ -103,8 +103,11 @@ def test_the_most_tests_and_packets(tmp_path: Path) -> None:
     _, result = made(tmp_path, source(**CASES["branches"]), tests=1)
     assert len(result.tests) == 1
     _, result = made(tmp_path, source(**CASES["registers"]), packets=1)
-    assert not_covered(result)
     assert {len(test.packets) for test in result.tests} == {1}
+    assert any(test.made.cells for test in result.tests) and not not_covered(result)
+    _, result = made(tmp_path, source(**CASES["registers"]))
+    assert max(len(test.packets) for test in result.tests) > 1
+    assert not any(test.made.cells for test in result.tests)
 
 
 def test_the_report(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import bmv2_runner
 import pytest
 from finsy.proto import p4r
 from v1programs import source
@@ -20,12 +21,14 @@ from gradplane.controller.targets.bmv2 import Bmv2  # noqa: E402
 from gradplane.differ import difference  # noqa: E402
 from gradplane.differ.bmv2_switch import Bmv2Switch  # noqa: E402
 from gradplane.experiment import p4_programs  # noqa: E402
+from gradplane.switch.compiler import compile_source  # noqa: E402
 from gradplane.switch.ir import nodes as ir  # noqa: E402
 from gradplane.switch.p4runtime.device import Device  # noqa: E402
 from gradplane.switch.p4runtime.read import read  # noqa: E402
 from gradplane.switch.stf import tester as stf  # noqa: E402
 from gradplane.switch.stf.stf_grammar import parse  # noqa: E402
-from gradplane.switch.testgen.generate import Generated  # noqa: E402
+from gradplane.switch.testgen.explorer import Limits  # noqa: E402
+from gradplane.switch.testgen.generate import Generated, generate, write  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +60,23 @@ def test_bmv2_sends_what_the_tests_expect(case: str, bmv2: Bmv2Switch, tmp_path:
     file, result = made(tmp_path, source(**CASES[case]))
     assert result.tests
     sends_what_is_expected(file, result, bmv2)
+
+
+@pytest.mark.parametrize("arch", ["v1model", "psa"])
+def test_files_of_tests_pass_over_the_command_line(arch: str, tmp_path: Path) -> None:
+    """Registers too, which BMv2 does not write over P4Runtime."""
+    if not bmv2_runner.available(arch):
+        pytest.skip(f"{bmv2_runner.SWITCHES[arch]} and its command line are not on PATH")
+    drops = Path(__file__).parent.parent / "stf" / "psa" / "drops.p4"
+    program = drops
+    if arch == "v1model":
+        (program := tmp_path / "contents.p4").write_text(source(**CASES["contents"]))
+    limits = Limits(seconds=600, runs=1500)
+    result = generate(compile_source(program, (), None).program, limits)
+    assert any(test.made.cells for test in result.tests) == (arch == "v1model")
+    for file in write(result, program, tmp_path / "made", ["stf"])[-2:]:
+        (folder := tmp_path / file.stem).mkdir()
+        assert bmv2_runner.run(program, folder, file) == [], file
 
 
 def sends_what_is_expected(file: Path, result: Generated, bmv2: Bmv2Switch) -> None:

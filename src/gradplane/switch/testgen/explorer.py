@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -31,6 +32,7 @@ from gradplane.switch.testgen.solving import Solver, Turned
 # The first packet. As a replica's port, BMv2 refuses 0.
 FIRST_LENGTH, FIRST_PORT = 64, 1
 REPAIRS = 4  # of one run
+MOST_PASSES = 20  # of one packet that are followed: tests expect what all of them lead to
 # How promising a step is: so many tries is it behind one to something uncovered.
 PATIENCE = 200  # steps without anything new, after which registers hold what was written, too
 UNCOVERED, LONGER, NEW, PARSES, PASSED_BY, BEHIND, LONGER_YET, OTHER = 0, 2, 3, 4, 5, 6, 12, 20
@@ -39,10 +41,13 @@ _OPPOSITE = {"true": "false", "false": "true"}
 
 
 class Runner:
-    """Runs inputs on a program's interpreter, from the state that the program starts with."""
+    """Runs inputs on a program's interpreter, from the state that the program starts with.
 
-    def __init__(self, switch: Switch) -> None:
-        self.switch = switch
+    Packets are not followed for more than `most_passes`, nor after `deadline`, in seconds of
+    processor time."""
+
+    def __init__(self, switch: Switch, most_passes: float = math.inf) -> None:
+        self.switch, self.most_passes, self.deadline = switch, most_passes, math.inf
         self.recorder = Recorder(switch)
         self._model: Any = switch.architecture.interpreter(switch.program, switch.state, None)
         self._pipes = self._model.compile(partial(ConcolicStatements, recorder=self.recorder))
@@ -63,6 +68,8 @@ class Runner:
 
     def _pass(self, arrival: Arrival) -> PassResult:
         if self.recorder.fixed and arrival.passes and not self.recorder.comes_back(arrival.port):
+            return PassResult()
+        if arrival.passes >= self.most_passes or time.process_time() > self.deadline:
             return PassResult()
         return Pass(self._model, self._pipes, None).run(arrival)
 
@@ -114,7 +121,7 @@ class Explorer:
     def __init__(self, switch: Switch, limits: Limits) -> None:
         self.switch = switch
         self.limits = limits
-        self.runner = Runner(switch)
+        self.runner = Runner(switch, MOST_PASSES)
         self.recorder = self.runner.recorder
         self.solver = Solver(switch.architecture.ports - 1, limits.seed, self.recorder.sums)
         self.goals = Goals(switch.state.tables).of(switch.program)
@@ -131,10 +138,12 @@ class Explorer:
         self._done: set[Hashable] = set()
         self._passed: Counter[Goal] = Counter()  # how many runs have passed by a goal
         self.refused: dict[Hashable, Refusal] = {}
+        self._excluding: dict[Hashable, set[frozenset[Goal]]] = {}  # goals of paths, by goal
 
     def explore(self, progress: Progress | None = None) -> Found:
         """Search until everything is covered, nothing is left to try, or a limit is reached."""
         began = time.process_time()
+        self.runner.deadline = began + self.limits.seconds
         self._run(Inputs((Given(FIRST_PORT, self.solver.filler(0, FIRST_LENGTH)),)))
         tried, idle, known, shown = 1, 0, 0, -1.0
         while self.goals.all - self.covered:
@@ -185,13 +194,14 @@ class Explorer:
             self._run(replace(run.inputs, packets=(*run.inputs.packets, last)))
             return True
         leaps = self._level(way) != OTHER
-        self._tries[way.goal] += 1
+        aim = self._aim(run, way)
+        self._tries[aim] += 1
         turned = self.solver.turned(
             run, index, way, partial(self._needed_for, way) if leaps else None, not leaps
         )
         if turned.inputs is None:
             self._refuse(run, way.goal, turned)
-            self._tries[way.goal] -= not (turned.dropped or turned.gave_up)  # it is always false
+            self._tries[aim] -= not (turned.dropped or turned.gave_up)  # it is always false
             return False
         self._repaired(_wanted(run, index, way, turned.dropped), self._run(turned.inputs))
         if way.goal not in self.covered:
@@ -202,8 +212,16 @@ class Explorer:
         """Note why a goal was not reached; what excludes it says more than that it is excluded."""
         goals: list[Any] = [run.path[i].goal for i in turned.dropped]
         why = Refusal(frozenset(g for g in goals if g in self.goals.all), turned.gave_up)
+        if why.contradicts:
+            self._excluding.setdefault(goal, set()).add(why.contradicts)
         if goal not in self.refused or why != Refusal():
             self.refused[goal] = why
+
+    def _aim(self, run: Run, way: Way) -> Hashable:
+        """Return what tries of a way are counted by: its goal, and whether the run's path is known
+        to exclude it, so that failures there do not count elsewhere."""
+        known = self._excluding.get(way.goal, ())
+        return way.goal, any(goals <= run.covered for goals in known)
 
     def _needed_for(self, way: Way, branch: Branch) -> bool:
         """Return whether a packet must pass a step in order to take a way."""
@@ -226,7 +244,7 @@ class Explorer:
         level = self._level(way)
         if level == OTHER and run.missing:
             level = min(level, self._beside(run, index))
-        return level + self._tries[way.goal] + times
+        return level + self._tries[self._aim(run, way)] + times
 
     def _beside(self, run: Run, index: int) -> int:
         """Return how promising any step of a run is, since the run passed by goals that no run has
