@@ -19,6 +19,14 @@ def test_without_a_near_name_the_known_ones_are_listed():
     assert _suggestions.did_you_mean("zzz", KNOWN) == ""
 
 
+def test_a_file_of_a_similar_name_is_suggested(tmp_path):
+    (tmp_path / "mine.toml").touch()
+    missing = _suggestions.near_file(tmp_path / "mien.toml")
+    assert missing == f"; did you mean {tmp_path / 'mine.toml'}?"
+    for other in ("none.toml", "mine.toml", "no/mine.toml"):
+        assert _suggestions.near_file(tmp_path / other) == ""
+
+
 def test_splitmix64_makes_its_published_words():
     """From seed 1234567, as Vigna's C program prints them."""
     words = [6457827717110365317, 3203168211198807973, 9817491932198370423]

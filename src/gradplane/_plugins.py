@@ -229,8 +229,12 @@ def described(found: Any) -> str:
     if callable(found):
         return f"the function {getattr(found, '__name__', found)}"
     if isinstance(found, tuple):
-        return f"({', '.join(map(described, found))})"
-    return "None" if found is None else f"{type(found).__name__} {found!r}"[:80]
+        return _short(f"({', '.join(map(described, found))})")
+    return "None" if found is None else _short(f"{type(found).__name__} {found!r}")
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def returned(what: str, method: str, found: Any, right: bool, expected: str) -> None:

@@ -4,7 +4,9 @@ Every room may import this module; it imports none.
 """
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from difflib import get_close_matches
+from pathlib import Path
 
 _SIMILARITY = 0.6  # difflib's ratio, from 0 (nothing in common) to 1
 
@@ -19,6 +21,16 @@ def nearest(
 ) -> list[str]:
     """Return at most `count` known names that resemble `name`, the most similar first."""
     return get_close_matches(name, sorted(known), count, similarity)
+
+
+def near_file(path: Path) -> str:
+    """Return `; did you mean PATH?` where a file or folder of a similar name is in the place of one
+    that is missing, else ""."""
+    with suppress(OSError):
+        beside = {file.stem: file for file in path.parent.iterdir()}  # all end alike: .toml
+        if not path.exists() and (near := nearest(path.stem, beside)):
+            return f"; did you mean {beside[near[0]]}?"
+    return ""
 
 
 def did_you_mean(name: str, known: Iterable[str], quote: Callable[[str], str] = str) -> str:

@@ -118,7 +118,8 @@ def read(path: Path | Traversable) -> Document:
         text = path.read_text("utf-8")
         values = tomllib.loads(text)
     except OSError as error:
-        raise DocumentError(f"{path}: {error.strerror or error}") from None
+        near = _suggestions.near_file(path) if isinstance(path, Path) else ""
+        raise DocumentError(f"{path}: {error.strerror or error}{near}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise DocumentError(f"{path}: not valid TOML: {error}") from None
     return Document(str(path), values, text)

@@ -263,6 +263,9 @@ def test_p4_check_and_info(command: Command, tmp_path: Path) -> None:
     status, output, _ = command("p4", "info", program, "--summary")
     assert status == 0
     assert "ThcIngress.routes" in output and "hdr.ipv4.dst_addr: lpm<32>" in output
+    legacy = Path(__file__).parents[1] / "switch" / "stf" / "exercises" / "legacy.p4"
+    output = command("p4", "info", legacy, "--summary")[1]
+    assert re.search(r"action (profile|selector) ", output)
     status, output, _ = command("p4", "info", program, "-D", "SLOTS=16")
     assert status == 0
     assert "size: 16\n" in output
@@ -369,8 +372,8 @@ def test_p4_check_knows_what_the_programs_architecture_runs(
     [
         (
             "control c(); package Other(c a); control d() { apply { } } Other(d()) main;",
-            ":1:60: warning: the program's main is a Other; supported packages: PNA_NIC (pna),"
-            " PSA_Switch (psa), Switch (tna), V1Switch (v1model)",
+            ":1:60: warning: the program's main is of type Other; supported packages:"
+            " PNA_NIC (pna), PSA_Switch (psa), Switch (tna), V1Switch (v1model)",
         ),
         ("bit<8> f(in bit<8> a) { return a; }", ":1:1: warning: the program has no package `main`"),
         (

@@ -191,27 +191,27 @@ def test_ones_own_program_is_found_from_the_file(tmp_path: Path) -> None:
         (
             '[topology]\ndelay = 2\nrate = 3\n[switch]\nprogram = "none.p4"\n[[job]]\n'
             'lr = -1\nquorum = 5\n[[impairment]]\nmodel = "bernoulli"\nrate = "5%"\n',
-            "e.toml:7: job.0.lr = -1: expected above 0\n"
-            'e.toml:11: impairment.0.rate = "5%": expected a number from 0 to 1, a share: 0.05 is'
-            " 5 %\n"
-            "e.toml:5: program {folder}/none.p4: no such file; shipped: thc.p4, thc_tna.p4,"
-            " tos_compress.p4, tos_compress_tna.p4\n"
-            'e.toml:3: rate = 3 is 3 bit/s: write the unit, such as rate = "3Mbit", or "3bit" if'
-            " bits are meant\n"
             'e.toml:2: delay = 2 is 2 ns: write the unit, such as delay = "2ms", or "2ns" if'
             " nanoseconds are meant\n"
-            "e.toml:8: quorum = 5 of 4 workers: use 1 to 4",
+            'e.toml:3: rate = 3 is 3 bit/s: write the unit, such as rate = "3Mbit", or "3bit" if'
+            " bits are meant\n"
+            "e.toml:5: program {folder}/none.p4: no such file; shipped: thc.p4, thc_tna.p4,"
+            " tos_compress.p4, tos_compress_tna.p4\n"
+            "e.toml:7: job.0.lr = -1: expected above 0\n"
+            "e.toml:8: quorum = 5 of 4 workers: use 1 to 4\n"
+            'e.toml:11: impairment.0.rate = "5%": expected a number from 0 to 1, a share: 0.05 is'
+            " 5 %",
         ),
         (
             '[topology]\ndelay = 2\nrate = 3\n[switch]\nprogram = "none.p4"\n[[job]]\n'
             "lr = -1\nquorum = 5\n",
-            "e.toml:7: job.0.lr = -1: expected above 0\n"
-            "e.toml:5: program {folder}/none.p4: no such file; shipped: thc.p4, thc_tna.p4,"
-            " tos_compress.p4, tos_compress_tna.p4\n"
-            'e.toml:3: rate = 3 is 3 bit/s: write the unit, such as rate = "3Mbit", or "3bit" if'
-            " bits are meant\n"
             'e.toml:2: delay = 2 is 2 ns: write the unit, such as delay = "2ms", or "2ns" if'
             " nanoseconds are meant\n"
+            'e.toml:3: rate = 3 is 3 bit/s: write the unit, such as rate = "3Mbit", or "3bit" if'
+            " bits are meant\n"
+            "e.toml:5: program {folder}/none.p4: no such file; shipped: thc.p4, thc_tna.p4,"
+            " tos_compress.p4, tos_compress_tna.p4\n"
+            "e.toml:7: job.0.lr = -1: expected above 0\n"
             "e.toml:8: quorum = 5 of 4 workers: use 1 to 4",
         ),
         (

@@ -31,7 +31,7 @@ def test_an_experiment_is_found_by_name(tmp_path: Path, monkeypatch: pytest.Monk
     )
     with pytest.raises(ExperimentError) as missing:
         load("thc-sta.toml")
-    assert str(missing.value) == "thc-sta.toml: No such file or directory"
+    assert str(missing.value) == "thc-sta.toml: No such file or directory; did you mean thc-star?"
 
 
 def test_a_copy_is_written_once(tmp_path: Path) -> None:

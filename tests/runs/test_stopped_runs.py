@@ -99,7 +99,7 @@ def test_an_interrupt_says_where_the_records_are(experiment_file: Path, tmp_path
         f"{tmp_path}/run: 4 of 6 rounds are recorded\n"
         f"  gradplane report {tmp_path}/run    what was recorded, as a page\n"
         f"  gradplane replay {tmp_path}/run    the same, bit for bit\n"
-        f"  gradplane run --resume {tmp_path}/run    finish it"
+        f"  gradplane run --resume {tmp_path}/run    run it anew, from the first round on"
     ]
 
 

@@ -31,12 +31,24 @@ if TYPE_CHECKING:
 commands = typer.Typer()
 
 
+def _completed(incomplete: str) -> list[str]:
+    """Return the shipped experiments' names, and the files here, that begin so; where there are
+    none, the shell completes paths."""
+    from gradplane.experiment import shipped
+
+    names = [*shipped.names(), *(path.name for path in sorted(Path().glob("*.toml")))]
+    return [name for name in names if name.startswith(incomplete)]
+
+
 @commands.command()
 def run(
     experiment: Annotated[
         Path | None,
         typer.Argument(
-            metavar="EXPERIMENT.toml", show_default=False, help="A file, or a shipped one's name"
+            metavar="EXPERIMENT.toml",
+            show_default=False,
+            help="A file, or a shipped one's name",
+            autocompletion=_completed,
         ),
     ] = None,
     net: Annotated[
@@ -219,7 +231,10 @@ def sweep(
     experiment: Annotated[
         Path | None,
         typer.Argument(
-            metavar="EXPERIMENT.toml", show_default=False, help="A file, or a shipped one's name"
+            metavar="EXPERIMENT.toml",
+            show_default=False,
+            help="A file, or a shipped one's name",
+            autocompletion=_completed,
         ),
     ] = None,
     over: Annotated[
@@ -335,7 +350,12 @@ def report(
     if studies:
         say(make_console(), f"report: {launch.write_report(studies[0], out)}")
         return
-    say(make_console(), f"report: {reports.write(folders, out)}")
+    path = reports.write(folders, out)
+    if len(folders) > 1:
+        from gradplane.cli import output_tables
+
+        make_console().print(output_tables.compared(folders))
+    say(make_console(), f"report: {path}")
 
 
 @commands.command()

@@ -18,6 +18,7 @@ from rich.text import Text
 
 from gradplane import codecs as compression
 from gradplane.experiment import shipped
+from gradplane.runs.records.run_data import RunData
 from gradplane.runs.records.summary import Summary, queue_drops, rate, time_to_accuracy, undelivered
 from gradplane.studies import gradients
 from gradplane.studies.nmse import Floats, nmse
@@ -39,9 +40,19 @@ def results(summary: Summary) -> Group:
     return Group(*(_job(runs, number) for number in range(len(runs[0]["jobs"]))))
 
 
-def _job(runs: Sequence[dict[str, Any]], number: int) -> Table:
+def compared(folders: Sequence[Path]) -> Group:
+    """Return the results of several runs beside each other, a table per job that all have."""
+    runs = [RunData.read(folder).summary for folder in folders]
+    names = [folder.resolve().name for folder in folders]
+    common = min(len(values["jobs"]) for values in runs)
+    return Group(*(_job(runs, number, names) for number in range(common)))
+
+
+def _job(
+    runs: Sequence[dict[str, Any]], number: int, names: Sequence[str] = ("this run", "baseline")
+) -> Table:
     jobs = [values["jobs"][number] for values in runs]
-    table = _table(jobs[0]["name"], *("this run", "baseline")[: len(runs)])
+    table = _table(jobs[0]["name"], *names[: len(runs)])
     table.add_row("test accuracy", *(f"{job['test_accuracy']:.2%}" for job in jobs))
     if target := jobs[0].get("time_to_accuracy"):
         name = f"time to {100 * target['test_accuracy']:g}%"
@@ -226,7 +237,31 @@ def program(compiled: ir.Program) -> Table:
         for entry in getattr(info, kind):
             size = f"size {entry.size}" if hasattr(entry, "size") else "one per entry"
             table.add_row(kind[:-1].replace("_", " "), entry.preamble.name, size)
+    for profile in info.action_profiles:
+        kind = "action selector" if profile.with_selector else "action profile"
+        members = f"size {profile.size}" + (
+            f", groups of up to {profile.max_group_size}" if profile.max_group_size else ""
+        )
+        table.add_row(kind, profile.preamble.name, members)
+    for digest in info.digests:
+        table.add_row("digest", digest.preamble.name, _data(digest.type_spec))
+    for header in info.controller_packet_metadata:
+        fields = ", ".join(f"{one.name}: bit<{one.bitwidth}>" for one in header.metadata)
+        table.add_row("packet header", header.preamble.name, fields)
+    for values in info.value_sets:
+        keys = ", ".join(_key(field) for field in values.match)
+        table.add_row("value set", values.preamble.name, f"{keys}; size {values.size}")
     return table
+
+
+def _data(spec: Any) -> str:
+    """Return a type in P4Info as text: the name of a struct, the width of a number."""
+    kind = spec.WhichOneof("type_spec")
+    if kind in ("struct", "header", "header_union", "serializable_enum", "new_type"):
+        return str(getattr(spec, kind).name)
+    if kind == "bitstring" and spec.bitstring.HasField("bit"):
+        return f"bit<{spec.bitstring.bit.bitwidth}>"
+    return str(kind)
 
 
 def _key(field: Any) -> str:

@@ -43,7 +43,10 @@ def check(
     define: Defines = [],  # noqa: B006
     strict: Annotated[bool, typer.Option("--strict", help="Warnings are errors")] = False,
 ) -> None:
-    """Compile a program, for any architecture, and report its errors and warnings."""
+    """Compile a program, for any architecture, and report its errors and warnings.
+
+    Whether a TNA program fits the chip, and what the chip's compiler refuses, is `p4 fit`'s to say.
+    """
     from gradplane.experiment import p4_programs as programs
     from gradplane.switch.arch.registry import why_not
     from gradplane.switch.interp.user_externs import needed
@@ -519,7 +522,9 @@ def diff(
 
 @commands.command()
 def stf(
-    programs: Annotated[list[Path], typer.Argument(metavar="FILE.p4", show_default=False)],
+    programs: Annotated[
+        list[Path], typer.Argument(metavar="FILE.p4 [FILE.stf]", show_default=False)
+    ],
     tests: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Run a program's .stf files there"),
@@ -529,12 +534,16 @@ def stf(
     define: Defines = [],  # noqa: B006
     externs: Externs = None,
 ) -> None:
-    """Run the packet tests of programs, each in the .stf file beside it."""
+    """Run the packet tests of programs, each in the .stf file beside it, or in those given."""
     from gradplane.switch.stf import main as run_tests
     from gradplane.switch.switch import ENGINES
 
     if engine not in ENGINES:
         raise typer.BadParameter(f"use {' or '.join(ENGINES)}", param_hint="--engine")
+    sources = [file for file in programs if file.suffix != ".stf"]
+    given = [file for file in programs if file.suffix == ".stf"]
+    if tests is None and len(sources) == 1 and given:
+        raise typer.Exit(run_tests(given, engine, include, define, externs, sources[0]))
     if tests is None:
         raise typer.Exit(run_tests(programs, engine, include, define, externs))
     if len(programs) != 1 or not (files := sorted(tests.glob("*.stf"))):

@@ -1,5 +1,6 @@
 """Checks of an experiment beyond those of the codecs, hosts, topologies and schemes."""
 
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -15,6 +16,7 @@ from gradplane.experiment.compute_times import workers_problem
 from gradplane.experiment.deployment import DeployedJob
 from gradplane.experiment.impairment_sections import (
     CrashSection,
+    DropListSection,
     ImpairmentSection,
     LateJoinSection,
     StragglerSection,
@@ -24,6 +26,8 @@ from gradplane.hosts.absences import Absence, donor, of_worker, present
 from gradplane.hosts.wire.aggregation import MAX_WORKERS
 from gradplane.topologies.description import Topology
 from gradplane.topologies.link_options import bare_rate
+
+log = logging.getLogger(__name__)
 
 COMPRESSES = "tos_compress.p4"  # the shipped program that compresses marked packets
 _LEAST_DELAY = 1000  # ns; below it, a number without a unit is refused
@@ -259,6 +263,22 @@ def impairments(experiment: Experiment, network: Topology) -> Iterator[Problem]:
         if spec.count is not None and spec.count > least:
             text = f"impairment straggler: count = {spec.count}: the job has {least} workers"
             yield Problem(text, ((*where, "count"),))
+
+
+def listed_links(experiment: Experiment, network: Topology) -> Iterator[Problem]:
+    """Yield lists of packets none of whose links exist; warn of those with some such links."""
+    hosts = [host.name for host in network.hosts]
+    for index, spec in enumerate(experiment.impairment):
+        if not isinstance(spec, DropListSection):
+            continue
+        named = [one.link for one in spec.packets if one.link is not None]
+        unknown = dict.fromkeys(link for link in named if link not in hosts)
+        texts = [f'no link "{link}": {nearest(link, hosts)}' for link in unknown]
+        if unknown and all(one.link in unknown for one in spec.packets):
+            text = f"drop list: {texts[0]}; no packet of it is met"
+            yield Problem(text, (("impairment", index),))
+        elif unknown:
+            log.warning("impairment %d: %s; such packets are never met", index, "; ".join(texts))
 
 
 def absences(experiment: Experiment, jobs: Sequence[DeployedJob]) -> Iterator[Problem]:

@@ -187,6 +187,8 @@ class _Deploying:
                 self._problems += checks.marked(job, jobs)
                 jobs.append(job)
         self._problems += checks.impairments(experiment, network)
+        if self._advise:
+            self._problems += checks.listed_links(experiment, network)
         self._problems += checks.absences(experiment, jobs)
         self._problems += checks.traffic(experiment, network)
         self._stop()

@@ -94,7 +94,14 @@ class _Loading:
             self._mended.append(mended)
 
     def _refuse(self) -> ExperimentError:
-        return ExperimentError("\n".join(self._lines))
+        """Return the error with all that is wrong, in the order of the file's lines."""
+        head = f"{self._document.name}:"
+
+        def line(text: str) -> int:
+            number = text.removeprefix(head).partition(":")[0]
+            return int(number) if text.startswith(head) and number.isdecimal() else 0
+
+        return ExperimentError("\n".join(sorted(self._lines, key=line)))
 
     def validated(self) -> Experiment:
         """Return the experiment, without the keys whose values are wrong."""

@@ -16,6 +16,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from gradplane._captures import ETHERNET, RAW_IP, Captured, CaptureError, read_capture
+from gradplane._suggestions import near_file
 from gradplane._toml_documents import nearest
 from gradplane.experiment.document import ExperimentError
 from gradplane.experiment.impairment_sections import (
@@ -86,7 +87,8 @@ def _listed(path: Path) -> Iterator[dict[str, Any]]:
                     raise ExperimentError(f"{path}:{number}: {_fault(error)}") from None
                 yield row
     except (OSError, UnicodeDecodeError) as error:
-        raise ExperimentError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+        reason = getattr(error, "strerror", None) or error
+        raise ExperimentError(f"{path}: {reason}{near_file(path)}") from None
 
 
 def _fault(error: ValidationError) -> str:

@@ -114,7 +114,7 @@ def fit(
     for another architecture, or for the other generation."""
     facts = device_facts(program)
     if facts is None:
-        what = f"the program's main is a {program.package.type}, which is not {chip.title}'s"
+        what = f"the program's main is of type {program.package.type}, which is not {chip.title}'s"
         raise refuse(program.package.span, what, hint="fit takes programs for TNA or T2NA (Switch)")
     if facts.family != chip.family:
         other = next(c for c in CHIPS.values() if c.family == facts.family)

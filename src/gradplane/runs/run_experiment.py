@@ -130,7 +130,8 @@ def _way_on(folder: Path) -> str:
     if run.finished or run.metrics:
         lines.append(f"  gradplane report {folder}    what was recorded, as a page")
         lines.append(f"  gradplane replay {folder}    the same, bit for bit")
-    lines.append(f"  gradplane run --resume {folder}    finish it")
+    way = "run its baseline" if run.finished else "run it anew, from the first round on"
+    lines.append(f"  gradplane run --resume {folder}    {way}")
     return "\n".join(lines)
 
 

@@ -257,6 +257,10 @@ def build(kind: str, /, **options: Any) -> Topology:
     function = _find(kind)
     known = inspect.signature(function).parameters
     for option in options:
+        if option not in known and is_reference(kind):
+            takes = ", ".join(known) or "nothing"
+            text = f'topology {kind} has no option "{option}": its function takes {takes}'
+            raise TopologyError(text, option)
         if option not in known:
             raise TopologyError(
                 f'topology {kind} has no option "{option}": {_elsewhere(option, known)}', option

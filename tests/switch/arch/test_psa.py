@@ -30,9 +30,9 @@ engines = pytest.mark.parametrize("engine", ["interpreter", "jit"])
 def test_the_package_says_which_architecture_runs() -> None:
     assert Switch("x.p4", text=source()).process(0, packet()) == [(1, packet())]
     assert Switch("x.p4", text=source(), arch="psa").process(0, packet()) == [(1, packet())]
-    with pytest.raises(SwitchError, match="v1model runs a V1Switch, but .* is a PSA_Switch; leave"):
+    with pytest.raises(SwitchError, match="v1model runs a V1Switch, but .* of type PSA_Switch; leave"):
         Switch("x.p4", text=source(), arch="v1model")
-    with pytest.raises(SwitchError, match="psa runs a PSA_Switch, but .* is a V1Switch"):
+    with pytest.raises(SwitchError, match="psa runs a PSA_Switch, but .* of type V1Switch"):
         Switch("x.p4", text=v1programs.source(), arch="psa")
     with pytest.raises(SwitchError, match="no architecture 'x'; architectures: .*psa, .*v1model"):
         Switch("x.p4", text=source(), arch="x")
@@ -40,7 +40,9 @@ def test_the_package_says_which_architecture_runs() -> None:
 
 def test_a_package_of_no_known_architecture_is_refused() -> None:
     other = "control C(); package Other(C c); control c() { apply { } } Other(c()) main;"
-    known = r"main is a Other; supported packages: .*PSA_Switch \(psa\), .*V1Switch \(v1model\)"
+    known = (
+        r"main is of type Other; supported packages: .*PSA_Switch \(psa\), .*V1Switch \(v1model\)"
+    )
     with pytest.raises(CompileError, match="x.p4:1:60: error: the program's " + known):
         Switch("x.p4", text=other)
 

@@ -90,6 +90,9 @@ GROUP = WHOLE["multicast_group_entries"][0]
          " number, not '1'"),
         ({"table_entries": [{**ENTRY, "default_action": True}]}, "table_entries[0]: a default"
          " action has no match and no priority"),
+        ({"table_entries": [{**WHOLE["table_entries"][2], "priority": 0}]}, "table_entries[0]:"
+         " table I.acl has ternary, range or optional keys: an entry needs a priority of 1 or more,"
+         ' of which the larger wins: "priority": 10'),
         ({"multicast_group_entries": [{**GROUP, "multicast_group_id": None}]},
          "multicast_group_entries[0]: there is no multicast_group_id"),
         ({"multicast_group_entries": [GROUP, GROUP]}, "multicast_group_entries[1]: there is already"

@@ -322,6 +322,8 @@ def test_a_missing_include(errors, tmp_path):
     ]
     assert message[3].startswith(f"    looked in: ., {tmp_path}, ")
     assert message[3].endswith("/switch/include")
+    near = errors("#include <v1mode.p4>\n").splitlines()[3]
+    assert near.startswith("    did you mean v1model.p4? looked in: ")
 
 
 def test_a_file_can_include_a_shipped_one_of_its_own_name(tmp_path):

@@ -17,6 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from gradplane._suggestions import near_file
 from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.loading import Experiment, ExperimentError, load_deployment
 from gradplane.hosts.packed_columns import unpack
@@ -119,7 +120,7 @@ class RunData:
     def opened(cls, folder: Path) -> RunData:
         """Read the run in that folder, which may have recorded nothing yet."""
         if not folder.is_dir():
-            raise FolderError(f"{folder}: no such run folder")
+            raise FolderError(f"{folder}: no such run folder{near_file(folder)}")
         for path in (*sorted(folder.iterdir()), *sorted((folder / BASELINE).glob("*"))):
             if path.is_symlink() and path.suffix != ".html":  # pages are replaced, not read
                 raise FolderError(
@@ -136,7 +137,8 @@ class RunData:
         if not (folder / EXPERIMENT).exists():
             if manifest:
                 raise FolderError(f"{folder / EXPERIMENT}: missing: nothing can be read without it")
-            raise FolderError(f"{folder}: not a run folder: it has no {EXPERIMENT}")
+            near = near_file(folder)
+            raise FolderError(f"{folder}: not a run folder: it has no {EXPERIMENT}{near}")
         wrong = list(manifest.mismatches(folder)) if manifest else []
         if manifest and wrong:
             raise FolderError(_damage(folder, manifest, wrong))

@@ -43,7 +43,8 @@ def architecture(name: str | None, program: ir.Program) -> Architecture:
     if name not in (None, found.name):
         wanted = known[str(name)].package
         raise SwitchError(
-            f"architecture {name} runs a {wanted}, but the program's main is a {found.package};"
+            f"architecture {name} runs a {wanted}, but the program's main is of type"
+            f" {found.package};"
             " leave the architecture out: the program's package says which it is"
         )
     return found
@@ -64,7 +65,7 @@ def why_not(program: ir.Program) -> str:
                 f" {', '.join(found.parameters)}"
             )
     known = ", ".join(f"{a.package} ({a.name})" for a in architectures().values())
-    return f"the program's main is a {package.name}; supported packages: {known}"
+    return f"the program's main is of type {package.name}; supported packages: {known}"
 
 
 def of_packages(packages: Iterable[ir.PackageType]) -> Architecture | None:

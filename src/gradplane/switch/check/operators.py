@@ -94,7 +94,9 @@ class OperatorChecker:
     def _logical(self, e: ast.Binary, left: Type, right: Type) -> Type:
         for operand, t in ((e.left, left), (e.right, right)):
             if t != BOOL:
-                self.c.error(operand, f"{e.op} needs bool, not {t}")
+                hint = f"{e.op[0]} is for numbers, and x != 0 is a bool"
+                number = isinstance(t, Bits | Integer | SerEnum)
+                self.c.error(operand, f"{e.op} needs bool, not {t}", hint if number else "")
         a, b = e.left.const, e.right.const
         if a is not None and b is not None:
             e.const = ops.binary(e.op, BOOL, BOOL, a, b)

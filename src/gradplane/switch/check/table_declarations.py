@@ -112,10 +112,11 @@ class TableChecker:
     def _selector_keys(self, decl: ast.TableDecl) -> None:
         """Warn of keys that only an action selector looks at, in a table that has none."""
         shared = any(p.name.endswith("implementation") for p in decl.properties)
-        for key in () if shared else decl.key:
-            if key.match_kind == "selector":
-                what = "a key of kind selector is looked at by an action selector only"
-                self.c.warn(key, "unused", what, "implementation = action_selector(...);")
+        keys = [] if shared else [key for key in decl.key if key.match_kind == "selector"]
+        if keys:
+            said = "a key of kind selector is" if len(keys) == 1 else "keys of kind selector are"
+            what = f"{said} looked at by an action selector only"
+            self.c.warn(keys[0], "unused", what, "implementation = action_selector(...);")
 
     def _name(self, key: ast.KeyElement) -> str:
         key.name = given_name(key.notes) or key_name(key.expr, self.c.reporter.lines) or ""

@@ -165,6 +165,11 @@ def _table_entry(switch: ControlledSwitch, entry: Entry) -> None:
     match = _values(_take(entry, "match", dict, {}))
     priority = _take(entry, "priority", int, None)
     if not _take(entry, "default_action", bool, False):
+        if table.state.with_priority and not priority:
+            raise CommandError(
+                f"table {table.state.table.name} has ternary, range or optional keys: an entry"
+                ' needs a priority of 1 or more, of which the larger wins: "priority": 10'
+            )
         table.add(match, action, params, priority)
     elif match or priority:
         raise CommandError("a default action has no match and no priority")

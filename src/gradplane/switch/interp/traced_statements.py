@@ -69,6 +69,9 @@ class TracedStatements(Statements):
         if isinstance(s, ir.Assign) and isinstance(s.target, ir.Var):
             return code
         text, read = plain_text(s.target), self._reader(s.target)
+        if isinstance(s, ir.Lookahead):  # into a variable of the compiler's
+            text, load, kind = "lookahead", self.load(s.target), s.target.type
+            read = lambda env: plain(kind, load(env))  # noqa: E731
 
         def run(env: Env) -> None:
             code.run(env)

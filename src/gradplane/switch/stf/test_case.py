@@ -65,12 +65,21 @@ def run(
             externs=externs,
         )
         tester = Tester(switch, clock, str(test))
+        wrong = []
         for statement in statements:
-            tester.run(statement)
+            try:
+                tester.run(statement)
+            except StfError as error:
+                wrong.append(str(error))
+        if wrong:
+            raise StfError("\n".join(wrong))
         tester.finish()
     except (StfError, CompileError, OSError) as error:
         return StfResult(str(program), False, str(error))
     failures = [*tester.expectations.failures(), *tester.problems]
+    if failures and switch.state.drops:
+        reasons = (f"{count} {reason}" for reason, count in switch.state.drops.items())
+        failures.append(f"    dropped in the switch: {', '.join(reasons)}")
     refused = [f"{message} (skipped)" for message in tester.refused]
     return StfResult(str(program), not failures, "\n".join([*failures, *refused]))
 

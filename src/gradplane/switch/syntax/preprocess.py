@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from gradplane._suggestions import did_you_mean, near_file
 from gradplane.switch.source import Reporter, Span
 from gradplane.switch.syntax.macros import (
     FILE_NAME,
@@ -137,7 +138,7 @@ class Preprocessor:
             return text
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
-            self.reporter.error(place, f'cannot read "{path}": {reason}')
+            self.reporter.error(place, f'cannot read "{path}": {reason}{near_file(path)}')
             return None
 
     def _file(self, file: _File, text: str) -> None:
@@ -328,7 +329,15 @@ class Preprocessor:
             return
         if name[0] == "<" and self._found(f'"{plain}"'):
             hint = f'write #include "{plain}" for the one beside this file; {hint}'
+        elif near := did_you_mean(plain.removesuffix(".p4"), self._known(name), "{}.p4".format):
+            hint = f"{near} {hint}"
         self.reporter.error(place, f'cannot find "{plain}"', hint)
+
+    def _known(self, name: str) -> list[str]:
+        """Return the names, without .p4, that an include of this form finds in its folder."""
+        below = Path(name[1:-1]).parent
+        files = (file for folder in self._folders(name) for file in (folder / below).glob("*.p4"))
+        return sorted({str(below / file.stem) for file in files})
 
     def _is_there(self, path: Path) -> bool:
         there = _is_file(path)
