@@ -30,7 +30,9 @@ engines = pytest.mark.parametrize("engine", ["interpreter", "jit"])
 def test_the_package_says_which_architecture_runs() -> None:
     assert Switch("x.p4", text=source()).process(0, packet()) == [(1, packet())]
     assert Switch("x.p4", text=source(), arch="psa").process(0, packet()) == [(1, packet())]
-    with pytest.raises(SwitchError, match="v1model runs a V1Switch, but .* of type PSA_Switch; leave"):
+    with pytest.raises(
+        SwitchError, match="v1model runs a V1Switch, but .* of type PSA_Switch; leave"
+    ):
         Switch("x.p4", text=source(), arch="v1model")
     with pytest.raises(SwitchError, match="psa runs a PSA_Switch, but .* of type V1Switch"):
         Switch("x.p4", text=v1programs.source(), arch="psa")
