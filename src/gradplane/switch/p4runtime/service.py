@@ -8,7 +8,8 @@ lock for that.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from google.protobuf.message import Message as ProtobufMessage
 
@@ -398,6 +399,29 @@ def _value(field: Value, data: bytes) -> int:
         raise RpcError("INVALID_ARGUMENT", error.message) from error
 
 
+_EncodeValue = Callable[[int], tuple[bytes, bytes]]
+
+
+def _encoder_of(f: Value) -> _EncodeValue:
+    """Return the function that gives a metadata field's value, and the whole metadata with it.
+
+    Of headers that are new most fields are not: ports, reasons."""
+    number = p4r.PacketMetadata(metadata_id=f.id).SerializeToString()
+    show = f.show
+
+    @lru_cache(32)
+    def head(size: int) -> bytes:
+        whole = delimited(_METADATA, number + delimited(_VALUE, bytes(size)))
+        return whole[: len(whole) - size]
+
+    @lru_cache(_HEADERS_KEPT)
+    def encode(bits: int) -> tuple[bytes, bytes]:
+        value = show(bits)
+        return value, head(len(value)) + value
+
+    return encode
+
+
 class PacketIns:
     """Encodes the packets that left through the CPU port: they come by the thousand.
 
@@ -407,13 +431,12 @@ class PacketIns:
     def __init__(self, catalog: Catalog) -> None:
         header = catalog.headers.get("packet_in", _NO_HEADER)
         self._size = header.size
-        self._fields: list[tuple[int, int, Value, bytes]] = []  # shift, mask, field, its id encoded
+        self._fields: list[tuple[int, int, int, _EncodeValue]] = []  # shift, mask, id, value
         left = header.size * 8
         for f in header.fields:
             left -= f.width
             if f.id:
-                number = p4r.PacketMetadata(metadata_id=f.id).SerializeToString()
-                self._fields.append((left, (1 << f.width) - 1, f, number))
+                self._fields.append((left, (1 << f.width) - 1, f.id, _encoder_of(f)))
         self._known: dict[bytes, tuple[bytes, dict[int, bytes]]] = {}  # headers that came last
 
     def encode(self, packet: bytes) -> tuple[Encoded, dict[int, bytes]]:
@@ -430,9 +453,9 @@ class PacketIns:
         bits = int.from_bytes(header, "big")
         parts: list[bytes] = []
         values: dict[int, bytes] = {}
-        for shift, mask, f, number in self._fields:
-            values[f.id] = value = f.show(bits >> shift & mask)
-            parts.append(delimited(_METADATA, number + delimited(_VALUE, value)))
+        for shift, mask, number, encode in self._fields:
+            values[number], part = encode(bits >> shift & mask)
+            parts.append(part)
         if len(self._known) >= _HEADERS_KEPT:
             self._known.clear()
         self._known[header] = found = b"".join(parts), values
