@@ -20,6 +20,7 @@ from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.loading import Experiment, ExperimentError, load_deployment
 from gradplane.experiment.schema import Output
 from gradplane.runs import isolation
+from gradplane.runs.codec_warnings import codec_warnings
 from gradplane.runs.machine import OneBlasThread, describe
 from gradplane.runs.progress import Show, show
 from gradplane.runs.records import manifest, run_folder
@@ -72,6 +73,9 @@ def run(
     check_target(deployment, network)
     if cli and network != "mininet":
         raise ExperimentError("--cli is Mininet's prompt, and this run is on the simulated network")
+    if (shown := _console(console)) is not None:
+        for text in codec_warnings(deployment):
+            shown.print(f"warning: {text}", soft_wrap=True, highlight=False, markup=False)
     folder = run_folder.create(out, deployment.experiment.name)
     task = _Task(deployment, folder.resolve(), network, cli, console, live=watch is not None)
     return _carry_out(task, folder, watch)
