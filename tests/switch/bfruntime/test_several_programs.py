@@ -312,6 +312,12 @@ def test_several_programs_are_pushed_in_one_device_config(tmp_path: Path) -> Non
     names = [t.preamble.name for t in config.p4info.tables]
     assert {name.partition(".")[0] for name in names} == {"one", "other"}
     device.commit(device.prepare(config))  # with the P4Info that it has
+    (file := tmp_path / "both.json").write_bytes(pushed.p4_device_config)
+    started = make_device(parse_options([str(file)]))  # the switch starts with it, too
+    assert started.target.config.p4info == config.p4info
+    assert started.pipeline is not None and device.pipeline is not None
+    placed = device.pipeline.catalog.program.pipe_scopes
+    assert started.pipeline.catalog.program.pipe_scopes == placed != {}
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,11 @@ from gradplane.switch.daemon.trace_service import MAX_TRACES, TraceService
 from gradplane.switch.gnmi.service import MAX_STREAMS, GnmiService
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.p4runtime.device import Device
-from gradplane.switch.p4runtime.device_config import Source, parse_device_config
+from gradplane.switch.p4runtime.device_config import (
+    Source,
+    parse_device_config,
+    parse_several,
+)
 from gradplane.switch.p4runtime.server import P4RuntimeServer, ServerError
 from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.packet_tracing import Tracing
@@ -224,9 +228,12 @@ def make_device(
 
     if options.program is not None:
         files = (options.program, *options.beside)
-        program = combined([_program(options, file) for file in files])
-        if options.pipe_scopes:
-            program = architecture(None, program).placed(program, options.pipe_scopes)
+        found = [_programs(options, file) for file in files]
+        program = combined([one for programs, _ in found for one in programs])
+        if scopes := options.pipe_scopes or {
+            n: tuple(p) for _, own in found for n, p in own.items()
+        }:
+            program = architecture(None, program).placed(program, scopes)
         try:
             device.load(program)
         except RpcError as error:
@@ -235,16 +242,23 @@ def make_device(
     return device
 
 
-def _program(options: SwitchOptions, file: Path) -> ir.Program:
-    """Load P4 source, BMv2's JSON, or a device config that `gradplane p4 config` made."""
+def _programs(
+    options: SwitchOptions, file: Path
+) -> tuple[list[ir.Program], Mapping[str, Sequence[int]]]:
+    """Load P4 source, BMv2's JSON, or a device config that `gradplane p4 config` made, which may
+    have several programs; return them and the pipes that it gives them."""
     if file.suffix != ".json":
         folders = (*options.include_dirs, *INCLUDE_DIRS)
-        return load_program(file, folders, options.defines)
+        return [load_program(file, folders, options.defines)], {}
     try:
+        several = parse_several(file.read_bytes())
+        if several is not None:
+            programs, scopes = several
+            return [load_source(parse_device_config(one)) for one in programs.values()], scopes
         source = parse_device_config(file.read_bytes())
     except RpcError as error:
         raise SwitchError(f"{file}: {error.message}") from error
-    return load_program(file) if source.compiled else load_source(source)
+    return [load_program(file) if source.compiled else load_source(source)], {}
 
 
 def _restore(device: Device, file: Path | None) -> None:
