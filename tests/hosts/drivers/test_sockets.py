@@ -143,6 +143,8 @@ def test_what_the_kernel_refuses_is_counted(env):
     env.listen(port, lambda *_: None)
     env.send(Send(port, ADDRESS, 9, Payloads.of([b"x" * 70_000])))
     assert env.unsent == 1
+    env.send(Send(port, ADDRESS, 9, Payloads.of([b"x" * 70_000, b"y"])))
+    assert env.unsent == 2
 
 
 def test_timers_fire_in_order_of_time_then_of_setting(env, clock):

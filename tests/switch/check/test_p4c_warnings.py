@@ -257,11 +257,14 @@ REFUSED = {
         {"states": "state two { assert(hdr.h.a == 1); transition accept; }", "transition": "two;"},
         "p4c for BMv2 has no assert in parsers",
     ),
-    "stack in a parser": (
-        "",
-        {"states": "state two { hdr.s.push_front(1); transition accept; }", "transition": "two;"},
-        "p4c has no push_front in parsers",
-    ),
+    **{
+        f"{way} in a parser": (
+            "",
+            {"states": f"state two {{ hdr.s.{way}(1); transition accept; }}", "transition": "two;"},
+            f"p4c has no {way} in parsers",
+        )
+        for way in ("push_front", "pop_front")
+    },
     "table twice": (
         "t.apply(); t.apply();",
         {"locals": TABLE},

@@ -159,6 +159,17 @@ def test_json_says_it_all(tmp_path: Path) -> None:
     assert entry["member"] == 0 and entry["action"] in ("I.to", "I.drop")
 
 
+def test_default_actions_that_are_set_are_in_each_form(tmp_path: Path) -> None:
+    file, result = made(tmp_path, source(**CASES["defaults"]))
+    stf_files = write(result, file, tmp_path, ["stf", "ptf", "json"])
+    data = json.loads((tmp_path / "made.json").read_text())
+    known = [one["table"] for test in data["tests"] for one in test["defaults"]]
+    assert set(known) == {"I.keyless", "I.only"}
+    lines = [line for f in stf_files if f.suffix == ".stf" for line in f.read_text().splitlines()]
+    assert sum(line.startswith("setdefault ") for line in lines) == len(known)
+    assert (tmp_path / "made_tests.py").read_text().count('", None), ') == len(known)
+
+
 def test_contents_of_registers_are_in_each_form(tmp_path: Path) -> None:
     shown: list[tuple[int, int, float]] = []
     file, result = made(tmp_path, source(**CASES["contents"]), shown=shown)
