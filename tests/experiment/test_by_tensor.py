@@ -42,6 +42,8 @@ def test_each_tensor_by_itself_where_its_paper_says_so(
 def test_powersgd_has_each_tensors_matrix(way: str, tmp_path: Path) -> None:
     matrices = [[3456, "powersgd"], [54, "float32"], [540, "powersgd"], [10, "float32"]]
     assert pushes(tmp_path, f'{way}\npush = "powersgd"')[0] == matrices
+    small = f'{way}\npush = "powersgd"\nmodel = "softmax"\ndata = "wine"'
+    assert pushes(tmp_path, small)[0] == "float32"
 
 
 @pytest.mark.parametrize("push", ['"powersgd"', '[["*", "powersgd"]]'])

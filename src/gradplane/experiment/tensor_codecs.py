@@ -39,7 +39,13 @@ def host_codec(named: NamedModel, job: Job) -> Named:
             raise ConfigError(
                 f'no tensor is called "{pattern}": model {job.model.name} has {known}'
             )
-    return PER_TENSOR, {"parts": [[t.size, _rule(t, rules)] for t in tensors]}
+    parts = [[t.size, _rule(t, rules)] for t in tensors]
+    if named.name != PER_TENSOR and all(config["name"] == "float32" for _, config in parts):
+        return (
+            "float32",
+            {},
+        )  # PowerSGD with tensors that are all too small, which a ring takes, too
+    return PER_TENSOR, {"parts": parts}
 
 
 def _is_by_tensor(codec: Codec, job: Job) -> bool:
