@@ -39,7 +39,7 @@ def host_codec(named: NamedModel, job: Job) -> Named:
             raise ConfigError(
                 f'no tensor is called "{pattern}": model {job.model.name} has {known}'
             )
-    parts = [[t.size, _rule(t, rules)] for t in tensors]
+    parts: list[list[Any]] = [[t.size, _rule(t, rules)] for t in tensors]
     if named.name != PER_TENSOR and all(config["name"] == "float32" for _, config in parts):
         return (
             "float32",
