@@ -41,6 +41,24 @@ def test_thc_is_equal_to_the_bit(n, bits, size, seed, workers):
     assert np.array_equal(found.numpy().view(np.uint32), mean.view(np.uint32))
 
 
+def test_what_is_divided_by_is_a_tensor_of_some_dimension():
+    """CUDA, with PyTorch 2.11 on an H200, multiplies by the reciprocal of anything else."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Divisions(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            if "div" in str(function):
+                divisors.append(args[1])
+            return function(*args, **kwargs or {})
+
+    divisors = []
+    codec, shared = codecs.get("thc"), torch.ones(1)
+    with Divisions():
+        codes = kernels.thc_codes(codec, torch.linspace(-1, 1, 1000), shared)
+        kernels.thc_mean(codec, codes.to(torch.int64) * 3, 1000, 3, shared)
+    assert divisors and all(isinstance(d, torch.Tensor) and d.dim() for d in divisors)
+
+
 def test_codecs_take_cpu_tensors_without_a_copy():
     x = torch.linspace(-1, 1, 100)
     for name in ("thc", "threelc", "inceptionn", "float32"):

@@ -41,7 +41,9 @@ def thc_mean(
 ) -> torch.Tensor:
     """Return `codec.decode_sum`: the mean, float32[n], of `count` workers' looked-up codes."""
     steps = 2 * sums.to(torch.float32) - float(codec.granularity * count)
-    middle = steps / float(count) if count else torch.zeros_like(steps)
+    # CUDA multiplies by the reciprocal of a number, or of a tensor without dimensions: other bits.
+    workers = steps.new_full((1,), float(count))
+    middle = steps / workers if count else torch.zeros_like(steps)
     parts = []
     for k, part in enumerate(codec.partitions(n)):
         scale = codec.threshold * float(shared[k]) / codec.granularity / part.lanes
