@@ -59,8 +59,8 @@ def read(
         error = None
         while error is None:
             chunk, error = _next_chunk(p, answers)
-            if chunk:
-                yield p4r.ReadResponse(entities=chunk)
+            if chunk.entities:
+                yield chunk
             elif error is None:
                 break
         errors.append(error)
@@ -73,27 +73,29 @@ def read(
 
 
 def _next_chunk(
-    p: Pipeline, answers: Iterator[p4r.Entity]
-) -> tuple[list[p4r.Entity], RpcError | None]:
+    p: Pipeline, answers: Iterator[tuple[str, Any]]
+) -> tuple[p4r.ReadResponse, RpcError | None]:
+    chunk = p4r.ReadResponse()
     try:
         with p.switch.lock:
-            return list(islice(answers, CHUNK)), None
+            for kind, message in islice(answers, CHUNK):
+                getattr(chunk.entities.add(), kind).CopyFrom(message)
+        return chunk, None
     except RpcError as error:
-        return [], error
+        return p4r.ReadResponse(), error
     except TableError as error:
-        return [], RpcError(error.code, error.message, error.pi_text)
+        return p4r.ReadResponse(), RpcError(error.code, error.message, error.pi_text)
     except Exception as error:  # a bug of ours must not take the switch down
-        return [], internal_error(error, "a query could not be answered")
+        return p4r.ReadResponse(), internal_error(error, "a query could not be answered")
 
 
-def _answers(p: Pipeline, query: p4r.Entity, rights: RoleConfig) -> Iterator[p4r.Entity]:
+def _answers(p: Pipeline, query: p4r.Entity, rights: RoleConfig) -> Iterator[tuple[str, Any]]:
+    """Yield the kind of each answer, and its message, which may change with the next one."""
     kind = query.WhichOneof("entity")
     if kind == "extern_entry" and not query.extern_entry.extern_type_id:
         return  # all instances of all vendor-specific externs: there are none
     if kind not in READERS:
         raise unknown_entity("query", kind, READERS)
     for message in READERS[kind](p, getattr(query, kind)):
-        if rights.may_access(entity_id(kind, message)):
-            answer = p4r.Entity()
-            getattr(answer, kind).CopyFrom(message)
-            yield answer
+        if rights.ids is None or rights.may_access(entity_id(kind, message)):
+            yield kind, message
