@@ -4,7 +4,7 @@ TYPES = cd src && ../$(PYTHON) -m mypy --config-file ../pyproject.toml -p gradpl
 # Every run starts some processes; without bytecode files each would compile all its modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install install-sim demo test lint style types docs conformance bench attack fuzz clean
+.PHONY: install install-sim demo test lint style types docs conformance bench bench-against attack fuzz clean
 
 install:
 	@scripts/install
@@ -59,6 +59,13 @@ bench: install
 	$(PYTHON) benchmarks/tos_compress.py
 	$(PYTHON) benchmarks/codecs.py
 	$(PYTHON) benchmarks/thc_accuracy.py
+	$(PYTHON) benchmarks/cpu_seconds.py
+
+# This tree beside another commit, in turn, in processor time and memory: make bench-against
+# REF=v0.1.0, or with ROWS="start fit" for these alone.
+REF ?= HEAD
+bench-against: install
+	$(PYTHON) benchmarks/against.py $(REF) $(ROWS)
 
 # One bad client against the others: how long their requests take meanwhile. For an hour:
 # make attack MINUTES=60
