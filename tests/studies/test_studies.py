@@ -240,14 +240,14 @@ def test_a_study_is_distinguished_from_a_run(tmp_path: Path) -> None:
 def test_a_studys_report_can_be_written_again(
     tmp_path: Path, done: dict[str, launch.Done], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from gradplane.cli import main
+    from gradplane.cli.app import app
 
     folder = done["thc-fig15"].folder
     written, page = tmp_path / "again.html", (folder / "report.html").read_text()
-    main.app(["report", str(folder), "--out", str(written)], standalone_mode=False)
+    app(["report", str(folder), "--out", str(written)], standalone_mode=False)
     assert capsys.readouterr().out == f"report: {written}\n" and written.read_text() == page
     with pytest.raises(typer.BadParameter, match="only runs are compared: give it alone"):
-        main.app(["report", str(folder), str(folder)], standalone_mode=False)
+        app(["report", str(folder), str(folder)], standalone_mode=False)
     with pytest.raises(FolderError, match="no finished study"):
         launch.write_report(tmp_path)
 
