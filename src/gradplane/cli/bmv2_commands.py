@@ -7,6 +7,7 @@ without a P4Runtime server on a fixed port.
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from collections.abc import Callable, Sequence
@@ -47,10 +48,8 @@ def _simple_switch(arguments: Sequence[str]) -> int:
 
 
 def _simple_switch_cli(arguments: Sequence[str]) -> int:
-    from gradplane.cli.main import main
-
-    main(["cli", *THRIFT, *arguments])
-    return 0
+    command = [sys.executable, "-P", "-m", "gradplane", "cli", *THRIFT, *arguments]
+    os.execv(command[0], command)
 
 
 COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
