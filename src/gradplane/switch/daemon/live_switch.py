@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import os
@@ -9,7 +10,7 @@ import signal
 import stat
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -47,8 +48,6 @@ if TYPE_CHECKING:
     from gradplane.switch.bfruntime.snapshots import Placement
     from gradplane.switch.daemon.bmv2_log import Bmv2Log
     from gradplane.switch.interp.trace_events import Trace
-import gc
-from collections.abc import Mapping
 
 log = logging.getLogger(__name__)
 
