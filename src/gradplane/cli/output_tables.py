@@ -293,8 +293,8 @@ def plan_tables(made: Plan) -> Group:
 def _plan_times(made: Plan) -> Table:
     table = _plan_table(f"{made.model.name}, {made.compression.codec}, {made.system.name}")
     table.add_column("iteration, ms", justify="right")
-    table.add_column("speed-up of this plan_tables", justify="right")
-    rows = {"this plan_tables": made.time, **made.references, "bound: none is quicker": made.bound}
+    table.add_column("speed-up of this plan", justify="right")
+    rows = {"this plan": made.time, **made.references, "bound: none is quicker": made.bound}
     for name, seconds in rows.items():
         if seconds is None:
             table.add_row(name, "no such option", "")
