@@ -59,6 +59,7 @@ def compile_source(
         else:
             natives, size = architecture.natives, architecture.table_size
             program = lower(checked, reporter, natives, library, size)
+        program.file = str(path)
         warn_tables(program, reporter, checked)
     return Compiled(program, reporter)
 

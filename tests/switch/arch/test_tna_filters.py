@@ -54,19 +54,22 @@ DIRECT = {
 }
 
 
-def test_a_table_may_name_the_array_of_filters_that_its_actions_use() -> None:
+@pytest.mark.parametrize(("kind", "arguments"), [("Lpf", "4"), ("Wred", "4, 7, 3")])
+def test_a_table_may_name_the_array_of_filters_that_its_actions_use(
+    kind: str, arguments: str
+) -> None:
     """As an example of the chip's vendor does; bf-p4c attaches direct ones only."""
-    table = """
-        Lpf<bit<16>, bit<8>>(4) smooth;
-        action average() { h.a.y = (bit<8>) smooth.execute(16w4, h.a.x); }
-        table averages {
-            key = { h.a.kind : exact; } actions = { average; } default_action = average;
+    table = f"""
+        {kind}<bit<16>, bit<8>>({arguments}) smooth;
+        action average() {{ h.a.y = (bit<8>) smooth.execute(16w4, h.a.x); }}
+        table averages {{
+            key = {{ h.a.kind : exact; }} actions = {{ average; }} default_action = average;
             filters = smooth;
-        }
+        }}
     """
     sw = tnaprograms.switch(ingress_locals=table, ingress="averages.apply();")
     assert next(t for t in sw.program.tables if t.name == "ingress.averages").filter is None
-    assert sw.program.externs[0].kind == "lpf"
+    assert sw.program.externs[0].kind == kind.lower()
 
 
 class Time:

@@ -235,6 +235,16 @@ def test_a_register_has_a_scope(interpreted: Served) -> None:
     assert shown().user_defined == 0x0A05
 
 
+def test_no_table_has_the_attribute_of_dynamic_hashing(interpreted: Served) -> None:
+    """bf_rt_p4_table_impl.cpp: tableAttributesSet refuses it for every kind of table."""
+    _, client = interpreted
+    for table in ("macs", "balanced", "Ingress.groups"):
+        tried = client.attribute(table, "dyn_hashing")
+        ((code, text),) = errors_of(failing(client, ("MODIFY", tried)))
+        assert code == "UNIMPLEMENTED"
+        assert "it has no attribute DynamicHashing; attributes: " in text
+
+
 # -- the replication engine: mc_mgr/mc_mgr_intf.c, bf_mc_node_destroy, bf_mc_ecmp_destroy ---------
 
 

@@ -14,6 +14,7 @@ from finsy.proto import p4r
 
 from gradplane._option_tables import OptionError
 from gradplane.switch import Switch
+from gradplane.switch.arch.registry import program_name
 from gradplane.switch.bfruntime.program_schema import bfrt_json
 from gradplane.switch.bfruntime.server import BfRuntimeServer
 from gradplane.switch.daemon.live_switch import make_device
@@ -293,6 +294,12 @@ def test_pipelines_without_scopes_are_placed_as_those_of_one_program(tmp_path: P
 def test_other_words_on_the_command_line_are_no_programs() -> None:
     with pytest.raises(OptionError, match="unrecognized arguments: word"):
         parse_options([str(SOURCE), "word"])
+
+
+def test_a_program_has_the_name_of_the_file_that_includes_its_main(tmp_path: Path) -> None:
+    included = program(tmp_path, "frame", 1)
+    (file := tmp_path / "one.p4").write_text('#include "frame.p4"\n')
+    assert [program_name(load_program(path)) for path in (file, included)] == ["one", "frame"]
 
 
 # -- pushed over P4Runtime ------------------------------------------------------------------------

@@ -179,6 +179,30 @@ def test_errors_counted_from_one(engine: str) -> None:
     assert switch.process(0, b"") == [(1, b"")]
 
 
+@pytest.mark.parametrize("engine", ["interpreter", "jit"])
+@pytest.mark.parametrize(("name", "equal"), [("==", True), ("!=", False)])
+def test_fields_of_variable_length_are_compared(name: str, equal: bool, engine: str) -> None:
+    """p4c writes their fields as numbers'. Of unequal lengths they are unequal (P4_16)."""
+    result = op("b2d", None, op(name, field("h", "v"), field("other", "v")))
+    found = document([["a", 8, False], ["n", 8, False], ["v", "*"]],
+                     [assign(field("h", "a"), result)])  # fmt: skip
+    found["header_types"][2]["max_length"] = 6
+    found["headers"].append({"name": "other", "id": 3, "header_type": "h_t", "metadata": False})
+    found["parsers"][0]["parse_states"][0]["parser_ops"] = [
+        {"op": "extract_VL", "parameters": [
+            {"type": "regular", "value": header},
+            {"type": "expression", "value": {
+                "type": "expression", "value": op("<<", size, hexstr(3))}}]}
+        for header, size in (("h", hexstr(2)), ("other", field("h", "n")))
+    ]  # fmt: skip
+    found["deparsers"][0]["order"].append("other")
+    switch = Switch(read(found), engine=engine)
+    for first, second, same in ("0005", "0005", 1), ("0005", "0006", 0), ("0005", "05", 0):
+        rest = f"{len(second) // 2:02x}{first}0000{second}"
+        left = switch.process(0, bytes.fromhex(f"07{rest}"))
+        assert left == [(1, bytes([same if equal else 1 - same]) + bytes.fromhex(rest))]
+
+
 def test_a_table_without_a_default_action_beside_one_with_no_action() -> None:
     """A controller may use NoAction of the one, and not that which the other one lacks."""
     table = {"id": 0, "key": [], "match_type": "exact", "type": "simple", "max_size": 16,

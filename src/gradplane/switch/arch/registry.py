@@ -107,7 +107,7 @@ def device_facts(program: ir.Program) -> DeviceFacts | None:
 
 def program_name(program: ir.Program) -> str:
     """Return the name of a program beside others: that of its file, unless it has another."""
-    return program.label.removesuffix(".") or Path(program.package.span.file).stem
+    return program.label.removesuffix(".") or Path(program.file or program.package.span.file).stem
 
 
 def combined(programs: Sequence[ir.Program]) -> ir.Program:

@@ -832,7 +832,8 @@ class Program(Node):
     `pipe_scopes`: the pipes of a chip that run each of several pipelines, by the pipelines' names;
     empty: as the chip has them by default.
     `parts`: the programs of a chip whose pipelines these are, by their names, if it runs several at
-    once; the names of each one's objects begin with its `label`, its own name and a dot."""
+    once; the names of each one's objects begin with its `label`, its own name and a dot.
+    `file`: the one that was compiled; `main` may be in another that it includes."""
 
     package: Parts[Package]
     errors: list[str]  # error code -> name; NoError is 0 but in programs read from BMv2's JSON
@@ -853,3 +854,4 @@ class Program(Node):
     pipe_scopes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     parts: Refers[dict[str, Program]] = field(default_factory=dict)
     label: str = ""
+    file: str = ""
