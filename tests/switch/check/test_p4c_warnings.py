@@ -60,6 +60,11 @@ REFUSED = {
         {"states": "state two { transition start; }", "transition": "two;"},
         "p4c refuses a parser that never reaches accept or reject",
     ),
+    "parser without an end, by a select": (
+        "",
+        {"transition": "select(hdr.h.a) { 1: start; _: start; }"},
+        "p4c refuses a parser that never reaches accept or reject",
+    ),
     "shift by a number of nine bits": (
         "bit<300> w = (bit<300>) m.x; w = w >> 9w256; m.x = (bit<8>) w;",
         {},
@@ -368,6 +373,7 @@ TAKEN = {
         "int<16> z = (int<8>) m.x ++ (int<8>) m.x; m.x = (bit<8>) (bit<16>) (z + 1);",
         {},
     ),
+    "parser whose end is no match": ("", {"transition": "select(hdr.h.a) { 1: start; }"}),
     "arrays in variables": ("bit<8>[4] a = {1, 2, 3, 4}; a[0] = m.x; m.x = a[0] + a[1];", {}),
     "call in a list of actions": (
         "t.apply();",

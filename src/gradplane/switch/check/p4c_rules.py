@@ -224,7 +224,8 @@ def _words(t: Type) -> str:
 
 @REFUSED.at(ast.ParserDecl)
 def _endless(parser: ast.ParserDecl) -> Iterator[Found]:
-    """A parser that no state leaves: no way leads to accept or reject."""
+    """A parser that no state leaves: no way leads to accept or reject, to which p4c counts a select
+    without a default."""
     states = {state.name: state for state in parser.states}
     pending, seen = ["start"], set[str]()
     while pending:
@@ -236,8 +237,11 @@ def _endless(parser: ast.ParserDecl) -> Iterator[Found]:
         seen.add(name)
         if isinstance(state.transition, str):
             pending.append(state.transition)
-        else:
-            pending += [case.state for case in state.transition.cases]
+            continue
+        cases = state.transition.cases
+        if not any(isinstance(case.keyset, ast.DefaultKey) for case in cases):
+            return
+        pending += [case.state for case in cases]
     yield parser, "p4c refuses a parser that never reaches accept or reject", ""
 
 
