@@ -1,8 +1,11 @@
 """The parts of the Mininet tests that run inside namespaces (gradplane.runs.isolation.call)."""
 
 import contextlib
+import dataclasses
+import errno
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +14,7 @@ from network_cases import hosts, job, run, set_up, switch_config
 
 from gradplane.runs import isolation
 from gradplane.topologies import NetworkError, build
-from gradplane.topologies.mininet.mininet_network import MininetNetwork
+from gradplane.topologies.mininet.mininet_network import MininetNetwork, dropped, shape
 from gradplane.topologies.network import SwitchConfig
 
 
@@ -168,3 +171,40 @@ def stay():
 
 if __name__ == "__main__":
     globals()[sys.argv[1]]()
+
+
+def queues():
+    """Return what the queues that a link gets do: docs/experiments.md, "Two networks"."""
+    made = ["ip", "link", "add", "qa", "type", "veth", "peer", "name", "qb"]
+    subprocess.run(made, check=True)
+    for name in ("qa", "qb"):
+        subprocess.run(["ip", "link", "set", name, "addrgenmode", "none", "up"], check=True)
+    pid, seen = os.getpid(), {}
+    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as sender:
+        sender.bind(("qa", 0))
+
+        def sent(count, size):
+            """Send frames; return how many were taken, and why the last one was not."""
+            frame = bytes.fromhex("ffffffffffff0200000000011234").ljust(size, b"\0")
+            for taken in range(count):
+                try:
+                    sender.send(frame)
+                except OSError as error:
+                    return taken, errno.errorcode[error.errno]
+            return count, ""
+
+        def shaped(name, count, size, rate=800):
+            link = dataclasses.replace(build("star", workers=1).links[0], rate=rate, queue=5)
+            shape(link, pid, "qa")
+            seen[name] = (*sent(count, size), dropped(pid, "qa"))
+            subprocess.run(["tc", "qdisc", "del", "dev", "qa", "root"], check=True)
+
+        shaped("whole frames", 20, 1514)
+        shaped("small frames", 200, 60)
+        shaped("odd rate", 1, 60, rate=1001)
+        subprocess.run(["ip", "link", "set", "qb", "down"], check=True)
+        seen["no carrier"] = sent(1, 60)
+        subprocess.run(["ip", "link", "set", "qa", "down"], check=True)
+        seen["down"] = sent(1, 60)
+    subprocess.run(["ip", "link", "del", "qa"], check=True)
+    return seen

@@ -67,6 +67,17 @@ def test_a_rate_and_a_queue_lose_what_is_too_much():
     assert link.up_packets >= 5 and link.up_dropped > 0
 
 
+def test_what_the_kernels_queues_do():
+    """At 100 bytes a second, with a queue of 5 packets behind a burst of 3028 bytes."""
+    assert isolation.call(cases.queues) == {  # frames taken, why the next was not, drops
+        "whole frames": (2 + 5, "ENOBUFS", 1),
+        "small frames": (50 + 5, "ENOBUFS", 1),
+        "odd rate": (1, "", 0),
+        "no carrier": (1, ""),
+        "down": (0, "ENETDOWN"),
+    }
+
+
 def test_a_delay_takes_netem_and_a_kernel_without_says_so():
     netem = subprocess.run(
         isolation.command(["tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms"]),
