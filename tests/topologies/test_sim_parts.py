@@ -151,6 +151,36 @@ def test_a_full_queue_drops_the_last_and_counts():
     assert (channel.packets, channel.bytes, channel.dropped) == (3, 3, 1)
 
 
+@pytest.mark.parametrize(
+    ("rate", "arrivals"),
+    [
+        (1_000_000, [8_016_000, 16_032_000, 24_048_000]),
+        (3_000_000, [2_672_000, 5_344_000, 8_016_000]),
+        (7_000_000, [1_145_143, 2_290_286, 3_435_429]),
+        (7, [1_145_142_857_143]),
+    ],
+)
+def test_a_channel_has_the_times_of_a_link_of_ns3(rate, arrivals):
+    """ns-3 3.37's point-to-point device with packets of 1000 bytes: docs/experiments.md, "Two
+    networks"."""
+    events, out, channel = _channel(rate=rate)
+    for _ in arrivals:
+        channel.send(b"", 1000 + 2)  # PPP's header
+    while events.step():
+        pass
+    assert [time for time, _ in out] == arrivals
+
+
+def test_a_queue_of_ns3_has_the_frame_in_transmission_beside_it():
+    """Of 20 packets at once six arrive there with MaxSize 5p; here the frame is one of six."""
+    events, out, channel = _channel(rate=1_000_000, limit=5 + 1)
+    for _ in range(20):
+        channel.send(b"", 1002)
+    while events.step():
+        pass
+    assert len(out) == 6
+
+
 def test_a_duration_is_rounded_up():
     events, out, channel = _channel(rate=3_000_000_000)
     channel.send(b"1", len(b"1"))
