@@ -31,6 +31,8 @@ class Half(Codec):
 
     def _encode(self, x, context):
         data = x.astype("<f2").tobytes()
+        if self.wrong == "size":
+            return data + b"more", None
         return data if self.wrong == "encode" else (data, None)
 
     def _decode(self, data, n):
@@ -38,6 +40,8 @@ class Half(Codec):
             raise CodecError("2 bytes too many")
         if self.wrong == "mistake":
             return self.half
+        if self.wrong == "finite":
+            return np.full(n, np.nan, np.float32)
         found = np.frombuffer(data, "<f2")
         return found if self.wrong == "decode" else found.astype(np.float32)
 
@@ -80,8 +84,38 @@ def test_what_a_codec_returns_is_checked(folder: Path) -> None:
     )
     with pytest.raises(LoadError, match=r"codec half.py: _encode returned bytes b'.*'; expected"):
         codecs.get("half.py", wrong="encode").encode(x)
+    inside = codecs.ErrorFeedback(codecs.get("half.py", wrong="encode"))
+    with pytest.raises(LoadError, match=r"codec half.py: _encode returned bytes b'.*'; expected"):
+        inside.encode(x, state=inside.start(3))
+    with pytest.raises(CodecError) as larger:
+        codecs.get("half.py", wrong="size").encode(x)
+    assert str(larger.value) == (
+        "codec half.py: _encode made 10 bytes of 3 values, and max_size(3) is 6"
+    )
+    with pytest.raises(CodecError, match=r"^codec half.py: _decode\(data, 3\): NaN at index 0"):
+        codecs.get("half.py", wrong="finite").decode(bytes(6), 3)
     with pytest.raises(CodecError, match=r'half.py has no parameter "rong", did you mean "wrong"'):
         codecs.get("half.py", rong=1)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("frozen=True", "", "expected a frozen dataclass: write @dataclass(frozen=True) before it"),
+        ("_decode", "decoded", "Half has no _decode: write def _decode(self, data, n)"),
+        ("x, context", "x", "Half._encode(self, x): write def _encode(self, x, context)"),
+        (
+            'wrong: str = ""',
+            "wrong: str",
+            "half.py needs wrong: give the parameter, or the field a",
+        ),
+    ],
+)
+def test_a_class_that_is_no_codec(folder: Path, old: str, new: str, message: str) -> None:
+    (folder / "half.py").write_text(HALF.replace(old, new))
+    with pytest.raises(LoadError) as error:
+        codecs.get(f"{folder}/half.py")
+    assert message in str(error.value)
 
 
 def test_errors_of_a_users_code_name_it(folder: Path) -> None:

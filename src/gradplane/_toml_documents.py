@@ -104,9 +104,11 @@ def _item(document: tomlkit.TOMLDocument, key: Key) -> Item | None:
             node = node[part]
             continue
         container = node.value if isinstance(node, Table | InlineTable) else node
-        if not isinstance(container, tomlkit.container.Container) or part not in container:
+        if not isinstance(container, tomlkit.container.Container) or isinstance(part, int):
+            return None  # such as job.0 where the file has [job] for [[job]]
+        if part not in container:
             return None
-        node = container.item(str(part))
+        node = container.item(part)
     if isinstance(node, AoT):
         node = node[0]
     return node if isinstance(node, Item) else None

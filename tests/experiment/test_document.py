@@ -57,6 +57,10 @@ def test_place_of_what_is_nowhere_is_the_file(document: Document) -> None:
     assert document.place(("other",)) == document.name
 
 
+def test_place_in_a_table_that_should_be_an_array_is_the_tables_line(document: Document) -> None:
+    assert document.place(("a", 0, "x")) == f"{document.name}:2"
+
+
 @pytest.mark.parametrize(
     ("setting", "expected"),
     [

@@ -12,7 +12,9 @@ holds public modules that are not codecs.
 
 import dataclasses
 import importlib
+import inspect
 import pkgutil
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -95,11 +97,7 @@ def get(name: str, **params: Any) -> Codec:
     known = names()
     if is_reference(name):
         kind: type[Codec] = load("codec", name, Codec)
-        if not dataclasses.is_dataclass(kind):
-            raise LoadError(
-                f"codec {name}: found the class {kind.__name__}; expected a frozen dataclass:"
-                " write @dataclass(frozen=True) before it"
-            )
+        _check_own(name, kind, params)
     elif name not in known:
         raise CodecError(f"no codec {_hinted(name, known)} there are {', '.join(known)}, {OWN}")
     else:
@@ -110,6 +108,41 @@ def get(name: str, **params: Any) -> Codec:
             listed = f"its parameters: {', '.join(known)}" if known else "it has none"
             raise CodecError(f"{name} has no parameter {_hinted(param, known)} {listed}")
     return kind(**params)
+
+
+_METHODS = {"max_size": ("n",), "_encode": ("x", "context"), "_decode": ("data", "n")}
+"""What a codec writes at least, with the arguments of each."""
+
+
+def _check_own(name: str, kind: type[Codec], params: Collection[str]) -> None:
+    """Raise LoadError unless a user's class can be a codec with these parameters."""
+    made = getattr(kind, "__dataclass_params__", None)
+    if made is None or not made.frozen:
+        raise LoadError(
+            f"codec {name}: found the class {kind.__name__}; expected a frozen dataclass:"
+            " write @dataclass(frozen=True) before it"
+        )
+    for method, arguments in _METHODS.items():
+        expected = f"def {method}({', '.join(('self', *arguments))})"
+        if method in kind.__abstractmethods__:
+            raise LoadError(f"codec {name}: {kind.__name__} has no {method}: write {expected}")
+        signature = inspect.signature(getattr(kind, method))
+        try:
+            signature.bind(None, *arguments)
+        except TypeError:
+            raise LoadError(
+                f"codec {name}: {kind.__name__}.{method}{signature}: write {expected}"
+            ) from None
+    lacking = [
+        field.name
+        for field in dataclasses.fields(kind)  # type: ignore[arg-type]
+        if field.name not in params
+        and field.default is field.default_factory is dataclasses.MISSING
+    ]
+    if lacking:
+        raise LoadError(
+            f"codec {name} needs {', '.join(lacking)}: give the parameter, or the field a default"
+        )
 
 
 def _load(name: str) -> type[Codec]:

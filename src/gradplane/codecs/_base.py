@@ -127,9 +127,23 @@ class Codec(ABC):
         `shared` is the combined local(); None stands for that of x alone. Equal arguments give
         equal bytes. CodecError if x is no finite float32 vector or `shared` does not fit it.
         """
-        found = self._encode(self._checked(x), Context(shared, seed, state, worker))
-        right = isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], bytes)
-        returned(f"codec {self.name}", "_encode", found, right, "(bytes, state)")
+        return self.encode_checked(self._checked(x), Context(shared, seed, state, worker))
+
+    def encode_checked(self, x: Floats, context: Context) -> tuple[bytes, State]:
+        """Return encode() of a vector that was checked, for the codecs around this one.
+
+        LoadError, CodecError where a user's `_encode` or `max_size` is wrong."""
+        found = self._encode(x, context)
+        if reference_of(type(self)) is not None:
+            what, most = f"codec {self.name}", self.max_size(x.size)
+            right = isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], bytes)
+            returned(what, "_encode", found, right, "(bytes, state), such as (data, context.state)")
+            returned(what, f"max_size({x.size})", most, isinstance(most, int), "a number of bytes")
+            if len(found[0]) > most:
+                raise CodecError(
+                    f"{what}: _encode made {len(found[0])} bytes of {x.size} values, and"
+                    f" max_size({x.size}) is {most}"
+                )
         return found
 
     def decode(self, data: bytes, n: int) -> Floats:
@@ -148,6 +162,11 @@ class Codec(ABC):
                 raise
             raise CodecError(f"codec {self.name}: _decode(data, {n}): {error}") from error
         returned_array(f"codec {self.name}", f"_decode(data, {n})", found, "float32", (n,))
+        if reference_of(type(self)) is not None:
+            try:
+                check_vector(found)
+            except CodecError as error:
+                raise CodecError(f"codec {self.name}: _decode(data, {n}): {error}") from error
         return found
 
     @property

@@ -160,7 +160,7 @@ class ErrorFeedback(Codec):
 
     def _encode(self, x: Floats, context: Context) -> tuple[bytes, Residual]:
         total, codec = self._total(x, context.state), self.codec.memoryless
-        data, inner = codec._encode(total, replace(context, state=context.state.inner))
+        data, inner = codec.encode_checked(total, replace(context, state=context.state.inner))
         return data, Residual(total - self.codec.decode(data, total.size), inner)
 
     def _decode(self, data: bytes, n: int) -> Floats:

@@ -102,7 +102,7 @@ class LocalSteps(Codec):
         total = self._total(x, steps)
         if not self._sends(steps):
             return b"", Steps(total, steps.rounds + 1, steps.inner)
-        data, inner = self.codec._encode(total, replace(context, state=steps.inner))
+        data, inner = self.codec.encode_checked(total, replace(context, state=steps.inner))
         return data, Steps(np.zeros_like(total), steps.rounds + 1, inner)
 
     def _decode(self, data: bytes, n: int) -> Floats:

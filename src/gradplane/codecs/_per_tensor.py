@@ -143,7 +143,7 @@ class PerTensor(Codec):
         for i, (codec, piece, own) in enumerate(self._cuts(x, context.state)):
             seed = key(context.seed, "tensor", i)
             tensor = Context(stats[i], seed, own, context.worker)
-            data, after = codec._encode(piece, tensor)
+            data, after = codec.encode_checked(piece, tensor)
             out += [len(data).to_bytes(4, "little"), data]
             states.append(after)
         return b"".join(out), tuple(states)
