@@ -1,5 +1,5 @@
 """What simple_switch_grpc does otherwise (behavioral-model 1.15.5 with PI), and this switch by the
-specifications: the rows of docs/coming-from-bmv2.md, "Under P4Runtime".
+specifications: the rows of docs/coming-from-bmv2.md, "P4Runtime errors" and "Under P4Runtime".
 
 The tests whose names begin with test_there run simple_switch_grpc, where it is on PATH.
 """
@@ -217,6 +217,10 @@ CHOICE = (
     "action_profile_actions { weight: 1 action { action_id: $set"
     ' params { param_id: 1 value: "\\001" } } }'
 )
+TERNARY = (
+    'table_entry { table_id: $t match { field_id: 1 ternary { value: "%s" mask: "\\377" } } %s'
+    ' action { action { action_id: $set params { param_id: 1 value: "\\001" } } } }'
+)
 VALID = 'match { field_id: 2 exact { value: "\\001" } }'
 REFUSED = [
     (INSERT, MEMBER % 0, "INVALID_ARGUMENT", "OK"),
@@ -231,6 +235,24 @@ REFUSED = [
              " replicas { egress_port: 1 instance: 70000 } } }", "INVALID_ARGUMENT", "OK"),
     (INSERT, "digest_entry { digest_id: $one_t config { max_timeout_ns: -1 } }",
      "INVALID_ARGUMENT", "OK"),
+    # "P4Runtime errors"
+    (INSERT, TERNARY % ("\\001\\001", "priority: 10"), "OUT_OF_RANGE", "INVALID_ARGUMENT"),
+    (INSERT, TERNARY % ("\\001", "priority: -1"), "INVALID_ARGUMENT", "UNKNOWN"),
+    (p4r.Update.DELETE, "table_entry { table_id: $fixed priority: 3 match { field_id: 1"
+                        ' ternary { value: "\\001" mask: "\\377" } } }',
+     "PERMISSION_DENIED", "NOT_FOUND"),
+    (p4r.Update.MODIFY, "meter_entry { meter_id: $rates index { index: 1 }"
+                        " config { cir: 5 cburst: 1 pir: 4 pburst: 1 } }",
+     "INVALID_ARGUMENT", "UNKNOWN"),
+    (p4r.Update.MODIFY, "meter_entry { meter_id: $rates index { index: 4 } }",
+     "OUT_OF_RANGE", "UNKNOWN"),
+    (p4r.Update.MODIFY, "counter_entry { counter_id: $seen index { index: 4 }"
+                        " data { packet_count: 1 } }", "OUT_OF_RANGE", "UNKNOWN"),
+    (p4r.Update.DELETE, "action_profile_member { action_profile_id: $sel member_id: 7 }",
+     "FAILED_PRECONDITION", "UNKNOWN"),
+    (INSERT, 'table_entry { table_id: $chosen match { field_id: 1 exact { value: "\\003" } }'
+             " action { action_profile_member_id: 99 } }", "NOT_FOUND", "INVALID_ARGUMENT"),
+    (INSERT, "", "INVALID_ARGUMENT", "UNKNOWN"),
 ]  # fmt: skip
 BEFORE = [
     MEMBER % 7,
@@ -243,10 +265,11 @@ BEFORE = [
 def test_what_bmv2_takes_and_is_refused_here(
     switch: Switch, case: tuple[int, str, str, str]
 ) -> None:
+    """Or what both refuse with other codes."""
     kind, text, code, _ = case
     made = served(switch)
     for other in BEFORE:
-        if "group_id: 7" in text:
+        if "_id: 7" in text:
             made.write(request([(INSERT, entity(INFO, other))]))
     with pytest.raises(BatchError) as caught:
         made.write(request([(kind, entity(INFO, text))]))
@@ -456,8 +479,9 @@ def test_there_replicas_are_sorted_and_groups_end_at_32767(theirs: Bmv2Switch) -
 
 @pytest.mark.parametrize("case", REFUSED, ids=range(len(REFUSED)))
 def test_there_it_is_taken(theirs: Bmv2Switch, case: tuple[int, str, str, str]) -> None:
+    """Or refused with another code."""
     kind, text, _, code = case
-    if "group_id: 7" in text:
+    if "_id: 7" in text:
         accepted(theirs, *BEFORE)
     assert theirs.write(kind, entity(INFO, text))[0] == code
 
