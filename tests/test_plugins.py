@@ -163,6 +163,13 @@ def test_what_cannot_be_loaded_is_named(folder: Path, reference: str, message: s
 def test_the_other_kinds_are_checked_too(folder: Path) -> None:
     with pytest.raises(LoadError, match=r"topology star2.py: the call with workers returned int 3"):
         build("star2.py", workers=3)
+    (folder / "few.py").write_text(
+        "from gradplane.topologies import build\ndef few(workers, servers=0): return build('star',"
+        " workers=2)\n"
+    )
+    with pytest.raises(TopologyError) as few:
+        build("few.py", workers=2, servers=1)
+    assert str(few.value) == "topology few.py has 2 hosts: workers = 2 and servers = 1 need 3"
     with pytest.raises(TopologyError, match=r'topology star2.py has no option "rate"'):
         build("star2.py", workers=3, rate="1Mbit")
     with pytest.raises(LoadError, match=r"aggregation half.py: found none derived from gradplane"):

@@ -153,6 +153,12 @@ LINK = Link("h1", "s1", 0, 1)
             (LINK,),
             'host h1: "10.0.0.300" is not an IPv4 address',
         ),
+        (
+            (H1, H2),
+            (Link("h1", "s1", 0, 1, delay="50us"), Link("h2", "s1", 0, 2)),
+            "link h1-s1: delay = '50us': expected a whole number of ns, such as"
+            ' parse_time("2ms", "delay") returns',
+        ),
     ],
 )
 def test_a_wrong_description_is_refused(hosts, links, message):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from gradplane._lazy_names import lazy_names
 from gradplane.topologies.description import HostNode, Link, SwitchNode, Topology, build, kinds
-from gradplane.topologies.link_options import Quantity, check_hosts, parse_rate
+from gradplane.topologies.link_options import Quantity, check_hosts, parse_rate, parse_time
 from gradplane.topologies.topology_errors import NetworkError, TopologyError
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ __all__ = [
     "check_hosts",
     "kinds",
     "parse_rate",
+    "parse_time",
 ]
 
 __getattr__ = lazy_names(__name__, {"P4Switch": "mininet.p4switch"})  # imports mininet

@@ -106,6 +106,8 @@ class Topology:
         _check_unique("interface", [f"{node}-eth{port}" for node, port in self._ends()])
         for node, _ in self._ends():
             self._check_node(node)
+        for link in self.links:
+            _check_units(link)
         for host in self.hosts:
             self._check_host(host)
         self._check_connected()
@@ -230,6 +232,17 @@ class Topology:
         }
 
 
+def _check_units(link: Link) -> None:
+    for name, unit in (("rate", "bit/s"), ("delay", "ns"), ("queue", "packets")):
+        value = getattr(link, name)
+        if not isinstance(value, int) and (name, value) != ("rate", None):
+            helped = {"rate": 'parse_rate("25Mbit", "rate")', "delay": 'parse_time("2ms", "delay")'}
+            made = f", such as {helped[name]} returns" if name in helped else ""
+            raise TopologyError(
+                f"link {link.name}: {name} = {value!r}: expected a whole number of {unit}{made}"
+            )
+
+
 _IMPAIRMENTS = {
     "loss": '"bernoulli" or "burst"',
     "drop": '"bernoulli" or "drop list"',
@@ -260,6 +273,8 @@ def build(kind: str, /, **options: Any) -> Topology:
         if option not in known and is_reference(kind):
             takes = ", ".join(known) or "nothing"
             text = f'topology {kind} has no option "{option}": its function takes {takes}'
+            if option in ("workers", "servers"):
+                text += ", and every topology's takes workers and servers"
             raise TopologyError(text, option)
         if option not in known:
             raise TopologyError(
@@ -273,6 +288,12 @@ def build(kind: str, /, **options: Any) -> Topology:
     returned(
         f"topology {kind}", f"the call with {', '.join(options)}", network, right, "a Topology"
     )
+    asked = {name: options.get(name, 0) for name in ("workers", "servers")}
+    if len(network.hosts) < sum(asked.values()):
+        listed = " and ".join(f"{name} = {count}" for name, count in asked.items())
+        raise TopologyError(
+            f"topology {kind} has {len(network.hosts)} hosts: {listed} need {sum(asked.values())}"
+        )
     return network
 
 
