@@ -464,6 +464,18 @@ def test_there_a_replica_has_no_port_0(theirs: Bmv2Switch) -> None:
     assert (code, said) == ("INVALID_ARGUMENT", "Port must be non-negative.")
 
 
+def test_there_a_clone_session_does_not_cut(theirs: Bmv2Switch) -> None:
+    """Ours does."""
+    text = (
+        "packet_replication_engine_entry { clone_session_entry { session_id: 5"
+        " replicas { egress_port: 3 instance: 1 } %s } }"
+    )
+    cuts = entity(INFO, text % "packet_length_bytes: 64")
+    assert theirs.write(INSERT, cuts)[0] == "UNKNOWN"
+    accepted(theirs, text % "")
+    assert theirs.write(p4r.Update.DELETE, entity(INFO, text % ""))[0] == "OK"
+
+
 def test_there_replicas_are_sorted_and_groups_end_at_32767(theirs: Bmv2Switch) -> None:
     text = (
         "packet_replication_engine_entry { multicast_group_entry { multicast_group_id: %d"
