@@ -57,8 +57,11 @@ def _make(path: Path) -> Path:
     try:
         path.mkdir(parents=True)
     except FileExistsError:
+        metrics = path / METRICS
+        begun = (path / EXPERIMENT).is_file() and not (metrics.is_file() and metrics.stat().st_size)
         raise FolderError(
             f"{path} exists, and runs are never overwritten: use another --out"
+            + f", or --resume {path}: its run has no recorded round" * begun
         ) from None
     except OSError as error:
         raise FolderError(f"{path}: {error.strerror}") from None
