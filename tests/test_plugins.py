@@ -142,6 +142,7 @@ def test_errors_of_a_users_code_name_it(folder: Path) -> None:
     ("reference", "message"),
     [
         ("none.py", "codec none.py: there is no file none.py"),
+        ("halve.py", "codec halve.py: there is no file halve.py; did you mean half.py?"),
         ("none:X", "codec none:X: cannot import none (No module named 'none'); is its folder"),
         ("half:Halb", "codec half:Halb: half has no Halb"),
         ("half:number", "codec half:number: found int 7; expected a class derived from"

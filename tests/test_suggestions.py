@@ -21,6 +21,7 @@ def test_without_a_near_name_the_known_ones_are_listed():
 
 def test_a_file_of_a_similar_name_is_suggested(tmp_path):
     (tmp_path / "mine.toml").touch()
+    (tmp_path / "mien.pcap").touch()
     missing = _suggestions.near_file(tmp_path / "mien.toml")
     assert missing == f"; did you mean {tmp_path / 'mine.toml'}?"
     for other in ("none.toml", "mine.toml", "no/mine.toml"):

@@ -19,6 +19,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from gradplane._suggestions import near_file
+
 __path__: list[str] = []  # submodules are files, which the finder below finds
 _FILES = f"{__name__}.x"
 OWN = 'or your own: "module:object", or "file.py" (docs/own-parts.md)'
@@ -136,7 +138,8 @@ def _imported(what: str, reference: str, name: str) -> ModuleType:
     if folder not in sys.path:
         sys.path.append(folder)
     if is_file and not Path(name).is_file():
-        raise LoadError(f"{what} {reference}: there is no file {name}")
+        missing = f"there is no file {name}{near_file(Path(name))}"
+        raise LoadError(f"{what} {reference}: {missing}")
     try:
         return importlib.import_module(_file_module(Path(name)) if is_file else name)
     except ModuleNotFoundError as error:
