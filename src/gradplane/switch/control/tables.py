@@ -74,19 +74,30 @@ class Entries(Kind[EntryKey]):
     def add_all(self, entries: Iterable[Entry]) -> None:
         """Add many entries, all of them or, where one is refused, none."""
         done: list[Entry] = []
-
-        def step() -> None:
-            for entry in reversed(done):
-                self.table.take_out(entry)
-
         try:
             for entry in entries:
                 self.table.insert(entry)
                 done.append(entry)
         except BaseException:
-            step()
+            self._take_out(done)
             raise
-        self.journal.record(step)
+        self.journal.record(self._take_out, done)
+
+    def add_checked(self, entries: Sequence[Entry]) -> bool:
+        """Add entries that the table's `check` would take as they are, all of them or none; return
+        whether they are added: not where an equal one is there, or the table is too full."""
+        try:
+            added = self.table.insert_checked(entries)
+        except BaseException:
+            self._take_out(entries)
+            raise
+        if added:
+            self.journal.record(self._take_out, entries)
+        return added
+
+    def _take_out(self, entries: Sequence[Entry]) -> None:
+        for entry in reversed(entries):
+            self.table.take_out(entry)
 
     def modify(self, key: EntryKey, /, **values: Any) -> None:
         """Set those of ENTRY_FIELDS that are given; raises TableError."""

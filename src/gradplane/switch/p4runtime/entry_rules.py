@@ -114,6 +114,12 @@ class EntryRules:
             if values is not None:
                 _find(reference.target, values, f"table {info.name}: the entry")
 
+    def apply_to(self, table: int, action: int) -> bool:
+        """Return whether there are rules for a table's entries with an action, by their ids."""
+        of_keys, of_actions = self._of_keys.get(table), self._of_actions.get(action)
+        restricted = table in self._restrictions or action in self._restrictions
+        return bool(restricted or of_keys or of_actions)
+
     def check_action(self, listed: ListedActions, action: ActionData) -> None:
         """Refuse an action's arguments that its rules do not allow. Raises RpcError."""
         info = next(choice.info for choice in listed.by_id.values() if choice.index == action.index)

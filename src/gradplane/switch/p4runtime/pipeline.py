@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from gradplane._p4runtime import p4r
 from gradplane.switch.arch.architecture import Architecture
@@ -49,6 +49,15 @@ class RunningSwitch(Protocol):
     def process_spans(self, ports: Ints, data: Bytes, starts: Ints, ends: Ints) -> Sent: ...
 
 
+class PlainEntries(NamedTuple):
+    """A table's entries with one action that are read without looking at anything but numbers: the
+    keys are exact, and no rule is about them. `keys`, `params`: the id and the width of each."""
+
+    index: int
+    keys: tuple[tuple[int, int], ...]
+    params: tuple[tuple[int, int], ...]
+
+
 @dataclass(slots=True)
 class Pipeline:
     """One pushed or loaded program. `config` is the answer to GetForwardingPipelineConfig.
@@ -56,7 +65,8 @@ class Pipeline:
     `whole`: reads and writes are the switch's own, to save or restore all state; then ids of
     members, groups and sessions may be 0, which commands choose and controllers cannot.
     `rules`: what the program's annotations demand of entries. `binaries`: the device configs of
-    several programs of a chip, by name, as they were pushed.
+    several programs of a chip, by name, as they were pushed. `plain`: the plain entries by the ids
+    of table and action, None where they are not plain, as far as somebody has asked.
     """
 
     catalog: Catalog
@@ -65,6 +75,7 @@ class Pipeline:
     whole: bool = False
     rules: EntryRules = field(default_factory=NoRules)
     binaries: Mapping[str, bytes] = field(default_factory=dict)
+    plain: dict[tuple[int, int], PlainEntries | None] = field(default_factory=dict, init=False)
 
     @property
     def state(self) -> State:

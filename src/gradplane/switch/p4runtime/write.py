@@ -5,7 +5,7 @@ All, some or none are applied.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -23,7 +23,7 @@ from gradplane.switch.p4runtime.entities.extern_entries import (
 )
 from gradplane.switch.p4runtime.entities.profile_entries import write_group, write_member
 from gradplane.switch.p4runtime.entities.replication_entries import write_replication
-from gradplane.switch.p4runtime.entities.table_entries import write_table_entry
+from gradplane.switch.p4runtime.entities.table_entries import insert_plain, write_table_entry
 from gradplane.switch.p4runtime.pipeline import Pipeline
 from gradplane.switch.p4runtime.roles import FULL_ACCESS, RoleConfig
 from gradplane.switch.p4runtime.status_errors import BatchError, RpcError, internal_error
@@ -92,14 +92,17 @@ def _each(
     p: Pipeline, updates: Sequence[p4r.Update], rights: RoleConfig, pause: Callable[[], None]
 ) -> list[RpcError | None]:
     errors: list[RpcError | None] = []
-    for update in updates:
+    for found in _attempts(p, updates, rights):
+        errors += found
         try:
-            if errors:
+            if len(errors) < len(updates):
                 pause()
         except RpcError as error:
             return errors + [error] * (len(updates) - len(errors))
-        errors.append(_attempt(p, update, rights))
     return errors
+
+
+_TOGETHER = 32  # updates; packets wait while they are applied
 
 
 class _Failed(Exception):
@@ -110,16 +113,40 @@ def _all_or_none(
     p: Pipeline, updates: Sequence[p4r.Update], rights: RoleConfig
 ) -> list[RpcError | None]:
     errors: list[RpcError | None] = [None] * len(updates)
+    i = 0
     try:
         with p.store.batch():
-            for i, update in enumerate(updates):
-                errors[i] = error = _attempt(p, update, rights)
-                if error is not None:
+            for found in _attempts(p, updates, rights):
+                errors[i : i + len(found)] = found
+                if any(found):
                     raise _Failed
+                i += len(found)
     except _Failed:
         text = f"not applied, since update {i} of the batch failed"
         return [error or RpcError("ABORTED", text) for error in errors]
     return errors
+
+
+def _attempts(
+    p: Pipeline, updates: Sequence[p4r.Update], rights: RoleConfig
+) -> Iterator[list[RpcError | None]]:
+    """Apply the updates in order; yield the results of those that were applied in one step."""
+    for first in range(0, len(updates), _TOGETHER):
+        run = updates[first : first + _TOGETHER]
+        if _together(p, run, rights):
+            yield [None] * len(run)
+        else:
+            for update in run:
+                yield [_attempt(p, update, rights)]
+
+
+def _together(p: Pipeline, updates: Sequence[p4r.Update], rights: RoleConfig) -> bool:
+    """Apply updates that insert plain entries at once; return whether that is done."""
+    try:
+        with p.switch.lock:
+            return insert_plain(p, updates, rights)
+    except Exception:  # the one that fails does so again by itself, and is answered and logged
+        return False
 
 
 def _attempt(p: Pipeline, update: p4r.Update, rights: RoleConfig) -> RpcError | None:

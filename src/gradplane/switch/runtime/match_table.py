@@ -133,6 +133,24 @@ class MatchTable:
         self._changeable()
         self._insert(entry)
 
+    def check(self, entry: Entry) -> None:
+        """Refuse an entry that cannot be in the table, whatever else is there; make its matches
+        canonical."""
+        self._changeable()
+        self._check(entry)
+
+    def insert_checked(self, entries: Sequence[Entry]) -> bool:
+        """Add entries that `check` would take as they are. Return False, and add none, where an
+        equal one is there, or there is not room for all."""
+        keys = {self._identity(entry.matches, entry.priority): entry for entry in entries}
+        if not (len(keys) == len(entries) <= self.table.size - len(self._entries)):
+            return False
+        if not self._entries.keys().isdisjoint(keys):
+            return False
+        for entry in entries:
+            self._add(entry)
+        return True
+
     def modify(self, entry: Entry) -> None:
         """Give the entry of the same identity this action, metadata and idle timeout.
 
@@ -294,10 +312,13 @@ class MatchTable:
 
     # -- rules ----------------------------------------------------------------------------------
 
-    def _insert(self, entry: Entry) -> None:
+    def _check(self, entry: Entry) -> None:
         entry.matches = self._canonical(entry.matches)
         self._check_priority(entry)
         self._check_target(entry.action)
+
+    def _insert(self, entry: Entry) -> None:
+        self._check(entry)
         identity = self._identity(entry.matches, entry.priority)
         if identity in self._entries:
             raise self._error(
@@ -305,6 +326,10 @@ class MatchTable:
             )
         if len(self._entries) >= self.table.size:
             raise self._error("RESOURCE_EXHAUSTED", f"all {self.table.size} entries are in use")
+        self._add(entry)
+
+    def _add(self, entry: Entry) -> None:
+        """Add a new entry, unchecked."""
         self._serial += 1
         entry.serial = self._serial
         if self.table.support_timeout:

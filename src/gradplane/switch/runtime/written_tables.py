@@ -152,6 +152,9 @@ class WrittenTable(MatchTable):
         self._quiet = 0, 0
         super().insert(entry)
 
+    def insert_checked(self, entries: Sequence[Entry]) -> bool:
+        return False  # each may take the place of one that has expired
+
     def put_values(self, found: Entry, values: Mapping[str, Any]) -> None:
         self._quiet = 0, 0
         super().put_values(found, values)

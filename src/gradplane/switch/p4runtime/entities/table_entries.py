@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gradplane._p4runtime import p4r
@@ -17,8 +17,10 @@ from gradplane.switch.p4runtime.entities.direct_parts import (
 from gradplane.switch.p4runtime.entities.field_matches import read_matches, show_matches
 from gradplane.switch.p4runtime.entities.profile_entries import check_one_shot
 from gradplane.switch.p4runtime.entities.table_actions import read_action, read_target, show_target
-from gradplane.switch.p4runtime.pipeline import Pipeline
+from gradplane.switch.p4runtime.pipeline import Pipeline, PlainEntries
+from gradplane.switch.p4runtime.roles import RoleConfig
 from gradplane.switch.p4runtime.status_errors import RpcError
+from gradplane.switch.runtime.control_errors import TableError
 from gradplane.switch.runtime.entries import ActionData, Entry, OneShot
 from gradplane.switch.runtime.match_fields import Match
 from gradplane.switch.runtime.match_table import PI_NO_ENTRY, MatchTable
@@ -42,6 +44,22 @@ def write_table_entry(p: Pipeline, kind: int, message: p4r.TableEntry) -> None:
     _check_idle(info, message)
     write = _insert if kind == p4r.Update.INSERT else _modify
     write(p, info, table, matches, message)
+
+
+def insert_plain(p: Pipeline, updates: Sequence[p4r.Update], rights: RoleConfig) -> bool:
+    """Insert plain entries of one table at once. Return False, and insert none, where an update is
+    another one or cannot be made: those are for `write_table_entry`."""
+    number = updates[0].entity.table_entry.table_id
+    if not rights.may_access(number):
+        return False
+    entries = []
+    for update in updates:
+        entry = _plain_entry(p, number, update)
+        if entry is None:
+            return False
+        entries.append(entry)
+    table = p.state.tables[p.catalog.tables[number].name]
+    return p.store.entries(table).add_checked(entries)
 
 
 def read_table_entries(p: Pipeline, query: p4r.TableEntry) -> Iterator[p4r.TableEntry]:
@@ -145,6 +163,74 @@ def _check_direct_only(
                 f"table {info.name}: its entry for {table.describe(found)} is const in the source;"
                 f" only its counter and meter may be changed, so leave {what} out",
             )
+
+
+# -- plain entries, which come by the thousand ---------------------------------------------------
+
+_ACTION = p4r.TableEntry.ACTION_FIELD_NUMBER
+
+
+def _plain_entry(p: Pipeline, number: int, update: p4r.Update) -> Entry | None:
+    """Return the entry of an update that inserts a plain one into the table with this id."""
+    message = update.entity.table_entry
+    given = message.ListFields()  # in the order of their numbers
+    if update.type != p4r.Update.INSERT or len(given) != 3 or given[2][0].number != _ACTION:
+        return None  # there is more than the table's id, matches and an action
+    (_, table), (_, matches), (_, target) = given
+    action = target.action  # an empty one where it is a member or a group
+    key = table, action.action_id
+    plain = p.plain[key] if key in p.plain else _plain(p, *key)
+    if plain is None or table != number:
+        return None
+    values = _numbers(plain.keys, [(m.field_id, m.exact.value) for m in matches])
+    args = _numbers(plain.params, [(a.param_id, a.value) for a in action.params])
+    if values is None or args is None:
+        return None
+    return Entry(tuple([(value,) for value in values]), ActionData(plain.index, tuple(args)))
+
+
+def _numbers(
+    parts: Sequence[tuple[int, int]], given: Sequence[tuple[int, bytes]]
+) -> list[int] | None:
+    """Return the values of keys or parameters, given in their order; None if one is wrong."""
+    if len(parts) != len(given):
+        return None
+    found = []
+    for (number, width), (given_number, data) in zip(parts, given, strict=True):
+        value = int.from_bytes(data, "big")
+        if number != given_number or not data or value >> width:
+            return None
+        found.append(value)
+    return found
+
+
+def _plain(p: Pipeline, table: int, action: int) -> PlainEntries | None:
+    """Return how plain entries with an action are read; None if those are not plain."""
+    p.plain[table, action] = found = _made_plain(p, table, action)
+    return found
+
+
+def _made_plain(p: Pipeline, number: int, action: int) -> PlainEntries | None:
+    info = p.catalog.tables.get(number)
+    choice = None if info is None else info.actions.by_id.get(action)
+    if info is None or choice is None or p.rules.apply_to(number, action):
+        return None
+    keys, params = [f.value for f in info.fields.values()], choice.info.params
+    exact = all(f.kind == "exact" for f in info.fields.values())
+    if (
+        not exact
+        or any(v.wire != v.width for v in [*keys, *params])
+        or any(v.signed for v in params)
+    ):
+        return None
+    matches = tuple(((1 << key.width) - 1,) for key in keys)
+    args = tuple((1 << param.width) - 1 for param in params)
+    try:  # a table that takes the greatest values takes all that are as wide
+        p.state.tables[info.name].check(Entry(matches, ActionData(choice.index, args)))
+    except TableError:
+        return None
+    places = (tuple((v.id, v.width) for v in values) for values in (keys, params))
+    return PlainEntries(choice.index, *places)
 
 
 # -- the default entry ---------------------------------------------------------------------------
