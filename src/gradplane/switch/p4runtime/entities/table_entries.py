@@ -216,12 +216,8 @@ def _made_plain(p: Pipeline, number: int, action: int) -> PlainEntries | None:
     if info is None or choice is None or p.rules.apply_to(number, action):
         return None
     keys, params = [f.value for f in info.fields.values()], choice.info.params
-    exact = all(f.kind == "exact" for f in info.fields.values())
-    if (
-        not exact
-        or any(v.wire != v.width for v in [*keys, *params])
-        or any(v.signed for v in params)
-    ):
+    by_name = any(value.names is not None for value in (*keys, *params))
+    if by_name or any(f.kind != "exact" for f in info.fields.values()):
         return None
     matches = tuple(((1 << key.width) - 1,) for key in keys)
     args = tuple((1 << param.width) - 1 for param in params)
@@ -229,7 +225,7 @@ def _made_plain(p: Pipeline, number: int, action: int) -> PlainEntries | None:
         p.state.tables[info.name].check(Entry(matches, ActionData(choice.index, args)))
     except TableError:
         return None
-    places = (tuple((v.id, v.width) for v in values) for values in (keys, params))
+    places = (tuple((v.id, min(v.width, v.wire)) for v in part) for part in (keys, params))
     return PlainEntries(choice.index, *places)
 
 
