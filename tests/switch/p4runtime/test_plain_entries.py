@@ -125,7 +125,7 @@ def odd() -> list[p4r.Update]:
         *(update(table=name) for name in ("others", "ruled", "fixed", "prefixes", "unknown")),
         update(table="ruled", keys=[(1, b"\x01"), on]),  # which its restriction refuses
         *(update(action="port", params=[(1, data)]) for data in (b"\x03", b"\x02\0")),
-        *(update(action="named", params=[(1, data)]) for data in (b"\x03", b"\xff", b"a name")),
+        *(update(action="named", params=[(1, data)]) for data in (b"\0", b"\xff", b"a name")),
         update(action="signed", params=[(1, b"\xff")]), update(action="unknown"),
         update(action="miss", params=()),  # which only the default entry can have
         *(update(keys=keys) for keys in (

@@ -21,6 +21,7 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from struct import pack
 
 import numpy as np
 import numpy.typing as npt
@@ -223,7 +224,7 @@ def in_words(number: int, words: int) -> list[int]:
 
 
 def as_bytes(words: Sequence[int]) -> bytes:
-    return b"".join(word.to_bytes(8, "little") for word in words)
+    return pack(f"<{len(words)}Q", *words)
 
 
 BLOCK = 64  # groups, a bit each of a word

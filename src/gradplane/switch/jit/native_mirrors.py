@@ -309,6 +309,7 @@ class TableMirror:
         self.table = table
         self.shape = shape
         self._default = Memory(shape.word("default"), set_word, max(shape.entry.size, 16))
+        self._hit = shape.hit
         self._masks = [_masks(a.action) for a in table.table.actions]
         self._records = make_records(shape, set_word, direct)
         self._cells = None if shape.entry.register is None else CellList(shape, set_word)
@@ -388,6 +389,8 @@ class TableMirror:
     def _head(self, entry: Entry | None) -> bytes:
         """Return the addresses in front of an action part; None: that of a miss."""
         part, table = self.shape.entry, self.table
+        if not part.tag:
+            return b""  # the tag comes behind the addresses, of which there are none
         found: list[memoryview[int] | None] = []
         if part.counter is not None:
             found.append((table.default_counter if entry is None else entry.counter).cells)
@@ -409,7 +412,7 @@ class TableMirror:
     def _action(self, part: ActionPart, data: ActionData, hit: bool, head: bytes) -> bytes:
         out = bytearray(part.size)
         out[: len(head)] = head
-        tag = data.index | (self.shape.hit if hit else 0)
+        tag = data.index | (self._hit if hit else 0)
         out[part.tag : part.tag + part.tag_bits // 8] = tag.to_bytes(part.tag_bits // 8, "little")
         places, masks = part.args[data.index], self._masks[data.index]
         for (at, size), mask, value in zip(places, masks, data.args, strict=True):

@@ -170,7 +170,7 @@ def _rank(entry: Entry) -> tuple[int, int]:
 
 def entry_values(entry: Entry) -> Key:
     """Return the value of each match of exact and lpm fields; 0 for don't care."""
-    return tuple(0 if match is None else match[0] for match in entry.matches)
+    return tuple([0 if match is None else match[0] for match in entry.matches])
 
 
 def entry_masks(entry: Entry, fields: Sequence[KeyField]) -> Key:
