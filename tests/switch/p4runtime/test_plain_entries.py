@@ -195,6 +195,10 @@ def test_plain_entries_are_inserted_together() -> None:
     with mock.patch.object(write, "_attempt", side_effect=AssertionError):
         write.write(p, many)
     assert len(p.state.tables["pairs"]) == ENTRIES
+    for unknown in update(table="unknown"), update(action="unknown"):
+        with pytest.raises(BatchError):
+            write.write(p, [unknown])
+    assert len(p.plain) == 1  # what is unknown takes no memory
 
 
 def test_a_fault_is_of_the_entry_that_has_it() -> None:

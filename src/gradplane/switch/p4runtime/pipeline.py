@@ -53,7 +53,7 @@ class PlainEntries(NamedTuple):
     """A table's entries with one action that are read without looking at anything but numbers: the
     keys are exact, and no rule is about them. `keys`, `params`: the id and the width of each."""
 
-    index: int
+    action: int
     keys: tuple[tuple[int, int], ...]
     params: tuple[tuple[int, int], ...]
 

@@ -56,6 +56,8 @@ _ID_FIELDS = {
     "digest_entry": "digest_id",
 }
 
+_TOGETHER = 32  # updates that are applied in one step, while packets wait
+
 
 def write(
     p: Pipeline,
@@ -100,9 +102,6 @@ def _each(
         except RpcError as error:
             return errors + [error] * (len(updates) - len(errors))
     return errors
-
-
-_TOGETHER = 32  # updates; packets wait while they are applied
 
 
 class _Failed(Exception):

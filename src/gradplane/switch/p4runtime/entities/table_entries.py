@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gradplane._p4runtime import p4r
-from gradplane.switch.p4runtime.catalog import TableInfo, find
+from gradplane.switch.p4runtime.catalog import TableAction, TableInfo, find
 from gradplane.switch.p4runtime.entities.direct_parts import (
     Direct,
     check_direct,
@@ -186,7 +186,7 @@ def _plain_entry(p: Pipeline, number: int, update: p4r.Update) -> Entry | None:
     args = _numbers(plain.params, [(a.param_id, a.value) for a in action.params])
     if values is None or args is None:
         return None
-    return Entry(tuple([(value,) for value in values]), ActionData(plain.index, tuple(args)))
+    return Entry(tuple([(value,) for value in values]), ActionData(plain.action, tuple(args)))
 
 
 def _numbers(
@@ -206,14 +206,16 @@ def _numbers(
 
 def _plain(p: Pipeline, table: int, action: int) -> PlainEntries | None:
     """Return how plain entries with an action are read; None if those are not plain."""
-    p.plain[table, action] = found = _made_plain(p, table, action)
+    info = p.catalog.tables.get(table)
+    choice = None if info is None else info.actions.by_id.get(action)
+    if info is None or choice is None:
+        return None  # not kept: clients may ask for any number of them
+    p.plain[table, action] = found = _made_plain(p, info, choice)
     return found
 
 
-def _made_plain(p: Pipeline, number: int, action: int) -> PlainEntries | None:
-    info = p.catalog.tables.get(number)
-    choice = None if info is None else info.actions.by_id.get(action)
-    if info is None or choice is None or p.rules.apply_to(number, action):
+def _made_plain(p: Pipeline, info: TableInfo, choice: TableAction) -> PlainEntries | None:
+    if p.rules.apply_to(info.id, choice.info.id):
         return None
     keys, params = [f.value for f in info.fields.values()], choice.info.params
     by_name = any(value.names is not None for value in (*keys, *params))
