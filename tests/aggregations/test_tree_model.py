@@ -3,7 +3,6 @@
 import pytest
 from tree_model import (
     SMALL,
-    TWO_LEAVES,
     TWO_RACKS,
     Faults,
     Model,
@@ -40,9 +39,3 @@ def test_each_rule_is_needed(
     with pytest.raises(Violation, match=message) as raised:
         explore(model)
     assert raised.value.events
-
-
-def test_a_notice_ends_what_is_sent_again() -> None:
-    rules = Rules(yields=False)
-    with pytest.raises(Violation):
-        explore(Model(TWO_LEAVES, (1, 1, 2), 3, Faults(restarts=1), False, rules))

@@ -72,7 +72,7 @@ class Switch(NamedTuple):
 
 
 class Worker(NamedTuple):
-    """A worker. turn: the chunk that it waits for; -1: not started. norm: of its partition, 0: none.
+    """A worker. turn: the chunk that it waits for; -1: not started. norm: its partition's, 0: none.
 
     asking: its norm is to be sent until there is an answer. redo: so is the chunk before `turn`.
     lost: it gives up at its timeout, as results may be lost that nobody sends again.
@@ -116,7 +116,6 @@ class Rules(NamedTuple):
     norms: bool = True  # and its norm, as long as it lacks the first chunk's result
     told: bool = True  # the controller tells all workers of a new epoch
     gives_up: bool = True  # below a full quorum, a worker gives up after a change of epoch
-    yields: bool = True  # a straggler notice ends the sending again of the chunk before
 
 
 class Violation(AssertionError):
@@ -139,7 +138,7 @@ class Model:
     norms: bool = False
     rules: Rules = field(default_factory=Rules)
 
-    # -- the tree, which is table content -----------------------------------------------------------
+    # -- the tree, which is table content ---------------------------------------------------------
 
     @cached_property
     def workers(self) -> int:
@@ -182,7 +181,7 @@ class Model:
         nodes = (Worker(),) * self.workers + (Switch(1, cells),) * len(self.quorums)
         return State(nodes, frozenset(), 1, self.faults, frozenset())
 
-    # -- a switch -------------------------------------------------------------------------------------
+    # -- a switch ---------------------------------------------------------------------------------
 
     def at_switch(self, node: int, switch: Switch, packet: Message) -> tuple[Switch, list[Message]]:
         """Return the switch after a packet, and the packets that leave."""
@@ -293,7 +292,7 @@ class Model:
     def _chunk(packet: Message) -> int:
         return (packet.round - 1) * SLOTS + packet.slot
 
-    # -- a worker -------------------------------------------------------------------------------------
+    # -- a worker ---------------------------------------------------------------------------------
 
     def pending(self, number: int, worker: Worker) -> list[Message]:
         """Return what a worker sends when its timer runs out."""
@@ -335,7 +334,7 @@ class Model:
             raise Violation(f"worker {number} waits for chunk {worker.turn}, displaced by {packet}")
         if worker.redo and not same_slot:
             ended = chunk == worker.turn - 1 and packet.kind == RESULT
-            overtaken = chunk > worker.turn - 1 and self.rules.yields
+            overtaken = chunk > worker.turn - 1  # this only saves packets
             return worker._replace(redo=not (ended or overtaken))
         return worker
 
@@ -361,7 +360,7 @@ class Model:
         redo = worker.turn > 0 and self.rules.keeps
         return worker._replace(epoch=epoch, asking=asking, redo=redo)
 
-    # -- what can happen ------------------------------------------------------------------------------
+    # -- what can happen --------------------------------------------------------------------------
 
     def deliver(self, state: State, packet: Message, keep: bool = False) -> State:
         """Return the state after a packet's arrival; keep: a copy is still under way."""
@@ -460,14 +459,12 @@ class Model:
     def installed(self, state: State, node: int) -> State:
         switch = state.nodes[node]
         assert isinstance(switch, Switch)
-        return state._replace(
-            nodes=_with(state.nodes, node, switch._replace(epoch=state.epoch))
-        )
+        return state._replace(nodes=_with(state.nodes, node, switch._replace(epoch=state.epoch)))
 
     def name(self, node: int) -> str:
         return "the root" if node == self.root else f"switch {node}"
 
-    # -- what must hold -------------------------------------------------------------------------------
+    # -- what must hold ---------------------------------------------------------------------------
 
     def ended(self, state: State) -> bool:
         """Return whether every worker has had its last turn."""
@@ -644,6 +641,7 @@ CASES = {
     "two racks, a copy": Model(TWO_RACKS, (2, 2, 2), 2, Faults(copies=1, timers=1)),
     "two racks, norm": Model(TWO_RACKS, (2, 2, 2), 1, Faults(losses=1), norms=True),
     "two racks, restart": Model(TWO_RACKS, (2, 2, 2), 2, Faults(restarts=1)),
+    "two racks, a loss and a restart": Model(TWO_RACKS, (2, 2, 2), 1, Faults(1, 0, 0, 1)),
     "a leaf is enough, a loss": Model(TWO_RACKS, (2, 2, 1), 2, Faults(losses=1)),
     "a leaf is enough, restart": Model(TWO_RACKS, (2, 2, 1), 1, Faults(restarts=1)),
     "a worker of a rack is enough": Model(TWO_RACKS, (1, 1, 2), 1, Faults(losses=1)),
