@@ -24,13 +24,14 @@ def nearest(
 
 
 def near_file(path: Path) -> str:
-    """Return `; did you mean PATH?` where a file of a similar name and the same ending, or a
-    folder, is in the place of one that is missing, else ""."""
+    """Return `; did you mean PATH?` where a file or folder of a similar name is in the place of one
+    that is missing, else "". One with the same ending comes first."""
     with suppress(OSError):
-        alike = (file for file in path.parent.iterdir() if file.suffix == path.suffix)
-        beside = {file.stem: file for file in alike}
-        if not path.exists() and (near := nearest(path.stem, beside)):
-            return f"; did you mean {beside[near[0]]}?"
+        files = [] if path.exists() else list(path.parent.iterdir())
+        for alike in ([f for f in files if f.suffix == path.suffix], files):
+            beside = {file.stem: file for file in alike}
+            if near := nearest(path.stem, beside):
+                return f"; did you mean {beside[near[0]]}?"
     return ""
 
 
