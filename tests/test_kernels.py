@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import gradplane
-from gradplane import _kernels
+from gradplane import _kernel_cache
 
 PACKAGE = Path(gradplane.__file__).parent
 CALL = """
@@ -55,7 +55,7 @@ def test_copies_share_kernels_that_one_of_them_compiled(copy: Path, tmp_path: Pa
 
 
 def test_a_kernel_depends_on_the_functions_and_constants_that_it_calls() -> None:
-    found = _kernels._called(PACKAGE / "codecs" / "natural.py")
+    found = _kernel_cache._called(PACKAGE / "codecs" / "natural.py")
     names = {path.relative_to(PACKAGE).as_posix() for path in found}
     assert {"codecs/natural.py", "codecs/_random.py", "_splitmix64.py"} <= names
     assert "codecs/thc.py" not in names
@@ -65,17 +65,17 @@ def test_folders_of_old_versions_are_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(_kernels, "MODULES_KEPT", 2)
+    monkeypatch.setattr(_kernel_cache, "MODULES_KEPT", 2)
     for age in range(4):
         folder = tmp_path / "gradplane" / "kernels" / f"old-{age}"
         folder.mkdir(parents=True)
         os.utime(folder, (100 - age, 100 - age))
     module = PACKAGE / "_vector_kernels.py"
-    found = _kernels.SharedLocator.from_function(added, str(module))
+    found = _kernel_cache.SharedLocator.from_function(added, str(module))
     assert found is not None
     left = {path.name for path in (tmp_path / "gradplane" / "kernels").iterdir()}
     assert left == {Path(found.get_cache_path()).name, "old-0"}
 
 
 def test_functions_of_others_are_where_numba_keeps_them() -> None:
-    assert _kernels.SharedLocator.from_function(added, __file__) is None
+    assert _kernel_cache.SharedLocator.from_function(added, __file__) is None

@@ -28,15 +28,23 @@ __all__ = ["__version__", "replay", "resume", "run", "sweep"]
 
 
 def run(
-    experiment: str | Path | Experiment, out: str | Path | None = None, **options: Any
+    experiment: str | Path | Experiment,
+    out: str | Path | None = None,
+    *,
+    settings: Sequence[str] = (),
+    seed: int | None = None,
+    **options: Any,
 ) -> Summary:
     """Run an experiment, write its report, and return its summary.
 
     The options are those of gradplane.runs.run_experiment.run."""
+    from gradplane.experiment.loading import load_deployment
+
+    deployment = load_deployment(experiment, settings, seed)  # before what only a run needs
     from gradplane.pages.report import page
     from gradplane.runs import run_experiment
 
-    summary = run_experiment.run(experiment, out, **options)
+    summary = run_experiment.run_deployed(deployment, out, **options)
     page.write_wanted(summary.folder)
     return summary
 

@@ -1,4 +1,4 @@
-"""Names of a package that are loaded on first use, so that one part does not import all others."""
+"""Names of packages that are loaded on first use, so that one part does not import all others."""
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
@@ -14,3 +14,16 @@ def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
         return getattr(import_module(f"{package}.{homes[name]}"), name)
 
     return getattr_
+
+
+class LazyModule:
+    """A module that is imported when one of its names is used."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what has this name in the module."""
+        value = getattr(import_module(self._name), name)
+        setattr(self, name, value)
+        return value

@@ -57,6 +57,23 @@ def test_help_loads_nothing_heavy() -> None:
     assert found.stdout == "[]\n"
 
 
+def test_a_wrong_experiment_is_refused_without_what_only_a_run_needs(tmp_path: Path) -> None:
+    file = tmp_path / "wrong.toml"
+    file.write_text('[topology]\nkind = "star"\nwrkers = 4\n[[job]]\nmodel = "mlp"\n')
+    heavy = ["numba", "llvmlite", "grpc", "finsy", "google.protobuf", "pcpp", "sklearn", "scipy"]
+    heavy += ["torch", "matplotlib", "jinja2", "mininet", "rich", "asyncio"]
+    heavy += ["gradplane.switch.compiler", "gradplane.controller.connection"]
+    heavy += ["gradplane.hosts.drivers.roles", "gradplane.runs.run_experiment"]
+    code = (
+        "import sys; from gradplane.cli.main import main\n"
+        f"try: main(['run', {str(file)!r}])\n"
+        f"finally: print(sorted(set(sys.modules) & set({heavy})))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert 'topology star has no option "wrkers": did you mean "workers"?' in done.stderr
+    assert (done.returncode, done.stdout) == (1, "[]\n")
+
+
 @pytest.mark.parametrize(
     "arguments", [("report", "absent"), ("run", "absent"), ("codecs",)], ids=lambda a: a[0]
 )

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from gradplane.experiment.document import dumps
 from gradplane.experiment.loading import Experiment, ExperimentError, load, load_deployment
 from gradplane.experiment.schema import Job, Output, SwitchSection, TopologySection
-from gradplane.studies.launch import is_study
+from gradplane.experiment.shipped import is_study
 
 ROOT = Path(__file__).parents[2]
 

@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from gradplane.cli import output_tables
+from gradplane.experiment import shipped
 from gradplane.experiment.document import ExperimentError
 from gradplane.runs.records.run_folder import FolderError
 from gradplane.studies import launch, parallel
@@ -233,8 +234,8 @@ def test_a_folder_is_never_overwritten(tmp_path: Path) -> None:
 
 
 def test_a_study_is_distinguished_from_a_run(tmp_path: Path) -> None:
-    assert launch.is_study(ROOT / "experiments" / "thc-fig2b.toml")
-    assert not launch.is_study(ROOT / "experiments" / "thc-star.toml")
+    assert shipped.is_study(ROOT / "experiments" / "thc-fig2b.toml")
+    assert not shipped.is_study(ROOT / "experiments" / "thc-star.toml")
 
 
 def test_a_studys_report_can_be_written_again(

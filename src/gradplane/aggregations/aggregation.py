@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from gradplane.aggregations.needs import AskedJob, Network, Outcomes
 from gradplane.codecs import Codec
@@ -18,11 +18,13 @@ from gradplane.hosts.config import (
     JobConfig,
     UnsuitableCodecError,
 )
-from gradplane.hosts.protocols.actions import Deliver, Peer, SendMessage
 from gradplane.hosts.protocols.job_codec import push_codec
-from gradplane.hosts.training.train import Reduce, Step
 from gradplane.hosts.wire.aggregation import UDP_PORT
 from gradplane.topologies.description import SWITCH_IP, HostNode, Topology
+
+if TYPE_CHECKING:
+    from gradplane.hosts.protocols.actions import Deliver, Peer, SendMessage
+    from gradplane.hosts.training.train import Reduce, Step
 
 WORKER_PORT = 20_000
 """The UDP port of a worker's aggregation packets is this plus the job's number."""
@@ -101,9 +103,17 @@ class ReplayedJob:
 
     def asked(self) -> Iterator[tuple[ReplayedWorker, Reduce]]:
         """Yield the workers with the reduce that each of them asks for."""
+        found = list(self.reducing())
+        assert len(found) == len(self.workers), [worker.step for worker in self.workers]
+        yield from found
+
+    def reducing(self) -> Iterator[tuple[ReplayedWorker, Reduce]]:
+        """Yield the workers that ask for a reduce, with it."""
+        from gradplane.hosts.training.train import Reduce
+
         for worker in self.workers:
-            assert isinstance(worker.step, Reduce), worker.step
-            yield worker, worker.step
+            if isinstance(worker.step, Reduce):
+                yield worker, worker.step
 
     def arrived(self, source: Peer, message: SendMessage) -> bytes:
         """Return a stream's message as its receiver gets it.

@@ -3,10 +3,13 @@
 `experiment.schema.Job` is an `AskedJob`; `runs.replayer` has the outcomes and the network.
 """
 
-from collections.abc import Collection, Mapping
-from typing import Any, Protocol
+from __future__ import annotations
 
-from gradplane.hosts.protocols.actions import Peer
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from gradplane.hosts.protocols.actions import Peer
 
 Place = tuple[int, int]
 """A slot and its use."""

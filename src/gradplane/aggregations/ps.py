@@ -3,28 +3,28 @@
 The class `ServerScheme` is the scheme; `_ReplayedReduces` re-enacts its reduces.
 """
 
+from __future__ import annotations
+
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from gradplane.aggregations.aggregation import Aggregation, PlacedJob, ReplayedJob, reference
+from gradplane.aggregations.aggregation import Aggregation, PlacedJob, ReplayedJob
 from gradplane.codecs import Codec
 from gradplane.hosts.config import ConfigError, JobConfig
-from gradplane.hosts.drivers import roles
-from gradplane.hosts.protocols.actions import Action, Deliver, SendMessage
 from gradplane.hosts.protocols.job_codec import push_codec
 from gradplane.hosts.protocols.messages import Kind, parse
-from gradplane.hosts.protocols.parameter_server import PsServer
-from gradplane.hosts.protocols.several_rounds import served_worker
-from gradplane.hosts.training.sgd import served
 from gradplane.topologies.description import HostNode
+
+if TYPE_CHECKING:
+    from gradplane.hosts.protocols.actions import Action
 
 
 class ServerScheme(Aggregation):
     """Workers push to the server and pull the mean, or the weights, each with a codec."""
 
-    worker_role = reference(roles.ServedWorkerRole)
-    server_role = reference(roles.ParameterServerRole)
+    worker_role = "gradplane.hosts.drivers.roles:ServedWorkerRole"
+    server_role = "gradplane.hosts.drivers.roles:ParameterServerRole"
     marks = skips_rounds = sums_by_tensor = True
 
     def takes_tensors(self, codec: Codec) -> bool:
@@ -60,6 +60,10 @@ class _ReplayedReduces:
     """Reduces through the server: late messages come after the answers."""
 
     def __init__(self, replayed: ReplayedJob) -> None:
+        from gradplane.hosts.protocols.parameter_server import PsServer
+        from gradplane.hosts.protocols.several_rounds import served_worker
+        from gradplane.hosts.training.sgd import served
+
         job = replayed.config
         assert job.addresses.server_address is not None
         self._replayed, self._address = replayed, job.addresses.server_address
@@ -73,6 +77,8 @@ class _ReplayedReduces:
 
     def reduce(self) -> None:
         """Re-enact the reduce that all workers ask for."""
+        from gradplane.hosts.protocols.actions import SendMessage
+
         for (worker, step), machine in zip(self._replayed.asked(), self._machines, strict=True):
             self._perform(worker.number, machine.reduce(step.round, step.vector, 0, step.tensor))
         while self._in_time or self._late:
@@ -84,6 +90,8 @@ class _ReplayedReduces:
                 self._perform(number, answered)
 
     def _perform(self, number: int, actions: Iterable[Action]) -> None:
+        from gradplane.hosts.protocols.actions import Deliver, SendMessage
+
         for action in actions:
             if isinstance(action, SendMessage):
                 data = self._replayed.arrived(self._peers[number], action)

@@ -11,20 +11,17 @@ from gradplane.aggregations.aggregation import (
     Keyed,
     PlacedJob,
     ReplayedJob,
-    reference,
     suggesting,
 )
 from gradplane.codecs import Codec
 from gradplane.hosts.config import JobConfig
-from gradplane.hosts.drivers import roles
 from gradplane.hosts.protocols.actions import Action, Deliver, SendMessage
-from gradplane.hosts.protocols.several_rounds import ring_plans, ring_worker
 
 
 class RingScheme(Aggregation):
     """Each worker adds its values to a block and passes it to its right neighbour."""
 
-    worker_role = reference(roles.RingWorkerRole)
+    worker_role = "gradplane.hosts.drivers.roles:RingWorkerRole"
     baseline = "ring"
     marks = sums_by_tensor = True
     no_pull = "a ring has no server that answers"
@@ -54,6 +51,8 @@ class RingScheme(Aggregation):
 
     def check_hosts(self, config: JobConfig) -> None:
         """Raise ConfigError for a codec that does not encode partial sums."""
+        from gradplane.hosts.protocols.several_rounds import ring_plans
+
         with suggesting("ps"):
             ring_plans(config)
 
@@ -66,6 +65,8 @@ class _ReplayedReduces:
     """Reduces round the ring: the order in which messages arrive changes nothing."""
 
     def __init__(self, replayed: ReplayedJob) -> None:
+        from gradplane.hosts.protocols.several_rounds import ring_worker
+
         job = replayed.config
         self._replayed = replayed
         self._peers = [job.addresses.stream(w) for w in range(job.workers)]

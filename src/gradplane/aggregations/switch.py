@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
 
 from gradplane.aggregations.aggregation import (
     Aggregation,
@@ -16,29 +18,28 @@ from gradplane.aggregations.aggregation import (
     ReplayedWorker,
     ReplayError,
     WrongSum,
-    reference,
     suggesting,
 )
 from gradplane.aggregations.needs import AskedJob, Outcome, Place
 from gradplane.controller.plan import JobPlan, Member
-from gradplane.hosts.config import JobConfig
+from gradplane.hosts.config import UDP_OVERHEAD, JobConfig
 from gradplane.hosts.digest import digest
-from gradplane.hosts.drivers import roles
-from gradplane.hosts.impairments.host_link import UDP_OVERHEAD
-from gradplane.hosts.protocols.actions import Action, Deliver, Send
 from gradplane.hosts.protocols.job_codec import summed_codec
-from gradplane.hosts.protocols.switch_worker import SwitchWorker
-from gradplane.hosts.training.train import Reduce
 from gradplane.hosts.wire import aggregation
 from gradplane.hosts.wire.aggregation import Type
 from gradplane.hosts.wire.payloads import Payloads
 from gradplane.topologies.description import HostNode
 
+if TYPE_CHECKING:
+    from gradplane.hosts.protocols.actions import Action
+    from gradplane.hosts.protocols.switch_worker import SwitchWorker
+    from gradplane.hosts.training.train import Reduce
+
 
 class SwitchScheme(Aggregation):
     """Workers send codes; the switch sums them and multicasts the sums at the quorum."""
 
-    worker_role = reference(roles.SwitchWorkerRole)
+    worker_role = "gradplane.hosts.drivers.roles:SwitchWorkerRole"
     program = "thc.p4"
     no_pull = "a switch answers with the sums as they are"
 
@@ -124,10 +125,13 @@ class _ReplayedReduces:
     """
 
     def __init__(self, replayed: ReplayedJob) -> None:
+        from gradplane.hosts.protocols.switch_worker import SwitchWorker
+
         self._replayed, self._job = replayed, replayed.config
         outcomes = replayed.outcomes
         self._outcomes = {Type.NORM: outcomes.norms, Type.INDICES: outcomes.chunks}
-        self._machines = [SwitchWorker(self._job, w) for w in range(self._job.workers)]
+        self._new_machine: Callable[[int], SwitchWorker] = partial(SwitchWorker, self._job)
+        self._machines = [self._new_machine(worker) for worker in range(self._job.workers)]
         self._lives = [0] * self._job.workers  # by worker: the round that its machine began with
         self._packets: deque[tuple[int, bytes]] = deque()
         self._held: defaultdict[tuple[Type, Place], list[tuple[int, bytes]]] = defaultdict(list)
@@ -138,10 +142,9 @@ class _ReplayedReduces:
         """Re-enact the reduce that all workers ask for."""
         self._held.clear()
         self._results.clear()
-        workers = [w for w in self._replayed.workers if isinstance(w.step, Reduce)]
-        for worker in workers:
-            step = worker.step
-            assert isinstance(step, Reduce), step
+        asked = list(self._replayed.reducing())
+        workers = [worker for worker, _ in asked]
+        for worker, step in asked:
             self._ticket = step.round
             machine = self._machine(worker, step)
             self._perform(worker, machine.reduce(step.round, step.vector, 0, step.tensor))
@@ -157,11 +160,13 @@ class _ReplayedReduces:
         number = worker.number
         if self._lives[number] != worker.joins:
             self._lives[number] = worker.joins
-            self._machines[number] = SwitchWorker(self._job, number)
+            self._machines[number] = self._new_machine(number)
             self._machines[number].skip(step.round, step.vector.size)
         return self._machines[number]
 
     def _perform(self, worker: ReplayedWorker, actions: Iterable[Action]) -> None:
+        from gradplane.hosts.protocols.actions import Deliver, Send
+
         for action in actions:
             if isinstance(action, Send):
                 self._packets += ((worker.number, payload) for payload in action.payloads)

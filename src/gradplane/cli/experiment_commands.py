@@ -70,7 +70,7 @@ def run(
     verbose: Verbose = False,
 ) -> None:
     """Run an experiment, or a study, and write its run folder; or finish a stopped run."""
-    from gradplane.studies import launch
+    from gradplane.experiment import shipped
 
     check_network(net)
     shown = progress(as_json, quiet, verbose)
@@ -82,7 +82,7 @@ def run(
         _show(summary, as_json, quiet)
     elif experiment is None:
         raise typer.BadParameter("give EXPERIMENT.toml, or --resume RUN_DIR")
-    elif launch.is_study(experiment):
+    elif shipped.is_study(experiment):
         if target_accuracy is not None:
             hint = "--target-accuracy"
             raise typer.BadParameter("a study has its own result: omit it", param_hint=hint)

@@ -81,7 +81,7 @@ def stoppable() -> Iterator[None]:
 
 
 def check_network(net: str | None) -> None:
-    from gradplane.runs.run_experiment import NETWORKS
+    from gradplane.topologies.network import NETWORKS
 
     if net not in (None, *NETWORKS):
         raise typer.BadParameter(f"use {' or '.join(NETWORKS)}", param_hint="--net")

@@ -4,24 +4,27 @@ The butterflies of stage h = 1, 2, 4, ... add and subtract values h apart. Each 
 addition, so blocking changes the speed and no bit of the result.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
 
-from gradplane._kernels import njit
+from gradplane._kernels import intrinsic, njit
+from gradplane._lazy_names import LazyModule
 from gradplane.codecs import _random
 from gradplane.codecs._base import Floats
 
+if TYPE_CHECKING:
+    from llvmlite import ir
+    from numba import types
+    from numba.core import cgutils
+else:
+    ir, types, cgutils = map(LazyModule, ("llvmlite.ir", "numba.core.types", "numba.core.cgutils"))
+
 WIDTH = 8  # float32 values in a vector
-_INT = ir.IntType(32)
-_INTS = ir.VectorType(_INT, WIDTH)
-_FLOATS = ir.VectorType(ir.FloatType(), WIDTH)
 _SIGN = 1 << 31
 
 
@@ -43,8 +46,9 @@ def _butterflies(vectors: int, short: bool) -> Callable[..., None]:
         places = [first]
         for _ in range(vectors - 1):
             places.append(builder.add(places[-1], step))
+        floats = ir.VectorType(ir.FloatType(), WIDTH)
         pointers = [
-            builder.bitcast(builder.gep(data, [place]), _FLOATS.as_pointer()) for place in places
+            builder.bitcast(builder.gep(data, [place]), floats.as_pointer()) for place in places
         ]
         values = [builder.load(pointer, align=4) for pointer in pointers]
         if short:
@@ -59,11 +63,12 @@ def _butterflies(vectors: int, short: bool) -> Callable[..., None]:
 
 def _within(builder: ir.IRBuilder, value: Any, stage: int) -> Any:
     """Apply a stage to the values of one vector."""
-    order = ir.Constant(_INTS, [k ^ stage for k in range(WIDTH)])
+    ints = ir.VectorType(ir.IntType(32), WIDTH)
+    order = ir.Constant(ints, [k ^ stage for k in range(WIDTH)])
     partner = builder.shuffle_vector(value, value, order)
     # A difference is the sum with the sign changed, to the bit.
-    signs = ir.Constant(_INTS, [_SIGN if k & stage else 0 for k in range(WIDTH)])
-    flipped = builder.bitcast(builder.xor(builder.bitcast(value, _INTS), signs), _FLOATS)
+    signs = ir.Constant(ints, [_SIGN if k & stage else 0 for k in range(WIDTH)])
+    flipped = builder.bitcast(builder.xor(builder.bitcast(value, ints), signs), value.type)
     return builder.fadd(partner, flipped)
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 import threading
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import finsy
@@ -15,11 +14,10 @@ from finsy import p4entity
 
 from gradplane import _suggestions
 from gradplane.controller import compression, forwarding, thc
-from gradplane.controller.compression import Compression
 from gradplane.controller.connection import Entity, Pipeline
 from gradplane.controller.controller import Controller, Counters, Credentials
 from gradplane.controller.controller_errors import ControllerError
-from gradplane.controller.plan import JobPlan, Route, check
+from gradplane.controller.plan import JobPlan, Setup, check
 from gradplane.controller.targets import Target
 
 T = TypeVar("T")
@@ -27,20 +25,6 @@ T = TypeVar("T")
 # grpc.aio has one queue of events for a whole process: event loops of several threads that use it
 # at the same time get each other's events ("Event loop is closed").
 _ONE_LOOP = threading.Lock()
-
-
-@dataclass(frozen=True)
-class Setup:
-    """The configuration of a switch: its own address, routes and jobs, and its compression.
-
-    compression: None for a program without it.
-    """
-
-    ip: str
-    mac: str
-    routes: Sequence[Route]
-    jobs: Sequence[JobPlan]
-    compression: Compression | None = None
 
 
 def configure(

@@ -5,12 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
-
-import finsy
+from typing import TYPE_CHECKING, Any
 
 from gradplane import codecs
+from gradplane._lazy_names import LazyModule
 from gradplane.controller.controller_errors import PlanError
+
+if TYPE_CHECKING:
+    import finsy
+else:
+    finsy = LazyModule("finsy")
 
 Counters = Mapping[str, Mapping[int, Mapping[str, int]]]
 """Packets and bytes by counter and cell, without cells that are zero."""

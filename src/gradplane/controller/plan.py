@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from gradplane import codecs
+from gradplane.controller.compression import Compression
 from gradplane.controller.controller_errors import PlanError
 
 MAX_JOBS = 256
@@ -154,6 +155,20 @@ class JobPlan:
 
     def _error(self, what: str) -> PlanError:
         return PlanError(f"job {self.number}: {what}")
+
+
+@dataclass(frozen=True)
+class Setup:
+    """The configuration of a switch: its own address, routes and jobs, and its compression.
+
+    compression: None for a program without it.
+    """
+
+    ip: str
+    mac: str
+    routes: Sequence[Route]
+    jobs: Sequence[JobPlan]
+    compression: Compression | None = None
 
 
 def quorum_problem(quorum: int, workers: int) -> str | None:

@@ -14,10 +14,9 @@ from gradplane._plugins import LoadError
 from gradplane.aggregations.aggregation import STREAM_PORT, PlacedJob
 from gradplane.codecs import CodecError
 from gradplane.controller import targets
-from gradplane.controller.blocking import Setup
 from gradplane.controller.compression import Bound, Compression, Format
 from gradplane.controller.controller_errors import ControllerError
-from gradplane.controller.plan import MAX_JOBS, JobPlan, Route
+from gradplane.controller.plan import MAX_JOBS, JobPlan, Route, Setup
 from gradplane.experiment import (
     checks,
     compute_times,
@@ -50,7 +49,7 @@ from gradplane.hosts.config import (
 )
 from gradplane.hosts.stream.segments import VALUES_HEADER_SIZE
 from gradplane.hosts.training import datasets, models
-from gradplane.hosts.training.train import check_vector
+from gradplane.hosts.training.models import check_vector
 from gradplane.topologies import description
 from gradplane.topologies.description import HostNode, Topology
 from gradplane.topologies.topology_errors import TopologyError
@@ -334,7 +333,7 @@ class _Deploying:
         What data and model refuse is a problem of their key."""
         seed = job.seed or 0
         with self._about("job", number, "data"):
-            data = datasets.build(job.data.name, job.data.args, seed)
+            data = datasets.build(job.data.name, job.data.args, seed, read=False)
             with self._about("job", number, "model"):
                 model = models.build(job.model.name, job.model.args, data.features, data.classes)
                 parameters = model.parameters(seed)

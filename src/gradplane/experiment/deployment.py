@@ -4,22 +4,27 @@ A run, a replay, a report and the checks are handed a `Deployment`; none of them
 again. `deploying` makes it.
 """
 
+from __future__ import annotations
+
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gradplane._plugins import returned
 from gradplane.aggregations.aggregation import Aggregation, PlacedJob
-from gradplane.controller.blocking import Setup
-from gradplane.controller.connection import Pipeline
+from gradplane.controller.plan import Setup
 from gradplane.controller.targets import Target
 from gradplane.experiment.p4_programs import P4Program
 from gradplane.experiment.schema import Experiment, Job
 from gradplane.hosts.config import HostConfig, JobConfig
 from gradplane.topologies.description import Topology
 from gradplane.topologies.network import SwitchConfig
+
+if TYPE_CHECKING:
+    from gradplane.controller.connection import Pipeline
 
 
 @dataclass(frozen=True)
@@ -112,6 +117,8 @@ class Deployment:
 
 
 def _pipeline(program: P4Program, target: Target) -> Pipeline:
+    from gradplane.controller.connection import Pipeline
+
     found = target.pipeline(program)
     right = isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], bytes)
     returned(f"target {target.name}", "pipeline", found, right, "(P4Info, config), bytes")

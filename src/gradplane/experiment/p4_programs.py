@@ -1,4 +1,9 @@
-"""P4 programs by name or path; compiling them, and making what is pushed to a switch."""
+"""P4 programs by name or path; compiling them, and making what is pushed to a switch.
+
+To find a program and to check an experiment takes no compiler: functions that compile import it.
+"""
+
+from __future__ import annotations
 
 import json
 import time
@@ -6,23 +11,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gradplane._captures import ethernet_packets
 from gradplane._shipped_programs import INCLUDE_DIRS, SHIPPED, shipped
 from gradplane.experiment.document import ExperimentError
-from gradplane.switch import backends
-from gradplane.switch.arch.load_checks import prepare
-from gradplane.switch.arch.registry import architecture, combined
-from gradplane.switch.compiler import Compiled, compile_source
-from gradplane.switch.daemon.options import parse_pipe_scopes
-from gradplane.switch.ir import nodes as ir
-from gradplane.switch.p4runtime.device_config import device_config, device_config_of_several
-from gradplane.switch.p4runtime.digest_calls import digest_calls
-from gradplane.switch.p4runtime.p4info import build_p4info, p4info_text
-from gradplane.switch.program_cache import load_program
-from gradplane.switch.runtime.control_errors import SwitchError
-from gradplane.switch.source import CompileError, refuse
-from gradplane.switch.switch import Switch
+
+if TYPE_CHECKING:
+    from gradplane.switch.compiler import Compiled
+    from gradplane.switch.ir import nodes as ir
 
 
 @dataclass(frozen=True)
@@ -41,6 +38,8 @@ class P4Program:
         """Return its P4Info as protobuf text. switch: as `switch.backends` names it; "": ours.
 
         Raises CompileError, with every error found."""
+        from gradplane.switch.program_cache import load_program
+
         program = load_program(self.path, self.include_dirs, self._macros(switch))
         return p4info(program, switch).encode()
 
@@ -53,6 +52,8 @@ class P4Program:
 
     @cached_property
     def _packed(self) -> bytes:
+        from gradplane.switch.p4runtime.device_config import device_config
+
         return device_config(self.path, self.include_dirs, self.defines)
 
     def compiled_for(self, switch: str) -> bytes:
@@ -67,6 +68,8 @@ class P4Program:
         return compiled(self.path, (), self._macros(switch))
 
     def _macros(self, switch: str) -> dict[str, str]:
+        from gradplane.switch import backends
+
         return {**(backends.macros(switch) if switch else {}), **self.defines}
 
 
@@ -119,6 +122,8 @@ def compiled(
     """Compile a program; the result has its warnings. `macros`: a mapping, or NAME[=VALUE] texts.
 
     library: it needs no `main`. Raises CompileError."""
+    from gradplane.switch.compiler import compile_source
+
     folders = (*folders, *INCLUDE_DIRS)
     return compile_source(program, folders, macros or None, library=library)
 
@@ -128,6 +133,11 @@ def check(compiled: Compiled, arch: str | None = None) -> None:
 
     arch: the architecture that the program must be for; None for any that is implemented.
     """
+    from gradplane.switch.arch.load_checks import prepare
+    from gradplane.switch.arch.registry import architecture
+    from gradplane.switch.p4runtime.p4info import build_p4info
+    from gradplane.switch.source import CompileError, refuse
+
     found = architecture(None, compiled.program)
     try:
         prepare(compiled.program, found)
@@ -145,6 +155,11 @@ def compiled_for(target: str, compiled: Compiled, arch: str | None = None) -> st
     target: a name of `switch.backends`. arch: the architecture that the program must be for. Raises
     CompileError, with everything that the switch or the architecture does not allow.
     """
+    from gradplane.switch import backends
+    from gradplane.switch.arch.registry import architecture
+    from gradplane.switch.p4runtime.digest_calls import digest_calls
+    from gradplane.switch.source import CompileError
+
     check(compiled, arch)
     found = architecture(None, compiled.program)
     try:
@@ -160,6 +175,9 @@ def p4info(program: ir.Program, switch: str = "") -> str:
 
     switch: for which it is, a name of `switch.backends`; "": the embedded one, as p4c writes it.
     """
+    from gradplane.switch import backends
+    from gradplane.switch.p4runtime.p4info import build_p4info, p4info_text
+
     info = build_p4info(program)
     return p4info_text(backends.p4info_for(switch, info, program) if switch else info)
 
@@ -180,6 +198,10 @@ def config(
     """Return a program, or several of a chip, as one JSON text to push. pipe_scopes: NAME=PIPES.
 
     Raises CompileError, with every error found, SwitchError and OptionError."""
+    from gradplane.switch.arch.registry import architecture, combined
+    from gradplane.switch.daemon.options import parse_pipe_scopes
+    from gradplane.switch.p4runtime.device_config import device_config, device_config_of_several
+
     found = [compiled(program, folders, macros) for program in programs]
     for one in found:
         check(one)
@@ -222,6 +244,8 @@ def outcome_tree(
     """Return the tree of what a packet can meet in a program under any table content.
 
     Raises CompileError, and SwitchError without z3."""
+    from gradplane.switch.switch import Switch
+
     _need_z3()
     from gradplane.switch.testgen.outcomes import outcome_tree as tree
 
@@ -231,6 +255,8 @@ def outcome_tree(
 
 
 def _need_z3() -> None:
+    from gradplane.switch.runtime.control_errors import SwitchError
+
     try:
         import z3  # noqa: F401
     except ModuleNotFoundError as error:
@@ -251,6 +277,8 @@ def trace(
 
     packet: or a capture, whose packets come one after the other, with its times as the clock.
     commands: files of commands to run first. Raises CaptureError and CommandError."""
+    from gradplane.switch.switch import Switch
+
     found = compiled(program, folders, macros).program
     captured = ethernet_packets(packet) if isinstance(packet, Path) else []
     now = captured[0].time if captured else time.monotonic_ns()

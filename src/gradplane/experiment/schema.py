@@ -24,9 +24,7 @@ from gradplane.experiment.impairment_sections import (
 )
 from gradplane.experiment.sections import OpenSection, Section
 from gradplane.hosts.absences import Absence
-from gradplane.hosts.config import Flow
-from gradplane.hosts.drivers.background import LEAST_PACKET
-from gradplane.hosts.impairments.host_link import UDP_OVERHEAD
+from gradplane.hosts.config import LEAST_PACKET, UDP_OVERHEAD, Flow
 from gradplane.hosts.wire.aggregation import MAX_WORKERS
 from gradplane.topologies.description import Topology
 from gradplane.topologies.link_options import parse_rate

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from gradplane._toml_documents import nearest
-from gradplane.experiment.document import ExperimentError
+from gradplane.experiment.document import ExperimentError, read
 
 FOLDER = Path(__file__).parent.parent / "experiments"
 
@@ -26,6 +26,11 @@ def find(experiment: str | Path) -> Path:
         hint = nearest(str(experiment), names())
         raise ExperimentError(f"{experiment}: neither a file nor a shipped experiment: {hint}")
     return FOLDER / f"{experiment}.toml"
+
+
+def is_study(path: str | Path) -> bool:
+    """Return whether a file has a [study] table; ExperimentError if it is not a TOML file."""
+    return "study" in read(find(path)).values
 
 
 def summary(name: str) -> str:

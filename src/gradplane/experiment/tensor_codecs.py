@@ -115,7 +115,7 @@ def _checked(rule: Any) -> Rule:
 def tensors_of(job: Job) -> Sequence[Tensor]:
     """Return the tensors of a job's model in order, without gaps; ConfigError if there are any."""
     assert job.seed is not None, "not resolved"
-    data = datasets.build(job.data.name, job.data.args, job.seed)
+    data = datasets.build(job.data.name, job.data.args, job.seed or 0, read=False)
     model = models.build(job.model.name, job.model.args, data.features, data.classes)
     tensors = sorted(model.tensors, key=lambda tensor: tensor.offset)
     end = 0

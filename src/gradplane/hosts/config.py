@@ -14,6 +14,8 @@ from typing import Any
 from gradplane.hosts.absences import Absence
 
 STREAM_PORT_OFFSET = 1000
+UDP_OVERHEAD = 14 + 20 + 8  # Ethernet (without frame check sequence), IPv4, UDP
+LEAST_PACKET = 8  # bytes: the header of a packet of background traffic
 
 
 class ConfigError(ValueError):

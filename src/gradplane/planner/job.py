@@ -70,7 +70,8 @@ class Candidates:
 
         Infinity where there is no such slot.
         """
-        return demands(self.first, self.count, self.resource, self.seconds)
+        found: Floats = demands(self.first, self.count, self.resource, self.seconds)
+        return found
 
     @property
     def loads(self) -> Floats:

@@ -35,9 +35,7 @@ from gradplane.runs.records.summary import (
     outcome,
     switch_counters,
 )
-from gradplane.topologies.network import Network
-
-NETWORKS = ("mininet", "sim")
+from gradplane.topologies.network import NETWORKS, Network
 
 Watch = Callable[[Deployment, Path], AbstractContextManager[None]]
 
@@ -69,6 +67,19 @@ def run(
     `replay`, for reports and for `resume`.
     """
     deployment = load_deployment(experiment, settings, seed)
+    return run_deployed(deployment, out, net=net, cli=cli, console=console, watch=watch)
+
+
+def run_deployed(
+    deployment: Deployment,
+    out: str | Path | None = None,
+    *,
+    net: str | None = None,
+    cli: bool = False,
+    console: bool | Literal["rounds"] = False,
+    watch: Watch | None = None,
+) -> Summary:
+    """Run a deployed experiment, as `run` does that of a file."""
     network = choose_network(net, _console(console))
     check_target(deployment, network)
     if cli and network != "mininet":

@@ -45,11 +45,6 @@ class Done:
         return self.folder / run_folder.REPORT
 
 
-def is_study(path: str | Path) -> bool:
-    """Return whether a file has a [study] table; ExperimentError if it is not a TOML file."""
-    return "study" in read(shipped.find(path)).values
-
-
 def is_folder(folder: str | Path) -> bool:
     """Return whether a folder is that of a finished study."""
     return (Path(folder) / STUDY).exists()

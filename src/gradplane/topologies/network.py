@@ -19,6 +19,9 @@ from gradplane.hosts.impairments.interventions import Intervention
 from gradplane.topologies.description import Topology
 from gradplane.topologies.topology_errors import NetworkError
 
+NETWORKS = ("mininet", "sim")
+"""The names of the networks that a run can be on."""
+
 Record = dict[str, Any]
 OnRecord = Callable[[Record], None]
 AskedFor = Callable[[], Sequence[Intervention]]

@@ -11,6 +11,7 @@ from memory_network import MemoryNetwork, make_job
 from numba.core.dispatcher import Dispatcher
 
 from gradplane._addresses import address_of
+from gradplane._kernels import Kernel
 from gradplane.hosts.drivers.datagram_socket import DatagramSocket, OrdinaryResults
 from gradplane.hosts.drivers.warm_up import exercise_switch_worker, warm_up
 from gradplane.hosts.protocols.fast_results import WORKER
@@ -35,7 +36,7 @@ def signatures():
         for module in list(sys.modules)
         if module.startswith(("gradplane.hosts", "gradplane.codecs"))
         for name, value in vars(sys.modules[module]).items()
-        if isinstance(value, Dispatcher)
+        if isinstance(value, Dispatcher | Kernel)
     }
 
 

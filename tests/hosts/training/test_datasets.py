@@ -28,6 +28,13 @@ def test_other_bundled_data_is_standardised_by_its_training_rows(name, features,
     assert np.abs(found.train_x.std(axis=0) - 1).max() < 1e-5
 
 
+@pytest.mark.parametrize("name", datasets.BUNDLED)
+def test_what_is_known_of_a_file_without_reading_it(name):
+    read, unread = (datasets.build(name, {"test": 0.3}, 1, read=read) for read in (True, False))
+    assert (unread.features, unread.classes) == (read.features, read.classes)
+    assert (len(unread.train_y), len(unread.test_y)) == (len(read.train_y), len(read.test_y))
+
+
 def test_the_seed_decides_the_split():
     splits = [datasets.build("digits", {}, seed).test_y for seed in (1, 1, 2)]
     assert (splits[0] == splits[1]).all()

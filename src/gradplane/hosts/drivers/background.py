@@ -9,16 +9,16 @@ from collections import Counter
 from math import log
 
 from gradplane import codecs
-from gradplane.hosts.config import Flow, HostConfig
+from gradplane.hosts.config import LEAST_PACKET, UDP_OVERHEAD, Flow, HostConfig
 from gradplane.hosts.drivers.environment import Environment
-from gradplane.hosts.impairments.host_link import UDP_OVERHEAD, HostLink, LocalPort
+from gradplane.hosts.impairments.host_link import HostLink, LocalPort
 from gradplane.hosts.protocols.actions import Send
 from gradplane.hosts.wire.payloads import Payloads
 
 PORT = 22000
 """The UDP port that flows leave from and arrive at."""
 _HEADER = struct.Struct("!II")
-LEAST_PACKET = _HEADER.size
+assert _HEADER.size == LEAST_PACKET
 
 
 class BackgroundTraffic:

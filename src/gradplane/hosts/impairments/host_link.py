@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from gradplane.hosts.config import HostConfig
+from gradplane.hosts.config import UDP_OVERHEAD, HostConfig
 from gradplane.hosts.drivers.environment import Environment
 from gradplane.hosts.impairments.interventions import Intervention
 from gradplane.hosts.impairments.verdicts import Impairments, Verdict
@@ -70,8 +70,6 @@ class LatePackets:
         self._held.clear()
         return out
 
-
-UDP_OVERHEAD = 14 + 20 + 8  # Ethernet (without frame check sequence), IPv4, UDP
 
 Receiver = Callable[[str, int, Payloads], None]  # (ip, source port, payloads)
 

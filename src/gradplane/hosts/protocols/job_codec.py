@@ -5,7 +5,6 @@ from typing import Any, Protocol
 
 from gradplane import codecs
 from gradplane._plugins import returned
-from gradplane.codecs.policies.awp import AWP
 from gradplane.hosts.config import ConfigError, JobConfig, UnsuitableCodecError
 from gradplane.hosts.wire.marked_values import Marked
 
@@ -25,6 +24,8 @@ def make_codec(named: tuple[str, dict[str, Any]], what: str) -> codecs.Codec:
 
 def adaptive(params: dict[str, Any]) -> codecs.AdaptiveADT:
     """Return the codec of weights under AWP; `params` as in its configuration."""
+    from gradplane.codecs import AWP
+
     own = {key: value for key, value in params.items() if key not in ("name", "policy", "tensors")}
     return codecs.AdaptiveADT(AWP(**own), tuple((size, layer) for size, layer in params["tensors"]))
 

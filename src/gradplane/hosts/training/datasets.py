@@ -43,27 +43,32 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Bundled:
-    """A file of scikit-learn: its header lines, and its values' divisor (None: standardise)."""
+    """A file of scikit-learn: its header lines, its values' divisor (None: standardise), and what
+    is in it."""
 
     file: str
     header: int
     scale: float | None
+    rows: int
+    features: int
+    classes: int
 
 
 BUNDLED = {
-    "digits": Bundled("digits.csv.gz", 0, 16.0),
-    "breast_cancer": Bundled("breast_cancer.csv", 1, None),
-    "wine": Bundled("wine_data.csv", 1, None),
+    "digits": Bundled("digits.csv.gz", 0, 16.0, rows=1797, features=64, classes=10),
+    "breast_cancer": Bundled("breast_cancer.csv", 1, None, rows=569, features=30, classes=2),
+    "wine": Bundled("wine_data.csv", 1, None, rows=178, features=13, classes=3),
 }
 
 
-def build(name: str, args: dict[str, Any], seed: int) -> Dataset:
+def build(name: str, args: dict[str, Any], seed: int, read: bool = True) -> Dataset:
     """Return the data set `name`, split by `seed`.
 
     scikit-learn's bundled "digits", "breast_cancer" and "wine" take test, the share of rows kept
     for testing (default 0.2). "blank" has nothing to learn: it takes rows, the number of training
     rows (default 256), so an epoch has rows / workers / batch rounds. "module:object" is called as
     object(seed=, **args) and returns a Dataset. LoadError for an unknown or unusable data set.
+    read: False for the sizes alone: rows of scikit-learn's files are zeros then.
     """
     if is_reference(name):
         return checked(name, call("data", name, load("data", name), seed=seed, **args))
@@ -75,7 +80,7 @@ def build(name: str, args: dict[str, Any], seed: int) -> Dataset:
         raise LoadError(f'no data "{name}": use one of {known}, {OWN}')
 
     def bundled(seed: int, test: float = 0.2) -> Dataset:
-        return _bundled(BUNDLED[name], seed, test)
+        return _bundled(BUNDLED[name], seed, test) if read else _unread(BUNDLED[name], test)
 
     data: Dataset = call("data", name, bundled, seed=seed, **args)
     return data
@@ -142,16 +147,31 @@ def _describe(value: object) -> str:
 def _bundled(source: Bundled, seed: int, test: float) -> Dataset:
     table = _read(source)
     x, y = table[:, :-1], table[:, -1].astype(np.int64)
-    if not 1 <= round(test * len(y)) < len(y):
-        raise LoadError(f"test must be a share of rows between 0 and 1, got {test}")
     order = permutation(key(seed, "split"), len(y))
-    held, kept = np.split(order, [round(test * len(y))])
+    held, kept = np.split(order, [_held(source, test)])
     if source.scale is None:
         x = (x - x[kept].mean(axis=0)) / x[kept].std(axis=0)
     else:
         x = x / source.scale
     values: Floats = x.astype(np.float32)
     return Dataset(values[kept], y[kept], values[held], y[held])
+
+
+def _held(source: Bundled, test: float) -> int:
+    """Return how many rows are kept for testing."""
+    held = round(test * source.rows)
+    if not 1 <= held < source.rows:
+        raise LoadError(f"test must be a share of rows between 0 and 1, got {test}")
+    return held
+
+
+def _unread(source: Bundled, test: float) -> Dataset:
+    """Return as many rows as the file has, all alike."""
+    _path(source)
+    held = _held(source, test)
+    x = np.broadcast_to(np.float32(0), (source.rows, source.features))
+    y = np.broadcast_to(np.int64(source.classes - 1), source.rows)
+    return Dataset(x[held:], y[held:], x[:held], y[:held])
 
 
 def _blank(rows: int = 256) -> Dataset:
@@ -163,16 +183,22 @@ def _blank(rows: int = 256) -> Dataset:
     return Dataset(x, y, x[:1], y[:1])
 
 
-@cache
-def _read(source: Bundled) -> npt.NDArray[np.float64]:
-    """Read the file's table without importing scikit-learn, which takes each process a second.
+def _path(source: Bundled) -> Path:
+    """Return where the file is, without importing scikit-learn, which takes each process a second.
 
-    All hosts of a simulated network get the same array, which nobody writes to.
-    """
+    LoadError where it is not installed."""
     spec = importlib.util.find_spec("sklearn")
     if spec is None or not spec.submodule_search_locations:
         raise LoadError("the bundled data sets are scikit-learn's: install scikit-learn")
-    path = Path(spec.submodule_search_locations[0]) / "datasets" / "data" / source.file
-    table = np.loadtxt(path, delimiter=",", skiprows=source.header)
+    return Path(spec.submodule_search_locations[0]) / "datasets" / "data" / source.file
+
+
+@cache
+def _read(source: Bundled) -> npt.NDArray[np.float64]:
+    """Read the file's table.
+
+    All hosts of a simulated network get the same array, which nobody writes to.
+    """
+    table = np.loadtxt(_path(source), delimiter=",", skiprows=source.header)
     table.setflags(write=False)
     return table

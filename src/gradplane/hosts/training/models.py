@@ -273,3 +273,15 @@ def _checked(name: str, model: object) -> Model:
             f" a model has {', '.join(needed)} (gradplane.hosts.training.models.Model)"
         )
     return cast(Model, model)
+
+
+def check_vector(model: str, what: str, vector: object, n: int | None = None) -> None:
+    """Raise LoadError if a model returned anything but float32[n], n > 0."""
+    if isinstance(vector, np.ndarray):
+        shapes_fit = vector.ndim == 1 and vector.size == (n or max(vector.size, 1))
+        if shapes_fit and vector.dtype == np.float32:
+            return
+        found = f"{vector.dtype}{list(vector.shape)}"
+    else:
+        found = type(vector).__name__
+    raise LoadError(f"model {model}: {what} must be float32[{n or 'n'}], got {found}")

@@ -22,7 +22,6 @@ import numpy as np
 import numpy.typing as npt
 
 from gradplane._finite import all_finite
-from gradplane._plugins import LoadError
 from gradplane.hosts.absences import joining, of_worker, present
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.digest import digest
@@ -32,7 +31,7 @@ from gradplane.hosts.training import datasets as datasets
 from gradplane.hosts.training import models
 from gradplane.hosts.training.compute_times import compute_ns
 from gradplane.hosts.training.datasets import Dataset
-from gradplane.hosts.training.models import Model
+from gradplane.hosts.training.models import Model, check_vector
 from gradplane.hosts.training.sgd import descend
 
 Floats = npt.NDArray[np.float32]
@@ -324,15 +323,3 @@ class _Learner:
             "train_accuracy": models.accuracy(model, weights, data.train_x, data.train_y),
             "test_accuracy": models.accuracy(model, weights, data.test_x, data.test_y),
         }
-
-
-def check_vector(model: str, what: str, vector: object, n: int | None = None) -> None:
-    """Raise LoadError if a model returned anything but float32[n], n > 0."""
-    if isinstance(vector, np.ndarray):
-        shapes_fit = vector.ndim == 1 and vector.size == (n or max(vector.size, 1))
-        if shapes_fit and vector.dtype == np.float32:
-            return
-        found = f"{vector.dtype}{list(vector.shape)}"
-    else:
-        found = type(vector).__name__
-    raise LoadError(f"model {model}: {what} must be float32[{n or 'n'}], got {found}")
