@@ -47,6 +47,27 @@ def test_the_first_timeout_comes_from_the_links(
 
 
 @pytest.mark.parametrize(
+    ("keys", "job", "milliseconds"),
+    [
+        # 12 segments of 1470 bytes each of 4 workers meet at the server's link.
+        ('rate = "1Mbit"', 'aggregation = "ps"', 48 * 8 * 1.47),
+        ('rate = "1Mbit"\nqueue = 9', 'aggregation = "ps"', 10 * 8 * 1.47),
+        ('delay = "5ms"', 'aggregation = "ps"', 20),
+        ('rate = "1Mbit"', f"{RING}epochs = 1", 3 * 8 * 1.47),
+        ('rate = "1Mbit"', "", 0),
+        ('rate = "1Mbit"', "sync = true", 36 * 8 * 1.47),
+    ],
+)
+def test_the_least_timeout_of_streams_comes_from_what_meets_at_a_link(
+    tmp_path: Path, keys: str, job: str, milliseconds: float
+) -> None:
+    path = tmp_path / "e.toml"
+    path.write_text(f"[topology]\n{keys}\n[[job]]\n{job}\n")
+    (deployed,) = load_deployment(path).jobs
+    assert deployed.config.transport.stream_trip_ns / 1e6 == pytest.approx(milliseconds, rel=1e-6)
+
+
+@pytest.mark.parametrize(
     ("job", "line", "message"),
     [
         (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from gradplane.codecs import Codec
 from gradplane.controller.plan import JobPlan
 from gradplane.hosts.config import (
     STREAM_PORT_OFFSET,
+    UDP_OVERHEAD,
     Addresses,
     ConfigError,
     JobConfig,
@@ -20,7 +22,7 @@ from gradplane.hosts.config import (
 )
 from gradplane.hosts.protocols.job_codec import push_codec
 from gradplane.hosts.wire.aggregation import UDP_PORT
-from gradplane.topologies.description import SWITCH_IP, HostNode, Topology
+from gradplane.topologies.description import SWITCH_IP, HostNode, Link, Topology
 
 if TYPE_CHECKING:
     from gradplane.hosts.protocols.actions import Deliver, Peer, SendMessage
@@ -30,6 +32,12 @@ WORKER_PORT = 20_000
 """The UDP port of a worker's aggregation packets is this plus the job's number."""
 STREAM_PORT = WORKER_PORT + STREAM_PORT_OFFSET
 """The UDP port of a host's stream is this plus the job's number."""
+
+Messages = tuple[str, str, int]
+"""The host that sends a message, the one that gets it, and its bytes."""
+
+Path = Sequence[tuple[str, Link]]
+"""Links, each behind the node from which it is entered."""
 
 Keyed = tuple[str, str]
 """A key of a [[job]], and what is wrong with it."""
@@ -208,6 +216,44 @@ class Aggregation(ABC):
         pass_ns: the time of a switch's work on a pass, while which others wait.
         """
         return 0.0
+
+    def streams(self, placed: PlacedJob, config: JobConfig, values: int) -> Sequence[Messages]:
+        """Return the messages of streams that are under way at the same time: by default those in
+        which a worker gives all others its parameters, where the job has such.
+
+        values: of the gradient."""
+        if not (config.training.sync or config.absences):
+            return ()
+        first, *others = (host.name for host in placed.members)
+        return [(first, other, 4 * values) for other in others]
+
+    def stream_trip_ns(self, placed: PlacedJob, config: JobConfig, values: int) -> float:
+        """Return the longest round trip of a stream's packet by the links; 0 without streams.
+
+        It waits for all messages that are under way, but in one direction only: while they come,
+        hosts have sent few answers that its acknowledgement would have to wait for."""
+        from gradplane.hosts.stream import segments
+
+        packet = segments.SEGMENT + segments.HEADER_SIZE + UDP_OVERHEAD
+        messages = self.streams(placed, config, values)
+        paths = {(a, b): placed.network.path(a, b) for a, b, _ in messages}
+        paths |= {(b, a): placed.network.path(b, a) for a, b, _ in messages}
+        load: Counter[tuple[str, str]] = Counter()  # packets, by node and link
+        for source, destination, size in messages:
+            packets = min(-(-size // segments.SEGMENT), segments.BEYOND)
+            for node, link in paths[source, destination]:
+                load[node, link.name] += packets
+
+        def wait(node: str, link: Link) -> float:
+            packets = min(load[node, link.name], link.queue + 1)
+            return 8e9 * packet * packets / link.rate if link.rate else 0.0
+
+        def trip(there: Path, back: Path) -> float:
+            whole = (*there, *back)
+            return sum(link.delay for _, link in whole) + max(wait(*place) for place in whole)
+
+        trips = [trip(paths[a, b], paths[b, a]) for a, b, _ in messages]
+        return max(trips, default=0.0)
 
     def check_hosts(self, config: JobConfig) -> None:
         """Raise ConfigError if the scheme's hosts cannot run the job."""

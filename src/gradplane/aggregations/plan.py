@@ -15,6 +15,7 @@ from gradplane.aggregations.aggregation import (
     STREAM_PORT,
     Aggregation,
     Keyed,
+    Messages,
     PlacedJob,
     ReplayedJob,
     reference,
@@ -104,6 +105,10 @@ class PlanScheme(Aggregation):
                 f'reliability = "{job.reliability}" with a plan: a lost part would stop a'
                 ' collective, so hosts send it again: use reliability = "retransmit"',
             )
+
+    def streams(self, placed: PlacedJob, config: JobConfig, values: int) -> Sequence[Messages]:
+        """Return none: its hosts bound their timeouts by the plan's own rates."""
+        return ()
 
     def check_hosts(self, config: JobConfig) -> None:
         """Raise ConfigError if the workers cannot run the plan."""

@@ -6,13 +6,13 @@ The class `ServerScheme` is the scheme; `_ReplayedReduces` re-enacts its reduces
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gradplane.aggregations.aggregation import Aggregation, PlacedJob, ReplayedJob
+from gradplane.aggregations.aggregation import Aggregation, Messages, PlacedJob, ReplayedJob
 from gradplane.codecs import Codec
 from gradplane.hosts.config import ConfigError, JobConfig
-from gradplane.hosts.protocols.job_codec import push_codec
+from gradplane.hosts.protocols.job_codec import make_codec, push_codec
 from gradplane.hosts.protocols.messages import Kind, parse
 from gradplane.topologies.description import HostNode
 
@@ -45,6 +45,15 @@ class ServerScheme(Aggregation):
                 " another codec",
                 "codec",
             )
+
+    def streams(self, placed: PlacedJob, config: JobConfig, values: int) -> Sequence[Messages]:
+        """Return all workers' messages to the server, and its answers."""
+        assert placed.server is not None
+        server, names = placed.server.name, [host.name for host in placed.members]
+        push = push_codec(config).max_size(values)
+        pull = make_codec(config.coding.pull_codec, "pull_codec").max_size(values)
+        pushed, pulled = ((n, server, push) for n in names), ((server, n, pull) for n in names)
+        return [*pushed, *pulled]
 
     def marked_receivers(self, placed: PlacedJob) -> tuple[HostNode, ...]:
         """Return the server: its answers are never marked."""

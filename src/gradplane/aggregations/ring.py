@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from gradplane.aggregations.aggregation import (
     Aggregation,
     Keyed,
+    Messages,
     PlacedJob,
     ReplayedJob,
     suggesting,
@@ -16,6 +17,7 @@ from gradplane.aggregations.aggregation import (
 from gradplane.codecs import Codec
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.protocols.actions import Action, Deliver, SendMessage
+from gradplane.hosts.protocols.job_codec import push_codec
 
 
 class RingScheme(Aggregation):
@@ -48,6 +50,12 @@ class RingScheme(Aggregation):
                 " would stop the ring, so hosts send it again: use reliability ="
                 ' "retransmit"',
             )
+
+    def streams(self, placed: PlacedJob, config: JobConfig, values: int) -> Sequence[Messages]:
+        """Return a block of each worker, to its right neighbour."""
+        names = [host.name for host in placed.members]
+        block = push_codec(config).max_size(-(-values // len(names)))
+        return [(a, b, block) for a, b in zip(names, names[1:] + names[:1], strict=True) if a != b]
 
     def check_hosts(self, config: JobConfig) -> None:
         """Raise ConfigError for a codec that does not encode partial sums."""

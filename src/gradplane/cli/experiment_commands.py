@@ -386,7 +386,10 @@ def view(
 def records(
     folder: Annotated[Path, typer.Argument(metavar="RUN_DIR", show_default=False)],
     kind: Annotated[
-        str, typer.Option(metavar="arrival|norm|stall|epoch|verdict", help="Which records")
+        str,
+        typer.Option(
+            metavar="arrival|norm|resend|timeout|stall|epoch|verdict", help="Which records"
+        ),
     ] = "arrival",
 ) -> None:
     """Print a run's records as CSV, a line a packet."""

@@ -65,6 +65,8 @@ def _job(
     table.add_row("rounds a second", *(rate(job["rounds_per_second"]) for job in jobs))
     table.add_row("rounds", *(f"{job['rounds']:,}" for job in jobs))
     table.add_row("results missed", *(_bad(job["missed"]) for job in jobs))
+    if any(job.get("sent_again") for job in jobs):
+        table.add_row("packets sent again", *(f"{job.get('sent_again', 0):,}" for job in jobs))
     table.add_row("packets dropped by queues", *(_bad(queue_drops(values)) for values in runs))
     table.add_row("losses injected", *map(_injected, runs))
     if any(values["link_bytes"]["fabric"] for values in runs):
@@ -330,7 +332,7 @@ def _plan_table(first: str) -> Table:
     return Table(first, box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
 
 
-RECORD_KINDS = ("arrival", "norm", "stall", "epoch", "verdict")
+RECORD_KINDS = ("arrival", "norm", "resend", "timeout", "stall", "epoch", "verdict")
 
 
 def write_records(folder: Path, kind: str, out: TextIO) -> int:

@@ -310,6 +310,8 @@ class _Deploying:
             rounds, values = self._size(config)
             for key, text in planned_jobs.problems(job, values):
                 self._add(text, ("job", number, key), ("job", number, "plan"))
+            trip = scheme.stream_trip_ns(placed, config, values) if values else 0.0
+            config = config.changed(stream_trip_ns=round(trip))
             return DeployedJob(
                 number, job, placed.members, placed.server, placed.network,
                 scheme, config, rounds, values,

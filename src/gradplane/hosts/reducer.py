@@ -26,9 +26,10 @@ from gradplane.hosts.digest import digest
 from gradplane.hosts.drivers.action_driver import ActionDriver
 from gradplane.hosts.drivers.roles import ReducingRole
 from gradplane.hosts.drivers.socket_environment import SocketThread
+from gradplane.hosts.drivers.training_host import about
 from gradplane.hosts.drivers.warm_up import exercise_switch_worker, warm_up
 from gradplane.hosts.drivers.worker_reducers import SwitchReducer, WorkerReducer
-from gradplane.hosts.impairments.host_link import HostLink, LocalPort, PortTraffic, stream_payload
+from gradplane.hosts.impairments.host_link import HostLink, LocalPort, PortTraffic
 from gradplane.hosts.protocols.actions import Deliver, Failed
 from gradplane.hosts.protocols.results import (
     TRANSIENT,
@@ -112,8 +113,10 @@ class Reducer:
         self._machines = ActionDriver(
             *(self._loop.env, stream_port, self._link.send, self._deliver, self._gone),
             connection=time.time_ns(),
+            trip=config.job.transport.stream_trip_ns,
+            about=about(config),
         )
-        stream = LocalPort(self._machines.receive, stream_payload)
+        stream = LocalPort.of_stream(self._machines)
         self._link.ports[stream_port] = stream
         self._reducer = kind(config, self._loop.env, self._link, self._machines, stream)
         for port in self._link.ports:

@@ -60,12 +60,13 @@ class RetransmissionTimeout(Record):
         super().__init__(least=min(least, most), most=most, measured_at=-1, value=self._first)
         self._doubled_at = -1  # when it was last doubled; packets sent before do not count again
 
-    def measure(self, sent_at: int, now: int) -> None:
+    def measure(self, sent_at: int, now: int, each: bool = False) -> None:
         """Take the round-trip time of a packet that was sent once; this also ends the back-off.
 
-        Of the packets of one round trip, only the first counts: what delays one delays all.
+        Of the packets of one round trip, only the first counts: what delays one delays all. each:
+        all count, where they wait behind each other, and the timeout is for the last.
         """
-        if sent_at < self.measured_at:
+        if sent_at < self.measured_at and not each:
             return
         self.measured_at = now
         self._smooth(now - sent_at)

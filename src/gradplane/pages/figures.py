@@ -15,7 +15,7 @@ Figure = dict[str, Any]
 
 RUN, BASELINE, DARK = "#3b74e6", "#9aa3af", "#374151"
 PALETTE = (RUN, "#e08a1e", "#0f9d76", "#c2489a", "#7d6be0", "#d0493b", "#1795b5", "#94815f")
-HEADERS, UNDELIVERED = "#a9c3f7", "#ee9d8f"
+HEADERS, UNDELIVERED, AGAIN = "#a9c3f7", "#ee9d8f", "#e08a1e"
 PHASES = {
     "compute": RUN,
     "encode": "#e08a1e",
@@ -71,6 +71,7 @@ class Bar:
     payload: float
     headers: float = 0.0
     undelivered: float = 0.0
+    again: float = 0.0
 
 
 def curves(
@@ -166,10 +167,10 @@ def _percent_axis(values: Sequence[float]) -> dict[str, Any]:
 def traffic(bars: Sequence[Bar]) -> Figure:
     """Draw bars of bytes per worker and round, the labels above them."""
     places = list(range(len(bars)))[::-1]
-    parts = (("payload", RUN), ("headers", HEADERS), ("undelivered", UNDELIVERED))
-    names = {"undelivered": "not delivered"}
+    parts = {"payload": RUN, "again": AGAIN, "headers": HEADERS, "undelivered": UNDELIVERED}
+    names = {"undelivered": "not delivered", "again": "sent again"}
     data = []
-    for part, colour in parts:
+    for part, colour in parts.items():
         name = names.get(part, part)
         data.append(
             {
@@ -203,7 +204,7 @@ def traffic(bars: Sequence[Bar]) -> Figure:
 
 
 def _sum(bar: Bar) -> str:
-    parts = [part for part in (bar.headers, bar.undelivered) if part]
+    parts = [part for part in (bar.again, bar.headers, bar.undelivered) if part]
     return " + ".join(f"{size:,.0f}" for size in (bar.payload, *parts))
 
 

@@ -209,6 +209,17 @@ class Topology:
         """Return a switch's port on a shortest path to another switch."""
         return _nearer(self._neighbours, switch, self._distances_to(other))[0]
 
+    def path(self, source: str, destination: str) -> list[tuple[str, Link]]:
+        """Return the links that a packet takes between two hosts, each behind the node from which
+        it enters the link."""
+        node, found = source, []
+        while node != destination:
+            port = 0 if node == source else self.routes(node)[destination]
+            (link,) = (k for k in self.links if (node, port) in ((k.a, k.a_port), (k.b, k.b_port)))
+            found.append((node, link))
+            node, _ = link.other_end(node)
+        return found
+
     def centre(self, hosts: Iterable[str]) -> str:
         """Return the first switch whose farthest one of these hosts is nearest."""
         names, reach = list(hosts), self._distances

@@ -9,10 +9,9 @@ from gradplane.hosts.impairments.host_link import (
     HostLink,
     LocalPort,
     aggregation_payload,
-    stream_payload,
 )
 from gradplane.hosts.protocols.actions import Send
-from gradplane.hosts.stream.segments import Ack, DataSegment
+from gradplane.hosts.stream.segments import Ack, DataSegment, message_bytes
 from gradplane.hosts.wire.aggregation import Header, Type
 from gradplane.hosts.wire.payloads import Payloads
 
@@ -69,6 +68,8 @@ def test_traffic_separates_headers_from_payload_and_restarts_when_taken():
         "payload_down": 1024,
         "wire_up": 512 + 2 * (30 + 8 + 20 + 14),
         "wire_down": 1024 + 30 + 8 + 20 + 14,
+        "needed_up": 512,
+        "needed_down": 1024,
     }
     assert traffic(link) == {}
     assert len(env.sent) == 2 and len(got) == 1
@@ -156,4 +157,4 @@ def test_datagrams_for_a_port_that_is_not_open_are_counted():
     ],
 )
 def test_acknowledgements_carry_no_payload(payload, size):
-    assert stream_payload(Payloads.of([payload])) == size
+    assert message_bytes(Payloads.of([payload])) == size

@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from stream_network import MS, A, B, StreamNetwork, chaos
 
-from gradplane.hosts.protocols.actions import Received, Send
+from gradplane.hosts.protocols.actions import Received, Record, Send
 from gradplane.hosts.stream import segments
+from gradplane.hosts.stream.outgoing import timeouts
 from gradplane.hosts.stream.segments import SEGMENT, Ack, DataSegment, ValuesSegment
 from gradplane.hosts.stream.stream import MAX_MESSAGE, Stream, StreamError
 from gradplane.hosts.wire.payloads import Payloads
@@ -159,6 +160,27 @@ def test_a_lost_segment_is_sent_again_when_it_is_overtaken():
     net.run()
     assert len(net.received[A, B]) == 1
     assert net.last_received < 10 * MS, "long before the first retransmission time"
+
+
+def test_what_is_sent_again_is_recorded_and_is_no_message_of_its_own():
+    stream = Stream(1, trip=30 * MS, about={"job": 3, "link": "h1"})
+    stream.send_message(A, bytes(5 * SEGMENT), 7 * MS)
+    take(stream, Ack(1, 1, 0, 0b100).pack(), 40 * MS)
+    assert not [a for a in take(stream, Ack(1, 1, 0, 0b100).pack()) if isinstance(a, Record)]
+    (again,) = (a for a in stream.timer(A, 200 * MS) if isinstance(a, Record))
+    where = {"job": 3, "link": "h1", "peer": "10.0.0.1:21003", "message": 0}
+    times = {"since": 7 * MS, "at": 200 * MS}
+    assert again == Record("resend", where | times | {"segments": 2, "cause": "timeout"})
+    assert stream.take_bytes() == (5 * SEGMENT, 0)
+    assert stream.take_bytes() == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("granularity", "trip", "first", "least"),
+    [(0, 0, 20, 5), (25, 0, 50, 25), (0, 30, 90, 30), (25, 30, 90, 30), (25, 2, 52, 25)],
+)
+def test_timeouts_come_from_the_links(granularity, trip, first, least):
+    assert timeouts(granularity * MS, trip * MS) == (first * MS, least * MS)
 
 
 def test_a_silent_peer_is_given_up_and_named():

@@ -73,8 +73,15 @@ def test_tallies(tmp_path: Path) -> None:
         for way, verdict in (("up", "drop"), ("down", "drop"), ("up", "delay"))
     ]
     done = {"kind": "done", "job": 0, "worker": 1, "test_accuracy": 0.9, "weights": "abc", "at": 9}
-    recorder = record(tmp_path, [round_record(0, 0), round_record(1, 0), *verdicts, done])
+    resent = [
+        {"kind": "resend", "job": 0, "segments": 3},
+        {"kind": "timeout", "job": 0, "stage": "sums", "slots": [[0, 1], [1, 1]]},
+        {"kind": "timeout", "job": 0, "stage": "given up", "slots": [[2, 1]]},
+    ]
+    rounds = [round_record(0, 0), round_record(1, 0)]
+    recorder = record(tmp_path, [*rounds, *verdicts, *resent, done])
     job = recorder.jobs[0]
+    assert job.sent_again == 5
     assert (job.rounds, job.loss, job.weights) == (1, 1.5, {1: "abc"})
     assert recorder.drops == 2
     assert len(list(read_lines(tmp_path / "impairments.jsonl"))) == 3

@@ -2,8 +2,9 @@
 passes messages between the streams and the machines."""
 
 from collections import Counter, deque
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from functools import partial
+from typing import Any
 
 from gradplane.hosts.drivers.environment import Environment, Handle
 from gradplane.hosts.protocols.actions import (
@@ -33,8 +34,8 @@ class ActionDriver:
     """The state machines of one host, with the stream that listens on local port `stream_port`.
 
     `send` puts a datagram on the link, `deliver` gets the results, `failed` the peers that a
-    stream gave up; `connection`, `granularity` (None: the environment's) and `window` are the
-    Stream's. open_stream() adds another one.
+    stream gave up; `connection`, `granularity` (None: the environment's), `window`, `trip` and
+    `about` are the Stream's. open_stream() adds another one.
     Actions that follow from an action are performed before the next one, and results are delivered
     last.
     """
@@ -49,13 +50,17 @@ class ActionDriver:
         connection: int = 1,
         granularity: int | None = None,
         window: int = BEYOND,
+        trip: int = 0,
+        about: Mapping[str, Any] | None = None,
     ) -> None:
         self._env = env
         self._send, self._deliver, self._failed = send, deliver, failed
         least = env.granularity if granularity is None else granularity
         self._first = stream_port
         self._streams: dict[int, Stream] = {}
-        self._new_stream = partial(Stream, connection=connection, granularity=least, window=window)
+        self._new_stream = partial(
+            Stream, connection=connection, granularity=least, window=window, trip=trip, about=about
+        )
         self.open_stream(stream_port)
         self._on_message: dict[Kind, tuple[OnMessage, OnTimer | None]] = {}
         self._timers: dict[tuple[OnTimer, Hashable], Handle] = {}
@@ -78,6 +83,11 @@ class ActionDriver:
     def open_stream(self, port: int) -> None:
         """Add a stream on another local port, whose messages do not wait behind those of others."""
         self._streams[port] = self._new_stream(port)
+
+    def take_bytes(self, port: int | None = None) -> tuple[int, int]:
+        """Return the bytes of messages sent and arrived since the last call, by the stream of that
+        port, None: the first one's."""
+        return self._streams[self._first if port is None else port].take_bytes()
 
     def route(
         self, kinds: Iterable[Kind], on_message: OnMessage, on_timer: OnTimer | None = None

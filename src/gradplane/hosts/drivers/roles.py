@@ -11,7 +11,7 @@ from typing import ClassVar
 from gradplane.hosts.config import ConfigError, HostConfig, JobConfig
 from gradplane.hosts.drivers.action_driver import ActionDriver
 from gradplane.hosts.drivers.environment import Environment
-from gradplane.hosts.drivers.training_host import StreamHost, TrainingHost
+from gradplane.hosts.drivers.training_host import StreamHost, TrainingHost, about
 from gradplane.hosts.drivers.worker_reducers import (
     RingReducer,
     ServedReducer,
@@ -23,7 +23,6 @@ from gradplane.hosts.impairments.host_link import (
     LocalPort,
     PortTraffic,
     aggregation_payload,
-    stream_payload,
 )
 from gradplane.hosts.protocols.actions import Deliver, Failed
 from gradplane.hosts.protocols.messages import PLAN_KINDS, SERVER_KINDS
@@ -98,7 +97,7 @@ class PlannedWorkerRole(StreamHost):
         self.use(self._planned, PLAN_KINDS, self._planned.timer)
         _, port = self.job.addresses.notice(self.worker)
         self.machines.open_stream(port)
-        self.link.ports[port] = LocalPort(partial(self.machines.receive, port=port), stream_payload)
+        self.link.ports[port] = LocalPort.of_stream(self.machines, port)
         sums = self._planned.sums
         for port, routine in sums.ports.items():
             receive, record = partial(self._receive_sums, port), sums.machines[routine].record
@@ -179,9 +178,10 @@ class PlannedServerRole(ServerRole):
             *(env, port, link.send, _undelivered, self._failed),
             granularity=_granularity(plan, env),
             window=_window(plan, env),
+            about=about(config),
         )
         self._machines.route(PLAN_KINDS, PlannedServer(config.job).receive)
-        link.ports[port] = LocalPort(self._machines.receive, stream_payload)
+        link.ports[port] = LocalPort.of_stream(self._machines)
 
 
 class ParameterServerRole(ServerRole):
@@ -190,10 +190,14 @@ class ParameterServerRole(ServerRole):
     def __init__(self, config: HostConfig, env: Environment, link: HostLink) -> None:
         super().__init__()
         _, port = _server_address(config)
-        self._machines = ActionDriver(env, port, link.send, _undelivered, self._failed)
+        self._machines = ActionDriver(
+            *(env, port, link.send, _undelivered, self._failed),
+            trip=config.job.transport.stream_trip_ns,
+            about=about(config),
+        )
         server = PsServer(config.job, served(config.job))
         self._machines.route(SERVER_KINDS, server.receive, server.timer)
-        link.ports[port] = LocalPort(self._machines.receive, stream_payload)
+        link.ports[port] = LocalPort.of_stream(self._machines)
 
 
 def _undelivered(delivered: Deliver) -> None:

@@ -11,7 +11,6 @@ from gradplane.hosts.impairments.host_link import (
     HostLink,
     LocalPort,
     PortTraffic,
-    stream_payload,
 )
 from gradplane.hosts.protocols.actions import Action, Deliver, Failed, Peer
 from gradplane.hosts.protocols.messages import JOIN_KINDS, SYNC_KINDS, Kind
@@ -32,6 +31,11 @@ from gradplane.hosts.training.train import (
 _LIFE = 1 << 8
 """The connection number of a worker's streams is this times the round that it begins with, more
 than it gave up connections before, so that it is larger in each life."""
+
+
+def about(config: HostConfig) -> dict[str, Any]:
+    """Return the fields that a host's records of its streams have."""
+    return {"job": config.job.number, "link": config.name}
 
 
 class HostError(RuntimeError):
@@ -111,12 +115,14 @@ class TrainingHost(ABC):
             connection=1 + _LIFE * self.config.joins,
             granularity=self.granularity(),
             window=self.window(),
+            trip=self.job.transport.stream_trip_ns,
+            about=about(self.config),
         )
         self._sync = Synchronisation(self.job, self.worker)
         self.machines.route(SYNC_KINDS, self._sync.receive)
         self._joining = Joining(self.job, self.worker)
         self.machines.route(JOIN_KINDS, self._joining.receive, self._joining.timer)
-        self.stream_port = LocalPort(self.machines.receive, stream_payload)
+        self.stream_port = LocalPort.of_stream(self.machines)
         self.link.ports[port] = self.stream_port
 
     def _resume(self, answer: Any) -> None:

@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 
 from gradplane.hosts.config import UDP_OVERHEAD, HostConfig
+from gradplane.hosts.drivers.action_driver import ActionDriver
 from gradplane.hosts.drivers.environment import Environment
 from gradplane.hosts.impairments.interventions import Intervention
 from gradplane.hosts.impairments.verdicts import Impairments, Verdict
@@ -76,7 +77,8 @@ Receiver = Callable[[str, int, Payloads], None]  # (ip, source port, payloads)
 
 @dataclass
 class PortTraffic:
-    """Packets and bytes of a port: `payload` without the protocol's header, `wire` with all."""
+    """Packets and bytes of a port: `payload` without the protocol's header, `wire` with all;
+    needed: the payload without what a stream sends again."""
 
     packets_up: int = 0
     packets_down: int = 0
@@ -84,6 +86,8 @@ class PortTraffic:
     payload_down: int = 0
     wire_up: int = 0
     wire_down: int = 0
+    needed_up: int = 0
+    needed_down: int = 0
 
     @classmethod
     def total(cls, parts: Sequence[PortTraffic]) -> PortTraffic:
@@ -105,8 +109,9 @@ class PortTraffic:
 
 class LocalPort:
     """A local UDP port: the receiver of its datagrams, a function that adds up what they carry
-    beside the protocol's headers, its traffic; and a switch worker's record, where a kernel may
-    take its packets.
+    beside the protocol's headers, its traffic; a switch worker's record, where a kernel may take
+    its packets; and of a stream a function that returns the bytes of messages, sent and arrived,
+    since its last call.
     """
 
     def __init__(
@@ -114,10 +119,12 @@ class LocalPort:
         receiver: Receiver,
         payload_size: Callable[[Payloads], int],
         record: WorkerRecord | None = None,
+        messages: Callable[[], tuple[int, int]] | None = None,
     ) -> None:
         self.receiver = receiver
         self.payload_size = payload_size
         self.record = record
+        self._messages = messages
         self.traffic = PortTraffic()
 
     def take_traffic(self) -> PortTraffic:
@@ -125,7 +132,15 @@ class LocalPort:
         if self.record is not None:
             self._count_fast(self.record.sum_bits, *self.record.take_counts())
         taken, self.traffic = self.traffic, PortTraffic()
+        sizes = (taken.payload_up, taken.payload_down) if not self._messages else self._messages()
+        taken.needed_up, taken.needed_down = sizes
         return taken
+
+    @classmethod
+    def of_stream(cls, machines: ActionDriver, port: int | None = None) -> LocalPort:
+        """Return the port of a stream of `machines`; None: the first one's."""
+        receive, messages = partial(machines.receive, port=port), partial(machines.take_bytes, port)
+        return cls(receive, segments.message_bytes, messages=messages)
 
     def _count_fast(self, sum_bits: int, results: int, answers: int) -> None:
         """Count packets of sums that a kernel took, and of indices by which it answered."""
@@ -143,11 +158,6 @@ class LocalPort:
 def aggregation_payload(packets: Payloads) -> int:
     """Return the bytes of indices and sums in aggregation packets."""
     return packets.bytes_behind(aggregation.HEADER_SIZE)
-
-
-def stream_payload(packets: Payloads) -> int:
-    """Return the bytes of messages in a stream's datagrams; acknowledgements carry none."""
-    return segments.message_bytes(packets)
 
 
 class HostLink:

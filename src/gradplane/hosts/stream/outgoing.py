@@ -111,9 +111,10 @@ def take(  # type: ignore[no-untyped-def]
     """Choose the segments to send now: those that were lost, then new ones below `stop`.
 
     `window` is how many may be in flight; transmissions, how many there were. Writes the sequence
-    numbers to chosen, int64[window's largest], and returns how many there are, and the new `next`.
+    numbers to chosen, int64[window's largest], and returns how many there are, the new `next`, how
+    many of them were lost, and when the first of those was sent, -1 for none.
     """
-    size = len(state)
+    size, since = len(state), np.int64(-1)
     room = window
     for sequence in range(oldest, next):
         if state[sequence % size] == FLIGHT:
@@ -123,6 +124,9 @@ def take(  # type: ignore[no-untyped-def]
         if count < room and state[sequence % size] == LOST:
             chosen[count] = sequence
             count += 1
+            sent = sent_at[sequence % size]
+            since = sent if since < 0 else min(since, sent)
+    lost = count
     new = max(min(next + room - count, stop, oldest + size), next)
     for sequence in range(next, new):
         attempts[sequence % size] = 0
@@ -133,7 +137,7 @@ def take(  # type: ignore[no-untyped-def]
         state[slot], sent_at[slot] = FLIGHT, now
         attempts[slot] += 1
         transmission[slot] = transmissions + 1 + i
-    return count, new
+    return count, new, lost, since
 
 
 @njit(cache=True, nogil=True)
@@ -197,14 +201,46 @@ def first_sent(state, sent_at, oldest, next):  # type: ignore[no-untyped-def]
 _OVERTAKEN = 3
 _FIRST_WINDOW, _LEAST_WINDOW = 16.0, 2.0
 _FIRST_RTO, _LEAST_RTO, _MOST_RTO = 20_000_000, 5_000_000, 2_000_000_000  # ns
+_LEAST_BY_LINKS = 1_000_000
+
+
+def timeouts(granularity: int, trip: int) -> tuple[int, int]:
+    """Return a stream's timeout before anything is measured, and its least one, ns.
+
+    granularity: by how much hosts may be late; trip: the links' longest round trip, 0 where it is
+    not known. After short messages, or those that met no others, an estimate would be below it.
+    """
+    if not trip:
+        return max(_FIRST_RTO, 2 * granularity), max(_LEAST_RTO, granularity)
+    least = max(trip, granularity, _LEAST_BY_LINKS)
+    return max(3 * trip, trip + 2 * granularity, least), least
+
+
+@dataclass(frozen=True, slots=True)
+class Resent:
+    """Segments that are sent again, the first of them of message `message`.
+
+    cause: "timeout", or "overtaken" by the acknowledgements of later ones. since: when the first of
+    them was sent before, ns.
+    """
+
+    segments: int
+    message: int
+    cause: str
+    since: int
 
 
 class Outgoing:
     """The segments for one peer: send(), then take() those that may be sent; deadline() is the time
-    to call timeout(). window: the most that are in flight."""
+    to call timeout(). window: the most that are in flight; granularity, trip: see timeouts()."""
 
-    def __init__(self, connection: int, granularity: int = 0, window: int = BEYOND) -> None:
+    def __init__(
+        self, connection: int, granularity: int = 0, window: int = BEYOND, trip: int = 0
+    ) -> None:
         self.connection = connection
+        self.resent: Resent | None = None
+        """The segments of the last take() that had been sent before."""
+        self._cause = "timeout"
         self._receiver: int | None = None
         self._messages: deque[OutgoingMessage] = deque()  # not wholly acknowledged
         self._numbered = 0  # messages so far
@@ -221,8 +257,7 @@ class Outgoing:
         self._largest = float(min(window, BEYOND))
         self._window, self._threshold = min(_FIRST_WINDOW, self._largest), self._largest
         self._recovered = 0  # losses of transmissions before this one are the last loss's
-        first, least = max(_FIRST_RTO, 2 * granularity), max(_LEAST_RTO, granularity)
-        self._timeout = RetransmissionTimeout(first, least, _MOST_RTO)
+        self._timeout = RetransmissionTimeout(*timeouts(granularity, trip), _MOST_RTO)
 
     @property
     def idle(self) -> bool:
@@ -239,8 +274,13 @@ class Outgoing:
     def take(self, now: int) -> Iterator[Batch]:
         """Yield the segments that the window allows to send now."""
         window = (self._oldest, self._next, self._stop, int(self._window))
-        count, self._next = take(*self._columns, *window, self._transmissions, now, self._chosen)
+        place = (*self._columns, *window, self._transmissions, now, self._chosen)
+        count, self._next, again, since = take(*place)
         self._transmissions += count
+        self.resent = None
+        if again:
+            first = self._message_of(int(self._chosen[0])).number
+            self.resent = Resent(int(again), first, self._cause, int(since))
         if count:
             yield from self._batches(self._chosen[:count].copy())
 
@@ -272,6 +312,7 @@ class Outgoing:
         if not len(overdue):
             return None
         self._state[overdue % BEYOND] = LOST
+        self._cause = "timeout"
         self._lost(int(self._transmission[overdue % BEYOND].max()))
         self._window = _LEAST_WINDOW
         self._timeout.back_off(int(self._sent_at[overdue % BEYOND].max()), now)
@@ -298,12 +339,15 @@ class Outgoing:
         if not arrived:
             return
         if once >= 0:
-            self._timeout.measure(once, now)
+            self._timeout.measure(once, now, each=True)
         else:
             self._timeout.answered(last, now)
         self._grow(arrived)
         place = (self._transmission, self._oldest, self._next)
-        self._lost(overtake(self._state, *place, newest - _OVERTAKEN))
+        overtaken = overtake(self._state, *place, newest - _OVERTAKEN)
+        if overtaken >= 0:
+            self._cause = "overtaken"
+        self._lost(overtaken)
 
     def _message_of(self, sequence: int) -> OutgoingMessage:
         return next(m for m in self._messages if m.first <= sequence < m.stop)

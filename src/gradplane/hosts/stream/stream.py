@@ -6,7 +6,9 @@ is larger.
 """
 
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
+from dataclasses import asdict
+from typing import Any
 
 from gradplane.hosts.protocols.actions import (
     Action,
@@ -14,6 +16,7 @@ from gradplane.hosts.protocols.actions import (
     Failed,
     Peer,
     Received,
+    Record,
     Send,
     SetTimer,
 )
@@ -118,11 +121,13 @@ class StreamError(ValueError):
 class Stream:
     """Messages from and to any number of peers through one local port.
 
-    Actions: Send, SetTimer, CancelTimer, Received, Failed. `connection` must be larger after a
+    Actions: Send, SetTimer, CancelTimer, Received, Failed, and Record (resend) of segments that are
+    sent again, with the fields of `about`; None: of none. `connection` must be larger after a
     restart of the same address, for example the start time in nanoseconds. No timeout is below
-    `granularity`, ns; no more than `window` segments to a peer are in flight. After Failed the
-    messages in flight to that peer are dropped, and the next one starts a new connection. `refused`
-    counts invalid datagrams by reason.
+    `granularity`, ns, nor below `trip`, the round trip by the links with all that they may carry
+    at once (outgoing.timeouts); no more than `window` segments to a peer are in flight. After
+    Failed the messages in flight to that peer are dropped, and the next one starts a new
+    connection. `refused` counts invalid datagrams by reason.
     """
 
     def __init__(
@@ -132,10 +137,13 @@ class Stream:
         max_attempts: int = MAX_ATTEMPTS,
         granularity: int = 0,
         window: int = segments.BEYOND,
+        trip: int = 0,
+        about: Mapping[str, Any] | None = None,
     ) -> None:
         self._port, self._connection = port, connection
-        self._granularity, self._window = granularity, window
-        self._max_attempts = max_attempts
+        self._limits = (granularity, window, trip)
+        self._max_attempts, self._about = max_attempts, about
+        self._bytes = [0, 0]
         self._outgoing: dict[Peer, Outgoing] = {}
         self._incoming: dict[Peer, Incoming] = {}
         self._failures = 0
@@ -165,9 +173,10 @@ class Stream:
         outgoing = self._outgoing.get(peer)
         if outgoing is None:
             connection = self._connection + self._failures
-            outgoing = Outgoing(connection, self._granularity, self._window)
+            outgoing = Outgoing(connection, *self._limits)
             self._outgoing[peer] = outgoing
         outgoing.send(data, values)
+        self._bytes[0] += len(data) + len(values)
         return self._pump(peer, outgoing, now)
 
     def receive(self, peer: Peer, payloads: Payloads, now: int) -> list[Action]:
@@ -183,9 +192,16 @@ class Stream:
                 messages, ack = self._data(peer, segment)
                 answer = ack or answer
                 actions += (Received(peer, message) for message in messages)
+                self._bytes[1] += sum(map(len, messages))
         if answer:
             actions.insert(0, Send(self._port, *peer, Payloads.of([answer.pack()]), answer.tos))
         return actions
+
+    def take_bytes(self) -> tuple[int, int]:
+        """Return the bytes of messages that were sent, and that arrived, since the last call."""
+        sent, arrived = self._bytes
+        self._bytes = [0, 0]
+        return sent, arrived
 
     def forget(self, peer: Peer) -> list[Action]:
         """Give up what is in flight to a peer; the next message to it starts a new connection."""
@@ -209,6 +225,9 @@ class Stream:
         actions: list[Action] = [
             Send(self._port, *peer, batch.payloads, batch.tos) for batch in outgoing.take(now)
         ]
+        if outgoing.resent is not None and self._about is not None:
+            fields = {"peer": _text(peer), **asdict(outgoing.resent), "at": now}
+            actions.append(Record("resend", {**self._about, **fields}))
         deadline = outgoing.deadline()
         timer = CancelTimer(peer) if deadline is None else SetTimer(peer, deadline)
         return [*actions, timer]

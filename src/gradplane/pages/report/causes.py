@@ -150,6 +150,10 @@ def _packets(job: RecordedRounds, slow: Round, phase: str) -> Iterator[str]:
     )
     yield from _verdicts(verdicts or every, slow)
     yield from _timers([event for event in events if event.line["kind"] == "timeout"], events)
+    if resent := [event.line for event in events if event.line["kind"] == "resend"]:
+        count = sum(line["segments"] for line in resent)
+        wait = seconds(max(line["at"] - line["since"] for line in resent))
+        yield f"Streams sent {count} packet{'s' * (count > 1)} again, after {wait} at most."
     missing = {
         worker
         for event in events

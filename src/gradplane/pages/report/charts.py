@@ -7,7 +7,7 @@ from typing import Any
 
 from gradplane.pages import figures
 from gradplane.pages.figures import Curve, Figure
-from gradplane.runs.records.summary import undelivered
+from gradplane.runs.records.summary import again, undelivered
 
 Line = dict[str, Any]
 Key = dict[str, Any]
@@ -72,20 +72,25 @@ def traffic(jobs: Iterable[tuple[str, Line]], plain: Iterable[tuple[str, int]]) 
     values = [figures.Bar(label, 4.0 * count) for label, count in plain]
     ups, downs = ([_bar(label, job, way) for label, job in labelled] for way in ("up", "down"))
     missing = any(bar.undelivered for bar in (*ups, *downs))
-    colours = [("payload", figures.RUN), ("headers", figures.HEADERS)]
+    colours = {"payload": figures.RUN}
+    if twice := any(bar.again for bar in (*ups, *downs)):
+        colours["sent again"] = figures.AGAIN
+    colours["headers"] = figures.HEADERS
     if missing:
-        colours.append(("not delivered", figures.UNDELIVERED))
+        colours["not delivered"] = figures.UNDELIVERED
     return {
-        "key": [key(name, colour, 10) for name, colour in colours],
+        "key": [key(name, colour, 10) for name, colour in colours.items()],
         "up": figures.traffic([*ups, *values]),
         "down": figures.traffic([*downs, *values]),
         "undelivered": missing,
+        "again": twice,
     }
 
 
 def _bar(label: str, job: Line, way: str) -> figures.Bar:
     payload, headers = (job["traffic"][f"{part}_{way}"] for part in ("payload", "headers"))
-    return figures.Bar(label, payload, headers, undelivered(job, way))
+    twice = again(job, way)
+    return figures.Bar(label, payload - twice, headers, undelivered(job, way), twice)
 
 
 def distribution(times: Sequence[tuple[str, str, Sequence[int]]], what: str = "rounds") -> Figure:

@@ -60,13 +60,20 @@ class SlotUse:
 class Event:
     """Something that happened to a worker in a round. at: None in folders of older versions.
 
-    line: the record, of kind "verdict", "timeout", "stall", "crash" or "join"."""
+    line: the record, of kind "verdict", "timeout", "resend", "stall", "crash" or "join"."""
 
     worker: int
     at: int | None
     what: str
     text: str
     line: Line
+
+    @property
+    def sent_again(self) -> int:
+        """The number of packets that were sent again."""
+        if self.what != "sent again":
+            return 0
+        return int(self.line.get("segments") or len(self.line["slots"]))
 
 
 @dataclass
@@ -228,12 +235,16 @@ def _events(
         verdict: str = line["verdict"]
         what = "lost" if lost(verdict) else _ARRIVING.get(verdict, verdict)
         yield Event(worker, line.get("at"), what, _verdict(line, what), line), job, number
+    addresses = {host.ip: host.name for host in run.deployment.topology.hosts}
     for line in run.arrivals:
         job, kind = line["job"], line["kind"]
         if kind == "timeout":
             what = "given up" if line["stage"] == "given up" else "sent again"
             event = Event(line["worker"], line["at"], what, _timeout(line), line)
             yield event, job, line["ticket"]
+        elif kind == "resend":
+            for worker, text in _resent(line, jobs[job], addresses):
+                yield Event(worker, line["at"], "sent again", text, line), job, None
         elif kind == "stall" and "at" in line:
             number = used.get((job, line["slot"], line["use"]))
             yield Event(line["worker"], line["at"], "waits", _stall(line), line), job, number
@@ -277,6 +288,22 @@ def _timeout(line: Line) -> str:
     what = {"norm": "its norm is sent again", "sums": "its packets are sent again"}
     then = what.get(line["stage"], "it waits no longer")
     return f"Its timer for slot{several} {slots} runs out{waited}: {then}."
+
+
+def _resent(line: Line, job: RecordedRounds, names: dict[str, str]) -> Iterator[tuple[int, str]]:
+    """Yield the worker that sent packets of a stream again, or got them from a server, and why."""
+    peer = names.get(line["peer"].partition(":")[0]) or str(line["peer"])
+    several = "s" if line["segments"] > 1 else ""
+    waited = seconds(line["at"] - line["since"])
+    why = f"no acknowledgement came in {waited}"
+    if line["cause"] == "overtaken":
+        why = f"{waited} after it was sent later ones were acknowledged, and it was not"
+    what = f"{line['segments']} packet{several} of message {line['message']}"
+    own: str = line["link"]
+    for name, who in ((own, "It"), (peer, own)):
+        if (worker := job.hosts.get(name)) is not None:
+            yield worker, f"{who} sends {what} to {peer} again: {why}."
+            return
 
 
 def _stall(line: Line) -> str:

@@ -10,7 +10,7 @@ from gradplane.pages.report import causes, charts, round_charts, round_records
 from gradplane.pages.report import rows as report_rows
 from gradplane.runs.records.recorder import lost
 from gradplane.runs.records.run_data import STREAM_TYPES, RunData
-from gradplane.runs.records.summary import queue_drops, rate, time_to_accuracy, undelivered
+from gradplane.runs.records.summary import again, queue_drops, rate, time_to_accuracy, undelivered
 
 Values = dict[str, Any]
 Rows = list[list[str]]
@@ -95,6 +95,8 @@ def _saving(jobs: list[Values], way: str, carried: str) -> tuple[str, str]:
     size = f"{payload:,.0f} B"
     if needed > payload:
         size = f"{needed:,.0f} B needed, {payload:,.0f} B {carried}"
+    elif twice := sum(again(job, way) for job in jobs):
+        size += f", {twice:,.0f} B of them a second time"
     return _ratio(plain, needed), f"{size}; as float32 {plain:,} B"
 
 

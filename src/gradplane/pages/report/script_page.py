@@ -203,6 +203,8 @@ def _event(event: Line) -> str:
     if event["kind"] == "stall":
         missing = ", ".join(map(str, event["missing"] or ()))
         return f"waited for ranks {missing}" if missing else "asked the switch for a lost result"
+    if event["kind"] == "resend":
+        return "packets sent again"
     return "gave up" if event["stage"] == "given up" else "timer ran out, sent again"
 
 

@@ -312,7 +312,7 @@ def _summed(one: Round) -> Values:
         "took": one.took,
         "missed": sum(lane.missed for lane in one.lanes),
         "lost": kinds.count("lost"),
-        "again": kinds.count("sent again"),
+        "again": sum(event.sent_again for event in one.events),
     }
 
 

@@ -17,6 +17,7 @@ from gradplane.runs.records.record_types import (
     Epoch,
     LinkUse,
     Membership,
+    Resend,
     Result,
     Round,
     RunSummary,
@@ -40,6 +41,7 @@ _ARRIVALS = {
     "join": Membership,
     "timeline": Timeline,
     "timeout": Timeout,
+    "resend": Resend,
 }
 
 

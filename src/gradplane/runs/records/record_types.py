@@ -105,6 +105,20 @@ class Timeout(TypedDict):
 
 
 @with_config(ConfigDict(strict=True))
+class Resend(TypedDict):
+    """A line of kind "resend" in arrivals.jsonl: segments that a host's stream sent again."""
+
+    job: int
+    link: str
+    peer: str
+    segments: int
+    message: int
+    cause: str
+    since: int
+    at: int
+
+
+@with_config(ConfigDict(strict=True))
 class Epoch(TypedDict):
     """A line of kind "epoch" in arrivals.jsonl."""
 
@@ -217,6 +231,7 @@ class JobSummary(TypedDict):
     parts: dict[str, float]
     device: NotRequired[dict[str, float]]
     missed: int
+    sent_again: NotRequired[int]
     weights: dict[str, str]
     values: int
 

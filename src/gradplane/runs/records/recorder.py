@@ -29,6 +29,8 @@ from gradplane.topologies.network import Network
 Record = dict[str, Any]
 
 TRAFFIC = ("packets_up", "packets_down", "payload_up", "payload_down", "wire_up", "wire_down")
+NEEDED = ("needed_up", "needed_down")
+"""The payload without what streams sent again."""
 PARTS = ("compute", "codec", "reduce", "communication")
 """The parts of a round's time: computing the gradient, encoding and decoding, adding (by hosts, a
 server's too), and the rest, in which a worker waits for the network or for others."""
@@ -42,6 +44,7 @@ _ARRIVALS = (
     "join",
     "timeline",
     "timeout",
+    "resend",
 )
 
 
@@ -71,6 +74,7 @@ class Tally:
     finished: int = 0
     loss: float = 0.0
     missed: int = 0
+    sent_again: int = 0  # packets, by workers and servers
     copied: set[int] = field(default_factory=set)  # epochs after which parameters were copied
     accuracies: dict[int, float] = field(
         default_factory=dict
@@ -98,6 +102,14 @@ class Tally:
         )
         self.finished = max(self.finished, line["finished"])
         self.traffic.update({key: line[key] for key in TRAFFIC})
+        self.traffic.update({key: line[key] for key in NEEDED if key in line})
+
+    def add_resend(self, record: Record) -> None:
+        """Take a record of kind "timeout" or "resend"."""
+        if record["kind"] == "resend":
+            self.sent_again += record["segments"]
+        elif record["stage"] != "given up":
+            self.sent_again += len(record["slots"])
 
     def add_epoch(self, record: Record) -> None:
         """Take a worker's record of an epoch's end."""
@@ -178,6 +190,8 @@ class Recorder:
             "done": self._done,
             "verdict": self._verdict,
             "stall": self._stall,
+            "timeout": self._resend,
+            "resend": self._resend,
             "parts": self._server_parts,
             "traffic": self._background,
         }
@@ -271,6 +285,9 @@ class Recorder:
     def _background(self, record: Record) -> None:
         counts = self.background.setdefault(record["flow"], Counter())
         counts.update({way: record[way] for way in ("sent", "received")})
+
+    def _resend(self, record: Record) -> None:
+        self.jobs[record["job"]].add_resend(record)
 
     def _done(self, record: Record) -> None:
         job = self.jobs[record["job"]]
@@ -385,7 +402,7 @@ def merge(records: list[Record]) -> Record:
         "started": min(r["started"] for r in records),
         "finished": max(r["finished"] for r in records),
         "missed": sum(r["missed"] for r in records),
-        **{key: sum(r[key] for r in records) for key in TRAFFIC},
+        **{key: sum(r[key] for r in records) for key in (*TRAFFIC, *NEEDED) if key in first},
         "workers": [{k: v for k, v in r.items() if k not in own} for r in records],
     }
 

@@ -358,6 +358,8 @@ class RunData:
                 jobs[line["job"]].add_epoch(line)
             elif line["kind"] == "arrival" and line["ticket"] < jobs[line["job"]].rounds:
                 jobs[line["job"]].add_arrival(line)
+            elif line["kind"] in ("timeout", "resend"):
+                jobs[line["job"]].add_resend(line)
         return jobs
 
     def _needed(self) -> Iterator[dict[str, float]]:

@@ -20,7 +20,7 @@ Line = dict[str, Any]
 
 COUNTERS = "torchrun.json"
 HOSTS = "hosts"
-_EVENTS = ("verdict", "timeout", "stall")
+_EVENTS = ("verdict", "timeout", "stall", "resend")
 
 
 def is_folder(folder: str | Path) -> bool:

@@ -165,6 +165,7 @@ def _job(job: Job, tally: Tally) -> dict[str, Any]:
         "parts": parts(tally),
         **device(tally),
         "missed": tally.missed,
+        "sent_again": tally.sent_again,
         "synchronised": tally.synchronised,
         "weights": {str(worker): digest for worker, digest in sorted(tally.weights.items())},
     }
@@ -198,23 +199,37 @@ def per_round(tally: Tally) -> dict[str, float]:
 def needed(job: Job, tally: Tally, traffic: Mapping[str, float]) -> dict[str, float]:
     """Return the payload of one worker and round if every packet had been sent and had arrived.
 
-    Streams send again what is lost, so all that was needed is in `traffic`. Packets of a result
-    that are sent once may be left out, lost, or never sent; each is needed once."""
-    results = tally.results / max(1, tally.worker_rounds)
-    up, down = aggregations.get(job.aggregation).result_bytes(job)
-    return {
-        "payload_up": max(traffic["payload_up"], results * up),
-        "payload_down": max(traffic["payload_down"], results * down),
-    }
+    Streams send again what is lost, so that they need the messages, which are all in `traffic`.
+    Packets of a result that are sent once may be left out, lost, or never sent; each is needed
+    once."""
+    times = max(1, tally.worker_rounds)
+    found = {}
+    sizes = aggregations.get(job.aggregation).result_bytes(job)
+    for way, size in zip(("up", "down"), sizes, strict=True):
+        carried = traffic[f"payload_{way}"]
+        messages = tally.traffic.get(f"needed_{way}", carried * times) / times
+        found[f"payload_{way}"] = size * tally.results / times if size else min(carried, messages)
+    return found
 
 
 def undelivered(job: Mapping[str, Any], way: str) -> float:
     """Return the payload bytes per worker and round, "up" or "down", that were not delivered.
 
-    job: one of summary.json's. Of older versions a baseline has no `needed`, and misses nothing."""
+    job: one of summary.json's."""
+    return max(0.0, -_surplus(job, way))
+
+
+def again(job: Mapping[str, Any], way: str) -> float:
+    """Return the payload bytes per worker and round, "up" or "down", that crossed a second time."""
+    return max(0.0, _surplus(job, way))
+
+
+def _surplus(job: Mapping[str, Any], way: str) -> float:
+    """Return by how much more was carried than needed. Of older versions a baseline has no
+    `needed`, and misses nothing."""
     carried: float = job["traffic"][f"payload_{way}"]
     needed: float = job["needed"][f"payload_{way}"] if "needed" in job else carried
-    return max(0.0, needed - carried)
+    return carried - needed
 
 
 def queue_drops(values: Mapping[str, Any]) -> int:
