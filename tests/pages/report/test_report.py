@@ -16,7 +16,7 @@ from gradplane.pages.report import causes, round_charts, round_records
 from gradplane.pages.report import page as report
 from gradplane.runs.records.run_data import RunData
 from gradplane.runs.records.run_folder import FolderError
-from gradplane.runs.records.summary import Summary
+from gradplane.runs.records.summary import Summary, again
 
 Runs = Callable[..., Summary]
 
@@ -142,7 +142,8 @@ def test_it_says_what_the_summary_says(lossy_run: Summary) -> None:
     text, values = page(lossy_run.folder), lossy_run.values
     job = values["jobs"][0]
     assert f"{values['test_accuracy']:.1%}" in text
-    assert f"{job['traffic']['payload_down']:,.0f} B; as float32 6,040 B" in text
+    carried, twice = job["traffic"]["payload_down"], again(job, "down")
+    assert f"{carried:,.0f} B, {twice:,.0f} B of them a second time; as float32 6,040 B" in text
     assert f'<h3>Results missed</h3><p class="big bad">{job["missed"]:,}</p>' in text
     for weights in job["weights"].values():
         assert weights in text
