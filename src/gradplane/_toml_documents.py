@@ -178,6 +178,12 @@ def problems(
     return [_problem(document, model, dict(item)) for item in error.errors()]
 
 
+def faults(model: type[BaseModel], error: ValidationError) -> list[str]:
+    """Return what is wrong with the values of a `model` that are not from a document."""
+    items: list[dict[str, Any]] = [dict(item) for item in error.errors()]
+    return [_say(model, _key(model, item["loc"]), str(item["type"]), item) for item in items]
+
+
 def _problem(document: Document, model: type[BaseModel], item: dict[str, Any]) -> tuple[Key, str]:
     key, kind = _key(model, item["loc"]), str(item["type"])
     if kind.startswith("union_tag"):

@@ -11,6 +11,8 @@ import pytest
 from gradplane.experiment.impairment_sections import DropListSection, _note_old_name
 from gradplane.experiment.loading import ExperimentError, load
 from gradplane.hosts.impairments.impairment_models import DropList, ModelPlace, PacketIdentity
+from gradplane.runs.records.recorder import Tally
+from gradplane.runs.records.summary import outcome, unmet
 
 HEADER = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, 1)
 
@@ -100,18 +102,34 @@ def test_another_runs_verdicts(tmp_path: Path) -> None:
     assert first.link == "h1"
 
 
+def test_entries_that_met_no_packet_are_named(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("packet,link\n1,h1\n\n9,h2\n" + 6 * "9,h3\n")
+    found = experiment(tmp_path, 'file = "a.csv"')
+    values = outcome(found, [Tally(4)], {}, {(0, 0), (1, 0)}, {})
+    assert values["loss_lists"]["entries"] == 8
+    place = f"{tmp_path}/a.csv"
+    named = (f"{place}:4 (link h2, packet 9)", f"{place}:5 (link h3, packet 9)")
+    assert unmet(values).startswith("6 of 8 entries of loss lists met no packet (or one that was")
+    assert all(text in unmet(values) for text in named) and unmet(values).endswith("; ...")
+    everything = {(number, index) for number in range(6) for index in range(3)}
+    assert unmet(outcome(found, [Tally(4)], {}, everything, {})) == ""
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("packet,lnk\n1,h1\n", 'a.csv:1: no column "lnk": did you mean "link"?'),
-        ("packet\nx\n", 'a.csv:2: packet = "x": expected a number'),
-        ("packet\n0\n", "a.csv:2: packet: Input should be greater than or equal to 1"),
+        ("packet\nx\n", 'a.csv:2: packet = "x": expected a whole number'),
+        ("time\nx\n", 'a.csv:2: time = "x": expected a number'),
+        ("packet\n0\n\n-1\n", "a.csv:2: packet = 0: expected at least 1"),
+        ("packet\n0\n\n-1\n", "a.csv:4: packet = -1: expected at least 1"),
+        ("packet\n" + 7 * "0\n", "a.csv: 2 more lines are wrong"),
         ("packet,slot\n1,1\n", "a.csv:2: give one of packet (its number), time and job, type,"),
         ("packet\n1,2\n", "a.csv:2: more cells than columns in the first line"),
         ("packet\n", "a.csv: no packet was lost or delayed there"),
         ("", "a.csv: it is empty; its first line has the columns' names"),
-        ("packet,direction\n1,left\n", "a.csv:2: direction: Input should be 'up' or 'down'"),
-        ("packet,link\n1,h77\n", 'drop list: no link "h77": known: h1, '),
+        ("packet,direction\n1,left\n", 'a.csv:2: direction = "left": expected "up" or "down"'),
+        ("packet,link\n1,h77\n", 'a.csv:2: no link "h77": known: h1, '),
     ],
 )
 def test_a_wrong_csv_is_refused_with_its_line(tmp_path: Path, text: str, message: str) -> None:

@@ -19,7 +19,14 @@ from rich.text import Text
 from gradplane import codecs as compression
 from gradplane.experiment import shipped
 from gradplane.runs.records.run_data import RunData
-from gradplane.runs.records.summary import Summary, queue_drops, rate, time_to_accuracy, undelivered
+from gradplane.runs.records.summary import (
+    Summary,
+    queue_drops,
+    rate,
+    time_to_accuracy,
+    undelivered,
+    unmet,
+)
 from gradplane.studies import gradients
 from gradplane.studies.nmse import Floats, nmse
 from gradplane.switch.ir import nodes as ir
@@ -37,7 +44,8 @@ def results(summary: Summary) -> Group:
 
     Results that a worker missed and packets that a queue dropped are red."""
     runs = [values for values in (summary.values, summary.baseline) if values]
-    return Group(*(_job(runs, number) for number in range(len(runs[0]["jobs"]))))
+    said = [Text(f" {text}\n", "bold red")] if (text := unmet(runs[0])) else []
+    return Group(*(_job(runs, number) for number in range(len(runs[0]["jobs"]))), *said)
 
 
 def compared(folders: Sequence[Path]) -> Group:

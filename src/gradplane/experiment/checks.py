@@ -271,9 +271,12 @@ def listed_links(experiment: Experiment, network: Topology) -> Iterator[Problem]
     for index, spec in enumerate(experiment.impairment):
         if not isinstance(spec, DropListSection):
             continue
-        named = [one.link for one in spec.packets if one.link is not None]
-        unknown = dict.fromkeys(link for link in named if link not in hosts)
-        texts = [f'no link "{link}": {nearest(link, hosts)}' for link in unknown]
+        named = {one.link: one for one in reversed(spec.packets) if one.link is not None}
+        unknown = {link: one for link, one in reversed(named.items()) if link not in hosts}
+        texts = [
+            (f"{one.origin}: " if one.origin else "") + f'no link "{link}": {nearest(link, hosts)}'
+            for link, one in unknown.items()
+        ]
         if unknown and all(one.link in unknown for one in spec.packets):
             text = f"drop list: {texts[0]}; no packet of it is met"
             yield Problem(text, (("impairment", index),))

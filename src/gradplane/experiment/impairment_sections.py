@@ -135,7 +135,15 @@ class ListedPacket(Section):
     time_ns: Number | None = None
     verdict: Literal["drop", "delay", "leave out", "corrupt", "duplicate"] = "drop"
     delay_ns: Number = 0
+    origin: str | None = None  # where it is from, "file:line", for people
     impairment: int | None = Field(default=None, exclude=True)  # of a record, without a meaning
+
+    @property
+    def text(self) -> str:
+        """The entry for people: where it is from, and which packet it asks for."""
+        own = self.model_dump(exclude={"origin", "verdict", "delay_ns"}, exclude_none=True)
+        asked = ", ".join(f"{key} {value}" for key, value in own.items()) or "any packet"
+        return f"{self.origin} ({asked})" if self.origin else asked
 
     @model_validator(mode="before")
     @classmethod

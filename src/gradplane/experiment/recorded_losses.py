@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from gradplane._captures import ETHERNET, RAW_IP, Captured, CaptureError, read_capture
 from gradplane._suggestions import near_file
-from gradplane._toml_documents import nearest
+from gradplane._toml_documents import faults, nearest
 from gradplane.experiment.document import ExperimentError
 from gradplane.experiment.impairment_sections import (
     DropListSection,
@@ -32,7 +32,8 @@ _WORDS = ("link", "direction", "type", "peer", "verdict")
 _NUMBERS = (
     "packet", "job", "training_round", "use", "slot", "attempt", "delay_ns", "round",
 )  # fmt: skip
-_LEFT_OUT = ("kind", "at", "impairment")  # columns of `gradplane records` that say nothing here
+_LEFT_OUT = ("kind", "at", "impairment", "entry")  # of `gradplane records`, without a meaning
+_SHOWN = 5  # lines of a file that are wrong
 _IPV4, _IPV6, _VLAN = b"\x08\x00", b"\x86\xdd", (b"\x81\x00", b"\x88\xa8")
 
 
@@ -77,39 +78,41 @@ def listed(line: dict[str, Any]) -> dict[str, Any]:
 def _listed(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the entries of a run folder, of its file of verdicts, or of a CSV, each checked."""
     path = path / _VERDICTS if path.is_dir() else path
+    wrong: list[str] = []
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = _verdicts(file) if path.suffix == ".jsonl" else _rows(path, file)
-            for number, row in rows:
+            recorded = path.suffix == ".jsonl"
+            for number, row in enumerate(file, 1) if recorded else _rows(path, file):
                 try:
-                    ListedPacket.model_validate(row)
+                    found = _verdict(row) if isinstance(row, str) else _entry(row)
+                    ListedPacket.model_validate(found)
+                    yield found | {"origin": f"{path}:{number}"}
                 except ValidationError as error:
-                    raise ExperimentError(f"{path}:{number}: {_fault(error)}") from None
-                yield row
+                    wrong += [f"{path}:{number}: {text}" for text in faults(ListedPacket, error)]
+                except _RowError as error:
+                    wrong.append(f"{path}:{number}: {error}")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ExperimentError(f"{path}: {reason}{near_file(path)}") from None
+    if wrong:
+        more = [f"{path}: {len(wrong) - _SHOWN} more lines are wrong"][: len(wrong) > _SHOWN]
+        raise ExperimentError("\n".join([*wrong[:_SHOWN], *more]))
 
 
-def _fault(error: ValidationError) -> str:
-    first = error.errors(include_url=False)[0]
-    where = ".".join(map(str, first["loc"]))
-    return f"{where}: {first['msg']}" if where else first["msg"]
+class _RowError(Exception):
+    """A line that cannot be read as an entry."""
 
 
-def _verdicts(file: Iterable[str]) -> Iterator[tuple[int, dict[str, Any]]]:
-    for number, text in enumerate(file, 1):
-        try:
-            line = json.loads(text)
-            yield number, listed({"use": line.get("round")} | line)  # of an older version
-        except (ValueError, KeyError, TypeError) as error:
-            raise ExperimentError(
-                f"{getattr(file, 'name', '')}:{number}: not a line of {_VERDICTS} ({error})"
-            ) from None
+def _verdict(text: str) -> dict[str, Any]:
+    try:
+        line = json.loads(text)
+        return listed({"use": line.get("round")} | line)  # of an older version
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise _RowError(f"not a line of {_VERDICTS} ({error})") from None
 
 
 def _rows(path: Path, file: Iterable[str]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the rows of a CSV, by the names in its first line; an empty cell is not given."""
+    """Yield the rows of a CSV, by the names in its first line, each with its line's number."""
     reader = csv.DictReader(file, skipinitialspace=True)
     known = (*_TIMES, *_WORDS, *_NUMBERS, *_LEFT_OUT)
     columns = [name.strip() for name in reader.fieldnames or ()]
@@ -123,26 +126,26 @@ def _rows(path: Path, file: Iterable[str]) -> Iterator[tuple[int, dict[str, Any]
     if not columns:
         raise ExperimentError(f"{path}: it is empty; its first line has the columns' names")
     for row in reader:
-        yield reader.line_num, _row(f"{path}:{reader.line_num}", row)
+        yield reader.line_num, row
 
 
-def _row(place: str, row: dict[str, str | None]) -> dict[str, Any]:
+def _entry(row: dict[str, str | None]) -> dict[str, Any]:
+    """Return the entry of a CSV's row; an empty cell is not given."""
     found: dict[str, Any] = {}
     for name, cell in row.items():
+        if name is None:
+            raise _RowError("more cells than columns in the first line")
         text = cell.strip() if isinstance(cell, str) else ""
-        if name is None or (text and name in _LEFT_OUT):
-            if name is None:
-                raise ExperimentError(f"{place}: more cells than columns in the first line")
-            continue
-        if not text:
+        if not text or name in _LEFT_OUT:
             continue
         try:
             if name in _TIMES:
                 found["time_ns"] = round(float(text) * _TIMES[name])
             else:
                 found[name] = int(text) if name in _NUMBERS else text
-        except ValueError:
-            raise ExperimentError(f'{place}: {name} = "{text}": expected a number') from None
+        except (ValueError, OverflowError):
+            kind = "a number" if name in _TIMES else "a whole number"
+            raise _RowError(f'{name} = "{text}": expected {kind}') from None
     return found
 
 
@@ -166,7 +169,8 @@ def _not_left(entered: Path, left: Path, by: str) -> Iterator[dict[str, Any]]:
             " places on one path are expected, with packets of equal length (tcpdump -s)"
         )
     for number, time in lost:
-        yield {"packet": number} if by == "packet" else {"time_ns": max(0, time)}
+        place = {"packet": number} if by == "packet" else {"time_ns": max(0, time)}
+        yield place | {"origin": f"{entered}: packet {number}"}
 
 
 def _invariant(packet: Captured) -> bytes:

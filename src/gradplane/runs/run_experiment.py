@@ -288,7 +288,7 @@ def _train(task: _Task, title: str) -> dict[str, Any]:
         links = net.link_counters()
     found = {"switches": switches} | link_counters(links, net.topology)
     found |= background(deployment.experiment, recorder.background)
-    values = outcome(deployment.experiment, recorder.jobs, recorder.verdicts, found)
+    values = outcome(deployment.experiment, recorder.jobs, recorder.verdicts, recorder.met, found)
     for job, deployed in zip(values["jobs"], deployment.jobs, strict=True):
         job["values"] = deployed.values
     return values

@@ -126,8 +126,10 @@ def test_a_drop_list_matches_what_it_names():
     entries = [{"type": "sums", "slot": 2}, {"use": 2, "slot": 1, "attempt": 1}]
     impairments = edge({"model": "drop list", "packets": entries})
     sums = [packet(Type.SUMS, slot, 1) for slot in range(4)]
-    assert lost(fates(impairments, sums, "down")) == [2]
-    assert lost(fates(impairments, [packet(slot=1, round=2)] * 3)) == [1]
+    down = fates(impairments, sums, "down")
+    assert lost(down) == [2] and down[2].records[0].fields["entry"] == 0
+    again = fates(impairments, [packet(slot=1, round=2)] * 3)
+    assert lost(again) == [1] and again[1].records[0].fields["entry"] == 1
 
 
 def test_every_nth():

@@ -3,10 +3,12 @@
 A ruling is None, or a verdict (packet_types.py) and a delay in nanoseconds.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any
+from typing import Any, NamedTuple
 
 from gradplane import codecs
 from gradplane.hosts.impairments.packet_types import types
@@ -60,6 +62,7 @@ class ImpairmentModel:
     def __init__(self, spec: Spec, place: ModelPlace) -> None:
         self._place = place
         self.number: int | None = spec.get("number")
+        self.entry: int | None = None  # of a list: the one that made the last ruling, from 0
         self._seed: int = spec["seed"]
         both = spec["direction"] == "both"
         self._directions = ("up", "down") if both else (spec["direction"],)
@@ -128,6 +131,11 @@ class BurstLoss(ImpairmentModel):
         return ("drop", 0) if lost else None
 
 
+class _Entry(NamedTuple):
+    number: int
+    ruling: tuple[str, int]
+
+
 class DropList(ImpairmentModel):
     """The packets of a list, such as recorded verdicts: by their identity, by their number among
     the selected packets of a direction, or the first one at a time or after it.
@@ -135,13 +143,14 @@ class DropList(ImpairmentModel):
 
     def take(self, spec: Spec) -> None:
         """Take packets: the fields that must be equal, and the ruling; by use for speed."""
-        self._listed: dict[int | None, list[tuple[dict[str, Any], tuple[str, int]]]] = {}
-        self._numbered: dict[tuple[str, int], tuple[str, int]] = {}
-        self._timed: dict[str, list[tuple[int, tuple[str, int]]]] = {"up": [], "down": []}
+        self._listed: dict[int | None, list[tuple[dict[str, Any], _Entry]]] = {}
+        self._numbered: dict[tuple[str, int], _Entry] = {}
+        self._timed: dict[str, list[tuple[int, _Entry]]] = {"up": [], "down": []}
         self._counts = {"up": 0, "down": 0}
-        for packet in spec["packets"]:
+        for index, packet in enumerate(spec["packets"]):
             wanted = dict(packet)
-            ruling = wanted.pop("verdict"), wanted.pop("delay_ns")
+            wanted.pop("origin", None)
+            ruling = _Entry(index, (wanted.pop("verdict"), wanted.pop("delay_ns")))
             if not ("packet" in wanted or "time_ns" in wanted):
                 self._listed.setdefault(wanted.get("use"), []).append((wanted, ruling))
             elif wanted.get("link", self._place.link) == self._place.link:
@@ -149,7 +158,7 @@ class DropList(ImpairmentModel):
         for timed in self._timed.values():
             timed.sort(key=lambda entry: -entry[0])  # the next one is the last
 
-    def _count_or_time(self, wanted: dict[str, Any], ruling: tuple[str, int]) -> None:
+    def _count_or_time(self, wanted: dict[str, Any], ruling: _Entry) -> None:
         way = wanted.get("direction")
         for direction in ("up", "down") if way is None else (way,):
             if "packet" in wanted:
@@ -158,7 +167,13 @@ class DropList(ImpairmentModel):
                 self._timed[direction].append((wanted["time_ns"], ruling))
 
     def rule(self, packet: PacketIdentity) -> Ruling:
-        """Return the ruling of the first entry that matches."""
+        """Return the ruling of the first entry that matches, which `entry` then is."""
+        if (found := self._matching(packet)) is None:
+            return None
+        self.entry = found.number
+        return found.ruling
+
+    def _matching(self, packet: PacketIdentity) -> _Entry | None:
         way = packet.direction
         self._counts[way] += 1
         if numbered := self._numbered.get((way, self._counts[way])):

@@ -52,7 +52,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from gradplane.hosts.impairments.impairment_models import ModelPlace, PacketIdentity, make_model
+from gradplane.hosts.impairments.impairment_models import (
+    ImpairmentModel,
+    ModelPlace,
+    PacketIdentity,
+    make_model,
+)
 from gradplane.hosts.impairments.packet_types import AGG_TYPES, ARRIVING, OTHER
 from gradplane.hosts.protocols.actions import Record
 from gradplane.hosts.stream import segments
@@ -157,7 +162,7 @@ class Impairments:
             if ruling is None:
                 continue
             verdict, delay_ns = ruling
-            records.append(_record(packet, verdict, delay_ns, model.number))
+            records.append(_record(packet, verdict, delay_ns, model))
             if verdict not in ARRIVING:
                 left_out = verdict == "leave out"
                 late = left_out and self._lossy and packet.type in _LATE_TYPES
@@ -198,10 +203,12 @@ class Impairments:
         return peer, self._job, "stream", segment.message, segment.index
 
 
-def _record(packet: PacketIdentity, verdict: str, delay_ns: int, number: int | None) -> Record:
+def _record(packet: PacketIdentity, verdict: str, delay_ns: int, model: ImpairmentModel) -> Record:
     keys = (
         "link", "direction", "job", "type", "training_round", "use", "slot", "attempt", "peer",
     )  # fmt: skip
     fields = {key: getattr(packet, key) for key in keys}
-    ruling = {"verdict": verdict, "delay_ns": delay_ns, "impairment": number}
+    ruling = {"verdict": verdict, "delay_ns": delay_ns, "impairment": model.number}
+    if model.entry is not None:
+        ruling["entry"] = model.entry
     return Record("verdict", fields | ruling)

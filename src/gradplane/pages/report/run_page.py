@@ -10,7 +10,14 @@ from gradplane.pages.report import causes, charts, round_charts, round_records
 from gradplane.pages.report import rows as report_rows
 from gradplane.runs.records.recorder import lost
 from gradplane.runs.records.run_data import STREAM_TYPES, RunData
-from gradplane.runs.records.summary import again, queue_drops, rate, time_to_accuracy, undelivered
+from gradplane.runs.records.summary import (
+    again,
+    queue_drops,
+    rate,
+    time_to_accuracy,
+    undelivered,
+    unmet,
+)
 
 Values = dict[str, Any]
 Rows = list[list[str]]
@@ -232,6 +239,7 @@ def _losses(run: RunData) -> Values:
         "none": not (run.verdicts or missed),
         "streams": f"{streams:,} packet{'s' * (streams > 1)}" if streams else "",
         "missed": missed,
+        "unmet": unmet(run.summary),
     }
 
 

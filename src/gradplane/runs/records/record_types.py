@@ -178,6 +178,7 @@ class Verdict(TypedDict):
     verdict: str
     delay_ns: int
     impairment: NotRequired[int | None]
+    entry: NotRequired[int]
     at: NotRequired[int]
 
 
@@ -314,6 +315,15 @@ class FlowSummary(TypedDict):
 
 
 @with_config(ConfigDict(strict=True))
+class LossLists(TypedDict):
+    """The entries of loss lists, and those that met no packet, in summary.json."""
+
+    entries: int
+    unmet: int
+    first_unmet: list[str]
+
+
+@with_config(ConfigDict(strict=True))
 class TrainingSummary(TypedDict):
     """The values of summary.json about one training: the run's, or its baseline's."""
 
@@ -322,6 +332,7 @@ class TrainingSummary(TypedDict):
     seconds: float
     rounds_per_second: float
     losses_injected: dict[str, dict[Direction, int]]
+    loss_lists: NotRequired[LossLists]
     time_to_accuracy: NotRequired[TimeToAccuracy]
     jobs: list[JobSummary]
     switches: dict[str, SwitchSummary]

@@ -170,6 +170,7 @@ class Recorder:
         self._lost: Counter[str] = Counter()  # packets lost since then, by link and direction
         self.jobs = [Tally(count) for count in workers]
         self.verdicts: Counter[tuple[str, str]] = Counter()  # by (verdict, direction)
+        self.met: set[Met] = set()
         self.stalls: dict[tuple[int, int], Record] = {}  # by (job, worker): the last
         self.background: dict[int, Counter[str]] = {}  # by flow: datagrams sent and received
         self._on_round = on_round
@@ -297,6 +298,7 @@ class Recorder:
     def _verdict(self, record: Record) -> None:
         self._write(IMPAIRMENTS, record)
         self.verdicts[record["verdict"], record["direction"]] += 1
+        self.met |= met(record)
         if lost(record["verdict"]):
             self._lost[f"{record['link']} {record['direction']}"] += 1
 
@@ -373,6 +375,15 @@ _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 def _line(record: Record) -> str:
     return _encode(record) + "\n"
+
+
+Met = tuple[int, int]
+"""An impairment that is a list, and an entry of it that met a packet, both from 0."""
+
+
+def met(verdict: Record) -> set[Met]:
+    """Return the entry of a list that a verdict is of; none of other impairments."""
+    return {(verdict["impairment"], verdict["entry"])} if "entry" in verdict else set()
 
 
 def lost(verdict: str) -> bool:

@@ -21,7 +21,7 @@ from gradplane._suggestions import near_file
 from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.loading import Experiment, ExperimentError, load_deployment
 from gradplane.hosts.packed_columns import unpack
-from gradplane.runs.records import consistency, run_folder, script_run
+from gradplane.runs.records import consistency, recorder, run_folder, script_run
 from gradplane.runs.records.manifest import (
     Extent,
     FileDigest,
@@ -29,7 +29,6 @@ from gradplane.runs.records.manifest import (
     extents,
     program_digest,
 )
-from gradplane.runs.records.recorder import Tally
 from gradplane.runs.records.run_folder import (
     ARRIVALS,
     BASELINE,
@@ -338,16 +337,17 @@ class RunData:
     def _so_far(self) -> dict[str, Any]:
         verdicts = Counter((line["verdict"], line["direction"]) for line in self.verdicts)
         network = {"switches": {}, "links": [], "link_bytes": {"hosts": 0, "fabric": 0}}
-        values = outcome(self.experiment, self._tallies(), verdicts, network)
+        met = set().union(*map(recorder.met, self.verdicts))
+        values = outcome(self.experiment, self._tallies(), verdicts, met, network)
         for job, planned in zip(values["jobs"], self.extents, strict=True):
             job["values"] = planned.values
         about = {"name": self.experiment.name, "network": self.network}
         about |= {"target": self.experiment.switch.target}
         return values | about | {"seed": self.experiment.seed} | self.machine
 
-    def _tallies(self) -> list[Tally]:
+    def _tallies(self) -> list[recorder.Tally]:
         """Return the sums of the recorded lines, one per job."""
-        jobs = [Tally(job.size) for job in self.experiment.job]
+        jobs = [recorder.Tally(job.size) for job in self.experiment.job]
         for line in self.metrics:
             jobs[line["job"]].add_round(line)
             if "test_accuracy" in line:
@@ -368,7 +368,7 @@ class RunData:
         if all("needed" in job for job in self.stored["jobs"]):
             yield from (job["needed"] for job in self.stored["jobs"])
             return
-        values = outcome(self.experiment, self._tallies(), {}, {})
+        values = outcome(self.experiment, self._tallies(), {}, (), {})
         yield from (job["needed"] for job in values["jobs"])
 
 

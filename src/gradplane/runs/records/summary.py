@@ -1,7 +1,7 @@
 """The summary of a run: the values of summary.json."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
@@ -12,8 +12,9 @@ from gradplane.controller.compression import compresses, statistics
 from gradplane.controller.connection import Pipeline
 from gradplane.controller.controller import Counters
 from gradplane.controller.thc import events
+from gradplane.experiment.impairment_sections import DropListSection
 from gradplane.experiment.schema import Experiment, Job
-from gradplane.runs.records.recorder import PARTS, TRAFFIC, Tally
+from gradplane.runs.records.recorder import PARTS, TRAFFIC, Met, Tally
 from gradplane.runs.records.run_folder import METRICS, read_lines
 from gradplane.topologies.description import Topology
 from gradplane.topologies.network import LinkCounters
@@ -101,12 +102,14 @@ def outcome(
     experiment: Experiment,
     tallies: Sequence[Tally],
     verdicts: Mapping[tuple[str, str], int],
+    met: Collection[Met],
     network: dict[str, Any],
 ) -> dict[str, Any]:
     """Return summary.json's part about one training.
 
-    tallies: the sums of each job's records. verdicts: how many by (verdict, direction). network:
-    its counters. The accuracy is None where no epoch ended."""
+    tallies: the sums of each job's records. verdicts: how many by (verdict, direction). met: the
+    entries of loss lists that met a packet. network: its counters. The accuracy is None where no
+    epoch ended."""
     target = experiment.output.target_accuracy
     jobs = [_job(job, tally) for job, tally in zip(experiment.job, tallies, strict=True)]
     if target is not None:
@@ -119,6 +122,7 @@ def outcome(
         "seconds": max(tally.seconds for tally in tallies),
         "rounds_per_second": sum(job["rounds_per_second"] for job in jobs),
         "losses_injected": _injected(verdicts),
+        **_lists(experiment, met),
         **({} if target is None else {"time_to_accuracy": _time_to_accuracy(target, tallies)}),
         "jobs": jobs,
     } | network
@@ -260,6 +264,35 @@ def _injected(verdicts: Mapping[tuple[str, str], int]) -> dict[str, dict[str, in
     for (verdict, direction), count in sorted(verdicts.items()):
         found.setdefault(verdict, {})[direction] = count
     return found
+
+
+_FEW = 5
+
+
+def _lists(experiment: Experiment, met: Collection[Met]) -> dict[str, dict[str, Any]]:
+    """Return the key "loss_lists": the entries of all lists, how many met no packet, and the first
+    of those. Empty without lists."""
+    entries = {
+        (number, index): packet
+        for number, section in enumerate(experiment.impairment)
+        if isinstance(section, DropListSection)
+        for index, packet in enumerate(section.packets)
+    }
+    idle = [packet.text for place, packet in entries.items() if place not in met]
+    found = {"entries": len(entries), "unmet": len(idle), "first_unmet": idle[:_FEW]}
+    return {"loss_lists": found} if entries else {}
+
+
+def unmet(values: Mapping[str, Any]) -> str:
+    """Return a sentence about entries of loss lists that met no packet; empty if all did."""
+    found = values.get("loss_lists") or {"unmet": 0}
+    if not found["unmet"]:
+        return ""
+    more = "; ..." if found["unmet"] > len(found["first_unmet"]) else ""
+    return (
+        f"{found['unmet']:,} of {found['entries']:,} entries of loss lists met no packet (or one"
+        f" that was lost already): {'; '.join(found['first_unmet'])}{more}"
+    )
 
 
 # Counters of switches and links
