@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 from typing import TextIO
 
-from gradplane._plugins import LoadError
+from gradplane._plugins import LoadError, load
 from gradplane.hosts.config import ConfigError, HostConfig
 from gradplane.hosts.drivers.host import Host
 from gradplane.hosts.drivers.roles import SwitchWorkerRole
@@ -42,15 +42,22 @@ def run(path: Path, commands: TextIO, answers: TextIO) -> None:
         for port in host.ports:
             fast = host.fast_results(port)
             env.listen(port, host.receive, fast, config.job.addresses.aggregator)
-        if not config.flows:
-            warm_up(config.job)
-            if isinstance(host.role, SwitchWorkerRole):
-                exercise_switch_worker(config.job)
+        load_kernels(config)
         exempt_loaded_objects()
         _say(answers, "ready", config.name)
         if (origin := _origin(commands.readline())) is not None:
             env.origin = origin
             _loop(config, host, env, commands, answers)
+
+
+def load_kernels(config: HostConfig) -> None:
+    """Load the compiled kernels that the host's role uses. Raises what Host raises for them."""
+    if config.flows:
+        return
+    warm_up(config.job)
+    role = load("role", config.role)
+    if isinstance(role, type) and issubclass(role, SwitchWorkerRole):
+        exercise_switch_worker(config.job)
 
 
 def _loop(

@@ -10,13 +10,14 @@ import contextlib
 import json
 import logging
 import os
+import select
 import socket
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 from gradplane.topologies.topology_errors import NetworkError
 
@@ -34,7 +35,36 @@ FIRST_NOTE = 15.0
 LEASH = ("setpriv", "--pdeathsig", "KILL", "--")
 """A prefix of command lines: the process is killed when its parent dies."""
 
-Start = Callable[..., "subprocess.Popen[bytes]"]
+
+class Running(Protocol):
+    """What is asked of a started process: a part of subprocess.Popen."""
+
+    @property
+    def pid(self) -> int:
+        """Its number."""
+
+    @property
+    def stdin(self) -> IO[bytes] | None:
+        """The end that writes to its standard input."""
+
+    @property
+    def stdout(self) -> IO[bytes] | None:
+        """The end that reads its standard output."""
+
+    def poll(self) -> int | None:
+        """Return the exit status, None while it runs."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Return the exit status once it has ended. Raises subprocess.TimeoutExpired."""
+
+    def terminate(self) -> None:
+        """Send SIGTERM, unless it has ended."""
+
+    def kill(self) -> None:
+        """Send SIGKILL, unless it has ended."""
+
+
+Start = Callable[..., Running]
 
 log = logging.getLogger(__name__)
 
@@ -110,7 +140,7 @@ class Process:
             for answer in self.answers():
                 if key in answer:
                     return answer
-            waiting.go_on()
+            waiting.go_on(self._stdout)
 
     def processor_time(self) -> float:
         """Return the seconds of processor time that it used, with its ended children's."""
@@ -186,8 +216,11 @@ class _Waiting:
         self._begun = self._worked = time.monotonic()
         self._note, self._time = FIRST_NOTE, process.processor_time()
 
-    def go_on(self) -> None:
-        """Sleep a moment. Raises NetworkError when the process has ended or is stuck."""
+    def go_on(self, *files: IO[bytes]) -> None:
+        """Sleep a moment, or until a file has data.
+
+        Raises NetworkError when the process has ended or is stuck.
+        """
         self._process.check()
         now, used = time.monotonic(), self._process.processor_time()
         if used >= self._time + WORK:
@@ -204,4 +237,4 @@ class _Waiting:
                 self._process.name, self._awaited, now - self._begun,
             )  # fmt: skip
             self._note *= 2
-        time.sleep(0.02)
+        select.select(files, [], [], 0.02)

@@ -27,7 +27,7 @@ from gradplane.hosts.config import HostConfig
 from gradplane.switch.daemon.clients import CommandClient
 from gradplane.switch.ports import offload
 from gradplane.topologies.description import Link, Topology
-from gradplane.topologies.mininet.host_runner import HostProcess
+from gradplane.topologies.mininet.host_runner import Forks, HostProcess
 from gradplane.topologies.mininet.netns import switch_off_offloads, within
 from gradplane.topologies.network import AskedFor, LinkCounters, OnRecord, SwitchConfig, check_hosts
 from gradplane.topologies.topology_errors import NetworkError
@@ -166,17 +166,12 @@ class MininetNetwork:
     def _started(self, hosts: Sequence[HostConfig]) -> Iterator[list[HostProcess]]:
         """Start the hosts' processes, which count time from the same moment."""
         check_hosts(self.topology, hosts)
-        with tempfile.TemporaryDirectory() as folder, ExitStack() as running:
-            processes, loading = [], []
-            for first, config in _firsts_of_their_kind(hosts):
-                popen = self._net[config.name].popen
-                process = HostProcess(config, Path(folder), popen)
-                processes.append(running.enter_context(process))
-                if first:  # it may compile kernels, which the others then find in the disk cache
-                    process.wait_ready()
-                else:
-                    loading.append(process)
-            for process in loading:
+        with tempfile.TemporaryDirectory() as folder, Forks() as forks, ExitStack() as running:
+            processes = []
+            for config in hosts:
+                start = partial(forks.start, self._net[config.name].pid)
+                processes.append(running.enter_context(HostProcess(config, Path(folder), start)))
+            for process in processes:
                 process.wait_ready()
             origin = time.monotonic_ns()
             for process in processes:
@@ -254,16 +249,6 @@ class MininetNetwork:
         from mininet.cli import CLI
 
         CLI(self._net)
-
-
-def _firsts_of_their_kind(hosts: Sequence[HostConfig]) -> Iterator[tuple[bool, HostConfig]]:
-    """Yield the hosts, each with whether none before it runs the same code."""
-    seen = set()
-    for config in hosts:
-        coding = config.job.coding
-        kind = (config.role, repr(coding.codec), repr(coding.pull_codec))
-        yield kind not in seen, config
-        seen.add(kind)
 
 
 def check_tools() -> None:
