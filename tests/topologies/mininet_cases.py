@@ -111,7 +111,7 @@ def host_killed():
         set_up(net, job())
 
         def kill(record):
-            for pid in subprocess.getoutput("pgrep -f '[g]radplane.hosts .*h2-0'").split():
+            for pid in subprocess.getoutput("pgrep '^h2-0-worker'").split():
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(int(pid), signal.SIGKILL)
 

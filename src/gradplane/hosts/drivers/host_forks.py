@@ -38,6 +38,8 @@ REQUEST_BYTES = 1 << 14
 Kind = tuple[str, str, int]
 """What decides which kernels a host loads: role, coding, bits of the sums."""
 
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_PR_SET_NAME = 15  # linux/prctl.h
 _NAMESPACES = {"net": 0x40000000, "mnt": 0x00020000}  # linux/sched.h
 
 
@@ -104,6 +106,7 @@ def _be_host(request: dict[str, Any], descriptors: Sequence[int]) -> None:
         for descriptor in descriptors:
             os.close(descriptor)
         _enter(request["namespaces"])
+        _LIBC.prctl(_PR_SET_NAME, Path(request["config"]).stem.encode())  # for ps and top
         np.random.seed()  # a process of its own would have other random numbers
         status = host_process.main([request["config"]])
     except BaseException:
@@ -118,10 +121,9 @@ def _be_host(request: dict[str, Any], descriptors: Sequence[int]) -> None:
 def _enter(pid: int) -> None:
     """Enter the namespaces of a process. Raises OSError where that fails."""
     here = os.getcwd()
-    libc = ctypes.CDLL(None, use_errno=True)
     files = {name: os.open(f"/proc/{pid}/ns/{name}", os.O_RDONLY) for name in _NAMESPACES}
     for name, file in files.items():
-        if libc.setns(file, _NAMESPACES[name]) != 0:
+        if _LIBC.setns(file, _NAMESPACES[name]) != 0:
             code = ctypes.get_errno()
             raise OSError(code, os.strerror(code), f"/proc/{pid}/ns/{name}")
         os.close(file)
