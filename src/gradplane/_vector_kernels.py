@@ -6,9 +6,10 @@ from gradplane._kernels import njit
 @njit(cache=True, nogil=True)
 def below(bits, mask, limit):  # type: ignore[no-untyped-def]
     """Return whether all numbers under a mask are below a limit."""
-    largest = mask ^ mask
+    largest = bits.dtype.type(0)
     for i in range(bits.size):
-        largest = max(largest, bits[i] & mask)
+        value = bits.dtype.type(bits[i] & mask)  # numbers of the same size: as many at once
+        largest = value if value > largest else largest
     return largest < limit
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from thc_reference import Grid
 
 from gradplane import codecs
-from gradplane.codecs import Codec, CodecError, _hadamard, _table, key
+from gradplane.codecs import Codec, CodecError, _hadamard, _quantise, _random, _table, key
 from gradplane.codecs._grid import GridCodec
 
 CODECS = [
@@ -290,3 +290,18 @@ def test_no_statistic_to_combine() -> None:
     with pytest.raises(CodecError) as caught:
         codecs.get("thc").combine([])
     assert str(caught.value) == "thc: no worker's statistic to combine"
+
+
+@pytest.mark.parametrize("bits, granularity", [(1, 1), (4, 30), (8, 4095)])
+@pytest.mark.parametrize("n", [1, 8, 1003])
+def test_lanes_are_rounded_as_one_by_one(bits: int, granularity: int, n: int) -> None:
+    codec = codecs.get("thc", bits=bits, granularity=granularity)
+    y = normal(n, scale=granularity / 4)
+    value = np.clip(y + np.float32(granularity / 2), 0, granularity)
+    cell = np.minimum(value.astype(int), granularity - 1)
+    below = np.searchsorted(codec.table, cell, side="right") - 1
+    low, gap = np.take(codec.table, below), np.diff(codec.table)[below]
+    chance = (_random.words(77, 5, n) >> np.uint64(40)).astype(np.float32) * np.float32(2**-24)
+    up = chance * gap.astype(np.float32) < value - low.astype(np.float32)
+    cells = _quantise.cells(codec.table)
+    assert np.array_equal(_quantise.quantise(y, cells, 77, 5), below + up)

@@ -146,11 +146,17 @@ class GridCodec(Codec):
         table = 2 * np.array(self.table, np.float32) - np.float32(self.granularity)
         out = np.empty(n, np.float32)
         for k, part in enumerate(self.partitions(n)):
-            codes = self._fields.unpack(parts[k].fields, part.lanes, self.bits)
-            self._check_codes(codes, part)
-            middle = _quantise.look_up(codes, table)
+            middle = self._values(parts[k].fields, part, table)
             self._fill(out[part.start : part.stop], middle, shared[k], parts[k].spin)
         return out
+
+    def _values(self, fields: Codes, part: Partition, table: Floats) -> Floats:
+        """Return the table's values of a partition's packed codes."""
+        if self._fields is _packing and len(table) == 16 and part.lanes == 2 * fields.size:
+            return _quantise.look_up_pairs(fields, table)  # no code is beyond the table
+        codes = self._fields.unpack(fields, part.lanes, self.bits)
+        self._check_codes(codes, part)
+        return _quantise.look_up(codes, table)
 
     def _reader(self, data: bytes, n: int) -> Reader:
         """Return a reader of bytes that are long enough for the partitions' statistics."""

@@ -92,9 +92,10 @@ two = _butterflies(4, False)
 one = _butterflies(2, False)
 
 
-_ROW = 4096  # floats that go through the short stages while they are in the cache
+_ROW = 16384  # floats that go through the short stages while they are in the cache
 _BLOCK = 64  # floats that go through the first six stages in registers
 _GOLDEN = _random.GOLDEN
+_LIMIT = np.float32(2.0**100)
 _mix = njit(inline="always")(_random.mix)
 
 
@@ -138,14 +139,14 @@ def _short_stages(a, start, stop):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _flip(x, key, scale, limit, out):  # type: ignore[no-untyped-def]
-    """Set out to D x * scale, clamped to +-limit; D is the diagonal of the key's signs."""
+    """Set out to D x * scale, clamped to +-limit, a float32; D: the diagonal of the key's signs."""
     for start in range(0, x.size, 64):
         key += _GOLDEN
         word = _mix(key)
         some, flipped = x[start : start + 64], out[start : start + 64]
         for i in range(some.size):
             factor = -scale if (word >> np.uint64(i)) & np.uint64(1) else scale
-            flipped[i] = np.float32(min(max(some[i] * factor, -limit), limit))
+            flipped[i] = min(max(np.float32(some[i] * factor), -limit), limit)
 
 
 @njit(cache=True, nogil=True)
@@ -190,7 +191,7 @@ def _rotate(x, key, scale, out):  # type: ignore[no-untyped-def]
         stop = start + row
         some = x[start:stop]
         # Beyond 2^100 every value is clamped later; the bound only keeps the sums of H finite.
-        _flip(some, key + np.uint64(start // 64) * _GOLDEN, scale, 2.0**100, out[start:stop])
+        _flip(some, key + np.uint64(start // 64) * _GOLDEN, scale, _LIMIT, out[start:stop])
         out[start + some.size : stop] = 0
         if row >= _BLOCK:
             _short_stages(out, start, stop)
@@ -213,4 +214,4 @@ def rotate(x: Floats, lanes: int, key: int, scale: float) -> Floats:
 def unrotate(y: Floats, out: Floats, key: int, scale: float) -> None:
     """Fill out with the first values of D H y * scale. y is overwritten."""
     fwht(y)
-    _flip(y[: out.size], np.uint64(key), scale, float(np.finfo(np.float32).max), out)
+    _flip(y[: out.size], np.uint64(key), scale, np.finfo(np.float32).max, out)

@@ -1,44 +1,146 @@
 """Stochastic quantisation to a lookup table's grid points (THC, sections 4.1 and 4.3), float32."""
 
-from typing import Any, TypeVar
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from gradplane._kernels import njit
+from gradplane import _splitmix64
+from gradplane._kernels import intrinsic, njit
+from gradplane._lazy_names import LazyModule
 from gradplane.codecs import _random
 from gradplane.codecs._base import Codes, Floats, Table
 
-_GOLDEN = _random.GOLDEN
-_mix = njit(inline="always")(_random.mix)
+if TYPE_CHECKING:
+    from llvmlite import ir
+    from numba import types
+    from numba.core import cgutils
+else:
+    ir, types, cgutils = map(LazyModule, ("llvmlite.ir", "numba.core.types", "numba.core.cgutils"))
 
-Cells = tuple[Codes, Floats, Floats]
+_GOLDEN = _random.GOLDEN
+_WIDTH = 8  # lanes that are rounded at once
+_MASK = (1 << 64) - 1
+
+Cells = npt.NDArray[np.int32]
 _Value = TypeVar("_Value", bound=np.generic)
 
 
 def cells(table: Table) -> Cells:
-    """Return, for each unit cell of the grid, the code below, its value and the gap to the next."""
+    """Return, for each unit cell of the grid, its value below (bits 0 to 11), the gap to the next
+    one (12 to 23) and the code below (24 to 31)."""
     values = np.array(table)
     below = np.searchsorted(values, np.arange(values[-1]), side="right") - 1
-    low = values[below].astype(np.float32)
-    gap = np.diff(values)[below].astype(np.float32)
-    return below.astype(np.uint8), low, gap
+    parts = below << 24 | np.diff(values)[below] << 12 | values[below]
+    found: Cells = parts.astype(np.uint32).view(np.int32)
+    return found
+
+
+@intrinsic
+def _eight(typing: Any, y: Any, cells: Any, word: Any, i: Any, out: Any) -> Any:
+    """Round y[i : i + 8] to codes, out[i : i + 8]; word: the argument of lane i's random word."""
+    return types.void(y, cells, types.uint64, types.int64, out), _round_eight
+
+
+def _round_eight(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
+    def data(place: int) -> Any:
+        proxy = cgutils.create_struct_proxy(signature.args[place])  # type: ignore[no-untyped-call]
+        return proxy(context, builder, value=arguments[place])
+
+    lane, words = _Lanes(builder), arguments[2]
+    y, table, out = data(0), data(1), data(4)
+    count = builder.trunc(builder.extract_value(table.shape, 0), ir.IntType(32))
+    top = builder.sitofp(count, ir.FloatType())
+    start = builder.gep(y.data, [arguments[3]])
+    value = builder.load(builder.bitcast(start, lane.floats.as_pointer()), align=4)
+    half = builder.fmul(top, ir.Constant(ir.FloatType(), 0.5))
+    value = lane.largest(builder.fadd(value, lane.all(half)), lane.real(0))
+    value = lane.smallest(value, lane.all(top))
+    last = lane.all(builder.sub(count, ir.Constant(ir.IntType(32), 1)))
+    cell = builder.fptosi(value, lane.ints)
+    cell = builder.select(builder.icmp_signed("<", cell, last), cell, last)
+    found = lane.looked_up(table.data, cell)
+    twelve = lane.whole(4095)
+    low = builder.sitofp(builder.and_(found, twelve), lane.floats)
+    gap = builder.and_(builder.lshr(found, lane.whole(12)), twelve)
+    gap = builder.sitofp(gap, lane.floats)
+    # u < fraction without a division: value - low is exact, and u * gap stays below gap
+    chance = builder.fmul(lane.uniforms(words), gap)
+    up = builder.fcmp_ordered("<", chance, builder.fsub(value, low))
+    code = builder.add(builder.lshr(found, lane.whole(24)), builder.zext(up, lane.ints))
+    place = builder.gep(out.data, [arguments[3]])
+    octets = ir.VectorType(ir.IntType(8), _WIDTH)
+    builder.store(builder.trunc(code, octets), builder.bitcast(place, octets.as_pointer()), align=1)
+    return context.get_dummy_value()
+
+
+class _Lanes:
+    """Operations on eight lanes at once."""
+
+    def __init__(self, builder: ir.IRBuilder) -> None:
+        self._builder = builder
+        self.floats = ir.VectorType(ir.FloatType(), _WIDTH)
+        self.ints = ir.VectorType(ir.IntType(32), _WIDTH)
+
+    def real(self, value: float) -> Any:
+        """Return a float32 in each lane."""
+        return ir.Constant(self.floats, [value] * _WIDTH)
+
+    def whole(self, value: int, bits: int = 32) -> Any:
+        """Return an integer in each lane."""
+        return ir.Constant(ir.VectorType(ir.IntType(bits), _WIDTH), [value] * _WIDTH)
+
+    def all(self, value: Any) -> Any:
+        """Return a number that is in each lane."""
+        kind = ir.VectorType(value.type, _WIDTH)
+        one = self._builder.insert_element(
+            ir.Constant(kind, ir.Undefined), value, ir.Constant(ir.IntType(32), 0)
+        )
+        return self._builder.shuffle_vector(one, ir.Constant(kind, ir.Undefined), self.whole(0))
+
+    def largest(self, one: Any, other: Any) -> Any:
+        """Return the larger number of each lane."""
+        return self._builder.select(self._builder.fcmp_ordered(">", one, other), one, other)
+
+    def smallest(self, one: Any, other: Any) -> Any:
+        """Return the smaller number of each lane."""
+        return self._builder.select(self._builder.fcmp_ordered("<", one, other), one, other)
+
+    def looked_up(self, table: Any, index: Any) -> Any:
+        """Return table[index] of each lane, which no machine does faster than one by one."""
+        builder, found = self._builder, ir.Constant(self.ints, ir.Undefined)
+        for lane in (ir.Constant(ir.IntType(32), k) for k in range(_WIDTH)):
+            place = builder.zext(builder.extract_element(index, lane), ir.IntType(64))
+            found = builder.insert_element(found, builder.load(builder.gep(table, [place])), lane)
+        return found
+
+    def uniforms(self, word: Any) -> Any:
+        """Return the top 24 bits of SplitMix64's words, as multiples of 2^-24; word: the argument
+        of the first. The generator's last step changes none of these bits."""
+        builder = self._builder
+        steps = [k * _splitmix64.GOLDEN & _MASK for k in range(_WIDTH)]
+        z = builder.add(self.all(word), ir.Constant(ir.VectorType(word.type, _WIDTH), steps))
+        for shift, factor in _splitmix64.STEPS:
+            z = builder.xor(z, builder.lshr(z, self.whole(shift, 64)))
+            z = builder.mul(z, self.whole(factor, 64))
+        top = builder.trunc(builder.lshr(z, self.whole(40, 64)), self.ints)
+        return builder.fmul(builder.sitofp(top, self.floats), self.real(2.0**-24))
 
 
 @njit(cache=True, nogil=True)
-def _quantise(y, below, low, gap, key, first, out):  # type: ignore[no-untyped-def]
-    cells = below.size
-    half, top = np.float32(cells) / np.float32(2), np.float32(cells)
-    for start in range(0, y.size, 64):
-        base = key + np.uint64(first + start + 1) * _GOLDEN
-        some, codes = y[start : start + 64], out[start : start + 64]
-        for i in range(some.size):
-            value = min(max(some[i] + half, np.float32(0)), top)
-            cell = np.uint32(min(np.int32(value), np.int32(cells - 1)))
-            word = _mix(base + np.uint64(i) * _GOLDEN)
-            u = np.float32(np.int32(word >> np.uint64(40))) * np.float32(2.0**-24)
-            # u < fraction without a division: value - low is exact, and u * gap stays below gap
-            codes[i] = below[cell] + np.uint8(u * gap[cell] < value - low[cell])
+def _quantise(y, cells, key, first, out):  # type: ignore[no-untyped-def]
+    word = key + np.uint64(first + 1) * _GOLDEN
+    whole = y.size - y.size % _WIDTH
+    for i in range(0, whole, _WIDTH):
+        _eight(y, cells, word, i, out)
+        word += np.uint64(_WIDTH) * _GOLDEN
+    if whole < y.size:
+        rest, codes = np.zeros(_WIDTH, np.float32), np.empty(_WIDTH, np.uint8)
+        rest[: y.size - whole] = y[whole:]
+        _eight(rest, cells, word, 0, codes)
+        out[whole:] = codes[: y.size - whole]
 
 
 def quantise(y: Floats, cells: Cells, key: int, first: int) -> Codes:
@@ -47,7 +149,7 @@ def quantise(y: Floats, cells: Cells, key: int, first: int) -> Codes:
     Lane i goes up to the next table value iff u < fraction, u the top 24 bits of word first + i.
     """
     out = np.empty(y.size, np.uint8)
-    _quantise(y, *cells, np.uint64(key), np.int64(first), out)
+    _quantise(y, cells, np.uint64(key), np.int64(first), out)
     return out
 
 
@@ -62,6 +164,21 @@ def look_up(codes: Codes, values: npt.NDArray[_Value]) -> npt.NDArray[_Value]:
     out = np.empty(codes.size, values.dtype)
     _look_up(codes, values, out)
     return out
+
+
+@njit(cache=True, nogil=True)
+def _look_up_pairs(fields, pairs, out):  # type: ignore[no-untyped-def]
+    for i in range(fields.size):
+        out[i] = pairs[fields[i]]
+
+
+def look_up_pairs(fields: Codes, values: Floats) -> Floats:
+    """Return the values, of 16, that bytes with two codes of 4 bits stand for."""
+    octets = np.arange(256)
+    pairs = np.stack((values[octets >> 4], values[octets & 15]), axis=1).view(np.uint64).ravel()
+    out = np.empty(fields.size, np.uint64)
+    _look_up_pairs(fields, pairs, out)
+    return out.view(np.float32)
 
 
 def centre(
