@@ -156,7 +156,7 @@ def test_tables_of_two_codes_give_the_same_sums():
     codes = np.random.default_rng(1).integers(0, 16, (2, 1024), dtype=np.uint8)
     with Server(engine="jit") as server:
         configure(server.address, pipeline, setup(plan(workers=2)), target="tna")
-        assert capacity_of(pipeline.p4info) == Capacity(slots=256, sum_bits=8, workers=64)
+        assert capacity_of(pipeline.p4info) == Capacity(256, 8, workers=64, levels=False)
         out = []
         for worker in (0, 1):
             header = Header(Type.INDICES, 0, worker, 0, 1, 8, norm_bits(1.0))

@@ -197,7 +197,7 @@ def test_counters_by_name(server, pipeline):
         "ThcIngress.events": {37: {"packets": 7, "bytes": 0}, 47: {"packets": 1, "bytes": 0}},
         "ThcIngress.port_in": {3: {"packets": 2, "bytes": 128}},
     }
-    assert events(found) == {2: {"straggler notice": 7, "event 15": 1}}
+    assert events(found) == {2: {"straggler notice": 7, "passed down": 1}}
 
 
 def test_from_within_an_event_loop_as_in_a_notebook(server, pipeline):

@@ -321,7 +321,8 @@ def test_refusals_of_other_rooms_come_with_the_place(tmp_path: Path, text: str, 
 
 
 TYPES = (
-    '"norm", "norm result", "indices", "sums", "straggler", "partial", "status", "epoch", "stream",'
+    '"norm", "norm result", "indices", "sums", "straggler", "partial", "status", "epoch",'
+    ' "question", "stream",'
     ' "values", "ack", "other"'
 )
 
@@ -462,11 +463,11 @@ def test_recorded_experiments_are_not_judged_by_what_is_meant(tmp_path: Path) ->
 
 
 def test_one_jobs_error_is_printed_at_that_job(tmp_path: Path) -> None:
-    text = '[topology]\nkind = "leaf-spine"\nworkers = 4\n[[job]]\nworkers = 2\n[[job]]\n'
+    text = '[topology]\nkind = "ring"\nworkers = 2\n[[job]]\nworkers = 1\n[[job]]\n'
     assert refusal(write(tmp_path, text)).splitlines() == [
-        "e.toml:6: job job1: its workers are attached to switches s1, s2, and codes are summed in"
-        " one: place them on one switch (a star, or first_host and workers), or use"
-        ' aggregation = "ps" or "ring"'
+        "e.toml:6: job job1: its workers are attached to switches s1, s2, and switch s1 has workers"
+        " and passes on what switch s2 sums: a switch sums for workers or for switches: use kind ="
+        ' "leaf-spine", place the workers on one switch, or use aggregation = "ps" or "ring"'
     ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -272,16 +272,23 @@ class Aggregation(ABC):
         """Return the hosts that marked transfers go to."""
         return placed.members
 
-    def aggregator(self, placed: PlacedJob) -> str:
-        """Return the switch that sums for the job, if one does."""
-        return placed.switches[0]
+    def aggregators(self, placed: PlacedJob) -> Sequence[str]:
+        """Return the switches that sum for the job, if any do."""
+        return placed.switches[:1]
 
-    def plans(self, placed: PlacedJob, config: JobConfig, slot_base: int) -> Sequence[JobPlan]:
-        """Return what the aggregator installs for the job; nothing if it only forwards.
-
-        slot_base: the first slot that no other job of the switch has.
-        """
+    def racks(self, placed: PlacedJob) -> tuple[tuple[int, ...], ...]:
+        """Return the workers of each switch with workers, by their numbers there, where several
+        switches sum; nothing where one does."""
         return ()
+
+    def plans(
+        self, placed: PlacedJob, config: JobConfig, slots_end: Mapping[str, int]
+    ) -> Iterator[tuple[str, JobPlan]]:
+        """Yield the switches and what they install for the job; nothing where they only forward.
+
+        slots_end: by switch, the first slot that no other job of it has; 0 where there is no job.
+        """
+        yield from ()
 
     def defines(self, jobs: Sequence[AskedJob]) -> dict[str, str]:
         """Return the macros that the program is compiled with for these jobs of the scheme."""

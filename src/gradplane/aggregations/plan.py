@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -62,17 +62,17 @@ class PlanScheme(Aggregation):
         addresses = tuple((host.ip, port) for host in servers)
         return replace(found, server_address=None, servers=addresses)
 
-    def aggregator(self, placed: PlacedJob) -> str:
+    def aggregators(self, placed: PlacedJob) -> Sequence[str]:
         """Return the switch in the middle of the workers."""
-        return placed.network.centre(host.name for host in placed.members)
+        return (placed.network.centre(host.name for host in placed.members),)
 
-    def plans(self, placed: PlacedJob, config: JobConfig, slot_base: int) -> Sequence[JobPlan]:
-        """Return a job on the switch for each of its routines and each number of a GPU."""
-        switch, jobs = self.aggregator(placed), _switch_jobs(config)
-        return [
-            job_plan(job, placed, switch, slot_base + number * config.transport.slots)
-            for number, job in enumerate(jobs)
-        ]
+    def plans(
+        self, placed: PlacedJob, config: JobConfig, slots_end: Mapping[str, int]
+    ) -> Iterator[tuple[str, JobPlan]]:
+        """Yield a job on the switch for each of its routines and each number of a GPU."""
+        (switch,), slots = self.aggregators(placed), config.transport.slots
+        for number, job in enumerate(_switch_jobs(config)):
+            yield switch, job_plan(job, placed, switch, slots_end.get(switch, 0) + number * slots)
 
     def defines(self, jobs: Sequence[AskedJob]) -> dict[str, str]:
         """Return the limits of the program, where it sums for one of the jobs."""

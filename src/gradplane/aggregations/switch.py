@@ -1,4 +1,5 @@
-"""A P4 program in the switch that all workers are attached to adds the gradients' codes (THC).
+"""A P4 program in the switches adds the gradients' codes (THC): in the one that all workers are
+attached to, or in a tree of them.
 
 The class `SwitchScheme` is the scheme; `_ReplayedReduces` re-enacts its reduces.
 """
@@ -6,7 +7,7 @@ The class `SwitchScheme` is the scheme; `_ReplayedReduces` re-enacts its reduces
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ from gradplane.aggregations.aggregation import (
     suggesting,
 )
 from gradplane.aggregations.needs import AskedJob, Outcome, Place
-from gradplane.controller.plan import JobPlan, Member
+from gradplane.controller.plan import JobPlan, Level, Member, Parent
 from gradplane.hosts.config import UDP_OVERHEAD, JobConfig
 from gradplane.hosts.digest import digest
 from gradplane.hosts.protocols.job_codec import summed_codec
@@ -29,6 +30,8 @@ from gradplane.hosts.wire import aggregation
 from gradplane.hosts.wire.aggregation import Type
 from gradplane.hosts.wire.payloads import Payloads
 from gradplane.topologies.description import HostNode
+from gradplane.topologies.topology_errors import TopologyError
+from gradplane.topologies.tree import TreeNode, switch_tree
 
 if TYPE_CHECKING:
     from gradplane.hosts.protocols.actions import Action
@@ -46,14 +49,9 @@ class SwitchScheme(Aggregation):
     def check(self, placed: PlacedJob, others: Sequence[PlacedJob]) -> Iterator[Keyed]:
         """Yield problems that prevent a run, each with its key."""
         yield from super().check(placed, others)
-        job, switches = placed.job, placed.switches
-        if len(switches) > 1:
-            yield (
-                "workers",
-                f"job {job.name}: its workers are attached to switches {', '.join(switches)}, and"
-                " codes are summed in one: place them on one switch (a star, or first_host and"
-                ' workers), or use aggregation = "ps" or "ring"',
-            )
+        job = placed.job
+        if len(placed.switches) > 1:
+            yield from _level_problems(placed)
         first = next((other.job for other in others if other.job.aggregation == self.name), job)
         if job.sum_bits != first.sum_bits:
             yield (
@@ -88,9 +86,35 @@ class SwitchScheme(Aggregation):
         with suggesting("ps"):
             summed_codec(config)
 
-    def plans(self, placed: PlacedJob, config: JobConfig, slot_base: int) -> Sequence[JobPlan]:
-        """Return what the workers' switch installs for the job."""
-        return (job_plan(config, placed, self.aggregator(placed), slot_base),)
+    def aggregators(self, placed: PlacedJob) -> Sequence[str]:
+        """Return the workers' switch, or those of the tree over them."""
+        if len(placed.switches) == 1:
+            return placed.switches
+        try:
+            return [node.switch for node in _tree(placed)]
+        except TopologyError:  # which `check` reports
+            return placed.switches
+
+    def racks(self, placed: PlacedJob) -> tuple[tuple[int, ...], ...]:
+        """Return the workers of each leaf; nothing where one switch sums."""
+        if len(placed.switches) == 1:
+            return ()
+        number = {host.name: worker for worker, host in enumerate(placed.members)}
+        leaves = (node.children for node in _tree(placed) if node.leaf)
+        return tuple(tuple(number[host] for host in hosts) for hosts in leaves)
+
+    def plans(
+        self, placed: PlacedJob, config: JobConfig, slots_end: Mapping[str, int]
+    ) -> Iterator[tuple[str, JobPlan]]:
+        """Yield what each switch of the tree over the workers installs for the job."""
+        if not config.leaves:
+            (switch,) = placed.switches
+            yield switch, job_plan(config, placed, switch, slots_end.get(switch, 0))
+            return
+        nodes = {node.switch: node for node in _tree(placed)}
+        for node in nodes.values():
+            base = slots_end.get(node.switch, 0)
+            yield node.switch, _level_plan(config, placed, nodes, node, base)
 
     def defines(self, jobs: Sequence[AskedJob]) -> dict[str, str]:
         """Return the width of sums and the number of slots that the program has."""
@@ -267,11 +291,17 @@ def job_plan(config: JobConfig, placed: PlacedJob, switch: str, slot_base: int) 
     for worker, (ip, udp_port) in enumerate(config.addresses.worker_addresses):
         host = host_of[ip]
         members.append(Member(worker, ports[host.name], host.mac, ip, udp_port))
+    return _job_plan(config, members, slot_base)
+
+
+def _job_plan(
+    config: JobConfig, members: Sequence[Member], slot_base: int, level: Level | None = None
+) -> JobPlan:
     table = tuple(summed_codec(config).table)
     return JobPlan(
         number=config.number,
         workers=tuple(members),
-        quorum=config.quorum,
+        quorum=config.quorum if level is None else len(members),
         slots=config.transport.slots,
         slot_base=slot_base,
         sum_bits=config.transport.sum_bits,
@@ -279,7 +309,64 @@ def job_plan(config: JobConfig, placed: PlacedJob, switch: str, slot_base: int) 
         granularity=table[-1],
         epoch=config.transport.epoch,
         next_only=config.transport.reliability == "retransmit" and config.quorum == config.workers,
+        level=level,
     )
+
+
+def _tree(placed: PlacedJob) -> tuple[TreeNode, ...]:
+    return switch_tree(placed.network, [host.name for host in placed.members])
+
+
+def _level_problems(placed: PlacedJob) -> Iterator[Keyed]:
+    """Yield why several switches cannot sum a job."""
+    job, out = placed.job, 'or use aggregation = "ps" or "ring"'
+    where = f"job {job.name}: its workers are attached to switches {', '.join(placed.switches)}"
+    try:
+        tree = _tree(placed)
+    except TopologyError as error:
+        yield "workers", f"{where}, and {error}, place the workers on one switch, {out}"
+        return
+    if job.quorum is not None and job.quorum < job.size:
+        yield (
+            "quorum",
+            f"quorum = {job.quorum} of {job.size} workers: {where}, and several switches sum what"
+            f" all workers send: use quorum = {job.size}, place them on one switch, {out}",
+        )
+    for node in tree:
+        if len(node.children) > aggregation.MAX_WORKERS:
+            yield (
+                "workers",
+                f"{where}, and switch {node.switch} has {len(node.children)} children, of at most"
+                f" {aggregation.MAX_WORKERS}",
+            )
+
+
+def _level_plan(
+    config: JobConfig,
+    placed: PlacedJob,
+    nodes: Mapping[str, TreeNode],
+    node: TreeNode,
+    slot_base: int,
+) -> JobPlan:
+    """Return what one switch of a tree installs: what one alone would, for its own children."""
+    network, worker = placed.network, {host.name: n for n, host in enumerate(placed.members)}
+    switches = {switch.name: switch for switch in network.switches}
+    members = []
+    for number, child in enumerate(node.children):
+        if node.leaf:
+            host, (_, port) = network.host[child], network.attachment(child)
+            udp_port = config.addresses.worker_addresses[worker[child]][1]
+            members.append(Member(number, port, host.mac, host.ip, udp_port))
+        else:
+            below, port = switches[child], network.port_to(node.switch, child)
+            members.append(Member(number, port, below.mac, below.ip, aggregation.UDP_PORT))
+    parent = None
+    if node.parent is not None:
+        above, port = switches[node.parent], network.port_to(node.switch, node.parent)
+        number = nodes[node.parent].children.index(node.switch)
+        parent = Parent(port, number, above.mac, above.ip)
+    level = Level(parent, not node.leaf, asks=False, summed=config.workers)
+    return _job_plan(config, members, slot_base, level)
 
 
 def program_limits(sum_bits: int, slots: int) -> dict[str, str]:

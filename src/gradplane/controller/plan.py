@@ -38,15 +38,42 @@ class Member:
 
 
 @dataclass(frozen=True)
+class Parent:
+    """The switch that gets another one's partials: its addresses, the other's port to it, and the
+    other's number there."""
+
+    port: int
+    number: int
+    mac: str
+    ip: str
+
+
+@dataclass(frozen=True)
+class Level:
+    """A switch's place in a job that several sum.
+
+    parent: None at the root. adds: its children are switches, whose sums it adds. asks: some switch
+    of the job closes a slot without all of its children. summed: the most workers in a sum.
+    """
+
+    parent: Parent | None
+    adds: bool
+    asks: bool
+    summed: int
+
+
+@dataclass(frozen=True)
 class Capacity:
     """The limits of a loaded program.
 
-    slots: slots for all jobs together; sum_bits: width of a sum; workers: bits of a slot's bitmap.
+    slots: slots for all jobs together; sum_bits: width of a sum; workers: bits of a slot's bitmap;
+    levels: it can be one of several switches that sum a job.
     """
 
     slots: int
     sum_bits: int
     workers: int
+    levels: bool = True
 
 
 @dataclass(frozen=True)
@@ -68,6 +95,9 @@ class JobPlan:
 
     Packets carry `epoch`; a slot that an earlier epoch has used is as good as unused. next_only:
     no round of a slot is left out, so that a later one than the next is refused.
+
+    level: where several switches sum the job. Then `workers` are the switch's children, by their
+    numbers there, and `quorum` counts them; a switch that adds sums looks nothing up.
     """
 
     number: int
@@ -81,6 +111,7 @@ class JobPlan:
     group: int = 0
     epoch: int = 1
     next_only: bool = False
+    level: Level | None = None
 
     def __post_init__(self) -> None:
         if self.group == 0:
@@ -122,6 +153,11 @@ class JobPlan:
         """The slots that the job owns."""
         return range(self.slot_base, self.slot_base + self.slots)
 
+    @property
+    def adds(self) -> bool:
+        """Whether its children are switches."""
+        return self.level is not None and self.level.adds
+
     def _check_workers(self) -> None:
         numbers = [member.worker for member in self.workers]
         if sorted(numbers) != list(range(len(numbers))) or not numbers:
@@ -131,7 +167,7 @@ class JobPlan:
         if problem := quorum_problem(self.quorum, len(numbers)):
             raise self._error(problem)
         addresses = [(member.ip, member.udp_port) for member in self.workers]
-        for ip, udp_port in addresses:
+        for ip, udp_port in () if self.adds else addresses:
             if addresses.count((ip, udp_port)) > 1:
                 raise self._error(f"two workers receive at {ip} port {udp_port}: give each its own")
 
@@ -150,7 +186,8 @@ class JobPlan:
         if self.sum_bits not in codecs.SUM_WIDTHS:
             widths = " or ".join(map(str, codecs.SUM_WIDTHS))
             raise self._error(f"sum_bits = {self.sum_bits}: sums have {widths} bits")
-        if overflow := codecs.sum_overflow(self.granularity, self.quorum, self.sum_bits):
+        summed = self.quorum if self.level is None else self.level.summed
+        if overflow := codecs.sum_overflow(self.granularity, summed, self.sum_bits):
             raise self._error(overflow)
 
     def _error(self, what: str) -> PlanError:
@@ -209,6 +246,11 @@ def check_program(plan: JobPlan, capacity: Capacity) -> None:
         raise PlanError(
             f"job {plan.number}: {len(plan.workers)} workers do not fit a bitmap of"
             f" {capacity.workers} bits: use {capacity.workers} workers or fewer"
+        )
+    if plan.level is not None and not capacity.levels:
+        raise PlanError(
+            f"job {plan.number}: several switches sum it, and the program on this one sums alone:"
+            " use thc.p4, or place the job's workers on one switch"
         )
     if plan.claim.slots.stop > capacity.slots:
         raise PlanError(

@@ -10,11 +10,12 @@ import finsy
 
 from gradplane.controller.connection import parse_p4info
 from gradplane.controller.controller_errors import ControllerError
-from gradplane.controller.plan import Capacity, Claim, JobPlan
+from gradplane.controller.plan import Capacity, Claim, JobPlan, Level
 
 ROUTES = "ThcIngress.routes"
 MEMBERS = "ThcIngress.members"
 RECEIVERS = "ThcEgress.receivers"
+PARENTS = "ThcIngress.parents"
 EVENTS = "ThcIngress.events"
 COMPLETIONS = "ThcIngress.completions"
 """thc_tna.p4 counts completed sums and norms here: a packet counts once in a counter."""
@@ -25,9 +26,13 @@ EPOCHS_AT = {
 }
 """The registers with epochs of slots, and the bit at which the epoch begins."""
 _ADMIT = "ThcIngress.admit"
+_ADMIT_IN_TREE = "ThcIngress.admit_in_tree"
+_PARENT = 255  # the parent's number among the receivers
 _SLOTS = "ThcIngress.norm_max"
 _LOOKUP = re.compile(r"(ThcIngress\.block\d+\.)lookup(\d)")
 _CODE_BITS = 4
+UDP_PORT = 18256
+"""Of aggregation packets; in p4/include/headers.p4, too."""
 
 EVENT_NAMES = (
     "accepted",
@@ -45,6 +50,7 @@ EVENT_NAMES = (
     "unknown type",
     "round ahead",
     "other epoch",
+    "passed down",
 )
 """The events of counter `events`: cell job * 16 + position."""
 EVENTS_PER_JOB = 16
@@ -62,7 +68,7 @@ def capacity(schema: finsy.P4Schema) -> Capacity:
         raise ControllerError(
             f"the program on the switch is not p4/thc.p4, which this controller needs: {error}"
         ) from error
-    return Capacity(slots=slots, sum_bits=sum_bits, workers=bitmap)
+    return Capacity(slots, sum_bits, bitmap, levels=has_parents(schema))
 
 
 def capacity_of(p4info: bytes) -> Capacity:
@@ -74,6 +80,11 @@ def lookup_tables(schema: finsy.P4Schema) -> dict[str, str]:
     """Return each lookup table's name, and the name of the action that sets its value."""
     matches = (_LOOKUP.fullmatch(table.name) for table in schema.tables)
     return {match[0]: f"{match[1]}set{match[2]}" for match in matches if match}
+
+
+def has_parents(schema: finsy.P4Schema) -> bool:
+    """Return True if the program can pass partials to a parent."""
+    return any(table.name == PARENTS for table in schema.tables)
 
 
 def aggregates(schema: finsy.P4Schema) -> bool:
@@ -91,10 +102,11 @@ def job_entries(
     plan: JobPlan, schema: finsy.P4Schema, local_ip: str, local_mac: str
 ) -> Iterator[finsy.P4TableEntry | finsy.P4MulticastGroupEntry]:
     """Yield a job's entries, members last: packets are admitted when all is installed."""
-    for table, action in lookup_tables(schema).items():
+    for table, action in () if plan.adds else lookup_tables(schema).items():
         yield from _lookup_entries(plan, table, action, _codes_a_lookup(schema, table))
     yield from _receivers(plan, local_ip, local_mac)
     yield group(plan)
+    yield from _parents(plan)
     yield from _members(plan)
 
 
@@ -128,23 +140,41 @@ def _pairs(plan: JobPlan) -> list[int]:
 
 
 def _receivers(plan: JobPlan, local_ip: str, local_mac: str) -> Iterator[finsy.P4TableEntry]:
-    for member in plan.workers:
+    receivers = [(each.worker, each.mac, each.ip, each.udp_port) for each in plan.workers]
+    if plan.level is not None and (parent := plan.level.parent) is not None:
+        receivers.append((_PARENT, parent.mac, parent.ip, UDP_PORT))
+    for number, mac, ip, port in receivers:
         action = finsy.Action(
-            "ThcEgress.deliver",
-            src_mac=local_mac,
-            mac=member.mac,
-            src_ip=local_ip,
-            ip=member.ip,
-            port=member.udp_port,
+            "ThcEgress.deliver", src_mac=local_mac, mac=mac, src_ip=local_ip, ip=ip, port=port
         )
-        match = finsy.Match(job=plan.number, worker=member.worker)
+        match = finsy.Match(job=plan.number, worker=number)
         yield finsy.P4TableEntry(RECEIVERS, match=match, action=action)
+
+
+def _parents(plan: JobPlan) -> Iterator[finsy.P4TableEntry]:
+    """Yield what packets from the parent are passed on by: to all children, or to one."""
+    if plan.level is None or plan.level.parent is None:
+        return
+    ways = [(0, 0), *((each.worker + 1, each.port) for each in plan.workers)]
+    for hop, port in ways:
+        action = finsy.Action(
+            "ThcIngress.pass_down",
+            slot_base=plan.slot_base,
+            slots=plan.slots,
+            group=plan.group,
+            port=port,
+            epoch=plan.epoch,
+            adds=int(plan.adds),
+        )
+        match = finsy.Match(job=plan.number, port=plan.level.parent.port, hop=hop)
+        yield finsy.P4TableEntry(PARENTS, match=match, action=action)
 
 
 def _members(plan: JobPlan) -> Iterator[finsy.P4TableEntry]:
     for member in plan.workers:
         action = finsy.Action(
-            _ADMIT,
+            _ADMIT if plan.level is None else _ADMIT_IN_TREE,
+            **_place(plan.level),
             workers=len(plan.workers),
             quorum=plan.quorum,
             slot_base=plan.slot_base,
@@ -158,9 +188,20 @@ def _members(plan: JobPlan) -> Iterator[finsy.P4TableEntry]:
         yield finsy.P4TableEntry(MEMBERS, match=match, action=action)
 
 
+def _place(level: Level | None) -> dict[str, int]:
+    """Return the parameters that say where in the job's tree a switch is."""
+    if level is None:
+        return {}
+    up = level.parent
+    own = (0, 0, 0) if up is None else (1, up.port, up.number)
+    names = "adds", "asks", "has_parent", "parent", "number"
+    return dict(zip(names, (int(level.adds), int(level.asks), *own), strict=True))
+
+
 def job_tables(schema: finsy.P4Schema) -> list[str]:
     """Return the tables with entries of jobs, members first: a removed job is shut out at once."""
-    return [MEMBERS, RECEIVERS, *lookup_tables(schema)]
+    parents = [PARENTS] if has_parents(schema) else []
+    return [MEMBERS, *parents, RECEIVERS, *lookup_tables(schema)]
 
 
 def claim(member: finsy.P4TableEntry) -> Claim:

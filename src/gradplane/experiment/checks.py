@@ -197,9 +197,11 @@ def _programs(experiment: Experiment, placed: PlacedJob) -> Iterator[Problem]:
     where, scheme = ("job", placed.number), aggregations.get(job.aggregation)
     if not placed.members:
         return
-    switch = scheme.aggregator(placed)
-    program, needed = section.of(switch).program, scheme.needed_program(job)
-    if needed is not None and _is_another(program, needed):
+    needed = scheme.needed_program(job)
+    summing = {section.of(switch).program: switch for switch in scheme.aggregators(placed)}
+    for program, switch in summing.items():
+        if needed is None or not _is_another(program, needed):
+            continue
         yield Problem(
             f'aggregation = "{job.aggregation}" with program = "{program}", which sums nothing:'
             f' use program = "{needed}", or '

@@ -359,10 +359,10 @@ class _Deploying:
         with slots of its own, and what it compresses if any job marks packets."""
         plans: dict[str, list[JobPlan]] = {switch.name: [] for switch in network.switches}
         for job in jobs:
-            on_switch = plans[job.scheme.aggregator(job)]
-            base = on_switch[-1].slot_range.stop if on_switch else 0
+            ends = {name: plan[-1].slot_range.stop for name, plan in plans.items() if plan}
             with self._about("job", job.number):
-                on_switch += job.scheme.plans(job, job.config, base)
+                for name, plan in job.scheme.plans(job, job.config, ends):
+                    plans[name].append(plan)
         summing = [switch for switch in network.switches if plans[switch.name]]
         setups = {}
         for switch in network.switches:
@@ -396,6 +396,7 @@ def _config(
 ) -> JobConfig:
     """Return what the hosts of a job share. codecs: of pushes and of pulls."""
     assert job.quorum is not None and job.seed is not None, "the experiment is not resolved"
+    scheme = aggregations.get(job.aggregation)
     return JobConfig(
         number=placed.number,
         name=job.name,
@@ -412,8 +413,9 @@ def _config(
             timeout_ns=round(job.timeout_ms * 1e6),
             retries=job.retries,
         ),
-        addresses=aggregations.get(job.aggregation).addresses(placed),
+        addresses=scheme.addresses(placed),
         absences=absences,
+        leaves=scheme.racks(placed),
     )
 
 

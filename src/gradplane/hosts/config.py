@@ -136,6 +136,12 @@ class JobConfig:
     transport: Transport
     addresses: Addresses
     absences: tuple[Absence, ...] = ()  # of workers, in training rounds
+    leaves: tuple[tuple[int, ...], ...] = ()  # the workers of each switch; none: of the only one
+
+    def rack(self, worker: int) -> tuple[int, ...]:
+        """Return the workers of a worker's switch, by their numbers there: it is one of them."""
+        found = (leaf for leaf in self.leaves if worker in leaf)
+        return next(found, tuple(range(self.workers)))
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> "JobConfig":
@@ -223,6 +229,7 @@ class HostConfig:
         job |= {key: None if job[key] is None else tuple(job[key]) for key in addresses}
         job["worker_addresses"] = tuple(tuple(address) for address in job["worker_addresses"])
         job["servers"] = tuple(tuple(address) for address in job["servers"])
+        job["leaves"] = tuple(tuple(leaf) for leaf in job["leaves"])
         job["absences"] = tuple(Absence(**absence) for absence in job["absences"])
         parts = {"job": JobConfig.of(job), "impairments": tuple(raw["impairments"])}
         return cls(**raw | parts | {"flows": tuple(Flow(**flow) for flow in raw["flows"])})

@@ -6,7 +6,7 @@
     p.show()
 
 Fields are named as in the header, except that `pass` is `pass_`, a Python keyword; a checksum that
-is not set is computed. `values` are the
+is not set is computed. `path` is there where flags.path is. `values` are the
 4-bit indices of an INDICES packet or the sums of a SUMS or PARTIAL packet, sum_bits each. Packets
 of version 1, in old captures, end with the norm, and their `worker` is a result's count.
 
@@ -104,7 +104,7 @@ class Aggregation(Packet):
     fields_desc = [
         BitField("version", aggregation.VERSION, 4),
         BitEnumField("type", int(Type.NORM), 4, _TYPES),
-        FlagsField("flags", 0, 8, ["answer", "closed"]),
+        FlagsField("flags", 0, 8, ["answer", "closed", "norm", "path", "uncounted"]),
         ByteField("job", 0),
         ByteField("worker", 0),
         ShortField("slot", 0),
@@ -122,6 +122,7 @@ class Aggregation(Packet):
                 XShortField("checksum", None),
             )
         ),
+        ConditionalField(XLongField("path", 0), lambda p: p.version > 1 and p.flags.path),
         _ValuesField("values"),
     ]
 
@@ -129,7 +130,8 @@ class Aggregation(Packet):
         """Fill in the checksum, where none is set."""
         if self.version > 1 and self.checksum is None:
             at = aggregation.CHECKSUM_AT
-            value = aggregation.checksum(packet[:at] + bytes(2)).to_bytes(2, "big")
+            fields = packet[:at] + bytes(2) + packet[at + 2 :]
+            value = aggregation.checksum(fields).to_bytes(2, "big")
             packet = packet[:at] + value + packet[at + 2 :]
         return packet + payload
 

@@ -8,6 +8,15 @@
 //   job worker port --> members --> workers, quorum, slots, group, bit      (never from the packet)
 //   slot, pass      --> cell    --> epoch, round, bitmap, count, closed, norm, and 128 sums
 //
+// Switches in levels sum one job; a leaf's children are workers, and a switch's above it are switches.
+// A switch with a parent sends it a closed cell as a partial, whose sums are added there as they are;
+// the root's result comes back from the parent's port, and is passed on:
+//
+//   job port hop    --> parents --> group of all children, or the port of one
+//
+// What switches say to each other has a path behind its header, a stack of the numbers of children
+// plus 1, on which an answer finds back; an empty one means all children.
+//
 // A header whose checksum is wrong is counted and dropped. A packet of another epoch than the job's
 // is answered with the job's. A cell of an earlier epoch is unused: it takes any round. Otherwise a
 // round lower than the cell's is answered with a straggler notice, and a higher one restarts the
@@ -15,7 +24,9 @@
 // numbers: a is higher than b if a - b is above 0 as a signed number.
 //
 // At the quorum the cell closes: from then on it is only read. The packet that closes the last pass
-// multicasts the result; the sender of one that finds every pass closed gets it alone.
+// multicasts the result; the sender of one that finds every pass closed gets it alone. With a parent,
+// both go to it instead, the second with its path. Where some switch of the job closes without all of
+// its children, a packet that is counted already goes up as a question, as higher up it may be closed.
 
 #include <core.p4>
 #include <v1model.p4>
@@ -44,6 +55,13 @@ const bit<4> EVENT_STATUS = 11;
 const bit<4> EVENT_UNKNOWN_TYPE = 12;
 const bit<4> EVENT_ROUND_AHEAD = 13;
 const bit<4> EVENT_OTHER_EPOCH = 14;
+const bit<4> EVENT_PASSED_DOWN = 15;
+
+// What the checksum of an aggregation header covers, beside the path.
+#define HEADER_FIELDS \
+    hdr.agg.version, hdr.agg.type, hdr.agg.flags, hdr.agg.job, hdr.agg.worker, hdr.agg.slot, \
+    hdr.agg.pass, hdr.agg.sum_bits, hdr.agg.round, hdr.agg.bitmap, hdr.agg.norm, hdr.agg.count, \
+    hdr.agg.epoch, hdr.agg.code_bits
 
 // The verdict on the packet.
 typedef bit<3> verdict_t;
@@ -51,7 +69,10 @@ const verdict_t DROP = 0;
 const verdict_t FORWARD = 1;
 const verdict_t RECIRCULATE = 2;
 const verdict_t ANSWER = 3;         // to the sender
-const verdict_t MULTICAST = 4;      // to all workers of the job
+const verdict_t MULTICAST = 4;      // to all children
+const verdict_t UP = 5;             // to the parent
+
+const bit<8> PARENT = 255;          // its number among the receivers
 
 // Precedes a packet between two passes: a Tofino has no field lists.
 header recirculation_t {
@@ -68,6 +89,7 @@ struct headers_t {
     ipv4_t          ipv4;
     udp_t           udp;
     aggregation_t   agg;
+    path_t          path;
     done_t[PASSES - 1] done;
     sums_t          sums;
     codes_t         codes;
@@ -93,11 +115,21 @@ struct metadata_t {
     bit<8>  epoch;
     bit<1>  next_only;      // a cell takes its round and the next
 
+    // of this switch in the job's tree
+    bit<1>  adds;           // the sender is a switch (of what is passed down: all children are)
+    bit<1>  has_parent;
+    bit<1>  asks;           // some switch of the job closes without all of its children
+    bit<8>  number;         // its own, at its parent
+    bit<9>  parent;         // the port to it
+    bit<1>  from_parent;
+    bit<64> path;
+
     // of the cell
     bit<32> cell;
     bit<32> round;
     bit<64> bitmap;
-    bit<8>  count;
+    bit<8>  count;          // children
+    bit<15> summed;         // workers
     bit<1>  closed;
     bit<32> norm;
     update_t update;
@@ -154,13 +186,27 @@ parser ThcParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         meta.passes_left = hdr.agg.pass;
         transition select(hdr.agg.type) {
             TYPE_CODES: parse_payload;
+            default: parse_other;
+        }
+    }
+    state parse_other {
+        transition select(hdr.agg.flags[3:3]) {
+            1: parse_path;
+            default: accept;
+        }
+    }
+    state parse_path {
+        packet.extract(hdr.path);
+        meta.path = hdr.path.hops;
+        transition select(hdr.agg.type) {
+            TYPE_PARTIAL_SUMS: parse_payload;
             default: accept;
         }
     }
     state parse_payload {
         transition select(standard_metadata.instance_type) {
             INSTANCE_RECIRCULATED: parse_earlier;
-            default: parse_codes;
+            default: parse_lanes;
         }
     }
     state parse_earlier {
@@ -177,8 +223,18 @@ parser ThcParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
     state parse_current {
         transition select(hdr.recirculation.collecting) {
             1: accept;
-            default: parse_codes;
+            default: parse_lanes;
         }
+    }
+    state parse_lanes {
+        transition select(hdr.agg.type) {
+            TYPE_CODES: parse_codes;
+            default: parse_sums;
+        }
+    }
+    state parse_sums {
+        packet.extract(hdr.sums);
+        transition accept;
     }
     state parse_codes {
         packet.extract(hdr.codes);
@@ -199,7 +255,7 @@ control ThcVerify(inout headers_t hdr, inout metadata_t meta) {
 control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                    inout standard_metadata_t standard_metadata) {
     // For each slot and pass.
-    register<bit<32>>(CELLS) slot_state;    // from the high bits: epoch 8, count 8, closed 16
+    register<bit<32>>(CELLS) slot_state;    // from the high bits: epoch 8, count 8, summed 15, closed 1
     register<bit<32>>(CELLS) slot_round;
     register<bit<64>>(CELLS) slot_bitmap;
     register<bit<32>>(CELLS) slot_norm;
@@ -258,13 +314,50 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
         meta.bit_of_worker = worker_bit;
     }
 
+    // As a child of a switch that is not alone in its job. parent: a port; number: the switch's there.
+    action admit_in_tree(bit<8> workers, bit<8> quorum, bit<16> slot_base, bit<16> slots,
+                         bit<16> group, bit<64> worker_bit, bit<8> epoch, bit<1> next_only,
+                         bit<1> adds, bit<1> has_parent, bit<9> parent, bit<8> number, bit<1> asks) {
+        admit(workers, quorum, slot_base, slots, group, worker_bit, epoch, next_only);
+        meta.adds = adds;
+        meta.has_parent = has_parent;
+        meta.parent = parent;
+        meta.number = number;
+        meta.asks = asks;
+    }
+
     table members {
         key = {
             hdr.agg.job : exact @name("job");
             hdr.agg.worker : exact @name("worker");
             meta.port : exact @name("port");
         }
-        actions = { admit; @defaultonly NoAction; }
+        actions = { admit; admit_in_tree; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = 4096;
+    }
+
+    // -- packets from the parent ---------------------------------------------------------------
+
+    // To one child where the path has its number, else to the group.
+    action pass_down(bit<16> slot_base, bit<16> slots, bit<16> group, bit<9> port, bit<8> epoch,
+                     bit<1> adds) {
+        meta.from_parent = 1;
+        meta.slot_base = slot_base;
+        meta.slots = slots;
+        meta.group = group;
+        meta.port = port;
+        meta.epoch = epoch;
+        meta.adds = adds;
+    }
+
+    table parents {
+        key = {
+            hdr.agg.job : exact @name("job");
+            meta.port : exact @name("port");
+            hdr.path.hops[7:0] : exact @name("hop");
+        }
+        actions = { pass_down; @defaultonly NoAction; }
         const default_action = NoAction();
         size = 4096;
     }
@@ -282,7 +375,7 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
         hdr.agg.flags = 0;
         hdr.agg.pass = 0;
         hdr.agg.worker = 0;
-        hdr.agg.count = 8w0 ++ meta.count;
+        hdr.agg.count = 1w0 ++ meta.summed;
         hdr.agg.epoch = meta.epoch;
         hdr.agg.round = meta.round;
         hdr.agg.bitmap = meta.bitmap;
@@ -295,12 +388,25 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
         meta.header_only = header_only;
     }
 
+    action push() { meta.path = meta.path[55:0] ++ (meta.sender + 1); }
+
+    action up(bit<4> type, bit<1> header_only) { answer(UP, type, header_only); }
+
+    action ask_parent(bit<8> flags) {
+        hdr.agg.type = TYPE_QUESTION;
+        hdr.agg.flags = flags;
+        hdr.agg.pass = 0;
+        meta.verdict = UP;
+        meta.header_only = 1;
+    }
+
     action compare_round() { ahead = hdr.agg.round - meta.round; }
 
     action empty_cell() {
         meta.round = 0;
         meta.bitmap = 0;
         meta.count = 0;
+        meta.summed = 0;
         meta.closed = 0;
         meta.norm = 0;
     }
@@ -324,11 +430,13 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
             port_in.count((bit<32>) standard_metadata.ingress_port);
             meta.complete = 1;
             if (hdr.agg.isValid()) {
-                hash(check, HashAlgorithm.csum16, 16w0, {
-                    hdr.agg.version, hdr.agg.type, hdr.agg.flags, hdr.agg.job, hdr.agg.worker,
-                    hdr.agg.slot, hdr.agg.pass, hdr.agg.sum_bits, hdr.agg.round, hdr.agg.bitmap,
-                    hdr.agg.norm, hdr.agg.count, hdr.agg.epoch, hdr.agg.code_bits,
-                    hdr.agg.checksum }, 32w65536);
+                if (hdr.path.isValid()) {
+                    hash(check, HashAlgorithm.csum16, 16w0,
+                         { HEADER_FIELDS, hdr.agg.checksum, hdr.path.hops }, 32w65536);
+                } else {
+                    hash(check, HashAlgorithm.csum16, 16w0, { HEADER_FIELDS, hdr.agg.checksum },
+                         32w65536);
+                }
             }
             if (check != 0) {
                 damaged.count((bit<32>) standard_metadata.ingress_port);
@@ -348,7 +456,55 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
             meta.cell = (bit<32>) (meta.slot_base + hdr.agg.slot);
             meta.event = EVENT_UNKNOWN_TYPE;
             if (meta.member == 0) {
-                unknown_member.count(0);
+                if (hdr.path.isValid()) {
+                    parents.apply();
+                }
+                if (meta.from_parent == 0) {
+                    unknown_member.count(0);
+                } else if (hdr.agg.pass != 0) {
+                    meta.event = EVENT_SPOOFED_PASS;
+                } else if (hdr.agg.slot >= meta.slots) {
+                    meta.event = EVENT_BAD_SLOT;
+                } else if (hdr.agg.sum_bits != SUM_BITS || hdr.agg.code_bits != CODE_BITS
+                        || (hdr.agg.flags & ~FLAG_UNCOUNTED) != FLAG_PATH
+                        || (bit<32>) hdr.ipv4.total_length + 14 != standard_metadata.packet_length
+                        || hdr.udp.length + IPV4_BYTES != hdr.ipv4.total_length
+                        || hdr.ipv4.total_length != IPV4_BYTES + UDP_BYTES + AGGREGATION_BYTES
+                            + PATH_BYTES + (hdr.agg.type == TYPE_SUMS ? 16w0 + SUMS_BYTES : 16w0)) {
+                    meta.event = EVENT_BAD_FORMAT;
+                } else if (hdr.agg.epoch != meta.epoch && hdr.agg.type != TYPE_EPOCH) {
+                    meta.event = EVENT_OTHER_EPOCH;
+                } else if (hdr.agg.type == TYPE_SUMS || hdr.agg.type == TYPE_NORM_RESULT
+                        || hdr.agg.type == TYPE_STRAGGLER || hdr.agg.type == TYPE_EPOCH) {
+                    meta.event = EVENT_PASSED_DOWN;
+                    meta.verdict = meta.path == 0 ? MULTICAST : ANSWER;
+                    meta.header_only = hdr.agg.type == TYPE_SUMS ? 1w0 : 1w1;
+                    meta.sender = meta.path[7:0] - 1;
+                    meta.path = meta.path >> 8;
+                    // A result says at a worker who of its rack is in.
+                    if (hdr.agg.type == TYPE_SUMS) {
+                        meta.cell = meta.cell * PASSES + PASSES - 1;
+                        slot_round.read(meta.round, meta.cell);
+                        slot_bitmap.read(meta.bitmap, meta.cell);
+                        slot_state.read(state, meta.cell);
+                        cell_epoch = state[31:24];
+                        meta.closed = state[0:0];
+                    } else if (hdr.agg.type == TYPE_NORM_RESULT) {
+                        norm_round.read(meta.round, meta.cell);
+                        norm_bitmap.read(meta.bitmap, meta.cell);
+                        norm_closed.read(meta.closed, meta.cell);
+                        norm_epoch.read(cell_epoch, meta.cell);
+                    }
+                    if (cell_epoch != meta.epoch || meta.round != hdr.agg.round || meta.closed == 0) {
+                        meta.bitmap = 0;
+                    }
+                    if (meta.adds == 0) {
+                        meta.path = meta.bitmap;
+                    }
+                }
+                if (meta.from_parent == 1) {
+                    events.count((bit<32>) (hdr.agg.job ++ meta.event));
+                }
             } else if (!hdr.recirculation.isValid() && hdr.agg.pass != 0) {
                 meta.event = EVENT_SPOOFED_PASS;
             } else if (hdr.agg.slot >= meta.slots) {
@@ -357,20 +513,26 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                 meta.event = EVENT_BAD_FORMAT;
             } else if (!hdr.recirculation.isValid()
                     && (hdr.agg.sum_bits != SUM_BITS || hdr.agg.code_bits != CODE_BITS
-                        || (hdr.agg.flags != 0
-                            && (hdr.agg.type != TYPE_STATUS || hdr.agg.flags != FLAG_NORM))
+                        || (bit<1>) hdr.path.isValid() != meta.adds
+                        || ((hdr.agg.flags & ~FLAG_PATH) != 0
+                            && ((hdr.agg.type != TYPE_STATUS && hdr.agg.type != TYPE_QUESTION)
+                                || (hdr.agg.flags & ~FLAG_PATH) != FLAG_NORM))
                         || (bit<32>) hdr.ipv4.total_length + 14 != standard_metadata.packet_length
                         || hdr.udp.length + IPV4_BYTES != hdr.ipv4.total_length
                         || hdr.ipv4.total_length != IPV4_BYTES + UDP_BYTES + AGGREGATION_BYTES
-                            + (hdr.agg.type == TYPE_CODES ? 16w0 + CODES_BYTES : 16w0))) {
+                            + (meta.adds == 0
+                                ? (hdr.agg.type == TYPE_CODES ? 16w0 + CODES_BYTES : 16w0)
+                                : (hdr.agg.type == TYPE_PARTIAL_SUMS
+                                    ? PATH_BYTES + SUMS_BYTES : PATH_BYTES)))) {
                 meta.event = EVENT_BAD_FORMAT;
             } else if (hdr.agg.epoch != meta.epoch) {
                 if (hdr.agg.type == TYPE_CODES || hdr.agg.type == TYPE_NORM
-                        || hdr.agg.type == TYPE_STATUS) {
+                        || hdr.agg.type == TYPE_STATUS || hdr.agg.type == TYPE_PARTIAL_SUMS
+                        || hdr.agg.type == TYPE_QUESTION) {
                     meta.event = EVENT_OTHER_EPOCH;
                     answer(ANSWER, TYPE_EPOCH, 1);
                 }
-            } else if (hdr.agg.type == TYPE_NORM || hdr.agg.flags == FLAG_NORM) {
+            } else if (hdr.agg.type == TYPE_NORM || (hdr.agg.flags & FLAG_NORM) != 0) {
                 if (hdr.agg.type == TYPE_NORM
                         && (hdr.agg.norm[31:31] == 1 || hdr.agg.norm[30:23] == 255)) {
                     meta.event = EVENT_BAD_NORM;
@@ -386,6 +548,7 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                         empty_cell();
                         ahead = 1;
                     }
+                    meta.summed = 7w0 ++ meta.count;
                     if (hdr.agg.type == TYPE_STATUS) {
                         meta.event = EVENT_STATUS;
                         answer_status(FLAG_ANSWER | FLAG_NORM);
@@ -394,9 +557,19 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                         answer(ANSWER, TYPE_STRAGGLER, 1);
                     } else if (ahead == 0 && meta.closed == 1) {
                         meta.event = EVENT_LATE;
-                        answer(ANSWER, TYPE_NORM_RESULT, 1);
-                    } else if (ahead == 0 && (meta.bitmap & meta.bit_of_worker) != 0) {
+                        if (meta.has_parent == 1) {
+                            push();
+                            up(TYPE_NORM, 1);
+                        } else {
+                            answer(ANSWER, TYPE_NORM_RESULT, 1);
+                        }
+                    } else if (hdr.agg.type == TYPE_QUESTION
+                            || (ahead == 0 && (meta.bitmap & meta.bit_of_worker) != 0)) {
                         meta.event = EVENT_DUPLICATE;
+                        if (meta.has_parent == 1 && meta.asks == 1) {
+                            push();
+                            ask_parent(FLAG_NORM);
+                        }
                     } else {
                         // A slot has a norm once in a partition, so that rounds are left out.
                         meta.event = EVENT_ACCEPTED;
@@ -406,6 +579,7 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                         }
                         meta.bitmap = meta.bitmap | meta.bit_of_worker;
                         meta.count = meta.count + 1;
+                        meta.summed = 7w0 ++ meta.count;
                         if (hdr.agg.norm > meta.norm) {
                             meta.norm = hdr.agg.norm;
                         }
@@ -421,12 +595,19 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                         norm_max.write(meta.cell, meta.norm);
                         if (meta.closed == 1) {
                             events.count((bit<32>) (hdr.agg.job ++ EVENT_NORM));
-                            answer(MULTICAST, TYPE_NORM_RESULT, 1);
+                            meta.path = 0;
+                            if (meta.has_parent == 1) {
+                                up(TYPE_NORM, 1);
+                            } else {
+                                answer(MULTICAST, TYPE_NORM_RESULT, 1);
+                            }
                         }
                     }
                 }
-            } else if (hdr.agg.type == TYPE_CODES || hdr.agg.type == TYPE_STATUS) {
-                if (hdr.agg.type == TYPE_STATUS) {
+            } else if (meta.adds == 0
+                    ? hdr.agg.type == TYPE_CODES || hdr.agg.type == TYPE_STATUS
+                    : hdr.agg.type == TYPE_PARTIAL_SUMS || hdr.agg.type == TYPE_QUESTION) {
+                if (hdr.agg.type == TYPE_STATUS || hdr.agg.type == TYPE_QUESTION) {
                     hdr.agg.pass = PASSES - 1;      // the last pass's state is the slot's
                 }
                 meta.cell = meta.cell * PASSES + (bit<32>) hdr.agg.pass;
@@ -436,6 +617,7 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                 slot_norm.read(meta.norm, meta.cell);
                 cell_epoch = state[31:24];
                 meta.count = state[23:16];
+                meta.summed = state[15:1];
                 meta.closed = state[0:0];
                 compare_round();
                 if (cell_epoch != meta.epoch) {
@@ -449,6 +631,20 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                 } else if (ahead[31:31] == 1) {
                     meta.event = EVENT_STRAGGLER;
                     answer(ANSWER, TYPE_STRAGGLER, 1);
+                } else if (hdr.agg.type == TYPE_QUESTION) {
+                    meta.event = EVENT_DUPLICATE;
+                    if (ahead == 0 && meta.closed == 1) {
+                        // From here on it is a partial whose sums are collected.
+                        meta.verdict = RECIRCULATE;
+                        meta.complete = 1;
+                        meta.collecting = 1;
+                        hdr.agg.type = TYPE_PARTIAL_SUMS;
+                        hdr.agg.pass = 0;
+                        hdr.agg.norm = meta.norm;
+                    } else if (meta.has_parent == 1) {
+                        push();
+                        ask_parent(0);
+                    }
                 } else if (ahead > 1 && meta.next_only == 1) {
                     meta.event = EVENT_ROUND_AHEAD;
                 } else if (ahead == 0 && hdr.agg.norm != meta.norm) {
@@ -474,11 +670,13 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                     if (meta.update != UPDATE_NONE) {
                         meta.bitmap = meta.bitmap | meta.bit_of_worker;
                         meta.count = meta.count + 1;
+                        meta.summed = meta.summed + (meta.adds == 1 ? hdr.agg.count[14:0] : 15w1);
                         if (meta.count >= meta.quorum) {
                             meta.closed = 1;
                             meta.closing = 1;
                         }
-                        slot_state.write(meta.cell, meta.epoch ++ meta.count ++ 15w0 ++ meta.closed);
+                        slot_state.write(meta.cell,
+                                         meta.epoch ++ meta.count ++ meta.summed ++ meta.closed);
                         slot_bitmap.write(meta.cell, meta.bitmap);
                         if (meta.update == UPDATE_START) {
                             slot_round.write(meta.cell, meta.round);
@@ -489,7 +687,7 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
 
                     // 2. The 128 sums.
                     hdr.sums.setValid();
-#define BLOCK_APPLY(n) block##n.apply(hdr.agg.job, hdr.codes.block##n, meta.cell, meta.update, hdr.sums.block##n);
+#define BLOCK_APPLY(n) block##n.apply(hdr.agg.job, hdr.codes.block##n, meta.cell, meta.update, meta.adds, hdr.sums.block##n);
                     EACH_BLOCK(BLOCK_APPLY)
                     hdr.codes.setInvalid();
 
@@ -509,6 +707,14 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                         if (meta.closed == 1 && meta.complete == 1) {
                             if (meta.closing == 1) {
                                 events.count((bit<32>) (hdr.agg.job ++ EVENT_SUMS));
+                                meta.path = 0;
+                            }
+                            if (meta.has_parent == 1) {
+                                if (meta.closing == 0) {
+                                    push();
+                                }
+                                up(TYPE_PARTIAL_SUMS, 0);
+                            } else if (meta.closing == 1) {
                                 answer(MULTICAST, TYPE_SUMS, 0);
                             } else {
                                 answer(ANSWER, TYPE_SUMS, 0);
@@ -520,6 +726,9 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                             hdr.agg.pass = 0;
                             hdr.done.pop_front(PASSES - 1);
                             hdr.sums.setInvalid();
+                        } else if (meta.duplicate == 1 && meta.has_parent == 1 && meta.asks == 1) {
+                            push();
+                            ask_parent(0);
                         }
                     }
                 }
@@ -543,6 +752,14 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                 standard_metadata.mcast_grp = meta.group;
             } else if (meta.verdict == ANSWER) {
                 standard_metadata.egress_spec = meta.port;
+            } else if (meta.verdict == UP) {
+                standard_metadata.egress_spec = meta.parent;
+                hdr.agg.worker = meta.number;
+                hdr.path.setValid();
+            }
+            if (hdr.path.isValid() && meta.verdict >= ANSWER) {
+                hdr.path.hops = meta.path;
+                hdr.agg.flags = hdr.agg.flags | FLAG_PATH;
             }
         }
     }
@@ -576,7 +793,7 @@ control ThcEgress(inout headers_t hdr, inout metadata_t meta,
         if (meta.verdict == RECIRCULATE) {
             recirculate_preserving_field_list(0);
         } else {
-            if (meta.verdict == ANSWER || meta.verdict == MULTICAST) {
+            if (meta.verdict >= ANSWER) {
                 // The replicas of an answer differ only in their addresses.
                 hdr.ipv4.tos = 0;
                 hdr.ipv4.identification = 0;
@@ -588,12 +805,22 @@ control ThcEgress(inout headers_t hdr, inout metadata_t meta,
                 if (meta.header_only == 0) {
                     hdr.udp.length = UDP_BYTES + AGGREGATION_BYTES + SUMS_BYTES;
                 } else {
-                    truncate(14 + 20 + 8 + 30);
+                    truncate(14 + 20 + 8 + 30 + (hdr.path.isValid() ? 32w8 : 32w0));
+                }
+                if (hdr.path.isValid()) {
+                    hdr.udp.length = hdr.udp.length + PATH_BYTES;
                 }
                 hdr.ipv4.total_length = hdr.udp.length + IPV4_BYTES;
                 meta.receiver = meta.sender;
                 if (standard_metadata.instance_type == INSTANCE_REPLICATION) {
                     meta.receiver = (bit<8>) (standard_metadata.egress_rid - 1);
+                }
+                if (meta.verdict == UP) {
+                    meta.receiver = PARENT;
+                } else if (meta.adds == 1
+                        && (hdr.agg.type == TYPE_SUMS || hdr.agg.type == TYPE_NORM_RESULT)
+                        && (bit<1>) (meta.bitmap >> meta.receiver) == 0) {
+                    hdr.agg.flags = hdr.agg.flags | FLAG_UNCOUNTED;
                 }
                 receivers.apply();
             }
@@ -609,11 +836,10 @@ control ThcCompute(inout headers_t hdr, inout metadata_t meta) {
               hdr.ipv4.identification, hdr.ipv4.flags, hdr.ipv4.fragment_offset, hdr.ipv4.ttl,
               hdr.ipv4.protocol, hdr.ipv4.src_addr, hdr.ipv4.dst_addr },
             hdr.ipv4.checksum, HashAlgorithm.csum16);
-        update_checksum(meta.verdict == ANSWER || meta.verdict == MULTICAST,
-            { hdr.agg.version, hdr.agg.type, hdr.agg.flags, hdr.agg.job, hdr.agg.worker,
-              hdr.agg.slot, hdr.agg.pass, hdr.agg.sum_bits, hdr.agg.round, hdr.agg.bitmap,
-              hdr.agg.norm, hdr.agg.count, hdr.agg.epoch, hdr.agg.code_bits },
-            hdr.agg.checksum, HashAlgorithm.csum16);
+        update_checksum(meta.verdict >= ANSWER && !hdr.path.isValid(),
+            { HEADER_FIELDS }, hdr.agg.checksum, HashAlgorithm.csum16);
+        update_checksum(meta.verdict >= ANSWER && hdr.path.isValid(),
+            { HEADER_FIELDS, hdr.path.hops }, hdr.agg.checksum, HashAlgorithm.csum16);
     }
 }
 
@@ -624,6 +850,7 @@ control ThcDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.ipv4);
         packet.emit(hdr.udp);
         packet.emit(hdr.agg);
+        packet.emit(hdr.path);
         packet.emit(hdr.done);
         packet.emit(hdr.sums);
         packet.emit(hdr.codes);

@@ -75,8 +75,8 @@ def right(header):
         (b"", "0 bytes, the header alone takes 30"),
         (b"\x21" + bytes(28), "29 bytes, the header alone takes 30"),
         (b"\x11" + bytes(23), "version 1, known is 2"),
-        (right(b"\x20" + bytes(29)), "type 0, known are 1 to 8"),
-        (right(b"\x29" + bytes(29)), "type 9, known are 1 to 8"),
+        (right(b"\x20" + bytes(29)), "type 0, known are 1 to 9"),
+        (right(b"\x2a" + bytes(29)), "type 10, known are 1 to 9"),
         (right(b"\x21" + bytes(29)), "sum_bits 0, known are 8 and 16"),
         (Header(Type.NORM, 0, 0, 0, 1, 8, code_bits=2).pack(), "code_bits 2, known is 4"),
         (

@@ -10,13 +10,14 @@ local gradplane = Proto("gradplane", "gradplane aggregation")
 
 local PORT, HEADER_SIZE, VERSION = 18256, 30, 2
 local FIRST_SIZE = 24  -- of version 1, in old captures: without what comes after the norm
-local NORM, NORM_RESULT, INDICES, SUMS, STRAGGLER, PARTIAL, STATUS, EPOCH = 1, 2, 3, 4, 5, 6, 7, 8
+local NORM, NORM_RESULT, INDICES, SUMS, STRAGGLER, PARTIAL, STATUS, EPOCH, QUESTION = 1, 2, 3, 4, 5, 6, 7, 8, 9
+local PATH_SIZE = 8
 local A_LINE = 16
 
 local types = {
   [NORM] = "norm", [NORM_RESULT] = "norm result", [INDICES] = "indices", [SUMS] = "sums",
   [STRAGGLER] = "straggler notice", [PARTIAL] = "partial sums", [STATUS] = "status",
-  [EPOCH] = "epoch notice",
+  [EPOCH] = "epoch notice", [QUESTION] = "question",
 }
 
 local f = gradplane.fields
@@ -25,6 +26,10 @@ f.type = ProtoField.uint8("gradplane.type", "Type", base.DEC, types, 0x0f)
 f.flags = ProtoField.uint8("gradplane.flags", "Flags", base.HEX)
 f.answer = ProtoField.bool("gradplane.flags.answer", "Answer", 8, nil, 0x01)
 f.closed = ProtoField.bool("gradplane.flags.closed", "Closed", 8, nil, 0x02)
+f.of_norm = ProtoField.bool("gradplane.flags.norm", "Of the norm", 8, nil, 0x04)
+f.has_path = ProtoField.bool("gradplane.flags.path", "Path", 8, nil, 0x08)
+f.uncounted = ProtoField.bool("gradplane.flags.uncounted", "Rack not counted", 8, nil, 0x10)
+f.path = ProtoField.uint64("gradplane.path", "Path (at a worker: its rack's workers in)", base.HEX)
 f.job = ProtoField.uint8("gradplane.job", "Job")
 f.worker = ProtoField.uint8("gradplane.worker", "Worker (version 1, results: workers summed)")
 f.slot = ProtoField.uint16("gradplane.slot", "Slot")
@@ -121,6 +126,9 @@ local function add_header(tree, buffer)
   local flags = tree:add(f.flags, buffer(1, 1))
   flags:add(f.answer, buffer(1, 1))
   flags:add(f.closed, buffer(1, 1))
+  flags:add(f.of_norm, buffer(1, 1))
+  flags:add(f.has_path, buffer(1, 1))
+  flags:add(f.uncounted, buffer(1, 1))
   tree:add(f.job, buffer(2, 1))
   tree:add(f.worker, buffer(3, 1))
   tree:add(f.slot, buffer(4, 2))
@@ -131,10 +139,16 @@ local function add_header(tree, buffer)
   tree:add(f.norm, buffer(20, 4))
 end
 
+-- The bytes before the body: the header's and, with its flag, the path's.
+local function head_size(buffer)
+  local has_path = buffer:len() > 1 and math.floor(buffer(1, 1):uint() / 8) % 2 == 1
+  return HEADER_SIZE + (has_path and PATH_SIZE or 0)
+end
+
 -- The internet checksum of the header is right if its 16-bit words add up to 0 modulo 65535.
 local function is_damaged(buffer)
   local total = 0
-  for i = 0, HEADER_SIZE - 2, 2 do total = total + buffer(i, 2):uint() end
+  for i = 0, head_size(buffer) - 2, 2 do total = total + buffer(i, 2):uint() end
   return total % 65535 ~= 0
 end
 
@@ -144,13 +158,14 @@ local function add_later_fields(tree, buffer)
   tree:add(f.code_bits, buffer(27, 1))
   local checksum = tree:add(f.checksum, buffer(28, 2))
   if is_damaged(buffer) then checksum:add_proto_expert_info(damaged) end
+  if head_size(buffer) > HEADER_SIZE then tree:add(f.path, buffer(HEADER_SIZE, PATH_SIZE)) end
 end
 
 function gradplane.dissector(buffer, packet, root)
   packet.cols.protocol = "gradplane"
   local tree = root:add(gradplane, buffer())
   local old = buffer:len() > 0 and math.floor(buffer(0, 1):uint() / 16) == 1
-  local header_size = old and FIRST_SIZE or HEADER_SIZE
+  local header_size = old and FIRST_SIZE or head_size(buffer)
   if buffer:len() < header_size then
     add_missing(tree, buffer, header_size)
     return buffer:len()

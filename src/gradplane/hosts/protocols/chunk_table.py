@@ -17,7 +17,7 @@ from gradplane.hosts.protocols.switch_states import (
     ChunkState,
     transitions,
 )
-from gradplane.hosts.wire.aggregation import HEADER_SIZE, INFINITE_NORM
+from gradplane.hosts.wire.aggregation import INFINITE_NORM
 
 Table = npt.NDArray[np.void]
 Ints = npt.NDArray[np.int64]
@@ -77,12 +77,12 @@ def _unpack(body, sums):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def accept(first, table, ends, norms, most, packets, parsed, sums, turns, now, after, found):  # type: ignore[no-untyped-def]
+def accept(first, table, ends, norms, most, packets, body, parsed, sums, turns, now, after, found):  # type: ignore[no-untyped-def]
     """Take results, one after the other, in the order of their packets.
 
     first: number of the reduce's first chunk. table: its rows. ends: int64[partitions], the index
     after a partition's last chunk; norms: int64[partitions], -1 where not known. most: the table's
-    largest number. packets: uint8[n, bytes], the sums in network order behind the header; parsed:
+    largest number. packets: uint8[n, bytes], the sums in network order from `body` on; parsed:
     int64[n, 5], type, chunk number, workers, bitmap, norm. sums: uint8 or uint16[chunks, lanes].
     turns: int64[window], by chain the chunk whose turn it is. found: int64[n], set to one of the
     constants above for the reduce's chunks. Returns how many chunks ended, when the last of those
@@ -90,7 +90,7 @@ def accept(first, table, ends, norms, most, packets, parsed, sums, turns, now, a
     """
     ended, sent_at, refused = 0, -1, 0
     unpacked = np.empty(sums.shape[1], sums.dtype)
-    end = HEADER_SIZE + sums.shape[1] * sums.itemsize
+    end = body + sums.shape[1] * sums.itemsize
     for i in range(len(parsed)):
         number, workers, bitmap, norm = parsed[i, 1], parsed[i, 2], parsed[i, 3], parsed[i, 4]
         index = number - first
@@ -107,7 +107,7 @@ def accept(first, table, ends, norms, most, packets, parsed, sums, turns, now, a
             found[i] = OTHER_NORM
             refused += 1
             continue
-        if _unpack(packets[i, HEADER_SIZE:end], unpacked) > most * workers:
+        if _unpack(packets[i, body:end], unpacked) > most * workers:
             found[i] = BEYOND_TABLE
             refused += 1
             continue

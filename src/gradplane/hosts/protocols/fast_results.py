@@ -21,7 +21,12 @@ from gradplane._kernels import njit
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.protocols import chunk_table
 from gradplane.hosts.protocols.chunk_table import AFTER, PENDING, ROW, WAITING, Ints
-from gradplane.hosts.protocols.switch_packets import chunk_number, packet_kind, packet_number
+from gradplane.hosts.protocols.switch_packets import (
+    bitmap_of,
+    chunk_number,
+    packet_kind,
+    packet_number,
+)
 from gradplane.hosts.protocols.switch_reduce import REDUCE
 from gradplane.hosts.retransmission_timeout import (
     TIMEOUT,
@@ -37,21 +42,27 @@ UNTAKEN, NO_ANSWER = -1, 0
 
 WORKER = np.dtype(
     [(name, np.int64) for name in ("patience", "job", "epoch", "sum_bits", "slots", "workers")]
-    + [("window", np.int64)]
+    + [(name, np.int64) for name in ("children", "body", "window")]
     + [(name, np.int64) for name in ("most", "lanes", "answer_size", "turns", "timeout")]
     + [(name, np.int64) for name in ("reduce", "alarm", "results", "answers")]
 )
-"""A worker. turns, timeout: addresses of its array and of its TIMEOUT. reduce: the address of the
-REDUCE of its only reduce in flight; 0 where there is none or several. alarm: when its timer runs
-out, NO_ALARM where it is not set. results, answers: packets taken and sent by the kernel."""
+"""A worker. children: of its switch; body: where the sums of a result begin. turns, timeout:
+addresses of its array and of its TIMEOUT. reduce: the address of the REDUCE of its only reduce in
+flight; 0 where there is none or several. alarm: when its timer runs out, NO_ALARM where it is not
+set. results, answers: packets taken and sent by the kernel."""
 
 NO_ALARM = -1
 _smooth: Any = njit(smooth)
 _estimate: Any = njit(estimate)
 _SUMS = int(Type.SUMS)
 _RESULT, _TURN = chunk_table.RESULT, chunk_table.TURN
-_BITMAP_AT, _NORM_AT = aggregation.BITMAP_AT, aggregation.NORM_AT
+_NORM_AT = aggregation.NORM_AT
 _COUNT_AT = aggregation.COUNT_AT + 1  # the count is no more than MAX_WORKERS
+
+
+def body_at(job: JobConfig) -> int:
+    """Return where the sums of a result begin: behind a path where switches sum in levels."""
+    return aggregation.header_size(aggregation.PATH if job.leaves else 0)
 
 
 class WorkerRecord(Record):
@@ -62,11 +73,17 @@ class WorkerRecord(Record):
     """
 
     layout = WORKER
-    sum_bits, answer_size, reduce, alarm = Whole(), Whole(), Whole(), Whole()
+    sum_bits, answer_size, body, reduce, alarm = (Whole() for _ in range(5))
     results, answers = Whole(), Whole()
 
     def __init__(
-        self, job: JobConfig, most: int, turns: Ints, patience: int, timeout: RetransmissionTimeout
+        self,
+        job: JobConfig,
+        worker: int,
+        most: int,
+        turns: Ints,
+        patience: int,
+        timeout: RetransmissionTimeout,
     ) -> None:
         transport = job.transport
         lanes = aggregation.LANES[transport.sum_bits]
@@ -74,7 +91,8 @@ class WorkerRecord(Record):
         super().__init__(
             patience=patience, job=job.number, epoch=transport.epoch,
             sum_bits=transport.sum_bits, slots=transport.slots,
-            workers=job.workers, window=len(turns), most=most, lanes=lanes,
+            workers=job.workers, children=len(job.rack(worker)), body=body_at(job),
+            window=len(turns), most=most, lanes=lanes,
             answer_size=HEADER_SIZE + lanes // 2, turns=address_of(turns), timeout=timeout.address,
             alarm=NO_ALARM,
         )  # fmt: skip
@@ -102,7 +120,7 @@ def take(address, payload, size, now):  # type: ignore[no-untyped-def]
     if reduce.sending == 0:
         return UNTAKEN, 0
     packet = carray(pointer(payload), (size,), np.uint8)
-    place = (state.job, state.epoch, state.sum_bits, state.slots, state.workers)
+    place = (state.job, state.epoch, state.sum_bits, state.slots, state.workers, state.children)
     if packet_kind(packet, size, *place) != _SUMS:
         return UNTAKEN, 0
     number = chunk_number(packet, state.slots, reduce.first)
@@ -137,14 +155,14 @@ def take(address, payload, size, now):  # type: ignore[no-untyped-def]
     if answer != NO_ANSWER and deadline < state.alarm:
         return UNTAKEN, 0
 
-    body = packet[HEADER_SIZE:]
+    body = packet[state.body :]
     most = state.most * np.int64(packet[_COUNT_AT])
     if not _scatter(body, reduce.sums, index, state.lanes, state.sum_bits, most):
         return UNTAKEN, 0
     timeout.measured, timeout.measured_at, timeout.value = measured, measured_at, value
     timeout.smoothed, timeout.variation = smoothed, variation
     row.count, row.at = packet[_COUNT_AT], now
-    row.bitmap = packet_number(packet, _BITMAP_AT, 8)
+    row.bitmap = bitmap_of(packet)
     chunk_table.step(row, _RESULT, AFTER)
     turns = carray(pointer(state.turns), (state.window,), np.int64)
     turns[number % state.window] += state.window

@@ -21,6 +21,9 @@ from gradplane.hosts.protocols.switch_reduce import SwitchReduce
 from gradplane.hosts.wire import aggregation
 from gradplane.hosts.wire.aggregation import Type
 
+Bitmaps = npt.NDArray[np.uint64]
+_HEX = "%016x"
+
 
 class SwitchLog:
     """The maker of one worker's Records."""
@@ -29,6 +32,7 @@ class SwitchLog:
         self._job = job
         self._transport = job.transport
         self._who = {"job": job.number, "worker": worker}
+        self._rack = job.rack(worker)
         # By slot: the last chunk that was delivered without its result, and its line.
         self._missed: dict[int, tuple[int, dict[str, Any]]] = {}
 
@@ -42,6 +46,8 @@ class SwitchLog:
         place = {"ticket": reduce.ticket, "first": reduce.first, "slots": self._transport.slots}
         place |= {"chunks": len(table)}
         columns = {name: table[name] for name in ("count", "bitmap", "attempts", "notices")}
+        if self._job.leaves:
+            columns["bitmap"] = np.where(lost, np.uint64(0), self._workers(table["bitmap"]))
         arrived = table["at"] if none_lost else np.where(lost, at, table["at"])
         columns |= {"at": arrived, "sent": table["sent_at"]}
         packed = {name: pack(column) for name, column in columns.items()}
@@ -66,7 +72,7 @@ class SwitchLog:
         answer = {
             "result": "late",
             "count": int(results.parsed[i, WORKERS]),
-            "bitmap": _hex(int(results.parsed[i, BITMAP])),
+            "bitmap": self._hex(int(results.parsed[i, BITMAP])),
             "digest": digest(sums),
         }
         yield Record("arrival", self._who | line | answer | {"at": at})
@@ -84,7 +90,8 @@ class SwitchLog:
         slot, round = self._slot(part.first)
         place = {"ticket": reduce.ticket, "partition": part.index}
         where = {"slot": slot, "use": round, "result": result}
-        answer = {"norm": norm, "bitmap": _hex(bitmap), "at": at}
+        who = _HEX % 0 if norm is None else self._hex(bitmap)
+        answer = {"norm": norm, "bitmap": who, "at": at}
         return Record("norm", self._who | place | where | answer)
 
     def timeout(
@@ -104,6 +111,23 @@ class SwitchLog:
         fields = {"slot": slot, "use": round, "missing": missing, "at": at}
         return Record("stall", self._who | fields)
 
+    def _workers(self, bitmaps: Bitmaps) -> Bitmaps:
+        """Return bitmaps of this worker's switch as bitmaps of the job's workers.
+
+        Where several switches sum, those of the other racks are known only if all workers are."""
+        if not self._job.leaves:
+            return bitmaps
+        if self._job.quorum == self._job.workers:
+            return np.full_like(bitmaps, (1 << self._job.workers) - 1)
+        found = np.zeros_like(bitmaps)
+        for child, worker in enumerate(self._rack):
+            found |= (bitmaps >> np.uint64(child) & np.uint64(1)) << np.uint64(worker)
+        return found
+
+    def _hex(self, bitmap: int) -> str:
+        bits = np.array([bitmap & (1 << 64) - 1], np.uint64)
+        return _HEX % int(self._workers(bits)[0])
+
     def _slot(self, number: int) -> tuple[int, int]:
         return aggregation.place(number, self._transport.slots)
 
@@ -117,15 +141,12 @@ def _packed_digests(sums: npt.NDArray[Any], lost: npt.NDArray[np.bool_]) -> Pack
     return pack(np.where(lost, np.uint64(0), numbers))
 
 
-def _hex(bitmap: int) -> str:
-    return f"{bitmap & (1 << 64) - 1:016x}"
-
-
 class SlotStatus:
     """One worker's status requests: one at a time, and at most one in a `timeout_ns`."""
 
-    def __init__(self, job: JobConfig, packets: SwitchPackets, log: SwitchLog) -> None:
-        self._job, self._packets, self._log = job, packets, log
+    def __init__(self, job: JobConfig, worker: int, packets: SwitchPackets, log: SwitchLog) -> None:
+        self._packets, self._log = packets, log
+        self._rack, self._levels = job.rack(worker), bool(job.leaves)
         self._transport = job.transport
         self._asked: int | None = None  # the chunk that it is about
         self._next = 0  # when the next one may be sent
@@ -149,7 +170,9 @@ class SlotStatus:
         missing = None
         if number <= asked:
             here = bitmap if number == asked else 0
-            missing = [w for w in range(self._job.workers) if not here >> w & 1]
+            missing = [w for child, w in enumerate(self._rack) if not here >> child & 1]
+        if self._levels and not missing:
+            missing = None  # they are of another rack
         return [self._log.stall(asked, missing, now)]
 
     def timer(self, now: int) -> list[Action]:

@@ -35,6 +35,7 @@ _COUNT_AT, _EPOCH_AT, _CHECKSUM_AT = (
 _CODE_BITS_AT, _CODE_BITS = aggregation.EPOCH_AT + 1, aggregation.CODE_BITS
 _HALF = aggregation.ROUNDS // 2
 _TYPES, _ANSWER = int(max(Type)), aggregation.STATUS_ANSWER
+_PATH, _UNCOUNTED, _PATH_SIZE = aggregation.PATH, aggregation.UNCOUNTED, aggregation.PATH_SIZE
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,9 +43,9 @@ class Results:
     """Packets of one type from the switch, in the order in which they came.
 
     parsed: int64[n, 5], the columns above: type, chunk number, workers in the result (of an EPOCH
-    notice: the epoch), bitmap (its 64 bits), norm. packets: uint8[n, bytes], whole rows, which are
-    contiguous: a kernel is compiled for one layout, and a part of a row is contiguous only where
-    there is a single row.
+    notice: the epoch), bitmap (64 bits: of the worker's own switch), norm. packets: uint8[n,
+    bytes], whole rows, which are contiguous: a kernel is compiled for one layout, and a part of a
+    row is contiguous only where there is a single row.
     """
 
     kind: Type
@@ -52,9 +53,9 @@ class Results:
     packets: Bytes
 
     def body(self, i: int, sum_bits: int) -> bytes:
-        """Return what follows the header of packet i."""
-        end = HEADER_SIZE + aggregation.body_size(self.kind, sum_bits)
-        return self.packets[i, HEADER_SIZE:end].tobytes()
+        """Return what follows the header of packet i, and its path."""
+        start = aggregation.header_size(int(self.packets[i, 1]))
+        return self.packets[i, start : start + aggregation.body_size(self.kind, sum_bits)].tobytes()
 
     def header(self, i: int, slots: int) -> tuple[int, int]:
         """Return slot and round of packet i."""
@@ -65,7 +66,9 @@ class SwitchPackets:
     """The maker and checker of one worker's packets. `refused` counts by reason."""
 
     def __init__(self, job: JobConfig, worker: int, refused: Counter[str]) -> None:
-        self._job, self._worker, self._refused = job, worker, refused
+        rack = job.rack(worker)
+        self._job, self._refused = job, refused
+        self._number, self._children = rack.index(worker), len(rack)  # at its switch
         self._source_port = job.addresses.worker_addresses[worker][1]
 
     def make(self, kind: Type, number: int, norm: int = 0, flags: int = 0) -> Send:
@@ -94,7 +97,7 @@ class SwitchPackets:
     def _header(self, kind: Type, number: int, norm: int, flags: int) -> bytes:
         job = self._job
         place = aggregation.place(number, job.transport.slots)
-        who = (kind, job.number, self._worker)
+        who = (kind, job.number, self._number)
         epoch = job.transport.epoch
         return Header(*who, *place, job.transport.sum_bits, norm, flags=flags, epoch=epoch).pack()
 
@@ -109,7 +112,7 @@ class SwitchPackets:
         job, n = self._job, len(payloads)
         parsed = np.empty((n, 5), np.int64)
         transport = job.transport
-        limits = (transport.epoch, transport.sum_bits, transport.slots, job.workers)
+        limits = (transport.epoch, transport.sum_bits, transport.slots, job.workers, self._children)
         if _parse(payloads.data, payloads.sizes, job.number, *limits, near, parsed):
             wrong = parsed[:, KIND] < 0
             reasons = [_REASONS[-kind] for kind in parsed[wrong, KIND].tolist()]
@@ -133,7 +136,7 @@ class SwitchPackets:
 def _head(template, first, slots, packets):  # type: ignore[no-untyped-def]
     """Write the headers of chunks `first` and up, which are equal but for slot and round, and so
     for the checksum."""
-    fixed = words_sum(template)
+    fixed = words_sum(template, _HEADER)
     for i in range(_SLOT_AT, _ROUND_AT + 4, 2):
         if i < _SLOT_AT + 2 or i >= _ROUND_AT:
             fixed -= np.int64(packet_number(template, i, 2))
@@ -180,12 +183,22 @@ def packet_number(row, start, size):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def words_sum(row):  # type: ignore[no-untyped-def]
-    """Return the sum of a header's 16-bit words: 0 modulo 65535 where its checksum is right."""
+def words_sum(row, size):  # type: ignore[no-untyped-def]
+    """Return the sum of the 16-bit words of a header of so many bytes: 0 modulo 65535 where its
+    checksum is right."""
     total = np.int64(0)
-    for i in range(0, _HEADER, 2):
+    for i in range(0, size, 2):
         total += np.int64(row[i]) << 8 | np.int64(row[i + 1])
     return total
+
+
+@njit(cache=True, nogil=True)
+def bitmap_of(row):  # type: ignore[no-untyped-def]
+    """Return who of the worker's switch is in a result, which a path says where there is one;
+    nobody is of a rack that was not counted."""
+    if row[1] & _UNCOUNTED:
+        return np.uint64(0)
+    return packet_number(row, _HEADER if row[1] & _PATH else _BITMAP_AT, 8)
 
 
 @njit(cache=True, nogil=True)
@@ -201,11 +214,11 @@ def chunk_number(row, slots, near):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _parse(data, sizes, job, epoch, sum_bits, slots, workers, near, parsed):  # type: ignore[no-untyped-def]
+def _parse(data, sizes, job, epoch, sum_bits, slots, workers, children, near, parsed):  # type: ignore[no-untyped-def]
     """Fill the columns of each packet; return how many are refused."""
     refused = 0
     for i in range(len(sizes)):
-        kind = packet_kind(data[i], sizes[i], job, epoch, sum_bits, slots, workers)
+        kind = packet_kind(data[i], sizes[i], job, epoch, sum_bits, slots, workers, children)
         parsed[i, KIND] = kind
         if kind < 0:
             refused += 1
@@ -214,17 +227,21 @@ def _parse(data, sizes, job, epoch, sum_bits, slots, workers, near, parsed):  # 
         parsed[i, NUMBER] = chunk_number(row, slots, near)
         counted = _EPOCH_AT if kind == _EPOCH else _COUNT_AT + 1  # no more than MAX_WORKERS
         parsed[i, WORKERS] = row[counted]
-        parsed[i, BITMAP] = np.int64(packet_number(row, _BITMAP_AT, 8))
+        parsed[i, BITMAP] = np.int64(bitmap_of(row))
         parsed[i, NORM] = np.int64(packet_number(row, _NORM_AT, 4))
     return refused
 
 
 @njit(cache=True, nogil=True)
-def packet_kind(row, size, job, epoch, sum_bits, slots, workers):  # type: ignore[no-untyped-def]
-    """Return a packet's type, or why it is refused."""
+def packet_kind(row, size, job, epoch, sum_bits, slots, workers, children):  # type: ignore[no-untyped-def]
+    """Return a packet's type, or why it is refused. children: of the worker's switch; there are
+    others where they are fewer than the job's workers, and then its results have a path."""
     if size < _HEADER or row[0] >> 4 != _VERSION:
         return _MALFORMED
-    if words_sum(row) % 0xFFFF:
+    header = _HEADER + _PATH_SIZE if row[1] & _PATH else _HEADER
+    if size < header:
+        return _MALFORMED
+    if words_sum(row, header) % 0xFFFF:
         return _DAMAGED
     kind = np.int64(row[0] & 15)
     if kind == 0 or kind > _TYPES or (row[7] != 8 and row[7] != 16):
@@ -236,11 +253,13 @@ def packet_kind(row, size, job, epoch, sum_bits, slots, workers):  # type: ignor
         body = _SUMS_SIZE // 2 if row[7] == 8 else _SUMS_SIZE // 4
     elif kind in (_SUMS, _PARTIAL):
         body = _SUMS_SIZE
-    if size != _HEADER + body:
+    if size != header + body:
         return _MALFORMED
     if row[2] != job or row[7] != sum_bits:
         return _OTHER_JOB
     if kind not in (_NORM_RESULT, _SUMS, _STRAGGLER, _STATUS, _EPOCH) or row[6] != 0:
+        return _NO_RESULT
+    if kind in (_NORM_RESULT, _SUMS) and (header != _HEADER) != (children < workers):
         return _NO_RESULT
     if kind == _EPOCH:
         return kind if row[_EPOCH_AT] != epoch else _NO_RESULT
@@ -251,13 +270,14 @@ def packet_kind(row, size, job, epoch, sum_bits, slots, workers):  # type: ignor
     if np.int64(packet_number(row, _SLOT_AT, 2)) >= slots:
         return _NO_SLOT
     if kind == _SUMS:
-        bitmap = packet_number(row, _BITMAP_AT, 8)
+        bitmap = bitmap_of(row)
         count = 0
         for worker in range(64):
             if bitmap >> np.uint64(worker) & np.uint64(1):
-                if worker >= workers:
+                if worker >= children:
                     return _COUNT
                 count += 1
-        if count == 0 or count != np.int64(packet_number(row, _COUNT_AT, 2)):
+        summed = np.int64(packet_number(row, _COUNT_AT, 2))
+        if summed == 0 or count > summed or summed - count > workers - children:
             return _COUNT
     return kind

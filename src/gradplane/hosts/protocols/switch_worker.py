@@ -92,7 +92,7 @@ class SwitchWorker:
         self.refused: Counter[str] = Counter()
         self._packets = SwitchPackets(job, worker, self.refused)
         self._log = SwitchLog(job, worker)
-        self._status = SlotStatus(job, self._packets, self._log)
+        self._status = SlotStatus(job, worker, self._packets, self._log)
         self._lossy = job.transport.reliability == "lossy"
         self._patience = _PATIENCE if self._lossy else 1
         ceiling = max(job.transport.timeout_ns // self._patience, 1)
@@ -111,7 +111,7 @@ class SwitchWorker:
         self._out: list[Action] = []
         self._deferred: list[Deferred[Any]] = []
         most = self._codec.table[-1]
-        self.record = WorkerRecord(job, most, self._turns, self._patience, self._timeout)
+        self.record = WorkerRecord(job, worker, most, self._turns, self._patience, self._timeout)
         """The record on which a kernel may take ordinary results between two events."""
 
     def skip(self, reduces: int, n: int) -> None:
@@ -308,8 +308,9 @@ class SwitchWorker:
         found, refused = np.full(len(parsed), chunk_table.OUTSIDE, np.int64), 0
         for reduce in self._reduces:
             place = (reduce.first, reduce.table, reduce.ends, reduce.norms, self._codec.table[-1])
+            packets = (results.packets, self.record.body, parsed)
             ended, sent_at, wrong = chunk_table.accept(
-                *place, results.packets, parsed, reduce.sums, self._turns, now, AFTER, found
+                *place, *packets, reduce.sums, self._turns, now, AFTER, found
             )
             reduce.left -= ended
             if sent_at >= 0:

@@ -2,7 +2,9 @@
 
 Header, 30 bytes, network order: version 4 bits, type 4, flags 8, job 8, worker 8, slot 16, pass 8,
 sum_bits 8, round 32, bitmap 64, norm 32, count 16, epoch 8, code_bits 8, checksum 16. The checksum
-is IPv4's, over the header alone. INDICES packets go on with 4-bit indices, the first of two in a
+is IPv4's, over the header and the path. With the flag PATH the 64 bits of a path follow, which
+switches of one job send to each other, and to workers: of results, the bitmap of the worker's own
+switch. INDICES packets go on with 4-bit indices, the first of two in a
 byte's high half; SUMS packets with unsigned sums of sum_bits each, in network order.
 
 Rounds count modulo 2^32, and they are compared as serial numbers (RFC 1982).
@@ -28,13 +30,14 @@ LANES_A_PASS = 128
 """The number of indices that the P4 program adds in a pass; in p4/include/blocks.p4, too."""
 CODE_BITS = 4
 STATUS_ANSWER, STATUS_CLOSED, STATUS_NORM = 1, 2, 4  # flags of STATUS; NORM: of the norm stage
+PATH, UNCOUNTED = 8, 16  # flags: a path follows; the receiver's rack is not in the result
+PATH_SIZE = 8
 ROUNDS = 2**32
 EPOCHS = range(1, 256)
 """A job's epochs; 0 stands for none in a switch's registers."""
 INFINITE_NORM = 0x7F800000  # bits of the least float32 without a sign that is no norm
 
 _HEADER = struct.Struct(">BBBBHBBIQIHBBH")
-_WORDS = struct.Struct(">15H")
 HEADER_SIZE = _HEADER.size
 SLOT_AT, ROUND_AT, BITMAP_AT, NORM_AT, COUNT_AT = 4, 8, 12, 20, 24  # where in the header
 EPOCH_AT, CHECKSUM_AT = 26, 28
@@ -51,6 +54,7 @@ class Type(IntEnum):
     PARTIAL = 6  # from a lower switch: sums of its workers
     STATUS = 7  # from a worker: a slot's state? from the switch, with STATUS_ANSWER: its state
     EPOCH = 8  # from the switch, to a sender of another epoch: the job's
+    QUESTION = 9  # from a lower switch: the result, if it is there
 
 
 class WireError(ValueError):
@@ -76,9 +80,10 @@ class Header:
     count: int = 0
     epoch: int = EPOCHS[0]
     code_bits: int = CODE_BITS
+    path: int = 0  # where the flag PATH says that there is one
 
     def pack(self) -> bytes:
-        """Return the 30 bytes; WireError if a field does not fit."""
+        """Return the 30 bytes, and the path's; WireError if a field does not fit."""
         try:
             header = _HEADER.pack(
                 VERSION << 4 | self.type,
@@ -96,16 +101,22 @@ class Header:
                 self.code_bits,
                 0,
             )
-        except struct.error as error:
+            path = self.path.to_bytes(PATH_SIZE, "big") if self.flags & PATH else b""
+        except (struct.error, OverflowError) as error:
             raise WireError(f"{self}: {error}") from error
-        return header[:CHECKSUM_AT] + checksum(header).to_bytes(2, "big")
+        return header[:CHECKSUM_AT] + checksum(header + path).to_bytes(2, "big") + path
 
 
 def checksum(header: bytes) -> int:
-    """Return the internet checksum of a header: that of its fields where its own is 0, and 0 where
-    it is right."""
-    total = sum(_WORDS.unpack_from(header))
+    """Return the internet checksum of a header and its path: that of its fields where its own is 0,
+    and 0 where it is right."""
+    total = sum(struct.unpack_from(f">{header_size(header[1]) // 2}H", header))
     return 0xFFFF - (total % 0xFFFF or 0xFFFF)
+
+
+def header_size(flags: int) -> int:
+    """Return the number of bytes before the body: the header's and the path's."""
+    return HEADER_SIZE + (PATH_SIZE if flags & PATH else 0)
 
 
 def place(number: int, slots: int) -> tuple[int, int]:
@@ -122,8 +133,9 @@ def parse(payload: bytes) -> tuple[Header, bytes]:
     """Return header and body of a UDP payload; WireError names the wrong field."""
     if payload and payload[0] >> 4 != VERSION:
         raise WireError(f"version {payload[0] >> 4}, known is {VERSION}")
-    if len(payload) < HEADER_SIZE:
-        raise WireError(f"{len(payload)} bytes, the header alone takes {HEADER_SIZE}")
+    start = header_size(payload[1]) if len(payload) > 1 else HEADER_SIZE
+    if len(payload) < start:
+        raise WireError(f"{len(payload)} bytes, the header alone takes {start}")
     if checksum(payload):
         raise WireError("the header's checksum is wrong: it was damaged on the way")
     fields = _HEADER.unpack_from(payload)
@@ -136,12 +148,12 @@ def parse(payload: bytes) -> tuple[Header, bytes]:
     if code_bits != CODE_BITS:
         raise WireError(f"code_bits {code_bits}, known is {CODE_BITS}")
     kind = Type(first & 15)
-    body = payload[HEADER_SIZE:]
+    path, body = int.from_bytes(payload[HEADER_SIZE:start], "big"), payload[start:]
     if len(body) != body_size(kind, sum_bits):
         expected = body_size(kind, sum_bits)
         raise WireError(f"{kind.name}: {len(body)} bytes after the header, expected {expected}")
     place = (kind, job, worker, slot, round, sum_bits, norm, bitmap, flags, passed)
-    return Header(*place, count, epoch, code_bits), body
+    return Header(*place, count, epoch, code_bits, path), body
 
 
 def passes(sum_bits: int) -> int:

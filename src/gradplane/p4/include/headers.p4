@@ -10,6 +10,7 @@ const bit<16> AGGREGATION_PORT = 18256;
 const bit<16> IPV4_BYTES = 20;
 const bit<16> UDP_BYTES = 8;
 const bit<16> AGGREGATION_BYTES = 30;
+const bit<16> PATH_BYTES = 8;
 
 header ethernet_t {
     bit<48> dst_addr;
@@ -48,14 +49,17 @@ const bit<4> TYPE_STRAGGLER = 5;
 const bit<4> TYPE_PARTIAL_SUMS = 6;
 const bit<4> TYPE_STATUS = 7;
 const bit<4> TYPE_EPOCH = 8;    // to a sender of another epoch: the job's
+const bit<4> TYPE_QUESTION = 9; // to a parent: the result, if it is there
 
 const bit<4> AGGREGATION_VERSION = 2;
 const bit<8> CODE_BITS = 4;
 
-// Flags of status packets.
+// Flags. The first two: of status packets.
 const bit<8> FLAG_ANSWER = 1;
 const bit<8> FLAG_CLOSED = 2;
 const bit<8> FLAG_NORM = 4;     // of the slot's norm exchange instead of its sums
+const bit<8> FLAG_PATH = 8;     // a path follows the header
+const bit<8> FLAG_UNCOUNTED = 16;   // of a result: the sums of the receiver's rack are not in it
 
 header aggregation_t {
     bit<4>  version;
@@ -67,12 +71,16 @@ header aggregation_t {
     bit<8>  pass;
     bit<8>  sum_bits;
     bit<32> round;
-    bit<64> bitmap;      // in results: the workers summed
+    bit<64> bitmap;      // in results: the children summed by the switch that answers
     bit<32> norm;        // float32 bits
     bit<16> count;       // in results: how many workers were summed
     bit<8>  epoch;       // of the job, from 1 to 255
     bit<8>  code_bits;   // of a code in a packet
-    bit<16> checksum;    // of this header, as IPv4's
+    bit<16> checksum;    // of this header and the path, as IPv4's
 }
+
+// What switches of one job say to each other: the numbers of children plus 1 on the way down, the
+// next one in the low bits. At a worker: the bitmap of its own switch.
+header path_t { bit<64> hops; }
 
 #endif

@@ -6,15 +6,16 @@
 #include "blocks.p4"
 
 // Four lanes: each code is looked up for its job, and the four values are added to the sums of the
-// cell in one access. The controller keeps granularity * workers below 2^SUM_BITS, so no lane
-// carries into the next.
-control Block(in bit<8> job, in codes4_t codes, in bit<32> cell, in update_t update, out lanes_t out_sums) {
+// cell in one access; with `adds`, the sums of a lower switch are, as they are. The controller keeps
+// granularity * workers below 2^SUM_BITS, so no lane carries into the next.
+control Block(in bit<8> job, in codes4_t codes, in bit<32> cell, in update_t update, in bit<1> adds,
+              inout lanes_t total) {
     register<lanes_t>(CELLS) sums;
     sum_t value0 = 0;
     sum_t value1 = 0;
     sum_t value2 = 0;
     sum_t value3 = 0;
-    lanes_t total;
+    lanes_t given = total;
 
     action set0(sum_t value) { value0 = value; }
     action set1(sum_t value) { value1 = value; }
@@ -47,21 +48,21 @@ control Block(in bit<8> job, in codes4_t codes, in bit<32> cell, in update_t upd
     }
 
     apply {
-        if (update != UPDATE_NONE) {
+        if (update != UPDATE_NONE && adds == 0) {
             lookup0.apply();
             lookup1.apply();
             lookup2.apply();
             lookup3.apply();
+            given = value0 ++ value1 ++ value2 ++ value3;
         }
         sums.read(total, cell);
         if (update == UPDATE_START) {
-            total = value0 ++ value1 ++ value2 ++ value3;
+            total = given;
             sums.write(cell, total);
         } else if (update == UPDATE_ADD) {
-            total = total + (value0 ++ value1 ++ value2 ++ value3);
+            total = total + given;
             sums.write(cell, total);
         }
-        out_sums = total;
     }
 }
 

@@ -38,7 +38,8 @@ from gradplane.runs.replayer.replay_network import ReplayNetwork
 class Outcome:
     """The outcome of a norm or a chunk: which workers are in the result, which had it in time."""
 
-    bitmap: int | None = None  # the workers in the result; None: nobody ever got it
+    # The workers in the result, joined from those that each switch names; None: nobody ever got it.
+    bitmap: int | None = None
     digest: str | None = None  # of the sums
     in_time: set[int] = field(default_factory=set)
 
@@ -72,7 +73,7 @@ class RecordedOutcomes:
     def _result(self, outcomes: dict[Place, Outcome], line: dict[str, Any]) -> None:
         outcome = outcomes[line["slot"], line["use"]]
         if line["result"] != "lost":
-            outcome.bitmap = int(line["bitmap"], 16)
+            outcome.bitmap = (outcome.bitmap or 0) | int(line["bitmap"], 16)
             outcome.digest = line.get("digest")
         if line["result"] == "in time":
             outcome.in_time.add(line["worker"])

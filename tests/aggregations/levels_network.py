@@ -1,0 +1,247 @@
+"""Switches in levels, with the P4 program in each, and real workers, under any order of events.
+
+What is under way is a list of frames of which any may arrive next, be lost or arrive twice, on all
+links alike. `Network.run` ends when all workers have all results; the results are checked against
+the codes that the workers sent.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import random
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import finsy
+import numpy as np
+
+from gradplane import codecs
+from gradplane.controller import thc
+from gradplane.controller.connection import parse_p4info
+from gradplane.experiment.deploying import deploy, resolve
+from gradplane.experiment.deployment import Deployment
+from gradplane.experiment.schema import Experiment
+from gradplane.hosts.protocols.actions import Deliver, Record, Send
+from gradplane.hosts.protocols.switch_worker import SwitchWorker
+from gradplane.hosts.wire import aggregation
+from gradplane.hosts.wire.aggregation import Type
+from gradplane.hosts.wire.payloads import Payloads
+from gradplane.runs.records.run_data import expanded
+from gradplane.switch import Switch
+from gradplane.switch.compiler import compile_program
+from gradplane.switch.p4runtime.p4info import build_p4info, p4info_text
+from gradplane.topologies.sim import frames
+
+SLOTS, VALUES, PATIENCE = 4, 4000, 20_000
+CROWD = 40  # frames under way from which on no timer runs out early
+
+
+class Faults(NamedTuple):
+    """How likely what is: that a frame is lost, arrives twice, a timer runs out before that."""
+
+    losses: float = 0.0
+    copies: float = 0.0
+    timers: float = 0.0
+
+
+@functools.cache
+def _program():
+    return compile_program("p4/thc.p4", defines={"SUM_BITS": "8", "SLOTS": "16"})
+
+
+@functools.cache
+def _schema() -> finsy.P4Schema:
+    return finsy.P4Schema(parse_p4info(p4info_text(build_p4info(_program())).encode()))
+
+
+@functools.cache
+def deployment(workers: int, leaves: int, **keys: object) -> Deployment:
+    """Return a job of so many workers on so many leaves; on one: a star."""
+    kind = {"kind": "leaf-spine", "leaves": leaves} if leaves > 1 else {"kind": "star"}
+    job = {"push": {"name": "thc"}, "slots": SLOTS, "reliability": "retransmit"} | keys
+    document = {"name": "levels", "topology": kind | {"workers": workers}, "job": [job]}
+    return deploy(resolve(Experiment.model_validate(document)))
+
+
+class Network:
+    """The switches and workers of a job. `seed` decides what happens, and the vectors."""
+
+    def __init__(self, deployed: Deployment, seed: int = 0, faults: Faults | None = None) -> None:
+        self._topology, (job,) = deployed.topology, deployed.jobs
+        self.job, self._random, self._faults = job.config, random.Random(seed), faults or Faults()
+        self._members = job.members
+        self.switches = {
+            n: _switch(deployed, n) for n in deployed.setups if deployed.setups[n].jobs
+        }
+        self._ends = {(link.a, link.a_port): link for link in self._topology.links}
+        self._ends |= {(link.b, link.b_port): link for link in self._topology.links}
+        self.workers = [SwitchWorker(self.job, w) for w in range(self.job.workers)]
+        self.under_way: list[tuple[str, int, bytes]] = []  # the node and port that it reaches
+        self.now, self.results = 0, [{} for _ in self.workers]
+        self.sent: dict[tuple[int, int, int], np.ndarray] = {}  # values by worker, slot and round
+        self.joined: defaultdict[tuple[int, int], int] = defaultdict(int)
+        self.arrivals: list[dict] = []
+        self._last: dict[int, bytes] = {}
+        self.links: list[str] = []  # that frames were sent on, as node they left
+
+    def reduce(self, ticket: int, seed: int, workers: Iterable[int] | None = None) -> None:
+        for w in range(self.job.workers) if workers is None else workers:
+            vector = np.random.default_rng([seed, ticket, w]).normal(size=VALUES)
+            self._perform(w, self.workers[w].reduce(ticket, vector.astype(np.float32), self.now))
+
+    def run(self, ticket: int) -> None:
+        """Let things happen until all workers have the result of a ticket."""
+        events = 0
+        while any(ticket not in found for found in self.results):
+            events += 1
+            assert events < PATIENCE, f"stuck: {[w.waits for w in self.workers]}"
+            early = len(self.under_way) < CROWD and self._random.random() < self._faults.timers
+            if not self.under_way or early:
+                self._timers()
+            else:
+                self._event()
+
+    def settle(self) -> None:
+        """Let all that is under way arrive."""
+        while self.under_way:
+            self._event()
+
+    def _event(self) -> None:
+        frame = self.under_way.pop(self._random.randrange(len(self.under_way)))
+        chance = self._random.random()
+        if chance < self._faults.losses:
+            return
+        if chance < self._faults.losses + self._faults.copies:
+            self.under_way.append(frame)
+        self.now += 1000
+        self.arrive(*frame)
+
+    def _timers(self) -> None:
+        worker = self._random.randrange(len(self.workers))
+        alarm = self.workers[worker].record.alarm
+        if alarm >= 0:
+            self.now = max(self.now, alarm)
+            self._perform(worker, self.workers[worker].timer("wait", self.now))
+
+    def arrive(self, node: str, port: int, frame: bytes) -> None:
+        if node in self.switches:
+            for out, packet in self.switches[node].process(port, frame):
+                self._leave(node, out, packet)
+            return
+        if node not in {host.name for host in self._members}:
+            return  # a switch of no job
+        worker = next(n for n, host in enumerate(self._members) if host.name == node)
+        datagram = frames.parse(frame, self._members[worker].mac)
+        source, payloads = (datagram.source_ip, datagram.source_port), [datagram.payload]
+        received = self.workers[worker].receive(*source, Payloads.of(payloads), self.now)
+        self._perform(worker, received)
+
+    def _leave(self, node: str, port: int, frame: bytes) -> None:
+        self.links.append(node)
+        self.under_way.append((*self._ends[node, port].other_end(node), frame))
+
+    def _perform(self, worker: int, actions: Sequence[object]) -> None:
+        for action in actions:
+            if isinstance(action, Send):
+                for payload in action.payloads:
+                    self._send(worker, payload)
+            elif isinstance(action, Deliver):
+                self.results[worker][action.ticket] = action.result
+            elif isinstance(action, Record):
+                self._note(worker, {"kind": action.kind} | action.fields)
+
+    def _send(self, worker: int, payload: bytes) -> None:
+        header = aggregation.parse(payload)[0]
+        if header.type is Type.INDICES:
+            table = np.array([*codecs.get("thc").table, *[0] * 16][:16])
+            values = table[aggregation.unpack_indices(payload[aggregation.HEADER_SIZE :])]
+            known = self.sent.setdefault((worker, header.slot, header.round), values)
+            assert (known == values).all(), "other codes in one use of a slot"
+            self._last[worker] = payload
+        self._leave(self._members[worker].name, 0, self.frame(worker, payload))
+
+    def again(self, worker: int) -> None:
+        """Send a worker's last packet of codes once more."""
+        self._leave(self._members[worker].name, 0, self.frame(worker, self._last[worker]))
+
+    def frame(self, worker: int, payload: bytes) -> bytes:
+        host, (ip, port) = self._members[worker], self.job.addresses.aggregator
+        source = frames.Address(host.mac, *self.job.addresses.worker_addresses[worker])
+        to = frames.Address(self._topology.arp[ip], ip, port)
+        return frames.build(source, to, payload)
+
+    def events(self, switch: str) -> dict[str, int]:
+        """Return what a switch has counted, by the names of events."""
+        counter = self.switches[switch].counter("events")
+        counts = {name: counter.read(n)[0] for n, name in enumerate(thc.EVENT_NAMES)}
+        return {name: count for name, count in counts.items() if count}
+
+    def _note(self, worker: int, record: dict) -> None:
+        for line in expanded([record], "records"):
+            if line["kind"] == "arrival" and line["result"] != "lost":
+                self.arrivals.append(line)
+                self.joined[line["slot"], line["use"]] |= int(line["bitmap"], 16)
+
+    def check(self) -> int:
+        """Compare each result with the sum of those who are in; return how many it could be."""
+        checked = 0
+        for line in self.arrivals:
+            place = line["slot"], line["use"]
+            who = [w for w in range(self.job.workers) if self.joined[place] >> w & 1]
+            if len(who) != line["count"]:
+                assert len(who) < line["count"], (line, who)
+                continue  # nobody of some rack has the result
+            assert all((w, *place) in self.sent for w in who), (line, who)
+            sums = sum(self.sent[w, *place] for w in who)
+            assert line["digest"][:16] == _digest(sums), (line, who)
+            checked += 1
+        return checked
+
+
+def play(deployed: Deployment, seed: int, faults: Faults, reduces: int = 2) -> Network:
+    """Let all workers reduce, one vector after the other, the same ones whatever the seed."""
+    network = Network(deployed, seed, faults)
+    for ticket in range(reduces):
+        network.reduce(ticket, 7)
+        network.run(ticket)
+    return network
+
+
+def _digest(sums: np.ndarray) -> str:
+    return hashlib.sha256(aggregation.pack_sums(sums, 8)).hexdigest()[:16]
+
+
+@functools.cache
+def _made(deployed_id: int, name: str) -> Switch:
+    return Switch(_program(), engine="jit")
+
+
+def _switch(deployed: Deployment, name: str) -> Switch:
+    """Return a switch with a job's entries and empty registers; it is made once and cleared."""
+    switch = _made(id(deployed), name)
+    if not switch.table("members").entries():
+        setup = deployed.setups[name]
+        for entity in (thc.local(setup.ip), *_entities(deployed, name)):
+            if isinstance(entity, finsy.P4MulticastGroupEntry):
+                replicas = [tuple(replica) for replica in entity.replicas]
+                switch.multicast(entity.multicast_group_id, replicas)
+            else:
+                _add(switch, entity)
+    for cells in (*switch.state.registers.values(), *switch.state.counters.values()):
+        cells.clear()
+    return switch
+
+
+def _entities(deployed: Deployment, name: str):
+    setup = deployed.setups[name]
+    (plan,) = setup.jobs
+    return thc.job_entries(plan, _schema(), setup.ip, setup.mac)
+
+
+def _add(switch: Switch, entry: finsy.P4TableEntry) -> None:
+    match = dict(entry.match or {})
+    if "hdr.ipv4.dst_addr" in match:
+        match["hdr.ipv4.dst_addr"] = (match["hdr.ipv4.dst_addr"].split("/")[0], 32)
+    switch.table(entry.table_id).add(match, entry.action.name, dict(entry.action.args))

@@ -1,0 +1,120 @@
+"""Sums over levels of switches are the flat ones, whatever happens on the links."""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from levels_network import Faults, deployment, play
+
+from gradplane.experiment.document import ExperimentError
+from gradplane.experiment.loading import load_deployment
+from gradplane.hosts.wire.aggregation import Header, Type
+from gradplane.runs.records.run_data import RunData
+from gradplane.runs.records.summary import Summary
+from gradplane.runs.replayer.replay_run import ReplayResult, replay
+
+Runs = Callable[..., Summary]
+TWO_RACKS = ("topology.kind=leaf-spine", "topology.leaves=2")
+LEVELS = [Faults(), Faults(losses=0.1), Faults(0.1, 0.1, 0.1), Faults(0.2, 0.2, 0.2)]
+
+
+def test_sums_are_those_of_one_switch_under_losses_copies_and_disorder() -> None:
+    flat, tree = play(deployment(4, 1), 0, Faults()), deployment(4, 2)
+    sums = [flat.results[0][ticket].sums for ticket in range(2)]
+    for seed in range(8):
+        network = play(tree, seed, random.Random(seed).choice(LEVELS))
+        assert [[found[t].sums for t in range(2)] for found in network.results] == [sums] * 4
+        assert network.check() == len(network.arrivals) > 0
+
+
+def test_racks_of_several_sizes_are_summed_and_may_lose_results() -> None:
+    for seed in range(4):
+        network = play(deployment(5, 3, reliability="lossy"), seed, Faults(losses=0.02))
+        network.check()
+
+
+def test_a_retransmission_is_one_packet_on_each_link_of_its_path() -> None:
+    network = play(deployment(4, 2), 0, Faults(), reduces=1)
+    network.settle()
+    for worker, leaf in ((0, "s1"), (3, "s2")):
+        network.links.clear()
+        network.again(worker)
+        network.settle()
+        assert network.links == [f"h{worker + 1}", leaf, "s3", leaf]
+    assert network.events("s3") == {
+        "accepted": 10,
+        "late": 2,
+        "completed sums": 4,
+        "completed norms": 1,
+    }
+
+
+def test_only_children_send_partials_and_only_parents_results() -> None:
+    network = play(deployment(4, 2), 0, Faults(), reduces=1)
+    leaf, root, before = network.switches["s1"], network.switches["s3"], network.arrivals.copy()
+    path = {"flags": 8, "path": 0}
+    sums = Header(Type.SUMS, 0, 0, 0, 2, 8, count=4, **path).pack() + bytes(1024)
+    partial = Header(Type.PARTIAL, 0, 0, 0, 2, 8, count=2, **path).pack() + bytes(1024)
+    for payload, switch, port in (
+        *((packet, leaf, port) for packet in (sums, partial) for port in (1, 2)),
+        *((packet, root, 2) for packet in (sums, partial)),  # s1 is the root's child on port 1
+        (sums, root, 1),
+    ):
+        assert switch.process(port, network.frame(0, payload)) == []
+    refused = {}
+    for name, switch in (("s1", leaf), ("s3", root)):
+        strangers = switch.counter("unknown_member").read(0)[0]
+        refused[name] = strangers + network.events(name)["bad length"]
+    assert refused == {"s1": 4, "s3": 3}
+    assert network.arrivals == before
+
+
+def test_a_run_over_racks_is_the_stars_and_replays_equal(small_run: Runs) -> None:
+    star, tree = (
+        RunData.read(small_run("topology.workers=8", "job.epochs=1", *more).folder)
+        for more in ((), TWO_RACKS)
+    )
+    assert sums(tree) == sums(star)
+    assert tree.stored["jobs"][0]["weights"] == star.stored["jobs"][0]["weights"]
+    assert set(tree.stored["switches"]["s1"]["events"]["0"]) == {
+        *("accepted", "completed sums", "completed norms", "passed down")
+    }
+    replays_equal(tree)
+
+
+def test_a_run_over_racks_with_losses_and_a_late_worker_replays_equal(small_run: Runs) -> None:
+    impairments = '[{model="bernoulli", rate=0.1}, {model="late join", worker=1, round=1}]'
+    settings = ("topology.workers=4", "job.sync=true", f"impairment={impairments}")
+    replays_equal(RunData.read(small_run(*TWO_RACKS, *settings).folder))
+
+
+def sums(run: RunData) -> dict[tuple[int, int, int], tuple[str, int, str]]:
+    """Return digest, count and bitmap of each result, by worker, slot and round."""
+    return {
+        (line["worker"], line["slot"], line["use"]): (line["digest"], line["count"], line["bitmap"])
+        for line in run.arrivals
+        if line["kind"] == "arrival"
+    }
+
+
+def replays_equal(run: RunData) -> None:
+    result = replay(run.folder)
+    assert isinstance(result, ReplayResult)
+    assert result.equal, result.text()
+
+
+@pytest.mark.parametrize(
+    ("kind", "job", "message"),
+    [
+        ("leaf-spine", "quorum = 3", "and several switches sum what all workers send"),
+        ("ring", "", "a switch sums for workers or for switches"),
+    ],
+)
+def test_what_several_switches_cannot_do_is_refused(
+    tmp_path: Path, kind: str, job: str, message: str
+) -> None:
+    path = tmp_path / "e.toml"
+    path.write_text(f'[topology]\nkind = "{kind}"\nworkers = 4\n[[job]]\n{job}\n')
+    with pytest.raises(ExperimentError, match=message):
+        load_deployment(path)
