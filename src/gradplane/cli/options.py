@@ -113,6 +113,22 @@ def make_console() -> "Console":
     return Console(highlight=False)
 
 
+def folded(text: str) -> str:
+    """Return the text with long lines continued on indented ones where it is for a terminal."""
+    from shutil import get_terminal_size
+    from textwrap import wrap
+
+    if not sys.stdout.isatty():
+        return text
+    width = max(get_terminal_size().columns, 20)
+    lines = []
+    for line in text.splitlines():
+        own = line[: len(line) - len(line.lstrip())]
+        lines += wrap(line.strip(), width, initial_indent=own, subsequent_indent=f"{own}    ",
+                      break_on_hyphens=False) or [""]  # fmt: skip
+    return "".join(f"{line}\n" for line in lines)
+
+
 def say(console: "Console", text: str) -> None:
     """Print text without wrapping its lines."""
     console.print(text, soft_wrap=True, markup=False)

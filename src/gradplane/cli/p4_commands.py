@@ -21,6 +21,7 @@ from gradplane.cli.options import (
     Key,
     Program,
     fail,
+    folded,
     make_console,
     tls_files,
 )
@@ -451,7 +452,7 @@ def trace(
         print(programs.outcome_tree(program, include, define, number, data), end="")
         return
     traced = programs.trace(program, include, define, number, data, json, externs, commands)
-    print(traced, end="")
+    print(folded(traced), end="")
 
 
 def _trace_live(
@@ -472,7 +473,7 @@ def _trace_live(
         for answer in answers:
             found = answer["trace"]
             heading = f"port {found['port']}, {len(found['packet']) // 2} bytes"
-            text = dumps(found) if as_json else f"{heading}\n{answer['text']}"
+            text = dumps(found) if as_json else folded(f"{heading}\n{answer['text']}")
             print(text, flush=True)
 
 

@@ -413,9 +413,12 @@ def test_failed_lines_are_reported_and_the_others_are_run(sw: Switch) -> None:
         ("table_add hosts forward 1::2::3 => 1", "table I.hosts: field h.eth.dst: '1::2::3' is not"
          " a number or a MAC, IPv4 or IPv6 address"),
         ("table_add limits metered 0x800 => 1", "table I.limits: field h.eth.type: '0x800' is not"
-         " of the form VALUE/LENGTH of an lpm match"),
+         " of the form VALUE/LENGTH of an lpm match: 0x800/16 matches it alone"),
         ("table_add acl drop 1 0->9 0&&&0 => 1", "table I.acl: field h.eth.src: '1' is not of the"
-         " form VALUE&&&MASK of a ternary match"),
+         " form VALUE&&&MASK of a ternary match: 1&&&0xffffffffffff matches it alone"),
+        ("table_add acl counted 1&&&1 0->9 0&&&0 => 1", "action I.counted: 0 parameters (none) for"
+         " its 1: port (bit<9>); the last number is the entry's priority, which follows the"
+         " parameters, since not all of the table's fields are exact or lpm"),
         ("table_add acl drop 1&&&1 0..9 0&&&0 => 1", "table I.acl: field h.eth.type: '0..9' is not"
          " of the form LOW->HIGH of a range match"),
         ("table_add acl drop 1&&&1 0->9 1&&&3 => 1", "table I.acl: field m.kind: mask 3 of an"

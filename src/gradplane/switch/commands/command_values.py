@@ -8,6 +8,7 @@ all ones or none.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from string import hexdigits
 from typing import Any
 
 from gradplane.switch.commands.command_registry import CommandError
@@ -58,6 +59,11 @@ def canonical(table: MatchTable, words: Sequence[str]) -> tuple[Match, ...]:
     return tuple(match_of(field, given[field.name]) for field in table.fields)
 
 
+_PRIORITY = (
+    "; the last number is the entry's priority, which follows the parameters, since not all of the"
+    " table's fields are exact or lpm"
+)
+_OF_VALUES = frozenset(f"{hexdigits}xX.:")  # numbers and addresses
 _FORMS = {
     "lpm": "VALUE/LENGTH of an lpm",
     "ternary": "VALUE&&&MASK of a ternary",
@@ -74,7 +80,10 @@ def _match(field: KeyField, word: str) -> Any:
         return _optional(field, first, second if found else None)
     if not (first and second):
         what = f"field {field.name}: {word!r} is not of the form {_FORMS[field.kind]} match"
-        raise CommandError(f"{field.owner}: {what}")
+        same = {"lpm": field.width, "ternary": f"{field.full:#x}", "range": word}
+        value = word and set(word) <= _OF_VALUES and ".." not in word
+        hint = f": {word}{sign}{same[field.kind]} matches it alone" if value else ""
+        raise CommandError(f"{field.owner}: {what}{hint}")
     return first, second
 
 
@@ -90,8 +99,12 @@ def _optional(field: KeyField, value: str, mask: str | None) -> Any:
     return value
 
 
-def parameters(actions: ActionList, action: str, words: Sequence[str]) -> dict[str, str]:
-    """Return an action's parameters by name; `action` is its full name."""
+def parameters(
+    actions: ActionList, action: str, words: Sequence[str], with_priority: bool = False
+) -> dict[str, str]:
+    """Return an action's parameters by name; `action` is its full name.
+
+    with_priority: a word behind them was taken as the entry's priority."""
     choice = next(c.action for c in actions.choices if c.action.name == action)
     if len(words) != len(choice.params):
         wanted = ", ".join(f"{p.name} ({p.type})" for p in choice.params) or "none"
@@ -99,6 +112,7 @@ def parameters(actions: ActionList, action: str, words: Sequence[str]) -> dict[s
         raise CommandError(
             f"action {action}: {len(words)} parameters ({given}) for its {len(choice.params)}:"
             f" {wanted}"
+            + (_PRIORITY if with_priority and len(words) == len(choice.params) - 1 else "")
         )
     pairs = zip(choice.params, words, strict=True)
     return {param.name: _WORDS.get(word.lower(), word) for param, word in pairs}

@@ -25,7 +25,7 @@ def table_add(target: CommandTarget, table: str, action: str, *words: str) -> st
     entry = where.add(
         command_values.matches(where.state, left),
         name,
-        command_values.parameters(where.state.actions, name, right),
+        command_values.parameters(where.state.actions, name, right, where.state.with_priority),
         priority,
     )
     return added(entry)

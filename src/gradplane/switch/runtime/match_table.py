@@ -44,6 +44,12 @@ class Watcher(Protocol):
     def default_set(self) -> None: ...
 
 
+def _command_priority(priority: int) -> str:
+    """Return the number that a command gives such a priority, where it was most likely one."""
+    counted = (1 << 31) - 1 - priority
+    return f" ({counted} in commands, where the smaller one wins)" if counted < 1 << 24 else ""
+
+
 class MatchTable:
     """The entries of one table, at first the source's. Raises TableError for refused changes.
 
@@ -421,7 +427,7 @@ class MatchTable:
             for f, match, translation in zip(self.fields, entry.matches, names, strict=False)
         ]
         if self.with_priority:
-            parts.append(f"priority {entry.priority}")
+            parts.append(f"priority {entry.priority}{_command_priority(entry.priority)}")
         return ", ".join(parts)
 
     # -- the source's entries -------------------------------------------------------------------
