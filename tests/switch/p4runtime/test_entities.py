@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from finsy.proto import p4i, p4r
 from google.protobuf import text_format
@@ -23,6 +24,8 @@ from gradplane.switch.compiler import compile_program
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits
 from gradplane.switch.p4runtime.device import Device
+from gradplane.switch.p4runtime.entities import packed_cells
+from gradplane.switch.p4runtime.entities.counter_data import show_counter
 from gradplane.switch.p4runtime.service import P4RuntimeService
 from gradplane.switch.p4runtime.status_errors import BatchError
 from gradplane.switch.runtime.profiles import Weighted
@@ -1008,3 +1011,18 @@ def test_digest_entries(control: Control) -> None:
     )
     control.write(DELETE, text)
     assert control.read("digest_entry {}") == []
+
+
+@pytest.mark.parametrize("most", [0, 1, 200, 2**20, 2**64 - 1])
+def test_packed_cells_are_the_messages_of_one_after_the_other(most):
+    cells, random = range(0, 33), np.random.default_rng(1)
+    packets, nbytes = random.integers(0, most, (2, 33), np.uint64, endpoint=True)
+    packed = packed_cells.pack(0x1234567, cells, packets, nbytes)
+    expected = p4r.ReadResponse()
+    for i in cells:
+        entry = expected.entities.add().counter_entry
+        entry.counter_id = packed.counter_id
+        entry.index.index = i
+        entry.data.CopyFrom(show_counter(int(packets[i]), int(nbytes[i])))
+        entry.index.SetInParent()
+    assert p4r.ReadResponse.FromString(packed.data) == expected

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
 from typing import Any
 
 from gradplane._p4runtime import p4r
@@ -18,6 +17,7 @@ from gradplane.switch.p4runtime.entities.extern_entries import (
     read_registers,
     read_value_sets,
 )
+from gradplane.switch.p4runtime.entities.packed_cells import PackedCells
 from gradplane.switch.p4runtime.entities.profile_entries import read_groups, read_members
 from gradplane.switch.p4runtime.entities.replication_entries import read_replication
 from gradplane.switch.p4runtime.entities.table_entries import read_table_entries
@@ -27,7 +27,7 @@ from gradplane.switch.p4runtime.status_errors import BatchError, RpcError, inter
 from gradplane.switch.p4runtime.write import entity_id, unknown_entity
 from gradplane.switch.runtime.control_errors import TableError
 
-CHUNK = 256  # entities in an answer, read under one hold of the switch's lock
+CHUNK = 256  # entities in an answer, read under one hold of the lock; more, where cells are packed
 
 Reader = Callable[[Pipeline, Any], Iterable[Any]]
 
@@ -78,8 +78,13 @@ def _next_chunk(
     chunk = p4r.ReadResponse()
     try:
         with p.switch.lock:
-            for kind, message in islice(answers, CHUNK):
-                getattr(chunk.entities.add(), kind).CopyFrom(message)
+            for kind, message in answers:
+                if isinstance(message, PackedCells):
+                    chunk.MergeFromString(message.data)
+                else:
+                    getattr(chunk.entities.add(), kind).CopyFrom(message)
+                if len(chunk.entities) >= CHUNK:
+                    break
         return chunk, None
     except RpcError as error:
         return p4r.ReadResponse(), error

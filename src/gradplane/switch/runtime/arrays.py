@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, MutableSequence, Sequence
+from collections.abc import Callable, Iterable, MutableSequence, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast, overload
 
@@ -169,11 +169,9 @@ class Counter:
         self._check(index)
         return self._packets[index], self._bytes[index]
 
-    def signed(self, indices: range) -> Iterator[tuple[int, int]]:
-        """Iterate over cells as they are then: packets and bytes, each as a signed number."""
-        first, end = indices.start, indices.stop
-        kinds = self.packets[first:end], self.bytes[first:end]
-        return zip(*(memoryview(kind.view(np.int64)) for kind in kinds), strict=True)  # type: ignore[arg-type]
+    def counts(self, cells: range) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+        """Return the packets and the bytes of successive cells, where the counter has them."""
+        return self.packets[cells.start : cells.stop], self.bytes[cells.start : cells.stop]
 
     def write(self, index: int, packets: int, bytes: int) -> None:
         """Set a cell; raises TableError OUT_OF_RANGE."""

@@ -8,15 +8,18 @@ from typing import Any
 from gradplane._p4runtime import p4r
 from gradplane.switch.control.cells import Cells
 from gradplane.switch.p4runtime.catalog import Extern, find
+from gradplane.switch.p4runtime.entities import packed_cells
 from gradplane.switch.p4runtime.entities.counter_data import (
     check_zero,
     counter_values,
     indices,
     read_meter_config,
     show_colours,
+    show_counter,
     show_meter_config,
 )
 from gradplane.switch.p4runtime.entities.field_matches import read_matches, show_matches
+from gradplane.switch.p4runtime.entities.packed_cells import PackedCells
 from gradplane.switch.p4runtime.p4data import read_cell, show_data, unpack_cell
 from gradplane.switch.p4runtime.pipeline import Pipeline, only_modify
 from gradplane.switch.p4runtime.status_errors import RpcError
@@ -42,19 +45,23 @@ def write_cells(cells: Cells, chosen: range, **values: Any) -> None:
         cells.write(chosen[0], **values)
 
 
-def read_counters(p: Pipeline, query: p4r.CounterEntry) -> Iterator[p4r.CounterEntry]:
-    """Yield the cells, all in one message: a new one for each takes longer than all else."""
+def read_counters(p: Pipeline, query: p4r.CounterEntry) -> Iterator[p4r.CounterEntry | PackedCells]:
+    """Yield many cells packed, or few, all in one message, which changes with the next one."""
     index = query.index if query.counter_id and query.HasField("index") else None
     for extern in _chosen(p.catalog.counters, query.counter_id, "counter"):
         counter = p.state.counters[extern.name]
         chosen = indices(extern, "counter", index)
+        if packed := packed_cells.parts(chosen):
+            for part in packed:
+                yield packed_cells.pack(extern.id, part, *counter.counts(part))
+            continue
         shown = p4r.CounterEntry(counter_id=extern.id)
         place, data = shown.index, shown.data
         place.SetInParent()
         data.SetInParent()
-        for i, cell in zip(chosen, counter.signed(chosen), strict=True):
+        for i in chosen:
             place.index = i
-            data.packet_count, data.byte_count = cell
+            data.CopyFrom(show_counter(*counter.read(i)))
             yield shown
 
 
