@@ -28,6 +28,18 @@ def test_sums_are_those_of_one_switch_under_losses_copies_and_disorder() -> None
         assert network.check() == len(network.arrivals) > 0
 
 
+@pytest.mark.parametrize("quorums", [(2, 1), (1, 2), (1, 1)])
+def test_with_a_smaller_quorum_results_are_of_those_they_name_and_nobody_is_stuck(
+    quorums: tuple[int, int],
+) -> None:
+    tree, checked = deployment(4, 2, quorums=quorums), 0
+    for seed in range(4):
+        network = play(tree, seed, LEVELS[seed])
+        checked += network.check()
+        assert {line["count"] for line in network.arrivals} == {quorums[0] * quorums[1]}
+    assert checked > 0
+
+
 def test_racks_of_several_sizes_are_summed_and_may_lose_results() -> None:
     for seed in range(4):
         network = play(deployment(5, 3, reliability="lossy"), seed, Faults(losses=0.02))
@@ -107,7 +119,15 @@ def replays_equal(run: RunData) -> None:
 @pytest.mark.parametrize(
     ("kind", "job", "message"),
     [
-        ("leaf-spine", "quorum = 3", "and several switches sum what all workers send"),
+        (
+            "leaf-spine",
+            "quorum = 3",
+            r"use quorums = \[2, 2\], from the leaves to",
+        ),
+        ("leaf-spine", "quorums = [2]", "there are 2 levels of switches"),
+        ("leaf-spine", "quorums = [1, 3]", r"with \[2, 2\] children or more"),
+        ("leaf-spine", "quorums = [2, 1]\nquorum = 3", "2 × 1 = 2 workers: use quorum = 2"),
+        ("star", "quorums = [2, 1]", "and here they do not: use quorum"),
         ("ring", "", "a switch sums for workers or for switches"),
     ],
 )

@@ -35,6 +35,7 @@ def test_schemes_are_found_by_file_name() -> None:
         ('rate = "1Mbit"', 0.016 + 2 * 8e-3 * (512 + 1024 + 2 * 72)),  # two packets of each kind
         ('rate = "1Mbit"\nqueue = 1', 0.016 + 2 * 8e-3 * (512 + 1024 + 2 * 72)),
         ('delay = "5ms"', 10.016),
+        ('kind = "leaf-spine"\nfabric_delay = "5ms"', 10.024),  # two switches with two children
     ],
 )
 def test_the_first_timeout_comes_from_the_links(

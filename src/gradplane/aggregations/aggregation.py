@@ -151,6 +151,8 @@ class Aggregation(ABC):
     """A worker may send nothing in a round (local_steps)."""
     sums_by_tensor: ClassVar[bool] = False
     """Each tensor may have a codec of its own."""
+    has_levels: ClassVar[bool] = False
+    """Several switches may sum a job, each at a quorum of its children (quorums)."""
     no_pull: ClassVar[str | None] = None
     """Why nothing is encoded on the way back to the workers; None if `pull` says how."""
 
@@ -181,6 +183,12 @@ class Aggregation(ABC):
         for key in ("pull_feedback", "pull_deltas"):
             if getattr(job, key) and self.no_pull is not None:
                 yield key, f'{self.no_pull}: {key} is for aggregation = "ps"'
+        if job.quorums is not None and not (self.has_levels and len(placed.switches) > 1):
+            yield (
+                "quorums",
+                "quorums are of switches that sum a job in levels, and here they do not: use"
+                " quorum",
+            )
         if job.marked and not self.marks:
             yield (
                 "marked",

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
+from math import prod
 from typing import TYPE_CHECKING
 
 from gradplane.aggregations.aggregation import (
@@ -29,7 +32,7 @@ from gradplane.hosts.protocols.job_codec import summed_codec
 from gradplane.hosts.wire import aggregation
 from gradplane.hosts.wire.aggregation import Type
 from gradplane.hosts.wire.payloads import Payloads
-from gradplane.topologies.description import HostNode
+from gradplane.topologies.description import HostNode, Link
 from gradplane.topologies.topology_errors import TopologyError
 from gradplane.topologies.tree import TreeNode, switch_tree
 
@@ -44,6 +47,7 @@ class SwitchScheme(Aggregation):
 
     worker_role = "gradplane.hosts.drivers.roles:SwitchWorkerRole"
     program = "thc.p4"
+    has_levels = True
     no_pull = "a switch answers with the sums as they are"
 
     def check(self, placed: PlacedJob, others: Sequence[PlacedJob]) -> Iterator[Keyed]:
@@ -65,12 +69,15 @@ class SwitchScheme(Aggregation):
         job = placed.job
         passes = aggregation.passes(job.sum_bits)
         trips = ((_round_trip_ns(placed, host), host.name) for host in placed.members)
-        slowest, host = max((trip + passes * latency_ns, name) for trip, name in trips)
+        switches = len(_way_up(placed, placed.members[0]))
+        through = passes * switches + switches - 1  # up, and down through all but the last
+        slowest, host = max((trip + through * latency_ns, name) for trip, name in trips)
         if job.timeout_ms * 1e6 <= slowest:
             yield (
                 "timeout_ms",
                 f"timeout_ms = {job.timeout_ms:g} is not above {slowest / 1e6:.3g} ms, the least"
-                f" time from {host} to the switch, {passes} times through its pipeline and back: no"
+                f" time from {host} to the switch{'es' if switches > 1 else ''}, {passes} times"
+                f" through {'each' if switches > 1 else 'its'} pipeline and back: no"
                 f" result would ever be in time: use timeout_ms = {2 * slowest / 1e6:.3g} or more",
             )
 
@@ -79,7 +86,9 @@ class SwitchScheme(Aggregation):
         job, passes = placed.job, aggregation.passes(placed.job.sum_bits)
         window = job.slots // 2
         links = max(_round_trip_ns(placed, host, window) for host in placed.members)
-        return links + passes * (latency_ns + window * job.size * pass_ns)
+        children = max([count for _, count in _way_up(placed, host)] for host in placed.members)
+        switches = (latency_ns + window * count * pass_ns for count in children)
+        return links + passes * sum(switches)
 
     def check_hosts(self, config: JobConfig) -> None:
         """Raise ConfigError for a codec whose codes the switch cannot sum."""
@@ -131,14 +140,34 @@ class SwitchScheme(Aggregation):
 
 
 def _round_trip_ns(placed: PlacedJob, host: HostNode, packets: int = 1) -> float:
-    """Return the time that a packet of indices up and its sums down take on a host's link.
+    """Return the time that a packet of indices up and its sums down take on a host's links.
 
-    packets: as many as the link's queue holds are sent at once, of which this one is the last."""
-    (link,) = (link for link in placed.network.links if host.name in (link.a, link.b))
-    lanes, sum_bits = aggregation.LANES[placed.job.sum_bits], placed.job.sum_bits
-    size = lanes // 2 + lanes * sum_bits // 8 + 2 * (aggregation.HEADER_SIZE + UDP_OVERHEAD)
-    size *= min(packets, link.queue + 1)
-    return 2 * link.delay + (8e9 * size / link.rate if link.rate else 0.0)
+    packets: as many as a link's queue holds are sent at once, of which this one is the last."""
+    sum_bits, total = placed.job.sum_bits, 0.0
+    up = aggregation.body_size(Type.INDICES, sum_bits)
+    for link, _ in _way_up(placed, host):
+        size = up + aggregation.SUMS_SIZE + 2 * (aggregation.HEADER_SIZE + UDP_OVERHEAD)
+        size *= min(packets, link.queue + 1)
+        total += 2 * link.delay + (8e9 * size / link.rate if link.rate else 0.0)
+        up = aggregation.SUMS_SIZE + 2 * aggregation.PATH_SIZE  # what switches send each other
+    return total
+
+
+def _way_up(placed: PlacedJob, host: HostNode) -> list[tuple[Link, int]]:
+    """Return the links from a host to the switch that gives results, and the number of children of
+    the switch above each."""
+    network = placed.network
+    (link,) = (link for link in network.links if host.name in (link.a, link.b))
+    with suppress(TopologyError):  # which `check` reports
+        nodes = {node.switch: node for node in _tree(placed)}
+        node = nodes[network.attachment(host.name)[0]]
+        way = [(link, len(node.children))]
+        while node.parent is not None:
+            link = network.ports(node.switch)[network.port_to(node.switch, node.parent)]
+            node = nodes[node.parent]
+            way.append((link, len(node.children)))
+        return way
+    return [(link, placed.job.size)]
 
 
 class _ReplayedReduces:
@@ -326,12 +355,7 @@ def _level_problems(placed: PlacedJob) -> Iterator[Keyed]:
     except TopologyError as error:
         yield "workers", f"{where}, and {error}, place the workers on one switch, {out}"
         return
-    if job.quorum is not None and job.quorum < job.size:
-        yield (
-            "quorum",
-            f"quorum = {job.quorum} of {job.size} workers: {where}, and several switches sum what"
-            f" all workers send: use quorum = {job.size}, place them on one switch, {out}",
-        )
+    yield from _quorum_problems(job, tree, where)
     for node in tree:
         if len(node.children) > aggregation.MAX_WORKERS:
             yield (
@@ -339,6 +363,42 @@ def _level_problems(placed: PlacedJob) -> Iterator[Keyed]:
                 f"{where}, and switch {node.switch} has {len(node.children)} children, of at most"
                 f" {aggregation.MAX_WORKERS}",
             )
+
+
+def _quorum_problems(job: AskedJob, tree: Sequence[TreeNode], where: str) -> Iterator[Keyed]:
+    """Yield what is wrong with a job's quorums: those of each level, and the total."""
+    levels = tree[-1].level + 1
+    fewest = [min(len(n.children) for n in tree if n.level == level) for level in range(levels)]
+    if job.quorums is None:
+        if job.quorum is not None and job.quorum < job.size:
+            yield (
+                "quorum",
+                f"quorum = {job.quorum} of {job.size} workers: {where}, and each of these waits for"
+                f" children of its own: use quorums = {fewest}, from the leaves to the root, or"
+                " less",
+            )
+        return
+    if len(job.quorums) != levels or any(
+        q > few for q, few in zip(job.quorums, fewest, strict=False)
+    ):
+        yield (
+            "quorums",
+            f"quorums = {list(job.quorums)}: {where}; there are {levels} levels of switches, from"
+            f" the leaves to the root, with {fewest} children or more: use as many of each, or"
+            " fewer",
+        )
+    elif job.quorum is not None and job.quorum > (reached := prod(job.quorums)):
+        yield (
+            "quorum",
+            f"quorum = {job.quorum} with quorums = {list(job.quorums)}: a result has"
+            f" {' × '.join(map(str, job.quorums))} = {reached} workers: use quorum = {reached}, or"
+            " larger quorums",
+        )
+
+
+def _waits_for(job: AskedJob, node: TreeNode) -> int:
+    """Return how many of its children a switch waits for."""
+    return len(node.children) if job.quorums is None else job.quorums[node.level]
 
 
 def _level_plan(
@@ -365,8 +425,12 @@ def _level_plan(
         above, port = switches[node.parent], network.port_to(node.switch, node.parent)
         number = nodes[node.parent].children.index(node.switch)
         parent = Parent(port, number, above.mac, above.ip)
-    level = Level(parent, not node.leaf, asks=False, summed=config.workers)
-    return _job_plan(config, members, slot_base, level)
+    job = placed.job
+    asks = any(_waits_for(job, each) < len(each.children) for each in nodes.values())
+    summed = config.workers if job.quorums is None else prod(job.quorums)
+    level = Level(parent, not node.leaf, asks, summed)
+    plan = _job_plan(config, members, slot_base, level)
+    return replace(plan, quorum=_waits_for(job, node), next_only=plan.next_only and not asks)
 
 
 def program_limits(sum_bits: int, slots: int) -> dict[str, str]:

@@ -23,6 +23,7 @@ from gradplane.experiment.impairment_sections import (
 )
 from gradplane.experiment.schema import Experiment, Job, SwitchSection
 from gradplane.hosts.absences import Absence, donor, of_worker, present
+from gradplane.hosts.config import JobConfig
 from gradplane.hosts.wire.aggregation import MAX_WORKERS
 from gradplane.topologies.description import Topology
 from gradplane.topologies.link_options import bare_rate
@@ -323,6 +324,8 @@ def _absence_problem(
             return f"worker {worker} is away again before it is back", "round"
     if donor(config.absences, config.workers, absence.back) is None:
         return f"no other worker of round {absence.back} has weights to copy", back
+    if quorums := deployed.job.quorums:
+        return _racks_problem(config, quorums)
     rounds = {a.first for a in config.absences}
     least = min(len(present(config.absences, config.workers, round)) for round in rounds)
     if least == 0 or (config.transport.reliability == "retransmit" and least < config.quorum):
@@ -332,6 +335,22 @@ def _absence_problem(
             "worker",
         )
     return None
+
+
+def _racks_problem(config: JobConfig, quorums: Sequence[int]) -> tuple[str, str] | None:
+    """Return what is wrong with absences where switches in levels wait for some children."""
+    if config.transport.reliability == "lossy":
+        return None
+    away = {absence.worker for absence in config.absences}
+    racks = [len(set(rack) - away) for rack in config.leaves]
+    enough = sum(left >= quorums[0] for left in racks)
+    if enough == len(racks) or (len(quorums) == 2 and enough >= quorums[-1]):
+        return None
+    return (
+        f"{racks} workers of the racks are always there, and quorums = {list(quorums)}: use smaller"
+        ' ones, or reliability = "lossy"',
+        "worker",
+    )
 
 
 def traffic(experiment: Experiment, network: Topology) -> Iterator[Problem]:

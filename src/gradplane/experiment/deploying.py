@@ -7,6 +7,7 @@ first, then one for servers.
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from math import prod
 from typing import Any
 
 from gradplane import aggregations
@@ -98,7 +99,7 @@ def _resolved(experiment: Experiment, number: int, job: Job) -> Job:
     defaults = {
         "name": job.name or (f"job{number}" if several else experiment.name),
         "workers": workers,
-        "quorum": job.quorum or workers,
+        "quorum": job.quorum or (prod(job.quorums) if job.quorums else workers),
         "seed": experiment.seed if job.seed is None else job.seed,
     }
     if job.by_tensor is None and tensor_codecs.may_be_by_tensor(job):
@@ -130,6 +131,7 @@ def _plain(deployed: DeployedJob) -> Job:
             "local_steps": 1,
             "sync": False,
             "quorum": deployed.job.size,
+            "quorums": None,
         }
     )
 

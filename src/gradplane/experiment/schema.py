@@ -245,6 +245,9 @@ class Job(Section):
     marked: bool = False
     bound: ErrorBound | None = None
     quorum: int | None = Field(default=None, ge=1, le=MAX_WORKERS)
+    quorums: tuple[Annotated[int, Field(ge=1, le=MAX_WORKERS)], ...] | None = Field(
+        default=None, strict=False, min_length=1
+    )
     reliability: Literal["lossy", "retransmit"] = "lossy"
     error_feedback: bool = True
     slots: int = Field(default=8, ge=2, le=65534, multiple_of=2)

@@ -13,13 +13,18 @@ from gradplane.topologies.topology_errors import TopologyError
 class TreeNode:
     """A switch of a tree. children: hosts or switches, by their numbers; parent: None at the root.
 
-    leaf: its children are hosts.
+    level: 0 for a leaf, whose children are hosts, and one more than the highest child's above it.
     """
 
     switch: str
     parent: str | None
     children: tuple[str, ...]
-    leaf: bool
+    level: int
+
+    @property
+    def leaf(self) -> bool:
+        """Whether its children are hosts."""
+        return self.level == 0
 
 
 def switch_tree(network: Topology, hosts: Sequence[str]) -> tuple[TreeNode, ...]:
@@ -48,8 +53,12 @@ def switch_tree(network: Topology, hosts: Sequence[str]) -> tuple[TreeNode, ...]
             )
     order = [*leaves, *(name for name in children if name not in leaves and name != root)]
     order += [root] if root not in leaves else []
+
+    def level(name: str) -> int:
+        return 0 if name in leaves else 1 + max(level(child) for child in children[name])
+
     return tuple(
-        TreeNode(name, parents.get(name), tuple(children[name]), name in leaves) for name in order
+        TreeNode(name, parents.get(name), tuple(children[name]), level(name)) for name in order
     )
 
 
