@@ -248,3 +248,85 @@ def test_the_documents_program(tmp_path):
                 )
             )
         assert [each.communicate()[0] for each in started] == ["1.5 -3.0 1.5\n"] * 2
+
+
+STATEFUL = {
+    "thc": ("thc", {}),
+    "3lc": ("threelc", {"s": 1.75}),
+    "dgc": ("dgc", {"fraction": 0.1}),
+    "powersgd": ("powersgd", {"rank": 2}),
+    "topk": ("topk", {"fraction": 0.1}),
+}
+
+
+@pytest.mark.parametrize(
+    ("scheme", "codec"),
+    [
+        ("switch", "thc"),
+        *(("ps", name) for name in STATEFUL if name != "thc"),
+        ("ring", "powersgd"),
+    ],
+)
+def test_saved_state_goes_on_bit_for_bit(scheme, codec):
+    """Six reduces equal three, a new network and workers with the state, and three more."""
+    job = loopback_job(scheme, 2, codec=STATEFUL[codec], error_feedback=codec in ("thc", "topk"))
+    steps = np.random.default_rng(1).normal(size=(6, 2, 3000)).astype(np.float32)
+    states = {}
+
+    def program(first, last):
+        def run(reducer):
+            if first:
+                reducer.load_state_dict(states)
+            means = [reducer.reduce(steps[step, reducer.rank]) for step in range(first, last)]
+            return means, reducer.state_dict()
+
+        return run
+
+    whole = [means for means, _ in together(job, program(0, 6))]
+    before = together(job, program(0, 3))
+    for _, state in before:
+        states |= state
+    after = together(job, program(3, 6))
+    for rank in range(2):
+        again = before[rank][0] + after[rank][0]
+        assert all(map(np.array_equal, whole[rank], again))
+
+
+def test_a_state_of_others_is_refused():
+    job = loopback_job("switch", 2)
+    x = np.ones(3000, np.float32)
+
+    def program(reducer):
+        reducer.reduce(x)
+        found = reducer.state_dict()
+        reducer.reduce(x)
+        with pytest.raises(ReducerError, match="after 1 reduces, and 2 have begun: load it before"):
+            reducer.load_state_dict(found)
+        return found
+
+    first, second = together(job, program)
+
+    def other(reducer):
+        with pytest.raises(ReducerError, match='no entry "rank . of 2", it has rank 5 of 9: every'):
+            reducer.load_state_dict({"rank 5 of 9": b""})
+        damaged = {key: value[:-9] for key, value in (first | second).items()}
+        with pytest.raises(ReducerError, match="the state cannot be read"):
+            reducer.load_state_dict(damaged)
+
+    together(job, other)
+
+    def of_another_job(reducer):
+        with pytest.raises(ReducerError, match="the state is of another job:\n"):
+            reducer.load_state_dict(first | second)
+
+    together(loopback_job("switch", 2, seed=7), of_another_job)
+
+
+def test_the_answers_state_stays_at_the_server():
+    job = loopback_job("ps", 2, pull_codec=("topk", {"fraction": 0.1}), pull_feedback=True)
+
+    def program(reducer):
+        with pytest.raises(ReducerError, match="the server keeps a state of topk"):
+            reducer.state_dict()
+
+    together(job, program)

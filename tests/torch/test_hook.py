@@ -196,3 +196,56 @@ def test_torch_is_imported_by_nothing_else():
         "sys.exit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+SAVE = """
+import torch.distributed.checkpoint as dcp
+
+torch.manual_seed(1)
+ddp = DistributedDataParallel(torch.nn.Sequential(torch.nn.Linear(20, 60), torch.nn.Linear(60, 3)))
+state = gradplane.torch.join()
+ddp.register_comm_hook(state, gradplane.torch.hook)
+optimizer = torch.optim.SGD(ddp.parameters(), lr=0.05, momentum=0.9)
+kept = {"model": ddp.module.state_dict(), "hook": state}
+first, last, kind = int(os.environ["FIRST"]), int(os.environ["LAST"]), os.environ["KIND"]
+folder = os.environ["FOLDER"]
+if first:
+    if kind != "at once":  # DDP cuts its buckets anew after a pass
+        ddp(torch.zeros(1, 20)).sum().backward()
+    whole = torch.load(f"{folder}/{rank}.pt")
+    optimizer.load_state_dict(whole["optimizer"])
+    if kind == "dcp":
+        dcp.load(kept, checkpoint_id=folder)
+    else:
+        ddp.module.load_state_dict(whole["model"])
+        state.load_state_dict(whole["hook"])
+with warnings.catch_warnings(record=True) as caught:
+    for step in range(first, last):
+        torch.manual_seed(10 * step + rank)
+        x = torch.randn(32, 20)
+        optimizer.zero_grad()
+        ((ddp(x) - x[:, :3]) ** 2).mean().backward()
+        optimizer.step()
+if kind == "at once":
+    say(warned=[str(each.message)[:36] for each in caught])
+if not first and last == 3:
+    dcp.save(kept, checkpoint_id=folder)
+    torch.save({**kept, "optimizer": optimizer.state_dict()}, f"{folder}/{rank}.pt")
+say(weights=torch.cat([each.detach().reshape(-1) for each in ddp.parameters()]).tolist())
+"""
+
+
+def test_a_checkpoint_goes_on_bit_for_bit(tmp_path):
+    """Six steps equal three, a checkpoint in two forms, and three more from either."""
+    job = loopback_job("switch", 2, error_feedback=True)
+
+    def run(first, last, kind=""):
+        ends = {"FIRST": str(first), "LAST": str(last), "KIND": kind, "FOLDER": str(tmp_path)}
+        return lines(job, SAVE, tmp_path, **ends)
+
+    whole = run(0, 6)
+    run(0, 3)
+    assert run(3, 6, "file") == run(3, 6, "dcp") == whole
+    for warned, weights in run(3, 6, "at once"):
+        assert warned == {"warned": ["DDP has cut other buckets than those"]}
+        assert weights != whole[0][0]

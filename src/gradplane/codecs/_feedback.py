@@ -39,6 +39,9 @@ class Residual:
         """The part that was not yet sent."""
         return self.unsent.get() if isinstance(self.unsent, Deferred) else self.unsent
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Residual, (self.error, self.inner)
+
 
 @dataclass(frozen=True)
 class ErrorFeedback(Codec):

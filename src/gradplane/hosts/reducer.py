@@ -12,6 +12,7 @@ All workers' programs begin the same reduces in the same order, of vectors of th
 
 import threading
 import time
+from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gradplane._plugins import load
+from gradplane._suggestions import quoted
 from gradplane.hosts.config import ConfigError, HostConfig
 from gradplane.hosts.digest import digest
 from gradplane.hosts.drivers.action_driver import ActionDriver
@@ -31,6 +33,7 @@ from gradplane.hosts.drivers.warm_up import exercise_switch_worker, warm_up
 from gradplane.hosts.drivers.worker_reducers import SwitchReducer, WorkerReducer
 from gradplane.hosts.impairments.host_link import HostLink, LocalPort, PortTraffic
 from gradplane.hosts.protocols.actions import Deliver, Failed
+from gradplane.hosts.protocols.job_codec import parts, pull_codec, push_codec
 from gradplane.hosts.protocols.results import (
     TRANSIENT,
     Floats,
@@ -38,10 +41,12 @@ from gradplane.hosts.protocols.results import (
     ReduceError,
     is_integers,
 )
+from gradplane.hosts.saved_state import StateError, pack, unpack
 from gradplane.hosts.vector_file import Place, VectorFile
 
 VECTORS = ".gradients"
 """The ending of the file of vectors, which has the log's name."""
+_TRIED = 8  # values of a vector by which a codec shows whether it has a state
 _LINGER = 2.0  # seconds that close() waits for the last acknowledgements
 
 
@@ -183,6 +188,30 @@ class Reducer:
         """Return the packets and bytes of reduces since the last call."""
         return self._loop.call(self._all_traffic).result()
 
+    def state_dict(self) -> dict[str, bytes]:
+        """Return what this worker keeps for later reduces, under its rank: error feedback,
+        momentum, a factorisation's Q, and the number of reduces, which random numbers depend on.
+
+        A worker of the same job that begins with it goes on bit for bit, where none of its results
+        is lost. Raises ReducerError while a reduce is in flight, and where the server has a state
+        that no worker knows.
+        """
+        return {self._name: self._loop.call(self._saved).result()}
+
+    def load_state_dict(self, saved: Mapping[str, Any]) -> None:
+        """Go on where state_dict() was called; all workers do, after the same reduces.
+
+        Raises ReducerError where it is not this worker's, is of a job with other codecs, or of
+        fewer reduces than there were by now.
+        """
+        if self._name not in saved:
+            found = ", ".join(sorted(map(str, saved))) or "nothing"
+            raise ReducerError(
+                f"{self._who}: the state has no entry {quoted(self._name)}, it has {found}: every"
+                " rank saves its own, and there are as many ranks as then"
+            )
+        self._loop.call(lambda: self._restore(saved[self._name])).result()
+
     def close(self) -> None:
         """Wait at most 2 seconds until all messages are acknowledged, and close.
 
@@ -236,6 +265,49 @@ class Reducer:
         except Exception as error:
             self._fail(error)
         self._tickets += 1
+
+    @property
+    def _name(self) -> str:
+        """The key of this worker's state."""
+        return f"rank {self.rank} of {self.workers}"
+
+    def _coding(self) -> str:
+        """Describe what decides how the job's vectors are encoded."""
+        job = self.config.job
+        return f"{job.aggregation}, seed {job.seed}, {job.transport.sum_bits} bits, {job.coding}"
+
+    def _saved(self) -> bytes:
+        job = self.config.job
+        if self._flights:
+            raise ReducerError(f"{self._who}: a reduce is in flight: wait for its result")
+        if pull_codec(job).start(_TRIED) is not None:
+            raise ReducerError(
+                f"{self._who}: the server keeps a state of {job.coding.pull_codec[0]}, its answers'"
+                " codec, which no worker can save: use a pull codec without error feedback"
+            )
+        state = self._coding(), self._tickets, self._rounds, self._reducer.machine.save()
+        try:
+            return pack(state, list(parts(push_codec(job))))
+        except StateError as error:
+            raise ReducerError(f"{self._who}: {error}") from None
+
+    def _restore(self, saved: bytes) -> None:
+        try:
+            coding, tickets, rounds, state = unpack(saved, list(parts(push_codec(self.config.job))))
+        except (StateError, TypeError, ValueError) as error:
+            raise ReducerError(f"{self._who}: the state cannot be read: {error}") from None
+        if coding != self._coding():
+            raise ReducerError(
+                f"{self._who}: the state is of another job:\n{coding}\n"
+                f"this one is:\n{self._coding()}"
+            )
+        if self._flights or self._tickets > tickets:
+            raise ReducerError(
+                f"{self._who}: the state is of the time after {tickets} reduces, and"
+                f" {self._tickets} have begun: load it before the training's first step"
+            )
+        self._tickets, self._rounds = tickets, rounds
+        self._reducer.machine.restore(state)
 
     def _next_round(self) -> None:
         self._link.start_round(self._rounds)

@@ -34,8 +34,9 @@ def hook(state: NetworkState | StandIn, bucket: GradBucket) -> torch.futures.Fut
     if state.exchange.obstacle(buffer) is not None:
         return _by_group(state, buffer)
     if bucket.index() == 0:
-        state.member.begin_round()
-    return state.exchange.reduce(buffer, state.tensor(bucket.index(), buffer.numel()), mean=True)
+        state.begin_step()
+    sizes = tuple(parameter.numel() for parameter in bucket.parameters())
+    return state.exchange.reduce(buffer, state.tensor(bucket.index(), sizes), mean=True)
 
 
 def _by_group(state: NetworkState, buffer: torch.Tensor) -> torch.futures.Future[torch.Tensor]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import time
+import warnings
 import weakref
+from collections import OrderedDict
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -28,16 +30,34 @@ class MembershipError(RuntimeError):
     """A program that cannot take part in the network; the message names the way out."""
 
 
+Bucket = tuple[int, int, tuple[int, ...]]
+"""The user of a bucket, its place among the user's, and the sizes of its parameters."""
+
+
+class StateWarning(UserWarning):
+    """Buckets that are not those of a state that was loaded."""
+
+
+_OTHERS = (
+    "DDP has cut other buckets than those of the state that was loaded, as it does in its first"
+    " step: their error feedback begins with zeros; to go on bit for bit, make a backward pass"
+    " before you load the model, the optimizer and the hook's state"
+)
+
+
 class Member:
     """This process as a worker of the job: one reducer, which its models and groups share.
 
-    Buckets are numbered by who reduces them, their places and sizes, so that each has an error
-    feedback of its own. All ranks make the same calls in the same order.
+    Buckets are numbered by who reduces them, their places and their parameters' sizes, so that each
+    has an error feedback of its own. All ranks make the same calls in the same order.
     """
 
     def __init__(self, reducer: Reducer) -> None:
         self.reducer = reducer
-        self._tensors: dict[tuple[int, int, int], int] = {}
+        self._tensors: dict[Bucket, int] = {}
+        self._latest: dict[Bucket, int] = {}  # the step in which each was reduced last
+        self._numbers = 0
+        self._loaded = False
         self._users = 0
         self._started = False  # whether a round has begun
         self._closed = weakref.finalize(self, reducer.close)
@@ -47,9 +67,45 @@ class Member:
         self._users += 1
         return self._users - 1
 
-    def tensor(self, user: int, bucket: int, size: int) -> int:
-        """Return the number of a bucket's error feedback; DDP may cut buckets anew once."""
-        return self._tensors.setdefault((user, bucket, size), len(self._tensors))
+    def tensor(self, bucket: Bucket, step: int) -> int:
+        """Return the number of a bucket's error feedback, reduced in that step of its user's."""
+        if bucket not in self._tensors:
+            self._tensors[bucket] = self._numbers
+            self._numbers += 1
+            if self._loaded:
+                self._loaded = False
+                warnings.warn(_OTHERS, StateWarning, stacklevel=4)
+        self._latest[bucket] = step
+        return self._tensors[bucket]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the reducer's state, and the numbers of the buckets of the last steps.
+
+        DDP cuts buckets anew after its first step: the error feedback of that step is too old by
+        then."""
+        last: dict[int, int] = {}
+        for (user, *_), step in self._latest.items():
+            last[user] = max(step, last.get(user, step))
+        buckets = [
+            [*bucket, number]
+            for bucket, number in self._tensors.items()
+            if self._latest[bucket] == last[bucket[0]]
+        ]
+        text = json.dumps({"buckets": buckets, "numbers": self._numbers})
+        return {**self.reducer.state_dict(), self._buckets: text}
+
+    def load_state_dict(self, saved: Mapping[str, Any]) -> None:
+        """Go on where state_dict() was called."""
+        self.reducer.load_state_dict(saved)
+        found = json.loads(saved[self._buckets])
+        self._numbers = found["numbers"]
+        self._tensors = {(user, place, tuple(n)): k for user, place, n, k in found["buckets"]}
+        self._latest = dict.fromkeys(self._tensors, 0)
+        self._loaded = True
+
+    @property
+    def _buckets(self) -> str:
+        return f"buckets of rank {self.reducer.rank}"
 
     def begin_round(self) -> None:
         """Begin a round, for which new stragglers are drawn; the first begins by itself."""
@@ -109,11 +165,40 @@ class NetworkState:
         self.member, self.group = member, group
         self.exchange = Exchange(member.reducer, self._maximum)
         self._user = member.user()
+        self._steps = 0
         dist.barrier(group)  # lossy jobs miss what comes before a worker listens
 
-    def tensor(self, bucket: int, size: int) -> int:
-        """Return the number of a bucket's error feedback."""
-        return self.member.tensor(self._user, bucket, size)
+    def begin_step(self) -> None:
+        """Begin a training step, which is a round of the network's."""
+        self.member.begin_round()
+        self._steps += 1
+
+    def tensor(self, bucket: int, sizes: tuple[int, ...]) -> int:
+        """Return the number of a bucket's error feedback; sizes: of its parameters."""
+        return self.member.tensor((self._user, bucket, sizes), self._steps)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what this rank keeps from one step for the next, under keys of its own.
+
+        That is what Reducer.state_dict() names, for all models of this rank. Each rank saves its
+        own: torch.distributed.checkpoint does so, as does a file for each rank; pickling the state,
+        as torch.save does, saves this dict. Raises ReducerError.
+        """
+        return self.member.state_dict()
+
+    def load_state_dict(self, saved: Mapping[str, Any]) -> None:
+        """Go on where state_dict() was called; all ranks do, once all their models have joined.
+
+        DDP cuts its buckets anew after the first backward pass. For a training that goes on bit for
+        bit, make a pass first and then load the model, the optimizer and this. Otherwise the first
+        step has no error feedback, with a StateWarning, and the second has what was saved.
+
+        Raises ReducerError where another rank, or another number of ranks, saved it, where the job
+        has other codecs, and after more steps than it had."""
+        self.member.load_state_dict(saved)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return OrderedDict, (), None, None, iter(self.state_dict().items())
 
     def close(self) -> None:
         """Leave the network, with all models and groups of this process; at the program's end

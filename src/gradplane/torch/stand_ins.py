@@ -7,6 +7,7 @@ through the process group, over the same links, and nothing through the switch.
 from __future__ import annotations
 
 import os
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +41,27 @@ class StandIn:
         """Return a future of the bucket's mean."""
         mean: torch.futures.Future[torch.Tensor] = self._hook(self._state, bucket)
         return mean
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what the hook keeps, under this rank's key; torch.load reads it with
+        weights_only=False."""
+        state: Any = self._state
+        return {self._key: state.__getstate__()} if self.name == "powersgd" else {}
+
+    def load_state_dict(self, saved: Mapping[str, Any]) -> None:
+        """Go on where state_dict() was called. Raises KeyError for another rank's state."""
+        state: Any = self._state
+        if self.name == "powersgd":
+            group = state.process_group
+            state.__setstate__(dict(saved[self._key]))
+            state.process_group = group
+
+    @property
+    def _key(self) -> str:
+        return f"{self.name}, rank {dist.get_rank()} of {dist.get_world_size()}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return OrderedDict, (), None, None, iter(self.state_dict().items())
 
 
 def stand_in(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -48,6 +48,13 @@ def _limbs(kind: np.dtype[Any]) -> int:
     return kind.itemsize * 8 // _BITS
 
 
+class Stateful(Protocol):
+    """A state machine whose state between two reduces is saved and restored."""
+
+    def save(self) -> Any: ...
+    def restore(self, saved: Any) -> None: ...
+
+
 class WorkerReducer(ABC):
     """Reduces vectors for the worker of `config`, several at once; a Deliver brings each result.
 
@@ -61,6 +68,8 @@ class WorkerReducer(ABC):
     """ns a value that decoding takes after a reduce."""
     refused: Mapping[str, int] = {}
     """The number of packets that were foreign or invalid, by reason."""
+    machine: Stateful
+    """The protocol's state machine, as far as its state goes."""
 
     def __init__(
         self,
@@ -79,7 +88,7 @@ class WorkerReducer(ABC):
 
     @abstractmethod
     def connect(self) -> None:
-        """Make the protocol's state machine; set `port` where it is not the stream's."""
+        """Make the protocol's state machine, `machine`; set `port` where it is not the stream's."""
 
     @abstractmethod
     def reduce(self, ticket: int, vector: Floats, tensor: int = 0) -> None:
@@ -116,7 +125,7 @@ class SwitchReducer(WorkerReducer):
 
     def connect(self) -> None:
         """Open the port of aggregation packets."""
-        self._machine = SwitchWorker(self.job, self.worker, self.env.granularity)
+        self.machine = self._machine = SwitchWorker(self.job, self.worker, self.env.granularity)
         _, port = self.job.addresses.worker_addresses[self.worker]
         self.port = LocalPort(self._receive, aggregation_payload, self._machine.record)
         self.link.ports[port] = self.port
@@ -172,7 +181,7 @@ class ServedReducer(WorkerReducer):
             raise ConfigError(f"worker {self.worker}: its job needs a server_address")
         self.encode_ns = codec_ns(self.job, self.job.coding.codec)
         self.decode_ns = codec_ns(self.job, self.job.coding.pull_codec)
-        self._machine = served_worker(self.job, self.worker)
+        self.machine = self._machine = served_worker(self.job, self.worker)
         self.machines.route(WORKER_KINDS, self._machine.receive)
 
     def reduce(self, ticket: int, vector: Floats, tensor: int = 0) -> None:
@@ -192,7 +201,7 @@ class RingReducer(WorkerReducer):
 
     def connect(self) -> None:
         """Listen to the left neighbour."""
-        self._machine = ring_worker(self.job, self.worker)
+        self.machine = self._machine = ring_worker(self.job, self.worker)
         self.machines.route(RING_KINDS, self._machine.receive, self._machine.timer)
 
     def reduce(self, ticket: int, vector: Floats, tensor: int = 0) -> None:

@@ -66,6 +66,14 @@ class PsWorker:
         self._newest = -1  # ticket started
         self._early: defaultdict[int, list[Message]] = defaultdict(list)
 
+    def save(self) -> Any:
+        """Return what later reduces need of the earlier ones; none is in flight."""
+        return self._states
+
+    def restore(self, saved: Any) -> None:
+        """Go on where save() was called, before the first reduce."""
+        self._states = saved
+
     def reduce(self, ticket: int, vector: Floats, now: int, tensor: int = 0) -> list[Action]:
         """Start a reduce as SwitchWorker.reduce() does; later tickets have higher numbers."""
         vector = checked_vector(vector, self._worker, ticket)

@@ -79,6 +79,14 @@ class RingWorker:
         self._early: defaultdict[int, list[Message]] = defaultdict(list)
         self._work = ComputeQueue()
 
+    def save(self) -> Any:
+        """Return what later reduces need of the earlier ones; none is in flight."""
+        return self._states
+
+    def restore(self, saved: Any) -> None:
+        """Go on where save() was called, before the first reduce."""
+        self._states = saved
+
     def reduce(self, ticket: int, vector: Floats, now: int, tensor: int = 0) -> list[Action]:
         """Start reducing finite float32[n]. All workers use the same tickets, in the same order,
         equal n and tensor.

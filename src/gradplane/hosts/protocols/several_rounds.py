@@ -37,6 +37,8 @@ class Machine(Protocol):
     def receive(self, peer: Peer, data: bytes, now: int) -> list[Action]: ...
     def timer(self, key: Hashable, now: int) -> list[Action]: ...
     def missing(self, ticket: int) -> list[str]: ...
+    def save(self) -> Any: ...
+    def restore(self, saved: Any) -> None: ...
 
 
 @dataclass
@@ -88,6 +90,16 @@ class RoundsWorker:
         self._job, self._worker, self._codec, self._machines = job, worker, codec, machines
         self._states: dict[int, Any] = {}
         self._reduces: dict[int, _Reduce] = {}
+
+    def save(self) -> Any:
+        """Return what later reduces need of the earlier ones; none is in flight."""
+        return self._states, [machine.save() for machine in self._machines]
+
+    def restore(self, saved: Any) -> None:
+        """Go on where save() was called, before the first reduce."""
+        self._states, machines = saved
+        for machine, own in zip(self._machines, machines, strict=True):
+            machine.restore(own)
 
     def reduce(self, ticket: int, vector: Floats, now: int, tensor: int = 0) -> list[Action]:
         """Start a reduce as the machines do; later tickets have higher numbers."""

@@ -126,6 +126,14 @@ class SwitchWorker:
             first + (np.arange(self._transport.window) - first) % self._transport.window
         )
 
+    def save(self) -> Any:
+        """Return what later reduces need of the earlier ones; none is in flight."""
+        return self._states, self._sizes
+
+    def restore(self, saved: Any) -> None:
+        """Go on where save() was called, before the first reduce."""
+        self._states, self._sizes = saved
+
     def reduce(self, ticket: int, vector: Floats, now: int, tensor: int = 0) -> list[Action]:
         """Start reducing float32[n]. All workers use the same tickets, in the same order, equal n.
 

@@ -250,4 +250,5 @@ def _traffic(lines: Sequence[Line]) -> Values:
         "up": bars("up"),
         "down": bars("down"),
         "undelivered": False,
+        "again": False,
     }
