@@ -66,8 +66,12 @@ def plan(
     model: Annotated[
         str, typer.Argument(metavar="MODEL.toml", show_default=False, help="Or a shipped one")
     ],
-    system: Annotated[str, typer.Option(metavar="SYSTEM.toml", help="A file, or a shipped one")],
-    codec: Annotated[str, typer.Option(metavar="NAME", help="A file, or a shipped one")],
+    system: Annotated[
+        str | None, typer.Option(metavar="SYSTEM.toml", help="A file, or a shipped one; required")
+    ] = None,
+    codec: Annotated[
+        str | None, typer.Option(metavar="NAME", help="A file, or a shipped one; required")
+    ] = None,
     constraints: Annotated[
         list[str], typer.Option("--constraint", metavar="RULE", help="compressions<=1, device=gpu")
     ] = [],  # noqa: B006
@@ -90,8 +94,18 @@ def plan(
     from gradplane.cli import output_tables
     from gradplane.pages.plan_page import page
     from gradplane.planner.experiment_file import experiment
+    from gradplane.planner.inputs import Compression, Model, System, shipped
     from gradplane.planner.planning import make, options
 
+    if system is None or codec is None:
+        kinds = {"models": Model, "systems": System, "codecs": Compression}
+        listed = "; ".join(f"{name}: {', '.join(shipped(kind))}" for name, kind in kinds.items())
+        raise typer.BadParameter(
+            f"it is missing; each is a file, or a shipped one. Shipped {listed}",
+            param_hint=" and ".join(
+                name for name, value in (("--system", system), ("--codec", codec)) if value is None
+            ),
+        )
     console = make_console()
     if tree:
         say(console, options(codec, system, constraints))

@@ -23,9 +23,21 @@ Out = Annotated[Path | None, typer.Option(metavar="DIR", help="The run folder; i
 Seed = Annotated[
     int | None, typer.Option(metavar="N", min=0, help="Replaces the experiment's seeds")
 ]
+
+
+def _share(text: str) -> float:
+    try:
+        share = float(text)
+    except ValueError:
+        share = -1.0
+    if 0 <= share <= 1:
+        return share
+    raise typer.BadParameter(f"{text}: expected a share from 0 to 1: 0.95 is 95 %")
+
+
 Accuracy = Annotated[
     float | None,
-    typer.Option(min=0, max=1, metavar="X", help="Note when the test accuracy reaches X, as 0.95"),
+    typer.Option(parser=_share, metavar="X", help="Note when the test accuracy reaches X, as 0.95"),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only")]
