@@ -98,8 +98,10 @@ def plan(
     from gradplane.planner.planning import make, options
 
     if system is None or codec is None:
-        kinds = {"models": Model, "systems": System, "codecs": Compression}
-        listed = "; ".join(f"{name}: {', '.join(shipped(kind))}" for name, kind in kinds.items())
+        found = {
+            "models": shipped(Model), "systems": shipped(System), "codecs": shipped(Compression),
+        }  # fmt: skip
+        listed = "; ".join(f"{kind}: {', '.join(names)}" for kind, names in found.items())
         raise typer.BadParameter(
             f"it is missing; each is a file, or a shipped one. Shipped {listed}",
             param_hint=" and ".join(

@@ -61,6 +61,8 @@ async function showRound(job, number) {
     lanes(one), events(one, job, number), packets(one, job, number));
 }
 
+const INKS = {"lost": "bad", "sent again": "again"};  // of marks, by what happened
+
 function lanes(one) {
   const height = 18 * one.lanes.length + 4, scale = 1000 / Math.max(one.took, 1), x = at => (at - one.started) * scale;
   const svg = drawn("svg", {viewBox: `0 0 1000 ${height}`, height, preserveAspectRatio: "none", role: "img",
@@ -77,10 +79,10 @@ function lanes(one) {
     const marks = one.events.filter(event => event.worker === lane.worker && event.at !== null);
     for (const lost of [false, true]) for (const event of marks.filter(event => (event.what === "lost") === lost))
       svg.append(drawn("rect", {x: x(event.at) - (lost ? 1.5 : .8), y: 18 * row + (lost ? 2 : 0), width: lost ? 3 : 1.6, height: lost ? 14 : 6,
-        fill: `var(--${lost ? "bad" : "soft"})`}, `${time(event.at - one.started)}: worker ${event.worker}: ${event.text}`));
+        fill: `var(--${INKS[event.what] ?? "soft"})`}, `${time(event.at - one.started)}: worker ${event.worker}: ${event.text}`));
   });
   const names = one.lanes.map(lane => el("span", {}, `worker ${lane.worker}`));
-  const more = [["bad", "lost"], ["soft", "another event"]];
+  const more = [...Object.entries(INKS).map(([what, ink]) => [ink, what]), ["soft", "another event"]];
   return el("div", {}, el("div", {id: "lanes"}, el("div", {class: "names quiet"}, names), svg,
     el("span"), el("div", {class: "ends quiet"}, el("span", {}, "0"), el("span", {}, time(one.took)))),
     el("p", {id: "legend", class: "controls quiet"}, [...one.phases.map(phase => [phase, phase]), ...more].map(([colour, name]) =>
