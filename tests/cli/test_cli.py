@@ -228,6 +228,21 @@ def test_bench_prints_its_json(command: Command) -> None:
     assert found["codecs"]["float32"] == {"ratio": 1.0, "bits_per_value": 32.0, **errors}
 
 
+def test_codecs_on_recorded_gradients(command: Command, tmp_path: Path) -> None:
+    status, output, _ = command("codecs", "bench", "int8", "--gradients", "digits-cnn")
+    assert status == 0 and "9,930 values in 6 layers; steps 1, 20, 100; 4 workers" in output
+    assert re.search(r"^   conv1.weight +144 +148 +5.5e-05 ", output, re.MULTILINE), output
+    status, output, _ = command("codecs", "bench", "int8", "--gradients", "digits-cnn", "--json")
+    found = json.loads(output)
+    assert status == 0 and found["steps"] == [1, 20, 100]
+    assert [row["layer"] for row in found["codecs"]["int8"]] == ["all layers", *found["layers"]]
+    (tmp_path / "g.npz").write_bytes(b"x")
+    status, _, errors = command("codecs", "advise", "--gradients", str(tmp_path / "g.npz"))
+    assert status == 1 and errors.startswith(f"gradplane: {tmp_path / 'g.npz'}: no NumPy archive")
+    status, _, errors = command("codecs", "bench", "--gradients", "digits-cnn", "--values", "3")
+    assert status == 2 and "not with --values" in errors
+
+
 def test_codecs_list_is_what_codecs_prints(command: Command) -> None:
     assert command("codecs", "list") == command("codecs")
 

@@ -16,10 +16,20 @@ def test_figure_2b_has_the_papers_order() -> None:
     assert error["THC"] < error["TopK 10%"] / 10
     assert [row.paper for row in rows] == [6.95, 0.46, None, None]
     assert [codecs.get(**row.config).name for row in rows] == ["terngrad", "topk", "dgc", "thc"]
+    for name in ("digits-cnn", "letters-transformer"):
+        found = {row.label: row.recorded[name] for row in rows}
+        assert found["TernGrad"] > 10 * found["TopK 10%"] > 50 * found["THC"]
 
 
 def test_figure_15_falls_with_every_bit_and_little_with_granularity() -> None:
-    rows = nmse.figure_15(granularities=(3, 7, 15, 45), n=2**12, repetitions=3)
+    points = nmse.figure_15(granularities=(3, 7, 15, 45), n=2**12, repetitions=3)
+    kinds = ["lognormal", "digits-cnn", "letters-transformer"]
+    assert [row.gradients for row in points[:3]] == kinds
+    for kind in kinds:
+        _check_figure_15([row for row in points if row.gradients == kind])
+
+
+def _check_figure_15(rows: list[nmse.GranularityRow]) -> None:
     assert [(row.bits, row.granularity) for row in rows] == [
         *((2, g) for g in (3, 7, 15, 45)),
         *((3, g) for g in (7, 15, 45)),

@@ -147,7 +147,7 @@ def test_the_papers_numbers_stand_beside_ours(done: dict[str, launch.Done]) -> N
     assert rows["s = 1"][3] == "0.812"
     bits = [row["bits"] for row in done["3lc-table2"].outcome.values]
     assert bits == sorted(bits, reverse=True)
-    assert done["thc-fig15"].outcome.rows[0][3] == "-"  # b = 4, g = 7
+    assert done["thc-fig15"].outcome.rows[0][4] == "-"  # b = 4, g = 7
     ratios = [row["ratio"] for row in done["inceptionn-table3"].outcome.values]
     assert ratios == sorted(ratios[:3]) + sorted(ratios[3:])
 

@@ -2,21 +2,24 @@
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gradplane._whole_files import write_output, write_whole
 from gradplane.cli.options import AsJson, make_console, say
 
+if TYPE_CHECKING:
+    from gradplane.codecs import RecordedGradients
+
 commands = typer.Typer()
-codec_commands = typer.Typer(help="Compression codecs: list them, or measure them.")
+codec_commands = typer.Typer(help="Compression codecs: list, measure or choose them.")
 commands.add_typer(codec_commands, name="codecs")
 
 
 @codec_commands.callback(invoke_without_command=True)
 def codecs(context: typer.Context) -> None:
-    """List the codecs with their parameters, or measure them."""
+    """List the codecs with their parameters, measure them, or choose one."""
     if context.invoked_subcommand is None:
         list_codecs()
 
@@ -34,15 +37,34 @@ def bench(
     names: Annotated[
         list[str] | None, typer.Argument(metavar="NAME", help="All codecs by default")
     ] = None,
-    values: Annotated[int, typer.Option(metavar="N", min=1, help="Length of the vector")] = 1 << 20,
+    values: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Length of the vector [default: 1048576]"),
+    ] = None,
     seed: Annotated[int, typer.Option(metavar="N", min=0)] = 1,
+    gradients: Annotated[
+        str | None,
+        typer.Option(metavar="FILE.npz", help="Recorded gradients, or a shipped set, by layer"),
+    ] = None,
     profile: Annotated[
         Path | None, typer.Option(metavar="FILE.toml", help="Of one codec: for `gradplane plan`")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Measure speed, ratio and error on normal, lognormal and recorded real gradients."""
+    """Measure speed, ratio and error on normal, lognormal and recorded real gradients.
+
+    With --gradients also bias, for each layer. --gradients digits-cnn and letters-transformer ship;
+    gradplane.torch.record_gradients records yours.
+    """
     from gradplane.cli import output_tables
+
+    if gradients is not None:
+        if values is not None or profile is not None:
+            other = "--values" if profile is None else "--profile"
+            raise typer.BadParameter(f"not with {other}", param_hint="--gradients")
+        _bench_recorded(names, gradients, seed, as_json)
+        return
+    values = values or 1 << 20
 
     if profile is not None:
         from gradplane.planner.profile import profile as measured
@@ -59,6 +81,62 @@ def bench(
         print(json.dumps({"values": values, "seed": seed, "codecs": found}, indent=1))
     else:
         make_console().print(output_tables.bench(found, values))
+
+
+def _bench_recorded(names: list[str] | None, gradients: str, seed: int, as_json: bool) -> None:
+    from gradplane import codecs as compression
+    from gradplane.cli import output_tables
+    from gradplane.studies import recorded
+
+    measured = [compression.get(name) for name in names or compression.names()]
+    found = recorded.load(gradients)
+    effects = {codec.name: recorded.effects(codec, found, seed) for codec in measured}
+    if as_json:
+        by_codec = {name: list(map(vars, rows)) for name, rows in effects.items()}
+        print(json.dumps(_described(gradients, found) | {"codecs": by_codec}, indent=1))
+    else:
+        make_console().print(output_tables.recorded_bench(effects, found))
+
+
+def _described(gradients: str, found: "RecordedGradients") -> dict[str, Any]:
+    listed = {"steps": found.steps, "workers": found.workers, "layers": found.layers}
+    return {"gradients": gradients, "origin": found.origin} | listed
+
+
+@codec_commands.command()
+def advise(
+    gradients: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE.npz", help="Recorded gradients, or a shipped set", show_default=False
+        ),
+    ],
+    error: Annotated[
+        float,
+        typer.Option(min=0, max=1, metavar="X", help="Most of the energy that ten rounds may miss"),
+    ] = 0.1,
+    momentum: Annotated[
+        float, typer.Option(min=0, max=0.999, metavar="M", help="Of the training")
+    ] = 0.9,
+    seed: Annotated[int, typer.Option(metavar="N", min=0)] = 1,
+    as_json: AsJson = False,
+) -> None:
+    """Recommend a codec with parameters for recorded gradients, for each way through the network.
+
+    Each candidate sends every recorded step ten times, with its memory. The smallest one whose sum
+    is near enough, and of which a run would not warn, is recommended.
+    """
+    from gradplane.cli import output_tables
+    from gradplane.studies import recorded
+    from gradplane.studies.recorded.advice import advise as advised
+
+    found = recorded.load(gradients)
+    candidates = advised(found, error, momentum, seed)
+    if as_json:
+        described = _described(gradients, found) | {"error": error, "momentum": momentum}
+        print(json.dumps(described | {"candidates": list(map(vars, candidates))}, indent=1))
+    else:
+        make_console().print(output_tables.advice(candidates, found, error))
 
 
 @commands.command()

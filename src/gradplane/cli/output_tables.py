@@ -32,10 +32,13 @@ from gradplane.studies.nmse import Floats, nmse
 from gradplane.switch.ir import nodes as ir
 
 if TYPE_CHECKING:
+    from gradplane.codecs import RecordedGradients
     from gradplane.planner.planning import Plan
     from gradplane.planner.planning import Row as PlanRow
     from gradplane.runs.sweeps.tables import Results
     from gradplane.runs.torch_comparison import Row
+    from gradplane.studies.recorded import Effect
+    from gradplane.studies.recorded.advice import Candidate
     from gradplane.studies.study import StudyOutcome
 
 
@@ -165,6 +168,58 @@ def bench(found: Mapping[str, Mapping[str, float]], values: int) -> Table:
         )
         table.add_row(name, *cells)
     return table
+
+
+def recorded_bench(effects: Mapping[str, Sequence[Effect]], recorded: RecordedGradients) -> Group:
+    """Return a row for each codec and layer: what `recorded.effects` found."""
+    heads = ("\nvalues", "\nbytes", "\nNMSE", "NMSE\nof mean", "\nbias", "enc.\nGB/s", "dec.\nGB/s")
+    table = _table("codec,\nlayer", *heads)
+    for name, rows in effects.items():
+        for row in rows:
+            whole = row is rows[0]
+            errors = (f"{value:.2g}" for value in (row.nmse, row.nmse_of_mean))
+            speeds = (f"{v:.2f}" for v in (row.encode_gb_per_second, row.decode_gb_per_second))
+            table.add_row(
+                Text(name if whole else f"  {row.layer}", "bold" if whole else ""),
+                *(f"{row.values:,}", f"{row.bytes:,.0f}", *errors, f"{row.bias:+.1%}", *speeds),
+            )
+    return Group(_origin(recorded), table)
+
+
+def _origin(recorded: RecordedGradients) -> Text:
+    steps = ", ".join(map(str, recorded.steps[:6])) + (", ..." if recorded.steps[6:] else "")
+    said = f" {sum(recorded.sizes):,} values in {len(recorded.layers)} layers"
+    said += f"; steps {steps}; {len(recorded.workers)} workers"
+    return Text(said + (f"\n {recorded.origin}" if recorded.origin else ""))
+
+
+def advice(candidates: Sequence[Candidate], recorded: RecordedGradients, error: float) -> Group:
+    """Return a table of all candidates, the recommended ones with the keys of a [[job]]."""
+    from gradplane.studies.recorded.advice import ROUNDS, WAYS
+
+    table = _table("", "bytes", "ratio", f"error of\n{ROUNDS} rounds", "", justify="left")
+    said: list[Text] = []
+    for way, title in WAYS.items():
+        own = [one for one in candidates if one.way == way]
+        table.add_row(Text(title, "bold"))
+        for one in own:
+            parameters = ", ".join(f"{k} = {v}" for k, v in one.parameters.items())
+            ratio = 4 * sum(recorded.sizes) / one.bytes
+            verdict = _verdict(one, error)
+            cells = (f"{one.bytes:,.0f}", f"{ratio:.1f}", f"{one.error:.2g}", verdict)
+            table.add_row(f"  {one.codec} {parameters}", *cells)
+        keys = [one.keys for one in own if one.recommended]
+        found = keys[0] if keys else f"no codec within {error:g}: see --error"
+        said.append(Text(f" {title}: {found}"))
+    return Group(_origin(recorded), table, *said)
+
+
+def _verdict(one: Candidate, error: float) -> Text:
+    if one.recommended:
+        return Text("recommended", "bold")
+    if one.risk is not None:
+        return Text("may not learn", "red")
+    return Text("" if one.error <= error else "error too large")
 
 
 def _vectors(values: int, seed: int) -> dict[str, Floats]:

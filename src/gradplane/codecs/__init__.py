@@ -48,6 +48,7 @@ from gradplane.codecs._table import optimal_table
 
 if TYPE_CHECKING:
     from gradplane.codecs._adaptive import AdaptiveADT
+    from gradplane.codecs._recorded import RecordedGradients
     from gradplane.codecs.policies.awp import AWP
 
 
@@ -66,6 +67,7 @@ __all__ = [
     "Partition",
     "PerTensor",
     "Reader",
+    "RecordedGradients",
     "Rounds",
     "State",
     "SumWidth",
@@ -79,8 +81,9 @@ __all__ = [
 ]
 
 
-__getattr__ = lazy_names(  # what needs compiled kernels, which take long to import
-    __name__, {"AWP": "policies.awp", "AdaptiveADT": "_adaptive"}
+__getattr__ = lazy_names(  # what few need, or what needs kernels, which take long to import
+    __name__,
+    {"AWP": "policies.awp", "AdaptiveADT": "_adaptive", "RecordedGradients": "_recorded"},
 )
 
 

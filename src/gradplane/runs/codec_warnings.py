@@ -18,18 +18,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from gradplane import codecs
-from gradplane.codecs import Floats
+from gradplane.codecs import Codec, Floats
 from gradplane.experiment.deployment import DeployedJob, Deployment
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.protocols.job_codec import make_codec
 from gradplane.hosts.training.train import Reduce, train
 
+AT_RISK = ("inceptionn", "qsgd", "randomk")
 _RMS, _ZEROS, _ENERGY = 8.0, 0.95, 0.8
 
 
 @dataclass(frozen=True)
 class _First:
-    """A job's first gradient, and what its codec makes of it."""
+    """A first gradient, and what its codec makes of it."""
 
     x: Floats
     decoded: Floats
@@ -62,7 +63,7 @@ def codec_warnings(deployment: Deployment) -> Iterator[str]:
 
 def _can_be_at_risk(job: DeployedJob) -> bool:
     coding = job.config.coding
-    named = coding.codec[0] in ("inceptionn", "qsgd", "randomk")
+    named = coding.codec[0] in AT_RISK
     return coding.plan is None and (named or coding.bound is not None)
 
 
@@ -71,10 +72,31 @@ def _warning(job: JobConfig) -> str | None:
     coding, momentum = job.coding, job.training.momentum
     marked = coding.bound is not None
     named = ("inceptionn", {"bound": coding.bound}) if marked else coding.codec
-    first = _first(job, make_codec(named, "codec"))
+    codec = make_codec(named, "codec")
+    x = next(step.vector for step in train(job, 0) if isinstance(step, Reduce))
     feedback = coding.error_feedback and not marked
-    if named[0] == "inceptionn" and not feedback:
-        exponent = codecs.get(named[0], **named[1]).config["bound"]
+    return codec_risk(codec, x, feedback, momentum, marked=marked, seed=job.seed)
+
+
+def codec_risk(
+    codec: Codec,
+    x: Floats,
+    feedback: bool,
+    momentum: float,
+    *,
+    marked: bool = False,
+    seed: int = 0,
+) -> str | None:
+    """Return why a training whose gradient is x will probably not learn, and what to do; or None.
+
+    feedback: whether error feedback is around the codec. marked: whether the network compresses.
+    """
+    if codec.name not in AT_RISK:
+        return None
+    data, _ = codec.encode(x, codec.local(x), seed, codec.start(x.size))
+    first = _First(x, codec.decode(data, x.size))
+    if codec.name == "inceptionn" and not feedback:
+        exponent = codec.config["bound"]
         bound = 2.0**-exponent
         times = bound / first.rms if first.rms else 0.0
         if times >= _RMS and first.zeros >= _ZEROS:
@@ -85,23 +107,17 @@ def _warning(job: JobConfig) -> str | None:
                 f" bound, {bound:.3g}, is {times:.3g} times their root mean square, so it will"
                 f" hardly learn: use {', or '.join(ways) or 'another codec'}"
             )
-    if named[0] == "qsgd" and feedback and first.energy >= _ENERGY:
+    if codec.name == "qsgd" and feedback and first.energy >= _ENERGY:
         return (
             f"qsgd's error has {first.energy:.3g} times the energy of the first gradient, and error"
             " feedback adds it to the next one, so that it grows: use error_feedback = false, or"
             " more levels"
         )
     kept = 1 - first.zeros
-    if named[0] == "randomk" and feedback and momentum and kept < 2 * (1 - momentum):
+    if codec.name == "randomk" and feedback and momentum and kept < 2 * (1 - momentum):
         return (
             f"randomk sends a value in one of {1 / max(kept, 1e-9):.3g} rounds, and momentum ="
             f" {momentum:g} repeats what error feedback held back over {1 / (1 - momentum):.3g}:"
             " it may diverge: use a larger fraction, topk, or momentum = 0"
         )
     return None
-
-
-def _first(job: JobConfig, codec: codecs.Codec) -> _First:
-    x = next(step.vector for step in train(job, 0) if isinstance(step, Reduce))
-    data, _ = codec.encode(x, codec.local(x), job.seed, codec.start(x.size))
-    return _First(x, codec.decode(data, x.size))

@@ -2,7 +2,8 @@
 
 The paper does not fully describe its gradients. Here, as in its appendix D.4, a gradient is drawn
 from lognormal(0, 1) and every worker has a copy of it; workers round independently. NMSE(x, y) =
-|x - y|^2 / |x|^2 with y the mean of what the workers sent.
+|x - y|^2 / |x|^2 with y the mean of what the workers sent. Beside it stand the gradients that ship,
+recorded in two trainings of four workers, each with its own; x is their mean.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,6 +16,7 @@ import numpy.typing as npt
 
 from gradplane import codecs
 from gradplane.codecs import Codec
+from gradplane.studies import recorded
 
 Floats = npt.NDArray[np.float32]
 
@@ -26,16 +28,19 @@ FIGURE_2B: tuple[tuple[str, dict[str, Any], float | None], ...] = (
     ("DGC 10%", {"name": "dgc", "fraction": 0.1}, None),
     ("THC", {"name": "thc", "bits": 4, "granularity": 30, "p": 1 / 32}, None),
 )
+LOGNORMAL = "lognormal"
 FIGURE_15_GRANULARITIES = (7, 10, 15, 20, 25, 30, 35, 40, 45)
 
 
 @dataclass(frozen=True)
 class SchemeRow:
-    """A bar of figure 2b: our NMSE, and the paper's, None where our copy lacks it."""
+    """A bar of figure 2b: our NMSE, that of each recorded set, and the paper's, None where our copy
+    lacks it."""
 
     label: str
     config: dict[str, Any]
     nmse: float
+    recorded: dict[str, float]
     paper: float | None
 
 
@@ -43,6 +48,7 @@ class SchemeRow:
 class GranularityRow:
     """A point of figure 15."""
 
+    gradients: str
     bits: int
     granularity: int
     nmse: float
@@ -63,15 +69,27 @@ def nmse(x: Floats, y: Floats) -> float:
     return left / size if size else left
 
 
-def mean_of_copies(codec: Codec, x: Floats, workers: int, seed: int = 0) -> Floats:
-    """Return the mean that a server has after `workers` workers sent x in their first round."""
-    state = codec.start(x.size)
-    shared = codec.local(x, state)
-    total = np.zeros(x.size)
-    for worker in range(workers):
+def mean_of(codec: Codec, vectors: Sequence[Floats], seed: int = 0) -> Floats:
+    """Return the mean that a server has after each worker sent its vector in the first round."""
+    state = codec.start(vectors[0].size)
+    known = [stat for x in vectors if (stat := codec.local(x, state)) is not None]
+    shared = codec.combine(known) if known else None
+    total = np.zeros(vectors[0].size)
+    for worker, x in enumerate(vectors):
         data, _ = codec.encode(x, shared, seed, state, worker)
         total += codec.decode(data, x.size)
-    return (total / workers).astype(np.float32)
+    return (total / len(vectors)).astype(np.float32)
+
+
+def nmse_of_recorded(codec: Codec, name: str, workers: int, seed: int = 0) -> float:
+    """Return the mean NMSE over the steps of a shipped set; its workers take turns if more are
+    asked for."""
+    errors = []
+    for number, own in enumerate(recorded.rounds(recorded.load(name))):
+        vectors = [own[worker % len(own)] for worker in range(workers)]
+        x = recorded.mean_vector(vectors)
+        errors.append(nmse(x, mean_of(codec, vectors, codecs.key(seed, "nmse", number))))
+    return fmean(errors)
 
 
 def nmse_of_copies(
@@ -81,7 +99,7 @@ def nmse_of_copies(
     errors = []
     for repetition in range(repetitions):
         x = lognormal(n, seed, repetition)
-        y = mean_of_copies(codec, x, workers, codecs.key(seed, "nmse", repetition))
+        y = mean_of(codec, [x] * workers, codecs.key(seed, "nmse", repetition))
         errors.append(nmse(x, y))
     return fmean(errors)
 
@@ -96,8 +114,10 @@ def figure_2b(
     """
     rows = []
     for label, config, paper in FIGURE_2B:
-        error = nmse_of_copies(codecs.get(**config), workers, n, repetitions, seed)
-        rows.append(SchemeRow(label, config, error, paper))
+        codec = codecs.get(**config)
+        error = nmse_of_copies(codec, workers, n, repetitions, seed)
+        sets = {name: nmse_of_recorded(codec, name, workers, seed) for name in recorded.names()}
+        rows.append(SchemeRow(label, config, error, sets, paper))
     return rows
 
 
@@ -110,7 +130,8 @@ def figure_15(
     repetitions: int = 10,
     seed: int = 0,
 ) -> list[GranularityRow]:
-    """Return a row for each bit budget b and granularity g that allow a table (g >= 2^b - 1).
+    """Return rows for each bit budget b and granularity g that allow a table (g >= 2^b - 1), one of
+    each kind of gradients.
 
     The paper takes the mean of 100 gradients; their size is not in our copy.
     """
@@ -119,5 +140,8 @@ def figure_15(
         for g in (g for g in granularities if g >= 2**b - 1):
             codec = codecs.get("thc", bits=b, granularity=g, p=p)
             error = nmse_of_copies(codec, workers, n, repetitions, seed)
-            rows.append(GranularityRow(b, g, error))
+            rows.append(GranularityRow(LOGNORMAL, b, g, error))
+            for name in recorded.names():
+                error = nmse_of_recorded(codec, name, workers, seed)
+                rows.append(GranularityRow(name, b, g, error))
     return rows

@@ -7,12 +7,14 @@
     model.register_comm_hook(gradplane.torch.join(), gradplane.torch.hook)
 
 `gradplane torchrun EXPERIMENT.toml train.py` starts the network and a rank on each of its hosts.
+`record_gradients` keeps the gradients of some steps in a file, with or without a network.
 Code without DDP calls torch.distributed.init_process_group("gradplane") and all_reduce.
 May import gradplane.codecs and gradplane.hosts; nothing else of gradplane imports torch.
 """
 
 from gradplane.torch.comm_hook import hook
 from gradplane.torch.exchange import FallbackWarning, NonFiniteWarning
+from gradplane.torch.gradient_recorder import GradientRecorder, record_gradients
 from gradplane.torch.membership import (
     HOST_VARIABLE,
     NETWORK_VARIABLE,
@@ -31,6 +33,7 @@ __all__ = [
     "HOST_VARIABLE",
     "NETWORK_VARIABLE",
     "FallbackWarning",
+    "GradientRecorder",
     "MembershipError",
     "NetworkState",
     "NonFiniteWarning",
@@ -40,6 +43,7 @@ __all__ = [
     "hook",
     "join",
     "record",
+    "record_gradients",
 ]
 
 register()
