@@ -38,12 +38,13 @@ def grid_case(config: dict, grid: Grid, n: int, seed: int, worker: int, louder: 
     x = vector(n)
     shared = [f32(louder * s) for s in grid.local(x)]
     data = grid.encode(x, shared, seed, worker)
+    cut = {"partition": grid.size} | ({} if grid.block is None else {"block": grid.block})
     return {
         "params": config,
         "n": n,
         "seed": seed,
         "worker": worker,
-        "partition": grid.size,
+        **cut,
         "x": floats(x),
         "shared": floats(shared),
         "data": data.hex(),
@@ -60,9 +61,13 @@ def thc() -> list[dict]:
     for (bits, g, exponent), table in TABLES.items():
         for n, size in ((1, 2**20), (37, 2**20), (37, 16), (64, 16)):
             grid = Grid(bits, table, 2.0**exponent, size)
-            config = {"bits": bits, "granularity": g, "p": 2.0**exponent}
+            config = {"bits": bits, "granularity": g, "p": 2.0**exponent, "version": 1}
             cases.append(grid_case(config, grid, n, seed=n, worker=bits, louder=1 + bits / 8))
-    cases.append(grid_case({}, Grid(4, TABLES[4, 30, -5], 1 / 32), 300, 2**63, 3, 1.0))
+    table = TABLES[4, 30, -5]
+    cases.append(grid_case({"version": 1}, Grid(4, table, 1 / 32), 300, 2**63, 3, 1.0))
+    for n in (5, 37, 64, 101):
+        cases.append(grid_case({}, Grid(4, table, 1 / 32, size=32, block=8), n, n, 3, 1.5))
+    cases.append(grid_case({}, Grid(4, table, 1 / 32, block=1024), 2049, 7, 3, 1.0))
     return cases
 
 
@@ -72,7 +77,10 @@ def uniform_thc() -> list[dict]:
         for bits in (1, 4, 5):
             for n, size in ((1, 2**20), (37, 2**20), (37, 16)):
                 grid = Grid(bits, list(range(2**bits)), 1 / 32 if rotate else None, size)
-                cases.append(grid_case({"bits": bits, "rotate": rotate}, grid, n, n, bits, 1.5))
+                config = {"bits": bits, "rotate": rotate, "version": 1}
+                cases.append(grid_case(config, grid, n, n, bits, 1.5))
+    grid = Grid(4, list(range(16)), 1 / 32, size=32, block=8)
+    cases.append(grid_case({}, grid, 37, 37, 1, 1.5))
     return cases
 
 

@@ -48,6 +48,7 @@ def wrapped(request: pytest.FixtureRequest) -> Codec:
 @pytest.mark.parametrize("name, case", cases())
 def test_golden_vectors(name: str, case: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(GridCodec, "_max_partition", case.get("partition", 2**20))
+    monkeypatch.setattr(GridCodec, "_block", case.get("block", 2**10))
     codec = codecs.get(name, **case["params"])
     x = floats(case["x"])
     shared = floats(case["shared"]) if "shared" in case else None

@@ -30,7 +30,7 @@ def test_unknown_name() -> None:
 def test_unknown_parameter() -> None:
     assert message("thc", granularty=3) == (
         'thc has no parameter "granularty", did you mean "granularity"? '
-        "its parameters: bits, granularity, p"
+        "its parameters: bits, granularity, p, version"
     )
     assert message("float32", bits=3) == 'float32 has no parameter "bits"; it has none'
 

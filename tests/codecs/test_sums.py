@@ -182,11 +182,50 @@ def test_partitions_stand_alone(codec: Codec, n: int, monkeypatch: pytest.Monkey
 
 
 def test_partitions_are_of_a_million_values_and_only_the_last_is_padded() -> None:
-    codec = codecs.get("thc")
+    """In version 1; vectors of at most a block are cut so in both."""
+    codec = codecs.get("thc", version=1)
     assert [p.lanes for p in codec.partitions(2**20)] == [2**20]
     assert [p.lanes for p in codec.partitions(2**21 + 5)] == [2**20, 2**20, 8]
-    assert [codec.lanes(n) for n in (0, 1, 2, 3, 1000)] == [0, 1, 2, 4, 1024]
+    for either in (codec, codecs.get("thc")):
+        assert [either.lanes(n) for n in (0, 1, 2, 3, 1000)] == [0, 1, 2, 4, 1024]
     assert codecs.get("uniform_thc", rotate=False).lanes(1000) == 1000
+
+
+BLOCK, PACKET = 1024, 1024  # lanes
+
+
+@pytest.mark.parametrize("bits", [4, 8])
+def test_version_2_is_cut_into_powers_of_two_with_little_padding(bits: int) -> None:
+    codec = codecs.get("thc", bits=bits, granularity=255 if bits == 8 else 30)
+    sizes = [*range(1025, 9000, 7), *range(65_536, 140_000, 101), 2**20 - 1, 2**20 + 1, 25_557_032]
+    for n in sizes:
+        parts = codec.partitions(n)
+        assert (parts[0].start, parts[-1].stop) == (0, n)
+        assert all(a.stop == b.start for a, b in zip(parts, parts[1:], strict=False))
+        assert all(p.lanes.bit_count() == 1 and p.lanes >= BLOCK for p in parts)
+        assert [p.lane for p in parts] == [
+            sum(p.lanes for p in parts[:k]) for k in range(len(parts))
+        ]
+        assert all(codec.lanes(p.stop - p.start) == p.lanes for p in parts)  # as a switch has them
+        assert codec.lanes(n) <= -(-n // PACKET) * PACKET  # below: no packet beyond the need
+        if n >= 65_536:
+            assert codec.max_size(n) - n * bits / 8 <= 0.03 * codec.max_size(n)
+    assert [p.lanes for p in codec.partitions(67_286)] == [65_536, 2048]
+
+
+@pytest.mark.parametrize("n", [1500, 67_286, 70_001])
+def test_version_2_has_the_error_of_a_vector_without_padding(n: int) -> None:
+    """Also where the vector's parts differ in size a hundredfold: each has a norm of its own."""
+
+    def error(x: np.ndarray) -> float:
+        codec = codecs.get("thc")
+        wrong = codec.decode(codec.encode(x)[0], x.size) - x
+        return float(wrong @ wrong) / float(x @ x)
+
+    x = normal(n)
+    assert error(x) < 1.05 * error(normal(2**16)) < 0.022  # the paper's figures: 0.02 at b = 4
+    x[: n // 3] *= 0.01
+    assert error(x) < 1.05 * error(normal(2**16))
 
 
 def test_payload_is_an_eighth_and_sums_need_the_bits_that_hold_them() -> None:

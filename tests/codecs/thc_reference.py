@@ -45,12 +45,14 @@ def hadamard(values: list[float]) -> list[float]:
 
 @dataclass
 class Grid:
-    """`t` is None for no rotation; `size` the most values in a partition."""
+    """`t` is None for no rotation; `size` the most values in a partition; `block` None for the
+    format's version 1, else the lanes of a block of version 2."""
 
     bits: int
     table: list[int]
     p: float | None
     size: int = 2**20
+    block: int | None = None
 
     @property
     def g(self) -> int:
@@ -62,6 +64,14 @@ class Grid:
 
     def parts(self, n: int) -> list[tuple[int, int, int]]:
         """Return (start, stop, lanes) of each partition."""
+        if self.p and self.block and n > self.block:
+            blocks = math.ceil(n / self.block)
+            sizes = [self.size] * (blocks * self.block // self.size)
+            rest = blocks * self.block % self.size
+            sizes += [2**k for k in reversed(range(rest.bit_length())) if rest >> k & 1]
+            values = [sizes[0] - (blocks * self.block - n), *sizes[1:]]
+            ends = [sum(values[: k + 1]) for k in range(len(values))]
+            return [(e - v, e, d) for e, v, d in zip(ends, values, sizes, strict=True)]
         cuts = [(a, min(a + self.size, n)) for a in range(0, n, self.size)]
         return [(a, b, 2 ** math.ceil(math.log2(b - a)) if self.p else b - a) for a, b in cuts]
 
@@ -85,13 +95,14 @@ class Grid:
         return z + (Fraction(word >> 40, 2**24) < (Fraction(position) - low) / (high - low))
 
     def encode(self, x: list[float], shared: list[float], seed: int, worker: int) -> bytes:
-        out = b""
+        out, lane = b"", 0
         for k, (a, b, lanes) in enumerate(self.parts(len(x))):
             spin = key(seed, "rotation", k) % 2**32
             out += struct.pack("<f", shared[k]) + (struct.pack("<I", spin) if self.p else b"")
             stream = key(seed, worker, "rounding")
             y = self.positions(x[a:b], lanes, shared[k], spin)
-            codes = [self.code(v, word(stream, a + i)) for i, v in enumerate(y)]
+            codes = [self.code(v, word(stream, lane + i)) for i, v in enumerate(y)]
+            lane += lanes
             out += bytes(codes) if self.bits > 4 else nibbles(codes)
         return out
 

@@ -46,6 +46,26 @@ def test_powersgd_has_each_tensors_matrix(way: str, tmp_path: Path) -> None:
     assert pushes(tmp_path, small)[0] == "float32"
 
 
+@pytest.mark.parametrize("recorded, version", [(False, 2), (True, 1)])
+def test_a_folder_names_the_version_of_the_format(
+    recorded: bool, version: int, tmp_path: Path
+) -> None:
+    """One that names none is of a release that padded."""
+    path, pairs = tmp_path / "e.toml", '[["*.weights", "thc"], ["*", "float32"]]'
+    for push in ('"thc"', '{name = "uniform_thc", bits = 3}', f"{pairs}\n{SERVER}"):
+        path.write_text(f"[topology]\nworkers = 2\n[[job]]\npush = {push}\n")
+        deployment = load_deployment(path, recorded=recorded)
+        named = deployment.experiment.job[0].push.args
+        written = dict(named["tensors"])["*.weights"] if "tensors" in named else named
+        assert written["version"] == version
+        params = deployment.jobs[0].config.coding.codec[1]
+        used = params["parts"][0][1] if "parts" in params else params
+        assert used["version"] == version
+    path.write_text('[topology]\nworkers = 2\n[[job]]\npush = {name = "thc", version = 2}\n')
+    again = load_deployment(path, recorded=True)
+    assert again.jobs[0].config.coding.codec[1]["version"] == 2
+
+
 @pytest.mark.parametrize("push", ['"powersgd"', '[["*", "powersgd"]]'])
 def test_a_folder_of_an_older_version_has_its_defaults(push: str, tmp_path: Path) -> None:
     text = f"{SERVER}\npush = {push}"

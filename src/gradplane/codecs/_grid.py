@@ -5,6 +5,11 @@ The grid has g + 1 values. Per partition of at most 2^20 values, M = t / sqrt(d)
 normalised both factors sqrt(d) cancel: a position on the grid is scale * (H D x) + g / 2 with
 scale = g / (2 t l).
 
+A rotation takes a power of two of lanes. Version 1 of the format pads the last partition to one.
+Version 2 cuts a vector of more than 1024 values into blocks of 1024 lanes: as many partitions of
+2^20 as there are, then one for each binary digit of the number of blocks that are left, the largest
+first. The padding, less than a block, is in the first partition, and so no partition is small.
+
 Bytes, per partition: l (float32), if rotated the rotation's seed (uint32), the packed codes.
 """
 
@@ -56,7 +61,9 @@ class GridCodec(Codec):
     """A codec that sends b-bit indices of grid values. Subclasses define the grid."""
 
     bits: int
+    version: int = 1
     _max_partition: ClassVar[int] = 2**20
+    _block: ClassVar[int] = 2**10
     _fields: ClassVar[Fields] = _packing
 
     @property
@@ -84,8 +91,11 @@ class GridCodec(Codec):
         return sum_bits(self.granularity, check_int("workers", workers, 1))
 
     def partitions(self, n: int) -> tuple[Partition, ...]:
-        """Cut into at most 2^20 values each; when rotated the last is padded to a power of two."""
-        return _partitions(check_int("n", n, 0), self._max_partition, self.rotate)
+        """Cut into at most 2^20 values each; if rotated, as the version of the format has it."""
+        n = check_int("n", n, 0)
+        if self.rotate and self.version > 1 and n > self._block:
+            return _blocks(n, self._max_partition, self._block)
+        return _partitions(n, self._max_partition, self.rotate)
 
     def max_size(self, n: int) -> int:
         """Return exactly the bytes of n values."""
@@ -263,4 +273,20 @@ def _partitions(n: int, size: int, padded: bool) -> tuple[Partition, ...]:
         stop = min(start + size, n)
         lanes = 1 << (stop - start - 1).bit_length() if padded else stop - start
         parts.append(Partition(start, stop, start, lanes))
+    return tuple(parts)
+
+
+@functools.lru_cache(maxsize=256)
+def _blocks(n: int, size: int, block: int) -> tuple[Partition, ...]:
+    """Cut n values by the binary digits of their number of blocks; the first partition is padded.
+
+    Each partition's values, cut by themselves, are one partition of as many lanes."""
+    padding, left, lane = -n % block, n, 0
+    parts = []
+    while left > 0:
+        lanes = min(size, 1 << ((left + (0 if parts else padding)).bit_length() - 1))
+        start = n - left
+        left -= lanes if parts else lanes - padding
+        parts.append(Partition(start, n - left, lane, lanes))
+        lane += lanes
     return tuple(parts)

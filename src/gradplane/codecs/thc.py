@@ -20,12 +20,15 @@ class THC(GridCodec):
 
     1 <= bits <= 8, 2^bits - 1 <= granularity <= 4095, 0 < p < 1. The shared statistic is the norm
     of each partition. Bytes, per partition: l (float32), rotation seed (uint32), indices.
+    version: of the partitions. 1 pads the last one to a power of two, 2 cuts it into powers of two
+    of at least 1024 values and pads less than 1024.
     Clamping is biased: wrap it in ErrorFeedback for training.
     """
 
     bits: int = 4
     granularity: int = 30
     p: float = 1 / 32
+    version: int = 2
 
     rotate = True
 
@@ -33,6 +36,7 @@ class THC(GridCodec):
         check_int("bits", self.bits, 1, 8)
         check_int("granularity", self.granularity, 2**self.bits - 1, MAX_GRANULARITY)
         check_fraction(self.p)
+        check_int("version", self.version, 1, 2)
 
     @functools.cached_property
     def threshold(self) -> float:

@@ -107,7 +107,9 @@ def _resolved(experiment: Experiment, number: int, job: Job) -> Job:
     for key, value in aggregations.get(job.aggregation).defaults().items():
         if getattr(job, key) is None:
             defaults[key] = value
-    return job.changed(defaults)
+    made = job.changed(defaults)
+    ways = {way: tensor_codecs.with_version(getattr(made, way)) for way in ("push", "pull")}
+    return made.changed(ways)
 
 
 def _plain(deployed: DeployedJob) -> Job:

@@ -19,6 +19,7 @@ from gradplane.topologies.link_options import parse_rate
 
 Named = tuple[str, dict[str, Any]]
 Rule = tuple[str, dict[str, Any]]
+_VERSIONED = ("thc", "uniform_thc")  # codecs with a version of their format
 _FORM = 'a list such as [["*.weights", "threelc"], ["*", "float32"]]'
 
 
@@ -75,11 +76,33 @@ def _config(named: NamedModel) -> dict[str, Any]:
     return {"name": named.name} | args
 
 
+def with_version(named: NamedModel | None, version: int = 2) -> NamedModel | None:
+    """Return a codec that names the version of its format where it has one and says none."""
+    if named is None:
+        return None
+    if named.name in _VERSIONED:
+        return NamedModel(name=named.name, **({"version": version} | named.args))
+    rules = named.args.get("tensors")
+    if named.name != PER_TENSOR or not isinstance(rules, list):
+        return named
+    return NamedModel(name=PER_TENSOR, tensors=[_versioned(rule, version) for rule in rules])
+
+
+def _versioned(rule: Any, version: int) -> Any:
+    match rule:
+        case [pattern, str(name)] if name in _VERSIONED:
+            return [pattern, {"name": name, "version": version}]
+        case [pattern, {"name": name} as config] if name in _VERSIONED:
+            return [pattern, {"version": version} | config]
+    return rule
+
+
 def as_recorded(job: Job) -> Job:
     """Return the job of a run folder with the defaults of the version that wrote it."""
-    if job.by_tensor is not None:
-        return job
-    return job.changed({"by_tensor": False, "push": _old(job.push), "pull": _old(job.pull)})
+    ways = {"push": with_version(job.push, 1), "pull": with_version(job.pull, 1)}
+    if job.by_tensor is None:
+        ways = {way: _old(named) for way, named in ways.items()} | {"by_tensor": False}
+    return job.changed(ways)
 
 
 def _old(named: NamedModel | None) -> NamedModel | None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from gradplane._kernels import njit
 
 PIECES = 200.0  # of a message to servers, at most
-PARTITION = 1 << 20  # values that a padding codec cuts a vector into
+BLOCK = 1 << 10  # lanes, of which a padding codec encodes a whole number
 DIGITS = 8  # of a value, where the switch adds digits of four bits
 HEADERS = 90  # bytes: Ethernet with its gap, IPv4, UDP, the aggregation header
 
@@ -54,7 +54,7 @@ class Link(NamedTuple):
     message: float
     stored: float  # how often a message's first packet between machines is stored whole
     acknowledgement: float
-    padded: float  # 1 where the codec pads a piece to a power of two
+    padded: float  # 1 where the codec pads a piece, as THC does
     sums: float  # of a packet of sums of the emulated switch: its bytes, and those of its headers
     aggregation: float
     marked: float  # of a packet of values that edge switches compress: its payload and its headers
@@ -76,12 +76,14 @@ def _curve(curves: Floats, row: int, size: float) -> float:
 
 @njit(cache=True, nogil=True)
 def _encoded(values: float, link: Link) -> float:
-    """Return how many values a codec encodes for a piece: some pad it to a power of two."""
-    rest = values % PARTITION
-    if link.padded == 0 or rest < 1:
+    """Return how many values a codec encodes for a piece: some pad it to a whole number of blocks,
+    or to a power of two where it is less than one."""
+    if link.padded == 0 or values < 1:
         return values
-    whole: float = values - rest + 2.0 ** math.ceil(math.log2(rest))
-    return whole
+    if values <= BLOCK:
+        power: float = 2.0 ** math.ceil(math.log2(values))
+        return power
+    return float(BLOCK * math.ceil(values / BLOCK))
 
 
 @njit(cache=True, nogil=True)

@@ -66,8 +66,8 @@ class Compression(InputTable):
     """A codec: compressed bytes a byte, bytes that every message has besides, times by device.
 
     sums: whether a switch may add its codes; sum_bits, code_bits: their widths up and down.
-    parameters: of the codec, with which it has this ratio. padded: whether it encodes pieces of
-    2^20 values, the last one padded to a power of two, as a Hadamard transform needs them.
+    parameters: of the codec, with which it has this ratio. padded: whether it encodes whole
+    blocks of 1024 values, as a Hadamard transform needs powers of two; see THC's version 2.
     """
 
     codec: str

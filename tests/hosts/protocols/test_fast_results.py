@@ -17,7 +17,7 @@ from gradplane.hosts.wire import aggregation
 from gradplane.hosts.wire.aggregation import Header, Type
 from gradplane.hosts.wire.payloads import Payloads
 
-X = np.linspace(-1, 1, 12_000, dtype=np.float32)  # 16 chunks: each slot four times
+X = np.linspace(-1, 1, 16_000, dtype=np.float32)  # 16 chunks: each slot four times
 NORM = aggregation.norm_bits(np.float32(50))
 PEER = 7  # the first word of the aggregator's socket address
 JOBS = [

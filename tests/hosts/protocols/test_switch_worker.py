@@ -17,7 +17,7 @@ from gradplane.hosts.wire.aggregation import Header, Type
 from gradplane.hosts.wire.payloads import Payloads
 from gradplane.runs.records.run_data import expanded
 
-X = np.linspace(-1, 1, 3000, dtype=np.float32)  # 4096 lanes, 4 chunks
+X = np.linspace(-1, 1, 4000, dtype=np.float32)  # 4096 lanes, 4 chunks
 LONG = np.linspace(-1, 1, 8000, dtype=np.float32)  # 8 chunks, each slot twice
 NORM = aggregation.norm_bits(np.float32(50))
 
@@ -157,7 +157,7 @@ def test_delivery_is_the_mean_by_the_codecs_arithmetic():
     result, values = delivered.result, np.repeat(np.arange(4) * 10, 1024)
     seed = codecs.key(7, "job", 3, "reduce", 0, 0)
     shared = np.array([50], np.float32)
-    expected = codecs.get("thc").decode_sum(values, 3000, 4, shared, seed)
+    expected = codecs.get("thc").decode_sum(values, 4000, 4, shared, seed)
     assert delivered.ticket == 0
     assert np.array_equal(result.mean, expected)
     assert (result.counts.tolist(), result.missed) == ([4, 4, 4, 4], 0)
@@ -477,7 +477,7 @@ def test_a_norm_that_is_none_is_refused(norm):
             1,
             X.astype(float),
             1,
-            "worker 1, ticket 1: expected float32 of shape (n,), got float64 (3000,)",
+            "worker 1, ticket 1: expected float32 of shape (n,), got float64 (4000,)",
         ),
         (
             1,
@@ -497,7 +497,7 @@ def test_a_tensor_keeps_its_size():
     network = MemoryNetwork(make_job())
     network.reduce(0, [X] * 4)
     network.run()
-    message = "worker 0, ticket 1, tensor 0: 10 values, earlier 3000: use another tensor number"
+    message = "worker 0, ticket 1, tensor 0: 10 values, earlier 4000: use another tensor number"
     with pytest.raises(ReduceError, match=f"^{message}$"):
         network.workers[0].reduce(1, X[:10], network.now)
 
