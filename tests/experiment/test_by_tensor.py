@@ -104,3 +104,21 @@ def test_what_does_not_go_by_tensor(text: str, message: str, tmp_path: Path) -> 
     with pytest.raises(ExperimentError) as caught:
         pushes(tmp_path, text)
     assert str(caught.value).removeprefix(f"{tmp_path}/") == message
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ('push = "thc"\npull = {name = "sums", bits = 8}', 'pull = "sums" has no parameters'),
+        ('push = "thc"\npull = "sums"\npull_feedback = true', "leave out pull_feedback"),
+        ('push = "terngrad"\npull = "sums"', "a sum has one table: leave them out (by_tensor ="),
+        ('push = "topk"\npull = "sums"', "its codes cannot be summed before they are decoded"),
+        ('push = {name = "thc", granularity = 4095}\npull = "sums"\nworkers = 20', "17 bits"),
+    ],
+)
+def test_what_has_no_sums_to_answer(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "e.toml"
+    path.write_text(f"[topology]\nworkers = 20\n[[job]]\n{SERVER}\n{text}\n")
+    with pytest.raises(ExperimentError) as error:
+        load_deployment(path)
+    assert message in str(error.value) and "pull" in str(error.value)

@@ -260,6 +260,13 @@ class Codec(ABC):
         returned_array(what, "_codes", found[0], "uint8", (self.lanes(x.size),))
         return found
 
+    def add_codes(self, data: bytes, n: int, shared: Floats | None, sums: npt.NDArray[Any]) -> None:
+        """Add the table's numbers of encode()'s codes to `sums`, unsigned integers[lanes(n)], of at
+        least sum_bits(workers) bits, in place; nothing is decoded. A server's part of a sum.
+
+        CodecError if the bytes are damaged, or made with another shared statistic."""
+        raise CodecError(f"the codes of {self.name} cannot be added by a server")
+
     def decode_sum(
         self,
         sums: npt.NDArray[np.integer[Any]],

@@ -124,6 +124,10 @@ class ErrorFeedback(Codec):
         """Return the wrapped codec's partitions()."""
         return self.codec.partitions(n)
 
+    def add_codes(self, data: bytes, n: int, shared: Floats | None, sums: npt.NDArray[Any]) -> None:
+        """Add as the wrapped codec."""
+        self.codec.add_codes(data, n, shared, sums)
+
     def decode_sum(
         self,
         sums: npt.NDArray[np.integer[Any]],

@@ -168,6 +168,30 @@ class GridCodec(Codec):
         self._check_codes(codes, part)
         return _quantise.look_up(codes, table)
 
+    def add_codes(self, data: bytes, n: int, shared: Floats | None, sums: Sums) -> None:
+        """Look the codes up and add them, in one pass over the fields; see Codec.add_codes."""
+        reader, shared = self._reader(data, n), self._shared(shared, n)
+        check_array("sums", sums, "integer", (self.lanes(n),))
+        parts = [self._read(reader, k, part) for k, part in enumerate(self.partitions(n))]
+        reader.end()
+        for k, part in enumerate(self.partitions(n)):
+            if parts[k].shared != shared[k]:
+                raise CodecError(
+                    f"statistic {parts[k].shared} of partition {k} is not the workers' {shared[k]}"
+                )
+            codes = sums[part.lane : part.lane + part.lanes]
+            self._add_fields(parts[k].fields, part, codes)
+
+    def _add_fields(self, fields: Codes, part: Partition, sums: Sums) -> None:
+        values = np.array(self.table, sums.dtype)
+        if self._fields is _packing and values.size == 16 and not part.lanes % 2:
+            pairs = _quantise.pairs(values)
+            _quantise.add_looked_up(fields, pairs, sums.view(pairs.dtype))
+            return
+        codes = self._fields.unpack(fields, part.lanes, self.bits)
+        self._check_codes(codes, part)
+        _quantise.add_looked_up(codes, values, sums)
+
     def _reader(self, data: bytes, n: int) -> Reader:
         """Return a reader of bytes that are long enough for the partitions' statistics."""
         reader = Reader(data)

@@ -174,11 +174,29 @@ def _look_up_pairs(fields, pairs, out):  # type: ignore[no-untyped-def]
 
 def look_up_pairs(fields: Codes, values: Floats) -> Floats:
     """Return the values, of 16, that bytes with two codes of 4 bits stand for."""
-    octets = np.arange(256)
-    pairs = np.stack((values[octets >> 4], values[octets & 15]), axis=1).view(np.uint64).ravel()
     out = np.empty(fields.size, np.uint64)
-    _look_up_pairs(fields, pairs, out)
+    _look_up_pairs(fields, pairs(values), out)
     return out.view(np.float32)
+
+
+@njit(cache=True, nogil=True)
+def _add_looked_up(codes, values, sums):  # type: ignore[no-untyped-def]
+    for i in range(codes.size):
+        sums[i] += values[codes[i]]
+
+
+def add_looked_up(codes: Codes, values: npt.NDArray[Any], sums: npt.NDArray[Any]) -> None:
+    """Add values[codes] to sums, of the same type as values, in place."""
+    _add_looked_up(codes, values, sums)
+
+
+def pairs(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return, for each byte of two 4-bit codes, their two values as one integer of twice the width.
+
+    Added to two neighbouring sums seen as such an integer, they are added to each: sums that fit
+    their type carry nothing over. values: those of sixteen codes."""
+    both = np.stack([np.repeat(values, 16), np.tile(values, 16)], axis=1)
+    return both.view(np.dtype(f"u{2 * values.itemsize}")).reshape(-1)
 
 
 def centre(

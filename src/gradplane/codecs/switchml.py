@@ -83,6 +83,14 @@ class SwitchML(GridCodec):
         octets = (integers.view(np.uint32) + np.uint32(_MIDDLE)).astype(">u4").view(np.uint8)
         return _packing.unpack(octets, 2 * octets.size, 4), context.state
 
+    def add_codes(
+        self, data: bytes, n: int, shared: Floats | None, sums: npt.NDArray[np.integer]
+    ) -> None:
+        """Refuse: its bytes are whole integers, which are shorter than the sums of their digits."""
+        raise CodecError(
+            f'the codes of {self.name} cannot be added by a server: use pull = "float32"'
+        )
+
     def decode_sum(
         self, sums: Sums, n: int, count: int | Sums, shared: Floats | None, seed: int = 0
     ) -> Floats:

@@ -11,7 +11,7 @@ from gradplane.codecs._base import check_int
 from gradplane.experiment.document import inline
 from gradplane.experiment.schema import PER_TENSOR, DeviceSection, Job, NamedModel
 from gradplane.hosts.config import ConfigError
-from gradplane.hosts.protocols.job_codec import adaptive
+from gradplane.hosts.protocols.job_codec import SUMS, adaptive, sums_type
 from gradplane.hosts.training import datasets as datasets
 from gradplane.hosts.training import models
 from gradplane.hosts.training.models import Tensor
@@ -171,6 +171,8 @@ def pull_codec(named: NamedModel, job: Job) -> Named:
     """Return name and parameters of a server's codec, with a policy's layers where it has one.
 
     Raises ConfigError, CodecError and LoadError for what does not fit or does not exist."""
+    if named.name == SUMS:
+        return _sums(named, job)
     if "policy" not in named.args:
         return host_codec(named, job)
     if named.name != "adt":
@@ -180,6 +182,28 @@ def pull_codec(named: NamedModel, job: Job) -> Named:
     if job.pull_deltas:
         raise ConfigError("pull_deltas with a policy: a policy is for weights, not for changes")
     return "adt", _adaptive(named.args["policy"], named.args, job)
+
+
+def _sums(named: NamedModel, job: Job) -> Named:
+    """Check that a job's server may answer with the sums of codes."""
+    if named.args:
+        raise ConfigError(f'{inline(named.args)}: pull = "sums" has no parameters')
+    for key in ("pull_feedback", "pull_deltas", "marked", "plan"):
+        if getattr(job, key):
+            raise ConfigError(
+                f'{key} with pull = "sums": sums are answered as they are: leave out {key}, or use'
+                ' pull = "float32"'
+            )
+    name, params = host_codec(job.push, job)
+    if name == PER_TENSOR or job.local_steps > 1:
+        what = "codecs by tensor" if name == PER_TENSOR else "local_steps"
+        raise ConfigError(
+            f'pull = "sums" with {what}: a sum has one table: leave them out'
+            ' (by_tensor = false), or use pull = "float32"'
+        )
+    assert job.quorum is not None, "not resolved"
+    sums_type(codecs.get(name, **params), job.quorum)
+    return SUMS, {}
 
 
 def device(job: Job) -> dict[str, Any] | None:

@@ -300,3 +300,71 @@ def test_messages_round_trip():
     message = Message(Kind.PULL, 2**32 - 1, 5, 7, 4, 2**64 - 1, b"body")
     assert parse(message.pack()) == message
     assert kind_of(message.pack()) is Kind.PULL
+
+
+CODECS = [
+    ("thc", {}, 4, "u1"),
+    ("thc", {"granularity": 100}, 4, "<u2"),
+    ("thc", {"bits": 3, "granularity": 8}, 4, "u1"),
+    ("thc", {"bits": 8, "granularity": 255}, 4, "<u2"),
+    ("uniform_thc", {"rotate": False}, 3, "u1"),
+    ("terngrad", {}, 4, "u1"),
+    ("signsgd", {"vote": True}, 4, "u1"),
+]
+
+
+@pytest.mark.parametrize("name, params, quorum, kind", CODECS, ids=str)
+def test_sums_of_codes_are_those_of_a_switch(name, params, quorum, kind):
+    """The mean is that of the decoded sum, also with error feedback and for a quorum."""
+    sizes = {"quorum": quorum, "workers": 4, "codec": (name, params), "pull_codec": ("sums", {})}
+    held = [3] if quorum == 3 else []
+    wired = Wired(*make(error_feedback=True, **sizes), held=held)
+    codec = codecs.ErrorFeedback(codecs.get(name, **params))
+    states = [codec.start(N)] * 4
+    for ticket in range(2):
+        xs, seed = vectors(4, ticket), reduce_seed(wired.job, ticket)
+        pairs = list(zip(xs, states, strict=True))[:quorum]
+        shared = codec.combine([codec.local(x, state) for x, state in pairs])
+        sent = [codec.codes(x, shared, seed, state, w) for w, (x, state) in enumerate(pairs)]
+        states = [state for _, state in sent] + states[quorum:]
+        sums = sum(np.array(codec.table)[codes] for codes, _ in sent)
+        wired.reduce(ticket, xs)
+        result = wired.delivered[0, ticket]
+        assert result.sums == digest(sums.astype(kind).tobytes())
+        assert np.array_equal(result.mean, codec.decode_sum(sums, N, quorum, shared, seed))
+    wired.release()
+    assert {wired.delivered[w, 1].sums for w in range(4)} == {result.sums}
+
+
+def test_a_push_that_does_not_belong_to_the_sum_is_refused():
+    job, server, workers = make(codec=("thc", {}), pull_codec=("sums", {}), workers=2, quorum=2)
+    peers = [job.addresses.stream(w) for w in range(2)]
+    xs = vectors(2)
+    (first,), (second,) = (workers[w].reduce(0, xs[w], 0) for w in range(2))
+    assert server.receive(peers[0], first.data, 0) == []
+    push = codecs.get("thc").encode(xs[0], np.array([1.0, 1.0], np.float32), 0)[0]
+    early = Message(Kind.PUSH, 0, N, 0, body=push)
+    with pytest.raises(MessageError, match="shared statistic must be float32"):
+        server.receive(peers[0], early.pack(), 0)
+    server.receive(peers[1], second.data, 0)
+    with pytest.raises(MessageError, match="statistic 1.0 of partition 0 is not the workers'"):
+        server.receive(peers[0], early.pack(), 0)
+    short = Message(Kind.PUSH, 0, N, 0, body=push[:-1])
+    with pytest.raises(MessageError, match="truncated"):
+        server.receive(peers[0], short.pack(), 0)
+
+
+@pytest.mark.parametrize(
+    "codec, message",
+    [
+        (("topk", {}), 'pull = "sums" with push = "topk": its codes cannot be summed'),
+        (("switchml", {}), "the codes of switchml cannot be added by a server"),
+        (("thc", {"bits": 8, "granularity": 4095}), "a sum of 64 workers needs 18 bits"),
+    ],
+    ids=str,
+)
+def test_codecs_whose_sums_a_server_does_not_answer(codec, message):
+    workers = 64 if codec[0] == "thc" else 4
+    with pytest.raises(UnsuitableCodecError) as error:
+        make(codec=codec, pull_codec=("sums", {}), workers=workers, quorum=workers)
+    assert str(error.value).startswith(message)

@@ -3,15 +3,52 @@
 from collections.abc import Iterator
 from typing import Any, Protocol
 
+import numpy as np
+
 from gradplane import codecs
 from gradplane._plugins import returned
 from gradplane.hosts.config import ConfigError, JobConfig, UnsuitableCodecError
 from gradplane.hosts.wire.marked_values import Marked
 
+SUMS = "sums"
+"""As the codec of a server's answers: the sums of the workers' codes, which it does not decode."""
+
+
+def answers_sums(job: JobConfig) -> bool:
+    """Return whether a job's server answers with sums."""
+    return job.coding.pull_codec[0] == SUMS
+
+
+def sums_type(codec: codecs.Codec, workers: int) -> np.dtype[Any]:
+    """Return the type of a server's sums over so many workers, 8 or 16 bits, little-endian.
+
+    UnsuitableCodecError for a codec whose codes a server cannot add, or not in 16 bits."""
+    if not codec.summable or codec.carriers:
+        raise UnsuitableCodecError(
+            f'pull = "sums" with push = "{codec.name}": its codes cannot be summed before they are'
+            ' decoded: use a summable codec such as thc, or pull = "float32"',
+            "pull_codec",
+        )
+    lanes = np.zeros(0, np.uint8)
+    try:
+        codec.add_codes(b"", 0, np.zeros(0, np.float32), lanes)
+    except codecs.CodecError as error:
+        raise UnsuitableCodecError(str(error), "pull_codec") from error
+    bits = codec.sum_bits(workers)
+    if bits > 16:
+        raise UnsuitableCodecError(
+            f"a sum of {workers} workers needs {bits} bits, and a server answers with 16 at most:"
+            ' use fewer bits or a smaller granularity, or pull = "float32"',
+            "pull_codec",
+        )
+    return np.dtype("u1" if bits <= 8 else "<u2")
+
 
 def make_codec(named: tuple[str, dict[str, Any]], what: str) -> codecs.Codec:
     """Return the codec of (name, parameters); ConfigError if there is none."""
     name, params = named
+    if name == SUMS:  # of which only the sum decodes to values
+        return codecs.get("float32")
     try:
         if name == "per_tensor":
             return codecs.PerTensor(tuple((n, codecs.get(**kind)) for n, kind in params["parts"]))

@@ -4,9 +4,12 @@ If the codec has a statistic, workers send it first and get the maximum back; th
 encoded vectors, the server decodes each and merges them in worker order (Codec.merge: mostly their
 mean, added as float32), and answers all workers with it, encoded by the pull codec; or it holds the
 weights, makes the step itself and answers with them, at a precision that a policy chooses, or with
-their change. Statistics and vectors are complete at the quorum; later workers are ignored and get
-the same answers. Messages travel by a Stream: SendMessage out, receive() in. In a marked job the
-network may compress the vectors on their way to the server; the answers are never marked.
+their change. Where the codes may be summed and the answers are "sums", it looks the codes up and
+adds them in integers instead, 8 or 16 bits wide, and the workers decode the sum: the same sums as a
+switch's (THC, the software parameter server). Statistics and vectors are complete at the quorum;
+later workers are ignored and get the same answers. Messages travel by a Stream: SendMessage out,
+receive() in. In a marked job the network may compress the vectors on their way to the server; the
+answers are never marked.
 """
 
 from collections import defaultdict
@@ -15,13 +18,21 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from gradplane import codecs
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.digest import digest
 from gradplane.hosts.protocols.actions import Action, Deliver, Peer, Record, SendMessage
 from gradplane.hosts.protocols.compute_time import ComputeQueue
-from gradplane.hosts.protocols.job_codec import codec_ns, pull_codec, push_codec, reduce_seed
+from gradplane.hosts.protocols.job_codec import (
+    answers_sums,
+    codec_ns,
+    pull_codec,
+    push_codec,
+    reduce_seed,
+    sums_type,
+)
 from gradplane.hosts.protocols.messages import Kind, Message, MessageError, parse
 from gradplane.hosts.protocols.results import (
     TRANSIENT,
@@ -30,6 +41,8 @@ from gradplane.hosts.protocols.results import (
     ReduceError,
     checked_vector,
 )
+
+_NO_VALUES: Floats = np.empty(0, np.float32)
 
 
 class Weights(Protocol):
@@ -47,6 +60,7 @@ class _Reduce:
     vector: Floats
     tensor: int
     codes: bytes | None = None  # once pushed
+    shared: Floats | None = None
 
 
 class PsWorker:
@@ -61,6 +75,7 @@ class PsWorker:
         self._job, self._worker = job, worker
         self._server = job.addresses.server_address
         self._push, self._pull = push or push_codec(job), pull_codec(job)
+        self._sums = sums_type(self._push, job.quorum) if answers_sums(job) else None
         self._reduces: dict[int, _Reduce] = {}
         self._states: dict[int, Any] = {}
         self._newest = -1  # ticket started
@@ -131,6 +146,7 @@ class PsWorker:
 
     def _send_codes(self, ticket: int, reduce: _Reduce, shared: Floats | None) -> Action:
         seed, state = reduce_seed(self._job, ticket), self._states[reduce.tensor]
+        reduce.shared = shared
         reduce.codes, self._states[reduce.tensor] = self._push.encode(
             reduce.vector, shared, seed, state, self._worker
         )
@@ -142,7 +158,7 @@ class PsWorker:
         if reduce.tensor >= TRANSIENT:
             del self._states[reduce.tensor]
         result = Reduced(
-            mean=self._pull.decode(message.body, reduce.vector.size),
+            mean=self._decoded(message, reduce),
             counts=np.array([message.count], np.int64),
             missed=0,
             gradient=digest(reduce.vector),
@@ -152,6 +168,20 @@ class PsWorker:
         )
         more = {"count": message.count, "digest": result.sums, "attempts": 1, "notices": 0}
         return [self._record("arrival", message, now, **more), Deliver(message.ticket, result)]
+
+    def _decoded(self, message: Message, reduce: _Reduce) -> Floats:
+        """Return the mean that an answer stands for."""
+        n = reduce.vector.size
+        if self._sums is None:
+            return self._pull.decode(message.body, n)
+        lanes = self._push.lanes(n) * self._sums.itemsize
+        if len(message.body) != lanes:
+            raise MessageError(f"PULL: {len(message.body)} bytes of sums, expected {lanes}")
+        sums, seed = np.frombuffer(message.body, self._sums), reduce_seed(self._job, message.ticket)
+        try:
+            return self._push.decode_sum(sums, n, message.count, reduce.shared, seed)
+        except codecs.CodecError as error:
+            raise MessageError(f"ticket {message.ticket}: {error}") from error
 
     def _precision(self, body: bytes) -> tuple[int, ...]:
         if isinstance(self._pull, codecs.AdaptiveADT):
@@ -178,6 +208,8 @@ class _Ticket:
     n: int
     stats: dict[int, Floats] = field(default_factory=dict)
     stat_sent: bool = False
+    shared: Floats | None = None  # the statistic that workers got
+    sums: npt.NDArray[Any] | None = None  # of codes, where they are not decoded
     vectors: dict[int, Floats] = field(default_factory=dict)
     closed: bool = False
     heard: set[int] = field(default_factory=set)
@@ -190,8 +222,9 @@ class PsServer:
 
     Actions: SendMessage; SetTimer and Record (parts) where the job's codec_ns or reduce_ns is not
     0. Gets messages of SERVER_KINDS. Holds at most a quorum of vectors a ticket, besides those
-    being decoded. `weights` holds a job's weights if the server makes its steps. Under a codec of
-    several rounds each is a ticket of its own: see several_rounds.py.
+    being decoded; where it answers with sums, one array of them. `weights` holds a job's weights if
+    the server makes its steps. Under a codec of several rounds each is a ticket of its own: see
+    several_rounds.py.
     """
 
     def __init__(self, job: JobConfig, weights: Weights | None = None) -> None:
@@ -199,6 +232,7 @@ class PsServer:
         self._job, self._weights = job, weights
         push = push_codec(job)
         self._carriers, self._pull = push.carriers or (push,), pull_codec(job)
+        self._sums = sums_type(push, job.quorum) if answers_sums(job) else None
         self._peers = [job.addresses.stream(w) for w in range(job.workers)]
         self._tickets: dict[int, _Ticket] = {}
         self._states: dict[tuple[int, int], Any] = {}  # the pull codec's, by tensor and round
@@ -237,7 +271,8 @@ class PsServer:
         if len(ticket.stats) < self._job.quorum:
             return []
         ticket.stat_sent = True
-        body = self._carrier(message).combine(list(ticket.stats.values())).astype("<f4").tobytes()
+        ticket.shared = self._carrier(message).combine(list(ticket.stats.values()))
+        body = ticket.shared.astype("<f4").tobytes()
         who = {"count": len(ticket.stats), "bitmap": sum(1 << w for w in ticket.stats)}
         result = Message(Kind.STAT_RESULT, message.ticket, message.n, **who, body=body)
         return self._answer(result)
@@ -250,11 +285,13 @@ class PsServer:
         return actions
 
     def _add(self, message: Message, worker: int, ticket: _Ticket, now: int) -> list[Action]:
+        if self._sums is not None and worker in ticket.vectors:
+            return []  # its codes are in the sum
         try:
-            vector = self._carrier(message).decode(message.body, message.n)
+            vector = self._taken(message, ticket)
         except codecs.CodecError as error:
             raise MessageError(f"worker {worker}, ticket {message.ticket}: {error}") from error
-        decode, add = round(self._push_ns * message.n), 0
+        decode, add = round(self._push_ns * message.n) if self._sums is None else 0, 0
         if ticket.vectors:
             add = round(self._job.coding.reduce_ns * message.n)
         ticket.vectors[worker] = vector
@@ -263,14 +300,25 @@ class PsServer:
         if len(ticket.vectors) < self._job.quorum:
             return self._work.do(decode + add, lambda at: [], now)
         ticket.closed = True
-        encode = round(self._pull_ns * message.n)
+        encode = round(self._pull_ns * message.n) if self._sums is None else 0
         ticket.codec_ns += encode
         ns = decode + add + encode
         return self._work.do(ns, lambda at: self._close(message, ticket, at), now)
 
+    def _taken(self, message: Message, ticket: _Ticket) -> Floats:
+        """Return a pushed vector; or add its codes to the ticket's sums, and return nothing."""
+        carrier = self._carrier(message)
+        if self._sums is None:
+            return carrier.decode(message.body, message.n)
+        if ticket.sums is None:
+            ticket.sums = np.zeros(carrier.lanes(message.n), self._sums)
+        carrier.add_codes(message.body, message.n, ticket.shared, ticket.sums)
+        return _NO_VALUES
+
     def _close(self, message: Message, ticket: _Ticket, now: int) -> list[Action]:
         """Answer: the vectors of a quorum are in, and the time to add them has passed."""
-        body = self._encode_mean(message, ticket.vectors)
+        sums, ticket.sums = ticket.sums, None
+        body = sums.tobytes() if sums is not None else self._encode_mean(message, ticket.vectors)
         bitmap = sum(1 << w for w in ticket.vectors)
         count = len(ticket.vectors)
         ticket.vectors = {}
