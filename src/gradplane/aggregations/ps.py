@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from gradplane.aggregations.aggregation import Aggregation, Messages, PlacedJob, ReplayedJob
 from gradplane.codecs import Codec
 from gradplane.hosts.config import ConfigError, JobConfig
-from gradplane.hosts.protocols.job_codec import make_codec, push_codec
+from gradplane.hosts.protocols.job_codec import answers_sums, make_codec, push_codec, sums_type
 from gradplane.hosts.protocols.messages import Kind, parse
 from gradplane.topologies.description import HostNode
 
@@ -50,8 +50,11 @@ class ServerScheme(Aggregation):
         """Return all workers' messages to the server, and its answers."""
         assert placed.server is not None
         server, names = placed.server.name, [host.name for host in placed.members]
-        push = push_codec(config).max_size(values)
+        codec = push_codec(config)
+        push = codec.max_size(values)
         pull = make_codec(config.coding.pull_codec, "pull_codec").max_size(values)
+        if answers_sums(config):
+            pull = codec.lanes(values) * sums_type(codec, config.quorum).itemsize
         pushed, pulled = ((n, server, push) for n in names), ((server, n, pull) for n in names)
         return [*pushed, *pulled]
 

@@ -306,7 +306,7 @@ def _blocks(n: int, size: int, block: int) -> tuple[Partition, ...]:
 
     Each partition's values, cut by themselves, are one partition of as many lanes."""
     padding, left, lane = -n % block, n, 0
-    parts = []
+    parts: list[Partition] = []
     while left > 0:
         lanes = min(size, 1 << ((left + (0 if parts else padding)).bit_length() - 1))
         start = n - left

@@ -85,7 +85,8 @@ def with_version(named: NamedModel | None, version: int = 2) -> NamedModel | Non
     rules = named.args.get("tensors")
     if named.name != PER_TENSOR or not isinstance(rules, list):
         return named
-    return NamedModel(name=PER_TENSOR, tensors=[_versioned(rule, version) for rule in rules])
+    tensors = [_versioned(rule, version) for rule in rules]
+    return NamedModel.model_validate({"name": PER_TENSOR, "tensors": tensors})
 
 
 def _versioned(rule: Any, version: int) -> Any:
@@ -99,7 +100,7 @@ def _versioned(rule: Any, version: int) -> Any:
 
 def as_recorded(job: Job) -> Job:
     """Return the job of a run folder with the defaults of the version that wrote it."""
-    ways = {"push": with_version(job.push, 1), "pull": with_version(job.pull, 1)}
+    ways: dict[str, Any] = {way: with_version(getattr(job, way), 1) for way in ("push", "pull")}
     if job.by_tensor is None:
         ways = {way: _old(named) for way, named in ways.items()} | {"by_tensor": False}
     return job.changed(ways)
