@@ -481,6 +481,7 @@ def test_capabilities_and_an_address_in_use(
     [
         ("192.0.2.1:9559", "it is no address of this machine (`ip address` shows them)"),
         ("127.0.0.1:65536", "ports end at 65535"),
+        ("localhost", "it is not of the form HOST:PORT"),
         ("no.such.name.invalid:9559", "no machine has this name"),
     ],
 )

@@ -30,7 +30,8 @@ def local_socket(address: str) -> Path:
     """
     given = os.environ.get("XDG_RUNTIME_DIR", "")
     folder = Path(given) / "gradplane" if given else Path(f"/tmp/gradplane-{os.getuid()}")
-    port, network = address.rpartition(":")[2], os.stat("/proc/self/ns/net").st_ino
+    port = address.rpartition(":")[2].replace("/", "_")  # or the path of unix:PATH
+    network = os.stat("/proc/self/ns/net").st_ino
     return folder / f"switch-{port}-{network}.sock"
 
 
@@ -170,7 +171,9 @@ def refused(address: str, error: Any) -> Refused:
     """Convert a call's error to a message for people."""
     code, details = error.code(), error.details()
     if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED):
-        text = f"no switch answers at {address}, or no longer: {details}"
+        # grpc says "failed to connect to all addresses; last error: ...: Connection refused".
+        reason = details.rpartition("last error: ")[2].rpartition("remote host: ")[2]
+        text = f"no switch answers at {address}, or no longer: {reason}"
         if any(sign in details for sign in ("Socket closed", "handshake")):
             text += (
                 "\nDoes it use TLS (--cacert), or require a client's certificate (--cert, --key)?"

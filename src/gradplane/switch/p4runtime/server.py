@@ -323,7 +323,9 @@ def cannot_listen(address: str, error: OSError | RuntimeError, option: str) -> S
 def check_free(address: str) -> None:
     """Raise OSError where nothing can listen; grpc would print a message of its own as well."""
     host, colon, port = address.rpartition(":")
-    if not colon or not port.isdecimal():
+    if not colon:
+        raise OSError("it is not of the form HOST:PORT")
+    if not port.isdecimal():
         return  # another kind of address, such as unix:PATH
     if int(port) > _LAST_PORT:
         raise OSError(f"ports end at {_LAST_PORT}")
