@@ -56,9 +56,12 @@ def test_the_largest_granularities() -> None:
     assert codecs.sum_overflow(15, 17, 8) is None and codecs.sum_overflow(15, 18, 8)
 
 
-@pytest.mark.parametrize("cells", rows(chapter("Padding to powers of two"), 4))
+@pytest.mark.parametrize("cells", rows(chapter("Padding to powers of two"), 6))
 def test_what_padding_costs(cells: list[str]) -> None:
-    values, lanes, packets = (int(cell.replace(",", "")) for cell in cells[:3])
+    values, lanes, packets = (int(cells[k].replace(",", "")) for k in (0, 2, 3))
     assert codecs.get("thc").lanes(values) == lanes
+    parts = [f"{part.lanes:,}" for part in codecs.get("thc").partitions(values)]
+    assert cells[1] == " + ".join(parts) or int(cells[1].split()[0].strip(",")) <= len(parts)
     assert -(-lanes // aggregation.LANES[8]) == packets
-    assert f"{lanes / values - 1:.1%}" == cells[3]
+    assert f"{lanes / values - 1:.1%}" == cells[4]
+    assert f"{codecs.get('thc', version=1).lanes(values) / values - 1:.1%}" == cells[5]

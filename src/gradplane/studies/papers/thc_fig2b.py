@@ -52,9 +52,8 @@ def _notes(rows: dict[str, nmse.SchemeRow]) -> tuple[str, ...]:
         f" outside the largest tenth of the values, {top.nmse:.0%} of ours and {top.paper:.0%} of"
         " the paper's; TernGrad's grows with the largest value, and so with the gradient's length.",
         "The recorded gradients, of a network of convolutions and of a transformer, are shorter"
-        " (10,000 and 20,000 values) and each worker has its own, so their mean is smaller than"
-        " they are. The order is the same, and THC's error nearly so: rotation makes all of them"
-        " normal.",
+        " (10,000 and 20,000 values) and each worker has its own. Where these differ, their mean is"
+        " smaller than they are, and so the error is larger beside it. The order is the same.",
         "In its first round DGC sends the same values as TopK, so their errors are equal; in later"
         " rounds it adds the values it kept, for which no NMSE is defined.",
     )
