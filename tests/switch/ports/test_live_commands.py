@@ -38,7 +38,7 @@ def test_a_switch_does_not_start_with_wrong_commands(seen: dict[str, Any]) -> No
         "s1-commands.txt:1: there is no command 'table_ad'; did you mean table_add or table_dump or"
         " table_clear?\n"
         "s1-commands.txt:2: table MyIngress.ipv4_lpm: field hdr.ipv4.dst: '1.2.3.4' is not of the"
-        " form VALUE/LENGTH of an lpm match\n"
+        " form VALUE/LENGTH of an lpm match: 1.2.3.4/32 matches it alone\n"
     )
     assert seen["wrong commands"] == [expected, 1]
     assert seen["notes"] == [
