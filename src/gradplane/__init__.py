@@ -38,9 +38,12 @@ def run(
     """Run an experiment, write its report, and return its summary.
 
     The options are those of gradplane.runs.run_experiment.run."""
-    from gradplane.experiment.loading import load_deployment
+    from gradplane.switch.garbage_pause import collections_paused
 
-    deployment = load_deployment(experiment, settings, seed)  # before what only a run needs
+    with collections_paused():  # what is loaded is kept
+        from gradplane.experiment.loading import load_deployment
+
+        deployment = load_deployment(experiment, settings, seed)  # before what only a run needs
     from gradplane.pages.report import page
     from gradplane.runs import run_experiment
 

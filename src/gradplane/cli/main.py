@@ -21,7 +21,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         if words[:1] == ["switch"]:  # alone: the other commands take as long to import as it does
             _switch(words[1:])
-        from gradplane.cli.app import app
+        with collections_paused():
+            from gradplane.cli.app import app
 
         app(arguments, prog_name="gradplane")
     except Exception as error:
