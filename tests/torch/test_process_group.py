@@ -162,3 +162,58 @@ say(done=True)
 """
     job = loopback_job("ring", 3, codec=("float32", {}), error_feedback=False)
     assert found(job, script, tmp_path) == [[{"done": True}]] * 3
+
+
+SHARDED = """
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.optim import ZeroRedundancyOptimizer
+
+warnings.simplefilter("ignore", FutureWarning)
+reducer = gradplane.torch.membership.member().reducer
+whole, parts = torch.arange(4.0 * size) + rank, []
+for op in (dist.ReduceOp.SUM, dist.ReduceOp.AVG, dist.ReduceOp.MAX):
+    parts.append(torch.empty(4))
+    dist.reduce_scatter_tensor(parts[-1], whole, op)
+say(parts=torch.stack(parts).tolist(), reduces=reducer._tickets, kept=whole.tolist())
+
+def train(net, optimizer):
+    torch.manual_seed(rank)
+    for _ in range(20):
+        x = torch.randn(32, 20)
+        optimizer.zero_grad()
+        loss = ((net(x) - x[:, :3]) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+    return loss.item()
+
+def network():
+    torch.manual_seed(0)
+    layers = torch.nn.Linear(20, 64), torch.nn.ReLU(), torch.nn.Linear(64, 3)
+    return torch.nn.Sequential(*layers)
+
+net, mesh, before = network(), init_device_mesh("cpu", (size,)), reducer._tickets
+for part in (net[0], net[2], net):
+    fully_shard(part, mesh=mesh)
+loss = train(net, torch.optim.SGD(net.parameters(), lr=0.2))
+weights = torch.cat([each.full_tensor().detach().reshape(-1) for each in net.parameters()])
+say(loss=loss, weights=weights.tolist(), reduces=reducer._tickets - before)
+
+ddp = DistributedDataParallel(network())
+loss = train(ddp, ZeroRedundancyOptimizer(ddp.parameters(), torch.optim.SGD, lr=0.2))
+say(loss=loss, weights=torch.cat([p.detach().reshape(-1) for p in ddp.parameters()]).tolist())
+"""
+
+
+def test_sharded_training_reduces_gradients_through_the_switch(tmp_path):
+    """FSDP2 and a sharded optimizer, unmodified: all ranks have equal weights, and learn."""
+    first, second = found(loopback_job("ring", 2), SHARDED, tmp_path)
+    assert first[0]["parts"] == [[1, 3, 5, 7], [0.5, 1.5, 2.5, 3.5], [1, 2, 3, 4]]
+    assert second[0]["parts"] == [[9, 11, 13, 15], [4.5, 5.5, 6.5, 7.5], [5, 6, 7, 8]]
+    assert (first[0]["reduces"], first[0]["kept"]) == (2, list(range(8)))
+    exact = first[1]["loss"]
+    first, second = found(loopback_job("switch", 2, error_feedback=False), SHARDED, tmp_path)
+    assert first[1]["reduces"] == 40
+    for rows in zip(first[1:], second[1:], strict=True):
+        assert rows[0]["weights"] == rows[1]["weights"]
+        assert rows[0]["loss"] < 2 * exact < 0.6

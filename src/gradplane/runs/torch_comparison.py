@@ -25,6 +25,7 @@ class Way:
 WAYS = {
     "gloo": Way("gloo, no compression", hook="allreduce"),
     "fp16": Way("fp16_compress_hook", hook="fp16"),
+    "bf16": Way("bfloat16", hook="bf16"),
     "powersgd": Way("PowerSGD_hook", hook="powersgd"),
     "thc": Way("THC in the switch", ("job.aggregation=switch", "job.push=thc")),
     "threelc": Way(

@@ -28,11 +28,12 @@ _Gloo: Any = dist.ProcessGroupGloo  # of which torch's type information has litt
 class NetworkGroup(dist.ProcessGroup):
     """A process group whose all_reduce goes through the network.
 
-    `all_reduce` of float32, float16 and bfloat16 in the CPU's memory, by SUM (the mean times the
+    `all_reduce` and `reduce_scatter_tensor`, which sharded training reduces gradients by (FSDP2's
+    fully_shard), of float32, float16 and bfloat16 in the CPU's memory, by SUM (the mean times the
     number of ranks) or AVG, and of integers where the job sums them exactly. What the network
-    cannot take goes through gloo, with a FallbackWarning for each type; so does all_reduce in a
-    group of some of the ranks, with one for each group, and, without a warning, other operations
-    and other collectives. Each all_reduce by the network is a round for stragglers.
+    cannot take goes through gloo, with a FallbackWarning for each type; so does a reduce in a group
+    of some of the ranks, with one for each group, and, without a warning, other operations and
+    other collectives. Each reduce by the network is a round for stragglers.
     """
 
     def __init__(self, store: Any, rank: int, size: int, timeout: datetime.timedelta) -> None:
@@ -62,19 +63,44 @@ class NetworkGroup(dist.ProcessGroup):
             return self._gloo.allreduce(tensors, *([opts] if opts is not None else []), **more)
         (tensor,) = [tensors] if isinstance(tensors, torch.Tensor) else tensors
         if exchange is None:
-            self._warn()
+            self._warn("all_reduce")
         if exchange is None or exchange.obstacle(tensor) is not None:
             return self._exactly(tensor, mean)
         self._member.begin_round()
         done = exchange.reduce(tensor, None, mean)
         return _Pending(done.then(lambda found: [found.value()]))
 
-    def _warn(self) -> None:
+    def reduce_scatter_single(self, output: Any, whole: Any, opts: Any = None) -> Any:
+        """Begin the sum or mean of a tensor of which each rank keeps its part; return its work.
+
+        All ranks get all of it from the network."""
+        op, exchange = _operation(opts, {}), self._exchange
+        mean = bool(op == dist.ReduceOp.AVG)
+        if exchange is None:
+            self._warn("reduce_scatter_tensor")
+        if (
+            exchange is None
+            or not (mean or op == dist.ReduceOp.SUM)
+            or exchange.obstacle(whole) is not None
+        ):
+            return self._gloo._reduce_scatter_base(output, whole, *([opts] if opts else []))
+        self._member.begin_round()
+        done = exchange.reduce(whole.detach().clone(), None, mean)
+
+        def keep(found: Any) -> list[torch.Tensor]:
+            own = found.value().view(self.size(), *output.shape)[self.rank()]
+            return [output.copy_(own)]
+
+        return _Pending(done.then(keep))
+
+    _reduce_scatter_base = reduce_scatter_single  # type: ignore[assignment]  # before torch 2.13
+
+    def _warn(self, what: str) -> None:
         """Warn, the first time, that the network does not reduce for some of the ranks."""
         if not self._warned:
             self._warned = True
             warnings.warn(
-                f"all_reduce in a group of {self.size()} ranks goes through gloo, uncompressed: the"
+                f"{what} in a group of {self.size()} ranks goes through gloo, uncompressed: the"
                 f" network reduces for all {self._member.reducer.workers} ranks together",
                 FallbackWarning,
                 stacklevel=5,
@@ -128,7 +154,7 @@ for _name in ("allgather", "allreduce_coalesced", "alltoall_base", "barrier", "b
 def _operation(opts: Any, more: dict[str, Any]) -> Any:
     if opts is None:
         return more.get("op", dist.ReduceOp.SUM)
-    return opts.reduceOp if isinstance(opts, dist.AllreduceOptions) else opts
+    return getattr(opts, "reduceOp", opts)
 
 
 class _Pending(dist.Work):

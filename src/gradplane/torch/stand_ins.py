@@ -26,7 +26,7 @@ HOOK_VARIABLE = "GRADPLANE_HOOK"
 
 
 class StandIn:
-    """A hook of PyTorch's with its state: "allreduce", "fp16" or "powersgd"."""
+    """A hook of PyTorch's with its state: "allreduce", "fp16", "bf16" or "powersgd"."""
 
     def __init__(self, name: str, group: dist.ProcessGroup | None = None) -> None:
         """Take the hook of that name; ValueError if there is none."""
@@ -76,6 +76,19 @@ def _group(group: dist.ProcessGroup | None) -> dist.ProcessGroup | None:
     return group if group is not None else dist.group.WORLD
 
 
+def _bf16(
+    group: dist.ProcessGroup | None, bucket: GradBucket
+) -> torch.futures.Future[torch.Tensor]:
+    """Average as PyTorch's fp16 hook does, in bfloat16: PyTorch's own refuses gloo (2.13.0)."""
+    buffer = bucket.buffer()
+    share = buffer.to(torch.bfloat16).div_(dist.get_world_size(group))
+    work: Any = dist.all_reduce(share, group=group, async_op=True)
+    mean: torch.futures.Future[torch.Tensor] = work.get_future().then(
+        lambda done: buffer.copy_(done.value()[0])
+    )
+    return mean
+
+
 def _powersgd(group: dist.ProcessGroup | None) -> Any:
     """Return the state with PyTorch's defaults, but from the third iteration on: its default of
     1,000 without compression would leave short trainings uncompressed."""
@@ -85,5 +98,6 @@ def _powersgd(group: dist.ProcessGroup | None) -> Any:
 _HOOKS: dict[str, tuple[Callable[..., Any], Callable[[dist.ProcessGroup | None], Any]]] = {
     "allreduce": (default_hooks.allreduce_hook, _group),
     "fp16": (default_hooks.fp16_compress_hook, _group),
+    "bf16": (_bf16, _group),
     "powersgd": (powersgd.powerSGD_hook, _powersgd),
 }
