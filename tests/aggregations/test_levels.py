@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from levels_network import Faults, deployment, play
 
+from gradplane.experiment.deploying import baseline
 from gradplane.experiment.document import ExperimentError
 from gradplane.experiment.loading import load_deployment
 from gradplane.hosts.wire.aggregation import Header, Type
@@ -138,3 +139,13 @@ def test_what_several_switches_cannot_do_is_refused(
     path.write_text(f'[topology]\nkind = "{kind}"\nworkers = 4\n[[job]]\n{job}\n')
     with pytest.raises(ExperimentError, match=message):
         load_deployment(path)
+
+
+def test_the_server_of_the_baseline_takes_no_place(tmp_path: Path) -> None:
+    path = tmp_path / "e.toml"
+    path.write_text(
+        '[topology]\nkind = "leaf-spine"\nworkers = 4\nleaves = 2\nhosts_per_leaf = 2\n[[job]]\n'
+    )
+    deployed = load_deployment(path)
+    assert [host.name for host in deployed.topology.hosts] == ["h1", "h2", "h3", "h4"]
+    assert baseline(deployed).jobs[0].server.name == "h5"

@@ -142,7 +142,11 @@ def baseline(deployment: Deployment) -> Deployment:
     """Return the same training without compression, losses, stragglers and background traffic."""
     jobs = tuple(_plain(deployed) for deployed in deployment.jobs)
     output = Output(baseline=False, target_accuracy=deployment.experiment.output.target_accuracy)
-    plain = {"job": jobs, "impairment": (), "traffic": (), "output": output}
+    plain: dict[str, Any] = {"job": jobs, "impairment": (), "traffic": (), "output": output}
+    topology = deployment.experiment.topology
+    if len(deployment.topology.hosts) == topology.workers:  # and now there may be a server
+        args = {key: value for key, value in topology.args.items() if key != "hosts_per_leaf"}
+        plain["topology"] = TopologySection(kind=topology.kind, workers=topology.workers, **args)
     return deploy(resolve(deployment.experiment.model_copy(update=plain)))
 
 
@@ -277,13 +281,20 @@ class _Deploying:
         if "servers" in section.args:
             text = "servers is not a key: a host for servers is added where a job needs one"
             raise TopologyError(text, "servers")
-        servers = 0
+        needed = wanted = 0
         for job in self._experiment.job:
             scheme = aggregations.get(job.aggregation)
             baseline = aggregations.get(scheme.baseline)
-            servers = max(servers, scheme.servers(job), baseline.servers(job))
-        options = {"workers": section.workers, "servers": servers} | section.args
-        return description.build(section.kind, **options)
+            needed = max(needed, scheme.servers(job))
+            wanted = max(wanted, needed, baseline.servers(job))
+        options: dict[str, Any] = {"workers": section.workers} | section.args
+        try:
+            return description.build(section.kind, servers=wanted, **options)
+        except TopologyError as error:
+            if error.key != "leaves" or needed == wanted:
+                raise
+        # A server that only the baseline needs takes no worker's place.
+        return description.build(section.kind, servers=needed, **options)
 
     def _job(self, placed: PlacedJob, others: Sequence[PlacedJob]) -> DeployedJob | None:
         """Check a job and return it, or None where it cannot work."""
