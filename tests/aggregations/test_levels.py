@@ -66,9 +66,8 @@ def test_a_retransmission_is_one_packet_on_each_link_of_its_path() -> None:
 def test_only_children_send_partials_and_only_parents_results() -> None:
     network = play(deployment(4, 2), 0, Faults(), reduces=1)
     leaf, root, before = network.switches["s1"], network.switches["s3"], network.arrivals.copy()
-    path = {"flags": 8, "path": 0}
-    sums = Header(Type.SUMS, 0, 0, 0, 2, 8, count=4, **path).pack() + bytes(1024)
-    partial = Header(Type.PARTIAL, 0, 0, 0, 2, 8, count=2, **path).pack() + bytes(1024)
+    sums = Header(Type.SUMS, 0, 0, 0, 2, 8, count=4, flags=8).pack() + bytes(1024)
+    partial = Header(Type.PARTIAL, 0, 0, 0, 2, 8, count=2, flags=8).pack() + bytes(1024)
     for payload, switch, port in (
         *((packet, leaf, port) for packet in (sums, partial) for port in (1, 2)),
         *((packet, root, 2) for packet in (sums, partial)),  # s1 is the root's child on port 1

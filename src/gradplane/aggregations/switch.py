@@ -149,7 +149,7 @@ def _round_trip_ns(placed: PlacedJob, host: HostNode, packets: int = 1) -> float
         size = up + aggregation.SUMS_SIZE + 2 * (aggregation.HEADER_SIZE + UDP_OVERHEAD)
         size *= min(packets, link.queue + 1)
         total += 2 * link.delay + (8e9 * size / link.rate if link.rate else 0.0)
-        up = aggregation.SUMS_SIZE + 2 * aggregation.PATH_SIZE  # what switches send each other
+        up = aggregation.SUMS_SIZE + aggregation.PATH_SIZE  # what switches send each other
     return total
 
 

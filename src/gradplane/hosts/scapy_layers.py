@@ -6,7 +6,7 @@
     p.show()
 
 Fields are named as in the header, except that `pass` is `pass_`, a Python keyword; a checksum that
-is not set is computed. `path` is there where flags.path is. `values` are the
+is not set is computed. `path` is there with flags.path, downwards. `values` are the
 4-bit indices of an INDICES packet or the sums of a SUMS or PARTIAL packet, sum_bits each. Packets
 of version 1, in old captures, end with the norm, and their `worker` is a result's count.
 
@@ -122,7 +122,10 @@ class Aggregation(Packet):
                 XShortField("checksum", None),
             )
         ),
-        ConditionalField(XLongField("path", 0), lambda p: p.version > 1 and p.flags.path),
+        ConditionalField(
+            XLongField("path", 0),
+            lambda p: p.version > 1 and p.flags.path and p.type not in aggregation.UPWARDS,
+        ),
         _ValuesField("values"),
     ]
 

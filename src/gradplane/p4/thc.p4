@@ -14,8 +14,9 @@
 //
 //   job port hop    --> parents --> group of all children, or the port of one
 //
-// What switches say to each other has a path behind its header, a stack of the numbers of children
-// plus 1, on which an answer finds back; an empty one means all children.
+// What switches say to each other has a path, a stack of the numbers of children plus 1, on which
+// an answer finds back; an empty one means all children. Upwards it is in the place of the bitmap (a
+// packet may not grow by more than its sums in BMv2), downwards behind the header.
 //
 // A header whose checksum is wrong is counted and dropped. A packet of another epoch than the job's
 // is answered with the job's. A cell of an earlier epoch is unused: it takes any round. Otherwise a
@@ -190,18 +191,18 @@ parser ThcParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         }
     }
     state parse_other {
-        transition select(hdr.agg.flags[3:3]) {
-            1: parse_path;
+        transition select(hdr.agg.flags[3:3], hdr.agg.type) {
+            (1, TYPE_PARTIAL_SUMS): parse_payload;
+            (1, TYPE_NORM): accept;
+            (1, TYPE_QUESTION): accept;
+            (1, _): parse_path;
             default: accept;
         }
     }
     state parse_path {
         packet.extract(hdr.path);
         meta.path = hdr.path.hops;
-        transition select(hdr.agg.type) {
-            TYPE_PARTIAL_SUMS: parse_payload;
-            default: accept;
-        }
+        transition accept;
     }
     state parse_payload {
         transition select(standard_metadata.instance_type) {
@@ -455,6 +456,9 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
             meta.sender = hdr.agg.worker;
             meta.cell = (bit<32>) (meta.slot_base + hdr.agg.slot);
             meta.event = EVENT_UNKNOWN_TYPE;
+            if (meta.adds == 1) {
+                meta.path = hdr.agg.bitmap;
+            }
             if (meta.member == 0) {
                 if (hdr.path.isValid()) {
                     parents.apply();
@@ -513,7 +517,7 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                 meta.event = EVENT_BAD_FORMAT;
             } else if (!hdr.recirculation.isValid()
                     && (hdr.agg.sum_bits != SUM_BITS || hdr.agg.code_bits != CODE_BITS
-                        || (bit<1>) hdr.path.isValid() != meta.adds
+                        || hdr.agg.flags[3:3] != meta.adds
                         || ((hdr.agg.flags & ~FLAG_PATH) != 0
                             && ((hdr.agg.type != TYPE_STATUS && hdr.agg.type != TYPE_QUESTION)
                                 || (hdr.agg.flags & ~FLAG_PATH) != FLAG_NORM))
@@ -523,7 +527,7 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                             + (meta.adds == 0
                                 ? (hdr.agg.type == TYPE_CODES ? 16w0 + CODES_BYTES : 16w0)
                                 : (hdr.agg.type == TYPE_PARTIAL_SUMS
-                                    ? PATH_BYTES + SUMS_BYTES : PATH_BYTES)))) {
+                                    ? 16w0 + SUMS_BYTES : 16w0)))) {
                 meta.event = EVENT_BAD_FORMAT;
             } else if (hdr.agg.epoch != meta.epoch) {
                 if (hdr.agg.type == TYPE_CODES || hdr.agg.type == TYPE_NORM
@@ -755,9 +759,12 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
             } else if (meta.verdict == UP) {
                 standard_metadata.egress_spec = meta.parent;
                 hdr.agg.worker = meta.number;
-                hdr.path.setValid();
+                hdr.agg.bitmap = meta.path;
+                hdr.agg.flags = hdr.agg.flags | FLAG_PATH;
             }
-            if (hdr.path.isValid() && meta.verdict >= ANSWER) {
+            if ((meta.adds == 1 || meta.from_parent == 1)
+                    && (meta.verdict == ANSWER || meta.verdict == MULTICAST)) {
+                hdr.path.setValid();
                 hdr.path.hops = meta.path;
                 hdr.agg.flags = hdr.agg.flags | FLAG_PATH;
             }

@@ -139,10 +139,12 @@ local function add_header(tree, buffer)
   tree:add(f.norm, buffer(20, 4))
 end
 
--- The bytes before the body: the header's and, with its flag, the path's.
+-- The bytes before the body: the header's and, with its flag and not to a parent, the path's.
+local upwards = { [NORM] = true, [INDICES] = true, [PARTIAL] = true, [QUESTION] = true }
 local function head_size(buffer)
   local has_path = buffer:len() > 1 and math.floor(buffer(1, 1):uint() / 8) % 2 == 1
-  return HEADER_SIZE + (has_path and PATH_SIZE or 0)
+  if has_path and not upwards[buffer(0, 1):uint() % 16] then return HEADER_SIZE + PATH_SIZE end
+  return HEADER_SIZE
 end
 
 -- The internet checksum of the header is right if its 16-bit words add up to 0 modulo 65535.

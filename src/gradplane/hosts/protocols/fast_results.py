@@ -62,7 +62,7 @@ _COUNT_AT = aggregation.COUNT_AT + 1  # the count is no more than MAX_WORKERS
 
 def body_at(job: JobConfig) -> int:
     """Return where the sums of a result begin: behind a path where switches sum in levels."""
-    return aggregation.header_size(aggregation.PATH if job.leaves else 0)
+    return HEADER_SIZE + (aggregation.PATH_SIZE if job.leaves else 0)
 
 
 class WorkerRecord(Record):

@@ -54,7 +54,7 @@ class Results:
 
     def body(self, i: int, sum_bits: int) -> bytes:
         """Return what follows the header of packet i, and its path."""
-        start = aggregation.header_size(int(self.packets[i, 1]))
+        start = aggregation.header_size(self.packets[i, :2].tobytes())
         return self.packets[i, start : start + aggregation.body_size(self.kind, sum_bits)].tobytes()
 
     def header(self, i: int, slots: int) -> tuple[int, int]:

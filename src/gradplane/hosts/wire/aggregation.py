@@ -3,9 +3,10 @@
 Header, 30 bytes, network order: version 4 bits, type 4, flags 8, job 8, worker 8, slot 16, pass 8,
 sum_bits 8, round 32, bitmap 64, norm 32, count 16, epoch 8, code_bits 8, checksum 16. The checksum
 is IPv4's, over the header and the path. With the flag PATH the 64 bits of a path follow, which
-switches of one job send to each other, and to workers: of results, the bitmap of the worker's own
-switch. INDICES packets go on with 4-bit indices, the first of two in a
-byte's high half; SUMS packets with unsigned sums of sum_bits each, in network order.
+switches of one job send downwards, and to workers: of results, the bitmap of the worker's own
+switch. Upwards the path is in the place of the bitmap. INDICES packets go on with 4-bit indices,
+the first of two in a byte's high half; SUMS and PARTIAL packets with unsigned sums of sum_bits
+each, in network order.
 
 Rounds count modulo 2^32, and they are compared as serial numbers (RFC 1982).
 """
@@ -30,7 +31,7 @@ LANES_A_PASS = 128
 """The number of indices that the P4 program adds in a pass; in p4/include/blocks.p4, too."""
 CODE_BITS = 4
 STATUS_ANSWER, STATUS_CLOSED, STATUS_NORM = 1, 2, 4  # flags of STATUS; NORM: of the norm stage
-PATH, UNCOUNTED = 8, 16  # flags: a path follows; the receiver's rack is not in the result
+PATH, UNCOUNTED = 8, 16  # flags: there is a path; the receiver's rack is not in the result
 PATH_SIZE = 8
 ROUNDS = 2**32
 EPOCHS = range(1, 256)
@@ -57,6 +58,10 @@ class Type(IntEnum):
     QUESTION = 9  # from a lower switch: the result, if it is there
 
 
+UPWARDS = (Type.NORM, Type.INDICES, Type.PARTIAL, Type.QUESTION)
+"""What is sent to a parent."""
+
+
 class WireError(ValueError):
     """A packet that does not follow the format; the message says where."""
 
@@ -80,7 +85,7 @@ class Header:
     count: int = 0
     epoch: int = EPOCHS[0]
     code_bits: int = CODE_BITS
-    path: int = 0  # where the flag PATH says that there is one
+    path: int = 0  # behind the header, with the flag PATH, downwards
 
     def pack(self) -> bytes:
         """Return the 30 bytes, and the path's; WireError if a field does not fit."""
@@ -101,7 +106,7 @@ class Header:
                 self.code_bits,
                 0,
             )
-            path = self.path.to_bytes(PATH_SIZE, "big") if self.flags & PATH else b""
+            path = self.path.to_bytes(header_size(header) - HEADER_SIZE, "big")
         except (struct.error, OverflowError) as error:
             raise WireError(f"{self}: {error}") from error
         return header[:CHECKSUM_AT] + checksum(header + path).to_bytes(2, "big") + path
@@ -110,13 +115,15 @@ class Header:
 def checksum(header: bytes) -> int:
     """Return the internet checksum of a header and its path: that of its fields where its own is 0,
     and 0 where it is right."""
-    total = sum(struct.unpack_from(f">{header_size(header[1]) // 2}H", header))
+    total = sum(struct.unpack_from(f">{header_size(header) // 2}H", header))
     return 0xFFFF - (total % 0xFFFF or 0xFFFF)
 
 
-def header_size(flags: int) -> int:
-    """Return the number of bytes before the body: the header's and the path's."""
-    return HEADER_SIZE + (PATH_SIZE if flags & PATH else 0)
+def header_size(packet: bytes) -> int:
+    """Return the number of bytes before a packet's body, by its first two: the header's, and the
+    path's where one follows."""
+    follows = packet[1] & PATH and packet[0] & 15 not in UPWARDS
+    return HEADER_SIZE + (PATH_SIZE if follows else 0)
 
 
 def place(number: int, slots: int) -> tuple[int, int]:
@@ -133,7 +140,7 @@ def parse(payload: bytes) -> tuple[Header, bytes]:
     """Return header and body of a UDP payload; WireError names the wrong field."""
     if payload and payload[0] >> 4 != VERSION:
         raise WireError(f"version {payload[0] >> 4}, known is {VERSION}")
-    start = header_size(payload[1]) if len(payload) > 1 else HEADER_SIZE
+    start = header_size(payload) if len(payload) > 1 else HEADER_SIZE
     if len(payload) < start:
         raise WireError(f"{len(payload)} bytes, the header alone takes {start}")
     if checksum(payload):

@@ -58,7 +58,7 @@ const bit<8> CODE_BITS = 4;
 const bit<8> FLAG_ANSWER = 1;
 const bit<8> FLAG_CLOSED = 2;
 const bit<8> FLAG_NORM = 4;     // of the slot's norm exchange instead of its sums
-const bit<8> FLAG_PATH = 8;     // a path follows the header
+const bit<8> FLAG_PATH = 8;     // there is a path: behind the header, to a parent in its bitmap
 const bit<8> FLAG_UNCOUNTED = 16;   // of a result: the sums of the receiver's rack are not in it
 
 header aggregation_t {
@@ -71,7 +71,7 @@ header aggregation_t {
     bit<8>  pass;
     bit<8>  sum_bits;
     bit<32> round;
-    bit<64> bitmap;      // in results: the children summed by the switch that answers
+    bit<64> bitmap;      // in results: the children summed by the switch that answers; see FLAG_PATH
     bit<32> norm;        // float32 bits
     bit<16> count;       // in results: how many workers were summed
     bit<8>  epoch;       // of the job, from 1 to 255
