@@ -321,6 +321,7 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                          bit<1> adds, bit<1> has_parent, bit<9> parent, bit<8> number, bit<1> asks) {
         admit(workers, quorum, slot_base, slots, group, worker_bit, epoch, next_only);
         meta.adds = adds;
+        meta.path = adds == 1 ? hdr.agg.bitmap : 0;
         meta.has_parent = has_parent;
         meta.parent = parent;
         meta.number = number;
@@ -456,9 +457,6 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
             meta.sender = hdr.agg.worker;
             meta.cell = (bit<32>) (meta.slot_base + hdr.agg.slot);
             meta.event = EVENT_UNKNOWN_TYPE;
-            if (meta.adds == 1) {
-                meta.path = hdr.agg.bitmap;
-            }
             if (meta.member == 0) {
                 if (hdr.path.isValid()) {
                     parents.apply();
