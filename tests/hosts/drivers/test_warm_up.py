@@ -17,7 +17,7 @@ from gradplane.hosts.drivers.warm_up import exercise_switch_worker, warm_up
 from gradplane.hosts.protocols.fast_results import WORKER
 from gradplane.hosts.wire.payloads import Payloads
 
-VECTOR = np.linspace(-1, 1, 12_000, dtype=np.float32)  # 16 chunks
+VECTOR = np.linspace(-1, 1, 16_000, dtype=np.float32)  # 16 chunks
 
 
 class NothingInFlight:

@@ -57,7 +57,7 @@ JOBS = st.fixed_dictionaries(
         "error_feedback": st.booleans(),
     }
 )
-SIZES = st.lists(st.sampled_from([1, 700, 2048, 5000]), min_size=1, max_size=3)
+SIZES = st.lists(st.sampled_from([1, 700, 2048, 8000]), min_size=1, max_size=3)
 
 
 def gradients(sizes, workers, rounds):
@@ -136,8 +136,8 @@ def test_rounds_go_on_after_2_to_the_32(chaos, reliability, before):
     job = make_job(reliability=reliability, quorum=4 if reliability == "retransmit" else 3)
     network = MemoryNetwork(job, chaos)
     for worker in network.workers:
-        worker.skip(2**32 - 1 - before, 3000)  # a round of all four slots each
-    vectors = gradients([3000], job.workers, 5)[0]
+        worker.skip(2**32 - 1 - before, 4000)  # a round of all four slots each
+    vectors = gradients([4000], job.workers, 5)[0]
     network.train([[xs] for xs in vectors])
     network.run()
     rounds = {aggregation.parse(payload)[0].round for payload in network.sums_sent}
@@ -204,7 +204,7 @@ def test_a_worker_that_never_speaks(chaos, mute):
         return [] if direction == "up" and worker == mute else fates
 
     network = MemoryNetwork(make_job(quorum=3, reliability="lossy"), fate)
-    network.reduce(0, gradients([3000], 4, 1)[0][0])
+    network.reduce(0, gradients([4000], 4, 1)[0][0])
     network.run()
     assert set(network.delivered) == {0, 1, 2, 3}
     in_time = [r["bitmap"] for r in network.of_kind("arrival") if r["result"] == "in time"]
@@ -236,8 +236,8 @@ def test_partitions_of_a_large_vector(monkeypatch, quorum, reliability):
 def test_runs_repeat(chaos):
     again = Chaos(0, chaos.loss, chaos.repeats, chaos.jitter)
     again.random.setstate(chaos.random.getstate())
-    first, _ = run(make_job(reliability="lossy"), chaos, [3000])
-    second, _ = run(make_job(reliability="lossy"), again, [3000])
+    first, _ = run(make_job(reliability="lossy"), chaos, [4000])
+    second, _ = run(make_job(reliability="lossy"), again, [4000])
     assert first.records == second.records
 
 
@@ -272,7 +272,7 @@ INFINITE_SUMS = aggregation.Header(Type.SUMS, 3, 0, 0, 1, 8, norm=0x7F800000, bi
 def test_no_event_harms_a_worker(reliability, quorum, events):
     """A worker delivers finite values once, whatever packets arrive and timers fire."""
     worker = SwitchWorker(make_job(reliability=reliability, quorum=quorum), 1)
-    actions, now = worker.reduce(0, gradients([3000], 4, 1)[0][0][1], 0), 0
+    actions, now = worker.reduce(0, gradients([4000], 4, 1)[0][0][1], 0), 0
     for what, value in events:
         if isinstance(what, str):
             now += value * TIMEOUT // 2
