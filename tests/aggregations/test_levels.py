@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from levels_network import Faults, deployment, play
 
+from gradplane.controller.controller_errors import PlanError
+from gradplane.controller.plan import Capacity, check_program
 from gradplane.experiment.deploying import baseline
 from gradplane.experiment.document import ExperimentError
 from gradplane.experiment.loading import load_deployment
@@ -138,6 +140,12 @@ def test_what_several_switches_cannot_do_is_refused(
     path.write_text(f'[topology]\nkind = "{kind}"\nworkers = 4\n[[job]]\n{job}\n')
     with pytest.raises(ExperimentError, match=message):
         load_deployment(path)
+
+
+def test_a_program_that_sums_alone_is_refused() -> None:
+    (plan,) = deployment(4, 2).setups["s1"].jobs
+    with pytest.raises(PlanError, match="several switches sum it, and this program sums alone"):
+        check_program(plan, Capacity(256, 8, 64, levels=False))
 
 
 def test_the_server_of_the_baseline_takes_no_place(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from gradplane.controller import compression, forwarding, thc
 from gradplane.controller.connection import Entity, Pipeline
 from gradplane.controller.controller import Controller, Counters, Credentials
 from gradplane.controller.controller_errors import ControllerError
-from gradplane.controller.plan import JobPlan, Setup, check
+from gradplane.controller.plan import JobPlan, Setup, alone, check
 from gradplane.controller.targets import Target
 
 T = TypeVar("T")
@@ -127,6 +127,9 @@ def lacks(schema: finsy.P4Schema, setup: Setup) -> list[str]:
         routes = forwarding.table(schema)
     except ControllerError as error:
         return [str(error)]
+    in_levels = [plan for plan in setup.jobs if plan.level is not None]
+    if in_levels and thc.aggregates(schema) and not thc.has_parents(schema):
+        return [alone(plan) for plan in in_levels]
     for entity in _entities(schema, setup, routes):
         try:
             p4entity.encode_entities([entity], schema)

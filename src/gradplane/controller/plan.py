@@ -248,10 +248,7 @@ def check_program(plan: JobPlan, capacity: Capacity) -> None:
             f" {capacity.workers} bits: use {capacity.workers} workers or fewer"
         )
     if plan.level is not None and not capacity.levels:
-        raise PlanError(
-            f"job {plan.number}: several switches sum it, and the program on this one sums alone:"
-            " use thc.p4, or place the job's workers on one switch"
-        )
+        raise PlanError(alone(plan))
     if plan.claim.slots.stop > capacity.slots:
         raise PlanError(
             f"job {plan.number}: slots {_span(plan.claim.slots)} reach beyond the program's"
@@ -264,6 +261,14 @@ def check_program(plan: JobPlan, capacity: Capacity) -> None:
             f" {capacity.sum_bits}: compile it with SUM_BITS = {plan.sum_bits}, or use"
             f" sum_bits = {capacity.sum_bits}"
         )
+
+
+def alone(plan: JobPlan) -> str:
+    """Return the refusal of a job in levels by a program without them."""
+    return (
+        f"job {plan.number}: several switches sum it, and this program sums alone: use thc.p4 (on"
+        " the embedded switch or BMv2), or place the job's workers on one switch"
+    )
 
 
 def check_beside(plan: JobPlan, other: Claim) -> None:
