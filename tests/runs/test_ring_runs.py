@@ -311,6 +311,6 @@ def test_codes_of_workers_on_several_switches_are_refused(ring_file: Path) -> No
     with pytest.raises(ExperimentError) as error:
         load(ring_file, settings)
     assert (
-        "job ring: its workers are attached to switches s1, s2, s3, and switch s1 has workers and"
-        " passes on what switch s2 sums" in str(error.value)
+        "job ring: its workers are attached to switches s1, s2, s3, and switch s2 has workers and"
+        " passes on what switch s1 sums" in str(error.value)
     )
