@@ -19,6 +19,7 @@ from gradplane.runs.replayer.replay_run import ReplayResult, replay
 
 Runs = Callable[..., Summary]
 TWO_RACKS = ("topology.kind=leaf-spine", "topology.leaves=2")
+SLOW = ("topology.rate=25Mbit", "topology.fabric_rate=25Mbit")  # packets wait for each other
 LEVELS = [Faults(), Faults(losses=0.1), Faults(0.1, 0.1, 0.1), Faults(0.2, 0.2, 0.2)]
 
 
@@ -87,9 +88,10 @@ def test_only_children_send_partials_and_only_parents_results() -> None:
 def test_a_run_over_racks_is_the_stars_and_replays_equal(small_run: Runs) -> None:
     star, tree = (
         RunData.read(small_run("topology.workers=8", "job.epochs=1", *more).folder)
-        for more in ((), TWO_RACKS)
+        for more in ((), (*TWO_RACKS, *SLOW))
     )
     assert sums(tree) == sums(star)
+    assert tree.stored["jobs"][0]["sent_again"] == 0
     assert tree.stored["jobs"][0]["weights"] == star.stored["jobs"][0]["weights"]
     assert set(tree.stored["switches"]["s1"]["events"]["0"]) == {
         *("accepted", "completed sums", "completed norms", "passed down")

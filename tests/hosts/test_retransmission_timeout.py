@@ -14,11 +14,12 @@ def test_the_first_measurement_gives_three_times_itself():
     assert timeout.value == 25 * MS
 
 
-def test_one_measurement_a_round_trip():
+def test_the_timeout_is_for_the_last_packet_of_a_window():
     timeout = RetransmissionTimeout(1000 * MS, 1, 2000 * MS)
-    timeout.measure(0, 10 * MS)
-    timeout.measure(5 * MS, 900 * MS)  # sent before the last measurement
-    assert timeout.value == 30 * MS
+    for start in range(0, 10_000, 100):
+        for place in range(8):  # each waits behind the one before it
+            assert timeout.value > (10 + 2 * place) * MS
+            timeout.measure(start * MS, (start + 10 + 2 * place) * MS)
 
 
 def test_a_back_off_counts_once_for_packets_lost_together():

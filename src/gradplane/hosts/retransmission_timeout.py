@@ -18,11 +18,11 @@ from gradplane._addresses import Real, Record, Whole
 _ALPHA, _BETA, _K = 1 / 8, 1 / 4, 4
 
 TIMEOUT = np.dtype(
-    [(name, np.int64) for name in ("least", "most", "measured", "measured_at", "value")]
+    [(name, np.int64) for name in ("least", "most", "measured", "value")]
     + [(name, np.float64) for name in ("smoothed", "variation")]
 )
-"""An estimate. least, most: the bounds of the timeout `value`, ns. measured: 1 once something was,
-the last time at measured_at. smoothed, variation: SRTT and RTTVAR, ns."""
+"""An estimate. least, most: the bounds of the timeout `value`, ns. measured: 1 once something was.
+smoothed, variation: SRTT and RTTVAR, ns."""
 
 # Kernels compile these two functions, too (`protocols/fast_results.py`).
 
@@ -52,23 +52,20 @@ class RetransmissionTimeout(Record):
 
     layout = TIMEOUT
     least, most, value = Whole(), Whole(), Whole()
-    measured, measured_at = Whole(), Whole()
+    measured = Whole()
     smoothed, variation = Real(), Real()
 
     def __init__(self, first: int, least: int, most: int) -> None:
         self._first = min(first, most)
-        super().__init__(least=min(least, most), most=most, measured_at=-1, value=self._first)
+        super().__init__(least=min(least, most), most=most, value=self._first)
         self._doubled_at = -1  # when it was last doubled; packets sent before do not count again
 
-    def measure(self, sent_at: int, now: int, each: bool = False) -> None:
+    def measure(self, sent_at: int, now: int) -> None:
         """Take the round-trip time of a packet that was sent once; this also ends the back-off.
 
-        Of the packets of one round trip, only the first counts: what delays one delays all. each:
-        all count, where they wait behind each other, and the timeout is for the last.
+        Each packet of a window counts: they wait behind each other, and the timeout is for the
+        last.
         """
-        if sent_at < self.measured_at and not each:
-            return
-        self.measured_at = now
         self._smooth(now - sent_at)
         self.value = self._estimate()
 

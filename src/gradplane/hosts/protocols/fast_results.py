@@ -145,11 +145,11 @@ def take(address, payload, size, now):  # type: ignore[no-untyped-def]
         if answer == UNTAKEN:
             return UNTAKEN, 0
     timeout = carray(pointer(state.timeout), (1,), TIMEOUT)[0]
-    measured, measured_at, value = timeout.measured, timeout.measured_at, timeout.value
+    measured, value = timeout.measured, timeout.value
     smoothed, variation = timeout.smoothed, timeout.variation
-    if row.attempts == 1 and row.sent_at >= measured_at:
+    if row.attempts == 1:
         smoothed, variation = _smooth(measured != 0, smoothed, variation, now - row.sent_at)
-        measured, measured_at = 1, now
+        measured = 1
         value = _estimate(smoothed, variation, timeout.least, timeout.most)
     deadline = now + state.patience * value
     if answer != NO_ANSWER and deadline < state.alarm:
@@ -159,7 +159,7 @@ def take(address, payload, size, now):  # type: ignore[no-untyped-def]
     most = state.most * np.int64(packet[_COUNT_AT])
     if not _scatter(body, reduce.sums, index, state.lanes, state.sum_bits, most):
         return UNTAKEN, 0
-    timeout.measured, timeout.measured_at, timeout.value = measured, measured_at, value
+    timeout.measured, timeout.value = measured, value
     timeout.smoothed, timeout.variation = smoothed, variation
     row.count, row.at = packet[_COUNT_AT], now
     row.bitmap = bitmap_of(packet)

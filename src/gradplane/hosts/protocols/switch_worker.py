@@ -20,9 +20,11 @@ What need not delay packets, such as the error feedback, is computed after they 
 
 Timeouts are measured (RFC 6298), with the job's `timeout_ns` as their ceiling: the time after
 which a norm, or a chunk that is retransmitted, is sent again. Their first value is what the RFC
-makes of a first measurement, three round trips, of the round trip that the links give
-(`round_trip_ns`). A lossy job gives a chunk up after two timeouts, together at most `timeout_ns`.
-Packets come and go in batches: a batch of results makes one batch of what they let out.
+makes of a first measurement, three round trips, of the round trip that the links give with all
+windows under way (`round_trip_ns`), which is their least one, too: after many packets that met few
+others, an estimate would be below it. A lossy job gives a chunk up after two timeouts, together at
+most `timeout_ns`. Packets come and go in batches: a batch of results makes one batch of what they
+let out.
 """
 
 from collections import Counter
@@ -96,7 +98,7 @@ class SwitchWorker:
         self._lossy = job.transport.reliability == "lossy"
         self._patience = _PATIENCE if self._lossy else 1
         ceiling = max(job.transport.timeout_ns // self._patience, 1)
-        least = max(_LEAST_TIMEOUT, granularity)
+        least = max(_LEAST_TIMEOUT, granularity, job.transport.round_trip_ns)
         self._timeout = RetransmissionTimeout(
             _first_timeout(job.transport, granularity) or ceiling, least, ceiling
         )

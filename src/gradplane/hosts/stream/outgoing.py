@@ -339,7 +339,7 @@ class Outgoing:
         if not arrived:
             return
         if once >= 0:
-            self._timeout.measure(once, now, each=True)
+            self._timeout.measure(once, now)
         else:
             self._timeout.answered(last, now)
         self._grow(arrived)
