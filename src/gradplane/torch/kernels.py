@@ -77,8 +77,10 @@ def fwht(a: torch.Tensor) -> torch.Tensor:
 
 def quantise(y: torch.Tensor, table: tuple[int, ...], key: int, first: int) -> torch.Tensor:
     """Return codes, uint8, of grid positions, stochastically rounded; see codecs/_quantise.py."""
-    below, low, gap = (torch.from_numpy(each).to(y.device) for each in cells(table))
-    count = below.numel()
+    packed = torch.from_numpy(cells(table)).to(y.device)
+    low, gap = ((packed >> place & 4095).to(torch.float32) for place in (0, 12))
+    below = (packed >> 24 & 255).to(torch.uint8)
+    count = packed.numel()
     value = (y + count / 2).clamp(0, count)
     cell = value.to(torch.int32).clamp(max=count - 1).long()
     words = _words(key, first, y.numel(), y.device)
