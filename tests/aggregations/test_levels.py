@@ -105,6 +105,20 @@ def test_a_run_over_racks_with_losses_and_a_late_worker_replays_equal(small_run:
     replays_equal(RunData.read(small_run(*TWO_RACKS, *settings).folder))
 
 
+def test_a_replay_finds_who_is_in_a_result_that_nobody_of_their_rack_got(small_run: Runs) -> None:
+    lost = ",".join(
+        f'{{link="{link}", direction="down", type="{type}", training_round={round}}}'
+        for link in ("h3", "h4")
+        for type, round in (("sums", 1), ("norm result", 2))
+    )
+    impairments = f'[{{model="drop list", packets=[{lost}]}}]'
+    settings = ("topology.workers=4", "job.quorums=[1, 2]", f"impairment={impairments}")
+    run = RunData.read(small_run(*TWO_RACKS, *settings).folder)
+    misses = [line for line in run.arrivals if line.get("result") == "lost"]
+    assert {line["worker"] for line in misses if line["ticket"] == 1} == {2, 3}
+    replays_equal(run)
+
+
 def sums(run: RunData) -> dict[tuple[int, int, int], tuple[str, int, str]]:
     """Return digest, count and bitmap of each result, by worker, slot and round."""
     return {

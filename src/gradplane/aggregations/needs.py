@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -75,11 +75,22 @@ class Outcome(Protocol):
         """The digest of the sums; None where it was not recorded."""
 
     @property
+    def count(self) -> int | None:
+        """How many workers are in the sums; None where it was not recorded, as of norms."""
+
+    @property
+    def norm(self) -> int | None:
+        """The norm, as float32 bits; None of sums."""
+
+    @property
     def in_time(self) -> Collection[int]:
         """The workers that had the result in time."""
 
     def contains(self, worker: int) -> bool:
         """Return whether the worker's packet is in the result."""
+
+    def add_members(self, workers: Iterable[int]) -> None:
+        """Note that the packets of these workers, too, are in the result."""
 
 
 class Outcomes(Protocol):

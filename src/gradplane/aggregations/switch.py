@@ -7,12 +7,15 @@ The class `SwitchScheme` is the scheme; `_ReplayedReduces` re-enacts its reduces
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import chain, combinations, product
 from math import prod
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from gradplane.aggregations.aggregation import (
     Aggregation,
@@ -40,6 +43,10 @@ if TYPE_CHECKING:
     from gradplane.hosts.protocols.actions import Action
     from gradplane.hosts.protocols.switch_worker import SwitchWorker
     from gradplane.hosts.training.train import Reduce
+
+
+_KINDS = {"norm": Type.NORM, "chunk": Type.INDICES}
+"""The packets that a wait is about."""
 
 
 class SwitchScheme(Aggregation):
@@ -175,6 +182,9 @@ class _ReplayedReduces:
 
     The switch gets, slot by slot, the packets of the recorded bitmap, then those that came late;
     workers get the results that they had in time. What they wait for and never got is given up.
+
+    Several switches with a smaller quorum: of a rack none of whose workers got a result, the
+    records do not say who is in it. Those are found whose packets make the recorded sums or norm.
     """
 
     def __init__(self, replayed: ReplayedJob) -> None:
@@ -190,11 +200,14 @@ class _ReplayedReduces:
         self._held: defaultdict[tuple[Type, Place], list[tuple[int, bytes]]] = defaultdict(list)
         self._results: dict[tuple[Type, Place], bytes] = {}  # that the switch has given
         self._ticket = 0
+        self._names_all = not self._job.leaves or self._job.quorum == self._job.workers
+        self._sent: defaultdict[tuple[Type, Place], dict[int, bytes]] = defaultdict(dict)
 
     def reduce(self) -> None:
         """Re-enact the reduce that all workers ask for."""
         self._held.clear()
         self._results.clear()
+        self._sent.clear()
         asked = list(self._replayed.reducing())
         workers = [worker for worker, _ in asked]
         for worker, step in asked:
@@ -205,7 +218,10 @@ class _ReplayedReduces:
             while self._packets:
                 self._send(*self._packets.popleft())
             waiting = [worker for worker in workers if not worker.delivered]
-            if waiting and not any([self._end_waiting(worker) for worker in waiting]):
+            if waiting and not any(
+                any([self._end_waiting(worker, names) for worker in waiting])
+                for names in (self._names, lambda *place: True)
+            ):
                 raise ReplayError(self._stuck(waiting[0]))
 
     def _machine(self, worker: ReplayedWorker, step: Reduce) -> SwitchWorker:
@@ -236,6 +252,7 @@ class _ReplayedReduces:
         if header.type not in self._outcomes:
             return
         place = header.slot, header.round
+        self._sent[header.type, place][number] = payload
         contained = self._outcomes[header.type][place].contains(number)
         result = self._results.get((header.type, place))
         if contained or result is not None:
@@ -277,18 +294,48 @@ class _ReplayedReduces:
         if outcome.digest not in (None, found) and self._replayed.wrong_sum is None:
             self._replayed.wrong_sum = WrongSum(*place, self._ticket)
 
-    def _end_waiting(self, worker: ReplayedWorker) -> bool:
-        """End each wait of the worker that was never answered; return whether there was one."""
+    def _end_waiting(self, worker: ReplayedWorker, names: Callable[[Type, Place], bool]) -> bool:
+        """End each wait of the worker that was never answered, unless it is for a result of which
+        `names` says that not all are known who are in it; return whether there was one."""
         machine, ended = self._machines[worker.number], False
         for wait in machine.waits:
-            if worker.number not in self._awaited(*wait).in_time and wait in machine.waits:
+            kind, place = _KINDS[wait[0]], self._place(wait[1])
+            if worker.number in self._outcomes[kind][place].in_time or not names(kind, place):
+                continue
+            if wait in machine.waits:
                 self._perform(worker, machine.give_up(wait, 0))
                 ended = True
         return ended
 
-    def _awaited(self, kind: str, number: int) -> Outcome:
-        kinds = {"norm": Type.NORM, "chunk": Type.INDICES}
-        return self._outcomes[kinds[kind]][self._place(number)]
+    def _names(self, kind: Type, place: Place) -> bool:
+        """Return whether all are known who are in a result; if they are found now, their packets
+        go to the switch."""
+        outcome, sent = self._outcomes[kind][place], self._sent[kind, place]
+        if self._names_all or outcome.norm is outcome.digest is None:
+            return True
+        counts = (chunk.count for chunk in self._outcomes[Type.INDICES].values())
+        count = outcome.count or max((n for n in counts if n), default=0)
+        known = [w for w in range(self._job.workers) if outcome.contains(w)]
+        if len(known) >= count or not all(worker in sent for worker in known):
+            return len(known) >= count
+        for found in _unnamed(self._job.leaves, known, count, sent):
+            if self._makes(kind, outcome, [sent[worker] for worker in (*known, *found)]):
+                outcome.add_members(found)
+                held = self._held[kind, place]
+                held[:] = [packet for packet in held if packet[0] not in found]
+                for worker in found:
+                    self._through_switch(worker, sent[worker])
+                return True
+        return False
+
+    def _makes(self, kind: Type, outcome: Outcome, payloads: Sequence[bytes]) -> bool:
+        """Return whether these packets of workers make a recorded norm, or recorded sums."""
+        packets = [aggregation.parse(payload) for payload in payloads]
+        if kind is Type.NORM:
+            return max(header.norm for header, _ in packets) == outcome.norm
+        numbers = np.array(summed_codec(self._job).table, f"u{self._job.transport.sum_bits // 8}")
+        sums = sum(numbers[aggregation.unpack_indices(body)] for _, body in packets)
+        return bool(digest(np.asarray(sums, numbers.dtype)) == outcome.digest)
 
     def _place(self, number: int) -> Place:
         """Return slot and round of a chunk."""
@@ -304,6 +351,21 @@ class _ReplayedReduces:
             f" {round} in time, but the switch does not give it: arrivals.jsonl is not this"
             " experiment's, or not complete"
         )
+
+
+def _unnamed(
+    racks: Sequence[Sequence[int]], known: Sequence[int], count: int, senders: Container[int]
+) -> Iterator[tuple[int, ...]]:
+    """Yield who may be in a result of `count` workers besides the known ones: of racks of which
+    none is known, as many as of the other racks."""
+    named = [sum(worker in known for worker in rack) for rack in racks]
+    others = [
+        [w for w in rack if w in senders] for rack, n in zip(racks, named, strict=True) if not n
+    ]
+    each = max(named)
+    for chosen in combinations(others, (count - len(known)) // each):
+        for members in product(*(combinations(rack, each) for rack in chosen)):
+            yield tuple(chain.from_iterable(members))
 
 
 # A job whose codes a switch sums, as the controller installs it there

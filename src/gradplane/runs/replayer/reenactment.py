@@ -41,11 +41,17 @@ class Outcome:
     # The workers in the result, joined from those that each switch names; None: nobody ever got it.
     bitmap: int | None = None
     digest: str | None = None  # of the sums
+    count: int | None = None  # of workers in the sums
+    norm: int | None = None
     in_time: set[int] = field(default_factory=set)
 
     def contains(self, worker: int) -> bool:
         """Return whether the worker's packet is in the result."""
         return self.bitmap is not None and bool(self.bitmap >> worker & 1)
+
+    def add_members(self, workers: Iterable[int]) -> None:
+        """Note that the packets of these workers, too, are in the result."""
+        self.bitmap = (self.bitmap or 0) | sum(1 << worker for worker in workers)
 
 
 @dataclass
@@ -75,6 +81,7 @@ class RecordedOutcomes:
         if line["result"] != "lost":
             outcome.bitmap = (outcome.bitmap or 0) | int(line["bitmap"], 16)
             outcome.digest = line.get("digest")
+            outcome.count, outcome.norm = line.get("count"), line.get("norm")
         if line["result"] == "in time":
             outcome.in_time.add(line["worker"])
 
