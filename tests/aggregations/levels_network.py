@@ -8,9 +8,8 @@ the codes that the workers sent.
 from __future__ import annotations
 
 import functools
-import hashlib
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -23,7 +22,9 @@ from gradplane.controller.connection import parse_p4info
 from gradplane.experiment.deploying import deploy, resolve
 from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.schema import Experiment
+from gradplane.hosts.digest import digest
 from gradplane.hosts.protocols.actions import Deliver, Record, Send
+from gradplane.hosts.protocols.results import TRANSIENT
 from gradplane.hosts.protocols.switch_worker import SwitchWorker
 from gradplane.hosts.wire import aggregation
 from gradplane.hosts.wire.aggregation import Type
@@ -32,6 +33,7 @@ from gradplane.runs.records.run_data import expanded
 from gradplane.switch import Switch
 from gradplane.switch.compiler import compile_program
 from gradplane.switch.p4runtime.p4info import build_p4info, p4info_text
+from gradplane.topologies.description import HostNode, Link, SwitchNode, Topology
 from gradplane.topologies.sim import frames
 
 SLOTS, VALUES, PATIENCE = 4, 4000, 20_000
@@ -47,19 +49,36 @@ class Faults(NamedTuple):
 
 
 @functools.cache
-def _program():
-    return compile_program("p4/thc.p4", defines={"SUM_BITS": "8", "SLOTS": "16"})
+def _program(sum_bits: int):
+    return compile_program("p4/thc.p4", defines={"SUM_BITS": str(sum_bits), "SLOTS": "16"})
 
 
 @functools.cache
-def _schema() -> finsy.P4Schema:
-    return finsy.P4Schema(parse_p4info(p4info_text(build_p4info(_program())).encode()))
+def _schema(sum_bits: int) -> finsy.P4Schema:
+    return finsy.P4Schema(parse_p4info(p4info_text(build_p4info(_program(sum_bits))).encode()))
+
+
+def three_levels(workers: int, servers: int = 0) -> Topology:
+    """Return a root s1, below it s2 and s3, and below these three leaves, of 2, 1 and 1 workers."""
+    assert workers == 4
+    pairs = [("s1", "s2"), ("s1", "s3"), ("s2", "s4"), ("s2", "s5"), ("s3", "s6")]
+    pairs += [("s4", "h1"), ("s4", "h2"), ("s5", "h3"), ("s6", "h4")]
+    pairs += [("s1", f"h{n}") for n in range(5, 5 + servers)]
+    used: Counter[str] = Counter()
+    links = []
+    for above, below in pairs:
+        used.update((above, below))
+        links.append(Link(below, above, 0 if below[0] == "h" else used[below], used[above]))
+    hosts = tuple(HostNode.numbered(n) for n in range(1, 5 + servers))
+    switches = tuple(SwitchNode(f"s{n}") for n in range(1, 7))
+    return Topology("three levels", hosts, switches, tuple(links))
 
 
 @functools.cache
 def deployment(workers: int, leaves: int, **keys: object) -> Deployment:
-    """Return a job of so many workers on so many leaves; on one: a star."""
+    """Return a job of so many workers on so many leaves; on one: a star, on none: three_levels."""
     kind = {"kind": "leaf-spine", "leaves": leaves} if leaves > 1 else {"kind": "star"}
+    kind = kind if leaves else {"kind": "levels_network:three_levels"}
     job = {"push": {"name": "thc"}, "slots": SLOTS, "reliability": "retransmit"} | keys
     document = {"name": "levels", "topology": kind | {"workers": workers}, "job": [job]}
     return deploy(resolve(Experiment.model_validate(document)))
@@ -90,6 +109,14 @@ class Network:
         for w in range(self.job.workers) if workers is None else workers:
             vector = np.random.default_rng([seed, ticket, w]).normal(size=VALUES)
             self._perform(w, self.workers[w].reduce(ticket, vector.astype(np.float32), self.now))
+
+    def reduce_integers(self, ticket: int, seed: int) -> np.ndarray:
+        """Let all workers reduce integers; return their sum."""
+        draw = np.random.default_rng([seed, ticket])
+        vectors = draw.integers(-(10**6), 10**6, (self.job.workers, VALUES), np.int32)
+        for w, vector in enumerate(vectors):
+            self._perform(w, self.workers[w].reduce(ticket, vector, self.now, TRANSIENT))
+        return vectors.sum(axis=0)
 
     def run(self, ticket: int) -> None:
         """Let things happen until all workers have the result of a ticket."""
@@ -195,7 +222,8 @@ class Network:
                 continue  # nobody of some rack has the result
             assert all((w, *place) in self.sent for w in who), (line, who)
             sums = sum(self.sent[w, *place] for w in who)
-            assert line["digest"][:16] == _digest(sums), (line, who)
+            kind = f"<u{self.job.transport.sum_bits // 8}"
+            assert line["digest"] == digest(np.asarray(sums, kind)), (line, who)
             checked += 1
         return checked
 
@@ -209,18 +237,14 @@ def play(deployed: Deployment, seed: int, faults: Faults, reduces: int = 2) -> N
     return network
 
 
-def _digest(sums: np.ndarray) -> str:
-    return hashlib.sha256(aggregation.pack_sums(sums, 8)).hexdigest()[:16]
-
-
 @functools.cache
-def _made(deployed_id: int, name: str) -> Switch:
-    return Switch(_program(), engine="jit")
+def _made(deployed_id: int, name: str, sum_bits: int) -> Switch:
+    return Switch(_program(sum_bits), engine="jit")
 
 
 def _switch(deployed: Deployment, name: str) -> Switch:
     """Return a switch with a job's entries and empty registers; it is made once and cleared."""
-    switch = _made(id(deployed), name)
+    switch = _made(id(deployed), name, deployed.jobs[0].config.transport.sum_bits)
     if not switch.table("members").entries():
         setup = deployed.setups[name]
         for entity in (thc.local(setup.ip), *_entities(deployed, name)):
@@ -237,7 +261,7 @@ def _switch(deployed: Deployment, name: str) -> Switch:
 def _entities(deployed: Deployment, name: str):
     setup = deployed.setups[name]
     (plan,) = setup.jobs
-    return thc.job_entries(plan, _schema(), setup.ip, setup.mac)
+    return thc.job_entries(plan, _schema(plan.sum_bits), setup.ip, setup.mac)
 
 
 def _add(switch: Switch, entry: finsy.P4TableEntry) -> None:

@@ -4,8 +4,9 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
-from levels_network import Faults, deployment, play
+from levels_network import Faults, Network, deployment, play
 
 from gradplane.controller.controller_errors import PlanError
 from gradplane.controller.plan import Capacity, check_program
@@ -48,6 +49,35 @@ def test_racks_of_several_sizes_are_summed_and_may_lose_results() -> None:
     for seed in range(4):
         network = play(deployment(5, 3, reliability="lossy"), seed, Faults(losses=0.02))
         network.check()
+
+
+def test_integers_are_summed_over_three_levels_in_16_bits_whatever_happens() -> None:
+    tree = deployment(4, 0, sum_bits=16)
+    assert [setup.jobs[0].quorum for setup in tree.setups.values()] == [2, 2, 1, 2, 1, 1]
+    for seed in (1, 2):
+        network = Network(tree, seed, LEVELS[seed])
+        total = network.reduce_integers(0, 7)
+        network.run(0)
+        network.reduce(1, 7)
+        network.run(1)
+        for found in network.results:
+            assert (found[0].total == total).all()
+            assert found[1].sums == network.results[0][1].sums
+        assert network.check() == len(network.arrivals) > 0
+
+
+def test_a_partial_of_another_norm_than_its_slots_is_refused() -> None:
+    network = Network(deployment(4, 2))
+    root = network.switches["s3"]
+
+    def partial(child: int, norm: float) -> list:
+        bits = int(np.float32(norm).view(np.uint32))
+        header = Header(Type.PARTIAL, 0, child, 0, 1, 8, bits, count=2, flags=8)
+        return root.process(1 + child, network.frame(0, header.pack() + bytes(1024)))
+
+    assert partial(0, 1.0) == partial(1, 2.0) == []
+    assert network.events("s3") == {"accepted": 1, "norm mismatch": 1}
+    assert len(partial(1, 1.0)) == 2
 
 
 def test_a_retransmission_is_one_packet_on_each_link_of_its_path() -> None:
