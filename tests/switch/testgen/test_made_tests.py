@@ -136,6 +136,43 @@ def test_the_report_says_what_excludes_a_goal(tmp_path: Path) -> None:
     ]
 
 
+def test_what_an_earlier_branch_has_decided_is_decided_otherwise(tmp_path: Path) -> None:
+    """The last condition is no branch of a packet's path: the parser's case has decided it. The
+    other case shifts the fields, so that all the conditions before are to be fulfilled again; and
+    many branches lead nowhere."""
+    aside = "".join(f"if (h.a.x[{k}:{k}] == 1) {{ m.unused[{k}:{k}] = 1; }} " for k in range(8))
+    text = source(
+        types="header b_t { bit<40> some; } header c_t { bit<16> v; bit<16> w; bit<16> u; }",
+        headers="b_t b; c_t c;",
+        metadata="bit<2> kind;",
+        parser="pkt.extract(h.a); transition select(h.a.kind) {"
+        " 1: with_b; 2: with_c; 3: other; default: accept; }",
+        states="""
+            state with_b { pkt.extract(h.b); transition with_c; }
+            state with_c { pkt.extract(h.c); m.kind = 2; transition accept; }
+            state other { pkt.extract(h.c); m.kind = 1; transition accept; }""",
+        ingress=f"""
+            {aside}
+            if (h.c.v > 9000) {{
+                if (h.c.w == h.c.v + 77) {{
+                    if (h.c.u & 0xF0F == 0x505) {{
+                        if (h.c.u + h.c.w == 0x1234) {{
+                            if (m.kind == 2) {{
+                                if (h.b.isValid()) {{
+                                    s.egress_spec = 3;
+                                }} else {{
+                                    s.egress_spec = 4;
+                                }}
+                            }}
+                        }}
+                    }}
+                }}
+            }}""",
+    )
+    _, result = made(tmp_path, text, runs=200)
+    assert result.found.goals.all == result.found.covered & result.found.goals.all
+
+
 def test_registers_are_asked_inside_their_size(tmp_path: Path) -> None:
     text = source(
         ingress_locals="register<bit<8>>(4) last; bit<8> before;",

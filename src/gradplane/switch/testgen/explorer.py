@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -28,16 +28,21 @@ from gradplane.switch.testgen.runs import (
     Way,
 )
 from gradplane.switch.testgen.solving import Solver, Turned
+from gradplane.switch.testgen.unreachable import unreachable
 
 # The first packet. As a replica's port, BMv2 refuses 0.
 FIRST_LENGTH, FIRST_PORT = 64, 1
-REPAIRS = 4  # of one run
+REPAIRS, MOST_REPAIRS = 4, 24  # of one run; of one that an earlier branch led to
+REPAIRED = 6000  # steps of paths that all repairs of such a run may have together
 MOST_PASSES = 20  # of one packet that are followed: tests expect what all of them lead to
 # How promising a step is: so many tries is it behind one to something uncovered.
-PATIENCE = 200  # steps without anything new, after which registers hold what was written, too
-UNCOVERED, LONGER, NEW, PARSES, PASSED_BY, BEHIND, LONGER_YET, OTHER = 0, 2, 3, 4, 5, 6, 12, 20
+# Steps without anything new, after which registers hold what was written, too, and every other step
+# goes back to what has decided a condition.
+PATIENCE = 200
+UNCOVERED, SHORTER, LONGER, NEW, PARSES, PASSED_BY, BEHIND = range(7)
+LONGER_YET, OTHER = 12, 20
+DIRECTED = 3  # runs that a goal is decided in alike, of which steps are taken to decide otherwise
 Wanted = dict[Hashable, Hashable]
-_OPPOSITE = {"true": "false", "false": "true"}
 
 
 class Runner:
@@ -125,18 +130,22 @@ class Explorer:
         self.recorder = self.runner.recorder
         self.solver = Solver(switch.architecture.ports - 1, limits.seed, self.recorder.sums)
         self.goals = Goals(switch.state.tables).of(switch.program)
-        self._opposite = {
-            goal: (goal[0], goal[1], _OPPOSITE[goal[2]]) for goal in self.goals.all
-            if goal[0] == "branch"
-        }  # fmt: skip
         self.covered: set[Goal] = set()
+        self._never: set[Goal] = set()  # the unreachable ones, once it is known
+        self._proved = False
+        self._settled: set[Goal] = set()  # covered or unreachable
         self.kept: list[Run] = []
         self._heap: list[tuple[int, int, int, Any]] = []
+        self._back: list[tuple[int, int, int, Any]] = []  # the steps to what has decided conditions
         self._serial = count()
         self._tries: Counter[Hashable] = Counter()
         self._noted: dict[Hashable, int] = {}  # the ranks of steps that are in the heap
         self._done: set[Hashable] = set()
         self._passed: Counter[Goal] = Counter()  # how many runs have passed by a goal
+        # What paths had written that then excluded a goal, from all that may decide it.
+        self._excluded: dict[Goal, Counter[frozenset[Goal]]] = defaultdict(Counter)
+        self._passing: list[tuple[Run, set[Goal]]] = []  # runs, with what was excluded on their way
+        self._known_deciders: dict[Goal, frozenset[Goal]] = {}
         self.refused: dict[Hashable, Refusal] = {}
         self._excluding: dict[Hashable, set[frozenset[Goal]]] = {}  # goals of paths, by goal
 
@@ -146,7 +155,7 @@ class Explorer:
         self.runner.deadline = began + self.limits.seconds
         self._run(Inputs((Given(FIRST_PORT, self.solver.filler(0, FIRST_LENGTH)),)))
         tried, idle, known, shown = 1, 0, 0, -1.0
-        while self.goals.all - self.covered:
+        while self.goals.all - self._settled:
             seconds = time.process_time() - began
             if progress is not None and seconds - shown >= 1:
                 shown = seconds
@@ -157,16 +166,30 @@ class Explorer:
             idle = idle + 1 if len(self.covered) == known else 0
             known = len(self.covered)
             if idle > PATIENCE or not self._heap or seconds > self.limits.seconds / 2:
+                self._prove()
                 tried += self._fill_registers()
-            if not self._heap:
+            if self._proved:
+                self._decide_otherwise()
+            if self._back and (idle % 2 or not self._heap):
+                tried += self._go_back()
+            elif self._heap:
+                tried += self._next()
+            else:
                 break
-            tried += self._next()
-        left = bool(self._heap) or self.solver.gave_up > 0
+        self._prove()
+        left = bool(self._heap or self._back) or self.solver.gave_up > 0
         covered = self.covered & self.goals.all
         seconds = time.process_time() - began
         found = Found(self._needed(), self.goals, covered, not left, tried, seconds)
-        found.refused = self.refused
+        found.refused, found.unreachable = self.refused, self._never
         return found
+
+    def _prove(self) -> None:
+        """Find the goals that no packet can reach, once, so that no step aims at them."""
+        if not self._proved:
+            self._proved = True
+            self._never = unreachable(self.switch.program, self.goals, self.covered)
+            self._settled |= self._never
 
     def _fill_registers(self) -> int:
         """Let registers hold anything from now on, and run what was useful so far again, which
@@ -201,12 +224,27 @@ class Explorer:
         )
         if turned.inputs is None:
             self._refuse(run, way.goal, turned)
+            if turned.gave_up and self._proved:
+                self._shorten(run, index)
             self._tries[aim] -= not (turned.dropped or turned.gave_up)  # it is always false
             return False
         self._repaired(_wanted(run, index, way, turned.dropped), self._run(turned.inputs))
         if way.goal not in self.covered:
             self._refuse(run, way.goal, turned)
         return True
+
+    def _shorten(self, run: Run, index: int) -> None:
+        """Aim at ways out of the loops before a step: z3 gave up on so long a path."""
+        times: Counter[Hashable] = Counter()
+        signature = 0
+        for i, branch in enumerate(run.path[:index]):
+            times[branch.goal] += 1
+            if times[branch.goal] == 2 and branch.goal in self.goals.loops:
+                run.repeated.add(i)
+                for way in branch.others:
+                    self._note(run, i, way, 0, (signature, way.goal, way.choice))
+            if branch.goal is not None:
+                signature = hash((signature, branch.goal))
 
     def _refuse(self, run: Run, goal: Hashable, turned: Turned) -> None:
         """Note why a goal was not reached; what excludes it says more than that it is excluded."""
@@ -228,12 +266,34 @@ class Explorer:
         goal: Any = branch.goal
         return goal is None or way.goal in self.goals.behind.get(goal, frozenset())
 
-    def _repaired(self, wanted: Wanted, run: Run) -> None:
+    def _go_back(self) -> bool:
+        """Take the next step that may let a run reach a goal which it passed by, and stay on its
+        path to there otherwise; return whether it led to a run."""
+        _, _, _, (run, index, way, goal, beside) = heapq.heappop(self._back)
+        if goal in self._settled or beside in self._done:
+            return False
+        self._done.add(beside)
+        turned = self.solver.turned(run, index, way, keeps=True)
+        if turned.inputs is None:
+            return False
+        near = [i for i, branch in enumerate(run.path) if goal in self._reached(branch.goal)]
+        wanted = _wanted(run, index, way, turned.dropped, max(near, default=len(run.path)))
+        times = min(MOST_REPAIRS, REPAIRS + REPAIRED // len(run.path))
+        self._repaired(wanted, self._run(turned.inputs), times, goal)
+        return True
+
+    def _repaired(
+        self, wanted: Wanted, run: Run, times: int = REPAIRS, goal: Goal | None = None
+    ) -> None:
         """Turn a run back onto the path that it should have taken: a value that was fixed, such as
-        a checksum, may have followed what was changed."""
-        for _ in range(REPAIRS):
-            strayed = _strayed(wanted, run)
-            inputs = strayed and self.solver.turned(run, *strayed).inputs
+        a checksum, may have followed what was changed. goal: what the path is to reach, with
+        lookups that stay."""
+        keeps = goal is not None
+        for _ in range(times):
+            strayed = [] if goal in self.covered else list(_strayed(wanted, run))
+            strayed = strayed[: None if keeps else 1]
+            turns = (self.solver.turned(run, *one, keeps=keeps).inputs for one in strayed)
+            inputs = next((found for found in turns if found is not None), None)
             if inputs is None:
                 return
             run = self._run(inputs)
@@ -244,13 +304,54 @@ class Explorer:
         level = self._level(way)
         if level == OTHER and run.missing:
             level = min(level, self._beside(run, index))
+        if level > SHORTER and index in run.repeated:
+            level = SHORTER
         return level + self._tries[self._aim(run, way)] + times
+
+    def _decide_otherwise(self) -> None:
+        """Note the steps that may let runs reach goals which were excluded where they passed them:
+        those that change what decides it, with later lookups as they were."""
+        passing, self._passing = self._passing, []
+        for run, goals in passing:
+            for goal in sorted(goals - self._settled, key=repr):  # in the same order every time
+                self._decided_by(run, goal)
+
+    def _decided_by(self, run: Run, goal: Goal) -> None:
+        """Note the steps of a run that change what decides a goal."""
+        deciders = self._deciders(goal)
+        context = deciders & run.covered
+        times = self._excluded[goal][context]
+        self._excluded[goal][context] += 1
+        if times >= DIRECTED:
+            return
+        for index in reversed(range(len(run.path))):  # what has decided it last, first
+            kept = self._reached(run.path[index].goal)
+            differ = False
+            for way in run.path[index].others:
+                other = self._reached(way.goal)
+                leaves = goal in kept and goal not in other
+                if not leaves and deciders & kept != deciders & other:
+                    beside = goal, way.goal, way.choice, context
+                    step = run, index, way, goal, beside
+                    place = times, -len(run.covered), next(self._serial), step
+                    heapq.heappush(self._back, place)
+                    differ = True
+            times += differ
+
+    def _reached(self, goal: Any) -> set[Goal]:
+        """Return a goal, and what is behind it."""
+        return {goal} | self.goals.behind.get(goal, set())
+
+    def _deciders(self, goal: Goal) -> frozenset[Goal]:
+        if goal not in self._known_deciders:
+            self._known_deciders[goal] = self.goals.deciders(goal)
+        return self._known_deciders[goal]
 
     def _beside(self, run: Run, index: int) -> int:
         """Return how promising any step of a run is, since the run passed by goals that no run has
         reached: the fewer runs pass by there, the more. A step that ends a parser's error is more
         promising than others."""
-        run.missing -= self.covered
+        run.missing -= self._settled
         if not run.missing:
             return OTHER
         rare = min(self._passed[goal] for goal in run.missing)
@@ -262,7 +363,7 @@ class Explorer:
             return UNCOVERED
         if goal is not None and goal not in self.covered:
             return NEW
-        return BEHIND if self.goals.behind.get(goal, frozenset()) - self.covered else OTHER
+        return BEHIND if self.goals.behind.get(goal, frozenset()) - self._settled else OTHER
 
     def _note(self, run: Run, index: int, way: Way | None, times: int, beside: Hashable) -> None:
         """Note a step for later, also where another run has it whose rank is higher. times: how
@@ -285,9 +386,15 @@ class Explorer:
             self.kept.append(run)
         run.fresh = bool(run.covered - self.covered)
         self.covered |= run.covered
-        run.missing = {self._opposite[g] for g in useful if g in self._opposite} - self.covered
+        self._settled |= run.covered
+        passed = set[Goal]().union(*(self.goals.others.get(goal, ()) for goal in useful))
+        passed = (passed & self.goals.all) - self._settled
+        run.missing = {goal for goal in passed if goal[0] == "branch"}
         self._passed.update(run.missing)
-        signature: Hashable = ()
+        excluded = passed - {way.goal for branch in run.path for way in branch.others}
+        if excluded:
+            self._passing.append((run, excluded))
+        signature = 0
         times: Counter[Hashable] = Counter()
         for index, branch in enumerate(run.path):
             for way in branch.others:
@@ -325,18 +432,20 @@ def _numbered(path: Sequence[Branch]) -> Iterator[tuple[int, Hashable, Any]]:
             yield i, (place, times[place]), branch
 
 
-def _wanted(run: Run, index: int, way: Way, dropped: frozenset[int]) -> Wanted:
-    """Return the goals of a turned path, by the keys of its steps."""
+def _wanted(
+    run: Run, index: int, way: Way, dropped: frozenset[int], last: int | None = None
+) -> Wanted:
+    """Return the goals of a turned path, by the keys of its steps; last: up to which."""
     wanted = {}
-    for i, key, branch in _numbered(run.path[: index + 1]):
+    for i, key, branch in _numbered(run.path[: (index if last is None else last) + 1]):
         if i not in dropped:
             wanted[key] = way.goal if i == index else branch.goal
     return wanted
 
 
-def _strayed(wanted: Wanted, run: Run) -> tuple[int, Way] | None:
-    """Return the first step at which a run went beyond a register's end or, if it has not come to
-    the last that is wanted, left its path, with the way back; None without."""
+def _strayed(wanted: Wanted, run: Run) -> Iterator[tuple[int, Way]]:
+    """Yield the steps at which a run went beyond a register's end or, if it has not come to the
+    last that is wanted, left its path, with the ways back."""
     steps = list(_numbered(run.path))
     taken = {key: branch.goal for _, key, branch in steps}
     there = all(taken.get(key) == goal for key, goal in list(wanted.items())[-1:])
@@ -346,5 +455,4 @@ def _strayed(wanted: Wanted, run: Run) -> tuple[int, Way] | None:
         if outcome == "outside":
             goal = kind, place, "inside"
         if goal != branch.goal and goal is not None:
-            return next(((i, way) for way in branch.others if way.goal == goal), None)
-    return None
+            yield from [(i, way) for way in branch.others if way.goal == goal][:1]

@@ -24,7 +24,6 @@ from gradplane.switch.testgen.made_tests import (
 )
 from gradplane.switch.testgen.ptf_tests import ptf_text
 from gradplane.switch.testgen.runs import Goal
-from gradplane.switch.testgen.unreachable import unreachable
 
 FORMATS = ("stf", "ptf", "json")
 SHOWN = 40  # places that are listed of a kind
@@ -47,7 +46,6 @@ def generate(program: ir.Program, limits: Limits, progress: Progress | None = No
         raise SwitchError(f"{name} is a user-defined extern: no test can be made of what it does")
     explorer = Explorer(Switch(program, engine="interpreter", clock=Clock()), limits)
     found = explorer.explore(progress)
-    found.unreachable = unreachable(program, found.goals, found.covered)
     switches = []
     for seed, start in ((0, 0), (1, 1 << 50)):
         clock = Clock()

@@ -119,7 +119,7 @@ class Made:
 class Run:
     """A run that is over. remembers: it wrote registers, so that a further packet may find them.
     fresh: it was the first to cover something. rejected: the steps that led to the parser's errors.
-    missing: goals that it passed by."""
+    missing: goals that it passed by. repeated: steps in loops, at which to go on without."""
 
     inputs: Inputs
     made: Made
@@ -129,4 +129,5 @@ class Run:
     fresh: bool = False
     rejected: set[int] = field(default_factory=set)
     missing: set[Goal] = field(default_factory=set)
+    repeated: set[int] = field(default_factory=set)
     decisions: list[Decision] = field(default_factory=list)
