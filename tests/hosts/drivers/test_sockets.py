@@ -236,8 +236,9 @@ def test_a_kernel_exchanges_ordinary_packets(log, segmented):
     with SocketEnvironment(ADDRESS, log) as env, closing((switch := Switch(job)).socket):
         env.listen(port, receive, worker.record, job.addresses.aggregator)
         env._sockets[port]._segments &= segmented
-        lanes = sum(part.lanes for part in summed_codec(job).partitions(vector.size))
-        other = threading.Thread(target=switch.run, args=(1 + lanes // 1024,))
+        cuts = summed_codec(job).partitions(vector.size)
+        packets = sum(1 + part.lanes // 1024 for part in cuts)  # with the norm of each
+        other = threading.Thread(target=switch.run, args=(packets,))
         other.start()
         perform(worker.reduce(0, vector, env.now()))
         while not found:

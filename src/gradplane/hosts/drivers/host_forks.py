@@ -17,6 +17,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import select
 import signal
 import socket
 import sys
@@ -48,39 +49,45 @@ def serve(requests: socket.socket) -> None:
     answers, sys.stdout = sys.stdout, sys.stderr  # what users' modules print is no answer
     statuses: dict[int, int] = {}
     loaded: set[Kind] = set()
-
-    def reap(*_: object) -> None:
-        for pid in list(statuses):
-            ended, status = os.waitpid(pid, os.WNOHANG)
-            if ended:
-                _report(statuses.pop(pid), os.waitstatus_to_exitcode(status))
-
-    signal.signal(signal.SIGCHLD, reap)
+    # A handler would be interrupted by the next host's end; it only wakes the loop.
+    ended, woken = socket.socketpair()
+    woken.setblocking(False)
+    signal.set_wakeup_fd(woken.fileno(), warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
     while True:
+        ready, _, _ = select.select([requests, ended], [], [])
+        if ended in ready:
+            ended.recv(REQUEST_BYTES)
+            _report_ended(statuses)
+        if requests not in ready:
+            continue
         data, descriptors, *_ = socket.recv_fds(requests, REQUEST_BYTES, DESCRIPTORS)
         if not data:
             return
         request = json.loads(data)
         _load(Path(request["config"]), loaded)
-        # A host that ends at once must be known before it is waited for.
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
         pid = os.fork()
         if pid == 0:
+            signal.set_wakeup_fd(-1)
             for descriptor in (requests.fileno(), *statuses.values()):
                 os.close(descriptor)
             sys.stdout = answers
             _be_host(request, descriptors)
         statuses[pid] = descriptors[-1]
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
         for descriptor in descriptors[:-1]:
             os.close(descriptor)
         print(json.dumps({"pid": pid}), file=answers, flush=True)
 
 
-def _report(descriptor: int, status: int) -> None:
-    with suppress(BrokenPipeError):  # nobody waits for it any more
-        os.write(descriptor, str(status).encode())
-    os.close(descriptor)
+def _report_ended(statuses: dict[int, int]) -> None:
+    """Write the status of each host that has ended to its pipe."""
+    for pid in list(statuses):
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            descriptor = statuses.pop(pid)
+            with suppress(BrokenPipeError):  # nobody waits for it any more
+                os.write(descriptor, str(os.waitstatus_to_exitcode(status)).encode())
+            os.close(descriptor)
 
 
 def _load(path: Path, loaded: set[Kind]) -> None:
@@ -100,7 +107,6 @@ def _be_host(request: dict[str, Any], descriptors: Sequence[int]) -> None:
     try:
         os.setsid()
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
         for number, descriptor in enumerate(descriptors[:-1]):
             os.dup2(descriptor, number)
         for descriptor in descriptors:

@@ -257,6 +257,7 @@ class Recorder:
             del self._epochs[record["job"], record["epoch"]]
             means = {key: _mean(ended, key) for key in ("train_accuracy", "test_accuracy")}
             self._accuracies[record["job"], last] = means
+            self._flush()  # a round that has accuracies has the end of its epoch in the file, too
             self._amend(record["job"], last)
 
     def _amend(self, number: int, training_round: int) -> None:
