@@ -149,6 +149,42 @@ def test_a_replay_finds_who_is_in_a_result_that_nobody_of_their_rack_got(small_r
     replays_equal(run)
 
 
+STOPPED = ",".join(f'{{model="crash", worker={w}, round=1, back=4}}' for w in (4, 5))
+LOST = '{link="h1", direction="up", type="indices", training_round=2, attempt=0}'
+
+
+def test_a_stopped_rack_lengthens_the_others_rounds_by_no_more_than_a_retransmission(
+    small_run: Runs,
+) -> None:
+    three_racks = ("topology.kind=leaf-spine", "topology.leaves=3", "topology.workers=6", *SLOW)
+    job = ("job.quorums=[2, 2]", "job.reliability=retransmit", "job.epochs=5")
+    lost = f'{{model="drop list", packets=[{LOST}]}}'
+    before, stopped, lossy = (
+        RunData.read(small_run(*three_racks, *job, f"impairment=[{found}]").folder)
+        for found in ("", STOPPED, f"{STOPPED}, {lost}")
+    )
+    usual = durations(before)
+    assert durations(stopped, range(1, 4)) == durations(before, range(1, 4))
+    # Now the root needs the rack that has lost a packet.
+    assert [line["missed"] for line in lossy.metrics] == [0] * 5
+    timers = [line for line in lossy.arrivals if line["kind"] == "timeout"]
+    assert {(line["worker"], line["ticket"]) for line in timers} == {(w, 2) for w in range(4)}
+    (waited,) = {line["at"] - line["since"] for line in timers}
+    trip = max(w["finished"] - w["computed"] for w in before.metrics[0]["workers"])
+    longest = max(durations(lossy).values())
+    assert max(usual.values()) < longest <= max(usual.values()) + waited + trip
+
+
+def durations(run: RunData, rounds: range = range(5)) -> dict[tuple[int, int], int]:
+    """Return the ns that each round takes workers 0 to 3, by worker and round."""
+    return {
+        (worker["worker"], round): worker["finished"] - worker["started"]
+        for round in rounds
+        for worker in run.metrics[round]["workers"]
+        if worker["worker"] < 4
+    }
+
+
 def sums(run: RunData) -> dict[tuple[int, int, int], tuple[str, int, str]]:
     """Return digest, count and bitmap of each result, by worker, slot and round."""
     return {
