@@ -24,6 +24,8 @@ FRAMES = [
     ADDRESSES / Dot1Q(vlan=0, id=1) / DATAGRAM / b"priority",
     ADDRESSES / Dot1AD(vlan=7) / Dot1Q(vlan=4095) / DATAGRAM / b"two",
     ADDRESSES / Dot1Q(vlan=9) / DATAGRAM / bytes(1400),  # longer than a slot
+    ADDRESSES / DATAGRAM / bytes(8900),  # longer than a frame of the ring was made for
+    ADDRESSES / Dot1Q(vlan=9) / DATAGRAM / bytes(8900),
     ADDRESSES / DATAGRAM / b"none again",
 ]
 
@@ -33,6 +35,8 @@ def main() -> None:
         subprocess.run(["ip", *arguments.split()], check=True)
     wait_until_up("h1")
     port = Port(1, "s1")
+    for name in ("h1", "s1"):
+        subprocess.run(["ip", "link", "set", name, "mtu", "9000"], check=True)
     sender = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
     sender.bind(("h1", 0))
     sent = [bytes(frame) for frame in FRAMES]

@@ -1,4 +1,5 @@
-"""Packets in memory in the form of the system calls for many at once: recvmmsg(2), sendmmsg(2).
+"""Packets in memory as the kernel gives and takes many at once: in memory that it shares with this
+process (packet(7), PACKET_RX_RING), and by system calls: recvmmsg(2), sendmmsg(2).
 
 VLAN tags are restored: the kernel removes the outermost tag of a packet that arrives and reports it
 beside the packet (linux/if_packet.h, struct tpacket_auxdata).
@@ -12,13 +13,16 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
+import socket
+import struct
+from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from gradplane.switch.jit.llvm_text import Function, Module, Operand
+from gradplane.switch.jit.llvm_text import Function, Module, Operand, Variable
 from gradplane.switch.jit.native_code import Native
 from gradplane.switch.ports.offload import NEEDS_CHECKSUM, VNET_HEADER, complete_open
 
@@ -31,14 +35,26 @@ BLOCK = ("messages", "data", "starts", "ends", "controls", "slots", "first", "co
 `count` to how many it filled, or to a negative error number if the call failed, and `marked` to
 nonzero if one of their headers or control messages has its mark."""
 
+RING = ("frames", "size", "number", "next", "copied")
+"""The block of 8-byte words of a ring: its address, the bytes and the number of its frames, which
+is filled next, and nonzero if the last one taken holds the beginning of a packet only."""
+
+# linux/if_packet.h: offsets in struct tpacket2_hdr, and bits of its status.
+_FRAME_LENGTH, _FRAME_KEPT, _FRAME_PACKET, _FRAME_TAG = 4, 8, 12, 24
+_FRAME_READY, _FRAME_COPIED = 1 << 0, 1 << 1
+
 
 @cache
 def batches(
     slot: int, area: int, header: int, mark: int, control: int, status: int, status_mark: int
 ) -> Native:
-    """Compile the two functions of a port's batches.
+    """Compile the functions of a port's batches.
 
-    receive(ptr block, i64 descriptor, i64 flags): calls recvmmsg and finds where each packet is.
+    receive(ptr block, i64 descriptor, i64 flags, i64 most): calls recvmmsg, for at most so many
+    packets, and finds where each is.
+
+    take(ptr block, ptr ring): does the same with the packets that wait in a ring, up to one that is
+    longer than a frame.
 
     put(ptr vectors, ptr rows, ptr order, i64 count, i64 data, ptr mixed): writes what sendmmsg
     sends, in the order of `order` or, if that is null, of the rows (port, end, cause). Sets the
@@ -49,70 +65,166 @@ def batches(
     a word in it and `status_mark` a mask of that word.
     """
     module = Module()
-    _Receive(module, slot, area, header, control).write(mark, status, status_mark)
+    layout = _Layout(slot, area, header, mark, control, status, status_mark)
+    _Receive(module, layout).write()
+    _Take(module, layout).write()
     _put(module)
     return Native(module.text())
 
 
-class _Receive:
-    def __init__(self, module: Module, slot: int, area: int, header: int, control: int) -> None:
-        self.slot, self.area, self.header, self.control = slot, area, header, control
-        params = [("ptr", "%block"), ("i64", "%descriptor"), ("i64", "%flags")]
-        self.f = module.function("receive", "void", params, exported=True)
+class _Layout(NamedTuple):
+    """The numbers of `batches`."""
 
-    def write(self, mark: int, status: int, status_mark: int) -> None:
-        f = self.f
-        messages, data, starts, ends, controls = (self._get("ptr", name) for name in BLOCK[:5])
-        slots, first = self._get("i64", "slots"), self._get("i64", "first")
-        count = self._received(messages, slots, first)
-        marks = f.variable("i64", 0)
+    slot: int
+    area: int
+    header: int
+    mark: int
+    control: int
+    status: int
+    status_mark: int
+
+
+class _Block:
+    """A function that fills slots of the block."""
+
+    def __init__(
+        self, module: Module, layout: _Layout, name: str, *params: tuple[str, str]
+    ) -> None:
+        self.layout = layout
+        self.f = module.function(name, "void", [("ptr", "%block"), *params], exported=True)
+        places = ("messages", "data", "starts", "ends", "controls")
+        self.messages, self.data, self.starts, self.ends, self.controls = (
+            self.get("ptr", name) for name in places
+        )
+        self.slots, self.first = self.get("i64", "slots"), self.get("i64", "first")
+        self.marks = self.f.variable("i64", 0)
+
+    def get(self, kind: str, name: str) -> Operand:
+        return self.f.load(kind, self.f.add("%block", 8 * BLOCK.index(name)))
+
+    def set(self, name: str, value: Operand) -> None:
+        self.f.store("i64", value, self.f.add("%block", 8 * BLOCK.index(name)))
+
+    def begin(self, i: Operand, length: Operand) -> tuple[Operand, Operand]:
+        """Return where slot i begins in `data`, and where its packet of a length does."""
+        f, layout = self.f, self.layout
+        slot = f.binary("mul", "i64", i, layout.slot)
+        areas = f.binary("mul", "i64", self.slots, layout.slot)
+        area = f.binary("add", "i64", areas, f.binary("mul", "i64", i, layout.area))
+        long = f.compare("ugt", "i64", length, layout.slot)
+        return slot, f.select(long, "i64", area, slot)
+
+    def place(self, i: Operand, begin: Operand, length: Operand) -> None:
+        """Note where packet i is, which has `length` bytes with its header."""
+        f, header = self.f, self.layout.header
+        f.store("i64", f.binary("add", "i64", begin, header), f.item(self.starts, "i64", i))
+        size = f.intrinsic("llvm.umax.i64", "i64", ("i64", length), ("i64", header))
+        f.store("i64", f.binary("add", "i64", begin, size), f.item(self.ends, "i64", i))
+        for kind, address, mask in (
+            ("i8", f.add(self.data, begin), self.layout.mark),
+            ("i32", f.add(self.control(i), self.layout.status), self.layout.status_mark),
+        ):
+            word = f.resize(f.load(kind, address), int(kind[1:]), 64)
+            found = f.binary("and", "i64", word, mask)
+            self.marks.set(f.binary("or", "i64", self.marks.get(), found))
+
+    def control(self, i: Operand) -> Operand:
+        return self.f.add(self.controls, self.f.binary("mul", "i64", i, self.layout.control))
+
+    def end(self, count: Operand) -> None:
+        self.set("marked", self.marks.get())
+        self.set("count", count)
+        self.f.ret()
+
+
+class _Receive(_Block):
+    def __init__(self, module: Module, layout: _Layout) -> None:
+        params = [("i64", name) for name in ("%descriptor", "%flags", "%most")]
+        super().__init__(module, layout, "receive", *params)
+
+    def write(self) -> None:
+        f, layout = self.f, self.layout
+        count = self._received()
         with f.count(count) as arrival:
-            i = f.binary("add", "i64", first, arrival)
-            message = f.add(messages, f.binary("mul", "i64", i, MESSAGE))
+            i = f.binary("add", "i64", self.first, arrival)
+            message = f.add(self.messages, f.binary("mul", "i64", i, MESSAGE))
             length = f.resize(f.load("i32", f.add(message, MESSAGE_LENGTH)), 32, 64)
-            begin = f.variable("i64", f.binary("mul", "i64", i, self.slot))
-            slot = f.add(data, begin.get())
-            with f.when(f.compare("ugt", "i64", length, self.slot)):
-                at = f.binary("mul", "i64", slots, self.slot)
-                begin.set(f.binary("add", "i64", at, f.binary("mul", "i64", i, self.area)))
-                f.copy(f.add(data, begin.get()), slot, self.slot)
-            start = f.binary("add", "i64", begin.get(), self.header)
-            f.store("i64", start, f.item(starts, "i64", i))
-            least = (("i64", length), ("i64", self.header))
-            size = f.intrinsic("llvm.umax.i64", "i64", *least)
-            f.store("i64", f.binary("add", "i64", begin.get(), size), f.item(ends, "i64", i))
-            flags = f.resize(f.load("i8", slot), 8, 64)
-            reported = f.add(controls, f.binary("mul", "i64", i, self.control))
-            word = f.resize(f.load("i32", f.add(reported, status)), 32, 64)
-            for value, mask in ((flags, mark), (word, status_mark)):
-                found = f.binary("and", "i64", value, mask)
-                marks.set(f.binary("or", "i64", marks.get(), found))
-            f.store("i64", self.control, f.add(message, MESSAGE_CONTROL_SIZE))
-        self._set("marked", marks.get())
-        f.ret()
+            slot, begin = self.begin(i, length)
+            with f.when(f.compare("ne", "i64", slot, begin)):
+                f.copy(f.add(self.data, begin), f.add(self.data, slot), layout.slot)
+            self.place(i, begin, length)
+            f.store("i64", layout.control, f.add(message, MESSAGE_CONTROL_SIZE))
+        self.end(count)
 
-    def _received(self, messages: Operand, slots: Operand, first: Operand) -> Operand:
+    def _received(self) -> Operand:
         """Receive messages and return their number; leave the function if the call failed."""
         f = self.f
-        messages = f.add(messages, f.binary("mul", "i64", first, MESSAGE))
-        slots = f.binary("sub", "i64", slots, first)
-        descriptor, flags = (f.resize(n, 64, 32) for n in ("%descriptor", "%flags"))
-        args = (("i32", descriptor), ("ptr", messages), ("i32", f.resize(slots, 64, 32)),
-                ("i32", flags), ("ptr", "null"))  # fmt: skip
+        messages = f.add(self.messages, f.binary("mul", "i64", self.first, MESSAGE))
+        room = ("i64", f.binary("sub", "i64", self.slots, self.first))
+        most = f.intrinsic("llvm.umin.i64", "i64", room, ("i64", "%most"))
+        descriptor, flags, most = (f.resize(n, 64, 32) for n in ("%descriptor", "%flags", most))
+        args = (("i32", descriptor), ("ptr", messages), ("i32", most), ("i32", flags),
+                ("ptr", "null"))  # fmt: skip
         result = f.intrinsic("recvmmsg", "i32", *args)
         with f.when(f.compare("slt", "i32", result, 0)):
             error = f.load("i32", f.intrinsic("__errno_location", "ptr"))
-            self._set("count", f.resize(f.op(f"sub i32 0, {error}"), 32, 64, True))
+            self.set("count", f.resize(f.op(f"sub i32 0, {error}"), 32, 64, True))
             f.ret()
-        count = f.resize(result, 32, 64)
-        self._set("count", count)
-        return count
+        return f.resize(result, 32, 64)
 
-    def _get(self, kind: str, name: str) -> Operand:
-        return self.f.load(kind, self.f.add("%block", 8 * BLOCK.index(name)))
 
-    def _set(self, name: str, value: Operand) -> None:
-        self.f.store("i64", value, self.f.add("%block", 8 * BLOCK.index(name)))
+class _Take(_Block):
+    def __init__(self, module: Module, layout: _Layout) -> None:
+        super().__init__(module, layout, "take", ("ptr", "%ring"))
+
+    def write(self) -> None:
+        f = self.f
+        frames, size, number = self._ring("ptr", "frames"), *map(self._word, ("size", "number"))
+        i, at = f.variable("i64", self.first), f.variable("i64", self._word("next"))
+        with f.loop() as end:
+            frame = f.add(frames, f.binary("mul", "i64", at.get(), size))
+            status = f.op(f"load atomic i32, ptr {frame} acquire, align 4")
+            ready, room = f.binary("and", "i32", status, _FRAME_READY), f.label()
+            f.branch(f.compare("ne", "i32", ready, 0), room, end)
+            f.at(room)
+            go_on = f.label()
+            f.branch(f.compare("ult", "i64", i.get(), self.slots), go_on, end)
+            f.at(go_on)
+            copied = f.binary("and", "i32", status, _FRAME_COPIED)
+            self._copy(i, frame, status)
+            f.do(f"store atomic i32 0, ptr {frame} release, align 4")
+            behind = f.binary("add", "i64", at.get(), 1)
+            at.set(f.select(f.compare("eq", "i64", behind, number), "i64", 0, behind))
+            with f.when(f.compare("ne", "i32", copied, 0)):
+                self._set_ring("copied", 1)
+                f.go(end)
+        self._set_ring("next", at.get())
+        self.end(f.binary("sub", "i64", i.get(), self.first))
+
+    def _copy(self, i: Variable, frame: Operand, status: Operand) -> None:
+        """Copy a packet that is whole, with its header, to slot i."""
+        f, header = self.f, self.layout.header
+        whole, kept = (f.load("i32", f.add(frame, at)) for at in (_FRAME_LENGTH, _FRAME_KEPT))
+        with f.when(f.compare("eq", "i32", whole, kept)):
+            length = f.binary("add", "i64", f.resize(kept, 32, 64), header)
+            _, begin = self.begin(i.get(), length)
+            packet = f.resize(f.load("i16", f.add(frame, _FRAME_PACKET)), 16, 64)
+            source = f.add(frame, f.binary("sub", "i64", packet, header))
+            f.copy(f.add(self.data, begin), source, length)
+            control = self.control(i.get())
+            f.store("i32", status, f.add(control, self.layout.status))
+            f.store("i32", f.load("i32", f.add(frame, _FRAME_TAG)), f.add(control, TAG_AT))
+            self.place(i.get(), begin, length)
+            i.increase()
+
+    def _word(self, name: str) -> Operand:
+        return self._ring("i64", name)
+
+    def _ring(self, kind: str, name: str) -> Operand:
+        return self.f.load(kind, self.f.add("%ring", 8 * RING.index(name)))
+
+    def _set_ring(self, name: str, value: Operand | int) -> None:
+        self.f.store("i64", value, self.f.add("%ring", 8 * RING.index(name)))
 
 
 def _put(module: Module) -> None:
@@ -143,12 +255,12 @@ def _end(f: Function, row: Operand) -> Operand:
     return f.load("i64", f.item(f.item("%rows", "[3 x i64]", row), "i64", 1))
 
 
-STATUS_AT = 16
+STATUS_AT, TAG_AT = 16, 32
 AUXDATA = np.dtype(  # the control message
     {
         "names": ["status", "tci", "tpid"],
         "formats": [np.uint32, np.uint16, np.uint16],
-        "offsets": [STATUS_AT, 32, 34],
+        "offsets": [STATUS_AT, TAG_AT, TAG_AT + 2],
         "itemsize": 40,
     }
 )
@@ -185,6 +297,13 @@ MAX_PACKET = 1 << 16
 # goes to a separate area, and its beginning is copied from the slot to stand before that.
 _SLOT = 256
 _AREA = MAX_PACKET + 2 * _SLOT
+# linux/if_packet.h
+_SOL_PACKET = 263
+_PACKET_RX_RING, _PACKET_COPY_THRESH, _PACKET_VERSION, _TPACKET_V2 = 5, 7, 10, 1
+# A ring's memory, the least that the kernel allots at once, a frame's bytes before the packet.
+_RING, _RING_BLOCK, _FRAME_HEAD = 4 << 20, 64 << 10, 128
+_LARGEST_FRAME = 16 << 10
+_COPIED = RING.index("copied")
 _FIRST, _COUNT, _MARKED = (BLOCK.index(name) for name in ("first", "count", "marked"))
 
 _VECTOR = np.dtype([("base", np.uint64), ("length", np.uint64)])  # struct iovec
@@ -228,7 +347,9 @@ class Arrivals:
         block = [*(array.ctypes.data for array in arrays), slots, 0, 0, 0]
         self._block = memoryview(np.array(block, dtype=np.int64))  # type: ignore[arg-type]
         self._address = ctypes.addressof(ctypes.c_char.from_buffer(self._block))
-        self._receive = _native().function("receive", ctypes.c_void_p, *[ctypes.c_int64] * 2)
+        pointer, number = ctypes.c_void_p, ctypes.c_int64
+        self._receive = _native().function("receive", pointer, number, number, number)
+        self._take = _native().function("take", pointer, pointer)
         self.clear()
 
     @property
@@ -241,19 +362,25 @@ class Arrivals:
         self.count = self._first = 0
         self.marked = False
 
-    def receive(self, descriptor: int, flags: int) -> None:
-        """Take the packets that wait at a socket, as far as there is room, behind those here.
+    def receive(self, descriptor: int, flags: int, most: int = BATCH) -> None:
+        """Take packets that wait at a socket, as far as there is room, behind those here.
 
         Raises OSError, with EAGAIN where there are none.
         """
-        self._first, self.marked = self.count, False
-        self._block[_FIRST] = self.count
-        self._receive(self._address, descriptor, flags)
+        self._fill(self._receive, descriptor, flags, most)
+
+    def take(self, ring: Ring) -> None:
+        """Take the packets that wait in a ring, as far as there is room, behind those here."""
+        self._fill(self._take, ring.address)
+
+    def _fill(self, function: Callable[..., None], *arguments: int) -> None:
+        self._first = self._block[_FIRST] = self.count
+        function(self._address, *arguments)
         count = self._block[_COUNT]
+        self.marked = count > 0 and bool(self._block[_MARKED])
         if count < 0:
             raise OSError(-count, os.strerror(-count))
         self.count += count
-        self.marked = bool(self._block[_MARKED])
 
     @property
     def starts(self) -> Ints:
@@ -267,7 +394,7 @@ class Arrivals:
 
     def first_bytes(self) -> Bytes:
         """Return the first byte of each header."""
-        return self._slots[: self.count, 0]
+        return self.data[self.starts - VNET_HEADER.size]
 
     def restore(self) -> None:
         """Complete open checksums and insert removed tags in the packets received last."""
@@ -281,6 +408,37 @@ class Arrivals:
     def __getitem__(self, i: int) -> memoryview:
         """Return header and packet of arrival i."""
         return self._memory[self.starts[i] - VNET_HEADER.size : self.ends[i]]
+
+
+class Ring:
+    """The memory in which the kernel writes what arrives at a packet socket, in frames of one size.
+
+    longest: bytes of the longest packet that a frame should hold; of longer ones, and of any over
+    16 KiB, the ring holds the beginning, and the socket the whole. The socket's options that change
+    what the kernel writes before a packet are set already. Raises OSError where the kernel has no
+    such memory, or none left.
+    """
+
+    def __init__(self, opened: socket.socket, longest: int) -> None:
+        size = min(1 << (longest + _FRAME_HEAD - 1).bit_length(), _LARGEST_FRAME)
+        blocks = _RING // _RING_BLOCK
+        request = struct.pack("=4I", _RING_BLOCK, blocks, size, _RING // size)
+        opened.setsockopt(_SOL_PACKET, _PACKET_VERSION, _TPACKET_V2)
+        opened.setsockopt(_SOL_PACKET, _PACKET_COPY_THRESH, 1)
+        opened.setsockopt(_SOL_PACKET, _PACKET_RX_RING, request)
+        self._memory = mmap.mmap(opened.fileno(), _RING)
+        frames = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))
+        self._words = np.array([frames, size, _RING // size, 0, 0], dtype=np.int64)
+        self.address = self._words.ctypes.data
+
+    def copied(self) -> bool:
+        """Return True, once, if the next packet waits at the socket."""
+        found = bool(self._words[_COPIED])
+        self._words[_COPIED] = 0
+        return found
+
+    def close(self) -> None:
+        self._memory.close()
 
 
 class Departures:

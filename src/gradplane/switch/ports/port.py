@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import logging
+import os
 import socket
 import struct
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 
 from gradplane._privileges import remedy
-from gradplane.switch.ports.kernel_batches import Arrivals, Departures
+from gradplane.switch.ports.kernel_batches import BATCH, Arrivals, Departures, Ring
 from gradplane.switch.ports.offload import switch_off
 from gradplane.switch.runtime.control_errors import SwitchError
 
@@ -25,6 +27,8 @@ _PACKET_VNET_HDR = 15
 _PACKET_IGNORE_OUTGOING = 23
 _PACKET_MR_PROMISC = 1
 _SO_SNDBUFFORCE, _SO_RCVBUFFORCE = 32, 33
+_SIOCGIFMTU = 0x8921
+_LINK_HEADERS = 22  # bytes beside the MTU: Ethernet and two VLAN tags
 
 _NO_PACKET = (errno.EAGAIN, errno.EINTR)
 _GONE = (errno.ENETDOWN, errno.ENODEV, errno.ENXIO)
@@ -52,7 +56,7 @@ class Port:
         self.interface = interface
         self.dropped = 0  # packets that could not be sent
         self._too_long = False
-        self._in, self._out, self._index = _opened(interface)
+        self._in, self._ring, self._out, self._index = _opened(interface)
         refused = switch_off(interface)
         if refused:
             log.info("port %d: %s keeps its %s on", number, interface, ", ".join(refused))
@@ -69,7 +73,7 @@ class Port:
         except (OSError, PortError):
             return False
         self.close()
-        self._in, self._out, self._index = opened
+        self._in, self._ring, self._out, self._index = opened
         switch_off(self.interface)
         log.warning("port %d: %s exists again", self.number, self.interface)
         return True
@@ -86,10 +90,28 @@ class Port:
     def receive(self, arrivals: Arrivals) -> None:
         """Take the packets that wait, at most a batch; none while the interface is down."""
         try:
-            arrivals.receive(self._in.fileno(), socket.MSG_DONTWAIT)
+            if self._ring is None:
+                self._receive(arrivals)
+            else:
+                self._take(arrivals, self._ring)
         except OSError as error:
             self._failed(error)
-            return
+
+    def _take(self, arrivals: Arrivals, ring: Ring) -> None:
+        before = arrivals.count
+        arrivals.take(ring)
+        arrivals.restore()
+        while ring.copied():
+            self._receive(arrivals, 1)
+            arrivals.take(ring)
+            arrivals.restore()
+        if arrivals.count == before:  # woken for an error: the interface is down or gone
+            error = self._in.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+            if error:
+                raise OSError(error, os.strerror(error))
+
+    def _receive(self, arrivals: Arrivals, most: int = BATCH) -> None:
+        arrivals.receive(self._in.fileno(), socket.MSG_DONTWAIT, most)
         arrivals.restore()
 
     def send(self, packets: Departures, first: int, end: int) -> None:
@@ -105,6 +127,8 @@ class Port:
                 first += 1
 
     def close(self) -> None:
+        if self._ring is not None:
+            self._ring.close()
         self._in.close()
         self._out.close()
 
@@ -122,26 +146,38 @@ class Port:
             raise error
 
 
-def _opened(interface: str) -> tuple[socket.socket, socket.socket, int]:
-    """Open an interface: return its receiving and sending sockets and its index."""
-    with ExitStack() as on_failure:
-        receiving = on_failure.enter_context(_open(interface, _listen))
-        sending = on_failure.enter_context(_open(interface, _speak))
+def _opened(interface: str) -> tuple[socket.socket, Ring | None, socket.socket, int]:
+    """Open an interface: return its receiving socket and ring, its sending socket, its index."""
+    with _explained(interface), ExitStack() as on_failure:
+        # Protocol 0: they receive nothing until they are bound.
+        receiving, sending = (
+            on_failure.enter_context(socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0))
+            for _ in range(2)
+        )
+        ring = _listen(receiving, interface)
+        if ring is not None:
+            on_failure.callback(ring.close)
         index = socket.if_nametoindex(interface)
+        receiving.bind((interface, _ETH_P_ALL))
+        membership = struct.pack("=IHH8x", index, _PACKET_MR_PROMISC, 0)
+        receiving.setsockopt(_SOL_PACKET, _PACKET_ADD_MEMBERSHIP, membership)
+        _speak(sending, interface)
         on_failure.pop_all()
-    return receiving, sending, index
+    return receiving, ring, sending, index
 
 
-def _listen(opened: socket.socket, interface: str) -> None:
-    """Set a socket to receive promiscuously, without what this machine sends."""
+def _listen(opened: socket.socket, interface: str) -> Ring | None:
+    """Set a socket to receive without what this machine sends; return its ring, if it has one."""
     opened.setsockopt(_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)
     opened.setsockopt(_SOL_PACKET, _PACKET_VNET_HDR, 1)
     opened.setsockopt(_SOL_PACKET, _PACKET_AUXDATA, 1)
     _set_buffer(opened, _SO_RCVBUFFORCE, socket.SO_RCVBUF, _RECEIVE_QUEUE)
-    opened.bind((interface, _ETH_P_ALL))
-    index = socket.if_nametoindex(interface)
-    membership = struct.pack("=IHH8x", index, _PACKET_MR_PROMISC, 0)
-    opened.setsockopt(_SOL_PACKET, _PACKET_ADD_MEMBERSHIP, membership)
+    request = fcntl.ioctl(opened, _SIOCGIFMTU, struct.pack("16sI12x", interface.encode(), 0))
+    try:
+        return Ring(opened, longest=struct.unpack("16xI12x", request)[0] + _LINK_HEADERS)
+    except OSError as error:
+        log.info("%s is read without shared memory: %s", interface, error.strerror)
+        return None
 
 
 def _speak(opened: socket.socket, interface: str) -> None:
@@ -158,25 +194,22 @@ def _set_buffer(opened: socket.socket, forced: int, allowed: int, size: int) -> 
         opened.setsockopt(socket.SOL_SOCKET, allowed, size)
 
 
-def _open(interface: str, configure: Callable[[socket.socket, str], None]) -> socket.socket:
+@contextmanager
+def _explained(interface: str) -> Iterator[None]:
+    """Raise PortError for what goes wrong with an interface."""
     names = sorted(name for _, name in socket.if_nameindex())
     if interface not in names:
         raise PortError(
             f'interface "{interface}" does not exist; there are: {", ".join(names)}. Create it'
             f" first, for example: ip link add {interface} type veth peer name {interface}-peer"
         )
-    with ExitStack() as on_failure:
-        try:
-            # Protocol 0: it receives nothing until it is bound.
-            opened = on_failure.enter_context(socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0))
-            configure(opened, interface)
-        except PermissionError as error:
-            raise PortError(
-                f'raw sockets on interface "{interface}" are not permitted: they need CAP_NET_RAW;'
-                f" {remedy(['NET_RAW'])}, or run in a user namespace"
-                " (unshare --map-root-user --net)"
-            ) from error
-        except OSError as error:
-            raise PortError(f'interface "{interface}" cannot be a port: {error}') from error
-        on_failure.pop_all()
-    return opened
+    try:
+        yield
+    except PermissionError as error:
+        raise PortError(
+            f'raw sockets on interface "{interface}" are not permitted: they need CAP_NET_RAW;'
+            f" {remedy(['NET_RAW'])}, or run in a user namespace"
+            " (unshare --map-root-user --net)"
+        ) from error
+    except OSError as error:
+        raise PortError(f'interface "{interface}" cannot be a port: {error}') from error
