@@ -3,12 +3,14 @@
 P4 source -> IR -> JSON -> IR, with the source's P4Info. What BMv2 cannot do, the back end refuses.
 """
 
+import runpy
 from pathlib import Path
 
 import pytest
 from bmv2_documents import failures
 
 from gradplane.experiment import p4_programs
+from gradplane.switch import Switch
 from gradplane.switch.frontends.bmv2 import read_program
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.verify import verify
@@ -17,6 +19,7 @@ from gradplane.switch.p4runtime.p4info import build_p4info
 from gradplane.switch.source import CompileError
 
 STF = Path(__file__).parents[1] / "stf"
+LANGUAGE = runpy.run_path(str(STF / "test_language.py"))
 PROGRAMS = sorted([*(STF / "exercises").glob("*.p4"), *(STF / "features").glob("*.p4")])
 
 REFUSED = {  # by the back end, since BMv2 cannot do it
@@ -54,6 +57,19 @@ def test_packets_fare_the_same(path: Path) -> None:
     for engine in ("interpreter", "jit"):
         assert failures(found, path, engine) == []
     assert differences(build_p4info(source), build_p4info(found)) == []
+
+
+@pytest.mark.parametrize("case", LANGUAGE["CASES"], ids=lambda case: case[0])
+def test_cases_of_the_language(case: tuple[str, str, str], tmp_path: Path) -> None:
+    name, expected, parts = case
+    (path := tmp_path / "case.p4").write_text(LANGUAGE["program"](parts))
+    if name == "table in expr":  # two places go on behind one node each
+        with pytest.raises(CompileError, match="nodes form a loop"):
+            through_json(path)
+        return
+    switch = Switch(through_json(path)[1], engine="interpreter")
+    [(port, packet)] = switch.process(0, LANGUAGE["PACKET"])
+    assert (port, packet.hex()[: len(expected)]) == (1, expected)
 
 
 @pytest.mark.parametrize("name", ["acl", "ecmp", "learning", "router"])

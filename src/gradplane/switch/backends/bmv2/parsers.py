@@ -174,6 +174,7 @@ class ParserStates:
                 yield _transition("parse_vset", case.next, first.set.name)
             elif all(isinstance(match, ir.MatchAny) for match in case.matches):
                 yield _transition("default", case.next)
+                return  # BMv2 takes the last default, and any other case before it
             else:
                 choices = [_masks(m, w, case) for m, w in zip(case.matches, widths, strict=True)]
                 every = list(product(*choices))
