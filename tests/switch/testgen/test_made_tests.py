@@ -7,6 +7,7 @@ import runpy
 import sys
 import types
 from pathlib import Path
+from typing import Any
 
 import psaprograms
 import pytest
@@ -17,6 +18,7 @@ pytest.importorskip("z3")
 
 from made_cases import CASES, made  # noqa: E402
 
+from gradplane._p4runtime import p4r  # noqa: E402
 from gradplane.switch import stf  # noqa: E402
 from gradplane.switch.compiler import compile_source  # noqa: E402
 from gradplane.switch.runtime.control_errors import SwitchError  # noqa: E402
@@ -241,19 +243,47 @@ class Recorded:
         return lambda *args: Recorded.calls.append((name, args))
 
 
-def test_the_ptf_file_does_what_the_stf_files_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file, result = made(tmp_path, source(**CASES["copies"]))
+class Messages(Recorded):
+    """A base class with the parts of base_test.py that fill in requests."""
+
+    device_id = 0
+    written: list[p4r.WriteRequest] = []
+
+    def push_update_add_member(
+        self, request: p4r.WriteRequest, profile: str, number: int, *action: object
+    ) -> None:
+        request.updates.add().entity.action_profile_member.member_id = number
+
+    def push_update_add_entry_to_member(
+        self, request: p4r.WriteRequest, table: str, key: object, number: int
+    ) -> None:
+        entry = request.updates.add().entity.table_entry
+        entry.action.action_profile_member_id = number
+
+    def write_request(self, request: p4r.WriteRequest) -> None:
+        self.written.append(request)
+
+
+def ptf_classes(
+    case: str, base: type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> tuple[dict[str, Any], Generated]:
+    """Return what the PTF file of a case defines, over a base class."""
+    file, result = made(tmp_path, source(**CASES[case]))
     for name in ("base_test", "p4", "p4.v1", "ptf", "ptf.mask"):
         module = types.ModuleType(name)
         monkeypatch.setitem(sys.modules, name, module)
-        for inside in ("p4runtime_pb2", "testutils"):
-            setattr(module, inside, Recorded())
-        setattr(module, "P4RuntimeTest", Recorded)  # noqa: B010
+        setattr(module, "p4runtime_pb2", p4r)  # noqa: B010
+        setattr(module, "testutils", Recorded())  # noqa: B010
+        setattr(module, "P4RuntimeTest", base)  # noqa: B010
         setattr(module, "Mask", bytes)  # noqa: B010
     (written,) = write(result, file, tmp_path, ["ptf"])
-    space = runpy.run_path(str(written))
+    return runpy.run_path(str(written)), result
+
+
+def test_the_ptf_file_does_what_the_stf_files_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    space, result = ptf_classes("copies", Recorded, tmp_path, monkeypatch)
     monkeypatch.setattr(space["MadeTest"], "replicate", Recorded().replicate)
     for test in result.tests:
         Recorded.calls.clear()
@@ -265,3 +295,21 @@ def test_the_ptf_file_does_what_the_stf_files_do(
         assert expected == [(bytes.fromhex(digits), port) for port, digits in wanted]
         entries = [args for name, args in Recorded.calls if name == "table_add"]
         assert len(entries) == len(test.made.entries) + len(test.made.defaults)
+
+
+@pytest.mark.parametrize("case", ["profile", "copies"])
+def test_requests_of_the_ptf_file_are_the_primary_controllers(
+    case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """base_test.py's controller has election id 1; members count from 1, as 0 stands for all."""
+    space, result = ptf_classes(case, Messages, tmp_path, monkeypatch)
+    Messages.written.clear()
+    for test in result.tests:
+        space[f"Test{test.number}"]().runTest()
+    assert Messages.written
+    for request in Messages.written:
+        assert (request.election_id.high, request.election_id.low) == (0, 1)
+        if case == "profile":
+            member, entry = (update.entity for update in request.updates)
+            number = member.action_profile_member.member_id
+            assert number == entry.table_entry.action.action_profile_member_id >= 1

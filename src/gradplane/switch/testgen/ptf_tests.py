@@ -1,6 +1,6 @@
 """Tests as a Python file for PTF, the Packet Test Framework, over P4Runtime.
 
-Its base class is `P4RuntimeTest` of base_test.py, which p4c's p4testgen, p4-guide and PI bring.
+Its base class is `P4RuntimeTest` of base_test.py, which p4c, p4-guide and PI bring.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gradplane.switch.testgen.made_tests import Expected, MadeTest, covered_line
 _HEADING = '''"""Packet tests of {program}, made by gradplane p4 tests.
 
 ptf --test-dir DIR --test-params "grpcaddr='localhost:9559';p4info='P4INFO';config='JSON'"
-base_test.py (p4c: backends/p4tools/modules/testgen/targets/bmv2/backend/ptf) must be on PYTHONPATH.
+base_test.py must be on PYTHONPATH: p4c has it in tools/ptf, and its testutils.py in tools.
 """
 
 import base_test
@@ -31,15 +31,22 @@ class MadeTest(base_test.P4RuntimeTest):
         super().setUp()
         self.assertTrue(self.updateConfig())
 
-    def member(self, profile, number, action, params, table, key, priority):
-        self.send_request_add_member(profile, number, action, params)
+    def request(self):
+        """Return a request with the election id of base_test.py's controller."""
         request = p4runtime_pb2.WriteRequest(device_id=self.device_id)
+        request.election_id.low = 1
+        return request
+
+    def member(self, profile, number, action, params, table, key, priority):
+        """Numbers count from 1: P4Runtime's member 0 stands for all."""
+        request = self.request()
+        self.push_update_add_member(request, profile, number, action, params)
         self.push_update_add_entry_to_member(request, table, key, number)
-        request.updates[0].entity.table_entry.priority = priority or 0
+        request.updates[1].entity.table_entry.priority = priority or 0
         self.write_request(request)
 
     def replicate(self, kind, number, replicas):
-        request = p4runtime_pb2.WriteRequest(device_id=self.device_id)
+        request = self.request()
         update = request.updates.add(type=p4runtime_pb2.Update.INSERT)
         entry = update.entity.packet_replication_engine_entry
         made = getattr(entry, kind + "_entry")
@@ -51,7 +58,7 @@ class MadeTest(base_test.P4RuntimeTest):
 
     def register(self, name, index, value):
         """BMv2 refuses this: only its other interface, Thrift, writes registers."""
-        request = p4runtime_pb2.WriteRequest(device_id=self.device_id)
+        request = self.request()
         update = request.updates.add(type=p4runtime_pb2.Update.MODIFY)
         entry = update.entity.register_entry
         known = [one.preamble for one in self.p4info.registers]
@@ -136,7 +143,7 @@ def _entry(table: MatchTable, entry: Entry, data: ActionData) -> str:
     action = _action(table, data)
     if isinstance(entry.action, MemberRef) and table.profile is not None:
         place = f'"{table.table.name}", [{key}], {priority}'
-        return f'self.member("{table.profile.name}", {entry.action.id}, *{action}, {place})'
+        return f'self.member("{table.profile.name}", {entry.action.id + 1}, *{action}, {place})'
     return f'self.table_add(("{table.table.name}", [{key}]), {action}, {priority})'
 
 
