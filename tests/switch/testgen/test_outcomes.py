@@ -42,6 +42,28 @@ def test_the_lookups_of_a_packet_and_what_leaves() -> None:
     ]
 
 
+def test_default_actions_of_a_table_that_is_asked_for_hits() -> None:
+    """A default action that a controller sets leads elsewhere than an entry with it."""
+    found = tree(
+        bytes([1, 2, 3, 4]),
+        ingress_locals=LOOKUPS,
+        ingress="if (t.apply().miss) { h.a.z = 9; }",
+    )
+    assert found[1:] == [
+        "├─ I.t: hit to",
+        "│  ├─ leaves by to's port: 4 bytes 0102**04",
+        "│  └─ dropped: ingress: egress_spec is 511",
+        "├─ I.t: hit drop",
+        "│  └─ dropped: ingress: egress_spec is 511",
+        "├─ I.t: miss",
+        "│  └─ dropped: ingress: egress_spec is 511",
+        "└─ I.t: default to",
+        "   ├─ leaves by to's port: 4 bytes 0102**09",
+        "   └─ dropped: ingress: egress_spec is 511",
+        "*: a digit that depends on the data of an entry's action",
+    ]
+
+
 def test_conditions_and_groups_that_action_data_decide() -> None:
     found = tree(
         bytes([1, 2, 3, 4, 5]),

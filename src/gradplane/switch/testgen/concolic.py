@@ -342,7 +342,7 @@ class ConcolicStatements(Statements):
         def looked_up(env: Env) -> Any:
             values = key(env)
             others.clear()
-            merging = self.recorder.look_up(table, values, kinds, simple)
+            merging = self.recorder.look_up(table, values, kinds, simple, s.hit is not None)
             for condition, hit, data in merging:
                 at = simple.index(data.index)
                 start, end = slots[at]

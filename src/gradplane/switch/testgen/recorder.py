@@ -229,12 +229,13 @@ class Recorder:
 
     def look_up(
         self, table: MatchTable, values: tuple[Value, ...], keys: Sequence[Type],
-        simple: Sequence[int] = (),
+        simple: Sequence[int] = (), asked: bool = False,
     ) -> list[Other]:  # fmt: skip
         """Decide what a lookup will find, and see to it that it does.
 
-        simple: the actions whose effects can be merged. Returns what the lookup might have found
-        besides, with these actions, and the conditions of that."""
+        simple: the actions whose effects can be merged. asked: the program asks whether the table
+        was hit. Returns what the lookup might have found besides, with these actions, and the
+        conditions of that."""
         name, plain = table.table.name, tuple(int(v) for v in values)
         found = table.lookup(plain) if table.fields else None
         ours = self._entries.setdefault(name, [])
@@ -243,7 +244,7 @@ class Recorder:
         if own is not None:
             self._again(table, own, values, keys)
         elif found is None:
-            return self._choose(table, values, plain, keys, simple)
+            return self._choose(table, values, plain, keys, simple, asked)
         return []
 
     def _again(
@@ -310,11 +311,11 @@ class Recorder:
 
     def _choose(
         self, table: MatchTable, values: tuple[Value, ...], plain: tuple[int, ...],
-        keys: Sequence[Type], simple: Sequence[int],
+        keys: Sequence[Type], simple: Sequence[int], asked: bool,
     ) -> list[Other]:  # fmt: skip
         number = len(self.run.inputs.choices)
         missed = self._missed.setdefault(table.table.name, set())
-        options = choices(table, missed=plain in missed)
+        options = choices(table, missed=plain in missed, every=asked and self.fixed)
         if missed or table.table.name in self.run.made.defaults:
             options = [option for option in options if option.kind != "default"]
         chosen = self.inputs.choices.get(number)
@@ -508,9 +509,10 @@ class Recorder:
             self.run.made.sessions[number] = 3
 
 
-def choices(table: MatchTable, missed: bool = False) -> list[Choice]:
+def choices(table: MatchTable, missed: bool = False, every: bool = False) -> list[Choice]:
     """Return what a lookup may find where no entry matches. missed: an earlier one for this key
-    found nothing, so that no entry may be added."""
+    found nothing, so that no entry may be added. every: default actions that entries may have, too,
+    of which only a miss tells the difference."""
     actions, made = table.table.actions, []
     own = set(table.actions.for_entries)
     if table.fields and not table.table.const_entries and not missed:
@@ -520,7 +522,7 @@ def choices(table: MatchTable, missed: bool = False) -> list[Choice]:
         default = table.table.default.index
         for i, a in enumerate(actions):
             tableonly = any(note.name == "tableonly" for note in a.annotations)
-            if i != default and not tableonly and Choice("hit", i) not in made:
+            if i != default and not tableonly and (every or Choice("hit", i) not in made):
                 made.append(Choice("default", i))
     return made
 
