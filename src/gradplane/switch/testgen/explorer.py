@@ -161,7 +161,7 @@ class Explorer:
                 shown = seconds
                 progress(len(self.covered & self.goals.all), len(self.goals.all), seconds)
             over = seconds > self.limits.seconds
-            if over or len(self.kept) >= self.limits.tests or tried >= self.limits.runs:
+            if over or self._enough() or tried >= self.limits.runs:
                 break
             idle = idle + 1 if len(self.covered) == known else 0
             known = len(self.covered)
@@ -407,6 +407,11 @@ class Explorer:
         if longer:
             self._note(run, len(run.path), None, 0, ("longer", signature))
         return run
+
+    def _enough(self) -> bool:
+        """Return whether there are as many tests as are wanted."""
+        tests = self.limits.tests
+        return len(self.kept) >= tests and len(self._needed()) >= tests
 
     def _needed(self) -> list[Run]:
         """Return the kept runs without those that the others make superfluous."""
