@@ -64,7 +64,16 @@ control IC(inout H h, inout empty_t m, in psa_ingress_input_metadata_t i,
         psa_direct_counter = hits;
         psa_direct_meter = rate;
     }
-    apply { t.apply(); }
+    ActionSelector(PSA_HashAlgorithm_t.CRC16, 64, 16) chosen;
+    DirectCounter<bit<32>>(PSA_CounterType_t.PACKETS) group_hits;
+    action group_counted() { group_hits.count(); }
+    table u {
+        key = { h.h.x : exact; h.h.x : selector; }
+        actions = { group_counted; nothing; }
+        psa_implementation = chosen;
+        psa_direct_counter = group_hits;
+    }
+    apply { t.apply(); u.apply(); }
 }
 control ID(packet_out p, out empty_t c, out empty_t r, out empty_t n, inout H h, in empty_t m,
            in psa_ingress_output_metadata_t i) { apply { p.emit(h); } }
@@ -255,6 +264,49 @@ def test_direct_resources_are_given_to_actions_that_execute_them(
         else f"INVALID_ARGUMENT: table IC.t: {field} is set, but the action does not execute the"
         f" table's direct {part}"
     )
+
+
+@pytest.mark.p4runtime("9.1.7-7")
+def test_direct_resources_of_what_has_no_action_in_the_message() -> None:
+    """Members, groups and sets of them; the source's default; what an entry has already."""
+    made = device(PSA)
+    wrong = "counter_data is set, but the action does not execute the table's direct counter"
+    counts, silent = action(made, "group_counted"), action(made, "nothing")
+    assert made.pipeline is not None
+    [number] = made.pipeline.catalog.profiles
+    for actions, refused in (([silent], True), ([counts, silent], False)):
+        entity = entry(made, "IC.u")
+        chosen = entity.table_entry.action.action_profile_action_set
+        for number_of in actions:
+            chosen.action_profile_actions.add(weight=1).action.action_id = number_of
+        entity.table_entry.counter_data.packet_count = 1
+        assert refusal(made, entity).endswith(wrong) == refused
+        write(made.target, [p4r.Update(type=p4r.Update.DELETE, entity=entity)] * (not refused))
+    for id, member_action in ((1, silent), (2, counts)):
+        member = p4r.ActionProfileMember(action_profile_id=number, member_id=id)
+        member.action.action_id = member_action
+        assert refusal(made, p4r.Entity(action_profile_member=member)) == ""
+        group = p4r.ActionProfileGroup(action_profile_id=number, group_id=id, max_size=4)
+        group.members.add(member_id=id, weight=1)
+        assert refusal(made, p4r.Entity(action_profile_group=group)) == ""
+        for part in ("action_profile_member_id", "action_profile_group_id"):
+            entity = entry(made, "IC.u")
+            setattr(entity.table_entry.action, part, id)
+            entity.table_entry.counter_data.packet_count = 1
+            assert refusal(made, entity).endswith(wrong) == (id == 1)
+            if id == 2:
+                write(made.target, [p4r.Update(type=p4r.Update.DELETE, entity=entity)])
+    there = entry(made, "IC.t")
+    there.table_entry.action.action.action_id = silent
+    assert refusal(made, there) == ""
+    changed = entry(made, "IC.t")
+    default = p4r.Entity(table_entry=p4r.TableEntry(table_id=changed.table_entry.table_id))
+    default.table_entry.is_default_action = True
+    for entity in (changed, default):
+        entity.table_entry.counter_data.packet_count = 1
+        with pytest.raises(BatchError) as error:
+            write(made.target, [p4r.Update(type=p4r.Update.MODIFY, entity=entity)])
+        assert str(error.value).endswith(wrong)
 
 
 def test_in_v1model_every_hit_counts() -> None:

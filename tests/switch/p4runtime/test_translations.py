@@ -120,6 +120,32 @@ def test_names_are_what_was_written() -> None:
     ]
 
 
+def test_a_request_that_fails_or_only_asks_gives_no_numbers() -> None:
+    client = Client()
+    assert client.route("vrf-blue", "Ethernet0") == ""
+    known = client.device.save_state()
+    good = finsy.P4TableEntry(
+        "routes", match=finsy.Match(vrf="a"), action=finsy.P4TableAction("forward", port="b")
+    )
+    good.priority = 1
+    unknown = finsy.P4TableEntry("routes", match=finsy.Match(vrf="c", port="d"), priority=1)
+    inserted, asked = finsy.p4entity.encode_entities([good, unknown], client.schema)
+    list(read(client.device.target, [asked]))
+    with pytest.raises(BatchError, match="NOT_FOUND|it has no entry"):
+        write(client.device.target, [p4r.Update(type=p4r.Update.DELETE, entity=asked)])
+    both = [
+        p4r.Update(type=p4r.Update.INSERT, entity=inserted),
+        p4r.Update(type=p4r.Update.MODIFY, entity=asked),
+    ]
+    with pytest.raises(BatchError):
+        write(client.device.target, both, p4r.WriteRequest.ROLLBACK_ON_ERROR)
+    assert client.device.save_state() == known
+    with pytest.raises(BatchError):
+        write(client.device.target, both)
+    assert client.number("vrf_t", "a") == 2 and client.number("port_t", "b") == 2
+    assert client.number("vrf_t", "c") == 4  # 3 is the program's
+
+
 def test_digits_stand_for_their_number_and_for_themselves() -> None:
     client = Client()
     assert client.route("7", "1") == ""

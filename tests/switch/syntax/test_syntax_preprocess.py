@@ -387,9 +387,10 @@ def test_an_include_no_file_can_be_called(errors, name):
     assert f'cannot find "{name}"' in errors(f"#include <{name}>")
 
 
-def test_a_file_that_includes_itself(tmp_path):
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_file_that_includes_itself(tmp_path, times):
     path = tmp_path / "loop.p4"
-    path.write_text('#include "loop.p4"')
+    path.write_text('#include "loop.p4"\n' * times)
     with pytest.raises(CompileError) as caught:
         parse_file(path)
     assert str(caught.value) == (

@@ -44,6 +44,10 @@ class Journal:
         """
         return Batch(self._open, self._lock)
 
+    def trial(self) -> Batch:
+        """Return a context whose changes are undone however it ends."""
+        return Batch(self._open, self._lock, kept=False)
+
     @property
     def open(self) -> bool:
         """Whether a batch of this thread is open, so that steps are kept."""
@@ -90,12 +94,12 @@ class Journal:
 
 
 class Batch:
-    """A context of changes that happen all or not at all."""
+    """A context of changes that happen all or not at all; never, unless they are `kept`."""
 
-    __slots__ = ("_lock", "_mark", "_open")
+    __slots__ = ("_kept", "_lock", "_mark", "_open")
 
-    def __init__(self, open: _Open, lock: AbstractContextManager[Any]) -> None:
-        self._open, self._lock, self._mark = open, lock, 0
+    def __init__(self, open: _Open, lock: AbstractContextManager[Any], kept: bool = True) -> None:
+        self._open, self._lock, self._mark, self._kept = open, lock, 0, kept
 
     def __enter__(self) -> None:
         steps = self._open.steps
@@ -112,7 +116,7 @@ class Batch:
     ) -> None:
         steps, first = self._open.steps, max(self._mark, 0)
         assert steps is not None
-        if kind is not None and len(steps) > first:
+        if (kind is not None or not self._kept) and len(steps) > first:
             self._open.steps = None  # steps record nothing
             with self._lock:
                 while len(steps) > first:

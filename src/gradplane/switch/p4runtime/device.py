@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from gradplane._p4runtime import p4i, p4r
 from gradplane.switch.arch.architecture import PipeScopes
 from gradplane.switch.arch.registry import combined, of_package, program_name
+from gradplane.switch.control.store import Store
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.p4runtime.catalog import Catalog
 from gradplane.switch.p4runtime.constraints import ConstraintError
@@ -29,7 +30,6 @@ from gradplane.switch.runtime.control_errors import SwitchError
 from gradplane.switch.runtime.control_messages import Message
 from gradplane.switch.runtime.packet_buffers import Bytes, Ints, Sent, sent
 from gradplane.switch.runtime.replicas import GROUPS
-from gradplane.switch.runtime.state import State
 from gradplane.switch.source import CompileError, Diagnostic, InternalCompilerError
 
 log = logging.getLogger(__name__)
@@ -348,7 +348,7 @@ class Device:
             switch = self.start(program)
         except SwitchError as error:
             raise RpcError("INVALID_ARGUMENT", str(error)) from error
-        _name_values(switch.state, catalog)
+        _name_values(switch.store, catalog)
         kept = p4r.ForwardingPipelineConfig()
         kept.CopyFrom(config)
         if not kept.p4info.ListFields():
@@ -365,10 +365,12 @@ class Device:
             ) from error
 
 
-def _name_values(state: State, catalog: Catalog) -> None:
+def _name_values(store: Store, catalog: Catalog) -> None:
     """Give the names of translated types' values to a program's state, for all who show them."""
-    state.translations = catalog.translations
-    for table in state.scopes.every("tables"):
+    store.state.translations = catalog.translations
+    for names in catalog.translations.values():
+        names.record = store.journal.record
+    for table in store.state.scopes.every("tables"):
         info = catalog.table_named(table.table.name)
         if info is not None:
             fields = sorted(info.fields.values(), key=lambda f: f.position)

@@ -77,7 +77,7 @@ def _next_chunk(
 ) -> tuple[p4r.ReadResponse, RpcError | None]:
     chunk = p4r.ReadResponse()
     try:
-        with p.switch.lock:
+        with p.switch.lock, p.store.journal.trial():  # names that are only asked for get no numbers
             for kind, message in answers:
                 if isinstance(message, PackedCells):
                     chunk.MergeFromString(message.data)

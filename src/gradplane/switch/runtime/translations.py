@@ -6,7 +6,7 @@ chooses what a string of the controller stands for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from gradplane.switch.runtime.control_errors import TableError
 
@@ -17,6 +17,7 @@ class Translation:
 
     A name of decimal digits stands for that number if no other name does; every other name gets the
     smallest number from 1 on that none stands for. `fixed`: names that have their numbers.
+    `record`: told how to take a name back, for requests that fail or only ask.
     """
 
     def __init__(self, type_name: str, width: int, fixed: Mapping[str, int] | None = None) -> None:
@@ -25,6 +26,7 @@ class Translation:
         self._numbers: dict[str, int] = {}
         self._names: dict[int, str] = {}
         self._next = 1
+        self.record: Callable[..., object] = lambda step, *args: None
         for name, number in (fixed or {}).items():
             self.fix(name, number)
 
@@ -46,6 +48,7 @@ class Translation:
         if not 0 <= number < 1 << self.width or number in self._names:
             number = self._free()
         self.fix(name, number)
+        self.record(self._forget, name, number)
         return number
 
     def name(self, number: int) -> str:
@@ -62,6 +65,11 @@ class Translation:
     def items(self) -> Iterable[tuple[str, int]]:
         """Return the names and their numbers, in the order in which they came."""
         return self._numbers.items()
+
+    def _forget(self, name: str, number: int) -> None:
+        if self._numbers.get(name) == number:
+            del self._numbers[name], self._names[number]
+            self._next = max(1, min(self._next, number))
 
     def _free(self) -> int:
         while self._next in self._names:

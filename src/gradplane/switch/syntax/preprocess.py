@@ -115,6 +115,7 @@ class Preprocessor:
         self._pieces: list[Piece] = []
         self._open: list[_File] = []
         self._once: set[Path] = set()
+        self._too_deep = False
         self._conditions: list[_Condition] = []
 
     def run(self, path: Path, name: str, text: str | None) -> list[Piece]:
@@ -297,7 +298,10 @@ class Preprocessor:
             body = self._macros.expand(body, place.line).strip()
         if re.fullmatch(FILE_NAME, body) is None:
             raise MacroError('#include needs a file name, as "name" or <name>')
+        if self._too_deep:
+            return  # files that include each other twice would be read 2^64 times
         if len(self._open) > MAX_INCLUDES:
+            self._too_deep = True
             raise MacroError(f"includes are nested deeper than {MAX_INCLUDES} files")
         found = self._found(body)
         if found is None:

@@ -18,7 +18,14 @@ from gradplane.switch.p4runtime.entities.counter_data import (
 )
 from gradplane.switch.p4runtime.pipeline import Pipeline
 from gradplane.switch.p4runtime.status_errors import RpcError
-from gradplane.switch.runtime.entries import Count, Entry
+from gradplane.switch.runtime.entries import (
+    ActionData,
+    Count,
+    Entry,
+    EntryAction,
+    GroupRef,
+    OneShot,
+)
 from gradplane.switch.runtime.meters import MeterCell
 
 _PARTS = {"counter_data": "counter", "meter_config": "meter", "meter_counter_data": "meter"}
@@ -42,8 +49,11 @@ class Direct:
         p.store.meters(self.meter).write(0, config=config, clear=clear)
 
 
-def check_direct(p: Pipeline, info: TableInfo, message: p4r.TableEntry) -> None:
-    """Refuse direct resources that the table does not have, and invalid values."""
+def check_direct(
+    p: Pipeline, info: TableInfo, message: p4r.TableEntry, target: EntryAction
+) -> None:
+    """Refuse direct resources that the table does not have, or that no action of an entry's target
+    executes, and invalid values."""
     given = {part.name for part, _ in message.ListFields()}
     for part, name in _PARTS.items():
         if part in given and getattr(info.table, name) is None:
@@ -52,7 +62,7 @@ def check_direct(p: Pipeline, info: TableInfo, message: p4r.TableEntry) -> None:
                 f"table {info.name}: {part} is set, but the table has no direct {name}",
             )
     for part, name in _PARTS.items():
-        if part in given and not _executed(p, info, name, message.action):
+        if part in given and not _executed(p, info, name, target):
             raise RpcError(
                 "INVALID_ARGUMENT",
                 f"table {info.name}: {part} is set, but the action does not execute the table's"
@@ -66,21 +76,35 @@ def check_direct(p: Pipeline, info: TableInfo, message: p4r.TableEntry) -> None:
         read_meter_config(p, info.table.meter.name, message.meter_config)
 
 
-def _executed(p: Pipeline, info: TableInfo, part: str, message: p4r.TableAction) -> bool:
-    """Return whether an entry's action executes its counter or meter (section "Direct resources").
+def _executed(p: Pipeline, info: TableInfo, part: str, target: EntryAction) -> bool:
+    """Return whether an entry's target executes its counter or meter (section "Direct resources").
 
-    Where every hit does, this one's does. Unknown actions, members and groups are judged elsewhere.
+    Where every hit does, this one's does; of several actions one that does is enough. A member or
+    group that is not there, or has no action yet, is judged elsewhere.
     """
-    on_call = p.switch.architecture.implementation.direct.on_call
-    if not on_call or message.WhichOneof("type") != "action":
+    if not p.switch.architecture.implementation.direct.on_call:
         return True
-    choice = info.actions.by_id.get(message.action.action_id)
-    if choice is None:
-        return True
-    wanted, action = getattr(info.table, part), info.table.actions[choice.index].action
-    return any(
-        isinstance(stmt, ir.CallExtern) and stmt.instance is wanted for stmt in nested(action.body)
+    wanted, actions = getattr(info.table, part), _actions(p, info, target)
+    return not actions or any(
+        isinstance(stmt, ir.CallExtern) and stmt.instance is wanted
+        for one in actions
+        for stmt in nested(info.table.actions[one.index].action.body)
     )
+
+
+def _actions(p: Pipeline, info: TableInfo, target: EntryAction) -> list[ActionData]:
+    match target:
+        case ActionData():
+            return [target]
+        case OneShot(actions=actions):
+            return [action for action, _, _ in actions]
+    assert info.table.implementation is not None
+    members = p.state.profiles[info.table.implementation.name]
+    numbers = [target.id]
+    if isinstance(target, GroupRef):
+        group = members.groups.get(target.id)
+        numbers = [] if group is None else [one.member for one in group.members]
+    return [members.members[number] for number in numbers if number in members.members]
 
 
 def write_direct(

@@ -40,7 +40,6 @@ def write_table_entry(p: Pipeline, kind: int, message: p4r.TableEntry) -> None:
             p.rules.check_unused(info, matches)
         p.store.entries(table).delete((matches, message.priority))
         return
-    check_direct(p, info, message)
     _check_idle(info, message)
     write = _insert if kind == p4r.Update.INSERT else _modify
     write(p, info, table, matches, message)
@@ -107,6 +106,7 @@ def _insert(
     message: p4r.TableEntry,
 ) -> None:
     target = read_target(info, message.action)
+    check_direct(p, info, message, target)
     if isinstance(target, OneShot):
         check_one_shot(p, info, target)
     p.rules.check_entry(info, matches, message.priority, target)
@@ -129,6 +129,7 @@ def _modify(
         raise RpcError("NOT_FOUND", f"table {info.name}: it has no entry for {key}", PI_NO_ENTRY)
     direct = Direct(found.counter, found.meter)
     if found.is_const or info.table.const_entries:
+        check_direct(p, info, message, found.action)
         _check_direct_only(info, table, found, message)
     else:
         p.store.entries(table).modify(found.key, **_modified(p, info, found, message))
@@ -140,6 +141,7 @@ def _modified(
 ) -> dict[str, Any]:
     """Return all parts of an entry anew; without an action it keeps the old one."""
     target = read_target(info, message.action) if message.HasField("action") else found.action
+    check_direct(p, info, message, target)
     if isinstance(target, OneShot):
         check_one_shot(p, info, target, found)
     p.rules.check_entry(info, found.matches, found.priority, target)
@@ -243,8 +245,8 @@ def _write_default(
         raise _error(info, "the default entry has no match and no priority")
     if message.idle_timeout_ns or message.HasField("time_since_last_hit"):
         raise _error(info, "the default entry has no idle timeout")
-    check_direct(p, info, message)
     action = _default_action(info, message)
+    check_direct(p, info, message, table.source_default if action is None else action)
     if action is not None:
         p.rules.check_action(info.actions, action)
     p.store.entries(table).set_default(action)
