@@ -30,9 +30,10 @@ from gradplane.switch.daemon.clients import TRACE as METHOD
 from gradplane.switch.daemon.command_service import CommandService
 from gradplane.switch.daemon.live_switch import make_device
 from gradplane.switch.daemon.options import SwitchOptions
-from gradplane.switch.daemon.trace_service import MAX_TRACES, TraceService
+from gradplane.switch.daemon.trace_service import TraceService
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.device_config import device_config
+from gradplane.switch.p4runtime.limits import DEFAULT_LIMITS
 from gradplane.switch.p4runtime.server import P4RuntimeServer
 
 ROUTER = Path(__file__).parent / "p4runtime" / "programs" / "router.p4"
@@ -258,7 +259,7 @@ def run(seconds: float, seed: int) -> None:
     chance = random.Random(seed)
     device = make_device(SwitchOptions(program=ROUTER, device_id=1, cpu_port=510))
     others = [TraceService(device).handler, CommandService(device, commands.NoPorts()).handler]
-    with P4RuntimeServer(device, "127.0.0.1:0", others, MAX_TRACES) as server:
+    with P4RuntimeServer(device, "127.0.0.1:0", others, DEFAULT_LIMITS.traces) as server:
         client, maker = Client(server.address), Maker(device, chance)
         stream = primary(client.stub)
         statuses: Counter[str] = Counter()

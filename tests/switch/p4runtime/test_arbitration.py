@@ -184,7 +184,7 @@ def test_streams_are_limited() -> None:
     with pytest.raises(RpcError) as caught:
         arbitration.announce("one more", update(99))
     assert caught.value.code == "RESOURCE_EXHAUSTED"
-    assert caught.value.message == "32 streams are open, the limit"
+    assert caught.value.message == "32 streams are open, the limit (--limit streams=N)"
 
 
 @pytest.mark.p4runtime("5-5 5.3-10 12-1 12-2")

@@ -22,6 +22,7 @@ from gradplane.switch.p4runtime.arbitration import Arbitration
 from gradplane.switch.p4runtime.device import FairLock
 from gradplane.switch.p4runtime.grpc_methods import Gate, Patience, RpcMethod
 from gradplane.switch.p4runtime.limits import DEFAULT_LIMITS, Limits
+from gradplane.switch.p4runtime.response_streams import ResponseStream, StreamSlots
 from gradplane.switch.p4runtime.server import P4RuntimeServer
 from gradplane.switch.p4runtime.status_errors import RpcError
 
@@ -250,3 +251,12 @@ def test_saving_gives_the_device_back() -> None:
 
     table.entries = entries  # type: ignore[method-assign]
     assert len(device.save_state()) > 600
+
+
+def test_streams_beyond_a_limit_are_told_its_name() -> None:
+    slots, first = StreamSlots(1, "subscriptions"), ResponseStream()
+    expected = r"1 subscriptions are open, the limit \(--limit subscriptions=N\)"
+    with slots.use(first):
+        slots.settle(first)
+        with pytest.raises(RpcError, match=expected), slots.use(ResponseStream()):
+            pass

@@ -195,7 +195,7 @@ def test_names_in_registers_digests_and_packet_ins() -> None:
     messages.clear()
     assert client.route("vrf-cpu", "510") == ""
     client.device.process(client.number("port_t", "Ethernet8"), bytes([0, 2]) + bytes(4))
-    encoded, _ = PacketIns(pipeline.catalog).encode(messages[-1].packet)
+    encoded = PacketIns(pipeline.catalog).encode(messages[-1].packet)
     punted = p4r.StreamMessageResponse.FromString(encoded.data)
     assert [m.value for m in punted.packet.metadata] == [b"Ethernet8", b"\0"]
 

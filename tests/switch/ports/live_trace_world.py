@@ -25,7 +25,7 @@ from scapy.layers.l2 import Ether
 
 from gradplane.switch.daemon.clients import SERVICE
 from gradplane.switch.daemon.clients import TRACE as METHOD
-from gradplane.switch.daemon.trace_service import MAX_TRACES
+from gradplane.switch.p4runtime.limits import DEFAULT_LIMITS
 
 HEAD = (
     Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:99")
@@ -164,7 +164,7 @@ def too_many(address: str) -> dict[str, Any]:
     """Check the message to the last client; afterwards there is room again."""
     with grpc.insecure_channel(address) as channel:
         open_trace = channel.unary_stream(f"/{SERVICE}/{METHOD}")
-        calls = [open_trace(b"{}", timeout=TIMEOUT) for _ in range(MAX_TRACES)]
+        calls = [open_trace(b"{}", timeout=TIMEOUT) for _ in range(DEFAULT_LIMITS.traces)]
         for call in calls:
             call.initial_metadata()
         refused = ended(trace(address))

@@ -54,7 +54,7 @@ def test_hostile_requests_are_refused(seen: dict[str, Any]) -> None:
 
 
 def test_a_switch_serves_so_many_and_no_more(seen: dict[str, Any]) -> None:
-    expected = "gradplane: 8 traces are active: end one\n"
+    expected = "gradplane: 8 traces are active, the limit (--limit traces=N): end one\n"
     assert seen["too many"] == {"out": "", "err": expected, "status": 1}
 
 

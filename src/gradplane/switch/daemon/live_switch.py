@@ -23,8 +23,8 @@ from gradplane.switch.daemon.command_service import CommandService
 from gradplane.switch.daemon.live_ports import LivePorts
 from gradplane.switch.daemon.options import SwitchOptions, parse_options
 from gradplane.switch.daemon.packet_files import PacketFiles
-from gradplane.switch.daemon.trace_service import MAX_TRACES, TraceService
-from gradplane.switch.gnmi.service import MAX_STREAMS, GnmiService
+from gradplane.switch.daemon.trace_service import TraceService
+from gradplane.switch.gnmi.service import GnmiService
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.device_config import (
@@ -124,15 +124,17 @@ def serve(options: SwitchOptions, place: Placement | None = None) -> None:
         device.transmit = loop.send if files is None else files.send
         guarded = options.tls is not None and options.tls.client_auth
         commands = CommandService(device, ports, guarded)
+        limits = options.limits
+        traces, interfaces = TraceService(device, limits), GnmiService(ports, limits)
         server = stack.enter_context(
             P4RuntimeServer(
                 device,
                 options.grpc_address,
-                [TraceService(device).handler, commands.handler, GnmiService(ports).handler],
-                MAX_TRACES + MAX_STREAMS,
+                [traces.handler, commands.handler, interfaces.handler],
+                limits.traces + limits.subscriptions,
                 _also(options),
                 options.tls,
-                options.limits,
+                limits,
             )
         )
         commands.primaries = server.service.arbitration.primaries

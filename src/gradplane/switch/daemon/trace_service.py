@@ -22,12 +22,11 @@ import grpc
 from gradplane.switch.daemon.clients import ACCEPTED, SERVICE, TRACE
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.grpc_methods import Gate, RpcMethod, service_handler
+from gradplane.switch.p4runtime.limits import DEFAULT_LIMITS, Limits
 from gradplane.switch.p4runtime.pipeline import Pipeline
 from gradplane.switch.packet_tracing import Tracing
 from gradplane.switch.source import CompileError
 from gradplane.switch.switch import Switch
-
-MAX_TRACES = 8  # at the same time; each keeps a thread of the server
 
 _KEYS: dict[str, type] = {"port": int, "where": str, "count": int}
 _CHECK = 0.2  # seconds between checks that the program is still the same
@@ -37,9 +36,10 @@ _MOST = 1 << 32
 class TraceService:
     """Serves the traces of the program on `device`."""
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: Device, limits: Limits = DEFAULT_LIMITS) -> None:
         self._device = device
-        self._free = threading.BoundedSemaphore(MAX_TRACES)
+        self._most = limits.traces
+        self._free = threading.BoundedSemaphore(self._most)
 
     def handler(self, gate: Gate) -> grpc.GenericRpcHandler:
         """Return the handler for P4RuntimeServer."""
@@ -50,7 +50,8 @@ class TraceService:
     def _trace(self, request: bytes, context: grpc.ServicerContext) -> Iterator[bytes]:
         wanted = _parsed(request, context)
         if not self._free.acquire(blocking=False):
-            _abort(context, "RESOURCE_EXHAUSTED", f"{MAX_TRACES} traces are active: end one")
+            what = f"{self._most} traces are active, the limit (--limit traces=N): end one"
+            _abort(context, "RESOURCE_EXHAUSTED", what)
         try:
             pipeline = self._device.pipeline
             with closing(_tracing(pipeline, wanted, context)) as tracing:

@@ -30,12 +30,10 @@ from gradplane.switch.gnmi.interfaces import (
     subtrees,
 )
 from gradplane.switch.p4runtime.grpc_methods import Gate, RpcMethod, end_rpc, service_handler
+from gradplane.switch.p4runtime.limits import DEFAULT_LIMITS, Limits
 from gradplane.switch.p4runtime.response_streams import ResponseStream, StreamSlots
 from gradplane.switch.p4runtime.status_errors import RpcError, internal_error
 from gradplane.switch.runtime.interfaces import Interfaces
-
-MAX_STREAMS = 16
-"""Subscriptions at a time: each takes a thread of the server and one of its own."""
 
 _VERSION = gnmi.DESCRIPTOR.GetOptions().Extensions[gnmi.gnmi_service]
 _TICK = 0.05  # seconds between looks for changes
@@ -50,9 +48,9 @@ _PARTS[gnmi.GetRequest.OPERATIONAL] = "state/"
 class GnmiService:
     """Answers requests about `ports`."""
 
-    def __init__(self, ports: Interfaces) -> None:
+    def __init__(self, ports: Interfaces, limits: Limits = DEFAULT_LIMITS) -> None:
         self._ports = ports
-        self._streams = StreamSlots(MAX_STREAMS)
+        self._streams = StreamSlots(limits.subscriptions, "subscriptions")
         self._setting = threading.Lock()
 
     def handler(self, gate: Gate) -> grpc.GenericRpcHandler:

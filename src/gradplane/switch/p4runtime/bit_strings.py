@@ -15,12 +15,13 @@ from gradplane.switch.p4runtime.status_errors import RpcError
 
 def to_bytes(value: int, width: int, signed: bool = False) -> bytes:
     """Return the shortest string for `value` of `width` bits, negative only when signed."""
+    if not signed:
+        assert value >> width == 0, (value, width)
+        return value.to_bytes((value.bit_length() + 7) // 8 or 1, "big")
     low, high = _limits(width, signed)
     assert low <= value <= high, (value, width, signed)
-    if signed:
-        bits = (value if value >= 0 else ~value).bit_length() + 1
-        return value.to_bytes((bits + 7) // 8, "big", signed=True)
-    return value.to_bytes(max(1, (value.bit_length() + 7) // 8), "big")
+    bits = (value if value >= 0 else ~value).bit_length() + 1
+    return value.to_bytes((bits + 7) // 8, "big", signed=True)
 
 
 def from_bytes(data: bytes, width: int, where: str, signed: bool = False) -> int:

@@ -30,7 +30,6 @@ M = TypeVar("M", bound=Message)
 _STATUS_KEY = "grpc-status-details-bin"
 _PIECE = 1 << 18  # bytes that are decoded at a time: protobuf keeps Python's lock meanwhile
 _ROOM = 1.0  # seconds in which a slow reader that is ended is gone
-_HANDSHAKE = 10_000  # milliseconds that a connection has to speak HTTP/2
 _ALIVE = 60_000  # milliseconds after which a silent connection is asked whether it is there
 
 
@@ -120,7 +119,7 @@ class Gate:
             ("grpc.max_metadata_size", limits.metadata),
             ("grpc.absolute_max_metadata_size", limits.metadata),
             ("grpc.max_concurrent_streams", limits.connection_calls),
-            ("grpc.server_handshake_timeout_ms", _HANDSHAKE),
+            ("grpc.server_handshake_timeout_ms", 1000 * limits.handshake),
             ("grpc.keepalive_time_ms", _ALIVE),
             ("grpc.so_reuseport", 0),
         ]

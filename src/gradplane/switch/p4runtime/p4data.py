@@ -59,7 +59,7 @@ def encoder(t: Type, catalog: Catalog) -> Encode:
         case SerEnum(underlying=underlying):
             return _part("enum_value", partial(_bitstring, underlying))
         case Bits(width=width, signed=False):
-            return _part("bitstring", lambda value: to_bytes(value, width))
+            return bits_encoder(partial(delimited, _NUMBER["bitstring"]), width)
         case Bits():
             return _part("bitstring", partial(_bitstring, t))
         case Bool():
@@ -68,7 +68,7 @@ def encoder(t: Type, catalog: Catalog) -> Encode:
         case Varbit():
             return _part("varbit", _varbit)
         case Struct(fields=fields):
-            inside = [encoder(f.type, catalog) for f in fields]
+            inside = [_field_encoder(f.type, catalog) for f in fields]
             return _part("tuple" if is_tuple(t) else "struct", partial(_members, inside))
         case Header():
             return _part("header", lambda value: _header(t, value).SerializeToString())
@@ -87,10 +87,33 @@ def _part(field: str, encode: Encode) -> Encode:
     return lambda value: delimited(number, encode(value))
 
 
+def _field_encoder(t: Type, catalog: Catalog) -> Encode:
+    """Return the encoder of a field of a P4StructLike."""
+    if isinstance(t, Bits) and not t.signed:
+        number = _NUMBER["bitstring"]
+        return bits_encoder(lambda data: delimited(1, delimited(number, data)), t.width)
+    encode = encoder(t, catalog)
+    return lambda value: delimited(1, encode(value))
+
+
 def _members(encoders: Sequence[Encode], values: Sequence[Any]) -> bytes:
-    """Encode the fields of a P4StructLike."""
     both = zip(encoders, values, strict=True)
-    return b"".join([delimited(1, encode(value)) for encode, value in both])
+    return b"".join([encode(value) for encode, value in both])
+
+
+def bits_encoder(wrap: Callable[[bytes], bytes], width: int) -> Callable[[int], bytes]:
+    """Return the function from unsigned bits to a message that ends with their shortest string.
+
+    wrap: returns the message of a string; what is before that depends on its length alone.
+    """
+    most = (width + 7) // 8
+    heads = [wrap(bytes(size))[:-size] if size else b"" for size in range(most + 1)]
+
+    def encode(bits: int) -> bytes:
+        size = (bits.bit_length() + 7) // 8 or 1
+        return heads[size] + bits.to_bytes(size, "big")
+
+    return encode
 
 
 def _varbit(value: tuple[int, int]) -> bytes:

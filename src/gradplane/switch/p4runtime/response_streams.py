@@ -202,14 +202,14 @@ def _next(waiting: queue.SimpleQueue[Any]) -> Any:
 
 
 class StreamSlots:
-    """The open streams of a server, at most `most`.
+    """The open streams of a server, at most `most`; what: the limit's name.
 
     Beyond that the oldest stream that has not said yet what it is for is ended, so that streams
     which say nothing keep nobody out; where all have, the new one is refused.
     """
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, most: int, what: str = "streams") -> None:
+        self._most, self._what = most, what
         self._lock = threading.Lock()
         self._open: dict[ResponseStream, bool] = {}  # whether it is settled; the oldest first
 
@@ -220,10 +220,10 @@ class StreamSlots:
             silent = next((one for one, settled in self._open.items() if not settled), None)
             full = len(self._open) >= self._most
             if full and silent is None:
-                raise too_many_streams(self._most)
+                raise too_many_streams(self._most, self._what)
             if full and silent is not None:
                 del self._open[silent]
-                silent.end(too_many_streams(self._most))
+                silent.end(too_many_streams(self._most, self._what))
             self._open[stream] = False
         try:
             yield
@@ -238,8 +238,9 @@ class StreamSlots:
                 self._open[stream] = True
 
 
-def too_many_streams(most: int) -> RpcError:
-    return RpcError("RESOURCE_EXHAUSTED", f"{most} streams are open, the limit")
+def too_many_streams(most: int, what: str = "streams") -> RpcError:
+    text = f"{most} {what} are open, the limit (--limit {what}=N)"
+    return RpcError("RESOURCE_EXHAUSTED", text)
 
 
 def _kind_of(message: Any) -> str:

@@ -8,8 +8,7 @@ lock for that.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from google.protobuf.message import Message as ProtobufMessage
 
@@ -27,7 +26,7 @@ from gradplane.switch.p4runtime.device import Device, Outputs
 from gradplane.switch.p4runtime.digest_lists import DigestLists
 from gradplane.switch.p4runtime.entities.table_entries import show_entry
 from gradplane.switch.p4runtime.limits import DEFAULT_LIMITS, Limits
-from gradplane.switch.p4runtime.p4data import Encode, delimited, encoder
+from gradplane.switch.p4runtime.p4data import Encode, bits_encoder, delimited, encoder
 from gradplane.switch.p4runtime.pipeline import Pipeline
 from gradplane.switch.p4runtime.read import read
 from gradplane.switch.p4runtime.reconcile import carry_over
@@ -195,12 +194,12 @@ class P4RuntimeService:
             return []
         match message:
             case PacketIn(packet=packet):
-                response, values = self._outgoing(pipeline).packet_ins.encode(packet)
-                return [
-                    (client.stream, response)
-                    for client, rights in receivers
-                    if _passes(rights, values)
-                ]
+                encoder = self._outgoing(pipeline).packet_ins
+                given = [client for client, rights in receivers if encoder.passes(rights, packet)]
+                if not given:
+                    return []
+                response = encoder.encode(packet)
+                return [(client.stream, response) for client in given]
             case Digest():
                 return self._digest_deliveries(self._outgoing(pipeline).digest(message, now))
             case IdleNotice():
@@ -336,15 +335,6 @@ def _stream_error(error: RpcError, **details: ProtobufMessage) -> p4r.StreamMess
     return p4r.StreamMessageResponse(error=message)
 
 
-def _passes(rights: RoleConfig, values: Mapping[int, bytes]) -> bool:
-    """Return True if the role's filter, if any, accepts a packet-in with this metadata."""
-    if rights.packet_in_filter is None:
-        return True
-    number, wanted = rights.packet_in_filter
-    value = values.get(number)
-    return value is not None and value.lstrip(b"\0") == wanted.lstrip(b"\0")
-
-
 def _action(request: _Set) -> str:
     return str(_Set.Action.Name(request.action))
 
@@ -352,7 +342,6 @@ def _action(request: _Set) -> str:
 # -- packet-in and packet-out: controller headers between messages and the CPU port ---------------
 
 _NO_HEADER = HeaderInfo("", ())
-_HEADERS_KEPT = 1024  # encoded, since packets with the same header come again
 _PACKET, _PAYLOAD, _METADATA, _VALUE = (
     message.DESCRIPTOR.fields_by_name[name].number
     for message, name in (
@@ -399,27 +388,16 @@ def _value(field: Value, data: bytes) -> int:
         raise RpcError("INVALID_ARGUMENT", error.message) from error
 
 
-_EncodeValue = Callable[[int], tuple[bytes, bytes]]
-
-
-def _encoder_of(f: Value) -> _EncodeValue:
-    """Return the function that gives a metadata field's value, and the whole metadata with it.
-
-    Of headers that are new most fields are not: ports, reasons."""
+def _encoder_of(f: Value) -> Callable[[int], bytes]:
+    """Return the function from a metadata field's bits to the field's message, as bytes."""
     number = p4r.PacketMetadata(metadata_id=f.id).SerializeToString()
-    show = f.show
 
-    @lru_cache(32)
-    def head(size: int) -> bytes:
-        whole = delimited(_METADATA, number + delimited(_VALUE, bytes(size)))
-        return whole[: len(whole) - size]
+    def whole(value: bytes) -> bytes:
+        return delimited(_METADATA, number + delimited(_VALUE, value))
 
-    @lru_cache(_HEADERS_KEPT)
-    def encode(bits: int) -> tuple[bytes, bytes]:
-        value = show(bits)
-        return value, head(len(value)) + value
-
-    return encode
+    if f.names is not None:
+        return lambda bits: whole(f.show(bits))
+    return bits_encoder(whole, max(f.width, f.wire))
 
 
 class PacketIns:
@@ -431,35 +409,34 @@ class PacketIns:
     def __init__(self, catalog: Catalog) -> None:
         header = catalog.headers.get("packet_in", _NO_HEADER)
         self._size = header.size
-        self._fields: list[tuple[int, int, int, _EncodeValue]] = []  # shift, mask, id, value
+        self._fields: dict[int, tuple[int, int, Value]] = {}  # by their ids: shift, mask
         left = header.size * 8
         for f in header.fields:
             left -= f.width
             if f.id:
-                self._fields.append((left, (1 << f.width) - 1, f.id, _encoder_of(f)))
-        self._known: dict[bytes, tuple[bytes, dict[int, bytes]]] = {}  # headers that came last
+                self._fields[f.id] = left, (1 << f.width) - 1, f
+        self._encoders = [(at, mask, _encoder_of(f)) for at, mask, f in self._fields.values()]
 
-    def encode(self, packet: bytes) -> tuple[Encoded, dict[int, bytes]]:
-        """Return the response, and the values of the metadata by their ids."""
-        encoded, values = b"", dict[int, bytes]()
-        if len(packet) >= self._size:
-            header, packet = packet[: self._size], packet[self._size :]
-            encoded, values = self._known.get(header) or self._metadata(header)
+    def encode(self, packet: bytes) -> Encoded:
+        """Return the response."""
+        encoded, size = b"", self._size
+        if size and len(packet) >= size:
+            bits = int.from_bytes(packet[:size], "big")
+            encoded = b"".join([of(bits >> at & mask) for at, mask, of in self._encoders])
+            packet = packet[size:]
         payload = delimited(_PAYLOAD, packet) if packet else b""
-        return Encoded(delimited(_PACKET, payload + encoded), "packet"), values
+        return Encoded(delimited(_PACKET, payload + encoded), "packet")
 
-    def _metadata(self, header: bytes) -> tuple[bytes, dict[int, bytes]]:
-        """Encode the metadata of a header, for this packet and others like it."""
-        bits = int.from_bytes(header, "big")
-        parts: list[bytes] = []
-        values: dict[int, bytes] = {}
-        for shift, mask, number, encode in self._fields:
-            values[number], part = encode(bits >> shift & mask)
-            parts.append(part)
-        if len(self._known) >= _HEADERS_KEPT:
-            self._known.clear()
-        self._known[header] = found = b"".join(parts), values
-        return found
+    def passes(self, rights: RoleConfig, packet: bytes) -> bool:
+        """Return whether a role's filter, if it has one, lets a packet-in through."""
+        if rights.packet_in_filter is None:
+            return True
+        number, wanted = rights.packet_in_filter
+        if number not in self._fields or len(packet) < self._size:
+            return False
+        at, mask, f = self._fields[number]
+        value = f.show(int.from_bytes(packet[: self._size], "big") >> at & mask)
+        return value.lstrip(b"\0") == wanted.lstrip(b"\0")
 
 
 class Outgoing:
