@@ -66,6 +66,19 @@ def test_a_folder_names_the_version_of_the_format(
     assert again.jobs[0].config.coding.codec[1]["version"] == 2
 
 
+@pytest.mark.parametrize(
+    "codec, brought", [("thc", {"version": 2}), ("threelc", "paper"), ("powersgd", "paper")]
+)
+def test_a_codec_that_a_setting_brings_to_a_folder_is_that_of_a_new_run(
+    codec: str, brought: object, tmp_path: Path
+) -> None:
+    path = tmp_path / "e.toml"
+    path.write_text(f"[topology]\nworkers = 2\n[[job]]\n{SERVER}\npush = 'float32'\n")
+    folders = load_deployment(path, recorded=True).experiment
+    job = load_deployment(folders, [f"job.push={codec}"]).experiment.job[0]
+    assert brought in (job.push.args, job.by_tensor) and "rounds" not in job.push.args
+
+
 @pytest.mark.parametrize("push", ['"powersgd"', '[["*", "powersgd"]]'])
 def test_a_folder_of_an_older_version_has_its_defaults(push: str, tmp_path: Path) -> None:
     text = f"{SERVER}\npush = {push}"

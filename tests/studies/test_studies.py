@@ -17,6 +17,17 @@ from gradplane.studies import launch, parallel
 
 ROOT = Path(__file__).parents[2]
 SMALL = {
+    "thc-fig2a": ["study.values=[1024, 2048]"],
+    "thc-fig6": ["study.values=[1024, 2048]", 'study.models=["GPT-2"]'],
+    "thc-fig7": ["study.values=[1024, 2048]", 'study.rates=["25Gbit"]'],
+    "thc-fig8": ["study.values=[1024, 2048]"],
+    "thc-fig12": ["study.values=[1024, 2048]", 'study.models=["ResNet50"]'],
+    "thc-fig14": [
+        "study.hidden=[8]",
+        "study.epochs=1",
+        "study.batch=128",
+        "study.repetitions=1",
+    ],
     "thc-fig2b": ["study.values=4096", "study.repetitions=1"],
     "thc-fig10": [
         "study.workers=[2]",
@@ -63,6 +74,9 @@ SMALL = {
         "study.workers=2",
     ],
     "inceptionn-fig15": ["study.values=8192", "study.workers=[2, 4]"],
+    "espresso-table1": ['study.cases=[["lstm", "dgc", "pcie-25g"]]'],
+    "espresso-fig10": ["study.megabytes=[1.0, 64.0]"],
+    "espresso-fig11": ['study.models=["lstm", "vgg16"]'],
     "espresso-table5": ['study.models=["lstm", "vgg16"]', "study.repetitions=1"],
     "espresso-table6": ['study.models=["lstm", "vgg16"]', "study.combinations=100"],
     "espresso-fig12": ['study.panels=[["gpt2", "efsignsgd"]]', "study.machines=[1, 8]"],

@@ -99,9 +99,12 @@ def _versioned(rule: Any, version: int) -> Any:
 
 
 def as_recorded(job: Job) -> Job:
-    """Return the job of a run folder with the defaults of the version that wrote it."""
+    """Return the job of a run folder with the defaults of the version that wrote it.
+
+    What concerns no codec of the folder stays open: a setting that brings another codec gets what a
+    new run would."""
     ways: dict[str, Any] = {way: with_version(getattr(job, way), 1) for way in ("push", "pull")}
-    if job.by_tensor is None:
+    if job.by_tensor is None and may_be_by_tensor(job):
         ways = {way: _old(named) for way, named in ways.items()} | {"by_tensor": False}
     return job.changed(ways)
 

@@ -5,7 +5,7 @@ its bus and has no rate limit; a spine switch connects the switches.
 """
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -88,7 +88,24 @@ def exchange(setting: Setting, scheme: str, workers: int, gradient: Floats) -> E
 
     On real links the last of several rounds counts: the first ones wait for code to be loaded.
     """
-    rounds = 1 if setting.network == "sim" else _REAL_ROUNDS
+    waited, found = one_round(
+        lambda job: setting.experiment(scheme, workers, job), workers, gradient, setting.network
+    )
+    reduce = found["jobs"][0]["parts"]["reduce"]
+    return Exchange(scheme, workers, gradient.size, reduce, waited - reduce, rows.ratio(found))
+
+
+def one_round(
+    experiment: Callable[[dict[str, Any]], Experiment],
+    workers: int,
+    gradient: Floats,
+    network: Network = "sim",
+) -> tuple[float, dict[str, Any]]:
+    """Return the seconds of one round of the worker that waited longest, and the run's summary.
+
+    experiment: returns the experiment of a job's keys. On real links the last of several rounds
+    counts, as `exchange` says."""
+    rounds = 1 if network == "sim" else _REAL_ROUNDS
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "gradient.npy"
         np.save(file, gradient)
@@ -99,12 +116,10 @@ def exchange(setting: Setting, scheme: str, workers: int, gradient: Floats) -> E
             "batch": 1,
             "compute_ms": 0.0,
         }
-        experiment = setting.experiment(scheme, workers, job)
-        found = run_experiment.measure(experiment, Path(folder), setting.network)
+        found = run_experiment.measure(experiment(job), Path(folder), network)
         *_, last = run_folder.read_lines(Path(folder) / run_folder.METRICS)
-    waited = max(worker["finished"] - worker["computed"] for worker in last["workers"]) / 1e9
-    reduce = found["jobs"][0]["parts"]["reduce"]
-    return Exchange(scheme, workers, gradient.size, reduce, waited - reduce, rows.ratio(found))
+    waited = max(worker["finished"] - worker["computed"] for worker in last["workers"])
+    return waited / 1e9, found
 
 
 @dataclass(frozen=True)

@@ -124,7 +124,7 @@ class PlansRun(Study):
 
     name: Literal["espresso-run"] = "espresso-run"
     models: tuple[ModelName, ...] = Field(default=MODELS, min_length=1, strict=False)
-    codec: Codec = "dgc"
+    codec: Codec | Literal["thc"] = "dgc"
     systems: tuple[SystemName, ...] = Field(default=SYSTEMS, min_length=1, strict=False)
     machines: Annotated[int, Field(strict=True, ge=1, le=16)] = 2
     gpus: Annotated[int, Field(strict=True, ge=1, le=8)] = 2
