@@ -3,9 +3,12 @@ engine, and on simple_switch_grpc (behavioral-model 1.15.5) where it is on PATH.
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -15,6 +18,7 @@ from gradplane.differ.bmv2_switch import Bmv2Switch, DiffError
 from gradplane.experiment import p4_programs
 from gradplane.switch import Switch
 from gradplane.switch.compiler import compile_source
+from gradplane.switch.frontends.bmv2 import read_program
 
 TEXT = """
 #include <core.p4>
@@ -23,8 +27,12 @@ header h_t { bit<8> kind; bit<8> seen; }
 header v_t { varbit<16> v; }
 header g_t { bit<8> x; bit<56> y; }
 header w_t { bit<4160> w; }
+header t_t { bit<48> now; bit<8> drawn; }
+header n_t { bit<8> v; }
+header o_t { bit<8> v; }
+header_union u_t { n_t n; o_t o; }
 struct two_t { bit<8> x; bit<8> y; }
-struct H { h_t h; v_t one; v_t other; w_t w; }
+struct H { h_t h; v_t one; v_t other; w_t w; t_t t; n_t n; u_t u; u_t[2] us; }
 struct M { bit<8> x; bit<64> y; g_t g; two_t two; }
 parser Sub(packet_in p, inout bit<8> x) {
     state start { x = 9; verify(false, error.NoMatch); transition accept; }
@@ -36,8 +44,15 @@ parser P(packet_in p, out H h, inout M m, inout standard_metadata_t s) {
         transition select(h.h.kind) {
             1: bits13; 2: bits64; 3: two_fields; 4: a_field;
             5: to_field; 6: to_header; 7: to_struct; 8: later;
+            15: a_header; 17: a_union; 19: a_stack;
             20: lengths; 21: fails; default: accept;
         }
+    }
+    state a_header { p.extract(h.n); transition accept; }
+    state a_union { p.extract(h.u.o); transition accept; }
+    state a_stack {
+        p.extract(h.us.next.n);
+        transition select(h.us.last.n.v) { 7: a_stack; default: accept; }
     }
     state bits13 { transition select(p.lookahead<bit<13>>()) { 1: to_field; default: accept; } }
     state bits64 { transition select(p.lookahead<bit<64>>()) { 1: to_field; default: accept; } }
@@ -69,6 +84,14 @@ control I(inout H h, inout M m, inout standard_metadata_t s) {
         else if (h.h.kind == 12) { s.priority = 3; }
         else if (h.h.kind == 13) { rates.execute_meter(9, found); h.h.seen = found; }
         else if (h.h.kind == 14) { cells.read(found, 9); h.h.seen = found; }
+        else if (h.h.kind == 16) { h.h.seen = h.n.v; }
+        else if (h.h.kind == 18) { h.u.o.setValid(); h.h.seen = h.u.o.v; }
+        else if (h.h.kind == 19) { h.h.seen = h.us[1].n.v; }
+        else if (h.h.kind == 22) {
+            h.t.setValid();
+            h.t.now = s.ingress_global_timestamp;
+            random(h.t.drawn, 1, 6);
+        }
         else if (h.h.kind == 20) { h.h.seen = h.one.v == h.other.v ? 8w1 : 0; }
     }
 }
@@ -128,11 +151,15 @@ AHEAD = {
 }  # fmt: skip
 ROWS = {
     "a priority without a queue": Row(bytes([12, 5]), 5, None),
-    "a meter beyond its end": Row(bytes([13, 5]), 0, 7),
-    "a register beyond its end": Row(bytes([14, 5]), 0, 7),
     "fields that differ in their lengths": Row(bytes([20, 5, 5, 0, 5]), 0, 1),
     "a sub-parser that ends in an error": Row(bytes([21, 5]), 9, 5),
+    "a header of a union that becomes valid": Row(bytes([18, 5]), 0, 0),
+    "last of a stack of unions in select": Row(bytes([19, 5, 7, 9]), 9, 9),
     **AHEAD,
+}
+BEYOND = {
+    "a meter beyond its end": Row(bytes([13, 5]), 0, 7),
+    "a register beyond its end": Row(bytes([14, 5]), 0, 7),
 }
 
 
@@ -142,7 +169,7 @@ def second_byte(process: Process, packet: bytes) -> int | None:
     return left[0][1][1] if left else None
 
 
-@pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
+@pytest.mark.parametrize("row", [*ROWS.values(), *BEYOND.values()], ids=[*ROWS, *BEYOND])
 def test_a_row(here: Process, row: Row) -> None:
     assert second_byte(here, row.packet) == row.here
 
@@ -150,6 +177,53 @@ def test_a_row(here: Process, row: Row) -> None:
 @pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
 def test_there_a_row(there: Process, row: Row) -> None:
     assert second_byte(there, row.packet) == row.there
+
+
+@pytest.mark.parametrize("row", BEYOND.values(), ids=BEYOND)
+def test_there_what_is_beyond_the_end(ending: Process, row: Row) -> None:
+    """A build with NDEBUG may crash."""
+    try:
+        assert second_byte(ending, row.packet) == row.there
+    except DiffError as error:
+        assert "bmv2 has crashed: simple_switch_grpc ended with signal" in str(error)
+
+
+@pytest.mark.parametrize("kind", [15, 17], ids=["extracted", "of a union"])
+def test_fields_of_an_invalid_header(here: Process, kind: int) -> None:
+    """Header n, also after a packet that had it."""
+    assert second_byte(here, bytes([kind, 1, 0x55])) == 1
+    assert second_byte(here, bytes([16, 1])) == 0
+
+
+def test_there_fields_of_an_invalid_header_are_an_earlier_packets(there: Process) -> None:
+    """But 0 in a header of a union that becomes valid, as in others."""
+    for kind in (15, 17):
+        assert second_byte(there, bytes([kind, 1, 0x55])) == 1
+    assert second_byte(there, bytes([16, 1])) == 0x55
+    assert second_byte(there, bytes([18, 1])) == 0
+
+
+def times_and_numbers(process: Process, count: int) -> list[tuple[int, int]]:
+    """Return the timestamp and the random number, 1 to 6, that each of some packets leaves with."""
+    left = [process(0, bytes([22, 0]))[0][1] for _ in range(count)]
+    return [(int.from_bytes(data[2:8]), data[8]) for data in left]
+
+
+@pytest.mark.parametrize("engine", ["interpreter", "jit"])
+def test_timestamps_are_the_clocks_and_random_numbers_the_seeds(engine: str) -> None:
+    now = [1_000]  # in nanoseconds; timestamps are microseconds since the start
+    made = [Switch(COMPILED.program, engine=engine, seed=1, clock=lambda: now[0]) for _ in "12"]
+    now[0] = 6_000
+    first, second = (times_and_numbers(switch.process, 30) for switch in made)
+    assert first == second and {time for time, _ in first} == {5}
+    assert {drawn for _, drawn in first} == set(range(1, 7))
+
+
+def test_there_timestamps_and_random_numbers_are_the_machines(there: Process) -> None:
+    found = times_and_numbers(there, 30)
+    assert all(a < b for (a, _), (b, _) in pairwise(found))
+    drawn = {number for _, number in found}
+    assert len(drawn) > 1 and drawn <= set(range(1, 7))
 
 
 def test_what_ends_bmv2_and_not_this_switch(here: Process) -> None:
@@ -164,3 +238,40 @@ def test_there_a_packet_ends_the_switch(ending: Process, packet: bytes) -> None:
     assert second_byte(ending, bytes([10, 5])) == 5
     with pytest.raises(DiffError, match="bmv2 has crashed: simple_switch_grpc ended with"):
         ending(0, packet)
+
+
+def with_run_time_indices() -> bytes:
+    """Return the JSON with the unions of the stack chosen by expressions, as p4c writes them."""
+    expression: Callable[[Any], Any] = lambda value: {"type": "expression", "value": value}  # noqa: E731
+    stack = {"type": "header_union_stack", "value": "us"}
+    one = {"type": "hexstr", "value": "0x1"}
+    found = expression({"op": "dereference_union_stack", "left": stack, "right": one})
+    for op in ("access_union_header", "access_field"):
+        found = expression({"op": op, "left": found, "right": 0})
+
+    def chosen(part: Any) -> Any:
+        if part == {"type": "field", "value": ["us[1].n", "v"]}:
+            return expression(found)
+        if isinstance(part, dict):
+            return {key: chosen(value) for key, value in part.items()}
+        return [chosen(value) for value in part] if isinstance(part, list) else part
+
+    written = json.loads(p4_programs.compiled_for("bmv2", COMPILED))
+    assert chosen(written) != written
+    return json.dumps(chosen(written)).encode()
+
+
+@pytest.mark.parametrize("engine", ["interpreter", "jit"])
+def test_an_index_into_a_stack_of_unions(engine: str) -> None:
+    program = read_program(with_run_time_indices().decode(), "rows.json")
+    assert second_byte(Switch(program, engine=engine).process, bytes([19, 5, 7, 9])) == 9
+
+
+def test_there_it_ends_the_switch() -> None:
+    if shutil.which("simple_switch_grpc") is None:
+        pytest.skip("simple_switch_grpc is not on PATH")
+    with Bmv2Switch(_OneQueue("bmv2")) as switch:
+        info = p4_programs.p4info(COMPILED.program, "bmv2")
+        switch.load(info.encode(), with_run_time_indices())
+        with pytest.raises(DiffError, match="bmv2 has crashed"):
+            switch.process(0, bytes([19, 5, 7, 9]))

@@ -31,7 +31,6 @@ IMPOSSIBLE = {
 DIFFERENT = {
     "flowlets": "flowlets end by the clock, and a loaded machine is late",
     "queues": "packets wait there by the clock, and in a packet test by the test's",
-    "header_union": "a union's header that becomes valid keeps old values there",
     "varbit_equality": "fields of variable length are compared as numbers there",
     "priority_delta": "tables with entries in the source take no others there",
 }

@@ -17,7 +17,7 @@ from hand_made_device import INSERT, announce, entity, read_all, request
 
 from gradplane.controller import targets
 from gradplane.controller.targets.bmv2 import Bmv2
-from gradplane.differ.bmv2_switch import Bmv2Switch
+from gradplane.differ.bmv2_switch import Bmv2Switch, DiffError
 from gradplane.experiment import p4_programs
 from gradplane.switch import Switch
 from gradplane.switch.compiler import compile_source
@@ -88,6 +88,29 @@ V1Switch(P(), V(), I(), E(), K(), D()) main;
 COMPILED = compile_source("beside.p4", text=TEXT)
 PROGRAM = COMPILED.program
 INFO = build_p4info(PROGRAM)
+# Two tables share a profile, and list different actions.
+SHARED_TEXT = TEXT.replace(
+    "apply {\n        bit<8> colour;",
+    """action more(bit<8> v) { h.h.b = h.h.b + v; }
+    table other {
+        key = { h.h.a : exact; } actions = { more; NoAction; }
+        implementation = prof;
+    }
+    apply {
+        other.apply();
+        bit<8> colour;""",
+)
+SHARED = compile_source("shared.p4", text=SHARED_TEXT)
+SHARED_INFO = build_p4info(SHARED.program)
+SHARED_MEMBER = (
+    "action_profile_member { action_profile_id: $prof member_id: 1"
+    ' action { action_id: $more params { param_id: 1 value: "\\001" } } }'
+)
+WITH_MEMBER = (
+    'table_entry { table_id: $%s match { field_id: 1 exact { value: "\\007" } } %s'
+    " action { action_profile_member_id: 1 } }"
+)
+INVALID_KEY = 'match { field_id: 2 exact { value: "\\000" } }'
 
 
 @pytest.fixture(params=["interpreter", "jit"])
@@ -96,8 +119,8 @@ def switch(request: pytest.FixtureRequest) -> Switch:
 
 
 def served(switch: Switch) -> P4RuntimeService:
-    device = Device(lambda _: PROGRAM, lambda _: switch)
-    device.load(PROGRAM)
+    device = Device(lambda _: switch.program, lambda _: switch)
+    device.load(switch.program)
     made = P4RuntimeService(device)
     made.stream_message("c", announce(1))
     return made
@@ -168,6 +191,23 @@ def test_a_group_that_is_refused_does_not_exist(switch: Switch) -> None:
     with pytest.raises(BatchError):
         made.write(request([(INSERT, entity(INFO, text % members))]))
     assert read_all(made, entity(INFO, text % "")) == []
+
+
+@pytest.mark.parametrize("engine", ["interpreter", "jit"])
+def test_a_member_with_another_tables_action_is_refused(engine: str) -> None:
+    switch = Switch(SHARED.program, engine=engine)
+    made = served(switch)
+    good, bad = (
+        entity(SHARED_INFO, WITH_MEMBER % words)
+        for words in (("other", ""), ("plain", INVALID_KEY))
+    )
+    made.write(request([(INSERT, entity(SHARED_INFO, SHARED_MEMBER)), (INSERT, good)]))
+    with pytest.raises(BatchError) as refused:
+        made.write(request([(INSERT, bad)]))
+    assert refused.value.errors[0] is not None
+    assert refused.value.errors[0].code == "INVALID_ARGUMENT"
+    [(_, out)] = switch.process(0, bytes([7, 0, 0, 0]))
+    assert out[1] == 2  # of the const entries, which come behind
 
 
 @pytest.mark.p4runtime("9.8-5")
@@ -588,3 +628,13 @@ def test_there_a_primary_loses_its_role_in_silence() -> None:
 def test_there_any_device_has_a_primary() -> None:
     with real_switch() as theirs:
         assert Controller(theirs).announce(0, 1, device=7) == "Is primary"
+
+
+def test_there_a_member_with_another_tables_action_ends_the_switch() -> None:
+    with real_switch() as made:
+        info = p4_programs.p4info(SHARED.program, "bmv2")
+        made.load(info.encode(), p4_programs.compiled_for("bmv2", SHARED).encode())
+        with pytest.raises(DiffError, match="bmv2 has crashed"):
+            for text in (SHARED_MEMBER, WITH_MEMBER % ("plain", INVALID_KEY)):
+                made.insert(entity(SHARED_INFO, text))
+            made.process(0, bytes([7, 0, 0, 0]))
