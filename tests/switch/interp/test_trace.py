@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import psaprograms
 from v1programs import packet, switch
 
 PARTS = {
@@ -124,3 +125,27 @@ def test_a_trace_shows_itself_in_a_notebook() -> None:
     assert shown.count("<tr>") == len(trace.events)
     assert "== ingress</th>" in shown and "0x10 &amp;&amp;&amp; 0xf0" in shown
     assert f"bytes to port {trace.outputs[0][0]}" in shown
+
+
+def test_members_of_enums_and_errors_have_their_names() -> None:
+    """In fields and keys; in JSON they are numbers."""
+    sw = psaprograms.switch(
+        types="enum kind_t { LOW, HIGH } enum bit<8> code_t { A = 3, B = 0x11 }",
+        metadata="kind_t kind; code_t code; error err;",
+        ingress_locals="action go() { send_to_port(o, (PortId_t) 1); } table t {"
+        " key = { m.kind: exact; s.packet_path: exact; m.code: exact; } actions = { go; }"
+        " const entries = { (kind_t.HIGH, PSA_PacketPath_t.NORMAL, code_t.B): go(); } }",
+        ingress="m.kind = kind_t.HIGH; m.code = (code_t) h.a.kind; m.err = s.parser_error;"
+        " t.apply();",
+    )
+    trace = sw.trace(0, packet(0x11))
+    found = [line.strip() for line in lines(trace.text())]
+    assert found[4:8] == [
+        "m.kind = HIGH (1)",
+        "m.code = B (0x11)",
+        "m.err = NoError (0)",
+        "table ingress.t (m.kind HIGH (1), s.packet_path NORMAL (0), m.code B (0x11)): hit"
+        " m.kind 0x1, s.packet_path 0x0, m.code 0x11; action ingress.go()",
+    ]
+    assert "m.code = 5" in sw.trace(0, packet(5)).text()  # a number that no member has
+    assert '"target": "m.kind", "value": 1' in json.dumps(trace.json())

@@ -47,7 +47,7 @@ const CONFIG = {
 };
 
 // Narrow screens scroll over figures; there a drag does not zoom, the keys and buttons do.
-const narrow = matchMedia("(max-width: 480px)");
+const narrow = matchMedia("(max-width: 640px)");
 
 const draw = (div, data, layout) => {
   const look = themed(layout);

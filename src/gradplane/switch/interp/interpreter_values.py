@@ -10,15 +10,18 @@ A block's variables are next to each other, so that one slice assignment sets th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.ops import zero
 from gradplane.switch.ir.types import (
     Array,
+    Enum,
+    Error,
     Fields,
     Header,
+    SerEnum,
     Stack,
     Type,
     Union,
@@ -130,7 +133,33 @@ def plain(t: Type, value: Value) -> Value:
 def _plain_fields(t: Fields, values: list[Value]) -> Value:
     if t.name.startswith("tuple<"):
         return [plain(f.type, v) for f, v in zip(t.fields, values, strict=True)]
-    return {f.name: plain(f.type, v) for f, v in zip(t.fields, values, strict=True)}
+    both = zip(t.fields, values, strict=True)
+    return {f.name: named(f.named, plain(f.type, v)) for f, v in both}
+
+
+class Named(int):
+    """A number that stands for a member of an enum, or for an error; `name` says which."""
+
+    name: str
+
+
+def named(t: Type | None, value: Value, errors: Sequence[str] = ()) -> Value:
+    """Return a number with its name in an enum or error, where it has one; else the value."""
+    if t is None:
+        return value
+    names: Mapping[int, str] = {}
+    match t:
+        case Enum(members=members):
+            names = dict(enumerate(members))
+        case Error():
+            names = dict(enumerate(errors))
+        case SerEnum(values=values):
+            names = {number: name for name, number in values.items()}
+    if value not in names:
+        return value
+    found = Named(value)
+    found.name = names[value]
+    return found
 
 
 Env = list[Any]

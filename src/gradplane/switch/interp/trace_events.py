@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any, ClassVar
 
-from gradplane.switch.interp.interpreter_values import plain
+from gradplane.switch.interp.interpreter_values import Named, plain
 from gradplane.switch.ir.types import Type
 from gradplane.switch.source import NOWHERE, Span
 
@@ -230,10 +230,13 @@ def _line(event: TraceEvent) -> str:
 
 
 def value_text(value: Any) -> str:
-    """Return the text of a plain value (interpreter_values.plain): hexadecimal from 10 on."""
+    """Return the text of a plain value (interpreter_values.plain): hexadecimal from 10 on,
+    an enum's member with its name."""
     match value:
         case bool():
             return str(value).lower()
+        case Named(name=name):
+            return f"{name} ({value_text(int(value))})"
         case int():
             return str(value) if value < 10 else hex(value)
         case dict():

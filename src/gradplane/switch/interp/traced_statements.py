@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from gradplane.switch.interp import trace_events
-from gradplane.switch.interp.interpreter_values import Env, Load, is_composite, plain
+from gradplane.switch.interp.interpreter_values import Env, Load, is_composite, named, plain
 from gradplane.switch.interp.statements import Code, Statements, TableObserver
 from gradplane.switch.interp.user_extern_values import to_python
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.dispatch import by_class
 from gradplane.switch.ir.printer import plain_text
-from gradplane.switch.ir.types import String, Type
+from gradplane.switch.ir.types import Fields, String, Type
 from gradplane.switch.ir.walk import writes
 from gradplane.switch.runtime.entries import ActionData, Entry, GroupRef, MemberRef
 from gradplane.switch.runtime.match_table import MatchTable
@@ -36,6 +36,8 @@ class TracedStatements(Statements):
     def observer(self, s: ir.ApplyTable, table: MatchTable) -> TableObserver:
         after = super().observer(s, table)
         names = [field.name for field in table.fields]
+        kinds = [_named(key.expr) for key in s.table.keys if key.match_kind != "selector"]
+        errors = list(self.expressions.errors)
         state, name = self.state, table.table.name
         selectors = [
             (plain_text(key.expr), self.load(key.expr))
@@ -46,9 +48,10 @@ class TracedStatements(Statements):
         def observe(env: Env, key: tuple[int, ...], entry: Entry | None, data: ActionData) -> None:
             action = table.table.actions[data.index].action
             params = {p.name: v for p, v in zip(action.params, data.args, strict=True)}
+            keys = [named(kind, value, errors) for kind, value in zip(kinds, key, strict=True)]
             event = trace_events.Applied(
                 name,
-                dict(zip(names, key, strict=True)),
+                dict(zip(names, keys, strict=True)),
                 entry is not None,
                 None if entry is None else table.describe(entry),
                 action.name,
@@ -154,7 +157,18 @@ class TracedStatements(Statements):
         load, kind = self.load(e), e.type
         if isinstance(kind, String):
             return load
+        names = _named(e)
+        if names is not None:
+            errors = list(self.expressions.errors)
+            return lambda env: named(names, load(env), errors)
         return lambda env: plain(kind, load(env))
+
+
+def _named(e: ir.Expr) -> Type | None:
+    """Return the enum or error that the values of a field stand for, if they do."""
+    if isinstance(e, ir.FieldOf) and isinstance(e.base.type, Fields):
+        return e.base.type.fields[e.index].named
+    return None
 
 
 def _chosen(

@@ -84,9 +84,12 @@ class String(Type):
 
 @dataclass(frozen=True, slots=True)
 class Field:
+    """A field. `named`: the enum or error that its numbers stand for, where its type is erased."""
+
     name: str
     type: Type
     annotations: Annotations = ()
+    named: Type | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

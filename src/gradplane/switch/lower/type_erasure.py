@@ -59,7 +59,14 @@ def _rebuilt(t: Tuple | Array | Fields, inner: Callable[[Type], Type]) -> Type:
     if isinstance(t, Tuple):
         return Struct(str(t), tuple(Field(f"f{i}", inner(e)) for i, e in enumerate(t.elements)))
     made = with_parts(t, inner)
-    return replace(made, name=str(t), args=()) if isinstance(made, Fields) else made
+    if not isinstance(made, Fields) or not isinstance(t, Fields):
+        return made
+    both = zip(made.fields, t.fields, strict=True)
+    fields = tuple(
+        replace(f, named=of.type) if isinstance(of.type, Enum | SerEnum | Error) else f
+        for f, of in both
+    )
+    return replace(made, name=str(t), args=(), fields=fields)
 
 
 def without_headers(t: Type) -> Type:
