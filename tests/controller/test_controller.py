@@ -25,6 +25,7 @@ from controller_cases import (
 )
 from finsy.proto import p4r
 
+from gradplane._connection_reasons import short_reason
 from gradplane._plugins import OWN
 from gradplane.controller import (
     Capacity,
@@ -250,6 +251,30 @@ def test_a_switch_that_is_not_there():
     text = str(error.value)
     assert text.startswith(f"{address}: connect refused: UNAVAILABLE: ")
     assert text.endswith(" (is the switch running, and is this its P4Runtime address?)")
+
+
+@pytest.mark.parametrize(
+    ("details", "reason"),
+    [
+        (
+            "failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:1: Failed to"
+            " connect to remote host: Connection refused",
+            "Connection refused",
+        ),
+        (
+            "errors resolving s9:1: [field:hostname lookup error:address lookup failed for s9:1:"
+            " Could not contact DNS servers]",
+            "no machine has this name, or the name servers do not answer",
+        ),
+        (
+            "DNS resolution failed for s9:1: C-ares status is not ARES_SUCCESS",
+            "no machine has this name, or the name servers do not answer",
+        ),
+        ("Socket closed", "Socket closed"),
+    ],
+)
+def test_why_nobody_was_reached(details: str, reason: str) -> None:
+    assert short_reason(details) == reason
 
 
 def test_a_switch_without_a_program(server):

@@ -68,6 +68,16 @@ def test_the_least_timeout_of_streams_comes_from_what_meets_at_a_link(
     assert deployed.config.transport.stream_trip_ns / 1e6 == pytest.approx(milliseconds, rel=1e-6)
 
 
+@pytest.mark.parametrize("first_host", [1, 3])
+def test_streams_wait_for_those_of_other_jobs(tmp_path: Path, first_host: int) -> None:
+    """The streams of two jobs meet at their server's link, whichever hosts they come from."""
+    path = tmp_path / "e.toml"
+    job = '[[job]]\naggregation = "ps"\nworkers = 2\n'
+    path.write_text(f'[topology]\nrate = "1Mbit"\n{job}{job}first_host = {first_host}\n')
+    trips = [job.config.transport.stream_trip_ns / 1e6 for job in load_deployment(path).jobs]
+    assert trips == pytest.approx([2 * 2 * 12 * 8 * 1.47] * 2, rel=1e-6)
+
+
 @pytest.mark.parametrize(
     ("job", "line", "message"),
     [

@@ -235,19 +235,22 @@ class Aggregation(ABC):
         first, *others = (host.name for host in placed.members)
         return [(first, other, 4 * values) for other in others]
 
-    def stream_trip_ns(self, placed: PlacedJob, config: JobConfig, values: int) -> float:
-        """Return the longest round trip of a stream's packet by the links; 0 without streams.
+    def stream_trip_ns(
+        self, placed: PlacedJob, messages: Sequence[Messages], others: Sequence[Messages] = ()
+    ) -> float:
+        """Return the longest round trip of a packet of a job's streams by the links; 0 without any.
 
-        It waits for all messages that are under way, but in one direction only: while they come,
-        hosts have sent few answers that its acknowledgement would have to wait for."""
+        It waits for all messages that are under way, those of other jobs on its links too, but in
+        one direction only: while they come, hosts have sent few answers that its acknowledgement
+        would have to wait for."""
         from gradplane.hosts.stream import segments
 
         packet = segments.SEGMENT + segments.HEADER_SIZE + UDP_OVERHEAD
-        messages = self.streams(placed, config, values)
-        paths = {(a, b): placed.network.path(a, b) for a, b, _ in messages}
-        paths |= {(b, a): placed.network.path(b, a) for a, b, _ in messages}
+        pairs = [(a, b) for a, b, _ in (*messages, *others)]
+        paths = {(a, b): placed.network.path(a, b) for a, b in pairs}
+        paths |= {(b, a): placed.network.path(b, a) for a, b in pairs}
         load: Counter[tuple[str, str]] = Counter()  # packets, by node and link
-        for source, destination, size in messages:
+        for source, destination, size in (*messages, *others):
             packets = min(-(-size // segments.SEGMENT), segments.BEYOND)
             for node, link in paths[source, destination]:
                 load[node, link.name] += packets

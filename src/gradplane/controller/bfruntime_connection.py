@@ -19,6 +19,7 @@ from finsy.p4schema import P4Table
 from finsy.proto import rpc_status
 
 from gradplane import _bfruntime as bf
+from gradplane._connection_reasons import short_reason
 from gradplane.controller.bfruntime_entries import GROUPS, NODES, PORTS, Entries, p4info
 from gradplane.controller.connection import E, Entity, Pipeline
 from gradplane.controller.controller_errors import ControllerError, RequestError
@@ -313,7 +314,8 @@ class BfRuntimeConnection:
             hint = ""
             if error.code() is grpc.StatusCode.UNAVAILABLE:
                 hint = " (is the driver running, and is this its BFRuntime address?)"
-            text = "\n    ".join(lines) or f"{error.code().name}: {error.details()}{hint}"
+            reason = short_reason(error.details() or "")
+            text = "\n    ".join(lines) or f"{error.code().name}: {reason}{hint}"
             raise RequestError(f"{self.address}: {what} refused: {text}") from error
         except ValueError as error:  # finsy's
             raise RequestError(f"{self.address}: {what}: {error}") from error

@@ -15,6 +15,7 @@ from finsy import p4entity
 from finsy.proto import U128, p4i, p4r
 from google.protobuf import text_format
 
+from gradplane._connection_reasons import short_reason
 from gradplane.controller.controller_errors import (
     ControllerError,
     NoAnswerError,
@@ -318,7 +319,7 @@ class Connection:
     def _refused(self, what: str, error: finsy.P4ClientError) -> RequestError:
         details = [f"{d.canonical_code.name}: {d.message}" for d in error.details.values()]
         hint = f" ({_HINTS[error.code]})" if error.code in _HINTS else ""
-        lines = details[:5] or [f"{error.code.name}: {error.message}{hint}"]
+        lines = details[:5] or [f"{error.code.name}: {short_reason(error.message)}{hint}"]
         more = [f"and {len(details) - 5} more"] if len(details) > 5 else []
         if details and error.message not in ("", *(d.message for d in error.details.values())):
             more.append(error.message)  # the embedded switch's own words for the first one

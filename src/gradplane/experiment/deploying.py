@@ -7,6 +7,7 @@ first, then one for servers.
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -199,6 +200,7 @@ class _Deploying:
         self._problems += checks.absences(experiment, jobs)
         self._problems += checks.traffic(experiment, network)
         self._stop()
+        jobs = _with_stream_trips(jobs)
         setups = self._setups(network, jobs)
         self._stop()
         hosts = tuple(config for job in jobs for config in _hosts(experiment, job))
@@ -325,8 +327,6 @@ class _Deploying:
             rounds, values = self._size(config)
             for key, text in planned_jobs.problems(job, values):
                 self._add(text, ("job", number, key), ("job", number, "plan"))
-            trip = scheme.stream_trip_ns(placed, config, values) if values else 0.0
-            config = config.changed(stream_trip_ns=round(trip))
             return DeployedJob(
                 number, job, placed.members, placed.server, placed.network,
                 scheme, config, rounds, values,
@@ -395,6 +395,20 @@ class _Deploying:
                 switch.ip, switch.mac, routes, plans[switch.name], compression
             )
         return setups
+
+
+def _with_stream_trips(jobs: Sequence[DeployedJob]) -> list[DeployedJob]:
+    """Return the jobs with the round trips of their streams, which may share links."""
+    streams = [
+        job.scheme.streams(job, job.config, job.values) if job.values else () for job in jobs
+    ]
+    found = []
+    for n, job in enumerate(jobs):
+        others = [message for some in (*streams[:n], *streams[n + 1 :]) for message in some]
+        trip = job.scheme.stream_trip_ns(job, streams[n], others)
+        config = job.config.changed(stream_trip_ns=round(trip))
+        found.append(replace(job, config=config))
+    return found
 
 
 def _placed(network: Topology, number: int, job: Job) -> PlacedJob:

@@ -14,6 +14,7 @@ from typing import Any
 
 import grpc
 
+from gradplane._connection_reasons import short_reason
 from gradplane.switch.p4runtime.limits import DEFAULT_ADDRESS
 from gradplane.switch.runtime.control_errors import SwitchError
 
@@ -171,9 +172,7 @@ def refused(address: str, error: Any) -> Refused:
     """Convert a call's error to a message for people."""
     code, details = error.code(), error.details()
     if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED):
-        # grpc says "failed to connect to all addresses; last error: ...: Connection refused".
-        reason = details.rpartition("last error: ")[2].rpartition("remote host: ")[2]
-        text = f"no switch answers at {address}, or no longer: {reason}"
+        text = f"no switch answers at {address}, or no longer: {short_reason(details)}"
         if any(sign in details for sign in ("Socket closed", "handshake")):
             text += (
                 "\nDoes it use TLS (--cacert), or require a client's certificate (--cert, --key)?"
