@@ -29,6 +29,7 @@ _WRITES = {
     "modify": p4r.Update.MODIFY,
     "delete": p4r.Update.DELETE,
 }
+_MARKS = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|\#.*|\$([\w.$]+)""")
 _QUIET = 0.15  # seconds without a message after which BMv2 has none to send
 Answer = tuple[str, ...]
 """A code, then what was read; or what left, in an order of its own."""
@@ -56,15 +57,21 @@ def parse(text: str, info: p4i.P4Info, file: str) -> list[Operation]:
     """Return a script's operations. Raises DiffError with the line."""
     ids, found = _ids(info), list[Operation]()
     for number, line in enumerate(text.splitlines(), 1):
-        if words := line.split("#")[0].strip():
-            try:
-                found.append(_operation(words, ids))
-            except (ValueError, text_format.ParseError) as error:
-                raise DiffError(f"{file}:{number}: {error}") from error
+        try:
+            if words := _MARKS.sub(lambda mark: _meant(mark, ids), line).strip():
+                found.append(_operation(words))
+        except (ValueError, text_format.ParseError) as error:
+            raise DiffError(f"{file}:{number}: {error}") from error
     return found
 
 
-def _operation(line: str, ids: dict[str, int]) -> Operation:
+def _meant(mark: re.Match[str], ids: dict[str, int]) -> str:
+    """Return what stands for a quoted text (itself), a comment (nothing), or a name (its id)."""
+    quoted, name = mark.groups()
+    return quoted or (str(_id(name, ids)) if name else "")
+
+
+def _operation(line: str) -> Operation:
     kind, _, rest = line.partition(" ")
     if kind == "packet":
         port, _, data = rest.strip().partition(" ")
@@ -72,9 +79,8 @@ def _operation(line: str, ids: dict[str, int]) -> Operation:
     if kind not in (*_WRITES, "read", "packet_out"):
         known = ", ".join((*_WRITES, "read", "packet_out", "packet"))
         raise ValueError(f'"{kind}" is no operation; expected one of {known}')
-    named = re.sub(r"\$([\w.$]+)", lambda name: str(_id(name[1], ids)), rest)
     message = p4r.PacketOut() if kind == "packet_out" else p4r.Entity()
-    return Operation(kind, text_format.Parse(named, message))
+    return Operation(kind, text_format.Parse(rest, message))
 
 
 def _id(name: str, ids: dict[str, int]) -> int:
@@ -288,10 +294,22 @@ def compare(script: Sequence[Operation], ours: Ours, theirs: Theirs) -> Comparis
             lines = [f"first difference: {operation}", *_listed("embedded", here)]
             return Comparison(number, documented, "\n".join([*lines, *_listed("bmv2", there)]))
         documented[row] += 1
-        if operation.kind == "insert" and "OK" in (here[0], there[0]):
-            undo = Operation("delete", operation.message)
-            ours.run(undo) if here[0] == "OK" else theirs.run(undo, ())
+        _delete_what_one_has(operation, here, there, ours, theirs)
     return Comparison(len(script), documented)
+
+
+def _delete_what_one_has(
+    operation: Operation, here: Answer, there: Answer, ours: Ours, theirs: Theirs
+) -> None:
+    """Make the switches equal again after a write that one of them has refused."""
+    if not any(answer[:1] == ("OK",) for answer in (here, there)):
+        return
+    undo = Operation("delete", operation.message)
+    changed = operation.kind == "modify" and operation.message.table_entry.match
+    if changed or operation.kind == "insert" and here[0] == "OK":
+        ours.run(undo)
+    if changed or operation.kind == "insert" and there[0] == "OK":
+        theirs.run(undo, ())
 
 
 def _listed(name: str, answer: Answer) -> Iterator[str]:

@@ -249,6 +249,10 @@ class Messages(Recorded):
 
     device_id = 0
     written: list[p4r.WriteRequest] = []
+    _reqs: list[p4r.WriteRequest] = []
+
+    def tearDown(self) -> None:  # noqa: N802
+        pass
 
     def push_update_add_member(
         self, request: p4r.WriteRequest, profile: str, number: int, *action: object
@@ -306,7 +310,11 @@ def test_requests_of_the_ptf_file_are_the_primary_controllers(
     space, result = ptf_classes(case, Messages, tmp_path, monkeypatch)
     Messages.written.clear()
     for test in result.tests:
-        space[f"Test{test.number}"]().runTest()
+        Messages.calls.clear()
+        one = space[f"Test{test.number}"]()
+        one.runTest()
+        one.tearDown()
+        assert Messages.calls[-1] == ("undo_write_requests", ([],))
     assert Messages.written
     for request in Messages.written:
         assert (request.election_id.high, request.election_id.low) == (0, 1)

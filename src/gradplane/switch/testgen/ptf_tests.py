@@ -31,6 +31,11 @@ class MadeTest(base_test.P4RuntimeTest):
         super().setUp()
         self.assertTrue(self.updateConfig())
 
+    def tearDown(self):
+        """BMv2 keeps the replicas of multicast groups when a program is loaded."""
+        self.undo_write_requests(self._reqs)
+        super().tearDown()
+
     def request(self):
         """Return a request with the election id of base_test.py's controller."""
         request = p4runtime_pb2.WriteRequest(device_id=self.device_id)
