@@ -145,6 +145,12 @@ def test_the_handle_of_a_tables_first_entry_is_2(interpreted: Served) -> None:
     client.write(("INSERT", mac(client, 1, port=9)))
     assert handle(client, "macs", {"h.ethernet.dst": 1}) == 2
     assert by_handle(client, "macs", 2)["port"] == 9
+    with pytest.raises(grpc.RpcError) as caught:
+        by_handle(client, "macs", 0)
+    [(code, text)] = errors_of(caught.value)
+    assert (code, text.split(": ", 1)[1]) == (
+        "NOT_FOUND", "it has no entry with handle 0; handles: 2"
+    )  # fmt: skip
 
 
 # -- what was seen last: bf_rt_p4_table_impl.cpp; pipe_mgr/pipe_mgr_stful_tbl_mgr.c ----------------

@@ -209,6 +209,44 @@ def test_actions_keep_to_theirs(restricted: Device) -> None:
     assert entry.action.args == (2,)
 
 
+NAMES = TEXT.replace(
+    "header h_t {", '@p4runtime_translation("", string) type bit<32> name_t;\nheader h_t {', 1
+).replace("bit<32> dst;", "name_t dst;", 1)
+
+
+@pytest.mark.parametrize(
+    ("match", "condition", "mask", "allowed"),
+    [
+        ("optional", "dst::mask != 0 -> kind == 0x0800", b"", False),
+        ("optional", "dst::mask == -1", b"", True),
+        ("optional", "dst == 0", b"", False),
+        ("ternary", "dst::mask == 0 || dst::mask == -1", b"4294967295", True),
+        ("ternary", "dst::mask == 0 || dst::mask == -1", b"1", False),
+        ("ternary", "dst::mask == 1", b"1", True),
+        ("ternary", "dst::value == 0", b"1", False),
+    ],
+)
+def test_names_have_masks(match: str, condition: str, mask: bytes, allowed: bool) -> None:
+    text = NAMES.replace("dst::mask != 0 -> kind == 0x0800", condition)
+    made = device(text.replace("h.h.dst : ternary", f"h.h.dst : {match}"))
+    assert made.pipeline is not None
+    [table] = made.pipeline.catalog.p4info.tables
+    entity = p4r.Entity(table_entry=p4r.TableEntry(table_id=table.preamble.id, priority=1))
+    field = entity.table_entry.match.add(field_id=2)
+    if match == "optional":
+        field.optional.value = b"a"
+    else:
+        field.ternary.value, field.ternary.mask = b"a", mask  # the first name is the number 1
+    drop = next(a for a in made.pipeline.catalog.p4info.actions if a.preamble.alias == "drop")
+    entity.table_entry.action.action.action_id = drop.preamble.id
+    try:
+        write(made.target, [p4r.Update(type=p4r.Update.INSERT, entity=entity)])
+    except BatchError as error:
+        assert not allowed and "breaks its restriction" in str(error)
+    else:
+        assert allowed
+
+
 def test_they_can_be_switched_off() -> None:
     assert refusal(device(restricted=False), "INSERT", port=0, dst="10.0.0.1") == ""
 

@@ -49,7 +49,14 @@ control I(inout H h, inout M m, inout standard_metadata_t s) {
         actions = { port; NoAction; }
     }
     table rifs { key = { m.rif : exact @name("rif"); } actions = { port; NoAction; } }
+    action_profile(8) hops;
+    table shared {
+        key = { h.h.dst : exact @name("dst"); }
+        actions = { set_hop; NoAction; }
+        implementation = hops;
+    }
     apply {
+        shared.apply();
         vrfs.apply(); routes.apply(); acl.apply(); nexthops.apply(); neighbors.apply();
         rifs.apply();
     }
@@ -174,6 +181,44 @@ def test_entries_of_other_interfaces_count(client: Client) -> None:
     table.add({"vrf": 7}, "NoAction")
     assert client("INSERT", "routes", nothing(), vrf=7, dst="10.0.0.0/8") == ""
     assert client("DELETE", "vrfs", vrf=7).startswith("FAILED_PRECONDITION: ")
+
+
+def test_members_and_default_entries_refer_too(client: Client) -> None:
+    assert client("INSERT", "nexthops", nothing(), hop=1) == ""
+
+    def to(hop: int) -> Any:
+        return finsy.P4TableAction("set_hop", hop=hop)
+
+    def default(action: Any) -> Any:
+        return finsy.P4TableEntry("routes", action=action, is_default_action=True)
+
+    def member(action: Any) -> Any:
+        return finsy.P4ActionProfileMember("hops", member_id=1, action=action)
+
+    for how, made in (("INSERT", member), ("MODIFY", default)):
+        assert client.send(how, made(to(2))).startswith("NOT_FOUND: action I.set_hop refers to")
+        assert client.send(how, made(to(1))) == ""
+        assert client("DELETE", "nexthops", hop=1).startswith("FAILED_PRECONDITION: ")
+        assert client.send("MODIFY", made(finsy.P4TableAction("NoAction"))) == ""
+        assert client("DELETE", "nexthops", hop=1) == ""
+        assert client("INSERT", "nexthops", nothing(), hop=1) == ""
+    assert client.send("MODIFY", member(to(1))) == ""
+    assert client.send("DELETE", member(None)) == ""
+    assert client("DELETE", "nexthops", hop=1) == ""
+
+
+def test_refusals_say_names() -> None:
+    text = TEXT.replace("header h_t {", '@p4runtime_translation("", string) type bit<16> vrf_t;\n'
+                        "header h_t {", 1).replace("bit<16> vrf;", "vrf_t vrf;", 1)  # fmt: skip
+    client = Client(text)
+    assert client("INSERT", "routes", nothing(), vrf="blue", dst="10.0.0.0/8") == (
+        'NOT_FOUND: table I.routes: the entry refers to I.vrfs with vrf "blue", and there is no'
+        " such entry: insert that first"
+    )
+    assert client("INSERT", "vrfs", nothing(), vrf="blue") == ""
+    assert client("INSERT", "routes", nothing(), vrf="blue", dst="10.0.0.0/8") == ""
+    refused = client("DELETE", "vrfs", vrf="blue")
+    assert refused.startswith('FAILED_PRECONDITION: I.vrfs with vrf "blue" is referred to by 1')
 
 
 def test_a_failed_batch_leaves_no_reference(client: Client) -> None:

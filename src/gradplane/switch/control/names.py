@@ -64,11 +64,12 @@ FIRST_HANDLE = 2
 _SHOWN = 8  # handles listed in the message about a wrong one
 
 
-def entry_with_handle(table: MatchTable, handle: int) -> Entry:
-    """Return the entry of simple_switch's handle; raises TableError."""
-    entry = table.handles.get(handle)
+def entry_with_handle(table: MatchTable, handle: int, first: int = 0) -> Entry:
+    """Return the entry of a handle, where a table's first entry has `first`: FIRST_HANDLE for
+    BFRuntime, 0 for simple_switch. Raises TableError."""
+    entry = table.handles.get(handle - first)
     if entry is None:
-        known = ", ".join(str(e.handle) for e in islice(table.entries(), _SHOWN))
+        known = ", ".join(str(e.handle + first) for e in islice(table.entries(), _SHOWN))
         more = ", ..." if len(table) > _SHOWN else ""
         what = f"it has no entry with handle {handle}; handles: {known or 'none'}{more}"
         raise TableError("NOT_FOUND", f"table {table.table.name}: {what}")

@@ -107,17 +107,28 @@ def _key_type(field: p4i.MatchField) -> Type:
 
 # -- the language ---------------------------------------------------------------------------------
 
+
+def _bits(width: int) -> Type:
+    """Return the type of a part of a key: of text it is a number of any size."""
+    return Type("bit", width) if width else INT
+
+
+def ones(width: int) -> int:
+    """Return the mask of all bits; of text it is -1."""
+    return (1 << width) - 1 if width else -1
+
+
 _FIELDS: dict[str, dict[str, tuple[int, Callable[[int], Type]]]] = {
-    "ternary": {"value": (0, lambda w: Type("bit", w)), "mask": (1, lambda w: Type("bit", w))},
-    "lpm": {"value": (0, lambda w: Type("bit", w)), "prefix_length": (1, lambda w: INT)},
-    "range": {"low": (0, lambda w: Type("bit", w)), "high": (1, lambda w: Type("bit", w))},
+    "ternary": {"value": (0, _bits), "mask": (1, _bits)},
+    "lpm": {"value": (0, _bits), "prefix_length": (1, lambda w: INT)},
+    "range": {"low": (0, _bits), "high": (1, _bits)},
 }
 _FIELDS["optional"] = _FIELDS["ternary"]
 
 _EXACTLY: dict[str, Callable[[int, int], Any]] = {
     "exact": lambda value, width: value,
-    "ternary": lambda value, width: (value, (1 << width) - 1),
-    "optional": lambda value, width: (value, (1 << width) - 1),
+    "ternary": lambda value, width: (value, ones(width)),
+    "optional": lambda value, width: (value, ones(width)),
     "lpm": lambda value, width: (value, width),
     "range": lambda value, width: (value, value),
 }
@@ -303,7 +314,7 @@ class _Parser:
         _, name, position = self._next()
         fields = _FIELDS.get(term.type.kind, {})
         if term.type.kind == "exact" and name == "value":
-            return _Term(Type("bit", term.type.width), term.value, term.start, self._end())
+            return _Term(_bits(term.type.width), term.value, term.start, self._end())
         if name not in fields:
             has = ", ".join(fields) or ("value" if term.type.kind == "exact" else "none")
             self._fail(f"a match of kind {term.type.kind} has no field {name}: {has}", position)
@@ -360,7 +371,7 @@ def _cast(term: _Term, wanted: Type) -> Callable[[Given], Any]:
     value, width = term.value, wanted.width
     if term.type == wanted:
         return value
-    mask = (1 << width) - 1
+    mask = ones(width)
     if wanted.kind == "bit":
         return lambda given: int(value(given)) & mask
     exactly = _EXACTLY[wanted.kind]

@@ -20,10 +20,11 @@ from typing import Any
 from gradplane._p4runtime import p4i
 from gradplane.switch.control.store import Store
 from gradplane.switch.p4runtime.catalog import Catalog, ListedActions, TableInfo, Value
-from gradplane.switch.p4runtime.constraints import Constraint, ConstraintError, restrictions
+from gradplane.switch.p4runtime.constraints import Constraint, ConstraintError, ones, restrictions
 from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.runtime.entries import ActionData, Entry, EntryAction, OneShot
 from gradplane.switch.runtime.match_fields import Match
+from gradplane.switch.runtime.match_table import MatchTable
 
 Values = tuple[int, ...]
 
@@ -38,12 +39,14 @@ _BUILTIN_KEYS = {GROUPS: "multicast_group_id", SESSIONS: "clone_session_id"}
 @dataclass(eq=False)
 class _Target:
     """Keys of a table that others refer to. `there`: how many entries have each combination of
-    values; `used`: how many values refer to it. `exists`: tells whether a builtin table has it."""
+    values; `used`: how many values refer to it. `exists`: tells whether a builtin table has it;
+    `values`: how another table's keys are shown."""
 
     table: str
     keys: tuple[str, ...]
     positions: tuple[int, ...] = ()
     exists: Callable[[int], bool] | None = None
+    values: tuple[Value, ...] = ()
     there: Counter[Values] = field(default_factory=Counter)
     used: Counter[Values] = field(default_factory=Counter)
 
@@ -53,7 +56,11 @@ class _Target:
         return self.there[values] > 0
 
     def text(self, values: Values) -> str:
-        return ", ".join(f"{key} {value}" for key, value in zip(self.keys, values, strict=True))
+        shown: list[str | int] = list(values)
+        for i, value in enumerate(self.values):
+            if value.names is not None:
+                shown[i] = f'"{value.names.name(values[i])}"'
+        return ", ".join(f"{key} {one}" for key, one in zip(self.keys, shown, strict=True))
 
 
 @dataclass(frozen=True)
@@ -93,6 +100,9 @@ class EntryRules:
         }
         for table in catalog.tables.values():
             self._watch(table)
+        for number, listed in catalog.member_actions.items():
+            if any(self._of_actions.get(id) for id in listed.by_id):
+                self._watch_members(catalog.profiles[number].name, listed)
 
     # -- what writers ask ------------------------------------------------------------------------
 
@@ -151,10 +161,18 @@ class EntryRules:
         if not (self._of_keys.get(info.id) or any(actions) or any(self._provided(info))):
             return
         table = self._store.state.tables[info.name]
-        watch = _Watch(self, info)
+        watch = _Watch(self, info, table)
         for entry in table.entries():
             watch.inserted(entry)
         table.watchers.append(watch)
+
+    def _watch_members(self, profile: str, listed: ListedActions) -> None:
+        def changed(former: ActionData | None, action: ActionData | None) -> None:
+            for one, change in ((former, -1), (action, +1)):
+                for target, values in self.used_by_action(listed, one):
+                    target.used[values] += change
+
+        self._store.state.profiles[profile].watchers.append(changed)
 
     def _provided(self, info: TableInfo) -> Iterator[_Target]:
         """Yield what others refer to in a table."""
@@ -166,8 +184,14 @@ class EntryRules:
             values = reference.of_key(entry.matches)
             if values is not None:
                 yield reference.target, values
-        ids = {choice.index: choice.info.id for choice in info.actions.by_id.values()}
-        for action in _actions(entry.action):
+        yield from self.used_by_action(info.actions, entry.action)
+
+    def used_by_action(
+        self, listed: ListedActions, target: EntryAction | None
+    ) -> Iterator[tuple[_Target, Values]]:
+        """Yield what the actions refer to that an entry gives with it, or that are a member's."""
+        ids = {choice.index: choice.info.id for choice in listed.by_id.values()}
+        for action in _actions(target):
             for reference in self._of_actions.get(ids.get(action.index, 0), ()):  # 0: @hidden
                 yield reference.target, reference.of_action(action)
 
@@ -212,10 +236,11 @@ class EntryRules:
             if keys == (_BUILTIN_KEYS[table],):
                 return _Target(table, keys, exists=builtin.has)
         else:
-            fields = self._table(owner, table).fields.values()
-            positions = {f.value.name: f.position for f in fields}
-            if set(keys) <= set(positions):
-                return _Target(table, keys, tuple(positions[key] for key in keys))
+            fields = {f.value.name: f for f in self._table(owner, table).fields.values()}
+            if set(keys) <= set(fields):
+                chosen = [fields[key] for key in keys]
+                at = tuple(f.position for f in chosen)
+                return _Target(table, keys, at, values=tuple(f.value for f in chosen))
         raise ConstraintError(f"{owner}: @refers_to({table}, ...): it has no key {', '.join(keys)}")
 
 
@@ -227,33 +252,34 @@ class _Watch:
 
     rules: EntryRules
     info: TableInfo
+    table: MatchTable
     uses: dict[int, list[tuple[_Target, Values]]] = field(default_factory=dict)
 
     def inserted(self, entry: Entry) -> None:
         self.rules.provides(self.info, entry, +1)
-        self._use(entry)
+        self.modified(entry)
 
     def modified(self, entry: Entry) -> None:
-        self._release(entry)
-        self._use(entry)
+        self._use(id(entry), self.rules.used_by(self.info, entry))
 
     def deleted(self, entry: Entry) -> None:
         self.rules.provides(self.info, entry, -1)
-        self._release(entry)
+        self._use(id(entry), ())
 
     def default_set(self) -> None:
-        """A default entry may refer to what is not there."""
+        """The source's default entry may refer to what is not there: it is not counted."""
+        default = self.table.default
+        own = None if default == self.table.source_default else default
+        self._use(0, self.rules.used_by_action(self.info.actions, own))
 
-    def _use(self, entry: Entry) -> None:
-        uses = list(self.rules.used_by(self.info, entry))
-        for target, values in uses:
-            target.used[values] += 1
-        if uses:
-            self.uses[id(entry)] = uses
-
-    def _release(self, entry: Entry) -> None:
-        for target, values in self.uses.pop(id(entry), ()):
+    def _use(self, key: int, uses: Iterable[tuple[_Target, Values]]) -> None:
+        """Count what an entry refers to in the place of what it did; 0: the default entry."""
+        for target, values in self.uses.pop(key, ()):
             target.used[values] -= 1
+        if found := list(uses):
+            self.uses[key] = found
+            for target, values in found:
+                target.used[values] += 1
 
 
 class NoRules(EntryRules):
@@ -276,7 +302,7 @@ def _annotated(
                 yield positions[part.id], found
 
 
-def _actions(target: EntryAction) -> Iterator[ActionData]:
+def _actions(target: EntryAction | None) -> Iterator[ActionData]:
     """Yield the actions that an entry gives with it."""
     match target:
         case ActionData():
@@ -294,18 +320,19 @@ def _values(matches: Sequence[Match], positions: Iterable[int]) -> Values | None
 def _seen(kind: str, field: Value, match: Match) -> Any:
     """Return an entry's match of a key as constraints see it; `match` is None for any value.
 
-    Text is its bytes as one number, so that only the empty one is 0.
+    Text is its bytes as one number, so that only the empty one is 0; the mask of all bits is -1.
     """
-    ones = (1 << field.wire) - 1
+    whole = ones(field.wire)
     if match is not None and not field.wire:
-        match = (int.from_bytes(field.show(match[0]), "big"), *match[1:])
+        mask = [whole if part == ones(field.width) else part for part in match[1:]]
+        match = (int.from_bytes(field.show(match[0]), "big"), *mask)
     match kind:
         case "exact":
             return None if match is None else match[0]
         case "optional":
-            return (0, 0) if match is None else (match[0], ones)
+            return (0, 0) if match is None else (match[0], whole)
         case "range":
-            return (0, ones) if match is None else match
+            return (0, whole) if match is None else match
     return (0, 0) if match is None else match
 
 

@@ -75,6 +75,10 @@ class SharingTable(Protocol):
     def check_member(self, member: ActionData) -> None: ...
 
 
+MemberWatcher = Callable[[ActionData | None, ActionData | None], None]
+"""Told of each change of a member: its former action and its new one, None where there is none."""
+
+
 class ActionProfile:
     """The members and groups of an action profile or selector.
 
@@ -118,6 +122,7 @@ class ActionProfile:
         self.groups: dict[int, Group] = {}
         self.use = Use()
         self.changes = 0  # so that mirrors can detect changes
+        self.watchers: list[MemberWatcher] = []
 
     def attach(self, table: SharingTable) -> list[int]:
         """Note a table that uses the profile; return the numbers here of the table's actions."""
@@ -153,25 +158,22 @@ class ActionProfile:
         if len(self.members) >= self.size:
             raise self._error("RESOURCE_EXHAUSTED", f"all {self.size} members are in use")
         self.actions.check(action)
-        self.members[id] = action
+        self._put_member(id, action)
         self._age += 1
         self._ages[id] = self._age
-        self.changes += 1
 
     def modify_member(self, id: int, action: ActionData) -> None:
         self._need_member(id)
         self.actions.check(action)
         self._check_users(lambda target: self._can_run(target, id), [action])
-        self.members[id] = action
-        self.changes += 1
+        self._put_member(id, action)
 
     def delete_member(self, id: int) -> None:
         self._need_member(id)
         for group_id, group in self.groups.items():
             if group.has(id):
                 raise self._error("FAILED_PRECONDITION", f"member {id} is in group {group_id}")
-        del self.members[id], self._ages[id]
-        self.changes += 1
+        self._put_member(id, None)
 
     def add_group(self, id: int, members: Iterable[Weighted], max_size: int = 0) -> None:
         if not self.has_groups:
@@ -204,8 +206,8 @@ class ActionProfile:
         for id in list(self.groups):
             self._put_group(id, None)
         self._first_cells.clear()
-        self.members.clear()
-        self._ages.clear()
+        for id in list(self.members):
+            self._put_member(id, None)
         self.changes += 1
 
     def memory_of_member(self, id: int) -> tuple[ActionData, int] | None:
@@ -214,11 +216,10 @@ class ActionProfile:
 
     def restore_member(self, id: int, former: tuple[ActionData, int] | None) -> None:
         """Make a member what it was, unchecked."""
-        if former is None:
-            del self.members[id], self._ages[id]
-        else:
-            self.members[id], self._ages[id] = former
-        self.changes += 1
+        action, age = former or (None, 0)
+        self._put_member(id, action)
+        if action is not None:
+            self._ages[id] = age
 
     def memory_of_group(self, id: int) -> GroupMemory | None:
         """Return what `restore_group` needs to make a group what it is now."""
@@ -247,6 +248,16 @@ class ActionProfile:
         own."""
         if type(target) is OneShot:
             self.use.add([weight for _, weight, _ in target.actions], times)
+
+    def _put_member(self, id: int, action: ActionData | None) -> None:
+        former = self.members.get(id)
+        if action is None:
+            del self.members[id], self._ages[id]
+        else:
+            self.members[id] = action
+        self.changes += 1
+        for watch in self.watchers:
+            watch(former, action)
 
     def _put_group(self, id: int, group: Group | None) -> None:
         former = self.groups.pop(id, None) if group is None else self.groups.get(id)

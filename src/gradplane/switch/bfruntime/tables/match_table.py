@@ -370,7 +370,7 @@ class MatchActionTable(KindTable):
         return self.row(scope, key).handle + FIRST_HANDLE
 
     def key_of(self, scope: Scope, handle: int) -> Key:
-        return self.key(entry_with_handle(self.table, handle - FIRST_HANDLE))
+        return self.key(entry_with_handle(self.table, handle, FIRST_HANDLE))
 
     # -- the default entry ----------------------------------------------------------------------
 
