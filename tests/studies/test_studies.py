@@ -18,6 +18,12 @@ from gradplane.studies import launch, parallel
 ROOT = Path(__file__).parents[2]
 SMALL = {
     "thc-fig2a": ["study.values=[1024, 2048]"],
+    "thc-fig5": [
+        "study.hidden=[8]",
+        "study.epochs=1",
+        "study.batch=128",
+        "study.target=0.01",
+    ],
     "thc-fig6": ["study.values=[1024, 2048]", 'study.models=["GPT-2"]'],
     "thc-fig7": ["study.values=[1024, 2048]", 'study.rates=["25Gbit"]'],
     "thc-fig8": ["study.values=[1024, 2048]"],
@@ -47,8 +53,23 @@ SMALL = {
     ],
     "thc-fig15": ["study.granularities=[7, 20]", "study.values=1024", "study.repetitions=2"],
     "3lc-table2": ["study.steps=4", "study.hidden=[16]", "study.s=[1.0, 1.9]"],
+    "inceptionn-fig5": ["study.steps=30", "study.hidden=[16]"],
     "inceptionn-table3": ["study.steps=3", "study.hidden=[16]"],
     "inceptionn-fig14": ["study.epochs=1", "study.workers=2", "study.repetitions=1"],
+    "3lc-fig3": [
+        'study.designs=["3LC s=1"]',
+        "study.workers=2",
+        "study.hidden=[8]",
+        "study.epochs=4",
+        "study.batch=200",
+    ],
+    "3lc-fig4": [
+        'study.designs=["3LC s=1"]',
+        "study.workers=2",
+        "study.hidden=[8]",
+        "study.epochs=4",
+        "study.batch=200",
+    ],
     "3lc-table1": [
         'study.designs=["3LC no ZRE", "2 local steps"]',
         'study.rates=["10Mbit"]',

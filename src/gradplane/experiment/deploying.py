@@ -463,6 +463,7 @@ def _training(job: Job, device: dict[str, Any] | None) -> Training:
         sync_threshold=job.sync_threshold,
         weight_decay=job.weight_decay,
         device=device,
+        schedule=job.schedule,
     )
 
 

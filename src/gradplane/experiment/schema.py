@@ -261,6 +261,7 @@ class Job(Section):
     lr: float = Field(default=0.1, gt=0)
     momentum: float = Field(default=0.9, ge=0, lt=1)
     weight_decay: float = Field(default=0.0, ge=0)
+    schedule: Literal["constant", "cosine"] = "constant"
     compute_ms: ComputeTime = 1.0
     device: DeviceSection | None = None
     codec_ns_per_value: float = Field(default=0.0, ge=0)

@@ -50,6 +50,7 @@ class Training:
     sync_threshold: int  # synchronise when a worker missed more results than this in an epoch
     weight_decay: float = 0.0  # times the parameters, added to the mean gradient
     device: dict[str, Any] | None = None  # of a worker: see training/device.py
+    schedule: str = "constant"  # of the learning rate, or "cosine"
 
 
 @dataclass(frozen=True)

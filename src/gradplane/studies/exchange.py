@@ -133,10 +133,13 @@ class Epoch:
 
 def training(setting: Setting, scheme: str, workers: int, job: Mapping[str, Any]) -> list[Epoch]:
     """Train a job under that scheme; `job` has its further keys."""
+    return epochs(setting.experiment(scheme, workers, job), setting.network)
+
+
+def epochs(experiment: Experiment, network: Network = "sim") -> list[Epoch]:
+    """Run an experiment; return its job's epochs."""
     with tempfile.TemporaryDirectory() as folder:
-        run_experiment.measure(
-            setting.experiment(scheme, workers, job), Path(folder), setting.network
-        )
+        run_experiment.measure(experiment, Path(folder), network)
         rounds = list(run_folder.read_lines(Path(folder) / run_folder.METRICS))
     start = min(line["started"] for line in rounds)
     return [

@@ -146,10 +146,11 @@ def exchanges(rates: Sequence[str], sizes: Sequence[int], seed: int) -> Rounds:
 
 def _seconds(scheme: Scheme, rate: str, values: int, seed: int) -> float:
     gradient = gradients.drawn("normal", values, seed)
-    return one_round(partial(_experiment, scheme, rate), WORKERS, gradient)[0]
+    return one_round(partial(experiment, scheme, rate), WORKERS, gradient)[0]
 
 
-def _experiment(scheme: Scheme, rate: str, job: dict[str, Any]) -> Experiment:
+def experiment(scheme: Scheme, rate: str, job: dict[str, Any]) -> Experiment:
+    """Return the experiment of a job under a scheme, with links of a rate."""
     values = {
         "name": "round",
         "topology": {"workers": WORKERS, "rate": rate, "queue": 100_000},

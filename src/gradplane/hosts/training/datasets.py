@@ -86,6 +86,11 @@ def build(name: str, args: dict[str, Any], seed: int, read: bool = True) -> Data
     return data
 
 
+def rounds(rows: int, workers: int, batch: int) -> int:
+    """Return the full batches that each worker has in an epoch."""
+    return rows // workers // batch
+
+
 def batches(rows: int, workers: int, worker: int, batch: int, seed: int, epoch: int) -> Labels:
     """Return the training rows that `worker` takes in an epoch: int64[rounds, batch].
 
@@ -101,8 +106,8 @@ def batches(rows: int, workers: int, worker: int, batch: int, seed: int, epoch: 
         )
     order = permutation(key(seed, epoch, "order"), rows)
     mine = order[worker * share : (worker + 1) * share]
-    rounds = share // batch
-    return mine[: rounds * batch].reshape(rounds, batch)
+    count = rounds(rows, workers, batch)
+    return mine[: count * batch].reshape(count, batch)
 
 
 def checked(name: str, data: object) -> Dataset:

@@ -259,6 +259,7 @@ class _Learner:
         check_vector(own.model, "parameters(seed)", self.parameters)
         self.velocity = np.zeros_like(self.parameters)
         self.rounds = 0
+        self._steps = own.epochs * datasets.rounds(len(data.train_y), job.workers, own.batch)
         self._device = None if own.device is None else Device(own.device, self.parameters)
         self._pulled: tuple[int, tuple[int, ...]] | None = None  # bytes and precision
         if job.coding.pulls_weights:
@@ -312,8 +313,9 @@ class _Learner:
         elif self.job.coding.pull_deltas:
             self.parameters = self.parameters + reduced.mean
         else:
+            done = self.rounds / self._steps
             own, mean = self.job.training, reduced.mean
-            self.parameters = descend(own, self.parameters, self.velocity, mean)
+            self.parameters = descend(own, self.parameters, self.velocity, mean, done)
         self.rounds += 1
 
     def accuracies(self) -> dict[str, float]:

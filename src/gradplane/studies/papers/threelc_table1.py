@@ -90,12 +90,15 @@ class Trained:
     """A whole training at one rate; times in seconds since its start.
 
     curve: seconds and test accuracy after each epoch. bits: a value, up and down, as the payload of
-    the packets that workers sent and received.
+    the packets that workers sent and received. losses, rounds: of each round, the loss and the
+    bits a value, up and down.
     """
 
     seconds: float
     curve: tuple[tuple[float, float], ...]
     bits: tuple[float, float]
+    losses: tuple[float, ...]
+    rounds: tuple[tuple[float, float], ...]
 
     @property
     def accuracy(self) -> float:
@@ -125,7 +128,10 @@ def train(design: Design, rate: str, workers: int, seed: int, job: Mapping[str, 
     curve = tuple(((line["finished"] - start) / 1e9, line["test_accuracy"]) for line in ends)
     traffic, values_sent = found["traffic"], found["values"]
     bits = [8 * traffic[f"payload_{way}"] / values_sent for way in ("up", "down")]
-    return Trained(found["seconds"], curve, (bits[0], bits[1]))
+    scale = 8 / values_sent / workers
+    rounds = tuple((scale * line["payload_up"], scale * line["payload_down"]) for line in lines)
+    losses = tuple(line["loss"] for line in lines)
+    return Trained(found["seconds"], curve, (bits[0], bits[1]), losses, rounds)
 
 
 Width = Annotated[int, Field(strict=True, ge=1)]
@@ -135,7 +141,7 @@ _LABELS = tuple(design.label for design in DESIGNS)
 _CLOSE = 1.05  # speed-ups of the paper's that are closer than this are not in an order
 
 
-def _known(labels: tuple[str, ...]) -> tuple[str, ...]:
+def known(labels: tuple[str, ...]) -> tuple[str, ...]:
     """Return labels of designs beside 32 bits, which always runs; ValueError for another one."""
     for label in labels:
         if label not in _LABELS[1:]:
@@ -147,7 +153,7 @@ class Table1(Study):
     """The training of a perceptron on handwritten digits, packet by packet, under each design."""
 
     name: Literal["3lc-table1"] = "3lc-table1"
-    designs: Annotated[tuple[str, ...], AfterValidator(_known)] = Field(
+    designs: Annotated[tuple[str, ...], AfterValidator(known)] = Field(
         default=_LABELS[1:], min_length=1, strict=False
     )
     rates: tuple[Rate, ...] = Field(default=RATES, min_length=1, strict=False)
