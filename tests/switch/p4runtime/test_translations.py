@@ -146,6 +146,17 @@ def test_a_request_that_fails_or_only_asks_gives_no_numbers() -> None:
     assert client.number("vrf_t", "c") == 4  # 3 is the program's
 
 
+def test_no_name_gets_a_number_of_the_sources_entries_and_defaults() -> None:
+    text = TEXT.replace(
+        "actions = { forward; punt; NoAction; }",
+        "actions = { forward; punt; NoAction; } default_action = forward((port_t) 1);"
+        " entries = { priority=1: ((vrf_t) 1, _) : punt(); }",
+    )
+    client = Client(text)
+    assert client.number("vrf_t", "vrf-blue") == 2 and client.number("port_t", "Ethernet0") == 2
+    assert client.route("1", "1", "1") == ""  # digits stand for them
+
+
 def test_digits_stand_for_their_number_and_for_themselves() -> None:
     client = Client()
     assert client.route("7", "1") == ""

@@ -236,6 +236,7 @@ class Catalog:
         names = {**self.translations, ir.ERROR_TYPE: ErrorNames(program.errors)}
         self.actions = _actions(program, info, names)
         self.tables = _tables(program, info, self.actions, names)
+        _note_sources_values(self.tables.values())
         self.value_sets = _value_sets(program, info, names)
         cells = {
             e.name: (e.cell or e.type_args[0], control_plane_types(e)[0])
@@ -374,6 +375,25 @@ def _tables(
             profile.HasField("sum_of_members"),
         )  # fmt: skip
     return out
+
+
+def _note_sources_values(tables: Iterable[TableInfo]) -> None:
+    """Note the values of the source's entries and default actions, so that no other name gets
+    them."""
+    for info in tables:
+        entries = info.table.entries
+        calls = [info.table.default, *(entry.action for entry in entries)]
+        for choice in info.actions.by_id.values():
+            for at, param in enumerate(choice.info.params):
+                if param.names is not None:
+                    given = (call.args[at] for call in calls if call.index == choice.index)
+                    param.names.meant.update(map(int, given))
+        for key in info.fields.values():
+            if key.value.names is not None:
+                for entry in entries:
+                    for match in entry.matches[key.position : key.position + 1]:
+                        if isinstance(match, ir.MatchValue) and isinstance(match.value, ir.Const):
+                            key.value.names.meant.add(int(match.value.value))
 
 
 def _member_actions(profile: Extern, tables: Mapping[int, TableInfo]) -> ListedActions:

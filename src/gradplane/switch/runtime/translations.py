@@ -17,6 +17,7 @@ class Translation:
 
     A name of decimal digits stands for that number if no other name does; every other name gets the
     smallest number from 1 on that none stands for. `fixed`: names that have their numbers.
+    `meant`: numbers that mean something already, which come to names by `fixed` or digits alone.
     `record`: told how to take a name back, for requests that fail or only ask.
     """
 
@@ -26,6 +27,7 @@ class Translation:
         self._numbers: dict[str, int] = {}
         self._names: dict[int, str] = {}
         self._next = 1
+        self.meant: set[int] = set()
         self.record: Callable[..., object] = lambda step, *args: None
         for name, number in (fixed or {}).items():
             self.fix(name, number)
@@ -72,11 +74,11 @@ class Translation:
             self._next = max(1, min(self._next, number))
 
     def _free(self) -> int:
-        while self._next in self._names:
+        while self._next in self._names or self._next in self.meant:
             self._next += 1
         if self._next < 1 << self.width:
             return self._next
-        if 0 not in self._names:
+        if 0 not in self._names and 0 not in self.meant:
             return 0
         raise self._error("RESOURCE_EXHAUSTED", f"all {1 << self.width} numbers have names")
 
