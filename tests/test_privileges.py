@@ -12,7 +12,7 @@ ISOLATE = "from gradplane.runs.isolation import can_isolate; print(can_isolate()
 PORT = """
 from gradplane.switch.ports import port
 try:
-    port._open("lo", lambda opened, interface: None)
+    port._opened("lo")
 except port.PortError as error:
     print(error)
 """
