@@ -21,7 +21,7 @@ class Waiting:
 
     @cached_property
     def compiled(self) -> Any:
-        """What Numba makes of it."""
+        """The function that Numba compiled."""
         return self._make()
 
 

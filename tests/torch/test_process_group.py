@@ -3,6 +3,7 @@
 import json
 from concurrent.futures import Future
 from importlib.util import find_spec
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -217,3 +218,35 @@ def test_sharded_training_reduces_gradients_through_the_switch(tmp_path):
     for rows in zip(first[1:], second[1:], strict=True):
         assert rows[0]["weights"] == rows[1]["weights"]
         assert rows[0]["loss"] < 2 * exact < 0.6
+
+
+GPT = """
+sys.path.insert(0, os.environ["EXAMPLES"])
+from gpt_fsdp import CONTEXT, WORDS, Gpt, sharded
+
+torch.manual_seed(0)
+model = sharded(Gpt(), size)
+optimizer, losses = torch.optim.AdamW(model.parameters(), lr=3e-3), []
+for step in range(6):
+    x = torch.arange(CONTEXT).repeat(4, 1) + 9
+    optimizer.zero_grad()
+    scores = model(x)
+    loss = torch.nn.functional.cross_entropy(scores.flatten(0, 1).float(), x.flatten())
+    loss.backward()
+    optimizer.step()
+    losses.append(loss.item())
+say(kind=str(scores.dtype), losses=losses,
+    reduces=gradplane.torch.membership.member().reducer._tickets,
+    norm=sum(p.full_tensor().norm().item() for p in model.parameters()))
+"""
+
+
+def test_the_example_of_a_gpt_is_sharded_in_bfloat16_over_the_switch(tmp_path):
+    """Its gradients, of two blocks and the rest, are reduced by the network in each step."""
+    examples = str(Path(__file__).parents[2] / "examples")
+    job = loopback_job("switch", 2, error_feedback=False)
+    ranks = run_ranks(job, GPT, tmp_path, group="gradplane", EXAMPLES=examples)
+    (first,), (second,) = ([json.loads(line) for line in rank] for rank in ranks)
+    assert first == second
+    assert (first["kind"], first["reduces"]) == ("torch.bfloat16", 18)
+    assert first["losses"][-1] < 0.75 * first["losses"][0]
