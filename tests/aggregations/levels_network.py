@@ -1,8 +1,9 @@
 """Switches in levels, with the P4 program in each, and real workers, under any order of events.
 
 What is under way is a list of frames of which any may arrive next, be lost or arrive twice, on all
-links alike. `Network.run` ends when all workers have all results; the results are checked against
-the codes that the workers sent.
+links alike. A switch may lose its state; then the controller changes the entries of all switches to
+the job's next epoch, one by one, between other events, and tells the workers. `Network.run` ends
+when all workers have all results; the results are checked against the codes that the workers sent.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import functools
 import random
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import finsy
@@ -33,6 +35,7 @@ from gradplane.runs.records.run_data import expanded
 from gradplane.switch import Switch
 from gradplane.switch.compiler import compile_program
 from gradplane.switch.p4runtime.p4info import build_p4info, p4info_text
+from gradplane.switch.runtime.control_errors import TableError
 from gradplane.topologies.description import HostNode, Link, SwitchNode, Topology
 from gradplane.topologies.sim import frames
 
@@ -41,11 +44,16 @@ CROWD = 40  # frames under way from which on no timer runs out early
 
 
 class Faults(NamedTuple):
-    """How likely what is: that a frame is lost, arrives twice, a timer runs out before that."""
+    """How likely what is: that a frame is lost, arrives twice, a timer runs out before that.
+
+    restarts: how often a switch loses its state. late: workers begin a reduce at any time.
+    """
 
     losses: float = 0.0
     copies: float = 0.0
     timers: float = 0.0
+    restarts: int = 0
+    late: bool = False
 
 
 @functools.cache
@@ -100,15 +108,26 @@ class Network:
         self.under_way: list[tuple[str, int, bytes]] = []  # the node and port that it reaches
         self.now, self.results = 0, [{} for _ in self.workers]
         self.sent: dict[tuple[int, int, int], np.ndarray] = {}  # values by worker, slot and round
-        self.joined: defaultdict[tuple[int, int], int] = defaultdict(int)
+        # Of each result that a worker might take, by epoch, slot and round: count, digest, workers.
+        self.seen: dict[tuple[int, int, int], tuple[int, str]] = {}
+        self.joined: defaultdict[tuple[int, int, int], int] = defaultdict(int)
         self.arrivals: list[dict] = []
+        self.epoch, self.restarts = self.job.transport.epoch, 0
+        self._deployed, self._changes = deployed, []  # those that the controller has yet to make
+        self._starts: list[tuple[int, int, np.ndarray]] = []  # of reduces: worker, ticket, vector
         self._last: dict[int, bytes] = {}
         self.links: list[str] = []  # that frames were sent on, as node they left
 
     def reduce(self, ticket: int, seed: int, workers: Iterable[int] | None = None) -> None:
         for w in range(self.job.workers) if workers is None else workers:
             vector = np.random.default_rng([seed, ticket, w]).normal(size=VALUES)
-            self._perform(w, self.workers[w].reduce(ticket, vector.astype(np.float32), self.now))
+            self._starts.append((w, ticket, vector.astype(np.float32)))
+        while self._starts and not self._faults.late:
+            self._start(0)
+
+    def _start(self, place: int) -> None:
+        worker, ticket, vector = self._starts.pop(place)
+        self._perform(worker, self.workers[worker].reduce(ticket, vector, self.now))
 
     def reduce_integers(self, ticket: int, seed: int) -> np.ndarray:
         """Let all workers reduce integers; return their sum."""
@@ -124,11 +143,52 @@ class Network:
         while any(ticket not in found for found in self.results):
             events += 1
             assert events < PATIENCE, f"stuck: {[w.waits for w in self.workers]}"
-            early = len(self.under_way) < CROWD and self._random.random() < self._faults.timers
-            if not self.under_way or early:
-                self._timers()
-            else:
-                self._event()
+            self.step()
+
+    def step(self) -> None:
+        """Let one thing happen."""
+        early = len(self.under_way) < CROWD and self._random.random() < self._faults.timers
+        if self._controls():
+            return
+        if not self.under_way or early:
+            self._timers()
+        else:
+            self._event()
+
+    def _controls(self) -> bool:
+        """Let a worker begin, a switch lose its state or the controller change something, now and
+        then, and at the latest when nothing is under way; return whether it was so."""
+        chance, idle = self._random.random(), not self.under_way
+        if self._starts and (idle or chance < 0.02):
+            self._start(self._random.randrange(len(self._starts)))
+        elif self.restarts < self._faults.restarts and chance < 0.03:
+            self.lose_state(self._random.choice(list(self.switches)))
+        elif self._changes and (idle or chance < 0.2):
+            self._change(self._changes.pop(0))
+        else:
+            return False
+        return True
+
+    def lose_state(self, switch: str) -> None:
+        """Empty a switch, and let the controller give the job its next epoch."""
+        self.restarts += 1
+        self.epoch += 1
+        _forget(self.switches[switch])
+        changes = [
+            (name, entity)
+            for name in self.switches
+            for entity in _entities(self._deployed, name, self.epoch)
+            if isinstance(entity, finsy.P4TableEntry) and entity.table_id in OF_EPOCHS
+        ]
+        self._random.shuffle(changes)
+        self._changes = [*changes, *[(w, self.epoch) for w in range(len(self.workers))]]
+
+    def _change(self, change) -> None:
+        where, what = change
+        if isinstance(where, str):
+            _put(self.switches[where], what)
+        else:
+            self._perform(where, self.workers[where].in_epoch(what, self.now))
 
     def settle(self) -> None:
         """Let all that is under way arrive."""
@@ -161,9 +221,22 @@ class Network:
             return  # a switch of no job
         worker = next(n for n, host in enumerate(self._members) if host.name == node)
         datagram = frames.parse(frame, self._members[worker].mac)
+        self._see(worker, datagram.payload)
         source, payloads = (datagram.source_ip, datagram.source_port), [datagram.payload]
         received = self.workers[worker].receive(*source, Payloads.of(payloads), self.now)
         self._perform(worker, received)
+
+    def _see(self, worker: int, payload: bytes) -> None:
+        header, body = aggregation.parse(payload)
+        if header.type is Type.SUMS:
+            place = header.epoch, header.slot, header.round
+            width = self.job.transport.sum_bits
+            found = header.count, digest(aggregation.unpack_sums(body, width))
+            assert self.seen.setdefault(place, found) == found, f"two results of {place}"
+            children = header.path if self.job.leaves else header.bitmap
+            if not header.flags & aggregation.UNCOUNTED:
+                for child, member in enumerate(self.job.rack(worker)):
+                    self.joined[place] |= (children >> child & 1) << member
 
     def _leave(self, node: str, port: int, frame: bytes) -> None:
         self.links.append(node)
@@ -209,23 +282,23 @@ class Network:
         for line in expanded([record], "records"):
             if line["kind"] == "arrival" and line["result"] != "lost":
                 self.arrivals.append(line)
-                self.joined[line["slot"], line["use"]] |= int(line["bitmap"], 16)
 
     def check(self) -> int:
-        """Compare each result with the sum of those who are in; return how many it could be."""
-        checked = 0
-        for line in self.arrivals:
-            place = line["slot"], line["use"]
-            who = [w for w in range(self.job.workers) if self.joined[place] >> w & 1]
-            if len(who) != line["count"]:
-                assert len(who) < line["count"], (line, who)
+        """Compare each result with the sum of those who are in; return of how many that workers
+        have taken that was possible."""
+        kind, checked = f"<u{self.job.transport.sum_bits // 8}", defaultdict(set)
+        for (epoch, *place), (count, found) in self.seen.items():
+            joined = self.joined[epoch, *place]
+            who = [w for w in range(self.job.workers) if joined >> w & 1]
+            if len(who) != count:
+                assert len(who) < count, (epoch, place, who)
                 continue  # nobody of some rack has the result
-            assert all((w, *place) in self.sent for w in who), (line, who)
+            assert all((w, *place) in self.sent for w in who), (epoch, place, who)
             sums = sum(self.sent[w, *place] for w in who)
-            kind = f"<u{self.job.transport.sum_bits // 8}"
-            assert line["digest"] == digest(np.asarray(sums, kind)), (line, who)
-            checked += 1
-        return checked
+            assert found == digest(np.asarray(sums, kind)), (epoch, place, who)
+            checked[tuple(place)].add(found)
+        taken = [(line["digest"], checked[line["slot"], line["use"]]) for line in self.arrivals]
+        return sum(found in right for found, right in taken)
 
 
 def play(deployed: Deployment, seed: int, faults: Faults, reduces: int = 2) -> Network:
@@ -243,29 +316,52 @@ def _made(deployed_id: int, name: str, sum_bits: int) -> Switch:
 
 
 def _switch(deployed: Deployment, name: str) -> Switch:
-    """Return a switch with a job's entries and empty registers; it is made once and cleared."""
-    switch = _made(id(deployed), name, deployed.jobs[0].config.transport.sum_bits)
-    if not switch.table("members").entries():
-        setup = deployed.setups[name]
-        for entity in (thc.local(setup.ip), *_entities(deployed, name)):
+    """Return a switch with a job's entries and empty registers; it is made once."""
+    switch, setup = (
+        _made(id(deployed), name, deployed.jobs[0].config.transport.sum_bits),
+        deployed.setups[name],
+    )
+    if not switch.table("routes").entries():
+        _put(switch, thc.local(setup.ip))
+        for entity in _entities(deployed, name):
             if isinstance(entity, finsy.P4MulticastGroupEntry):
                 replicas = [tuple(replica) for replica in entity.replicas]
                 switch.multicast(entity.multicast_group_id, replicas)
-            else:
-                _add(switch, entity)
-    for cells in (*switch.state.registers.values(), *switch.state.counters.values()):
-        cells.clear()
+            elif entity.table_id not in OF_EPOCHS:
+                _put(switch, entity)
+    _forget(switch)
+    for entity in _entities(deployed, name):
+        if isinstance(entity, finsy.P4TableEntry) and entity.table_id in OF_EPOCHS:
+            _put(switch, entity)
     return switch
 
 
-def _entities(deployed: Deployment, name: str):
+OF_EPOCHS = thc.MEMBERS, thc.PARENTS
+"""The tables whose entries have the job's epoch."""
+
+
+def _forget(switch: Switch) -> None:
+    """Empty registers and counters, and the tables without which all packets are dropped."""
+    for cells in (*switch.state.registers.values(), *switch.state.counters.values()):
+        cells.clear()
+    for table in OF_EPOCHS:
+        switch.table(table).clear()
+
+
+def _entities(deployed: Deployment, name: str, epoch: int = 0):
     setup = deployed.setups[name]
     (plan,) = setup.jobs
+    plan = replace(plan, epoch=epoch or plan.epoch)
     return thc.job_entries(plan, _schema(plan.sum_bits), setup.ip, setup.mac)
 
 
-def _add(switch: Switch, entry: finsy.P4TableEntry) -> None:
-    match = dict(entry.match or {})
+def _put(switch: Switch, entry: finsy.P4TableEntry) -> None:
+    """Add an entry, or change it."""
+    match, table = dict(entry.match or {}), switch.table(entry.table_id)
     if "hdr.ipv4.dst_addr" in match:
         match["hdr.ipv4.dst_addr"] = (match["hdr.ipv4.dst_addr"].split("/")[0], 32)
-    switch.table(entry.table_id).add(match, entry.action.name, dict(entry.action.args))
+    what = match, entry.action.name, dict(entry.action.args)
+    try:
+        table.modify(*what)
+    except TableError:
+        table.add(*what)

@@ -33,6 +33,41 @@ def test_sums_are_those_of_one_switch_under_losses_copies_and_disorder() -> None
         assert network.check() == len(network.arrivals) > 0
 
 
+@pytest.mark.parametrize("leaves", [2, 0, 1])  # 0: three levels; 1: a star
+def test_sums_are_the_same_though_switches_lose_their_state(leaves: int) -> None:
+    flat, tree, restarts = play(deployment(4, 1), 0, Faults()), deployment(4, leaves), 0
+    sums = [flat.results[0][ticket].sums for ticket in range(2)]
+    for seed, rate in enumerate((0, 0.05, 0.1)):
+        network = play(tree, seed, Faults(rate, rate, max(rate, 0.02), restarts=3, late=True))
+        assert [[found[t].sums for t in range(2)] for found in network.results] == [sums] * 4
+        assert network.check() == len(network.arrivals) > 0
+        restarts += network.restarts
+    assert restarts > 3
+
+
+@pytest.mark.parametrize("quorums", [(2, 1), (1, 2), (1, 1)])
+def test_where_switches_lose_their_state_a_smaller_quorum_has_misses_and_nobody_is_stuck(
+    quorums: tuple[int, int],
+) -> None:
+    tree = deployment(4, 2, quorums=quorums)
+    networks = [play(tree, s, Faults(0.05, 0.05, 0.05, restarts=3, late=True)) for s in range(2)]
+    assert sum(network.check() for network in networks) > 0
+    assert sum(network.restarts for network in networks) > 2
+
+
+def test_a_worker_whose_last_result_others_lack_sends_its_packets_again() -> None:
+    """The root forgets the last sums of the job, when one rack has them and the other has not."""
+    network = Network(deployment(4, 2))
+    network.reduce(0, 7)
+    while not network.results[0] and not network.results[1]:
+        network.under_way[:] = [each for each in network.under_way if each[0] not in ("h3", "h4")]
+        network.step()
+    network.lose_state("s3")
+    network.run(0)
+    sums = {found[0].sums for found in network.results}
+    assert sums == {play(deployment(4, 1), 0, Faults(), reduces=1).results[0][0].sums}
+
+
 @pytest.mark.parametrize("quorums", [(2, 1), (1, 2), (1, 1)])
 def test_with_a_smaller_quorum_results_are_of_those_they_name_and_nobody_is_stuck(
     quorums: tuple[int, int],
@@ -135,6 +170,21 @@ def test_a_run_over_racks_with_losses_and_a_late_worker_replays_equal(small_run:
     replays_equal(RunData.read(small_run(*TWO_RACKS, *settings).folder))
 
 
+@pytest.mark.parametrize("switch", ["s1", "s3"])
+def test_a_run_goes_on_where_a_leaf_or_the_root_loses_its_state(
+    small_run: Runs, switch: str
+) -> None:
+    settings = ("topology.workers=4", "job.reliability=retransmit", *TWO_RACKS, *SLOW)
+    restart = f'impairment=[{{model="restart", switch="{switch}", time_ms=2.5, down_ms=3}}]'
+    runs = [RunData.read(small_run(*settings, *more).folder) for more in ((), (restart,))]
+    before, after = (run.stored["jobs"][0]["weights"] for run in runs)
+    assert after == before
+    assert sums(runs[1]) == sums(runs[0])
+    again = [line for line in runs[1].arrivals if line["kind"] == "redo"]
+    assert {(line["worker"], line["epoch"]) for line in again} == {(w, 2) for w in range(4)}
+    replays_equal(runs[1])
+
+
 def test_a_replay_finds_who_is_in_a_result_that_nobody_of_their_rack_got(small_run: Runs) -> None:
     lost = ",".join(
         f'{{link="{link}", direction="down", type="{type}", training_round={round}}}'
@@ -200,6 +250,9 @@ def replays_equal(run: RunData) -> None:
     assert result.equal, result.text()
 
 
+RESTART = '\n[[impairment]]\nmodel = "restart"\nswitch = "{}"\ntime_ms = 1\n'
+
+
 @pytest.mark.parametrize(
     ("kind", "job", "message"),
     [
@@ -213,6 +266,13 @@ def replays_equal(run: RunData) -> None:
         ("leaf-spine", "quorums = [2, 1]\nquorum = 3", "2 × 1 = 2 workers: use quorum = 2"),
         ("star", "quorums = [2, 1]", "and here they do not: use quorum"),
         ("ring", "", "a switch sums for workers or for switches"),
+        ("leaf-spine", RESTART.format("s9"), 'no switch "s9": s1, s2, s3, s4'),
+        (
+            "leaf-spine",
+            "quorums = [1, 2]" + RESTART.format("s1"),
+            "quorum = 2 of 4 workers: a result may be one of others after it",
+        ),
+        ("star", 'aggregation = "ps"' + RESTART.format("s2"), 'no switch "s2"'),
     ],
 )
 def test_what_several_switches_cannot_do_is_refused(

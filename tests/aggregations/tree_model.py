@@ -329,7 +329,7 @@ class Model:
             return self._next(worker)
         same_slot = (chunk - worker.turn) % SLOTS == 0
         if same_slot and chunk > worker.turn and not self.exact:
-            return self._next(worker, missed=True)
+            return self._next(worker)
         if same_slot and chunk > worker.turn:
             raise Violation(f"worker {number} waits for chunk {worker.turn}, displaced by {packet}")
         if worker.redo and not same_slot:
@@ -345,11 +345,10 @@ class Model:
             raise Violation(f"the norm was {worker.norm}, now {packet}")
         return worker._replace(norm=worker.norm or packet.value, asking=False)
 
-    def _next(self, worker: Worker, missed: bool = False) -> Worker:
-        """Go on to the next chunk. A result, not a miss, shows that the worker is in step."""
+    def _next(self, worker: Worker) -> Worker:
+        """Go on to the next chunk, with a result or without."""
         norm = worker.norm or (-1 if self.norms else 0)  # -1: the partition is silent
-        lost = worker.lost and missed
-        return worker._replace(turn=worker.turn + 1, norm=norm, asking=False, redo=False, lost=lost)
+        return worker._replace(turn=worker.turn + 1, norm=norm, asking=False, redo=False)
 
     def _in_epoch(self, worker: Worker, epoch: int) -> Worker:
         if not self.exact:  # one that has not started, too: the others may have ended
@@ -454,7 +453,7 @@ class Model:
     def given_up(self, state: State, number: int) -> State:
         worker = state.nodes[number]
         assert isinstance(worker, Worker)
-        return self._acted(state, number, self._next(worker, missed=True))
+        return self._acted(state, number, self._next(worker))
 
     def installed(self, state: State, node: int) -> State:
         switch = state.nodes[node]

@@ -92,17 +92,29 @@ def test_a_job_that_starts_anew_gets_an_epoch_that_nothing_on_the_switch_has(ser
     registers = server.state.registers
     registers["ThcIngress.slot_state"].write(9, 2 << 24 | 5)
     registers["ThcIngress.norm_epoch"].write(3, 3)
-    assert begin(plan(0)) == [4]
-    assert {args[6] for key, (_, args) in server.entries(MEMBERS).items() if key[0] == 0} == {4}
+    assert begin(plan(0)) == [16]
+    assert {args[6] for key, (_, args) in server.entries(MEMBERS).items() if key[0] == 0} == {16}
     registers["ThcIngress.norm_epoch"].write(4, 255)
     session(server, lambda controller: controller.remove_job(0))
-    assert begin(plan(0)) == [1]
-    configure(server.address, pipeline, setup(plan(0, epoch=254)))
-    assert begin(plan(0)) == [1]
+    assert begin(plan(0)) == [16]
+    configure(server.address, pipeline, setup(plan(0, epoch=239)))
+    assert begin(plan(0)) == [16]
+    registers["ThcIngress.norm_epoch"].write(4, 17)
+    assert begin(plan(0)) == [32]
     with pytest.raises(PlanError) as error:
-        plan(0).anew(range(1, 256))
-    text = "job 0: the slots hold all epochs: load the program anew (force)"
+        plan(0).anew(range(1, 256, 16))
+    text = "job 0: the slots hold epochs of all lives: load the program anew (force)"
     assert str(error.value) == text
+
+
+def test_a_life_has_16_epochs():
+    assert plan(epoch=16).raised().epoch == 17
+    with pytest.raises(PlanError) as error:
+        plan(epoch=31).raised()
+    assert str(error.value) == (
+        "job 0: epoch 31 is the last of its life, as switches have lost their state 15 times or"
+        " more: start the job anew"
+    )
 
 
 def test_loading_by_force_starts_anew(server, pipeline):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import re
 import threading
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import finsy
@@ -44,6 +45,27 @@ def configure(
     """
     session = Controller(address, None, target, credentials)
     return _run(_configure(session, pipeline, setup, anew))
+
+
+def restore(
+    switch: str,
+    addresses: Mapping[str, str],
+    pipelines: Mapping[str, Pipeline],
+    setups: Mapping[str, Setup],
+    target: str | Target = "embedded",
+) -> dict[str, Setup]:
+    """Configure a switch that has lost its state, and give its jobs their next epoch on all
+    switches that sum them; return the setups as they are from now on, by switch.
+
+    The jobs' workers are to be told of the epochs. Raises ControllerError."""
+    lost = {plan.number for plan in setups[switch].jobs}
+    found = {}
+    for name, setup in setups.items():
+        plans = [plan.raised() if plan.number in lost else plan for plan in setup.jobs]
+        found[name] = replace(setup, jobs=plans)
+        if name == switch or found[name] != setup:
+            configure(addresses[name], pipelines[name], found[name], target)
+    return found
 
 
 def set_bound(

@@ -14,6 +14,10 @@ MAX_JOBS = 256
 """A job number has eight bits on the wire."""
 EPOCHS = range(1, 256)
 """A job's epochs, likewise; registers that none has used have 0."""
+LIFE = 16
+"""Epochs of one life of a job, 16L to 16L + 15: its first, and one for each time that a switch lost
+its state. Workers go on in a later one of their life, and end in another life's; in
+hosts/wire/aggregation.py, too."""
 
 
 @dataclass(frozen=True)
@@ -130,18 +134,28 @@ class JobPlan:
             )
 
     def anew(self, held: Collection[int], last: int | None = None) -> JobPlan:
-        """Return the plan with an epoch that no slot holds: its own if all are unused.
+        """Return the plan in a life of which no slot holds an epoch: its own if all are unused.
 
         held: the epochs in the switch's slots. last: the job's there, which packets under way may
-        have. Raises PlanError where slots hold all epochs."""
+        have. Raises PlanError where slots hold epochs of all lives."""
         if not held and last is None:
             return self
-        start = last or max(held)
-        later = ((start + step) % len(EPOCHS) + EPOCHS[0] for step in range(len(EPOCHS)))
-        free = next((epoch for epoch in later if epoch not in held), None)
+        lives, before = 256 // LIFE, (last or max(held)) // LIFE
+        later = ((before + step) % lives for step in range(1, lives + 1))
+        free = next((life for life in later if all(each // LIFE != life for each in held)), None)
         if free is None:
-            raise self._error("the slots hold all epochs: load the program anew (force)")
-        return dataclasses.replace(self, epoch=free)
+            raise self._error("the slots hold epochs of all lives: load the program anew (force)")
+        return dataclasses.replace(self, epoch=max(free * LIFE, EPOCHS[0]))
+
+    def raised(self) -> JobPlan:
+        """Return the plan in the next epoch of its life. Raises PlanError where there is none."""
+        epoch = self.epoch + 1
+        if epoch % LIFE == 0:
+            raise self._error(
+                f"epoch {self.epoch} is the last of its life, as switches have lost their state"
+                f" {self.epoch % LIFE} times or more: start the job anew"
+            )
+        return dataclasses.replace(self, epoch=epoch)
 
     @property
     def claim(self) -> Claim:

@@ -19,6 +19,7 @@ from gradplane.experiment.impairment_sections import (
     DropListSection,
     ImpairmentSection,
     LateJoinSection,
+    RestartSection,
     StragglerSection,
 )
 from gradplane.experiment.schema import Experiment, Job, SwitchSection
@@ -351,6 +352,37 @@ def _racks_problem(config: JobConfig, quorums: Sequence[int]) -> tuple[str, str]
         ' ones, or reliability = "lossy"',
         "worker",
     )
+
+
+def restarts(
+    experiment: Experiment, jobs: Sequence[DeployedJob], target: Target, network: Topology
+) -> Iterator[Problem]:
+    """Yield restarts of switches that are none, or whose jobs cannot go on."""
+    names = [switch.name for switch in network.switches]
+    for index, spec in enumerate(experiment.impairment):
+        if not isinstance(spec, RestartSection):
+            continue
+        where = ("impairment", index, "switch")
+        if spec.switch not in names:
+            text = f'impairment restart: no switch "{spec.switch}": {nearest(spec.switch, names)}'
+            yield Problem(text, (where,))
+        elif target.lasting:
+            text = f'impairment restart: target = "{target.name}" is not started by the run'
+            yield Problem(text, (where, ("switch", "target")))
+        for job in jobs:
+            if spec.switch not in dict(job.scheme.plans(job, job.config, {})):
+                continue
+            at = ("job", job.number, "quorum")
+            if job.config.aggregation != "switch":
+                text = f'aggregation = "{job.config.aggregation}" does not go on: use "switch"'
+            elif job.config.quorum < job.config.workers:
+                text = (
+                    f"quorum = {job.config.quorum} of {job.config.workers} workers: a result may be"
+                    " one of others after it, which a replay could not tell: use a quorum of all"
+                )
+            else:
+                continue
+            yield Problem(f"impairment restart: job {job.job.name}: {text}", (where, at))
 
 
 def traffic(experiment: Experiment, network: Topology) -> Iterator[Problem]:

@@ -84,7 +84,7 @@ def resolve(experiment: Experiment) -> Experiment:
     jobs = tuple(_resolved(experiment, n, job) for n, job in enumerate(experiment.job))
     seed = {"seed": experiment.seed}
     impairments = tuple(
-        spec.model_copy(update=seed) if spec.seed is None else spec
+        spec.model_copy(update=seed) if getattr(spec, "seed", 0) is None else spec
         for spec in experiment.impairment
     )
     traffic = tuple(
@@ -198,6 +198,7 @@ class _Deploying:
         if self._advise:
             self._problems += checks.listed_links(experiment, network)
         self._problems += checks.absences(experiment, jobs)
+        self._problems += checks.restarts(experiment, jobs, target, network)
         self._problems += checks.traffic(experiment, network)
         self._stop()
         jobs = _with_stream_trips(jobs)

@@ -17,11 +17,12 @@ from gradplane._plugins import returned
 from gradplane.aggregations.aggregation import Aggregation, PlacedJob
 from gradplane.controller.plan import Setup
 from gradplane.controller.targets import Target
+from gradplane.experiment.impairment_sections import RestartSection
 from gradplane.experiment.p4_programs import P4Program
 from gradplane.experiment.schema import Experiment, Job
 from gradplane.hosts.config import HostConfig, JobConfig
 from gradplane.topologies.description import Topology
-from gradplane.topologies.network import SwitchConfig
+from gradplane.topologies.network import SwitchConfig, SwitchRestart
 
 if TYPE_CHECKING:
     from gradplane.controller.connection import Pipeline
@@ -67,6 +68,15 @@ class Deployment:
     jobs: tuple[DeployedJob, ...]
     hosts: tuple[HostConfig, ...]
     setups: Mapping[str, Setup]
+
+    @property
+    def restarts(self) -> tuple[SwitchRestart, ...]:
+        """The switches that lose their state, and when."""
+        return tuple(
+            SwitchRestart(s.switch, round(s.time_ms * 1e6), round(s.down_ms * 1e6))
+            for s in self.experiment.impairment
+            if isinstance(s, RestartSection)
+        )
 
     @property
     def used_programs(self) -> list[P4Program]:

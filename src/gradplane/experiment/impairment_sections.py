@@ -249,6 +249,15 @@ class LateJoinSection(AbsenceSection):
         return Absence(worker, 0, self.round)
 
 
+class RestartSection(Section):
+    """A switch loses its state at a time, and gets its entries again `down_ms` later."""
+
+    model: Literal["restart"]
+    switch: str
+    time_ms: float = Field(ge=0)
+    down_ms: float = Field(default=1.0, ge=1e-6)
+
+
 def _contradiction(way_out: str) -> PydanticCustomError:
     return PydanticCustomError(
         "contradiction", "impairment straggler: give {out}", {"out": way_out}
@@ -267,6 +276,7 @@ Impairment = Annotated[
     | RecordedSection
     | StragglerSection
     | CrashSection
-    | LateJoinSection,
+    | LateJoinSection
+    | RestartSection,
     Field(discriminator="model"),
 ]

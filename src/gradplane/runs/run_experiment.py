@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from rich.console import Console
 
-from gradplane.controller.blocking import check_running, configure, lacks, read_counters
+from gradplane.controller.blocking import check_running, configure, lacks, read_counters, restore
 from gradplane.controller.controller_errors import ControllerError
 from gradplane.experiment.deploying import baseline
 from gradplane.experiment.deployment import Deployment
@@ -35,7 +35,7 @@ from gradplane.runs.records.summary import (
     outcome,
     switch_counters,
 )
-from gradplane.topologies.network import NETWORKS, Network
+from gradplane.topologies.network import NETWORKS, Network, Restarts
 
 Watch = Callable[[Deployment, Path], AbstractContextManager[None]]
 
@@ -294,6 +294,21 @@ def _train(task: _Task, title: str) -> dict[str, Any]:
     return values
 
 
+def _restarts(task: _Task, net: Network) -> Restarts | None:
+    """Return the switches that lose their state, and how they are restored; None without any."""
+    deployment = task.deployment
+    setups = dict(deployment.setups)
+
+    def again(switch: str) -> dict[int, int]:
+        place = net.switch_addresses, deployment.pipelines
+        now = restore(switch, *place, setups, deployment.target)
+        changed = [name for name in setups if now[name] != setups[name]]
+        setups.update(now)
+        return {plan.number: plan.epoch for name in changed for plan in now[name].jobs}
+
+    return Restarts(deployment.restarts, again) if deployment.restarts else None
+
+
 def _record(task: _Task, net: Network, on_round: Show) -> Recorder:
     experiment = task.deployment.experiment
     sizes, patience = [job.size for job in experiment.job], round(experiment.patience_s * 1e9)
@@ -305,12 +320,13 @@ def _record(task: _Task, net: Network, on_round: Show) -> Recorder:
             on_round(recorder, job)
 
         with Recorder(task.folder, sizes, ended, patience, absences) as recorder:
-            hosts = task.deployment.hosts
+            hosts, restarts = task.deployment.hosts, _restarts(task, net)
             if task.live:
                 hosts = tuple(dataclasses.replace(host, live=True) for host in hosts)
-                net.run(hosts, recorder, asked=AskedInterventions(task.folder))
+                asked = AskedInterventions(task.folder)
+                net.run(hosts, recorder, asked=asked, restarts=restarts)
             else:
-                net.run(hosts, recorder)
+                net.run(hosts, recorder, restarts=restarts)
     return recorder
 
 

@@ -76,6 +76,28 @@ class LinkCounters:
         return LinkCounters(self.link, *(now - before for now, before in pairs))
 
 
+@dataclass(frozen=True)
+class SwitchRestart:
+    """A switch that loses its state `at` ns after the hosts have begun. Its entries are there again
+    `down` ns later, when the controller has noticed."""
+
+    switch: str
+    at: int
+    down: int
+
+
+@dataclass(frozen=True)
+class Restarts:
+    """The switches that lose their state in a run.
+
+    restore: configures one again, and returns the epochs, by number, of the jobs that have another
+    one from now on.
+    """
+
+    planned: Sequence[SwitchRestart]
+    restore: Callable[[str], Mapping[int, int]]
+
+
 class Network(Protocol):
     """A context manager; everything that it started ends with it."""
 
@@ -91,11 +113,13 @@ class Network(Protocol):
         on_record: OnRecord,
         deadline: float | None = None,
         asked: AskedFor | None = None,
+        restarts: Restarts | None = None,
     ) -> None:
         """Run the hosts to their end and pass on their log records as they are written.
 
         deadline: seconds of the experiment's time. asked: returns the interventions that were asked
-        for since the last call; the hosts are live then. Raises NetworkError when the deadline
+        for since the last call; the hosts are live then. restarts: of switches; the hosts are told
+        of the epochs that follow. Raises NetworkError when the deadline
         passes, or when a host or a switch fails.
         """
 

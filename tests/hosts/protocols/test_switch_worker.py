@@ -433,14 +433,14 @@ def test_a_worker_that_all_others_went_on_without_says_so_and_ends():
     answer(started(), Type.STRAGGLER, 0, 1)  # of a copy that came late
 
 
-def test_a_worker_of_another_epoch_says_so_and_ends():
+def test_a_worker_of_another_life_says_so_and_ends():
     message = (
-        "job 3, worker 1: the switch has the job in epoch 7, and this worker is of epoch 1: it is"
+        "job 3, worker 1: the switch has the job in epoch 23, and this worker is of epoch 1: it is"
         " left of an earlier life of the job"
     )
     for changes in ({}, {"reliability": "lossy"}):
         with pytest.raises(ReduceError, match=f"^{re.escape(message)}$"):
-            answer(started(**changes), Type.EPOCH, 0, 0, epoch=7)
+            answer(started(**changes), Type.EPOCH, 0, 0, epoch=23)
 
 
 def test_strangers_are_refused():

@@ -69,6 +69,12 @@ class Host:
         """Impair the host's link for a while; its configuration is `live`."""
         self._link.impair(intervention)
 
+    def in_epoch(self, epoch: int) -> None:
+        """Let the role go on in an epoch of its job, if it has a method `in_epoch`."""
+        go_on = getattr(self.role, "in_epoch", None)
+        if go_on is not None:
+            go_on(epoch)
+
     def start(self) -> None:
         """Begin, or be called back at the time that the configuration says."""
         if self._start_at is None:

@@ -2,10 +2,10 @@
 
 On standard output the process prints a line {"ready": NAME} when everything is loaded and its
 ports are open, and {"finished": NAME} when it has nothing more to do by itself. On standard input
-it waits for a line "go ORIGIN": the time.monotonic_ns() that all hosts count from. Then a live host
-takes lines "impair INTERVENTION", and answers each with {"impaired": NAME}, before which the next
-must not be sent. It runs until standard input ends, which also happens when its parent process
-dies.
+it waits for a line "go ORIGIN": the time.monotonic_ns() that all hosts count from. Then it takes
+lines "epoch NUMBER", in which its job goes on, and a live host "impair INTERVENTION"; it answers
+each with {"told": NAME}, before which the next must not be sent. It runs until standard input ends,
+which also happens when its parent process dies.
 """
 
 import contextlib
@@ -70,8 +70,12 @@ def _loop(
         line = commands.readline()
         running = bool(line)
         if running:
-            host.impair(Intervention.from_json(line.removeprefix("impair ")))
-            _say(answers, "impaired", config.name)
+            word, _, value = line.partition(" ")
+            if word == "epoch":
+                host.in_epoch(int(value))
+            else:
+                host.impair(Intervention.from_json(value))
+            _say(answers, "told", config.name)
 
     env.watch(commands, obey)
     host.start()

@@ -68,6 +68,10 @@ class SwitchWorkerRole(ReducingRole):
         super().connect()
         self._skip = self.config.joins  # reduces before its first
 
+    def in_epoch(self, epoch: int) -> None:
+        """Go on in an epoch of the job, as a switch has lost its state."""
+        self._reducer.in_epoch(epoch)
+
     def reduce(self, step: Reduce) -> None:
         """Begin the reduce that the training asks for."""
         if self._skip:

@@ -141,6 +141,11 @@ class SwitchReducer(WorkerReducer):
         actions = self._machine.reduce(ticket, vector, self.env.now(), tensor)
         self.machines.perform(actions, self._machine.timer)
 
+    def in_epoch(self, epoch: int) -> None:
+        """Go on in an epoch of the job."""
+        actions = self._machine.in_epoch(epoch, self.env.now())
+        self.machines.perform(actions, self._machine.timer)
+
     def integers_obstacle(self) -> str | None:
         """Return why integers cannot be summed exactly; None where they can."""
         exact = (

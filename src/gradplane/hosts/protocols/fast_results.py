@@ -73,7 +73,7 @@ class WorkerRecord(Record):
     """
 
     layout = WORKER
-    sum_bits, answer_size, body, reduce, alarm = (Whole() for _ in range(5))
+    epoch, sum_bits, answer_size, body, reduce, alarm = (Whole() for _ in range(6))
     results, answers = Whole(), Whole()
 
     def __init__(

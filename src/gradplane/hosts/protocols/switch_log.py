@@ -105,6 +105,10 @@ class SwitchLog:
         fields = {"ticket": reduce.ticket, "stage": stage, "slots": slots, "since": since, "at": at}
         return Record("timeout", self._who | fields)
 
+    def redo(self, epoch: int, at: int) -> Record:
+        """Return the line of a worker that goes on in another epoch, and sends packets again."""
+        return Record("redo", self._who | {"epoch": epoch, "at": at})
+
     def stall(self, number: int, missing: list[int] | None, at: int) -> Record:
         """Return the line of a long wait; `missing` are the absent workers, None if unknown."""
         slot, round = self._slot(number)

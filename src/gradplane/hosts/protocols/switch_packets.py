@@ -63,11 +63,15 @@ class Results:
 
 
 class SwitchPackets:
-    """The maker and checker of one worker's packets. `refused` counts by reason."""
+    """The maker and checker of one worker's packets. `refused` counts by reason.
+
+    epoch: the job's, which its packets have, and of which results are taken.
+    """
 
     def __init__(self, job: JobConfig, worker: int, refused: Counter[str]) -> None:
         rack = job.rack(worker)
         self._job, self._refused = job, refused
+        self.epoch = job.transport.epoch
         self._number, self._children = rack.index(worker), len(rack)  # at its switch
         self._source_port = job.addresses.worker_addresses[worker][1]
 
@@ -98,8 +102,8 @@ class SwitchPackets:
         job = self._job
         place = aggregation.place(number, job.transport.slots)
         who = (kind, job.number, self._number)
-        epoch = job.transport.epoch
-        return Header(*who, *place, job.transport.sum_bits, norm, flags=flags, epoch=epoch).pack()
+        width, epoch = job.transport.sum_bits, self.epoch
+        return Header(*who, *place, width, norm, flags=flags, epoch=epoch).pack()
 
     def parse(self, source: Peer, payloads: Payloads, near: int) -> list[Results]:
         """Return the packets that are for this worker, a batch for each run of one type.
@@ -112,7 +116,7 @@ class SwitchPackets:
         job, n = self._job, len(payloads)
         parsed = np.empty((n, 5), np.int64)
         transport = job.transport
-        limits = (transport.epoch, transport.sum_bits, transport.slots, job.workers, self._children)
+        limits = (self.epoch, transport.sum_bits, transport.slots, job.workers, self._children)
         if _parse(payloads.data, payloads.sizes, job.number, *limits, near, parsed):
             wrong = parsed[:, KIND] < 0
             reasons = [_REASONS[-kind] for kind in parsed[wrong, KIND].tolist()]

@@ -16,6 +16,10 @@ chunk that was given up is still used until the reduce is delivered. A worker th
 norm gives up chunk after chunk at their timeouts, without sending them, and so keeps in step with
 the others. The states and events are the tables of `switch_states`.
 
+A switch that loses its state gives the job a later epoch of its life. With a full quorum the worker
+then sends again what it waits for, and what others may lack (`switch_redo`). With a smaller one
+nobody may be left who would send what it waits for: from then on it gives up after `retries`.
+
 What need not delay packets, such as the error feedback, is computed after they are sent (Defer).
 
 Timeouts are measured (RFC 6298), with the job's `timeout_ns` as their ceiling: the time after
@@ -51,6 +55,7 @@ from gradplane.hosts.protocols.results import (
 )
 from gradplane.hosts.protocols.switch_log import SlotStatus, SwitchLog
 from gradplane.hosts.protocols.switch_packets import NUMBER, WORKERS, Results, SwitchPackets
+from gradplane.hosts.protocols.switch_redo import Redo, restamp
 from gradplane.hosts.protocols.switch_reduce import SwitchReduce
 from gradplane.hosts.protocols.switch_states import PartitionEvent, PartitionState
 from gradplane.hosts.retransmission_timeout import RetransmissionTimeout
@@ -82,8 +87,8 @@ class SwitchWorker:
     """One worker's reduces, several in flight at once.
 
     Actions: Send, SetTimer, CancelTimer, Deliver(ticket, Reduced), Record (arrivals, arrival, norm,
-    stall). `refused` counts packets that were foreign or invalid, by reason. Raises ConfigError if
-    the switch cannot sum the job's codes.
+    redo, stall). `refused` counts packets that were foreign or invalid, by reason. Raises
+    ConfigError if the switch cannot sum the job's codes.
     """
 
     def __init__(self, job: JobConfig, worker: int, granularity: int = 0) -> None:
@@ -108,6 +113,7 @@ class SwitchWorker:
         self._states: dict[int, list[Any]] = {}  # by tensor: the codec's, one a partition
         self._sizes: dict[int, int] = {}  # by tensor: n
         self._allocated = 0  # chunks so far
+        self._bounded = False  # where it may wait for what nobody sends any more
         self._turns: Ints = np.arange(job.transport.window)  # by chain: the chunk whose turn it is
         self._released = np.empty(job.transport.window, np.int64)  # for the kernels' answers
         self._out: list[Action] = []
@@ -115,6 +121,7 @@ class SwitchWorker:
         most = self._codec.table[-1]
         self.record = WorkerRecord(job, worker, most, self._turns, self._patience, self._timeout)
         """The record on which a kernel may take ordinary results between two events."""
+        self._redo = Redo(self._turns, self.record.answer_size)
 
     def skip(self, reduces: int, n: int) -> None:
         """Begin after `reduces` reduces of n values, in which this worker took no part.
@@ -160,8 +167,10 @@ class SwitchWorker:
         Raises ReduceError if the switch says that the job goes on without this worker.
         """
         near = self._reduces[0].first if self._reduces else self._allocated
+        epoch = self._packets.epoch
         for results in self._packets.parse((ip, source_port), payloads, near):
-            self._handlers[results.kind](self, results, now)
+            if self._packets.epoch == epoch or results.kind is Type.EPOCH:
+                self._handlers[results.kind](self, results, now)
         self._go_on(now)
         return self._taken()
 
@@ -176,8 +185,25 @@ class SwitchWorker:
             if len(indices):
                 self._chunk_timeouts(reduce, indices, now)
         self._out += self._status.timer(now)
+        if self._redo.deadline is not None and self._redo.deadline <= now:
+            self._send_again(now)
         self._go_on(now)
         self._rearm()
+        return self._taken()
+
+    def in_epoch(self, epoch: int, now: int) -> list[Action]:
+        """Go on in an epoch of the job, as a switch or the controller says; in an earlier one of
+        its life, or the same, nothing happens.
+
+        Raises ReduceError for an epoch of another life."""
+        if epoch // aggregation.LIFE != self._packets.epoch // aggregation.LIFE:
+            raise self._error(
+                f"the switch has the job in epoch {epoch}, and this worker is of epoch"
+                f" {self._packets.epoch}: it is left of an earlier life of the job"
+            )
+        if epoch > self._packets.epoch:
+            self._enter(epoch, now)
+            self._go_on(now)
         return self._taken()
 
     @property
@@ -257,6 +283,8 @@ class SwitchWorker:
     def _deliver(self, reduce: SwitchReduce, now: int) -> None:
         self._reduces.remove(reduce)
         self._note_only()
+        if self._exact:
+            self._redo.keep(reduce)
         if reduce.tensor < TRANSIENT:
             self._states[reduce.tensor] = [part.state for part in reduce.parts]
         self._out += self._log.arrivals(reduce, now)
@@ -299,7 +327,7 @@ class SwitchWorker:
             sent_at = reduce.table["sent_at"][indices[~silent]]
             since = int(sent_at.min())
             self._timeout.back_off(int(sent_at.max()), now)
-        given_up = silent | self._lossy
+        given_up = silent | self._lossy | self._is_last(reduce.table["attempts"][indices])
         again = indices[~given_up]
         stage = "sums" if len(again) else "given up"
         numbers = (reduce.first + indices).tolist()
@@ -330,6 +358,8 @@ class SwitchWorker:
             self._count_refused(found)
         for i in np.flatnonzero(found == chunk_table.OUTSIDE).tolist():
             self._out += self._log.late(results, i, now)
+        if self._redo.deadline is not None:
+            self._redo.answered(parsed[:, NUMBER].tolist())
         self._moved_on(results, now)
 
     def _count_refused(self, found: Ints) -> None:
@@ -347,6 +377,7 @@ class SwitchWorker:
             reduce, index = self._current(number % self._transport.slots)
             if reduce is not None:
                 reduce.table["notices"][index] += 1
+            self._redo.overtaken(number, self._transport.slots)
         self._moved_on(results, now)
 
     def _current(self, slot: int) -> tuple[SwitchReduce | None, int]:
@@ -382,13 +413,47 @@ class SwitchWorker:
             " together, under a new epoch if the switch has not forgotten the last ones"
         )
 
+    # Epochs
+
     def _other_epoch(self, results: Results, now: int) -> None:
-        """End this worker: the switch has the job in another epoch."""
-        epoch = int(results.parsed[0, WORKERS])
-        raise self._error(
-            f"the switch has the job in epoch {epoch}, and this worker is of epoch"
-            f" {self._transport.epoch}: it is left of an earlier life of the job"
-        )
+        for epoch in results.parsed[:, WORKERS].tolist():
+            self._out += self.in_epoch(epoch, now)
+
+    def _enter(self, epoch: int, now: int) -> None:
+        """Go on in a later epoch, and send again what the switches may have lost."""
+        self._packets.epoch = self.record.epoch = epoch
+        self._bounded = not self._exact
+        self._out.append(self._log.redo(epoch, now))
+        if self._exact:
+            self._redo.begin(self._reduces, epoch)
+            self._send_again(now)
+        for reduce in self._reduces:
+            for part in reduce.parts:
+                if part.stage is PartitionState.NORM:
+                    self._ask_norm(part, now)
+                elif part.stage is PartitionState.SENDING and not self._exact:
+                    restamp(part.packets, epoch)
+            pending = np.flatnonzero(chunk_table.pending(reduce.table))
+            pending = pending[~reduce.silent(pending)]
+            if len(pending):
+                chunk_table.retry(reduce.table, pending, AFTER)
+                self._attempt(reduce, pending, now)
+
+    def _is_last(self, attempts: Any) -> Any:
+        """Return whether a packet is given up after so many attempts, bool or bool[n]."""
+        return self._bounded & (attempts > self._transport.retries)
+
+    def _send_again(self, now: int) -> None:
+        """Send what others may still lack in this epoch, now and at the next timeout."""
+        packets, norms = self._redo.pending()
+        if packets:
+            self._out.append(self._packets.send(Payloads.equal(np.concatenate(packets))))
+        for number, norm in norms:
+            self._out.append(self._packets.make(Type.NORM, number, norm))
+            packets.append(np.empty(0, np.uint8))
+        self._redo.deadline = now + self._timeout.value if packets else None
+        if self._redo.deadline is not None:
+            self._wake(self._redo.deadline)
 
     def _error(self, what: str) -> ReduceError:
         return ReduceError(f"job {self._job.number}, worker {self._worker}: {what}")
@@ -483,7 +548,7 @@ class SwitchWorker:
 
     def _norm_timeout(self, reduce: SwitchReduce, part: WorkerPartition, now: int) -> None:
         patience = (self._transport.retries + 1) * self._transport.timeout_ns
-        expired = self._lossy and now - part.asked_at >= patience
+        expired = self._is_last(part.attempts) or (self._lossy and now - part.asked_at >= patience)
         stage = "given up" if expired else "norm"
         self._out.append(self._log.timeout(reduce, stage, [part.first], part.sent_at, now))
         if expired:
@@ -501,6 +566,7 @@ class SwitchWorker:
 
     def _norm_result(self, results: Results, now: int) -> None:
         for number, _, bitmap, norm in results.parsed[:, NUMBER:].tolist():
+            self._redo.answered_norm(number)
             reduce = self._find(number)
             if reduce is None:
                 continue
@@ -535,7 +601,8 @@ class SwitchWorker:
 
     def _rearm(self) -> None:
         """Set the timer to the first deadline; cancel it where there is none."""
-        deadlines = [self._status.deadline] if self._status.deadline is not None else []
+        others = self._status.deadline, self._redo.deadline
+        deadlines = [deadline for deadline in others if deadline is not None]
         for reduce in self._reduces:
             stages = [part for part in reduce.parts if part.stage is PartitionState.NORM]
             deadlines += [part.deadline for part in stages]

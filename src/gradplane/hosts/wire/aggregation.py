@@ -36,6 +36,8 @@ PATH_SIZE = 8
 ROUNDS = 2**32
 EPOCHS = range(1, 256)
 """A job's epochs; 0 stands for none in a switch's registers."""
+LIFE = 16
+"""Epochs 16L to 16L + 15 are of one life of a job; in controller/plan.py, too."""
 INFINITE_NORM = 0x7F800000  # bits of the least float32 without a sign that is no norm
 
 _HEADER = struct.Struct(">BBBBHBBIQIHBBH")

@@ -60,7 +60,8 @@ class SlotUse:
 class Event:
     """Something that happened to a worker in a round. at: None in folders of older versions.
 
-    line: the record, of kind "verdict", "timeout", "resend", "stall", "crash" or "join"."""
+    line: the record, of kind "verdict", "timeout", "resend", "stall", "redo", "crash" or
+    "join"."""
 
     worker: int
     at: int | None
@@ -248,6 +249,12 @@ def _events(
         elif kind == "stall" and "at" in line:
             number = used.get((job, line["slot"], line["use"]))
             yield Event(line["worker"], line["at"], "waits", _stall(line), line), job, number
+        elif kind == "redo":
+            text = (
+                f"A switch lost its state: the job is in epoch {line['epoch']}, and packets that"
+                " were under way are sent again."
+            )
+            yield Event(line["worker"], line["at"], "sent again", text, line), job, None
         elif kind in ("crash", "join"):
             text = "The worker crashes." if kind == "crash" else "The worker takes part again."
             yield Event(line["worker"], line["at"], kind, text, line), job, line["training_round"]

@@ -130,6 +130,16 @@ class Epoch(TypedDict):
 
 
 @with_config(ConfigDict(strict=True))
+class Redo(TypedDict):
+    """A line of kind "redo" in arrivals.jsonl: a worker goes on in another epoch of its job."""
+
+    job: int
+    worker: int
+    epoch: int
+    at: int
+
+
+@with_config(ConfigDict(strict=True))
 class Stall(TypedDict):
     """A line of kind "stall" in arrivals.jsonl."""
 

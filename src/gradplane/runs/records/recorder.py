@@ -39,6 +39,7 @@ _ARRIVALS = (
     "arrival",
     "norm",
     "epoch",
+    "redo",
     "stall",
     "crash",
     "join",

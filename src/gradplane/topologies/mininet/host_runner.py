@@ -34,13 +34,13 @@ class HostProcess:
 
     def __init__(self, config: HostConfig, folder: Path, start: Start) -> None:
         self.name = f"{config.name} (job {config.job.number})"
-        self.host = config.name
+        self.host, self.job = config.name, config.job.number
         self.finished = False
         self._config, self._folder, self._start_fork = config, folder, start
         self._origin = 0
         self._back: int | None = None  # the round that it is back in, once it has crashed
-        self._asked: deque[Intervention] = deque()
-        self._impairing = False  # it has not answered yet
+        self._asked: deque[str] = deque()  # lines for it
+        self._telling = False  # it has not answered yet
         self._start()
 
     def _start(self) -> None:
@@ -72,12 +72,16 @@ class HostProcess:
 
     def impair(self, intervention: Intervention) -> None:
         """Have it impair its link, once it runs and has begun with those before."""
-        self._asked.append(intervention)
+        self._asked.append(f"impair {intervention.to_json()}")
+
+    def in_epoch(self, epoch: int) -> None:
+        """Have it go on in an epoch of its job."""
+        self._asked.append(f"epoch {epoch}")
 
     def _send_asked(self) -> None:
-        if self._asked and not self._impairing and not self._process.ended:
-            self._process.send(f"impair {self._asked.popleft().to_json()}")
-            self._impairing = True
+        if self._asked and not self._telling and not self._process.ended:
+            self._process.send(self._asked.popleft())
+            self._telling = True
 
     def poll(self, on_record: OnRecord) -> None:
         """Pass on its new log records and read its answers.
@@ -86,10 +90,10 @@ class HostProcess:
         ended = self._process.ended  # before its log is read, which is then complete
         for answer in self._process.answers():
             self.finished |= "finished" in answer
-            self._impairing &= "impaired" not in answer
+            self._telling &= "told" not in answer
             if "ready" in answer:  # of a later life: the first one's is awaited
                 self._process.send(f"go {self._origin}")
-                self._impairing = False
+                self._telling = False
         self._read(on_record)
         self._send_asked()
         if ended and self._back is None:
@@ -112,7 +116,7 @@ class HostProcess:
         self._records.close()
         self._config = dataclasses.replace(self._config, joins=self._back)
         self._back = None
-        self._impairing = True  # until it is ready
+        self._telling = True  # until it is ready
         self._start()
 
     def end(self, on_record: OnRecord) -> None:

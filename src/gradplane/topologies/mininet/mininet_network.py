@@ -29,7 +29,15 @@ from gradplane.switch.ports import offload
 from gradplane.topologies.description import Link, Topology
 from gradplane.topologies.mininet.host_runner import Forks, HostProcess
 from gradplane.topologies.mininet.netns import switch_off_offloads, within
-from gradplane.topologies.network import AskedFor, LinkCounters, OnRecord, SwitchConfig, check_hosts
+from gradplane.topologies.network import (
+    AskedFor,
+    LinkCounters,
+    OnRecord,
+    Restarts,
+    SwitchConfig,
+    SwitchRestart,
+    check_hosts,
+)
 from gradplane.topologies.topology_errors import NetworkError
 
 _POLL = 0.02  # seconds between reads of the hosts' logs
@@ -142,10 +150,12 @@ class MininetNetwork:
         on_record: OnRecord,
         deadline: float | None = None,
         asked: AskedFor | None = None,
+        restarts: Restarts | None = None,
     ) -> None:
-        """See Network; the deadline is in seconds of the wall clock."""
+        """See Network; the deadline is in seconds of the wall clock, and a switch is down for as
+        long as its process takes to start."""
         with self._started(hosts) as processes:
-            self._follow(processes, on_record, deadline, asked)
+            self._follow(processes, on_record, deadline, asked, restarts)
             for process in processes:
                 process.end(on_record)
 
@@ -184,21 +194,40 @@ class MininetNetwork:
         on_record: OnRecord,
         deadline: float | None,
         asked: AskedFor | None,
+        restarts: Restarts | None,
     ) -> None:
         """Follow the hosts until all have finished."""
-        end = None if deadline is None else time.monotonic() + deadline
+        begun = time.monotonic()
+        end = None if deadline is None else begun + deadline
+        planned = sorted(restarts.planned if restarts else (), key=lambda restart: restart.at)
         while not all(process.finished for process in processes):
             time.sleep(_POLL)
             for intervention in asked() if asked else ():
                 for process in processes:
                     if process.host == intervention.link:
                         process.impair(intervention)
+            while planned and time.monotonic() - begun >= planned[0].at / 1e9:
+                assert restarts is not None
+                self._restart(planned.pop(0), restarts, processes)
             self._poll(processes, on_record)
             if end is not None and time.monotonic() > end:
                 names = "; ".join(p.name for p in processes if not p.finished)
                 raise NetworkError(
                     f"the deadline has passed at {deadline:g} s, not finished: {names}"
                 )
+
+    def _restart(
+        self, planned: SwitchRestart, restarts: Restarts, processes: Sequence[HostProcess]
+    ) -> None:
+        """Start a switch's process anew, let the controller restore it, and tell the hosts."""
+        switch = self._net[planned.switch]
+        switch.kill()
+        time.sleep(planned.down / 1e9)
+        switch.start()
+        epochs = restarts.restore(planned.switch)
+        for process in processes:
+            if process.job in epochs:
+                process.in_epoch(epochs[process.job])
 
     def _poll(self, processes: Sequence[HostProcess], on_record: OnRecord) -> None:
         for process in processes:

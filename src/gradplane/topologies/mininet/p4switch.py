@@ -167,6 +167,12 @@ class P4Switch(Switch):  # type: ignore[misc]  # mininet has no types
         folders, options = self.include_dirs, self.options
         return targets.Start(self.program, interfaces, self.address, folders, self.defines, options)
 
+    def kill(self) -> None:
+        """End the process; the interfaces stay, so that `start` runs it again."""
+        assert self.process is not None, f"switch {self.name} was not launched"
+        self.process.close()
+        self.process = None
+
     def stop(self, deleteIntfs: bool = True) -> None:  # noqa: N803 - Mininet's name
         """Stop the switch."""
         if self.process is not None:

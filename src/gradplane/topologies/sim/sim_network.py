@@ -20,6 +20,7 @@ from gradplane.topologies.network import (
     AskedFor,
     LinkCounters,
     OnRecord,
+    Restarts,
     SwitchConfig,
     check_hosts,
 )
@@ -95,6 +96,7 @@ class SimNetwork:
         on_record: OnRecord,
         deadline: float | None = None,
         asked: AskedFor | None = None,
+        restarts: Restarts | None = None,
     ) -> None:
         """See Network; the deadline is in virtual seconds."""
         check_hosts(self.topology, hosts)
@@ -105,6 +107,7 @@ class SimNetwork:
             self._fabric.set_receivers(_receivers(self._programs), origin)
             for program in self._programs:
                 program.host.start()
+            self._plan_restarts(restarts, origin)
             self._run_to_end(self._programs, until, asked)
             for program in self._programs:
                 program.end()
@@ -115,6 +118,21 @@ class SimNetwork:
                 stack.close()
             for switch in self._fabric.switches.values():
                 switch.clear()
+
+    def _plan_restarts(self, restarts: Restarts | None, origin: int) -> None:
+        for planned in restarts.planned if restarts is not None else ():
+            assert restarts is not None
+            lost = origin + planned.at
+            self._fabric.events.at(lost, self._fabric.switches[planned.switch].lose_state)
+            restored = partial(self._restored, restarts, planned.switch)
+            self._fabric.events.at(lost + planned.down, restored)
+
+    def _restored(self, restarts: Restarts, switch: str) -> None:
+        """Let the controller restore a switch, and tell the hosts."""
+        epochs = restarts.restore(switch)
+        for program in self._programs:
+            if (epoch := epochs.get(program.config.job.number)) is not None:
+                program.host.in_epoch(epoch)
 
     def _program(self, config: HostConfig, on_record: OnRecord, origin: int) -> _Program:
         stack = self._fabric.stacks[config.name]

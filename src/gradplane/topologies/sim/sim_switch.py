@@ -151,6 +151,10 @@ class SimSwitch:
         self._queues.clear()
         self._departure = None
 
+    def lose_state(self) -> None:
+        """Run the program from its beginning: without entries, and with empty registers."""
+        self._device.load(self._program)
+
     def queue_dropped(self, port: int) -> int:
         """Return the frames that found the port's queue full."""
         return self._queues.dropped(port)
