@@ -88,7 +88,8 @@ def deployment(workers: int, leaves: int, **keys: object) -> Deployment:
     kind = {"kind": "leaf-spine", "leaves": leaves} if leaves > 1 else {"kind": "star"}
     kind = kind if leaves else {"kind": "levels_network:three_levels"}
     job = {"push": {"name": "thc"}, "slots": SLOTS, "reliability": "retransmit"} | keys
-    document = {"name": "levels", "topology": kind | {"workers": workers}, "job": [job]}
+    network = {"topology": kind | {"workers": workers}, "output": {"baseline": False}}
+    document = {"name": "levels", "job": [job]} | network
     return deploy(resolve(Experiment.model_validate(document)))
 
 

@@ -6,14 +6,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from levels_network import Faults, Network, deployment, play
+from levels_network import VALUES, Faults, Network, deployment, play
 
 from gradplane.controller.controller_errors import PlanError
 from gradplane.controller.plan import Capacity, check_program
 from gradplane.experiment.deploying import baseline
 from gradplane.experiment.document import ExperimentError
 from gradplane.experiment.loading import load_deployment
-from gradplane.hosts.wire.aggregation import Header, Type
+from gradplane.hosts.config import UDP_OVERHEAD
+from gradplane.hosts.wire.aggregation import Header, Type, parse
+from gradplane.pages.report import run_page
 from gradplane.runs.records.run_data import RunData
 from gradplane.runs.records.summary import Summary
 from gradplane.runs.replayer.replay_run import ReplayResult, replay
@@ -59,13 +61,20 @@ def test_a_worker_whose_last_result_others_lack_sends_its_packets_again() -> Non
     """The root forgets the last sums of the job, when one rack has them and the other has not."""
     network = Network(deployment(4, 2))
     network.reduce(0, 7)
-    while not network.results[0] and not network.results[1]:
-        network.under_way[:] = [each for each in network.under_way if each[0] not in ("h3", "h4")]
+    while not (network.results[0] and network.results[1]):
+        network.under_way[:] = [each for each in network.under_way if not _is_last_sums(*each)]
         network.step()
+    assert not network.results[2] and not network.results[3]
     network.lose_state("s3")
     network.run(0)
     sums = {found[0].sums for found in network.results}
     assert sums == {play(deployment(4, 1), 0, Faults(), reduces=1).results[0][0].sums}
+
+
+def _is_last_sums(node: str, port: int, frame: bytes) -> bool:
+    """Return whether a frame has the sums of one of the last chunks for a worker of rack 2."""
+    header = parse(frame[UDP_OVERHEAD:])[0]
+    return node in ("h3", "h4") and header.type is Type.SUMS and header.slot in (2, 3)
 
 
 @pytest.mark.parametrize("quorums", [(2, 1), (1, 2), (1, 1)])
@@ -99,6 +108,17 @@ def test_integers_are_summed_over_three_levels_in_16_bits_whatever_happens() -> 
             assert (found[0].total == total).all()
             assert found[1].sums == network.results[0][1].sums
         assert network.check() == len(network.arrivals) > 0
+
+
+def test_128_workers_in_4_racks_are_summed_and_a_result_names_them_all() -> None:
+    network = play(deployment(128, 4, sum_bits=16, batch=8), 0, Faults(), reduces=1)
+    assert network.check() == len(network.arrivals) == 128 * 8
+    for line in network.arrivals:
+        assert (line["count"], int(line["bitmap"], 16)) == (128, (1 << 128) - 1)
+    mean = network.results[0][0].mean
+    vectors = [np.random.default_rng([7, 0, w]).normal(size=VALUES) for w in range(128)]
+    assert np.abs(mean - np.mean(vectors, axis=0)).max() < 0.3
+    assert all(found[0].sums == network.results[0][0].sums for found in network.results)
 
 
 def test_a_partial_of_another_norm_than_its_slots_is_refused() -> None:
@@ -162,6 +182,20 @@ def test_a_run_over_racks_is_the_stars_and_replays_equal(small_run: Runs) -> Non
         *("accepted", "completed sums", "completed norms", "passed down")
     }
     replays_equal(tree)
+
+
+def test_a_report_has_a_row_for_each_rack(small_run: Runs) -> None:
+    lost = f'[{{model="drop list", packets=[{LOST.replace("_round=2", "_round=0")}]}}]'
+    settings = ("topology.workers=4", "job.reliability=retransmit", f"impairment={lost}")
+    run = RunData.read(small_run(*TWO_RACKS, *settings).folder)
+    rows = run_page.contents(run)["racks"]["rows"]
+    assert [row[1:3] + row[5:6] for row in rows] == [["s1", "2", "0"], ["s2", "2", "0"]]
+    again = [0, 0]
+    for line in run.arrivals:
+        if line["kind"] == "timeout":
+            again[line["worker"] // 2] += len(line["slots"])
+    assert [row[6] for row in rows] == [str(count) for count in again] != ["0", "0"]
+    assert all(float(row[3]) <= float(row[4]) for row in rows)
 
 
 def test_a_run_over_racks_with_losses_and_a_late_worker_replays_equal(small_run: Runs) -> None:
@@ -266,7 +300,7 @@ RESTART = '\n[[impairment]]\nmodel = "restart"\nswitch = "{}"\ntime_ms = 1\n'
         ("leaf-spine", "quorums = [2, 1]\nquorum = 3", "2 × 1 = 2 workers: use quorum = 2"),
         ("star", "quorums = [2, 1]", "and here they do not: use quorum"),
         ("ring", "", "a switch sums for workers or for switches"),
-        ("leaf-spine", RESTART.format("s9"), 'no switch "s9": s1, s2, s3, s4'),
+        ("leaf-spine", RESTART.format("s9"), 'no switch "s9": known: s1, s2, s3'),
         (
             "leaf-spine",
             "quorums = [1, 2]" + RESTART.format("s1"),
@@ -280,6 +314,24 @@ def test_what_several_switches_cannot_do_is_refused(
 ) -> None:
     path = tmp_path / "e.toml"
     path.write_text(f'[topology]\nkind = "{kind}"\nworkers = 4\n[[job]]\n{job}\n')
+    with pytest.raises(ExperimentError, match=message):
+        load_deployment(path)
+
+
+@pytest.mark.parametrize(
+    ("topology", "rest", "message"),
+    [
+        ("leaves = 1", "", "65 workers in a job that one switch sums: it has 64 at most"),
+        ("", 'aggregation = "ps"', 'a job that has aggregation = "ps": it has 64 at most'),
+        ("leaves = 2", "sum_bits = 16", 'baseline\'s aggregation = "ps" has 64 at most'),
+        ("leaves = 2", "[output]\nbaseline = false", r"65 workers = 1950 does not fit 8-bit sums"),
+    ],
+)
+def test_more_than_64_workers_need_racks(
+    tmp_path: Path, topology: str, rest: str, message: str
+) -> None:
+    path = tmp_path / "e.toml"
+    path.write_text(f'[topology]\nkind = "leaf-spine"\nworkers = 65\n{topology}\n[[job]]\n{rest}\n')
     with pytest.raises(ExperimentError, match=message):
         load_deployment(path)
 

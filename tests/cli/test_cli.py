@@ -203,6 +203,29 @@ def test_records_are_a_line_a_packet(command: Command, small_run: Runs) -> None:
     assert command("records", folder, "--kind", "x")[0] == 2
 
 
+def test_topology_draws_the_tree_of_each_job(command: Command) -> None:
+    status, out, _ = command(
+        "topology", "thc-racks", "--set", "job.quorums=[4, 1]", "--set", "topology.delay=2ms"
+    )
+    assert status == 0
+    lines = [line.strip("│├└─ ") for line in out.splitlines()]
+    assert lines[:5] == [
+        "job thc-racks: 8 workers, summed in 3 switches",
+        "s3: adds the sums of 2 switches, waits for 1, 8-bit slots 0 to 7",
+        "gets 2 receivers, 2 members, group 1 of 2 ports",
+        "s1: adds the codes of 4 workers, child 0 of the next one, by port 5, 8-bit slots 0 to 7",
+        "gets 5 receivers, 5 parents, 4 members, 2,048 values in 128 lookup tables, group 1 of 4"
+        " ports",
+    ]
+    assert "h5: worker 4, port 1, 25 Mbit/s, 2 ms" in lines
+    status, out, _ = command("topology", "thc-star", "--set", "job.aggregation=ps")
+    assert out.splitlines()[:3] == [
+        'job thc-star: 4 workers, aggregation = "ps": no switch sums it',
+        "└── s1: forwards",
+        "    ├── h1: worker 0, port 1, 25 Mbit/s",
+    ]
+
+
 def test_codecs(command: Command) -> None:
     status, output, _ = command("codecs")
     assert status == 0

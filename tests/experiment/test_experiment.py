@@ -88,7 +88,7 @@ def test_ones_own_program_is_found_from_the_file(tmp_path: Path) -> None:
             "e.toml:2: unknown key output.zzz: known: baseline, gradients_mb, pcap, report,"
             " target_accuracy",
         ),
-        ("[[job]]\nquorum = 65\n", "e.toml:2: job.0.quorum = 65: expected from 1 to 64"),
+        ("[[job]]\nquorum = 254\n", "e.toml:2: job.0.quorum = 254: expected from 1 to 253"),
         (
             "[[job]]\ntimeout_ms = 0\n",
             "e.toml:2: job.0.timeout_ms = 0: expected from 1e-06 to 1000000000000.0",
@@ -176,8 +176,9 @@ def test_ones_own_program_is_found_from_the_file(tmp_path: Path) -> None:
         ),
         (
             "[topology]\nworkers = 65\n",
-            "e.toml:2: 65 workers from host 1 on, all in one job: it has 64 at most; write workers"
-            " under [[job]], or several jobs with their first_host",
+            "e.toml:2: 65 workers in a job that one switch sums: it has 64 at most; write workers"
+            ' under [[job]], several jobs with their first_host, or aggregation = "switch" with'
+            ' kind = "leaf-spine" and leaves = 2 or more',
         ),
         (
             "[topology]\nloss = 0.01\n",
@@ -333,8 +334,8 @@ TYPES = (
         (
             'model = "random"',
             '2: impairment.0.model = "random": expected "bernoulli", "nth", "burst", "corruption",'
-            ' "duplication", "reordering", "jitter", "drop list", "recorded", "straggler", "crash"'
-            ' or "late join"',
+            ' "duplication", "reordering", "jitter", "drop list", "recorded", "straggler", "crash",'
+            ' "late join" or "restart"',
         ),
         ("rate = 0.1", "1: impairment.0.model is missing"),
         ('model = "nth"', "1: impairment.0.n is missing"),
@@ -413,9 +414,9 @@ def test_impairments_that_cannot_be(tmp_path: Path, text: str, message: str) -> 
 
 
 def test_all_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
-    path = write(tmp_path, "[[job]]\nquorum = 65\nslotz = 4\n[output]\npcap = 3\n")
+    path = write(tmp_path, "[[job]]\nquorum = 254\nslotz = 4\n[output]\npcap = 3\n")
     assert refusal(path).splitlines() == [
-        "e.toml:2: job.0.quorum = 65: expected from 1 to 64",
+        "e.toml:2: job.0.quorum = 254: expected from 1 to 253",
         'e.toml:3: unknown key job.0.slotz: did you mean "slots"?',
         "e.toml:5: output.pcap = 3: expected true or false",
     ]

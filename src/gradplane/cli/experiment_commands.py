@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from gradplane.runs.records.summary import Summary
 
 commands = typer.Typer()
+_LINE = 200  # characters of a line that is not to be folded
 
 
 def _completed(incomplete: str) -> list[str]:
@@ -321,6 +322,29 @@ def compare_targets(
     say(make_console(), result.text())
     if not result.equal:
         raise typer.Exit(1)
+
+
+@commands.command()
+def topology(
+    experiment: Annotated[
+        Path,
+        typer.Argument(
+            metavar="EXPERIMENT.toml",
+            show_default=False,
+            help="A file, or a shipped one's name",
+            autocompletion=_completed,
+        ),
+    ],
+    settings: Settings = [],  # noqa: B006
+) -> None:
+    """Draw the tree of switches that sum each job, and what each of them gets installed."""
+    from gradplane.cli import topology_text
+    from gradplane.experiment.loading import load_deployment
+
+    console = make_console()
+    console.width = max(console.width, _LINE)
+    for tree in topology_text.trees(load_deployment(experiment, settings)):
+        console.print(tree, highlight=False)
 
 
 @commands.command()

@@ -26,7 +26,7 @@ from gradplane.experiment.schema import Experiment, Job, SwitchSection
 from gradplane.hosts.absences import Absence, donor, of_worker, present
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.wire.aggregation import MAX_WORKERS
-from gradplane.topologies.description import Topology
+from gradplane.topologies.description import MAX_HOSTS, Topology
 from gradplane.topologies.link_options import bare_rate
 
 log = logging.getLogger(__name__)
@@ -45,18 +45,30 @@ class Problem:
 
 def workers_left(experiment: Experiment, job: Job) -> int:
     """Return how many workers a job has that does not say it: all hosts from its first one on."""
-    return max(1, experiment.topology.workers - job.first_host + 1)
+    return min(max(1, experiment.topology.workers - job.first_host + 1), MAX_HOSTS)
 
 
-def workers(experiment: Experiment, number: int) -> Iterator[Problem]:
-    """Yield the problem of a job that has too many workers without saying it."""
-    job = experiment.job[number]
-    count = workers_left(experiment, job)
-    if job.workers is None and count > MAX_WORKERS:
+def many_workers(experiment: Experiment, placed: PlacedJob) -> Iterator[Problem]:
+    """Yield the problem of a job with more workers than its switches or its baseline can have."""
+    job, where, network = placed.job, ("job", placed.number), ("topology", "workers")
+    if job.size <= MAX_WORKERS:
+        return
+    scheme = aggregations.get(job.aggregation)
+    if not (scheme.has_levels and len(placed.switches) > 1):
+        leaves = -(-job.size // MAX_WORKERS)
         yield Problem(
-            f"{count} workers from host {job.first_host} on, all in one job: it has {MAX_WORKERS}"
-            " at most; write workers under [[job]], or several jobs with their first_host",
-            (("topology", "workers"), ("job", number, "workers")),
+            f"{job.size} workers in a job that"
+            + (" one switch sums" if scheme.has_levels else f' has aggregation = "{scheme.name}"')
+            + f": it has {MAX_WORKERS} at most; write workers under [[job]], several jobs with"
+            ' their first_host, or aggregation = "switch" with kind = "leaf-spine" and leaves ='
+            f" {leaves} or more",
+            (network, (*where, "workers")),
+        )
+    elif experiment.output.baseline:
+        yield Problem(
+            f'{job.size} workers, and the baseline\'s aggregation = "{scheme.baseline}" has'
+            f" {MAX_WORKERS} at most: use baseline = false",
+            (("output", "baseline"), network, (*where, "workers")),
         )
 
 
@@ -173,6 +185,7 @@ def job(experiment: Experiment, placed: PlacedJob) -> Iterator[Problem]:
             f"{job.size} workers from host {job.first_host} on do not fit the topology's {hosts}",
             ((*where, "workers"), (*where, "first_host"), ("topology", "workers")),
         )
+    yield from many_workers(experiment, placed)
     if mismatch := workers_problem(job.compute_ms, job.size):
         yield Problem(mismatch, ((*where, "compute_ms"), (*where, "workers")))
     assert job.quorum is not None, "not resolved"

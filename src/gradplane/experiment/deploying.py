@@ -75,12 +75,7 @@ class DeploymentError(Exception):
 
 
 def resolve(experiment: Experiment) -> Experiment:
-    """Return the experiment with every default that depends on another key filled in.
-
-    Raises DeploymentError where a job would have more workers than one can have."""
-    problems = [p for n in range(len(experiment.job)) for p in checks.workers(experiment, n)]
-    if problems:
-        raise DeploymentError(problems)
+    """Return the experiment with every default that depends on another key filled in."""
     jobs = tuple(_resolved(experiment, n, job) for n, job in enumerate(experiment.job))
     seed = {"seed": experiment.seed}
     impairments = tuple(

@@ -16,7 +16,7 @@ from gradplane.experiment.sections import Section
 from gradplane.hosts.absences import Absence
 from gradplane.hosts.impairments.packet_types import FLOWS
 from gradplane.hosts.philox import permutation
-from gradplane.hosts.wire.aggregation import MAX_WORKERS
+from gradplane.topologies.description import MAX_HOSTS
 
 log = logging.getLogger(__name__)
 
@@ -183,7 +183,7 @@ class StragglerSection(ImpairmentSection):
     """Some workers are slow, or left out, in some rounds of training."""
 
     model: Literal["straggler"]
-    workers: tuple[Annotated[int, Field(ge=0, lt=MAX_WORKERS)], ...] | None = Field(
+    workers: tuple[Annotated[int, Field(ge=0, lt=MAX_HOSTS)], ...] | None = Field(
         default=None, strict=False
     )
     count: int | None = Field(default=None, ge=1)
@@ -208,7 +208,7 @@ class AbsenceSection(Section):
     """The keys of both models of absences. Without `worker` one is drawn by the seed."""
 
     job: Number = 0
-    worker: Annotated[int, Field(ge=0, lt=MAX_WORKERS)] | None = None
+    worker: Annotated[int, Field(ge=0, lt=MAX_HOSTS)] | None = None
     seed: int | None = None
 
     def drawn(self, workers: int, taken: Collection[int]) -> int:

@@ -26,7 +26,7 @@ from gradplane.experiment.sections import OpenSection, Section
 from gradplane.hosts.absences import Absence
 from gradplane.hosts.config import LEAST_PACKET, UDP_OVERHEAD, Flow
 from gradplane.hosts.wire.aggregation import MAX_WORKERS
-from gradplane.topologies.description import Topology
+from gradplane.topologies.description import MAX_HOSTS, Topology
 from gradplane.topologies.link_options import parse_rate
 from gradplane.topologies.topology_errors import TopologyError
 
@@ -233,7 +233,7 @@ class Job(Section):
 
     name: str = ""
     first_host: int = Field(default=1, ge=1, le=253)
-    workers: int | None = Field(default=None, ge=1, le=MAX_WORKERS)
+    workers: int | None = Field(default=None, ge=1, le=MAX_HOSTS)
     push: NamedCodec = NamedModel(name="thc")
     pull: Annotated[NamedModel | None, BeforeValidator(_by_tensor)] = None
     by_tensor: bool | Literal["paper"] | None = None
@@ -244,7 +244,7 @@ class Job(Section):
     plan: str | None = None
     marked: bool = False
     bound: ErrorBound | None = None
-    quorum: int | None = Field(default=None, ge=1, le=MAX_WORKERS)
+    quorum: int | None = Field(default=None, ge=1, le=MAX_HOSTS)
     quorums: tuple[Annotated[int, Field(ge=1, le=MAX_WORKERS)], ...] | None = Field(
         default=None, strict=False, min_length=1
     )

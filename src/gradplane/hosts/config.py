@@ -128,7 +128,7 @@ class JobConfig:
 
     number: int  # 0 to 255, as in the packets
     name: str
-    workers: int  # 1 to 64
+    workers: int  # 1 to 64, where several switches sum more
     quorum: int  # results leave when so many workers are in
     aggregation: str  # the scheme's name, for people; hosts run the role that they are given
     seed: int

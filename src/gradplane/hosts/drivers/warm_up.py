@@ -33,7 +33,8 @@ def warm_up(job: JobConfig) -> None:
 
 def exercise_switch_worker(job: JobConfig) -> None:
     """Reduce a packet's values at a worker whose switch answers, then some whose sums are lost."""
-    job = replace(job, leaves=())  # one switch answers
+    workers = len(job.rack(0))
+    job = replace(job, leaves=(), workers=workers, quorum=workers)  # one switch answers
     load_kernel(SwitchWorker(job, 0).record)
     worker, vector = SwitchWorker(job, 0), np.ones(8, np.float32)
     _deliver(job, worker, worker.reduce(0, vector, 0), lost=None)

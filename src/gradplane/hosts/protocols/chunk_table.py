@@ -26,16 +26,15 @@ ROW = np.dtype(
     [
         ("state", np.uint8),  # the position of its ChunkState
         ("open", np.uint8),  # 1 if its partition is sending or silent
-        ("count", np.uint8),  # workers in the result; 0: none in hand
+        ("count", np.uint16),  # workers in the result; 0: none in hand
         ("attempts", np.uint16),
         ("notices", np.uint16),
-        ("bitmap", np.uint64),  # workers in the result
+        ("bitmap", np.uint64),  # children of the worker's switch in the result
         ("sent_at", np.int64),  # ns, of the last attempt
         ("deadline", np.int64),  # ns, where it is pending
         ("at", np.int64),  # ns, when its result came
     ]
 )
-"""A row. `count` holds up to 64 workers."""
 
 _STATES, _EVENTS = list(ChunkState), list(ChunkEvent)
 AFTER = transitions(CHUNK)

@@ -57,7 +57,7 @@ _estimate: Any = njit(estimate)
 _SUMS = int(Type.SUMS)
 _RESULT, _TURN = chunk_table.RESULT, chunk_table.TURN
 _NORM_AT = aggregation.NORM_AT
-_COUNT_AT = aggregation.COUNT_AT + 1  # the count is no more than MAX_WORKERS
+_COUNT_AT = aggregation.COUNT_AT
 
 
 def body_at(job: JobConfig) -> int:
@@ -156,12 +156,13 @@ def take(address, payload, size, now):  # type: ignore[no-untyped-def]
         return UNTAKEN, 0
 
     body = packet[state.body :]
-    most = state.most * np.int64(packet[_COUNT_AT])
+    count = np.int64(packet_number(packet, _COUNT_AT, 2))
+    most = state.most * count
     if not _scatter(body, reduce.sums, index, state.lanes, state.sum_bits, most):
         return UNTAKEN, 0
     timeout.measured, timeout.value = measured, value
     timeout.smoothed, timeout.variation = smoothed, variation
-    row.count, row.at = packet[_COUNT_AT], now
+    row.count, row.at = count, now
     row.bitmap = bitmap_of(packet)
     chunk_table.step(row, _RESULT, AFTER)
     turns = carray(pointer(state.turns), (state.window,), np.int64)

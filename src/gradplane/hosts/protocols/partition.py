@@ -88,7 +88,7 @@ class WorkerPartition:
         """Send nothing, as the norm never came: all of x stays in the error feedback."""
         self.state = self._codec.skip(self._x, self.state)
 
-    def decode(self, sums: Sums, counts: npt.NDArray[np.uint8], norm: int) -> Floats:
+    def decode(self, sums: Sums, counts: npt.NDArray[np.uint16], norm: int) -> Floats:
         """Return the estimate of the mean, float32[n]; of integers, the sum.
 
         sums: [chunks, lanes], 0 where missing. counts: the workers in each chunk's result, 0 where

@@ -21,7 +21,6 @@ from gradplane.hosts.protocols.switch_reduce import SwitchReduce
 from gradplane.hosts.wire import aggregation
 from gradplane.hosts.wire.aggregation import Type
 
-Bitmaps = npt.NDArray[np.uint64]
 _HEX = "%016x"
 
 
@@ -43,11 +42,15 @@ class SwitchLog:
             return
         lost = table["count"] == 0
         none_lost = not lost.any()
-        place = {"ticket": reduce.ticket, "first": reduce.first, "slots": self._transport.slots}
+        place: dict[str, Any] = {
+            "ticket": reduce.ticket,
+            "first": reduce.first,
+            "slots": self._transport.slots,
+        }
         place |= {"chunks": len(table)}
         columns = {name: table[name] for name in ("count", "bitmap", "attempts", "notices")}
         if self._job.leaves:
-            columns["bitmap"] = np.where(lost, np.uint64(0), self._workers(table["bitmap"]))
+            place |= {"rack": list(self._rack), "workers": self._job.workers}
         arrived = table["at"] if none_lost else np.where(lost, at, table["at"])
         columns |= {"at": arrived, "sent": table["sent_at"]}
         packed = {name: pack(column) for name, column in columns.items()}
@@ -115,22 +118,16 @@ class SwitchLog:
         fields = {"slot": slot, "use": round, "missing": missing, "at": at}
         return Record("stall", self._who | fields)
 
-    def _workers(self, bitmaps: Bitmaps) -> Bitmaps:
-        """Return bitmaps of this worker's switch as bitmaps of the job's workers.
+    def _hex(self, bitmap: int) -> str:
+        """Return a bitmap of this worker's switch as one of the job's workers.
 
         Where several switches sum, those of the other racks are known only if all workers are."""
-        if not self._job.leaves:
-            return bitmaps
-        if self._job.quorum == self._job.workers:
-            return np.full_like(bitmaps, (1 << self._job.workers) - 1)
-        found = np.zeros_like(bitmaps)
-        for child, worker in enumerate(self._rack):
-            found |= (bitmaps >> np.uint64(child) & np.uint64(1)) << np.uint64(worker)
-        return found
-
-    def _hex(self, bitmap: int) -> str:
-        bits = np.array([bitmap & (1 << 64) - 1], np.uint64)
-        return _HEX % int(self._workers(bits)[0])
+        job, bits = self._job, bitmap & (1 << 64) - 1
+        if job.leaves and job.quorum == job.workers:
+            bits = (1 << job.workers) - 1
+        elif job.leaves:
+            bits = sum((bits >> child & 1) << worker for child, worker in enumerate(self._rack))
+        return _HEX % bits
 
     def _slot(self, number: int) -> tuple[int, int]:
         return aggregation.place(number, self._transport.slots)

@@ -229,8 +229,8 @@ def _parse(data, sizes, job, epoch, sum_bits, slots, workers, children, near, pa
             continue
         row = data[i]
         parsed[i, NUMBER] = chunk_number(row, slots, near)
-        counted = _EPOCH_AT if kind == _EPOCH else _COUNT_AT + 1  # no more than MAX_WORKERS
-        parsed[i, WORKERS] = row[counted]
+        counted = packet_number(row, _COUNT_AT, 2)
+        parsed[i, WORKERS] = np.int64(row[_EPOCH_AT] if kind == _EPOCH else counted)
         parsed[i, BITMAP] = np.int64(bitmap_of(row))
         parsed[i, NORM] = np.int64(packet_number(row, _NORM_AT, 4))
     return refused

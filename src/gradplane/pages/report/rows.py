@@ -103,6 +103,42 @@ def absences(
             yield [name, str(worker), str(first), str(back), died, joined]
 
 
+RACKS = ("", "rack", "workers", "round, mean ms", "longest ms", "missed", "sent again")
+
+
+def racks(
+    of_jobs: Sequence[tuple[str, Mapping[str, Sequence[int]]]],
+    rounds: Sequence[dict[str, Any]],
+    lines: Sequence[dict[str, Any]],
+) -> Iterator[Row]:
+    """Yield a row for each rack of jobs that several switches sum, with RACKS' columns.
+
+    of_jobs: each job's name, and the workers by leaf; rounds: the lines of metrics.jsonl; lines:
+    those of arrivals.jsonl. A round lasts until a rack's last worker has finished it."""
+    for number, (name, leaves) in enumerate(of_jobs):
+        own = [line["workers"] for line in rounds if line["job"] == number]
+        for leaf, members in leaves.items():
+            here = [[w for w in workers if w["worker"] in members] for workers in own]
+            times = [
+                max(w["finished"] for w in some) - min(w["started"] for w in some)
+                for some in here
+                if some
+            ]
+            again = sum(
+                len(line["slots"])
+                for line in lines
+                if line["kind"] == "timeout" and line["stage"] != "given up"
+                if line["job"] == number and line["worker"] in members
+            )
+            missed = sum(w["missed"] for some in here for w in some)
+            mean, longest = (
+                (f"{1e-6 * sum(times) / len(times):.3f}", f"{1e-6 * max(times):.3f}")
+                if times
+                else ("-", "-")
+            )
+            yield [name, leaf, str(len(members)), mean, longest, f"{missed:,}", f"{again:,}"]
+
+
 COMPUTE = ("", "worker", "mean", "least", "most")
 
 

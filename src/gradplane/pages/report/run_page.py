@@ -56,6 +56,7 @@ def contents(run: RunData) -> Values:
         "distribution": _distribution(jobs),
         "losses": _losses(run),
         "absences": {"head": report_rows.ABSENCES, "rows": list(_absence_rows(run))},
+        "racks": {"head": report_rows.RACKS, "rows": list(_rack_rows(run))},
         "switches": switches(summary),
         "weights": _weights(run),
         "experiment": run.experiment_text,
@@ -210,6 +211,16 @@ def _compute_rows(run: RunData) -> Iterator[list[str]]:
     jobs = enumerate(run.experiment.job)
     several = {n: job.name for n, job in jobs if not isinstance(job.compute_ms, int | float)}
     yield from report_rows.compute(run.metrics, several)
+
+
+def _rack_rows(run: RunData) -> Iterator[list[str]]:
+    jobs = []
+    for job in run.deployment.jobs:
+        leaves = {
+            job.network.attachment(job.members[rack[0]].name)[0]: rack for rack in job.config.leaves
+        }
+        jobs.append((job.job.name, leaves))
+    yield from report_rows.racks(jobs, run.metrics, run.arrivals)
 
 
 def _absence_rows(run: RunData) -> Iterator[list[str]]:

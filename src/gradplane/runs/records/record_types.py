@@ -74,7 +74,11 @@ Column = int | dict[str, str]
 
 @with_config(ConfigDict(strict=True))
 class Arrivals(TypedDict):
-    """A line of kind "arrivals" in arrivals.jsonl: columns, see hosts/packed_columns.py."""
+    """A line of kind "arrivals" in arrivals.jsonl: columns, see hosts/packed_columns.py.
+
+    rack: where several switches sum, the workers that the bits of `bitmap` stand for; workers: how
+    many the job has, all of whom are in a result with this count.
+    """
 
     job: int
     worker: int
@@ -89,6 +93,8 @@ class Arrivals(TypedDict):
     digest: Column
     at: Column
     sent: NotRequired[Column]
+    rack: NotRequired[list[int]]
+    workers: NotRequired[int]
 
 
 @with_config(ConfigDict(strict=True))

@@ -65,10 +65,16 @@ def _chunks(line: Line) -> Iterator[Line]:
     columns = [unpack(line[name], line["chunks"]).tolist() for name in _COLUMNS]
     sent = unpack(line[_SENT], line["chunks"]).tolist() if _SENT in line else None
     who = {"kind": "arrival"} | {name: line[name] for name in ("job", "worker", "ticket")}
-    slots = line["slots"]
+    slots, rack, workers = line["slots"], line.get("rack"), line.get("workers")
     for index, values in enumerate(zip(*columns, strict=True)):
         number = line["first"] + index
         count, bitmap, attempts, notices, digest, at = values
+        if not count:
+            bitmap = 0
+        elif count == workers:
+            bitmap = (1 << workers) - 1
+        elif rack is not None:
+            bitmap = sum((bitmap >> child & 1) << worker for child, worker in enumerate(rack))
         yield (
             who
             | {

@@ -223,7 +223,8 @@ class MininetNetwork:
         switch = self._net[planned.switch]
         switch.kill()
         time.sleep(planned.down / 1e9)
-        switch.start()
+        switch.launch()
+        switch.wait_ready()
         epochs = restarts.restore(planned.switch)
         for process in processes:
             if process.job in epochs:

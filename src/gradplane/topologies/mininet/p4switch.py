@@ -168,7 +168,7 @@ class P4Switch(Switch):  # type: ignore[misc]  # mininet has no types
         return targets.Start(self.program, interfaces, self.address, folders, self.defines, options)
 
     def kill(self) -> None:
-        """End the process; the interfaces stay, so that `start` runs it again."""
+        """End the process; the interfaces stay, so that `launch` runs it again."""
         assert self.process is not None, f"switch {self.name} was not launched"
         self.process.close()
         self.process = None
