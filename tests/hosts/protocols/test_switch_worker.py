@@ -443,6 +443,27 @@ def test_a_worker_of_another_life_says_so_and_ends():
             answer(started(**changes), Type.EPOCH, 0, 0, epoch=23)
 
 
+def test_a_later_epoch_of_its_life_lets_a_worker_send_again_what_is_under_way():
+    worker = started(LONG)
+    sums(worker, 0, 1, now=5)
+    actions = answer(worker, Type.EPOCH, 0, 0, epoch=2, now=9)
+    assert [(line["kind"], line["epoch"]) for line in lines(actions)] == [("redo", 2)]
+    again = [(h.type, h.slot, h.epoch) for h in sent(actions)]
+    # The chunk before the one that waits in its chain, and both that wait.
+    assert again == [(Type.INDICES, slot, 2) for slot in (0, 1, 2)]
+    for epoch in (2, 1):
+        assert answer(worker, Type.EPOCH, 0, 0, epoch=epoch) == []
+    assert sums(worker, 1, 1, now=20) == [] and worker.refused["another epoch"] == 1
+    assert [h.slot for h in sent(sums(worker, 0, 1, now=20, epoch=2))] == []
+    assert [h.slot for h in sent(sums(worker, 1, 1, now=20, epoch=2))] == [3]
+
+
+def test_an_epoch_before_the_first_result_lets_a_worker_send_its_norm_again():
+    actions = answer(started(), Type.EPOCH, 0, 0, epoch=2)
+    kinds = [(h.type, h.slot, h.epoch) for h in sent(actions)]
+    assert kinds == [(Type.NORM, 0, 2), (Type.INDICES, 0, 2), (Type.INDICES, 1, 2)]
+
+
 def test_strangers_are_refused():
     worker = started()
     payloads = Payloads.of([GOOD.pack() + bytes(1024)])

@@ -192,18 +192,12 @@ class SwitchWorker:
         return self._taken()
 
     def in_epoch(self, epoch: int, now: int) -> list[Action]:
-        """Go on in an epoch of the job, as a switch or the controller says; in an earlier one of
-        its life, or the same, nothing happens.
+        """Go on in an epoch of the job, as the controller says; in an earlier one of its life, or
+        the same, nothing happens.
 
         Raises ReduceError for an epoch of another life."""
-        if epoch // aggregation.LIFE != self._packets.epoch // aggregation.LIFE:
-            raise self._error(
-                f"the switch has the job in epoch {epoch}, and this worker is of epoch"
-                f" {self._packets.epoch}: it is left of an earlier life of the job"
-            )
-        if epoch > self._packets.epoch:
-            self._enter(epoch, now)
-            self._go_on(now)
+        self._enter(epoch, now)
+        self._go_on(now)
         return self._taken()
 
     @property
@@ -417,10 +411,17 @@ class SwitchWorker:
 
     def _other_epoch(self, results: Results, now: int) -> None:
         for epoch in results.parsed[:, WORKERS].tolist():
-            self._out += self.in_epoch(epoch, now)
+            self._enter(epoch, now)
 
     def _enter(self, epoch: int, now: int) -> None:
-        """Go on in a later epoch, and send again what the switches may have lost."""
+        """Go on in an epoch, if it is a later one, and send again what switches may have lost."""
+        if epoch // aggregation.LIFE != self._packets.epoch // aggregation.LIFE:
+            raise self._error(
+                f"the switch has the job in epoch {epoch}, and this worker is of epoch"
+                f" {self._packets.epoch}: it is left of an earlier life of the job"
+            )
+        if epoch <= self._packets.epoch:
+            return
         self._packets.epoch = self.record.epoch = epoch
         self._bounded = not self._exact
         self._out.append(self._log.redo(epoch, now))
