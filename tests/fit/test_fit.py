@@ -427,3 +427,10 @@ def test_an_array_takes_what_its_elements_would() -> None:
         return len(found.pipelines[0].placement.stages), [phv.count(size) for size in (8, 16, 32)]
 
     assert demand("bit<16>[2] v;", "v[0]", "v[1]") == demand("bit<16> v; bit<16> w;", "v", "w")
+
+
+def test_a_table_that_a_packet_passes_twice_with_what_its_action_decides_between() -> None:
+    """The table must be before the statement and after it: one error, and no register is named."""
+    found = report(table("t", "md.a", "set_a"), "t.apply(); md.a = md.a + 1; t.apply();")
+    [said] = [overrun.what for one in found.pipelines for overrun in one.overruns]
+    assert "a packet may pass Ingress.t a second time here" in said

@@ -86,7 +86,8 @@ def _common(first: _Fields, second: _Fields) -> Place | None:
 
 
 def longest_chain(tables: Sequence[LogicalTable], edges: Sequence[Dependency]) -> list[Dependency]:
-    """Return the dependencies along the chain that needs the most stages."""
+    """Return the dependencies along the chain that needs the most stages, without those that close
+    a circle, which a table that is applied twice may be in."""
     into: dict[LogicalTable, list[Dependency]] = {}
     for edge in edges:
         into.setdefault(edge.after, []).append(edge)
@@ -95,6 +96,8 @@ def longest_chain(tables: Sequence[LogicalTable], edges: Sequence[Dependency]) -
     for table in tables:  # in the program's order, which is one of the dependencies, too
         depth[table] = 0
         for edge in into.get(table, ()):
+            if edge.before not in depth:
+                continue
             far = depth[edge.before] + edge.distance
             if far > depth[table] or (far == depth[table] and edge.distance and table not in by):
                 depth[table], by[table] = far, edge

@@ -260,9 +260,11 @@ def _groups(
         elif pair not in between or between[pair].distance < edge.distance:
             between[pair] = edge
     circular = _circular(groups, between)
+    # A circle of single tables is of one that a packet passes twice, an error of its own.
+    shared = any(len(group.tables) > 1 for group in circular)
     for (before, after), edge in between.items():
         if before in circular and after in circular and before.order > after.order:
-            cycles.append(edge)
+            cycles += [edge] if shared else []
         else:
             after.before.append((before, edge.distance))
     return groups, cycles
