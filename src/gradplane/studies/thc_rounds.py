@@ -6,7 +6,7 @@ linearly. Times of a codec are the planner's (its data/codecs); those of trainin
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -135,7 +135,7 @@ Rounds = dict[tuple[str, str], tuple[float, ...]]
 
 def exchanges(rates: Sequence[str], sizes: Sequence[int], seed: int) -> Rounds:
     """Emulate an exchange under each scheme at each rate, at `sizes` as VALUES."""
-    cases = [(scheme, rate, n, seed) for scheme in SCHEMES for rate in rates for n in sizes]
+    cases = [(scheme.label, rate, n, seed) for scheme in SCHEMES for rate in rates for n in sizes]
     found = iter(parallel.each(_seconds, cases, "exchange"))
     return {
         (scheme.label, rate): tuple(next(found) for _ in sizes)
@@ -144,7 +144,9 @@ def exchanges(rates: Sequence[str], sizes: Sequence[int], seed: int) -> Rounds:
     }
 
 
-def _seconds(scheme: Scheme, rate: str, values: int, seed: int) -> float:
+@cache  # several figures have the same exchanges
+def _seconds(label: str, rate: str, values: int, seed: int) -> float:
+    scheme = next(scheme for scheme in SCHEMES if scheme.label == label)
     gradient = gradients.drawn("normal", values, seed)
     return one_round(partial(experiment, scheme, rate), WORKERS, gradient)[0]
 
