@@ -10,7 +10,7 @@ from finsy.proto import p4d, p4r
 from hand_made_device import service
 
 from gradplane.switch import Switch
-from gradplane.switch.commands import CommandTarget, NoPorts, run_words
+from gradplane.switch.commands import CommandTarget, NoPorts, PortStatus, run_words
 from gradplane.switch.p4runtime.digest_lists import DigestLists
 from gradplane.switch.p4runtime.limits import Limits
 from gradplane.switch.p4runtime.response_streams import Losses, ResponseStream
@@ -44,11 +44,17 @@ def test_the_switchs_own_queue() -> None:
 
 def test_the_command() -> None:
     router = Path(__file__).parent / "programs" / "router.p4"
-    target = CommandTarget(Switch(router), NoPorts(), {"packet-ins": 7, "digests": 12})
+
+    class Ports(NoPorts):
+        def status(self) -> list[PortStatus]:
+            return [PortStatus(1, "s1", True), PortStatus(2, "s2", True, missed=3)]
+
+    target = CommandTarget(Switch(router), Ports(), {"packet-ins": 7, "digests": 12})
     assert run_words(target, ["show_losses"]).splitlines() == [
         "        messages                lost",
         "digests                           12",
         "packet-ins                         7",
+        "packets, port 2                    3",
     ]
 
 

@@ -23,11 +23,12 @@ class CommandError(SwitchError):
 
 
 class PortStatus(NamedTuple):
-    """A port of a running switch."""
+    """A port of a running switch. missed: packets that came when the switch was behind."""
 
     number: int
     interface: str
     up: bool
+    missed: int = 0
 
 
 class Ports(Protocol):

@@ -58,9 +58,11 @@ def show_ports(target: CommandTarget) -> str:
 
 @command()
 def show_losses(target: CommandTarget) -> str:
-    """Print the messages that no controller read in time, by kind."""
+    """Print what was not read in time: messages by kind, and packets by port."""
+    ports = {f"packets, port {one.number}": one.missed for one in target.ports.status()}
+    lost = [*sorted(target.losses.items()), *(row for row in ports.items() if row[1])]
     lines = [f"{'messages':^24}{'lost':>12}"]
-    return "\n".join(lines + [f"{kind:24}{n:>12}" for kind, n in sorted(target.losses.items())])
+    return "\n".join(lines + [f"{kind:24}{n:>12}" for kind, n in lost])
 
 
 @command("INTERFACE PORT")

@@ -81,8 +81,11 @@ class LivePorts:
 
     def status(self) -> Sequence[PortStatus]:
         """Return the ports, with the state of their links."""
-        ports = sorted(self._interfaces.items())
-        return [PortStatus(port, name, port not in self.links.down) for port, name in ports]
+        missed = {number: port.missed for number, port in self._opened.items()}
+        return [
+            PortStatus(port, name, port not in self.links.down, missed.get(port, 0))
+            for port, name in sorted(self._interfaces.items())
+        ]
 
     def add(self, number: int, interface: str) -> None:
         """Open an interface as a port. Raises CommandError or PortError."""

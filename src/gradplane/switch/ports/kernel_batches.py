@@ -35,13 +35,13 @@ BLOCK = ("messages", "data", "starts", "ends", "controls", "slots", "first", "co
 `count` to how many it filled, or to a negative error number if the call failed, and `marked` to
 nonzero if one of their headers or control messages has its mark."""
 
-RING = ("frames", "size", "number", "next", "copied")
+RING = ("frames", "size", "number", "next", "status")
 """The block of 8-byte words of a ring: its address, the bytes and the number of its frames, which
-is filled next, and nonzero if the last one taken holds the beginning of a packet only."""
+is filled next, and the bits of the status of all that were taken since it was 0."""
 
 # linux/if_packet.h: offsets in struct tpacket2_hdr, and bits of its status.
 _FRAME_LENGTH, _FRAME_KEPT, _FRAME_PACKET, _FRAME_TAG = 4, 8, 12, 24
-_FRAME_READY, _FRAME_COPIED = 1 << 0, 1 << 1
+_FRAME_READY, _FRAME_COPIED, _FRAME_LOSING = 1 << 0, 1 << 1, 1 << 2
 
 
 @cache
@@ -181,6 +181,7 @@ class _Take(_Block):
         f = self.f
         frames, size, number = self._ring("ptr", "frames"), *map(self._word, ("size", "number"))
         i, at = f.variable("i64", self.first), f.variable("i64", self._word("next"))
+        seen = f.variable("i64", self._word("status"))
         with f.loop() as end:
             frame = f.add(frames, f.binary("mul", "i64", at.get(), size))
             status = f.op(f"load atomic i32, ptr {frame} acquire, align 4")
@@ -195,10 +196,11 @@ class _Take(_Block):
             f.do(f"store atomic i32 0, ptr {frame} release, align 4")
             behind = f.binary("add", "i64", at.get(), 1)
             at.set(f.select(f.compare("eq", "i64", behind, number), "i64", 0, behind))
+            seen.set(f.binary("or", "i64", seen.get(), f.resize(status, 32, 64)))
             with f.when(f.compare("ne", "i32", copied, 0)):
-                self._set_ring("copied", 1)
                 f.go(end)
         self._set_ring("next", at.get())
+        self._set_ring("status", seen.get())
         self.end(f.binary("sub", "i64", i.get(), self.first))
 
     def _copy(self, i: Variable, frame: Operand, status: Operand) -> None:
@@ -303,7 +305,7 @@ _PACKET_RX_RING, _PACKET_COPY_THRESH, _PACKET_VERSION, _TPACKET_V2 = 5, 7, 10, 1
 # A ring's memory, the least that the kernel allots at once, a frame's bytes before the packet.
 _RING, _RING_BLOCK, _FRAME_HEAD = 4 << 20, 64 << 10, 128
 _LARGEST_FRAME = 16 << 10
-_COPIED = RING.index("copied")
+_STATUS = RING.index("status")
 _FIRST, _COUNT, _MARKED = (BLOCK.index(name) for name in ("first", "count", "marked"))
 
 _VECTOR = np.dtype([("base", np.uint64), ("length", np.uint64)])  # struct iovec
@@ -433,9 +435,16 @@ class Ring:
 
     def copied(self) -> bool:
         """Return True, once, if the next packet waits at the socket."""
-        found = bool(self._words[_COPIED])
-        self._words[_COPIED] = 0
-        return found
+        return self._seen(_FRAME_COPIED)
+
+    def losing(self) -> bool:
+        """Return True, once, if packets came while the ring was full."""
+        return self._seen(_FRAME_LOSING)
+
+    def _seen(self, bit: int) -> bool:
+        found = int(self._words[_STATUS])
+        self._words[_STATUS] = found & ~bit
+        return bool(found & bit)
 
     def close(self) -> None:
         self._memory.close()

@@ -8,6 +8,7 @@ import logging
 import os
 import socket
 import struct
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
@@ -22,6 +23,7 @@ _RECEIVE_QUEUE = _SEND_QUEUE = 8 << 20  # bytes; the socket's queue must not ove
 _ETH_P_ALL = 0x0003
 _SOL_PACKET = 263
 _PACKET_ADD_MEMBERSHIP = 1
+_PACKET_STATISTICS = 6
 _PACKET_AUXDATA = 8
 _PACKET_VNET_HDR = 15
 _PACKET_IGNORE_OUTGOING = 23
@@ -35,6 +37,11 @@ _GONE = (errno.ENETDOWN, errno.ENODEV, errno.ENXIO)
 _TOO_LONG = (
     "port %d: a packet of %d bytes is longer than the MTU of %s allows and is dropped; if hosts"
     " send through segmentation offload, switch it off there: ethtool -K INTERFACE tso off gso off"
+)
+
+_MISSED = (
+    "port %d: %d packets from %s were lost until now, since the switch did not read them in time:"
+    " it gets more than it can take, or other programs have the processor"
 )
 
 log = logging.getLogger(__name__)
@@ -55,6 +62,8 @@ class Port:
         self.number = number
         self.interface = interface
         self.dropped = 0  # packets that could not be sent
+        self.missed = 0  # packets that came while the ring was full
+        self._next_warning = 0.0
         self._too_long = False
         self._in, self._ring, self._out, self._index = _opened(interface)
         refused = switch_off(interface)
@@ -105,10 +114,20 @@ class Port:
             self._receive(arrivals, 1)
             arrivals.take(ring)
             arrivals.restore()
+        if ring.losing():
+            self._note_missed()
         if arrivals.count == before:  # woken for an error: the interface is down or gone
             error = self._in.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
             if error:
                 raise OSError(error, os.strerror(error))
+
+    def _note_missed(self) -> None:
+        """Count what the kernel had no room for since the last time; warn once a second."""
+        statistics = self._in.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, 8)
+        self.missed += struct.unpack("=II", statistics)[1]
+        if time.monotonic() >= self._next_warning:
+            self._next_warning = time.monotonic() + 1.0
+            log.warning(_MISSED, self.number, self.missed, self.interface)
 
     def _receive(self, arrivals: Arrivals, most: int = BATCH) -> None:
         arrivals.receive(self._in.fileno(), socket.MSG_DONTWAIT, most)
