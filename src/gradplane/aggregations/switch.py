@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from itertools import chain, combinations, product
@@ -99,7 +99,8 @@ class SwitchScheme(Aggregation):
 
     def check_hosts(self, config: JobConfig) -> None:
         """Raise ConfigError for a codec whose codes the switch cannot sum."""
-        with suggesting("ps"):
+        fits = config.workers <= aggregation.MAX_WORKERS  # of a server
+        with suggesting("ps") if fits else nullcontext():
             summed_codec(config)
 
     def aggregators(self, placed: PlacedJob) -> Sequence[str]:

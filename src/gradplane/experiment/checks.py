@@ -67,7 +67,7 @@ def many_workers(experiment: Experiment, placed: PlacedJob) -> Iterator[Problem]
     elif experiment.output.baseline:
         yield Problem(
             f'{job.size} workers, and the baseline\'s aggregation = "{scheme.baseline}" has'
-            f" {MAX_WORKERS} at most: use baseline = false",
+            f" {MAX_WORKERS} at most: use output.baseline = false",
             (("output", "baseline"), network, (*where, "workers")),
         )
 
