@@ -153,16 +153,27 @@ def test_an_error_of_any_kind_in_the_reducer_ends_the_wait(kind):
 def test_gloos_thread_may_want_pythons_lock_while_a_collective_begins(tmp_path):
     """Gloo's thread frees tensors of Python while it holds its queue: ranks stood still."""
     script = """
+from torch.distributed._functional_collectives import all_gather_tensor, reduce_scatter_tensor
+
 for _ in range(200):
     works = [dist.all_reduce(torch.full((7,), float(rank)), async_op=True) for _ in range(3)]
     for work in works:
         work.wait()
     for _ in range(5):
         dist.broadcast(torch.tensor([rank + 5.0]), 0)
-say(done=True)
+for _ in range(200):
+    works = [dist.all_reduce(torch.full((7,), float(rank)), async_op=True) for _ in range(3)]
+    for work in works:
+        work.wait()
+    for _ in range(5):
+        gathered = all_gather_tensor(torch.tensor([rank + 5.0]), 0, dist.group.WORLD).tolist()
+scattered = reduce_scatter_tensor(torch.arange(6.0) + rank, "sum", 0, dist.group.WORLD).tolist()
+say(gathered=gathered, scattered=scattered)
 """
     job = loopback_job("ring", 3, codec=("float32", {}), error_feedback=False)
-    assert found(job, script, tmp_path) == [[{"done": True}]] * 3
+    first, second, third = found(job, script, tmp_path)
+    assert [each[0]["gathered"] for each in (first, second, third)] == [[5, 6, 7]] * 3
+    assert [each[0]["scattered"] for each in (first, second, third)] == [[3, 6], [9, 12], [15, 18]]
 
 
 SHARDED = """

@@ -93,7 +93,24 @@ class NetworkGroup(dist.ProcessGroup):
 
         return _Pending(done.then(keep))
 
-    _reduce_scatter_base = reduce_scatter_single  # type: ignore[assignment]  # before torch 2.13
+    # Names before torch 2.13 follow the methods.
+    _reduce_scatter_base = reduce_scatter_single  # type: ignore[assignment]
+
+    def reduce_scatter_single_coalesced(self, outputs: Any, wholes: Any, opts: Any = None) -> Any:
+        """Begin a reduce_scatter_single of each tensor, as functional collectives do."""
+        pairs = zip(outputs, wholes, strict=True)
+        return _together([self.reduce_scatter_single(*pair, opts) for pair in pairs])
+
+    reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced  # type: ignore[assignment]
+
+    def all_gather_single_coalesced(self, outputs: Any, parts: Any, opts: Any = None) -> Any:
+        """Begin gloo's gathering of each tensor, as functional collectives do.
+
+        By hand, as gloo's own is called with Python's lock held; see _through_gloo."""
+        options, pairs = [opts] if opts else [], zip(outputs, parts, strict=True)
+        return _together([self._gloo._allgather_base(*pair, *options) for pair in pairs])
+
+    allgather_into_tensor_coalesced = all_gather_single_coalesced  # type: ignore[assignment]
 
     def _warn(self, what: str) -> None:
         """Warn, the first time, that the network does not reduce for some of the ranks."""
@@ -180,6 +197,12 @@ class _Pending(dist.Work):
     def result(self) -> list[torch.Tensor]:
         """Return the results; wait for them first."""
         return self._future.value()
+
+
+def _together(works: list[Any]) -> Any:
+    """Return the work of several."""
+    every: Any = torch.futures.collect_all([work.get_future() for work in works])
+    return _Pending(every.then(lambda done: [each for one in done.value() for each in one.value()]))
 
 
 def register() -> None:
