@@ -504,6 +504,37 @@ def test_there_a_replica_has_no_port_0(theirs: Bmv2Switch) -> None:
     assert (code, said) == ("INVALID_ARGUMENT", "Port must be non-negative.")
 
 
+TO_ALL = compile_source(
+    "all.p4", text=TEXT.replace("s.egress_spec = 1;", "s.egress_spec = 1; s.mcast_grp = 6;")
+)
+GROUP = (
+    "packet_replication_engine_entry { multicast_group_entry { multicast_group_id: 6"
+    " replicas { egress_port: 2 instance: 1 } } }"
+)
+
+
+def test_there_a_group_outlives_the_program_and_is_joined_by_its_own_successor() -> None:
+    """Packets leave twice."""
+    info = p4_programs.p4info(TO_ALL.program, "bmv2").encode()
+    config = p4_programs.compiled_for("bmv2", TO_ALL).encode()
+    with real_switch() as theirs:
+        for copies in (1, 2):
+            theirs.load(info, config)
+            assert theirs.write(INSERT, entity(INFO, GROUP))[0] == "OK"
+            assert [port for port, _ in theirs.process(0, bytes([7, 0, 0, 0]))] == [2] * copies
+
+
+def test_a_group_ends_with_its_program() -> None:
+    switches = [Switch(TO_ALL.program) for _ in range(2)]
+    device = Device(lambda _: TO_ALL.program, lambda _: switches[-1])
+    made = P4RuntimeService(device)
+    made.stream_message("c", announce(1))
+    while switches:
+        device.load(TO_ALL.program)
+        made.write(request([(INSERT, entity(INFO, GROUP))]))
+        assert [port for port, _ in switches.pop().process(0, bytes([7, 0, 0, 0]))] == [2]
+
+
 def test_there_a_clone_session_does_not_cut(theirs: Bmv2Switch) -> None:
     """Ours does."""
     text = (
