@@ -32,7 +32,7 @@ study. `python scripts/papers_page.py --write` makes this page from the tables o
 says no other number than they do. `gradplane run NAME` repeats a study; the reasons for differences
 are below its table.
 
-**reproduced**: the same as far as the paper lets one tell. **near**: the same order, and about the
+**reproduced**: the same, as far as the paper has numbers. **near**: the same order, and about the
 same size. **different**: not so, and why. **not offered**: no study, and why. **not run**: the
 study's table is not kept here. Drawings and pseudocode are left out.
 

@@ -43,7 +43,9 @@ from gradplane.controller import (
 )
 from gradplane.controller.connection import Connection
 from gradplane.controller.controller_errors import NoAnswerError
+from gradplane.controller.plan import LIFE
 from gradplane.controller.thc import EVENT_NAMES
+from gradplane.hosts.wire import aggregation
 
 IP, MAC = "10.0.0.254", "00:00:00:00:00:fe"
 ROUTE = Route("10.0.0.1", 32, 1, "00:00:00:00:00:01")
@@ -105,6 +107,10 @@ def test_a_job_that_starts_anew_gets_an_epoch_that_nothing_on_the_switch_has(ser
         plan(0).anew(range(1, 256, 16))
     text = "job 0: the slots hold epochs of all lives: load the program anew (force)"
     assert str(error.value) == text
+
+
+def test_workers_and_the_controller_mean_the_same_life():
+    assert LIFE == aggregation.LIFE
 
 
 def test_a_life_has_16_epochs():

@@ -57,7 +57,7 @@ def restore(
     """Configure a switch that has lost its state, and give its jobs their next epoch on all
     switches that sum them; return the setups as they are from now on, by switch.
 
-    The jobs' workers are to be told of the epochs. Raises ControllerError."""
+    The caller tells the jobs' workers their new epochs. Raises ControllerError."""
     lost = {plan.number for plan in setups[switch].jobs}
     found = {}
     for name, setup in setups.items():
