@@ -19,6 +19,7 @@ from gradplane.hosts.wire import aggregation
 from gradplane.pages.report import causes, round_records, rows
 from gradplane.pages.report.round_records import PHASES, Event, Round
 from gradplane.runs.records.run_data import RunData
+from gradplane.runs.records.summary import queue_drops
 from gradplane.runs.replayer.round_packets import Pass, RecordedPackets, RoundPackets, SentPacket
 from gradplane.switch.arch.registry import path_lines
 from gradplane.switch.interp.trace_events import Entered, TraceEvent
@@ -185,13 +186,14 @@ class RunView:
                 raise NotThere(f"round {number} has {len(found.packets)} packets, not {index + 1}")
             packet = found.packets[index]
             row = self._row(job, index, packet, found, one)
+            passes = [] if _absent(packet, row["lost"], row["attempts"]) else packet.passes
             return row | {
                 "started": one.started,
                 "recorded": self._recorded(job, packet),
                 "events": [_event(e, {}) for e in one.events if _about(e) == _key(packet)],
                 "slot_packets": _slot_mates(found, index),
-                "passes": [self._traced(job, number, found, place) for place in packet.passes],
-                "payload": None if packet.passes else _header(packet.payload),
+                "passes": [self._traced(job, number, found, place) for place in passes],
+                "payload": None if passes else _header(packet.payload),
             }
 
     def waiting(self) -> Values:
@@ -257,6 +259,9 @@ class RunView:
         host = next(h.name for h in hosts if h.ip == packet.source[0])
         lost = sum(_about(event) == key and event.what == "lost" for event in one.events)
         worker, kind, slot, use = key or (None, "values", None, None)
+        attempts = (recorded or {}).get("attempts")
+        if kind == "norm":  # whose record has no number of attempts
+            attempts = 1 + sum(_sends_again(event, key) for event in one.events)
         return {
             "index": index,
             "host": host,
@@ -266,10 +271,32 @@ class RunView:
             "use": use,
             "size": len(packet.payload),
             "sent": (recorded or {}).get("sent"),
-            "attempts": (recorded or {}).get("attempts"),
+            "attempts": attempts,
             "lost": lost,
-            "fate": _fate(packet, found, lost),
+            "fate": self._fate(packet, found, lost, attempts),
         }
+
+    def _fate(
+        self, packet: SentPacket, found: RoundPackets, lost: int, attempts: int | None
+    ) -> str:
+        if absent := _absent(packet, lost, attempts):
+            return absent
+        if not packet.passes:
+            came = "came to the switch, and " if self._delivers else ""
+            return f"{came}is not re-enacted, as no worker got a result of its slot"
+        late = "came late; " if packet.late else ""
+        if packet.answers:
+            hosts = ", ".join(dict.fromkeys(host for host, _, _ in packet.answers))
+            return f"{late}answered to {hosts}"
+        if any(found.passes[place].left for place in packet.passes):
+            return f"{late}forwarded"
+        return f"{late}kept by the switch"
+
+    @cached_property
+    def _delivers(self) -> bool:
+        """True if every packet came that the impairments lost none of: the queues dropped none."""
+        run = self._run
+        return run.network == "sim" and run.stored is not None and not queue_drops(run.stored)
 
     @cached_property
     def _lines(self) -> dict[str, Sequence[str]]:
@@ -376,16 +403,24 @@ def _slot_mates(found: RoundPackets, index: int) -> list[int]:
     return [i for i, other in keys if other is not None and other[1:] == key[1:]]
 
 
-def _fate(packet: SentPacket, found: RoundPackets, lost: int) -> str:
-    if not packet.passes:
-        return "never came to the switch" if lost else "not re-enacted: no record of its loss"
-    late = "came late; " if packet.late else ""
-    if packet.answers:
-        hosts = ", ".join(dict.fromkeys(host for host, _, _ in packet.answers))
-        return f"{late}answered to {hosts}"
-    if any(found.passes[place].left for place in packet.passes):
-        return f"{late}forwarded"
-    return f"{late}kept by the switch"
+def _sends_again(event: Event, key: Key | None) -> bool:
+    """Return whether a worker's norm was sent again."""
+    line = event.line
+    if key is None or line["kind"] != "timeout" or line["stage"] != "norm":
+        return False
+    return event.worker == key[0] and [key[2], key[3]] in line["slots"]
+
+
+def _absent(packet: SentPacket, lost: int, attempts: int | None) -> str:
+    """Return why a packet did not come to the switch, as the records say; "" if it may have come.
+
+    A re-enactment knows of no losses, and lets it arrive after the result. attempts: None in
+    folders of older versions."""
+    if attempts == 0:
+        return "was not sent: its slot's result came first"
+    if lost and (not packet.passes if attempts is None else lost >= attempts):
+        return "never came to the switch" + (f": lost {lost} times" if lost > 1 else "")
+    return ""
 
 
 def _traced_event(event: TraceEvent) -> Values:
