@@ -82,6 +82,51 @@ def test_linked_axes_follow_the_keyboard_and_a_key_hides_a_series(browser: Any, 
     assert errors(browser) == []
 
 
+OVERLAPS = """
+const found = [];
+for (const layer of document.querySelectorAll(".xaxislayer-above, .yaxislayer-above")) {
+  const across = layer.classList.contains("xaxislayer-above");
+  const [from, to] = across ? ["left", "right"] : ["top", "bottom"];
+  const labels = [...layer.querySelectorAll(across ? ".xtick text" : ".ytick text")];
+  const boxes = labels.map((label) => [label.textContent, label.getBoundingClientRect()])
+    .sort(([, a], [, b]) => a[from] - b[from]);
+  for (let i = 1; i < boxes.length; i++) {
+    const [[first, a], [second, b]] = [boxes[i - 1], boxes[i]];
+    if (a[to] > b[from] + 3) found.push(`${first}, ${second}`);
+  }
+}
+return found;
+"""
+
+
+def test_labels_of_axes_keep_apart_also_when_the_window_narrows(browser: Any, path: Path) -> None:
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    opened(browser, path)
+    assert browser.execute_script("return document.querySelectorAll('.xtick text').length") > 20
+    logarithmic = (
+        "const {data, layout} = document.querySelector('[data-figure=\"0\"]').figure;"
+        "layout.xaxis = {...layout.xaxis, type: 'log', range: [Math.log10(0.25), Math.log10(7)]};"
+        "return draw(document.querySelector('[data-figure=\"0\"]'), data, layout);"
+    )
+    browser.execute_script(logarithmic)
+    labels = (
+        "return [...document.querySelectorAll('[data-figure=\"0\"] .xtick text')]"
+        ".map((label) => label.textContent).join()"
+    )
+    WebDriverWait(browser, 60).until(lambda d: d.execute_script(labels) == "0.5,1,2,5")
+    assert browser.execute_script(OVERLAPS) == []
+    tall = "return document.querySelector('#timeline .main-svg').getBoundingClientRect().height"
+    height = browser.execute_script(tall)
+    metrics = {"width": 400, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    wide = "return document.querySelector('#timeline .main-svg').getBoundingClientRect().width"
+    WebDriverWait(browser, 60).until(lambda d: d.execute_script(wide) < 400)
+    assert browser.execute_script(tall) == height
+    WebDriverWait(browser, 60).until(lambda d: d.execute_script(OVERLAPS) == [])
+    assert errors(browser) == []
+
+
 def test_a_narrow_page_does_not_scroll_sideways(
     browser: Any, path: Path, lossy_run: Summary, tmp_path: Path
 ) -> None:

@@ -30,7 +30,7 @@ const themed = (layout) => {
     if (!/^[xy]axis[0-9]*$/.test(name)) continue;
     const own = layout[name] || {};
     // Whole numbers at logarithmic ticks, not their first digits.
-    const kind = own.type === "log" ? { tickformat: ",~g", nticks: name[0] === "y" ? 4 : 7 } : {};
+    const kind = own.type === "log" ? { tickformat: ",~g", nticks: 3 } : {};
     const title = own.title
       ? { standoff: 8, ...own.title, font: { color: colour("soft"), size: 12 } } : undefined;
     merged[name] = { ...axis, ...kind, ...own, ...(title ? { title } : {}) };
@@ -53,7 +53,22 @@ const draw = (div, data, layout) => {
   const look = themed(layout);
   if (narrow.matches) look.dragmode = false;
   div.whole = layout.xaxis.range && [...layout.xaxis.range];
-  return Plotly.react(div, data, look, CONFIG);
+  div.spaced = {};
+  return Plotly.react(div, data, look, CONFIG).then(() => spaced(div));
+};
+
+// Give logarithmic axes of a decade or more as many labels as have room: those of 1 to 9, of 1, 2 and
+// 5, or of some decades. Plotly itself would write 7, 8 and 9 one over the other.
+const spaced = (div) => {
+  const update = {};
+  for (const [name, axis] of Object.entries(div._fullLayout)) {
+    if (!/^[xy]axis[0-9]*$/.test(name) || axis.type !== "log") continue;
+    const decades = Math.abs(axis.range[1] - axis.range[0]);
+    const gap = (name[0] === "x" ? 42 : 18) * decades / axis._length;  // of two labels, in decades
+    const step = decades < 1 ? null : gap < Math.log10(10 / 9) ? "D1" : gap < Math.log10(2) ? "D2" : Math.ceil(gap);
+    if ((div.spaced[name] ?? null) !== step) update[`${name}.dtick`] = div.spaced[name] = step;
+  }
+  return Object.keys(update).length ? Plotly.relayout(div, update) : undefined;
 };
 
 // Zooming a figure zooms those that share its axis.
@@ -131,6 +146,7 @@ const start = async () => {
   for (const div of divs) {
     div.figure = data.figures[div.dataset.figure];
     await draw(div, div.figure.data, div.figure.layout);
+    div.on("plotly_afterplot", () => { spaced(div); });
     keyboard(div);
     if (div.figure.link) (groups[div.figure.link] ||= []).push(div);
   }

@@ -154,7 +154,9 @@ const inspect = (details) => {
     const missed = current.lanes.filter((lane) => lane[2]);
     get("missed").textContent = missed.length
       ? `Results missed: ${missed.map((lane) => `${lane[2]} of worker ${lane[0]}`).join(", ")}.` : "";
-    draw(div, ...figure(current));
+    const [data, layout] = figure(current);
+    div.style.height = `${layout.height}px`;  // which Plotly asks when the window's width changes
+    draw(div, data, layout);
     table(current.events.filter((event) => !hidden.has(event[0])));
   };
 
