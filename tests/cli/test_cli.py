@@ -115,7 +115,9 @@ def test_run_prints_its_summary_as_json_or_nothing(
     code, out, err = command("run", experiment_file, *options, "--out", tmp_path / "a", "--json")
     assert (code, err) == (0, "")
     assert json.loads(out) == json.loads((tmp_path / "a" / "summary.json").read_text())
-    assert command("run", experiment_file, *options, "--out", tmp_path / "b", "-q") == (0, "", "")
+    old = 'impairment=[{model="drop list", packets=[{link="h2", slot=3, round=1}]}]'  # has a note
+    options += ("--set", old, "--out", tmp_path / "b", "-q")
+    assert command("run", experiment_file, *options) == (0, "", "")
 
 
 def test_run_verbose_prints_a_line_for_each_round(

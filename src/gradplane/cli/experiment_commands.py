@@ -19,6 +19,7 @@ from gradplane.cli.options import (
     check_network,
     fail,
     make_console,
+    only_errors,
     progress,
     say,
     stoppable,
@@ -78,7 +79,7 @@ def run(
     if resume is not None:
         if experiment or out or settings or cli or web or (seed, target_accuracy) != (None, None):
             raise typer.BadParameter("the folder has the whole experiment", param_hint="--resume")
-        with stoppable():
+        with stoppable(), only_errors(quiet):
             summary = gradplane.resume(resume, net=net, console=shown)
         _show(summary, as_json, quiet)
     elif experiment is None:
@@ -98,7 +99,7 @@ def run(
         if target_accuracy is not None:
             settings = [*settings, f"output.target_accuracy={target_accuracy}"]
         with _page() if web else nullcontext() as page:
-            with stoppable():
+            with stoppable(), only_errors(quiet):
                 summary = gradplane.run(
                     experiment,
                     out,

@@ -1,5 +1,6 @@
 """Options that several commands share, and what each command does with the terminal."""
 
+import logging
 import signal
 import sys
 from collections.abc import Iterator
@@ -90,6 +91,18 @@ def stoppable() -> Iterator[None]:
         raise typer.Exit(int(status or 0)) from None
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def only_errors(wanted: bool) -> Iterator[None]:
+    """Print no warnings and notes inside, if that is wanted."""
+    log = logging.getLogger("gradplane")
+    before = log.level
+    log.setLevel(logging.ERROR if wanted else before)
+    try:
+        yield
+    finally:
+        log.setLevel(before)
 
 
 def check_network(net: str | None) -> None:
