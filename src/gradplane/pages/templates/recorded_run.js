@@ -147,7 +147,7 @@ async function showPacket(job, number, index) {
       button("previous", () => go(job, number, mates[place - 1]), {disabled: place <= 0, id: "before"}),
       button("next", () => go(job, number, mates[place + 1]), {disabled: place >= mates.length - 1, id: "after"})),
     packet.events.length ? el("ul", {}, packet.events.map(event => el("li", {}, `${event.at === null ? "" : time(event.at - packet.started) + ": "}${event.text}`))) : "",
-    ...(packet.passes.length ? packet.passes.map(pass) : [el("p", {class: "warning"}, `No trace of it in the switch: it ${packet.fate}. What it says:`), ...fields([{name: "Aggregation", fields: Object.entries(packet.payload ?? {})}])]));
+    ...(packet.passes.length ? packet.passes.map(pass) : [el("p", {class: "warning"}, "No trace of it in the switch. What it says:"), ...fields([{name: "Aggregation", fields: Object.entries(packet.payload ?? {})}])]));
 }
 
 function fields(layers) {
