@@ -66,9 +66,27 @@ REFUSED = {
         "p4c refuses a parser that never reaches accept or reject",
     ),
     "shift by a number of nine bits": (
-        "bit<300> w = (bit<300>) m.x; w = w >> 9w256; m.x = (bit<8>) w;",
+        "m.x = m.x >> 9w3;",
         {},
-        "p4c for BMv2 shifts by 255 at most",
+        "p4c for BMv2 takes shift amounts of up to 8 bits, not bit<9>",
+    ),
+    "a constant's name in a slice": (
+        "const int low = 0; m.x[low + 3:low] = 1;",
+        {},
+        "p4c takes no constant's name as a bound of a slice that is assigned to",
+    ),
+    "counters without a name": (
+        "t.apply();",
+        {
+            "locals": """table t { key = { m.x : exact; } actions = { NoAction; }
+                counters = direct_counter(CounterType.packets); }"""
+        },
+        "p4c's P4Info wants a @name of counters made in the table",
+    ),
+    "far shift in two": (
+        "bit<300> w = (bit<300>) m.x; w = (w << 200) << 57; m.x = (bit<8>) w;",
+        {},
+        "p4c for BMv2 shifts by 256 at most",
     ),
     "bits of a signed number": (
         "int<8> i = 0; i[3:0] = m.x[3:0]; m.x = (bit<8>) i;",
@@ -388,6 +406,14 @@ TAKEN = {
     "parentheses first": ("m.x = m.x == 1 ? (m.x == 2 ? 8w3 : 8w4) : 8w5;", {}),
     "a choice compared": ("m.x = (m.x == 1 ? 8w2 : 8w3) == 8w2 ? 8w4 : 8w5;", {}),
     "shift amount": ("bit<8> n = 3; m.x = m.x << n;", {}),
+    "numbers and names in slices": ("const int i = 2; m.x[2 + 1:0] = m.x[i + 1:0];", {}),
+    "an implementation with a name": (
+        "t.apply();",
+        {
+            "locals": """table t { key = { m.x : exact; } actions = { NoAction; }
+                @name("p") implementation = action_profile(8); }"""
+        },
+    ),
     "shift": ("m.x = (bit<8>) ((bit<300>) m.x >> 256);", {}),
     "a loop in an action": ("a();", {"locals": f"action a() {{ {LOOP} }}"}),
     "powers of two": ("m.x = m.x / 4 + m.x % 8;", {}),
@@ -536,21 +562,25 @@ def test_what_p4c_compiles_to_something_else(body: str, top: str, expected: str)
     assert warnings(body, "p4c", top=top) == [expected]
 
 
-CATCH_ALL = "p4c's JSON takes the default that follows, not this case"
+CATCH_ALL = "p4c's JSON has this case as the default, after those that follow"
 STATE = "state two { p.extract(hdr.g); transition accept; }"
 
 
 @pytest.mark.parametrize(
     ("transition", "expected"),
     [
-        ("select(hdr.h.a) { 1: accept; _: two; default: accept; }", [CATCH_ALL]),
         ("select(hdr.h.a) { 1: accept; 3 &&& 0: two; default: accept; }", [CATCH_ALL]),
+        ("select(hdr.h.a) { 1: accept; 0..255: two; default: accept; }", [CATCH_ALL]),
+        ("select(hdr.h.a) { 0..255: two; 1: accept; }", [CATCH_ALL]),
+        ("select(hdr.h.a, hdr.h.b) { (_, 0..255): two; default: accept; }", [CATCH_ALL]),
         ("select(hdr.h.a, hdr.h.b) { (_, _): two; default: accept; }", [CATCH_ALL]),
-        ("select(hdr.h.a) { 1: accept; _: two; }", []),
-        ("select(hdr.h.a) { 1: two; _: accept; default: accept; }", []),
+        ("select(hdr.h.a) { 1: accept; _: two; default: accept; }", []),
+        ("select((int<8>) hdr.h.a) { -128..127: two; default: accept; }", []),
+        ("select(hdr.h.a) { 1: accept; 0..254: two; default: accept; }", []),
+        ("select(hdr.h.a) { 1: two; 3 &&& 0: accept; default: accept; }", []),
     ],
 )
-def test_a_case_for_all_before_the_default(transition: str, expected: list[str]) -> None:
+def test_a_case_for_all_before_others(transition: str, expected: list[str]) -> None:
     assert warnings("", "p4c", states=STATE, transition=transition) == expected
 
 

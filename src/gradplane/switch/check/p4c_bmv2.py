@@ -71,6 +71,26 @@ def _keys(table: ast.TableDecl) -> Iterator[Found]:
             return
 
 
+@BOTH.at(ast.TableDecl)
+def _nameless(table: ast.TableDecl) -> Iterator[Found]:
+    for made in table.properties:
+        if not isinstance(made.value, ast.Call) or not isinstance(made.value.type, ExternType):
+            continue
+        if all(annotation.name != "name" for annotation in made.annotations):
+            text = f"p4c's P4Info wants a @name of {made.name} made in the table"
+            yield made, text, f'@name("...") {made.name} = ...'
+
+
+@BOTH.at(ast.Assign)
+def _bounds(stmt: ast.Assign) -> Iterator[Found]:
+    target = stmt.target
+    if isinstance(target, ast.Slice):
+        bounds = [b for b in (target.hi, target.lo, target.width) if b is not None]
+        if any(isinstance(node, ast.Name) for node in walk(bounds)):
+            text = "p4c takes no constant's name as a bound of a slice that is assigned to"
+            yield target, text, "write the number, or #define it"
+
+
 @BOTH.at(ast.Instantiation)
 def _register(decl: ast.Instantiation) -> Iterator[Found]:
     t = decl.type  # a user may have an extern of this name, without a cell
@@ -112,15 +132,20 @@ def _concatenation(e: ast.Binary) -> Iterator[Found]:
 def _shift(e: ast.Binary) -> Iterator[Found]:
     if e.op not in ("<<", ">>") or e.const is not None:
         return
-    amount, t = e.right.const, e.right.type
-    if isinstance(amount, int):
-        sized = isinstance(e.right, ast.IntLit) and e.right.width is not None
-        farthest = _FARTHEST - 1 if sized else _FARTHEST
-        if amount > farthest:
-            yield e, f"p4c for BMv2 shifts by {farthest} at most", ""
-    elif isinstance(t, Bits) and t.width > _SHIFT_BITS:
+    t = e.right.type
+    if isinstance(t, Bits) and t.width > _SHIFT_BITS:
         text = f"p4c for BMv2 takes shift amounts of up to {_SHIFT_BITS} bits, not {t}"
         yield e, text, f"cast it: (bit<{_SHIFT_BITS}>) ..."
+    elif _amount(e) > _FARTHEST:
+        yield e, f"p4c for BMv2 shifts by {_FARTHEST} at most", ""
+
+
+def _amount(e: ast.Binary) -> int:
+    """Return a constant shift's amount with those of the shifts within it, which p4c adds up."""
+    if not isinstance(e.right.const, int):
+        return 0
+    inner = isinstance(e.left, ast.Binary) and e.left.op == e.op and e.left.const is None
+    return e.right.const + (_amount(e.left) if inner else 0)
 
 
 @V1MODEL.at(ast.ForIn)
@@ -362,22 +387,30 @@ def _is_element(e: object) -> TypeGuard[ast.Index]:
 
 
 @MISREAD.at(ast.Select)
-def _before_default(select: ast.Select) -> Iterator[Found]:
-    """A case that matches everything, and a default behind it."""
-    first = next((case for case in select.cases if _catches_all(case.keyset)), None)
-    last = select.cases[-1] if select.cases else None
-    if first is None or last is None or first is last or first.state == last.state:
-        return
-    if isinstance(last.keyset, ast.DefaultKey):
-        text = "p4c's JSON takes the default that follows, not this case"
-        yield first.keyset, text, "leave out the default"
+def _before_others(select: ast.Select) -> Iterator[Found]:
+    """A case that matches everything without being `_`, and others behind it."""
+    for at, case in enumerate(select.cases):
+        if isinstance(case.keyset, ast.DefaultKey):
+            return  # p4c leaves out what follows
+        if _catches_all(case.keyset):
+            if any(later.state != case.state for later in select.cases[at + 1 :]):
+                text = "p4c's JSON has this case as the default, after those that follow"
+                yield case.keyset, text, "leave out those that follow"
+            return
 
 
 def _catches_all(keyset: ast.Expr) -> bool:
-    if isinstance(keyset, ast.TupleKey):
-        return all(map(_catches_all, keyset.elements))
-    mask = keyset.mask if isinstance(keyset, ast.Mask) else None
-    return isinstance(keyset, ast.DefaultKey) or (mask is not None and mask.const == 0)
+    match keyset:
+        case ast.TupleKey():
+            return all(map(_catches_all, keyset.elements))
+        case ast.Range(low=low, high=high):
+            t = low.type
+            whole = isinstance(t, Bits) and not t.signed and high.const == (1 << t.width) - 1
+            return whole and low.const == 0
+        case ast.Mask():
+            return keyset.mask.const == 0
+        case _:
+            return isinstance(keyset, ast.DefaultKey)
 
 
 @MISREAD.at(ast.TableDecl)
