@@ -26,18 +26,26 @@ def told(code: str, *capabilities: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout
 
 
-def test_namespaces_need_two_and_mounts_that_docker_forbids() -> None:
+def test_namespaces_need_three_and_mounts_that_docker_forbids() -> None:
     # Without CAP_SETFCAP, not even a user namespace can be had.
-    assert told(ISOLATE, "net_raw").startswith(
+    assert told(ISOLATE).startswith(
         "(False, 'no private namespaces (unshare: write failed /proc/self/uid_map: Operation not"
-        " permitted): root has no CAP_SYS_ADMIN, CAP_NET_ADMIN here: start the container with"
-        " --cap-add SYS_ADMIN --cap-add NET_ADMIN --security-opt apparmor=unconfined, or allow user"
-        " namespaces (sysctl "
+        " permitted): root has no CAP_SYS_ADMIN, CAP_NET_ADMIN, CAP_NET_RAW here: start the"
+        " container with --cap-add SYS_ADMIN --cap-add NET_ADMIN --cap-add NET_RAW --security-opt"
+        " apparmor=unconfined, or allow user namespaces (sysctl "
     )
 
 
 def test_only_what_is_missing_is_asked_for() -> None:
-    assert "start the container with --cap-add NET_ADMIN, or" in told(ISOLATE, "sys_admin")
+    only = "start the container with --cap-add NET_ADMIN, or"
+    assert only in told(ISOLATE, "sys_admin", "net_raw")
+    only = "start the container with --cap-add NET_RAW, or"
+    assert only in told(ISOLATE, "sys_admin", "net_admin")
+
+
+def test_a_user_namespace_has_what_is_missing() -> None:
+    has = told(ISOLATE, "sys_admin", "net_admin", "setfcap").startswith
+    assert has("(True, '')") or has("(False, 'no private namespaces (unshare: unshare failed")
 
 
 def test_a_port_needs_raw_sockets() -> None:

@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 _MARK = "GRADPLANE_ISOLATED"
 _UNSHARE = ("unshare", "--net", "--pid", "--fork", "--mount", "--kill-child", "--mount-proc")
-_CAPABILITIES = ("SYS_ADMIN", "NET_ADMIN")
+_CAPABILITIES = ("SYS_ADMIN", "NET_ADMIN", "NET_RAW")  # the last for switches' and hosts' sockets
 _PYTHON = (sys.executable, "-I", "-S")
 _NEEDED = {"unshare": "util-linux", "mount": "mount", "ip": "iproute2"}
 # Standard directories that an experiment hardly needs; the private tmpfs goes over one of them.
