@@ -19,7 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from gradplane._suggestions import near_file
+from gradplane._suggestions import did_you_mean, near_file, quoted
 
 __path__: list[str] = []  # submodules are files, which the finder below finds
 _FILES = f"{__name__}.x"
@@ -216,9 +216,12 @@ def call(what: str, name: str, function: Callable[..., Any], **arguments: Any) -
     try:
         signature.bind(**arguments)
     except TypeError as error:
-        given = ", ".join(arguments)
+        given, takes = ", ".join(arguments), signature.parameters
+        plain = [one.replace(annotation=one.empty) for one in takes.values()]
+        near = (did_you_mean(one, takes, quoted) for one in arguments if one not in takes)
         raise LoadError(
-            f"{what} {name}: called with {given}, but it takes {signature} ({error})"
+            f"{what} {name}: called with {given}, but it takes {inspect.Signature(plain)}"
+            f" ({next(filter(None, near), error)})"
         ) from None
     return function(**arguments)
 

@@ -5,13 +5,14 @@ and quotes what is written. The messages for pydantic's errors name the place, t
 allowed; a field's description is its unit.
 """
 
+import re
 import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 import tomlkit
 from pydantic import BaseModel, ValidationError
@@ -122,9 +123,31 @@ def read(path: Path | Traversable) -> Document:
     except OSError as error:
         near = _suggestions.near_file(path) if isinstance(path, Path) else ""
         raise DocumentError(f"{path}: {error.strerror or error}{near}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise DocumentError(f"{path}: not valid TOML: {error}") from None
+    except UnicodeDecodeError as error:
+        wrong = f"byte {error.object[error.start]:#04x} at {error.start}: {error.reason}"
+        raise DocumentError(f"{path}: not valid TOML, which is in UTF-8: {wrong}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise DocumentError(_syntax_error(path, text, str(error))) from None
     return Document(str(path), values, text)
+
+
+_BARE = r"""\s*([\w.-]+)\s*=\s*([^"'\[{#=\s][^"'#=,]*?)\s*(?:#.*)?$"""
+"""A key and its value where that is neither text, list nor table."""
+
+
+def _syntax_error(path: Path | Traversable, text: str, error: str) -> str:
+    """Return an error of tomllib with its line before it, and how a bare value is written."""
+    found = re.fullmatch(r"(.*) \(at line (\d+), column (\d+)\)", error)
+    if found is None:
+        return f"{path}: not valid TOML: {error}"
+    why, line, column = found[1], int(found[2]), found[3]
+    bare = re.match(_BARE, text.splitlines()[line - 1])
+    hint = ""
+    if bare and (percent := re.fullmatch(r"(\d+(?:\.\d*)?)\s*%", bare[2])):
+        hint = f": write a share: {bare[1]} = {float(percent[1]) / 100:g}"
+    elif bare:
+        hint = f': text is in quotes: {bare[1]} = "{bare[2]}"'
+    return f"{path}:{line}: not valid TOML: {why}, column {column}{hint}"
 
 
 # -- words ------------------------------------------------------------------------------------
@@ -196,8 +219,7 @@ def _say(model: type[BaseModel], key: Key, kind: str, item: dict[str, Any]) -> s
     if kind == "contradiction":
         return str(item["msg"])
     if kind == "extra_forbidden":
-        section = _model(model, item["loc"][:-1])
-        return f"unknown key {name}: {nearest(str(key[-1]), section.model_fields)}"
+        return f"unknown key {name}: {_other_key(model, key, item)}"
     if kind == "tuple_type" and isinstance(item["input"], dict):
         return f"[{name}] is a single table: write [[{name}]], as there may be several"
     if kind == "value_error":
@@ -210,6 +232,28 @@ def _say(model: type[BaseModel], key: Key, kind: str, item: dict[str, Any]) -> s
         tags = item["ctx"]["expected_tags"].replace("'", '"')
         return f'{name} = "{item["ctx"]["tag"]}": expected {" or ".join(tags.rsplit(", ", 1))}'
     return f"{name} = {inline(item['input'])}: expected {_expected(model, kind, item)}"
+
+
+def _other_key(model: type[BaseModel], key: Key, item: dict[str, Any]) -> str:
+    """Return the hint for an unknown key: what the document's model says of it (`elsewhere`), a
+    near key of its section, the sections that have such a key, or else the section's keys."""
+    known, name = _model(model, item["loc"][:-1]).model_fields, str(key[-1])
+    elsewhere = getattr(model, "elsewhere", lambda key: "")
+    if hint := elsewhere(key) or _suggestions.did_you_mean(name, known, _suggestions.quoted):
+        return str(hint)
+    having = []
+    for section, at in model.model_fields.items():
+        if any(name in _keys(one) for one in models_in(at.annotation)):
+            several = get_origin(at.annotation) is tuple
+            having.append(f"[[{section}]]" if several else f"[{section}]")
+    listed = " and ".join(", ".join(having).rsplit(", ", 1))
+    return f"it is a key of {listed}" if having else nearest(name, known)
+
+
+def _keys(model: type[BaseModel]) -> set[str]:
+    """Return the keys of a section, with those that are arguments of what it names."""
+    further = getattr(model, "further_keys", set)
+    return {*model.model_fields, *further()}
 
 
 def _expected(model: type[BaseModel], kind: str, item: dict[str, Any]) -> str:

@@ -393,7 +393,9 @@ def test_targets_are_found_by_file_name():
     assert "embedded" in targets.names()
     with pytest.raises(ControllerError) as error:
         targets.get("embeded")
-    assert str(error.value) == f'no target "embeded": known: {", ".join(targets.names())}, {OWN}'
+    known = ", ".join(targets.names())
+    near = 'no target "embeded": did you mean "embedded"?'
+    assert str(error.value) == f"{near} known: {known}, {OWN}"
 
 
 class LateAnswers:

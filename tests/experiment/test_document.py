@@ -120,12 +120,37 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     assert str(caught.value) == f"{tmp_path}/none.toml: No such file or directory"
 
 
-def test_what_is_no_toml_is_refused_with_its_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"x = 1\ny = = 2\n", ":2: not valid TOML: Invalid value, column 5"),
+        (
+            b"[job]\nquorum = 75 %\n",
+            ":2: not valid TOML: Expected newline or end of document after a statement, column 13:"
+            " write a share: quorum = 0.75",
+        ),
+        (
+            b"rate = 25mbit # of links\n",
+            ":1: not valid TOML: Expected newline or end of document after a statement, column 10:"
+            ' text is in quotes: rate = "25mbit"',
+        ),
+        (
+            b"kind = star\n",
+            ':1: not valid TOML: Invalid value, column 8: text is in quotes: kind = "star"',
+        ),
+        (b"[job\n", ":1: not valid TOML: Expected ']' at the end of a table declaration, column 5"),
+        (b"x = [1,\n", ": not valid TOML: Invalid value (at end of document)"),
+        (b"x\xff", ": not valid TOML, which is in UTF-8: byte 0xff at 1: invalid start byte"),
+    ],
+)
+def test_what_is_no_toml_is_refused_with_its_line(
+    tmp_path: Path, text: bytes, message: str
+) -> None:
     path = tmp_path / "bad.toml"
-    path.write_text("x = 1\ny = = 2\n")
+    path.write_bytes(text)
     with pytest.raises(ExperimentError) as caught:
         read(path)
-    assert str(caught.value) == f"{path}: not valid TOML: Invalid value (at line 2, column 5)"
+    assert str(caught.value) == f"{path}{message}"
 
 
 def test_nearest() -> None:

@@ -304,7 +304,10 @@ def test_a_refusal_names_place_key_and_what_is_allowed(
         ),
         ('[[job]]\npush = "thb"\n', 'e.toml:2: no codec "thb", did you mean "thc"?'),
         ("[[job]]\nbatch = 500\n", "e.toml:2: 1438 training rows over 4 workers are 359 each"),
-        ('[[job]]\nmodel = "mlq"\n', 'e.toml:2: no model "mlq": use one of mlp, softmax'),
+        (
+            '[[job]]\nmodel = "mlq"\n',
+            'e.toml:2: no model "mlq": did you mean "mlp"? use one of mlp, softmax',
+        ),
         ('[[job]]\ndata = "no:x"\n', "e.toml:2: data no:x: cannot import no (No module named"),
         (
             '[[job]]\npush = "float32"\n',
@@ -319,6 +322,33 @@ def test_a_refusal_names_place_key_and_what_is_allowed(
 )
 def test_refusals_of_other_rooms_come_with_the_place(tmp_path: Path, text: str, start: str) -> None:
     assert refusal(write(tmp_path, text)).startswith(start)
+
+
+def test_keys_in_a_wrong_section_are_led_to_theirs(tmp_path: Path) -> None:
+    text = """workers = 3
+epochs = 4
+[topology]
+packet_loss = 0.1
+[switch]
+rate = "1Mbit"
+[[job]]
+loss = 0.1
+data = "digit"
+model = { name = "mlp", hiden = [3] }
+"""
+    place = "it is an [[impairment]] of the experiment, with model ="
+    assert refusal(write(tmp_path, text)).splitlines() == [
+        "e.toml:1: unknown key workers: it is a key of [topology], [[job]] and [[impairment]]",
+        "e.toml:2: unknown key epochs: it is a key of [[job]]",
+        f'e.toml:4: topology star has no option "packet_loss": {place} "bernoulli" or "burst"',
+        "e.toml:6: unknown key switch.rate: it is a key of [topology], [[impairment]] and"
+        " [[traffic]]",
+        f'e.toml:8: unknown key job.0.loss: {place} "bernoulli" or "burst"',
+        'e.toml:9: no data "digit": did you mean "digits"? use one of blank, breast_cancer,'
+        ' digits, wine, or your own: "module:object", or "file.py" (docs/own-parts.md)',
+        "e.toml:10: model mlp: called with features, classes, hiden, but it takes (features,"
+        ' classes, hidden=(54,)) (did you mean "hidden"?)',
+    ]
 
 
 TYPES = (
@@ -552,13 +582,13 @@ source = "h1"
     starts = {
         4: "rate = 25 is 25 bit/s: write the unit",
         5: 'topology star has no option "loss": it is an [[impairment]] of the experiment',
-        8: 'no target "embeded": known: bmv2, embedded, ',
+        8: 'no target "embeded": did you mean "embedded"? known: bmv2, embedded, ',
         9: f"program {tmp_path}/ruter.p4: no such file; shipped: ",
         12: 'no codec "thcc", did you mean "thc"? ',
         13: 'unknown key job.0.epoch: did you mean "epochs"?',
         14: "quorum = 9 of 2 workers: use 1 to 2",
         18: 'thc has no parameter "bitz", did you mean "bits"? ',
-        19: 'no data "digitz": use one of ',
+        19: 'no data "digitz": did you mean "digits"? use one of ',
         25: "impairment.0.rate = 5: expected from 0 to 1, a share: 0.05 is 5 %",
         28: "impairment.1.r is missing",
         35: 'no link "h98": ',

@@ -12,7 +12,7 @@ from math import prod
 from typing import Any
 
 from gradplane import aggregations
-from gradplane._plugins import LoadError
+from gradplane._plugins import LoadError, is_reference
 from gradplane.aggregations.aggregation import STREAM_PORT, PlacedJob
 from gradplane.codecs import CodecError
 from gradplane.controller import targets
@@ -344,14 +344,17 @@ class _Deploying:
         """Return a job's data and its parameters; None where one of them is wrong.
 
         What data and model refuse is a problem of their key."""
-        seed = job.seed or 0
+        seed, data = job.seed or 0, None
         with self._about("job", number, "data"):
             data = datasets.build(job.data.name, job.data.args, seed, read=False)
-            with self._about("job", number, "model"):
+        with self._about("job", number, "model"):
+            if data is not None:
                 model = models.build(job.model.name, job.model.args, data.features, data.classes)
                 parameters = model.parameters(seed)
                 check_vector(job.model.name, "parameters(seed)", parameters)
                 return data, parameters
+            if not is_reference(job.model.name):  # of any data
+                models.build(job.model.name, job.model.args, features=1, classes=2)
         return None
 
     def _size(self, job: JobConfig) -> tuple[int, int]:

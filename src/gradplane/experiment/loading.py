@@ -101,7 +101,7 @@ class _Loading:
             number = text.removeprefix(head).partition(":")[0]
             return int(number) if text.startswith(head) and number.isdecimal() else 0
 
-        return ExperimentError("\n".join(sorted(self._lines, key=line)))
+        return ExperimentError("\n".join(sorted(dict.fromkeys(self._lines), key=line)))
 
     def validated(self) -> Experiment:
         """Return the experiment, without the keys whose values are wrong."""

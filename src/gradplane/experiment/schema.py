@@ -26,7 +26,8 @@ from gradplane.experiment.sections import OpenSection, Section
 from gradplane.hosts.absences import Absence
 from gradplane.hosts.config import LEAST_PACKET, UDP_OVERHEAD, Flow
 from gradplane.hosts.wire.aggregation import MAX_WORKERS
-from gradplane.topologies.description import MAX_HOSTS, Topology
+from gradplane.topologies import description
+from gradplane.topologies.description import MAX_HOSTS, Topology, impairment_hint
 from gradplane.topologies.link_options import parse_rate
 from gradplane.topologies.topology_errors import TopologyError
 
@@ -147,6 +148,11 @@ class TopologySection(OpenSection):
 
     kind: str = "star"
     workers: int = Field(default=4, ge=1, le=253)
+
+    @staticmethod
+    def further_keys() -> set[str]:
+        """Return the arguments of all kinds."""
+        return description.options()
 
 
 class SwitchPart(Section):
@@ -303,6 +309,11 @@ class Experiment(Section):
     impairment: tuple[Impairment, ...] = Field(default=(), strict=False)
     traffic: tuple[TrafficSection, ...] = Field(default=(), strict=False)
     output: Output = Output()
+
+    @staticmethod
+    def elsewhere(key: Key) -> str:
+        """Return the hint for a key that other sections know by another name, or ""."""
+        return "" if key[0] == "impairment" else impairment_hint(str(key[-1]))
 
     def absences(self, job: int) -> tuple[Absence, ...]:
         """Return the absences of a resolved job's workers, in the order of their sections."""

@@ -310,8 +310,8 @@ def build(kind: str, /, **options: Any) -> Topology:
 
 def _elsewhere(option: str, known: Iterable[str]) -> str:
     """Return the hint for an option that a kind does not have, and other kinds may."""
-    if option in _IMPAIRMENTS:
-        return f"it is an [[impairment]] of the experiment, with model = {_IMPAIRMENTS[option]}"
+    if hint := impairment_hint(option):
+        return hint
     if option in _OTHER_NAMES:
         return f'did you mean "{_OTHER_NAMES[option]}"?'
     having = [kind for kind in kinds() if option in inspect.signature(_find(kind)).parameters]
@@ -320,11 +320,22 @@ def _elsewhere(option: str, known: Iterable[str]) -> str:
     return nearest(option, known)
 
 
+def impairment_hint(option: str) -> str:
+    """Return the hint for a key such as loss or packet_loss where impairments are not; else ""."""
+    models = [_IMPAIRMENTS[word] for word in option.split("_") if word in _IMPAIRMENTS]
+    return f"it is an [[impairment]] of the experiment, with model = {models[0]}" if models else ""
+
+
 def kinds() -> list[str]:
     """Return the names of all kinds of topology."""
     package = importlib.import_module("gradplane.topologies")
     names = [module.name for module in pkgutil.iter_modules(package.__path__)]
     return sorted(name.replace("_", "-") for name in names if _function(name) is not None)
+
+
+def options() -> set[str]:
+    """Return the options of all kinds."""
+    return {option for kind in kinds() for option in inspect.signature(_find(kind)).parameters}
 
 
 def _find(kind: str) -> Callable[..., Topology]:

@@ -115,9 +115,14 @@ def test_ones_own_data():
         (
             "digits",
             {"split": 1},
-            "data digits: called with seed, split, but it takes (seed: int, test: float = 0.2) ->"
-            " gradplane.hosts.training.datasets.Dataset (got an unexpected keyword argument"
-            " 'split')",
+            "data digits: called with seed, split, but it takes (seed, test=0.2)"
+            " (got an unexpected keyword argument 'split')",
+        ),
+        (
+            "digits",
+            {"tets": 0.1},
+            "data digits: called with seed, tets, but it takes (seed, test=0.2)"
+            ' (did you mean "test"?)',
         ),
         (
             "own_data_file:none",

@@ -109,16 +109,15 @@ def own(tmp_path, monkeypatch):
         (
             "mpl",
             {},
-            'no model "mpl": use one of mlp, softmax, synthetic, or your own: "module:object", or'
-            ' "file.py" (docs/own-parts.md)',
+            'no model "mpl": did you mean "mlp"? use one of mlp, softmax, synthetic, or your own:'
+            ' "module:object", or "file.py" (docs/own-parts.md)',
         ),
         ("mlp", {"hidden": [0]}, "hidden must be a list of positive layer widths, got [0]"),
         (
             "softmax",
             {"hidden": 3},
             "model softmax: called with features, classes, hidden, but it takes"
-            " (features: int, classes: int) -> gradplane.hosts.training.models.Perceptron"
-            " (got an unexpected keyword argument 'hidden')",
+            " (features, classes) (got an unexpected keyword argument 'hidden')",
         ),
         (
             ":x",

@@ -227,7 +227,7 @@ def test_an_experiment_that_is_no_toml_is_named(whole: Path, tmp_path: Path) -> 
     (folder / "experiment.toml").write_text("[[job]\n")
     with pytest.raises(ExperimentError) as caught:
         RunData.read(folder)
-    assert str(caught.value).startswith(f"{folder}/experiment.toml: not valid TOML")
+    assert str(caught.value).startswith(f"{folder}/experiment.toml:1: not valid TOML")
 
 
 @pytest.mark.parametrize("text", ["{", '{"network": "sim"}', "[]"])

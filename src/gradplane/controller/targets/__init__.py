@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 from gradplane import _plugins
+from gradplane._suggestions import did_you_mean, quoted
 from gradplane.controller.controller_errors import ControllerError
 
 
@@ -185,6 +186,8 @@ def _kind(name: str) -> type[Target]:
             raise _plugins.LoadError(f"target {name}: {kind.__name__} lacks {', '.join(lacking)}")
         return kind
     if name not in names():
-        raise ControllerError(f'no target "{name}": known: {", ".join(names())}, {_plugins.OWN}')
+        near = did_you_mean(name, names(), quoted)
+        listed = f"{near} known: " if near else "known: "
+        raise ControllerError(f'no target "{name}": {listed}{", ".join(names())}, {_plugins.OWN}')
     kind = _plugins.find(__name__, name, Target)
     return kind

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gradplane._plugins import OWN, LoadError, call, is_reference, load
+from gradplane._suggestions import did_you_mean, quoted
 from gradplane.codecs import key
 from gradplane.hosts.philox import permutation
 
@@ -76,8 +77,10 @@ def build(name: str, args: dict[str, Any], seed: int, read: bool = True) -> Data
         blank: Dataset = call("data", name, _blank, **args)
         return blank
     if name not in BUNDLED:
-        known = ", ".join(sorted([*BUNDLED, "blank"]))
-        raise LoadError(f'no data "{name}": use one of {known}, {OWN}')
+        known = sorted([*BUNDLED, "blank"])
+        near = did_you_mean(name, known, quoted)
+        listed = f"{near} use" if near else "use"
+        raise LoadError(f'no data "{name}": {listed} one of {", ".join(known)}, {OWN}')
 
     def bundled(seed: int, test: float = 0.2) -> Dataset:
         return _bundled(BUNDLED[name], seed, test) if read else _unread(BUNDLED[name], test)

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gradplane._plugins import OWN, LoadError, call, is_reference, load
-from gradplane._suggestions import quoted
+from gradplane._suggestions import did_you_mean, quoted
 from gradplane.codecs import key
 from gradplane.hosts.philox import uniforms
 
@@ -225,8 +225,10 @@ def build(name: str, args: dict[str, Any], features: int, classes: int) -> Model
     that is not a model.
     """
     if name not in _MODELS and not is_reference(name):
-        known = ", ".join(sorted(_MODELS))
-        raise LoadError(f'no model "{name}": use one of {known}, {OWN}')
+        known = sorted(_MODELS)
+        near = did_you_mean(name, known, quoted)
+        listed = f"{near} use" if near else "use"
+        raise LoadError(f'no model "{name}": {listed} one of {", ".join(known)}, {OWN}')
     maker = load("model", name) if is_reference(name) else _MODELS[name]
     return _checked(name, call("model", name, maker, features=features, classes=classes, **args))
 
