@@ -1,6 +1,7 @@
 """Reports: everything inside, right numbers, several runs side by side."""
 
 import base64
+import errno
 import json
 import re
 import shutil
@@ -48,6 +49,32 @@ def test_a_report_needs_nothing_from_elsewhere(lossy_run: Summary) -> None:
     assert 'id="plotly"' in text and "src=" not in text
     assert text.count('data-figure="') == figures_in(text) == 13
     assert len(text) < 3e6
+
+
+def test_a_report_that_finds_no_room_can_be_made_later(
+    lossy_run: Summary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(lossy_run.folder, folder)
+    experiment = folder / "experiment.toml"
+    experiment.write_text(experiment.read_text().replace("report = false", "report = true"))
+    (folder / "manifest.json").unlink()
+
+    def full(path: Path, content: str) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(report, "write_whole", full)
+        with pytest.raises(OSError, match="No space left on device") as caught:
+            report.write_wanted(folder)
+    assert caught.value.filename == str(folder / "report.html")
+    assert caught.value.__notes__ == [
+        f"{folder}: the run is finished, with all its records; its report alone is missing\n"
+        f"  gradplane report {folder}    writes it, as soon as there is room\n"
+        f"  gradplane report {folder} --out FILE    writes it elsewhere"
+    ]
+    report.write_wanted(folder)
+    assert (folder / "report.html").is_file()
 
 
 def test_a_link_in_the_reports_place_is_replaced_and_not_followed(

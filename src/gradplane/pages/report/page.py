@@ -40,7 +40,19 @@ def write(folders: Sequence[str | Path], out: str | Path | None = None) -> Path:
 
 
 def write_wanted(folder: Path) -> None:
-    """Write the report of a finished run, unless its experiment has `output.report = false`."""
+    """Write the report of a finished run, unless its experiment has `output.report = false`.
+
+    An OSError, as on a full disk, has a note that the run is finished, and how its report is made.
+    """
     values = tomllib.loads((folder / EXPERIMENT).read_text("utf-8"))
-    if values.get("output", {}).get("report", True):
+    if not values.get("output", {}).get("report", True):
+        return
+    try:
         write([folder])
+    except OSError as error:
+        error.add_note(
+            f"{folder}: the run is finished, with all its records; its report alone is missing\n"
+            f"  gradplane report {folder}    writes it, as soon as there is room\n"
+            f"  gradplane report {folder} --out FILE    writes it elsewhere"
+        )
+        raise
