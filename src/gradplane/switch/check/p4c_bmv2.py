@@ -144,8 +144,10 @@ def _amount(e: ast.Binary) -> int:
     """Return a constant shift's amount with those of the shifts within it, which p4c adds up."""
     if not isinstance(e.right.const, int):
         return 0
-    inner = isinstance(e.left, ast.Binary) and e.left.op == e.op and e.left.const is None
-    return e.right.const + (_amount(e.left) if inner else 0)
+    inner = e.left
+    if isinstance(inner, ast.Binary) and inner.op == e.op and inner.const is None:
+        return e.right.const + _amount(inner)
+    return e.right.const
 
 
 @V1MODEL.at(ast.ForIn)
@@ -408,7 +410,7 @@ def _catches_all(keyset: ast.Expr) -> bool:
             whole = isinstance(t, Bits) and not t.signed and high.const == (1 << t.width) - 1
             return whole and low.const == 0
         case ast.Mask():
-            return keyset.mask.const == 0
+            return bool(keyset.mask.const == 0)
         case _:
             return isinstance(keyset, ast.DefaultKey)
 
