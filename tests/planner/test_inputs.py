@@ -1,5 +1,7 @@
 """The input files: what ships is true, and what is wrong is named."""
 
+import re
+from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -55,6 +57,28 @@ def test_a_wrong_file_is_refused_with_its_key(tmp_path: Path, content: str, mess
     file.write_text(content)
     with pytest.raises(PlannerError, match=message):
         load(Model, file)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('codec = "randomk"', 'codec = "randmk"', ':3: no codec "randmk", did you mean "randomk"?'),
+        (
+            "{ fraction",
+            "{ fractoin",
+            ':4: randomk has no parameter "fractoin", did you mean "fract',
+        ),
+        ("= 0.01 }", "= 1.5 }", ":4: fraction must be a number above 0 and at most 1, got 1.5"),
+    ],
+)
+def test_a_codec_that_is_none_is_named_by_its_line(
+    tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    text = (resources.files("gradplane.planner") / "data/codecs/randomk.toml").read_text()
+    file = tmp_path / "codec.toml"
+    file.write_text(text.replace(old, new))
+    with pytest.raises(PlannerError, match=f"^{re.escape(f'{file}{message}')}"):
+        load(Compression, file)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from gradplane import _suggestions
-from gradplane._toml_documents import DocumentError, explain, read
+from gradplane._toml_documents import Document, DocumentError, explain, read
 
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False, description="seconds")]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -195,9 +195,23 @@ def load(kind: type[Input], source: str | Path) -> Input:
     except DocumentError as error:
         raise PlannerError(str(error)) from None
     try:
-        return kind.model_validate(document.values)
+        found = kind.model_validate(document.values)
     except ValidationError as error:
         raise PlannerError(explain(document, kind, error)) from None
+    if isinstance(found, Compression):
+        _check_codec(document, found)
+    return found
+
+
+def _check_codec(document: Document, compression: Compression) -> None:
+    """Raise PlannerError for a codec that does not exist, or has no such parameters."""
+    from gradplane import codecs
+
+    try:
+        codecs.get(compression.codec, **compression.parameters)
+    except codecs.CodecError as error:
+        keys = ("codec",) if compression.codec not in codecs.names() else ("parameters",)
+        raise PlannerError(f"{document.place(keys)}: {error}") from None
 
 
 def load_job(

@@ -111,6 +111,7 @@ def test_our_own_options(tmp_path: Path) -> None:
          "--cpu-port 9: expected 1 to 511 and not the drop port, 9"),
         ("--drop-port 512", "--drop-port 512: expected 0 to 511"),
         ("--thrift-port 99999", "--thrift-port 99999: not within 1 to 65535"),
+        ("--bfrt-addr 127.0.0.1", "--bfrt-addr 127.0.0.1: expected HOST:PORT"),
         (
             "-- --grpc-server-addr 127.0.0.1:99999",
             "--grpc-server-addr 127.0.0.1:99999: ports are 0 to 65535",

@@ -152,6 +152,8 @@ def parse_options(arguments: Sequence[str]) -> SwitchOptions:
         )
     addresses = (("--grpc-server-addr", parsed.grpc_server_addr), ("--bfrt-addr", parsed.bfrt_addr))
     for option, address in addresses:
+        if address is not None and not address.startswith("unix:") and ":" not in address:
+            raise OptionError(f"{option} {address}: expected HOST:PORT")
         port = (address or "").rpartition(":")[2]
         if port.isdecimal() and int(port) > 65535:  # gRPC would take another port
             raise OptionError(f"{option} {address}: ports are 0 to 65535")
