@@ -7,6 +7,7 @@ from typing import Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Column
 
 from gradplane.runs.records.recorder import Recorder, Tally
 
@@ -82,7 +83,8 @@ class ProgressBar:
         columns = (
             TextColumn("{task.description}"),
             BarColumn(bar_width=18),
-            TextColumn("{task.fields[facts]}"),
+            # On a narrow terminal its text goes on in a second line, so that its end is there, too.
+            TextColumn("{task.fields[facts]}", table_column=Column()),
             TimeElapsedColumn(),
         )
         self._progress = Progress(*columns, console=console)
