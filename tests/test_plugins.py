@@ -27,7 +27,7 @@ class Half(Codec):
     wrong: str = ""
 
     def max_size(self, n):
-        return 2 * n
+        return "many" if self.wrong == "most" else 2 * n
 
     def _encode(self, x, context):
         data = x.astype("<f2").tobytes()
@@ -87,6 +87,10 @@ def test_what_a_codec_returns_is_checked(folder: Path) -> None:
     inside = codecs.ErrorFeedback(codecs.get("half.py", wrong="encode"))
     with pytest.raises(LoadError, match=r"codec half.py: _encode returned bytes b'.*'; expected"):
         inside.encode(x, state=inside.start(3))
+    most = codecs.get("half.py", wrong="most")
+    for codec in (most, codecs.ErrorFeedback(most)):
+        with pytest.raises(LoadError, match=r"max_size\(3\) returned str 'many'; expected a number"):
+            codec.most_bytes(3)
     with pytest.raises(CodecError) as larger:
         codecs.get("half.py", wrong="size").encode(x)
     assert str(larger.value) == (

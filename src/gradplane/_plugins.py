@@ -228,6 +228,8 @@ def call(what: str, name: str, function: Callable[..., Any], **arguments: Any) -
 
 def described(found: Any) -> str:
     """Return what was found, in a few words."""
+    if isinstance(found, ModuleType):
+        return f"the module {found.__name__}"
     if hasattr(found, "dtype") and hasattr(found, "shape"):
         return f"{found.dtype} of shape {found.shape}"
     if isinstance(found, type):

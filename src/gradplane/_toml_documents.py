@@ -229,18 +229,25 @@ def _say(model: type[BaseModel], key: Key, kind: str, item: dict[str, Any]) -> s
     if kind in ("missing", "union_tag_not_found"):
         return f"{name} is missing"
     if kind == "union_tag_invalid":
-        tags = item["ctx"]["expected_tags"].replace("'", '"')
-        return f'{name} = "{item["ctx"]["tag"]}": expected {" or ".join(tags.rsplit(", ", 1))}'
+        tags = item["ctx"]["expected_tags"].replace("'", '"').split(", ")
+        return f'{name} = "{item["ctx"]["tag"]}": expected {_either(tags)}'
     return f"{name} = {inline(item['input'])}: expected {_expected(model, kind, item)}"
 
 
 def _other_key(model: type[BaseModel], key: Key, item: dict[str, Any]) -> str:
     """Return the hint for an unknown key: what the document's model says of it (`elsewhere`), a
-    near key of its section, the sections that have such a key, or else the section's keys."""
-    known, name = _model(model, item["loc"][:-1]).model_fields, str(key[-1])
+    near key of its section, the members of its union or else the sections that have such a key, or
+    the section's keys."""
+    here, name = _model(model, item["loc"][:-1]), str(key[-1])
+    known = here.model_fields
     elsewhere = getattr(model, "elsewhere", lambda key: "")
     if hint := elsewhere(key) or _suggestions.did_you_mean(name, known, _suggestions.quoted):
         return str(hint)
+    field = model.model_fields.get(str(key[0]))
+    members = [*models_in(field.annotation)] if field else []
+    tags = [f'"{_tag(member)}"' for member in members if name in member.model_fields]
+    if here in members and _tag(here) and tags:
+        return f'it is a key of model {_either(tags)}, and this is "{_tag(here)}"'
     having = []
     for section, at in model.model_fields.items():
         if any(name in _keys(one) for one in models_in(at.annotation)):
@@ -248,6 +255,10 @@ def _other_key(model: type[BaseModel], key: Key, item: dict[str, Any]) -> str:
             having.append(f"[[{section}]]" if several else f"[{section}]")
     listed = " and ".join(", ".join(having).rsplit(", ", 1))
     return f"it is a key of {listed}" if having else nearest(name, known)
+
+
+def _either(words: list[str]) -> str:
+    return " or ".join(", ".join(words).rsplit(", ", 1))
 
 
 def _keys(model: type[BaseModel]) -> set[str]:

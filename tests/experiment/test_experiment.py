@@ -376,6 +376,11 @@ TYPES = (
             '4: unknown key impairment.0.rates: did you mean "rate"?',
         ),
         (
+            'model = "nth"\nn = 2\nrate = 0.1',
+            '4: unknown key impairment.0.rate: it is a key of model "bernoulli", "corruption",'
+            ' "duplication" or "reordering", and this is "nth"',
+        ),
+        (
             'model = "bernoulli"\nrate = 1.5',
             "3: impairment.0.rate = 1.5: expected from 0 to 1, a share: 0.05 is 5 %",
         ),

@@ -159,6 +159,28 @@ LINK = Link("h1", "s1", 0, 1)
             "link h1-s1: delay = '50us': expected a whole number of ns, such as"
             ' parse_time("2ms", "delay") returns',
         ),
+        (
+            (H1,),
+            (Link("h1", "s1", 0, 1, rate=-5),),
+            "link h1-s1: rate = -5: expected a whole number of bit/s, such as"
+            ' parse_rate("25Mbit", "rate") returns',
+        ),
+        (
+            (H1,),
+            (Link("h1", "s1", 0, 1, queue=0),),
+            "link h1-s1: queue = 0: expected a whole number of packets, 1 or more",
+        ),
+        (
+            (H1,),
+            (Link("h1", "s1", 0, "1"),),
+            "link h1-s1: b_port = '1': expected a whole number 0 or more",
+        ),
+        (
+            (H1,),
+            (("h1", "s1", 0, 1),),
+            "mine: among the links is (str 'h1', str 's1', int 0, int 1): expected a Link",
+        ),
+        (("h1",), (LINK,), "mine: among the hosts is str 'h1': expected a HostNode"),
     ],
 )
 def test_a_wrong_description_is_refused(hosts, links, message):

@@ -51,8 +51,8 @@ class ServerScheme(Aggregation):
         assert placed.server is not None
         server, names = placed.server.name, [host.name for host in placed.members]
         codec = push_codec(config)
-        push = codec.max_size(values)
-        pull = make_codec(config.coding.pull_codec, "pull_codec").max_size(values)
+        push = codec.most_bytes(values)
+        pull = make_codec(config.coding.pull_codec, "pull_codec").most_bytes(values)
         if answers_sums(config):
             pull = codec.lanes(values) * sums_type(codec, config.quorum).itemsize
         pushed, pulled = ((n, server, push) for n in names), ((server, n, pull) for n in names)

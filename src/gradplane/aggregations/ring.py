@@ -54,7 +54,7 @@ class RingScheme(Aggregation):
     def streams(self, placed: PlacedJob, config: JobConfig, values: int) -> Sequence[Messages]:
         """Return a block of each worker, to its right neighbour."""
         names = [host.name for host in placed.members]
-        block = -(-push_codec(config).max_size(values) // len(names))
+        block = -(-push_codec(config).most_bytes(values) // len(names))
         return [(a, b, block) for a, b in zip(names, names[1:] + names[:1], strict=True) if a != b]
 
     def check_hosts(self, config: JobConfig) -> None:

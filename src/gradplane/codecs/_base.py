@@ -135,10 +135,9 @@ class Codec(ABC):
         LoadError, CodecError where a user's `_encode` or `max_size` is wrong."""
         found = self._encode(x, context)
         if reference_of(type(self)) is not None:
-            what, most = f"codec {self.name}", self.max_size(x.size)
+            what, most = f"codec {self.name}", self.most_bytes(x.size)
             right = isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], bytes)
             returned(what, "_encode", found, right, "(bytes, state), such as (data, context.state)")
-            returned(what, f"max_size({x.size})", most, isinstance(most, int), "a number of bytes")
             if len(found[0]) > most:
                 raise CodecError(
                     f"{what}: _encode made {len(found[0])} bytes of {x.size} values, and"
@@ -194,6 +193,13 @@ class Codec(ABC):
     def _admit(self, x: Floats) -> Floats:
         """Return x, contiguous, if it may be encoded; else CodecError."""
         return check_vector(x)
+
+    def most_bytes(self, n: int) -> int:
+        """Return max_size(n); LoadError where a user's is no number of bytes."""
+        most = self.max_size(n)
+        right = isinstance(most, int | np.integer) and most >= 0
+        returned(f"codec {self.name}", f"max_size({n})", most, right, "a number of bytes")
+        return int(most)
 
     @abstractmethod
     def max_size(self, n: int) -> int:

@@ -84,7 +84,7 @@ class ErrorFeedback(Codec):
 
     def max_size(self, n: int) -> int:
         """Return the wrapped codec's bound."""
-        return self.codec.max_size(n)
+        return self.codec.most_bytes(n)
 
     @property
     def carriers(self) -> tuple[Codec, ...]:

@@ -95,7 +95,7 @@ class LocalSteps(Codec):
 
     def max_size(self, n: int) -> int:
         """Return the wrapped codec's bound."""
-        return self.codec.max_size(n)
+        return self.codec.most_bytes(n)
 
     def _encode(self, x: Floats, context: Context) -> tuple[bytes, Steps]:
         steps = context.state

@@ -135,7 +135,7 @@ class PerTensor(Codec):
     def max_size(self, n: int) -> int:
         """Return 4 bytes per tensor, plus the largest size of each tensor's encoding."""
         self._check(n)
-        return sum(4 + codec.max_size(size) for size, codec in self.parts)
+        return sum(4 + codec.most_bytes(size) for size, codec in self.parts)
 
     def _encode(self, x: Floats, context: Context) -> tuple[bytes, tuple[State, ...]]:
         out, states = [], []

@@ -87,7 +87,8 @@ class Link:
 
 @dataclass(frozen=True)
 class Topology:
-    """A checked network. Raises TopologyError if names repeat or a link's end does not exist.
+    """A checked network. Raises TopologyError if names repeat, a link's end does not exist, or a
+    number of a link is none.
 
     inside: the switches that are parts of machines; to the other switches they are hosts.
     """
@@ -99,6 +100,9 @@ class Topology:
     inside: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
+        _check_kinds(self)
+        for link in self.links:
+            _check_units(link)
         _check_unique("name", self._names())
         _check_unique("address", [host.ip for host in self.hosts])
         _check_unique("MAC address", [host.mac for host in self.hosts])
@@ -106,8 +110,6 @@ class Topology:
         _check_unique("interface", [f"{node}-eth{port}" for node, port in self._ends()])
         for node, _ in self._ends():
             self._check_node(node)
-        for link in self.links:
-            _check_units(link)
         for host in self.hosts:
             self._check_host(host)
         self._check_connected()
@@ -243,15 +245,35 @@ class Topology:
         }
 
 
+_KINDS = {"hosts": HostNode, "switches": SwitchNode, "links": Link}
+_UNITS = {
+    "a_port": (0, "0 or more", ""),
+    "b_port": (0, "0 or more", ""),
+    "rate": (1, "of bit/s", ', such as parse_rate("25Mbit", "rate") returns'),
+    "delay": (0, "of ns", ', such as parse_time("2ms", "delay") returns'),
+    "queue": (1, "of packets, 1 or more", ""),
+}
+"""Of a link's numbers: the least, and its words."""
+
+
+def _check_kinds(topology: Topology) -> None:
+    for name, kind in _KINDS.items():
+        for member in getattr(topology, name):
+            if not isinstance(member, kind):
+                raise TopologyError(
+                    f"{topology.kind}: among the {name} is {described(member)}: expected a"
+                    f" {kind.__name__}"
+                )
+
+
 def _check_units(link: Link) -> None:
-    for name, unit in (("rate", "bit/s"), ("delay", "ns"), ("queue", "packets")):
+    for name, (least, unit, made) in _UNITS.items():
         value = getattr(link, name)
-        if not isinstance(value, int) and (name, value) != ("rate", None):
-            helped = {"rate": 'parse_rate("25Mbit", "rate")', "delay": 'parse_time("2ms", "delay")'}
-            made = f", such as {helped[name]} returns" if name in helped else ""
-            raise TopologyError(
-                f"link {link.name}: {name} = {value!r}: expected a whole number of {unit}{made}"
-            )
+        if (name, value) == ("rate", None) or isinstance(value, int) and value >= least:
+            continue
+        raise TopologyError(
+            f"link {link.name}: {name} = {value!r}: expected a whole number {unit}{made}"
+        )
 
 
 _IMPAIRMENTS = {
