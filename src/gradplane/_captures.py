@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from gradplane._suggestions import near_file
+
 ETHERNET = 1  # link types, of tcpdump.org/linktypes.html
 RAW_IP = (12, 101, 228, 229)
 
@@ -51,7 +53,7 @@ def read_capture(path: str | Path, link_type: int | None = None) -> Iterator[Cap
     except _Damage as damage:
         raise CaptureError(f"{path}: {damage}") from None
     except OSError as error:
-        raise CaptureError(f"{path}: {error.strerror or error}") from None
+        raise CaptureError(f"{path}: {error.strerror or error}{near_file(Path(path))}") from None
     except EOFError as error:
         raise CaptureError(f"{path}: {error}") from None
 

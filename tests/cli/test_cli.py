@@ -523,3 +523,27 @@ except RuntimeError:
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "near"),
+    [
+        ("trace thc.p4 --pcap crosss.pcap", "crosss.pcap: No such file or directory; {}cross.pcap"),
+        ("lab runn.py", "there is no script runn.py; {}run.py"),
+        ("torchrun thc-star runn.py", "there is no script runn.py; {}run.py"),
+        ("switch thc.p4 --commands comands.txt", "comands.txt: there is no such file; {}commands"),
+        ("switch thc.p4 --externs runn.py", "externs runn.py: there is no such file; {}run.py"),
+        ("stf thc.p4 tst.stf", "there is no packet test tst.stf; {}test.stf"),
+        ("report mien", "mien: no such run folder; {}mine"),
+    ],
+)
+def test_a_file_that_is_missing_is_answered_with_the_nearest(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, near: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("cross.pcap", "run.py", "commands.txt", "test.stf"):
+        Path(name).touch()
+    Path("mine").mkdir()
+    status, out, err = command(*words.split())
+    assert status in (1, 2)
+    assert near.format("did you mean ") in out + err

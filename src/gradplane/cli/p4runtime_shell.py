@@ -16,6 +16,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from gradplane._suggestions import near_file
+
 _PINS = (
     "p4runtime-shell==0.0.6",
     "protobuf<3.21",
@@ -62,7 +64,7 @@ def open_shell(
     not exist or the environment cannot be created.
     """
     if script is not None and not Path(script).is_file():
-        raise ShellError(f"there is no script {script}")
+        raise ShellError(f"there is no script {script}{near_file(Path(script))}")
     python = ensure_environment() / "bin" / "python"
     start = ["-m", "p4runtime_sh"] if script is None else ["-c", _SCRIPT, str(script)]
     options = ["--grpc-addr", address, "--device-id", str(device_id)]

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator
 from pydantic_core import PydanticCustomError
 
+from gradplane._suggestions import near_file
 from gradplane._toml_documents import nearest
 from gradplane.experiment.document import ExperimentError, inline
 from gradplane.hosts.training.compute_times import DISTRIBUTIONS, TIMES
@@ -114,7 +115,8 @@ def with_trace(value: Any, folder: Path) -> Any:
     try:
         rows = _rows(path)
     except OSError as error:
-        raise ExperimentError(f"trace {path}: {error.strerror or error}") from None
+        reason = f"{error.strerror or error}{near_file(path)}"
+        raise ExperimentError(f"trace {path}: {reason}") from None
     except ValueError as error:
         raise ExperimentError(f"trace {path}: {error}") from None
     if problem := _trace_problem({"trace": rows}):

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from gradplane._suggestions import near_file
 from gradplane.experiment.document import ExperimentError
 from gradplane.experiment.schema import Job
 from gradplane.hosts.config import ConfigError
@@ -52,7 +53,8 @@ def _content(plan: str, folder: Path) -> dict[str, Any]:
         try:
             text = path.read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise ExperimentError(f"{name}: {getattr(error, 'strerror', None) or error}") from None
+            reason = f"{getattr(error, 'strerror', None) or error}{near_file(path)}"
+            raise ExperimentError(f"{name}: {reason}") from None
     try:
         content = json.loads(text)
     except ValueError as error:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from gradplane._suggestions import near_file
 from gradplane.runs import isolation
 from gradplane.runs.isolation import IsolationError
 
@@ -24,7 +25,7 @@ def run(script: Path, arguments: Sequence[str] = ()) -> int:
     namespaces are not allowed or there is no such script.
     """
     if not script.is_file():
-        raise IsolationError(f"there is no script {script}")
+        raise IsolationError(f"there is no script {script}{near_file(Path(script))}")
     return _run([str(script), *arguments], [script])
 
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from gradplane._suggestions import near_file
 from gradplane._whole_files import write_whole
 from gradplane.controller.blocking import configure, read_counters
 from gradplane.experiment.deployment import Deployment
@@ -100,7 +101,7 @@ def _check(deployment: Deployment, script: Path | None) -> None:
     if not possible:
         raise ExperimentError(f"torchrun needs Mininet, which cannot be used here: {reason}")
     if script is not None and not script.is_file():
-        raise ExperimentError(f"there is no script {script}")
+        raise ExperimentError(f"there is no script {script}{near_file(Path(script))}")
     check_target(deployment, "mininet")
     if len(deployment.jobs) != 1:
         raise ExperimentError(

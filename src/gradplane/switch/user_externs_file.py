@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+from gradplane._suggestions import near_file
 from gradplane.switch.runtime.control_errors import SwitchError
 
 
@@ -19,7 +20,7 @@ def load_externs(path: str | Path | None) -> ModuleType | None:
         return None
     file = Path(path).resolve()
     if not file.is_file():
-        raise SwitchError(f"externs {path}: there is no such file")
+        raise SwitchError(f"externs {path}: there is no such file{near_file(Path(path))}")
     spec = importlib.util.spec_from_file_location(f"gradplane_externs_{file.stem}", file)
     if spec is None or spec.loader is None:
         raise SwitchError(f"externs {path}: expected a Python file, FILE.py")

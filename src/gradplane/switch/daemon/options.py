@@ -17,6 +17,7 @@ from types import SimpleNamespace
 
 from gradplane import _shipped_programs
 from gradplane._option_tables import Option, OptionError, help_text, parse
+from gradplane._suggestions import near_file
 from gradplane.switch.p4runtime.limits import DEFAULT_ADDRESS, DEFAULT_LIMITS, Limits
 from gradplane.switch.p4runtime.server import ServerTls
 from gradplane.switch.runtime.egress_queues import MOST_PACKETS, PRIORITIES
@@ -122,7 +123,8 @@ def parse_options(arguments: Sequence[str]) -> SwitchOptions:
     for option, files in (("--commands", parsed.commands), ("--restore-state", [state])):
         for file in files:
             if file is not None and not file.is_file():
-                raise OptionError(f"{option} {file}: there is no such file")
+                text = f"{option} {file}: there is no such file{near_file(Path(file))}"
+                raise OptionError(text)
     if parsed.thrift_port is not None and not 1 <= parsed.thrift_port <= 65535:
         raise OptionError(f"--thrift-port {parsed.thrift_port}: not within 1 to 65535")
     queues = parsed.priority_queues

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gradplane._suggestions import near_file
 from gradplane.switch.runtime.control_errors import SwitchError
 from gradplane.switch.source import CompileError
 from gradplane.switch.stf.stf_grammar import StfError, parse
@@ -86,7 +87,8 @@ def run(
 
 def _text(test: Path) -> str:
     if not test.is_file():
-        raise StfError(f"there is no packet test {test}")
+        near = near_file(test)  # the program beside it, perhaps
+        raise StfError(f"there is no packet test {test}{near if near.endswith('.stf?') else ''}")
     return test.read_text(encoding="utf-8-sig", errors="replace")
 
 
