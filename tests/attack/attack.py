@@ -432,7 +432,7 @@ class Result:
         what = f"{self.name:27} {SENT[self.name]:20}"
         verdict = "FAILED" if self.errors else "SLOW" if succeeded(self) else "ok"
         faults = "".join(f"\n  {c}: {text}" for c, text in self.errors.items())
-        return f"{what}{cells}{self.work * 100:4.0f}%  {verdict}{faults}"
+        return f"{what}{cells}{self.work * 100:4.0f}%{self.memory:5.0f}  {verdict}{faults}"
 
 
 def limit() -> float:
@@ -568,15 +568,18 @@ def main() -> int:
         f"{seconds:.0f} s each, in ms; load {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors"
     )
     print(f"{'':48}{'P4Runtime':>12}{'BFRT':>6}{'pages':>6}")
-    print(f"{'attack':27} {'sent':20}{'p50':>6}" + f"{'p99':>6}" * 3 + "  CPU  verdict")
-    failed = 0
+    print(f"{'attack':27} {'sent':20}{'p50':>6}" + f"{'p99':>6}" * 3 + "  CPU  MiB  verdict")
+    failed: list[str] = []
     with World() as world:
         for name in ["", *names]:
             result = world.result(name, seconds)
-            failed += succeeded(result)
+            failed += [result.name] * succeeded(result)
             print(result.row(), flush=True)
-    most = f"{limit() * 1e3:.0f} ms"
-    print(f"load {os.getloadavg()[0]:.1f}; {failed} of {len(names) + 1} above {most} at 99%")
+    print(f"load {os.getloadavg()[0]:.1f}; the limit at 99% is {limit() * 1e3:.0f} ms now")
+    of = len(names) + 1
+    print(
+        f"{len(failed)} of {of} failed or slow: {', '.join(failed)}" if failed else f"all {of} ok"
+    )
     return 1 if failed else 0
 
 
