@@ -21,8 +21,8 @@ from typing import Any
 from gradplane.studies import launch
 
 ROOT = Path(__file__).parents[1]
-INVENTORY = ROOT / "src" / "gradplane" / "studies" / "inventory"
 PAGE = ROOT / "docs" / "papers.md"
+KEPT = ("title", "study", "seed", "head", "cells", "cpu_seconds")
 VERDICTS = ("reproduced", "near", "different", "not offered")
 NOT_RUN = "not run"
 HEADING = """# The papers, figure by figure
@@ -44,14 +44,10 @@ only: there orders are compared.
 
 def rows() -> list[dict[str, str]]:
     """Return the figures and tables, in the order of the page."""
-    found: list[dict[str, str]] = tomllib.loads((INVENTORY / "figures.toml").read_text())["figure"]
+    found: list[dict[str, str]] = tomllib.loads((launch.INVENTORY / "figures.toml").read_text())[
+        "figure"
+    ]
     return found
-
-
-def recorded(study: str) -> dict[str, Any] | None:
-    """Return what is kept of a study: its parameters, seed and table; None if nothing is."""
-    path = INVENTORY / f"{study}.json"
-    return json.loads(path.read_text("utf-8")) if path.exists() else None
 
 
 def record(folder: Path) -> None:
@@ -60,9 +56,9 @@ def record(folder: Path) -> None:
     name = found["study"]["name"]
     if found["study"] != shipped(name):
         raise SystemExit(f"{folder}: not the parameters of experiments/{name}.toml")
-    kept = {key: found[key] for key in ("title", "study", "seed", "head", "cells")}
+    kept = {key: found[key] for key in KEPT}
     text = json.dumps(kept, ensure_ascii=False).replace("], [", "],\n  [")
-    (INVENTORY / f"{name}.json").write_text(f"{text}\n", "utf-8")
+    (launch.INVENTORY / f"{name}.json").write_text(f"{text}\n", "utf-8")
 
 
 def shipped(study: str) -> dict[str, Any]:
@@ -89,7 +85,7 @@ def _count() -> str:
 def _verdict(row: dict[str, str]) -> str:
     """Return a row's verdict; nothing is said of a study whose table is not kept."""
     study = row.get("study")
-    return NOT_RUN if study and recorded(study) is None else row["verdict"]
+    return NOT_RUN if study and launch.recorded(study) is None else row["verdict"]
 
 
 def _section(paper: str) -> str:
@@ -100,7 +96,7 @@ def _section(paper: str) -> str:
 
 def _line(row: dict[str, str]) -> str:
     study, why, verdict = row.get("study", ""), row.get("why", ""), _verdict(row)
-    here = _filled(row, recorded(study)) if study and verdict != NOT_RUN else ""
+    here = _filled(row, launch.recorded(study)) if study and verdict != NOT_RUN else ""
     said = f"**{verdict}**" + (f": {why}" if why and verdict != NOT_RUN else "")
     cells = (row["name"], row["shows"], row.get("says", ""), here, said, study and f"`{study}`")
     return "| " + " | ".join(cells) + " |\n"

@@ -1,9 +1,10 @@
 """Switches in levels, with the P4 program in each, and real workers, under any order of events.
 
 What is under way is a list of frames of which any may arrive next, be lost or arrive twice, on all
-links alike. A switch may lose its state; then the controller changes the entries of all switches to
-the job's next epoch, one by one, between other events, and tells the workers. `Network.run` ends
-when all workers have all results; the results are checked against the codes that the workers sent.
+links alike. A switch may lose its state; then the controller shuts the job out on all switches and
+lets it in under its next epoch, an entry at a time, between other events, and tells the workers.
+`Network.run` ends when all workers have all results; the results are checked against the codes that
+the workers sent.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import functools
 import random
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -171,22 +173,30 @@ class Network:
         return True
 
     def lose_state(self, switch: str) -> None:
-        """Empty a switch, and let the controller give the job its next epoch."""
+        """Empty a switch, and let the controller give the job its next epoch: all switches shut it
+        out, an entry at a time, and then let it in again."""
         self.restarts += 1
         self.epoch += 1
         _forget(self.switches[switch])
-        changes = [
+        opened = [
             (name, entity)
             for name in self.switches
             for entity in _entities(self._deployed, name, self.epoch)
             if isinstance(entity, finsy.P4TableEntry) and entity.table_id in OF_EPOCHS
         ]
-        self._random.shuffle(changes)
-        self._changes = [*changes, *[(w, self.epoch) for w in range(len(self.workers))]]
+        shut = [(name, (entity.table_id, dict(entity.match))) for name, entity in opened]
+        self._random.shuffle(opened)
+        self._random.shuffle(shut)
+        told = [(w, self.epoch) for w in range(len(self.workers))]
+        self._changes = [*shut, *opened, *told]
 
     def _change(self, change) -> None:
         where, what = change
-        if isinstance(where, str):
+        if isinstance(where, str) and isinstance(what, tuple):
+            table, match = what
+            with suppress(TableError):  # the switch that lost its state has none
+                self.switches[where].table(table).remove(match)
+        elif isinstance(where, str):
             _put(self.switches[where], what)
         else:
             self._perform(where, self.workers[where].in_epoch(what, self.now))

@@ -304,7 +304,7 @@ RESTART = '\n[[impairment]]\nmodel = "restart"\nswitch = "{}"\ntime_ms = 1\n'
         (
             "leaf-spine",
             "quorums = [1, 2]" + RESTART.format("s1"),
-            "quorum = 2 of 4 workers: a result may be one of others after it",
+            "quorum = 2 of 4 workers: after a restart a chunk may have a second result",
         ),
         ("star", 'aggregation = "ps"' + RESTART.format("s2"), 'no switch "s2"'),
     ],

@@ -2,6 +2,7 @@
 
 import sys
 from contextlib import nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -163,8 +164,9 @@ def _run_study(
         hint = "--net" if net else "--cli"
         raise typer.BadParameter("a study has no network: omit it", param_hint=hint)
     console = make_console()
+    announce = partial(say, console)
     with console.status("computing"):
-        done = launch.run(path, out, settings=settings, seed=seed)
+        done = launch.run(path, out, settings=settings, seed=seed, announce=announce)
     console.print(output_tables.study(done.outcome))
     say(console, f"report: {done.report}")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import threading
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Coroutine, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -57,8 +57,12 @@ def restore(
     """Configure a switch that has lost its state, and give its jobs their next epoch on all
     switches that sum them; return the setups as they are from now on, by switch.
 
-    The caller tells the jobs' workers their new epochs. Raises ControllerError."""
+    All of them shut the jobs out before one has the new epoch, as an entry at a time gets it. The
+    caller tells the jobs' workers their new epochs. Raises ControllerError."""
     lost = {plan.number for plan in setups[switch].jobs}
+    for name, setup in setups.items():
+        if shut := lost & {plan.number for plan in setup.jobs} if name != switch else set():
+            _run(_shut_out(Controller(addresses[name], None, target), pipelines[name], shut))
     found = {}
     for name, setup in setups.items():
         plans = [plan.raised() if plan.number in lost else plan for plan in setup.jobs]
@@ -120,6 +124,13 @@ async def _configure(
         if setup.compression is not None:
             await controller.install_compression(setup.compression)
     return tuple(plans)
+
+
+async def _shut_out(session: Controller, pipeline: Pipeline, jobs: Iterable[int]) -> None:
+    async with session as controller:
+        await controller.start(pipeline)
+        for number in jobs:
+            await controller.shut_out(number)
 
 
 async def _check_running(session: Controller, pipeline: Pipeline, target: Target) -> None:

@@ -182,8 +182,16 @@ class Controller:
         No error if it is absent.
         """
         claims = [claim for claim in await self.jobs() if claim.number == number]
-        await self._connection.remove(await self._entries(number))
+        tables = thc.job_tables(self._connection.schema)
+        await self._connection.remove(await self._entries(number, tables))
         await self._connection.remove([finsy.P4MulticastGroupEntry(c.group) for c in claims])
+
+    async def shut_out(self, number: int) -> None:
+        """Let none of a job's packets in until it is installed again; no error if it is absent.
+
+        So none of its slots gets packets of the old epoch after those of the new one."""
+        tables = thc.gates(self._connection.schema)
+        await self._connection.remove(await self._entries(number, tables))
 
     async def counters(self) -> Counters:
         """Return all counters that are not 0: name, index, then {"packets": ..., "bytes": ...}."""
@@ -194,10 +202,10 @@ class Controller:
                 found.setdefault(entry.counter_id, {})[entry.index or 0] = values
         return found
 
-    async def _entries(self, number: int) -> list[finsy.P4TableEntry]:
-        """Return all table entries of a job, in the order in which to remove them."""
+    async def _entries(self, number: int, tables: Iterable[str]) -> list[finsy.P4TableEntry]:
+        """Return a job's entries in these tables, in the order in which to remove them."""
         found = []
-        for table in thc.job_tables(self._connection.schema):
+        for table in tables:
             async for entry in self._connection.read(finsy.P4TableEntry(table)):
                 if entry["job"] == number:
                     found.append(entry)
@@ -205,7 +213,8 @@ class Controller:
 
     async def _remove_stale(self, plan: JobPlan, wanted: Iterable[Entity]) -> None:
         keys = {thc.key(entry) for entry in wanted if isinstance(entry, finsy.P4TableEntry)}
-        old = [entry for entry in await self._entries(plan.number) if thc.key(entry) not in keys]
+        installed = await self._entries(plan.number, thc.job_tables(self._connection.schema))
+        old = [entry for entry in installed if thc.key(entry) not in keys]
         groups = {thc.claim(e).group for e in old if e.table_id == thc.MEMBERS} - {plan.group}
         await self._connection.remove(old)
         await self._connection.remove(finsy.P4MulticastGroupEntry(group) for group in groups)

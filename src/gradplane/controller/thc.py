@@ -198,10 +198,14 @@ def _place(level: Level | None) -> dict[str, int]:
     return dict(zip(names, (int(level.adds), int(level.asks), *own), strict=True))
 
 
+def gates(schema: finsy.P4Schema) -> list[str]:
+    """Return the tables whose entries let a job's packets in; they have its epoch."""
+    return [MEMBERS, PARENTS] if has_parents(schema) else [MEMBERS]
+
+
 def job_tables(schema: finsy.P4Schema) -> list[str]:
-    """Return the tables with entries of jobs, members first: a removed job is shut out at once."""
-    parents = [PARENTS] if has_parents(schema) else []
-    return [MEMBERS, *parents, RECEIVERS, *lookup_tables(schema)]
+    """Return the tables with entries of jobs, gates first: a removed job is shut out at once."""
+    return [*gates(schema), RECEIVERS, *lookup_tables(schema)]
 
 
 def claim(member: finsy.P4TableEntry) -> Claim:

@@ -390,8 +390,9 @@ def restarts(
                 text = f'aggregation = "{job.config.aggregation}" does not go on: use "switch"'
             elif job.config.quorum < job.config.workers:
                 text = (
-                    f"quorum = {job.config.quorum} of {job.config.workers} workers: a result may be"
-                    " one of others after it, which a replay could not tell: use a quorum of all"
+                    f"quorum = {job.config.quorum} of {job.config.workers} workers: after a restart"
+                    " a chunk may have a second result, and a replay cannot tell who took which:"
+                    " use a quorum of all"
                 )
             else:
                 continue

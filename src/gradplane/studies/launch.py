@@ -1,7 +1,9 @@
 """Run a study: from an experiment file with a [study] table to its folder."""
 
 import json
-from collections.abc import Sequence
+import os
+import resource
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,8 @@ from gradplane.studies import papers
 from gradplane.studies.study import Study, StudyOutcome
 
 STUDY, FIGURE = "study.json", "figure"
+INVENTORY = Path(__file__).parent / "inventory"
+_SHORT = 120.0  # CPU seconds; of a shorter study nothing is said before it starts
 
 
 class StudyFile(Section):
@@ -65,21 +69,27 @@ def run(
     *,
     settings: Sequence[str] = (),
     seed: int | None = None,
+    announce: Callable[[str], object] = lambda _: None,
 ) -> Done:
     """Run the study of a file and write its run folder, `out` (default: runs/NAME-N).
 
-    settings: `KEY=VALUE` overrides, such as study.workers=8. seed: replaces the file's. Raises
-    ExperimentError before anything is written, and CodecError, whose reason is in failure.txt."""
+    settings: `KEY=VALUE` overrides, such as study.workers=8. seed: replaces the file's. announce:
+    gets a line before the start of a study that takes minutes, if docs/papers.md has its table.
+    Raises ExperimentError before anything is written, and CodecError, whose reason is in
+    failure.txt."""
     file = load(path, settings, seed)
     folder = run_folder.create(out, file.name)
     write_whole(folder / run_folder.EXPERIMENT, dumps(_values(file)))
+    if (before := recorded(file.study.name)) and before.get("cpu_seconds", 0.0) > _SHORT:
+        announce(_said(before, file))
+    started = _cpu_seconds()
     try:
         with OneBlasThread():
             outcome = file.study.run(file.seed)
     except BaseException as error:
         run_folder.write_failure(folder, f"{type(error).__name__}: {error}".removesuffix(": "))
         raise
-    _write(folder, file, outcome)
+    _write(folder, file, outcome, _cpu_seconds() - started)
     return Done(folder, outcome)
 
 
@@ -94,6 +104,29 @@ def load(path: str | Path, settings: Sequence[str] = (), seed: int | None = None
         return model.model_validate(document.values)
     except ValidationError as error:
         raise ExperimentError(explain(document, model, error)) from None
+
+
+def recorded(study: str) -> dict[str, Any] | None:
+    """Return what is kept of a study for docs/papers.md; None if nothing is.
+
+    Keys of study.json: title, study, seed, head, cells, cpu_seconds."""
+    path = INVENTORY / f"{study}.json"
+    return json.loads(path.read_text("utf-8")) if path.exists() else None
+
+
+def _said(before: dict[str, Any], file: StudyFile) -> str:
+    processors = len(os.sched_getaffinity(0))
+    minutes = before["cpu_seconds"] / 60 / processors
+    taken = f"takes about {minutes:.0f} min on this machine's {processors} processors"
+    if before["study"] == file.study.model_dump(mode="json"):
+        return f"{file.study.name} {taken}"
+    return f"{file.study.name} as shipped {taken}; with these parameters it may differ"
+
+
+def _cpu_seconds() -> float:
+    """Return the processor time so far, with that of child processes that have ended."""
+    kinds = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    return sum(use.ru_utime + use.ru_stime for use in map(resource.getrusage, kinds))
 
 
 def _kind(document: Document) -> type[Study]:
@@ -111,12 +144,14 @@ def _values(file: StudyFile) -> dict[str, Any]:
     return file.model_dump(mode="json") | {"study": file.study.model_dump(mode="json")}
 
 
-def _write(folder: Path, file: StudyFile, outcome: StudyOutcome) -> None:
+def _write(folder: Path, file: StudyFile, outcome: StudyOutcome, cpu_seconds: float) -> None:
     from gradplane.studies import plot  # Matplotlib takes long to load, and runs do not need it
 
     about = {"title": outcome.title, "rows": outcome.values, "notes": outcome.notes}
     shown = {"head": outcome.head, "cells": outcome.rows}
-    text = json.dumps(about | shown | _values(file) | describe(), indent=1, ensure_ascii=False)
+    took = {"cpu_seconds": round(cpu_seconds, 1)}
+    values = about | shown | _values(file) | took | describe()
+    text = json.dumps(values, indent=1, ensure_ascii=False)
     write_whole(folder / f"{FIGURE}.png", plot.render(outcome.figure, "png"))
     write_whole(folder / f"{FIGURE}.svg", plot.render(outcome.figure, "svg"))
     write_whole(folder / STUDY, f"{text}\n")

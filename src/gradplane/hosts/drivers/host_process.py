@@ -4,7 +4,7 @@ On standard output the process prints a line {"ready": NAME} when everything is 
 ports are open, and {"finished": NAME} when it has nothing more to do by itself. On standard input
 it waits for a line "go ORIGIN": the time.monotonic_ns() that all hosts count from. Then it takes
 lines "epoch NUMBER", in which its job goes on, and a live host "impair INTERVENTION"; it answers
-each with {"told": NAME}, before which the next must not be sent. It runs until standard input ends,
+each with {"told": NAME}, and the next may be sent only then. It runs until standard input ends,
 which also happens when its parent process dies.
 """
 
