@@ -89,7 +89,9 @@ def test_what_a_codec_returns_is_checked(folder: Path) -> None:
         inside.encode(x, state=inside.start(3))
     most = codecs.get("half.py", wrong="most")
     for codec in (most, codecs.ErrorFeedback(most)):
-        with pytest.raises(LoadError, match=r"max_size\(3\) returned str 'many'; expected a number"):
+        with pytest.raises(
+            LoadError, match=r"max_size\(3\) returned str 'many'; expected a number"
+        ):
             codec.most_bytes(3)
     with pytest.raises(CodecError) as larger:
         codecs.get("half.py", wrong="size").encode(x)

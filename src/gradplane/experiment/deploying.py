@@ -51,7 +51,7 @@ from gradplane.hosts.config import (
 )
 from gradplane.hosts.stream.segments import VALUES_HEADER_SIZE
 from gradplane.hosts.training import datasets, models
-from gradplane.hosts.training.models import check_vector
+from gradplane.hosts.training.models import check_parameters
 from gradplane.topologies import description
 from gradplane.topologies.description import HostNode, Topology
 from gradplane.topologies.topology_errors import TopologyError
@@ -351,7 +351,7 @@ class _Deploying:
             if data is not None:
                 model = models.build(job.model.name, job.model.args, data.features, data.classes)
                 parameters = model.parameters(seed)
-                check_vector(job.model.name, "parameters(seed)", parameters)
+                check_parameters(job.model.name, parameters)
                 return data, parameters
             if not is_reference(job.model.name):  # of any data
                 models.build(job.model.name, job.model.args, features=1, classes=2)

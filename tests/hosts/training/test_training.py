@@ -7,6 +7,7 @@ from host_configs import make_job
 from gradplane._plugins import LoadError
 from gradplane.hosts.digest import digest
 from gradplane.hosts.protocols.results import Reduced, Synchronised
+from gradplane.hosts.training.models import accuracy, build, checked_gradient
 from gradplane.hosts.training.train import (
     Compute,
     Reduce,
@@ -172,6 +173,7 @@ def test_too_small_a_share_is_refused_before_training():
         ("np.zeros((2, 2), np.float32)", "float32[2, 2]"),
         ("np.zeros(0, np.float32)", "float32[0]"),
         ("[1.0]", "list"),
+        ("np.full(4, np.nan, np.float32)", None),
     ],
 )
 def test_a_model_with_unusable_parameters_is_refused(body, found, tmp_path, monkeypatch):
@@ -188,9 +190,8 @@ def test_a_model_with_unusable_parameters_is_refused(body, found, tmp_path, monk
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(LoadError) as caught:
         train(job(model=f"{name}:Net"), 0)
-    assert str(caught.value) == (
-        f"model {name}:Net: parameters(seed) must be float32[n], got {found}"
-    )
+    wrong = f"must be float32[n], got {found}" if found else "has a NaN or infinity"
+    assert str(caught.value) == f"model {name}:Net: parameters(seed) {wrong}"
 
 
 @pytest.mark.parametrize(
@@ -213,4 +214,54 @@ def test_a_model_whose_gradient_does_not_fit_is_refused(gradient, found, tmp_pat
         next(train(job(model=f"{name}:Net"), 0))
     assert str(caught.value) == (
         f"model {name}:Net: loss_and_gradient()[1] must be float32[6], got {found}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("loss", "found"),
+    [
+        ("params", "float32 of shape (6,)"),
+        ("(0.5, params, 1)", "(float 0.5, float32 of shape (6,), int 1)"),
+        ("('low', params)", "(str 'low', float32 of shape (6,))"),
+        ("(np.zeros(2), params)", "(float64 of shape (2,), float32 of shape (6,))"),
+    ],
+)
+def test_what_is_no_loss_and_gradient_is_named(loss, found):
+    params = np.zeros(6, np.float32)
+    with pytest.raises(LoadError) as caught:
+        checked_gradient("mine:Net", eval(loss, {"np": np, "params": params}), 6)
+    assert str(caught.value) == (
+        f"model mine:Net: loss_and_gradient() returned {found}; expected (loss, gradient), a number"
+        " and an array"
+    )
+    for right in (0.5, 1, np.float32(0.5), np.array(0.5)):
+        assert checked_gradient("mine:Net", (right, params), 6) == (float(right), params)
+
+
+@pytest.mark.parametrize("found", [None, np.zeros(4), np.zeros(3, int), [0, 1, 0, 1]])
+def test_a_model_predicts_an_integer_for_each_row(found):
+    class Net:
+        def predict(self, params, x):
+            return found
+
+    with pytest.raises(
+        LoadError, match=r"model Net: predict\(params, x\) returned .*; expected int"
+    ):
+        accuracy(Net(), np.zeros(6, np.float32), np.zeros((4, 2), np.float32), np.zeros(4, int))
+
+
+@pytest.mark.parametrize(("tensors", "found"), [(None, "None"), ((1,), "(int 1)")])
+def test_the_tensors_of_a_model_are_tensors(tensors, found, tmp_path, monkeypatch):
+    name = f"own_tensors_{tensors is None}"
+    (tmp_path / f"{name}.py").write_text(
+        "class Net:\n"
+        f"    tensors = {tensors}\n"
+        "    parameters = loss_and_gradient = predict = None\n"
+        "    def __init__(self, features, classes): pass\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(LoadError) as caught:
+        build(f"{name}:Net", {}, 2, 2)
+    assert str(caught.value) == (
+        f"model {name}:Net: tensors is {found}; expected a tuple of Tensor(name, shape, offset)"
     )

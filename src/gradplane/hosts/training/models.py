@@ -11,13 +11,15 @@ import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod, sqrt
+from numbers import Real
 from pathlib import Path
 from typing import Any, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from gradplane._plugins import OWN, LoadError, call, is_reference, load
+from gradplane._finite import all_finite
+from gradplane._plugins import OWN, LoadError, call, described, is_reference, load, returned
 from gradplane._suggestions import did_you_mean, quoted
 from gradplane.codecs import key
 from gradplane.hosts.philox import uniforms
@@ -211,8 +213,14 @@ class Perceptron:
 
 
 def accuracy(model: Model, params: Floats, x: Floats, y: Labels) -> float:
-    """Return the share of rows whose class the model predicts, from 0 to 1."""
-    return float(np.count_nonzero(model.predict(params, x) == y) / len(y))
+    """Return the share of rows whose class the model predicts, from 0 to 1.
+
+    LoadError if it predicts anything but an integer for each row."""
+    found: Any = model.predict(params, x)
+    right = isinstance(found, np.ndarray) and found.shape == y.shape and found.dtype.kind in "iu"
+    name = f"model {type(model).__name__}"
+    returned(name, "predict(params, x)", found, right, f"int64 of shape ({len(y)},)")
+    return float(np.count_nonzero(found == y) / len(y))
 
 
 def build(name: str, args: dict[str, Any], features: int, classes: int) -> Model:
@@ -274,7 +282,30 @@ def _checked(name: str, model: object) -> Model:
             f"model {name}: {type(model).__name__} has no {', '.join(missing)};"
             f" a model has {', '.join(needed)} (gradplane.hosts.training.models.Model)"
         )
+    tensors: Any = model.tensors  # type: ignore[attr-defined]
+    if not (isinstance(tensors, Sequence) and all(isinstance(one, Tensor) for one in tensors)):
+        raise LoadError(
+            f"model {name}: tensors is {described(tensors)}; expected a tuple of"
+            " Tensor(name, shape, offset)"
+        )
     return cast(Model, model)
+
+
+def check_parameters(model: str, parameters: Floats) -> None:
+    """Raise LoadError if a model's initial parameters are anything but finite float32[n], n > 0."""
+    check_vector(model, "parameters(seed)", parameters)
+    if not all_finite(parameters):
+        raise LoadError(f"model {model}: parameters(seed) has a NaN or infinity")
+
+
+def checked_gradient(model: str, found: Any, n: int) -> tuple[float, Floats]:
+    """Return a model's loss and its gradient, float32[n]; LoadError for anything else."""
+    pair = isinstance(found, tuple) and len(found) == 2
+    right = pair and (isinstance(found[0], Real) or getattr(found[0], "shape", None) == ())
+    expected = "(loss, gradient), a number and an array"
+    returned(f"model {model}", "loss_and_gradient()", found, right, expected)
+    check_vector(model, "loss_and_gradient()[1]", found[1], n)
+    return float(found[0]), found[1]
 
 
 def check_vector(model: str, what: str, vector: object, n: int | None = None) -> None:

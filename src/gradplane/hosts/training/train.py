@@ -31,7 +31,7 @@ from gradplane.hosts.training import datasets as datasets
 from gradplane.hosts.training import models
 from gradplane.hosts.training.compute_times import compute_ns
 from gradplane.hosts.training.datasets import Dataset
-from gradplane.hosts.training.models import Model, check_vector
+from gradplane.hosts.training.models import Model, check_parameters, checked_gradient
 from gradplane.hosts.training.sgd import descend
 
 Floats = npt.NDArray[np.float32]
@@ -256,7 +256,7 @@ class _Learner:
         own = job.training
         self.model: Model = models.build(own.model, own.model_args, data.features, data.classes)
         self.parameters = self.model.parameters(job.seed)
-        check_vector(own.model, "parameters(seed)", self.parameters)
+        check_parameters(own.model, self.parameters)
         self.velocity = np.zeros_like(self.parameters)
         self.rounds = 0
         self._steps = own.epochs * datasets.rounds(len(data.train_y), job.workers, own.batch)
@@ -282,15 +282,15 @@ class _Learner:
         """Send the weights to where gradients are computed; return the loss and the gradient."""
         self.batch = self._sent()
         x, y = self.data.train_x[rows], self.data.train_y[rows]
-        loss, gradient = self.model.loss_and_gradient(self.batch.weights, x, y)
         training = self.job.training
-        check_vector(training.model, "loss_and_gradient()[1]", gradient, self.parameters.size)
+        found = self.model.loss_and_gradient(self.batch.weights, x, y)
+        loss, gradient = checked_gradient(training.model, found, self.parameters.size)
         if not all_finite(gradient):
             raise TrainingError(
                 f"job {self.job.number}, worker {self.worker}, round {self.rounds}: the gradient"
                 f" is not finite (loss {loss}): training diverged, lower lr ({training.lr})"
             )
-        return float(loss), gradient
+        return loss, gradient
 
     def _sent(self) -> OnDevice:
         if self._device is not None:
