@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from gradplane.hosts.wire import aggregation
+
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 BLOCKS = BLOCK.findall((ROOT / "README.md").read_text())
@@ -45,3 +47,10 @@ def test_commands(folder: Path) -> None:
         assert words[0] == "gradplane", line
         done = subprocess.run([gradplane, *words[1:]], cwd=folder, capture_output=True, text=True)
         assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
+
+
+def test_the_traced_packet_is_one_that_the_switch_reads() -> None:
+    (packet,) = [bytes.fromhex(line.split()[-1]) for line in commands() if " --packet " in line]
+    payload = packet[14 + 20 + 8 :]  # after Ethernet, IPv4 and UDP
+    header, _ = aggregation.parse(payload)
+    assert header.type is aggregation.Type.NORM and header.pack() == payload
