@@ -110,8 +110,9 @@ def test_a_register_whose_result_replaces_its_index() -> None:
 
 
 def test_a_chain_names_its_fields_and_the_line_beyond_the_last_stage() -> None:
-    found = compile_program(PROGRAMS / "chain13.p4")
-    overrun = fit(found, CHIPS["tofino"]).pipelines[0].overruns[0]
+    found, steps = compile_program(PROGRAMS / "chain13.p4"), list[str]()
+    overrun = fit(found, CHIPS["tofino"], on_step=steps.append).pipelines[0].overruns[0]
+    assert [s for s in steps if "in stages" in s][-1] == "pipeline pipe: 13 of 14 tables in stages"
     assert overrun.resource == "stages"
     assert overrun.what.startswith("14 stages are needed, Tofino 1 has 12: 14 tables depend")
     line = (PROGRAMS / "chain13.p4").read_text().splitlines()[overrun.span.line - 1]

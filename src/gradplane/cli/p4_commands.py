@@ -1,6 +1,7 @@
 """Commands on P4 programs: check, compile, trace, test, and compare switches."""
 
 import sys
+import time
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -318,17 +319,21 @@ def fit_chip(
     from gradplane.fit import analysis
     from gradplane.fit.chip_resources import CHIPS
     from gradplane.fit.report_text import alternatives
+    from gradplane.runs.progress import left
     from gradplane.switch.source import CompileError
 
     if chip is not None and chip not in CHIPS:
         raise typer.BadParameter(f'"{chip}": use {" or ".join(CHIPS)}', param_hint="--chip")
     macros = [] if chip is None else [f"__TARGET_TOFINO__={list(CHIPS).index(chip) + 1}"]
+    began = time.monotonic()
     with Console(stderr=True).status("compiling") as status:  # nothing where it is no terminal
         compiled = programs.compiled(program, include, [*macros, *define])
         wanted = analysis.chip_for(compiled.program) if chip is None else CHIPS[chip]
         report = analysis.fit(compiled.program, wanted, str(program), status.update)
-        for setting in () if report.fits else alternatives(compiled.reporter.lines, define):
-            title = f"does not fit; with -D {setting}: "
+        settings = [] if report.fits else list(alternatives(compiled.reporter.lines, define))
+        for done, setting in enumerate(settings, 1):
+            most = left(time.monotonic() - began, done, len(settings) + 1)
+            title = f"-D {setting}{most}: "
             with suppress(CompileError):
                 tried = programs.compiled(program, include, [*macros, *define, setting]).program
                 if analysis.fit(tried, wanted, on_step=lambda s: status.update(title + s)).fits:  # noqa: B023

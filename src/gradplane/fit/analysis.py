@@ -199,8 +199,11 @@ def _pipeline(
     tables = [table for d in directions for table in d.tables]
     edges = [edge for d in directions for edge in d.edges]
     chains = {d.gress: tuple(longest_chain(d.tables, d.edges)) for d in directions if d.tables}
-    on_step(f"pipeline {package.name}: {len(tables)} tables into stages")
-    placement = place(tables, edges, chip)
+
+    def on_placed(placed: int) -> None:
+        on_step(f"pipeline {package.name}: {placed} of {len(tables)} tables in stages")
+
+    placement = place(tables, edges, chip, on_placed)
     on_step(f"pipeline {package.name}: parsers and containers")
     parsers = tuple(
         parser_demand(d.parser, d.gress, chip) for d in directions if d.parser is not None

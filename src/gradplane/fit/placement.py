@@ -16,7 +16,7 @@ chip's compiler, a table is in no stage before the one asked for, and in a later
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from gradplane.fit.chip_resources import STAGE, ChipResources, Overrun
@@ -194,15 +194,19 @@ class _Group:
 
 
 def place(
-    tables: Sequence[LogicalTable], edges: Sequence[Dependency], chip: ChipResources
+    tables: Sequence[LogicalTable],
+    edges: Sequence[Dependency],
+    chip: ChipResources,
+    on_placed: Callable[[int], None] = lambda placed: None,
 ) -> Placement:
     """Return a placement of tables, in as many stages as they take.
 
     Fields that share bytes are in the way of few stages; where these are too many, the chip's
-    compiler takes the fields apart."""
-    placement = _place(tables, edges, chip, shared_bytes(tables))
+    compiler takes the fields apart. on_placed: called before each stage with the number of tables
+    that are placed."""
+    placement = _place(tables, edges, chip, shared_bytes(tables), on_placed)
     if len(placement.stages) > chip.stages:
-        return _place(tables, edges, chip, {})
+        return _place(tables, edges, chip, {}, on_placed)
     return placement
 
 
@@ -211,6 +215,7 @@ def _place(
     edges: Sequence[Dependency],
     chip: ChipResources,
     sets: Mapping[LogicalTable, Set[Hashable]],
+    on_placed: Callable[[int], None],
 ) -> Placement:
     groups, cycles = _groups(tables, edges)
     _tails(groups)
@@ -219,6 +224,7 @@ def _place(
     waiting = dict.fromkeys(groups)  # in order, so that equal groups are placed in theirs
     placement = Placement([], [], cycles)
     while waiting and len(placement.stages) < MOST_STAGES:
+        on_placed(len(tables) - sum(len(group.tables) for group in waiting))
         stage = Stage(len(placement.stages))
         placement.stages.append(stage)
         while True:
