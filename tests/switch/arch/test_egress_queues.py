@@ -331,4 +331,4 @@ def test_a_field_that_ones_own_v1model_adds_stays_0(tmp_path: Path) -> None:
     text = source(ingress="s.egress_spec = 1;", egress="h.a.x = (bit<8>) s.qid;")
     for engine in ENGINES:
         switch = Switch("own.p4", text=text, include_dirs=[tmp_path], engine=engine)
-        assert switch.process(1, packet(7, 1, 2)) == [(1, packet(0, 1, 2))]
+        assert switch.process(1, packet(7, 1, 2)) == [(1, packet(7, 0, 2))]
