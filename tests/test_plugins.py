@@ -13,7 +13,7 @@ from gradplane.aggregations import get as scheme
 from gradplane.codecs import CodecError
 from gradplane.controller import targets
 from gradplane.controller.controller_errors import ControllerError
-from gradplane.experiment.loading import ExperimentError
+from gradplane.experiment.loading import ExperimentError, load_deployment
 from gradplane.experiment.loading import load as experiment
 from gradplane.topologies import TopologyError, build
 
@@ -186,6 +186,59 @@ def test_the_other_kinds_are_checked_too(folder: Path) -> None:
     )
     with pytest.raises(LoadError, match=r"target target.py: T lacks command, pipeline"):
         targets.get("target.py")
+
+
+@pytest.mark.parametrize(
+    ("method", "message"),
+    [
+        (
+            "defaults(self): return {'pulll': 1}",
+            'defaults has the key "pulll": did you mean "pull"?',
+        ),
+        (
+            "defaults(self): return ['pull']",
+            "defaults returned list ['pull']; expected a table of keys",
+        ),
+        ("check(self, job): return ()", "check takes (self, job): too many positional arguments"),
+        (
+            "check(self, placed, others): return None",
+            "check returned None; expected pairs of a key",
+        ),
+        (
+            "streams(self, placed, config, values): return [('h1', 5)]",
+            "streams returned list [('h1',",
+        ),
+        (
+            "streams(self, placed, config, values): return [('h1', 'h9', 5)]",
+            'streams has the host "h9": known: h1, h2, h3',
+        ),
+    ],
+)
+def test_what_a_scheme_returns_is_checked(folder: Path, method: str, message: str) -> None:
+    (folder / "sum.py").write_text(
+        "from gradplane.aggregations import ServerScheme\n"
+        f"class Sum(ServerScheme):\n    def {method}\n"
+    )
+    text = '[topology]\nworkers = 2\n[[job]]\naggregation = "sum.py"\npush = "float32"\n'
+    (folder / "x.toml").write_text(text)
+    with pytest.raises((LoadError, ExperimentError)) as error:
+        load_deployment("x.toml")
+    assert f"aggregation {folder / 'sum.py'}: {message}" in str(error.value)
+
+
+def test_what_a_target_returns_is_checked(folder: Path) -> None:
+    (folder / "words.py").write_text(
+        "from gradplane.controller import Embedded\n"
+        "class Words(Embedded):\n"
+        "    def command(self, start): return None\n"
+        "    def options(self, *given): return '--seed 7'\n"
+    )
+    made = targets.get("words.py")
+    with pytest.raises(LoadError, match=r"target words.py: command returned None; expected a list"):
+        made.command(None)
+    with pytest.raises(LoadError, match=r"target words.py: options returned str '--seed 7'; expec"):
+        made.options("jit", 1, None)
+    assert targets.get("words.py").port(3, "h3") == 3
 
 
 def test_a_refusal_of_an_unknown_name_says_how_to_add_one(folder: Path) -> None:

@@ -5,6 +5,7 @@ has one object of the kind that is looked for. A file's module is called `gradpl
 the file's path in hexadecimal, so that other processes can import it, too, by that name alone.
 """
 
+import functools
 import importlib
 import importlib.util
 import inspect
@@ -12,7 +13,7 @@ import os
 import pkgutil
 import sys
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -249,6 +250,39 @@ def returned(what: str, method: str, found: Any, right: bool, expected: str) -> 
     """Raise LoadError unless what an object's method returned is right."""
     if not right:
         raise LoadError(f"{what}: {method} returned {described(found)}; expected {expected}")
+
+
+Doors = Mapping[str, tuple[Callable[[Any], bool], str]]
+"""Of methods: whether what one returned is right, and what is expected."""
+
+
+def watch(what: str, kind: type[Any], doors: Doors) -> None:
+    """Check what methods of a user's class get and return, wherever they are called: LoadError."""
+    for owner in kind.__mro__:
+        if owner.__module__.startswith("gradplane.") and not owner.__module__.startswith(_FILES):
+            continue
+        for name in doors.keys() & vars(owner).keys():
+            method = vars(owner)[name]
+            if inspect.isfunction(method) and not hasattr(method, "__wrapped__"):
+                setattr(owner, name, _watched(what, method, *doors[name]))
+
+
+def _watched(
+    what: str, method: Callable[..., Any], right: Callable[[Any], bool], expected: str
+) -> Callable[..., Any]:
+    name, signature = method.__name__, inspect.signature(method)
+
+    @functools.wraps(method)
+    def checked(*arguments: Any, **named: Any) -> Any:
+        try:
+            signature.bind(*arguments, **named)
+        except TypeError as error:
+            raise LoadError(f"{what}: {name} takes {signature}: {error}") from None
+        found = method(*arguments, **named)
+        returned(what, name, found, right(found), expected)
+        return found
+
+    return checked
 
 
 def returned_array(what: str, method: str, found: Any, kind: str, shape: tuple[int, ...]) -> None:

@@ -11,7 +11,8 @@ asks for as Protocols (`needs`).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from gradplane import _plugins
 from gradplane._lazy_names import lazy_names
@@ -25,6 +26,35 @@ __all__ = ["Aggregation", "ServerScheme", "get", "names"]
 __getattr__ = lazy_names(__name__, {"ServerScheme": "ps"})
 
 
+def _messages(found: Any) -> bool:
+    return isinstance(found, Sequence) and all(
+        isinstance(one, tuple)
+        and len(one) == 3
+        and isinstance(one[0], str)
+        and isinstance(one[1], str)
+        and isinstance(one[2], int | float)
+        for one in found
+    )
+
+
+_DOORS: _plugins.Doors = {
+    "needed_program": (lambda found: isinstance(found, str | None), "a program's name, or None"),
+    "takes_tensors": (lambda found: isinstance(found, bool), "True or False"),
+    "servers": (lambda found: isinstance(found, int), "a number of hosts"),
+    "defaults": (lambda found: isinstance(found, dict), "a table of keys"),
+    "check": (lambda found: isinstance(found, Iterable), "pairs of a key and a text"),
+    "advise": (lambda found: isinstance(found, Iterable), "pairs of a key and a text"),
+    "round_trip_ns": (lambda found: isinstance(found, int | float), "a number of ns"),
+    "streams": (_messages, "messages: (host, host, bytes), such as [('h1', 'h4', 16240)]"),
+    "stream_trip_ns": (lambda found: isinstance(found, int | float), "a number of ns"),
+    "marked_receivers": (lambda found: isinstance(found, tuple), "a tuple of hosts"),
+    "aggregators": (lambda found: isinstance(found, Sequence), "names of switches"),
+    "defines": (lambda found: isinstance(found, dict), "a table of macros"),
+    "replay": (callable, "a function"),
+}
+"""What the methods of a user's scheme return."""
+
+
 def names() -> list[str]:
     """Return the names of all schemes."""
     return _plugins.names(__path__, "aggregation", "needs")
@@ -35,14 +65,12 @@ def get(name: str) -> Aggregation:
 
     LoadError for a user's that is none."""
     if _plugins.is_reference(name):
-        own: Aggregation = _plugins.load("aggregation", name, Aggregation)(name)
+        what, kind = f"aggregation {name}", _plugins.load("aggregation", name, Aggregation)
+        _plugins.watch(what, kind, _DOORS)
+        own: Aggregation = kind(name)
         role = getattr(own, "worker_role", None)
-        what = f"aggregation {name}"
         _plugins.returned(
             what, "worker_role", role, isinstance(role, str), "a role, such as reference(MyRole)"
-        )
-        _plugins.returned(
-            what, "defaults", own.defaults(), isinstance(own.defaults(), dict), "a table of keys"
         )
         return own
     scheme: Aggregation = _plugins.find(__name__, name, Aggregation)(name)

@@ -13,6 +13,7 @@ from typing import Any
 
 from gradplane import aggregations
 from gradplane._plugins import LoadError, is_reference
+from gradplane._toml_documents import nearest
 from gradplane.aggregations.aggregation import STREAM_PORT, PlacedJob
 from gradplane.codecs import CodecError
 from gradplane.controller import targets
@@ -101,6 +102,9 @@ def _resolved(experiment: Experiment, number: int, job: Job) -> Job:
     if job.by_tensor is None and tensor_codecs.may_be_by_tensor(job):
         defaults["by_tensor"] = "paper"
     for key, value in aggregations.get(job.aggregation).defaults().items():
+        if key not in Job.model_fields:
+            near = nearest(key, Job.model_fields)
+            raise LoadError(f'aggregation {job.aggregation}: defaults has the key "{key}": {near}')
         if getattr(job, key) is None:
             defaults[key] = value
     made = job.changed(defaults)
@@ -403,6 +407,13 @@ def _with_stream_trips(jobs: Sequence[DeployedJob]) -> list[DeployedJob]:
     ]
     found = []
     for n, job in enumerate(jobs):
+        hosts = [host.name for host in job.network.hosts]
+        for name in (end for message in streams[n] for end in message[:2]):
+            if name not in hosts:
+                raise LoadError(
+                    f'aggregation {job.scheme.name}: streams has the host "{name}":'
+                    f" {nearest(name, hosts)}"
+                )
         others = [message for some in (*streams[:n], *streams[n + 1 :]) for message in some]
         trip = job.scheme.stream_trip_ns(job, streams[n], others)
         config = job.config.changed(stream_trip_ns=round(trip))

@@ -13,7 +13,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gradplane._plugins import returned
 from gradplane.aggregations.aggregation import Aggregation, PlacedJob
 from gradplane.controller.plan import Setup
 from gradplane.controller.targets import Target
@@ -129,7 +128,4 @@ class Deployment:
 def _pipeline(program: P4Program, target: Target) -> Pipeline:
     from gradplane.controller.connection import Pipeline
 
-    found = target.pipeline(program)
-    right = isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], bytes)
-    returned(f"target {target.name}", "pipeline", found, right, "(P4Info, config), bytes")
-    return Pipeline(*found)
+    return Pipeline(*target.pipeline(program))

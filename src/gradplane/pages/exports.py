@@ -51,11 +51,12 @@ def _round_events(r: Round) -> Iterator[Values]:
     for lane in r.lanes:
         for phase, start, end in zip(PHASES, [lane.started, *lane.ends], lane.ends, strict=False):
             if end > start:
-                yield _span(1 + lane.worker, phase, start, end) | {"args": {"round": r.number}}
+                span = _span(1 + lane.worker, phase, start, end)
+                yield span | {"args": {"training_round": r.number}}
     for use in r.slots.values():
         sent = use.first if use.sent is None else use.sent
         if sent is not None:
-            arguments = {"round": r.number, "use": use.use, "attempts": use.attempts}
+            arguments = {"training_round": r.number, "use": use.use, "attempts": use.attempts}
             span = _span(_SLOTS + use.slot, f"use {use.use}", sent, max(sent, use.last))
             yield span | {"args": arguments}
     for event in r.events:

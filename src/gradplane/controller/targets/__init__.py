@@ -154,6 +154,25 @@ class Target(ABC):
         return []
 
 
+def _words(found: Any) -> bool:
+    return isinstance(found, list | tuple) and all(isinstance(word, str) for word in found)
+
+
+_DOORS: _plugins.Doors = {
+    "description": (lambda found: isinstance(found, str), "a name"),
+    "missing": (lambda found: isinstance(found, str | None), "what is missing, or None"),
+    "port": (lambda found: isinstance(found, int), "a port's number"),
+    "pipeline": (
+        lambda found: isinstance(found, tuple) and [*map(type, found)] == [bytes, bytes],
+        "(P4Info, config), bytes",
+    ),
+    "command": (_words, "a list of words, such as ['simple_switch_grpc', ...]"),
+    "listens": (lambda found: isinstance(found, Mapping), "addresses by protocol"),
+    "options": (_words, "a list of words"),
+}
+"""What the methods of a user's target return."""
+
+
 def names() -> list[str]:
     """Return the names of all targets."""
     return _plugins.names(__path__)
@@ -184,6 +203,7 @@ def _kind(name: str) -> type[Target]:
         kind = _plugins.load("target", name, Target)
         if lacking := sorted(kind.__abstractmethods__):
             raise _plugins.LoadError(f"target {name}: {kind.__name__} lacks {', '.join(lacking)}")
+        _plugins.watch(f"target {name}", kind, _DOORS)
         return kind
     if name not in names():
         near = did_you_mean(name, names(), quoted)
