@@ -128,13 +128,14 @@ def test_a_trace_shows_itself_in_a_notebook() -> None:
 
 
 def test_members_of_enums_and_errors_have_their_names() -> None:
-    """In fields and keys; in JSON they are numbers."""
+    """In fields, keys, entries and action data; in JSON they are numbers."""
     sw = psaprograms.switch(
         types="enum kind_t { LOW, HIGH } enum bit<8> code_t { A = 3, B = 0x11 }",
         metadata="kind_t kind; code_t code; error err;",
-        ingress_locals="action go() { send_to_port(o, (PortId_t) 1); } table t {"
-        " key = { m.kind: exact; s.packet_path: exact; m.code: exact; } actions = { go; }"
-        " const entries = { (kind_t.HIGH, PSA_PacketPath_t.NORMAL, code_t.B): go(); } }",
+        ingress_locals="action go(code_t code, bit<8> x) { send_to_port(o, (PortId_t) 1); } table t"
+        " { key = { m.kind: exact; s.packet_path: exact; m.code: exact; } actions = { go; }"
+        " const default_action = go(code_t.B, 0x11); const entries = {"
+        " (kind_t.HIGH, PSA_PacketPath_t.NORMAL, code_t.B): go(code_t.A, 3); } }",
         ingress="m.kind = kind_t.HIGH; m.code = (code_t) h.a.kind; m.err = s.parser_error;"
         " t.apply();",
     )
@@ -145,7 +146,10 @@ def test_members_of_enums_and_errors_have_their_names() -> None:
         "m.code = B (0x11)",
         "m.err = NoError (0)",
         "table ingress.t (m.kind HIGH (1), s.packet_path NORMAL (0), m.code B (0x11)): hit"
-        " m.kind 0x1, s.packet_path 0x0, m.code 0x11; action ingress.go()",
+        " m.kind HIGH (1), s.packet_path NORMAL (0), m.code B (0x11); action ingress.go(code A (3),"
+        " x 3)",
     ]
+    missed = sw.trace(0, packet(3)).text()
+    assert "m.code A (3)): miss; action ingress.go(code B (0x11), x 0x11)" in missed
     assert "m.code = 5" in sw.trace(0, packet(5)).text()  # a number that no member has
     assert '"target": "m.kind", "value": 1' in json.dumps(trace.json())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any, ClassVar
@@ -246,6 +246,11 @@ def value_text(value: Any) -> str:
         case None:
             return "invalid"
     return str(value)
+
+
+def names_of(values: Sequence[Any]) -> list[str]:
+    """Return the texts of values that are members of enums, or errors; empty for others."""
+    return [value_text(value) if isinstance(value, Named) else "" for value in values]
 
 
 def fields_text(fields: dict[str, Any] | None) -> str:

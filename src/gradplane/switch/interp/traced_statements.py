@@ -12,7 +12,7 @@ from gradplane.switch.interp.user_extern_values import to_python
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.dispatch import by_class
 from gradplane.switch.ir.printer import plain_text
-from gradplane.switch.ir.types import Fields, String, Type
+from gradplane.switch.ir.types import Error, Fields, String, Type
 from gradplane.switch.ir.walk import writes
 from gradplane.switch.runtime.entries import ActionData, Entry, GroupRef, MemberRef
 from gradplane.switch.runtime.match_table import MatchTable
@@ -39,6 +39,14 @@ class TracedStatements(Statements):
         kinds = [_named(key.expr) for key in s.table.keys if key.match_kind != "selector"]
         errors = list(self.expressions.errors)
         state, name = self.state, table.table.name
+        enums = state.program.enums
+        given = [
+            [
+                Error() if p.type_name == ir.ERROR_TYPE else enums.get(p.type_name)
+                for p in a.action.params
+            ]
+            for a in table.table.actions
+        ]
         selectors = [
             (plain_text(key.expr), self.load(key.expr))
             for key in s.table.keys
@@ -47,13 +55,16 @@ class TracedStatements(Statements):
 
         def observe(env: Env, key: tuple[int, ...], entry: Entry | None, data: ActionData) -> None:
             action = table.table.actions[data.index].action
-            params = {p.name: v for p, v in zip(action.params, data.args, strict=True)}
+            params = {
+                p.name: named(kind, value, errors)
+                for p, kind, value in zip(action.params, given[data.index], data.args, strict=True)
+            }
             keys = [named(kind, value, errors) for kind, value in zip(kinds, key, strict=True)]
             event = trace_events.Applied(
                 name,
                 dict(zip(names, keys, strict=True)),
                 entry is not None,
-                None if entry is None else table.describe(entry),
+                None if entry is None else table.describe(entry, trace_events.names_of(keys)),
                 action.name,
                 params,
                 None if entry is None else entry.handle,

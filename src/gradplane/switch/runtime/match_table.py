@@ -419,12 +419,14 @@ class MatchTable:
     def _error(self, code: str, what: str, pi_text: str = "") -> TableError:
         return TableError(code, f"table {self.table.name}: {what}", pi_text)
 
-    def describe(self, entry: Entry) -> str:
-        """Return an entry's matches as text."""
+    def describe(self, entry: Entry, exact: Sequence[str] = ()) -> str:
+        """Return an entry's matches as text. exact: the texts of exact fields that have others than
+        their numbers."""
         names = self.translations or itertools.repeat(None)
+        texts = exact or itertools.repeat("")
         parts = [
-            f"{f.name} {_match_text(f.kind, match, translation)}"
-            for f, match, translation in zip(self.fields, entry.matches, names, strict=False)
+            f"{f.name} {text if text and f.kind == 'exact' else _match_text(f.kind, match, name)}"
+            for f, match, name, text in zip(self.fields, entry.matches, names, texts, strict=False)
         ]
         if self.with_priority:
             parts.append(f"priority {entry.priority}{_command_priority(entry.priority)}")
