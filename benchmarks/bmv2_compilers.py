@@ -113,7 +113,7 @@ def thc_packet(number: int) -> bytes:
         aggregation.Type.INDICES, JOB, 0, number % 4, 1 + number // 4, 8, norm
     )
     codes = np.random.default_rng(number).integers(0, 16, LANES, dtype=np.uint8)
-    payload = header.pack() + aggregation.pack_indices(codes, 8)
+    payload = header.pack() + aggregation.pack_indices(codes, 8, 4)
     udp = UDP(sport=20000 + JOB, dport=aggregation.UDP_PORT, chksum=0)
     return bytes(Ether() / IP(src=WORKER_IP, dst=SWITCH_IP) / udp / payload)
 

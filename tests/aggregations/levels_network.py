@@ -267,7 +267,7 @@ class Network:
         header = aggregation.parse(payload)[0]
         if header.type is Type.INDICES:
             table = np.array([*codecs.get("thc").table, *[0] * 16][:16])
-            values = table[aggregation.unpack_indices(payload[aggregation.HEADER_SIZE :])]
+            values = table[aggregation.unpack_indices(payload[aggregation.HEADER_SIZE :], 4)]
             known = self.sent.setdefault((worker, header.slot, header.round), values)
             assert (known == values).all(), "other codes in one use of a slot"
             self._last[worker] = payload

@@ -68,6 +68,10 @@ def thc() -> list[dict]:
     for n in (5, 37, 64, 101):
         cases.append(grid_case({}, Grid(4, table, 1 / 32, size=32, block=8), n, n, 3, 1.5))
     cases.append(grid_case({}, Grid(4, table, 1 / 32, block=1024), 2049, 7, 3, 1.0))
+    for (bits, g, exponent), table in TABLES.items():
+        grid = Grid(bits, table, 2.0**exponent, block=1024, narrow=True)
+        config = {"bits": bits, "granularity": g, "p": 2.0**exponent}
+        cases += [grid_case(config, grid, n, n, bits, 1.5) for n in (1, 37)]
     return cases
 
 
@@ -81,6 +85,9 @@ def uniform_thc() -> list[dict]:
                 cases.append(grid_case(config, grid, n, n, bits, 1.5))
     grid = Grid(4, list(range(16)), 1 / 32, size=32, block=8)
     cases.append(grid_case({}, grid, 37, 37, 1, 1.5))
+    for bits in (1, 2, 3):
+        grid = Grid(bits, list(range(2**bits)), None, narrow=True)
+        cases.append(grid_case({"bits": bits, "rotate": False}, grid, 37, 37, 1, 1.5))
     return cases
 
 

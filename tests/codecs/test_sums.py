@@ -194,7 +194,7 @@ def test_partitions_are_of_a_million_values_and_only_the_last_is_padded() -> Non
 BLOCK, PACKET = 1024, 1024  # lanes
 
 
-@pytest.mark.parametrize("bits", [4, 8])
+@pytest.mark.parametrize("bits", [1, 2, 4, 8])
 def test_version_2_is_cut_into_powers_of_two_with_little_padding(bits: int) -> None:
     codec = codecs.get("thc", bits=bits, granularity=255 if bits == 8 else 30)
     sizes = [*range(1025, 9000, 7), *range(65_536, 140_000, 101), 2**20 - 1, 2**20 + 1, 25_557_032]
@@ -312,17 +312,34 @@ def test_wrong_sums_are_refused(args: Any, text: str) -> None:
 
 
 def test_damaged_bytes_are_named() -> None:
-    codec = codecs.get("thc", bits=2, granularity=6)
+    codec = codecs.get("thc", bits=3, granularity=12)
     data, _ = codec.encode(normal(4))
     for changed, text in (
         (b"\0\0\xc0\x7f" + data[4:], "statistic nan of partition 0 is not a magnitude"),
-        (data[:-1] + b"\x19", "code 9 at lane 3 does not fit 2 bits"),
+        (data[:-1] + b"\x19", "code 9 at lane 3 does not fit 3 bits"),
         (data[:6], "truncated: rotation seed of partition 0, 4 bytes from byte 4 on, 2 left"),
         (data[:9], "truncated: codes of partition 0, 2 bytes from byte 8 on, 1 left"),
     ):
         with pytest.raises(CodecError) as caught:
             codec.decode(changed, 4)
         assert str(caught.value) == text
+
+
+@pytest.mark.parametrize("bits, size", [(1, 8192), (2, 16384), (3, 32768), (4, 32768), (5, 65536)])
+def test_a_code_takes_its_own_bits_or_the_next_width_of_the_switch(bits: int, size: int) -> None:
+    x, granularity = normal(65536), 2**bits + 6
+    codec = codecs.get("thc", bits=bits, granularity=granularity)
+    data, _ = codec.encode(x)
+    assert len(data) == codec.max_size(x.size) == 8 + size
+    before = codecs.get("thc", bits=bits, granularity=granularity, version=2)
+    old, _ = before.encode(x)
+    assert len(old) == 8 + max(size, 32768)
+    assert np.array_equal(codec.decode(data, x.size), before.decode(old, x.size))
+    shared = codec.local(x)
+    sums = [np.zeros(codec.lanes(x.size), np.uint16) for _ in range(2)]
+    codec.add_codes(data, x.size, shared, sums[0])
+    before.add_codes(old, x.size, shared, sums[1])
+    assert np.array_equal(*sums)
 
 
 def test_no_statistic_to_combine() -> None:

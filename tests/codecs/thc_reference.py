@@ -46,13 +46,14 @@ def hadamard(values: list[float]) -> list[float]:
 @dataclass
 class Grid:
     """`t` is None for no rotation; `size` the most values in a partition; `block` None for the
-    format's version 1, else the lanes of a block of version 2."""
+    format's version 1, else the lanes of a block of version 2; `narrow`: fields of version 3."""
 
     bits: int
     table: list[int]
     p: float | None
     size: int = 2**20
     block: int | None = None
+    narrow: bool = False
 
     @property
     def g(self) -> int:
@@ -61,6 +62,11 @@ class Grid:
     @property
     def t(self) -> float:
         return -NormalDist().inv_cdf(self.p / 2) if self.p else 1.0
+
+    @property
+    def width(self) -> int:
+        """The bits of a field."""
+        return min(w for w in (1, 2, 4, 8) if w >= self.bits and (self.narrow or w >= 4))
 
     def parts(self, n: int) -> list[tuple[int, int, int]]:
         """Return (start, stop, lanes) of each partition."""
@@ -103,7 +109,7 @@ class Grid:
             y = self.positions(x[a:b], lanes, shared[k], spin)
             codes = [self.code(v, word(stream, lane + i)) for i, v in enumerate(y)]
             lane += lanes
-            out += bytes(codes) if self.bits > 4 else nibbles(codes)
+            out += packed(codes, self.width)
         return out
 
     def decode(self, data: bytes, n: int) -> list[float]:
@@ -112,11 +118,10 @@ class Grid:
             (l,), data = struct.unpack("<f", data[:4]), data[4:]  # noqa: E741
             if self.p:
                 (spin,), data = struct.unpack("<I", data[:4]), data[4:]
-            size = lanes if self.bits > 4 else (lanes + 1) // 2
-            fields, data = data[:size], data[size:]
-            if self.bits <= 4:
-                fields = bytes(half for byte in fields for half in (byte >> 4, byte & 15))
-            y = [2.0 * self.table[z] - self.g for z in fields[:lanes]]
+            size = math.ceil(lanes * self.width / 8)
+            bits, data = "".join(f"{byte:08b}" for byte in data[:size]), data[size:]
+            fields = (bits[self.width * i : self.width * (i + 1)] for i in range(lanes))
+            y = [2.0 * self.table[int(field, 2)] - self.g for field in fields]
             scale = self.t * l / self.g
             if self.p:
                 y = [v * sign(spin, i) for i, v in enumerate(hadamard(y))]
@@ -126,6 +131,7 @@ class Grid:
         return out
 
 
-def nibbles(codes: list[int]) -> bytes:
-    codes = codes + [0] * (len(codes) % 2)
-    return bytes(16 * a + b for a, b in zip(codes[0::2], codes[1::2], strict=True))
+def packed(codes: list[int], width: int) -> bytes:
+    bits = "".join(f"{code:0{width}b}" for code in codes)
+    bits += "0" * (-len(bits) % 8)
+    return bytes(int(bits[i : i + 8], 2) for i in range(0, len(bits), 8))

@@ -160,7 +160,7 @@ def test_tables_of_two_codes_give_the_same_sums():
         out = []
         for worker in (0, 1):
             header = Header(Type.INDICES, 0, worker, 0, 1, 8, norm_bits(1.0))
-            payload = header.pack() + pack_indices(codes[worker], 8)
+            payload = header.pack() + pack_indices(codes[worker], 8, 4)
             host = Address(f"00:00:00:00:00:{worker + 1:02x}", f"10.0.0.{worker + 1}", 20000)
             switch = Address("00:00:00:00:00:fe", "10.0.0.254", 18256)
             frame = frames.build(host, switch, payload)

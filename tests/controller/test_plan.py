@@ -37,10 +37,15 @@ CAPACITY = Capacity(slots=256, sum_bits=8, workers=64)
         ({"number": 256}, "job 256: a job's number is 0 to 255"),
         ({"number": -1}, "job -1: a job's number is 0 to 255"),
         ({"sum_bits": 32}, "job 0: sum_bits = 32: sums have 8 or 16 bits"),
+        ({"code_bits": 3}, "job 0: code_bits = 3: codes have 1, 2, 4 or 8 bits"),
         ({"workers": 0, "quorum": 1}, "job 0: worker numbers []: expected 0 to 0, each once"),
         (
             {"table": tuple(range(17)), "granularity": 16},
-            "job 0: 17 codes do not fit the packets' 4-bit fields: use a codec of 4 bits or fewer",
+            "job 0: 17 codes do not fit the packets' 4-bit fields: use code_bits = 8",
+        ),
+        (
+            {"table": tuple(range(257)), "granularity": 256, "code_bits": 8},
+            "job 0: 257 codes do not fit the packets' 8-bit fields: use a codec of 8 bits or fewer",
         ),
         (
             {"table": (), "granularity": 0},

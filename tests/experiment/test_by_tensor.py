@@ -46,7 +46,7 @@ def test_powersgd_has_each_tensors_matrix(way: str, tmp_path: Path) -> None:
     assert pushes(tmp_path, small)[0] == "float32"
 
 
-@pytest.mark.parametrize("recorded, version", [(False, 2), (True, 1)])
+@pytest.mark.parametrize("recorded, version", [(False, 3), (True, 1)])
 def test_a_folder_names_the_version_of_the_format(
     recorded: bool, version: int, tmp_path: Path
 ) -> None:
@@ -67,7 +67,7 @@ def test_a_folder_names_the_version_of_the_format(
 
 
 @pytest.mark.parametrize(
-    "codec, brought", [("thc", {"version": 2}), ("threelc", "paper"), ("powersgd", "paper")]
+    "codec, brought", [("thc", {"version": 3}), ("threelc", "paper"), ("powersgd", "paper")]
 )
 def test_a_codec_that_a_setting_brings_to_a_folder_is_that_of_a_new_run(
     codec: str, brought: object, tmp_path: Path

@@ -69,7 +69,7 @@ def test_the_seed_is_everybodys(tmp_path: Path) -> None:
 
 def test_settings_reach_into_defaults(tmp_path: Path) -> None:
     experiment = load(write(tmp_path, ""), ["job.push.granularity=20", "topology.delay=2ms"])
-    assert experiment.job[0].push.args == {"version": 2, "granularity": 20}
+    assert experiment.job[0].push.args == {"version": 3, "granularity": 20}
     assert experiment.topology.args == {"delay": "2ms"}
 
 
@@ -490,7 +490,7 @@ def test_a_setting_is_named_for_what_it_makes_wrong(
 def test_a_setting_mends_what_the_file_has_wrong(tmp_path: Path) -> None:
     path = write(tmp_path, "[[job]]\nquorum = 65\npush = 'thc'\n")
     (job,) = load(path, ["job.quorum=3", "job.push.granularity=20"]).job
-    assert job.quorum == 3 and job.push.args == {"version": 2, "granularity": 20}
+    assert job.quorum == 3 and job.push.args == {"version": 3, "granularity": 20}
 
 
 def test_recorded_experiments_are_not_judged_by_what_is_meant(tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ class SwitchModel:
         if header.type is Type.NORM:
             return self._norm(member, header)
         if header.type is Type.INDICES:
-            return Flight(member, header, aggregation.unpack_indices(body))
+            return Flight(member, header, aggregation.unpack_indices(body, header.code_bits))
         return self._status(member, header)
 
     def step(self, flight: Flight) -> Flight | Out:

@@ -48,8 +48,7 @@ def test_stream_ports_are_a_thousand_up():
         ),
         (
             {"codec": ("uniform_thc", {"bits": 5})},
-            "codec uniform_thc: 32 codes do not fit the packets' 4-bit fields: "
-            "use a codec of 4 bits or fewer",
+            "codec uniform_thc: 32 codes do not fit the packets' 4-bit fields: use code_bits = 8",
         ),
         (
             {"workers": 16},

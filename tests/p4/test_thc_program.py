@@ -2,6 +2,7 @@
 codec arithmetic."""
 
 import functools
+import itertools
 import struct
 from collections import defaultdict
 
@@ -23,13 +24,16 @@ from thc_switch import (
     frame,
     fresh_switch,
     indices,
+    packed,
     short,
 )
 
+from gradplane.codecs import CODE_WIDTHS, SUM_WIDTHS
 from gradplane.hosts.wire import aggregation
 from gradplane.hosts.wire.aggregation import HEADER_SIZE, Type
 
 WORKERS = 4
+ROUNDS = itertools.count(1)  # of switches that several tests use
 both = pytest.mark.parametrize("path", PROGRAMS)
 
 
@@ -104,6 +108,43 @@ def test_a_round_of_all_workers(path: str, sum_bits: int) -> None:
     sent = [codes(w, 0, 1, aggregation.LANES[sum_bits]) for w in range(WORKERS)]
     expected = TABLE[np.stack(sent)].sum(axis=0)
     assert (aggregation.unpack_sums(body, sum_bits) == expected).all()
+
+
+@functools.cache
+def of_width(path: str, engine: str, sum_bits: int, code_bits: int) -> tuple[ThcSwitch, np.ndarray]:
+    """Return a switch that adds codes of a width, and its table, which has a value for each."""
+    most = (2**sum_bits - 1) // WORKERS
+    table = np.linspace(0, most, 2**code_bits).astype(int)
+    widths = {"table": tuple(table.tolist()), "code_bits": code_bits}
+    return ThcSwitch(path, WORKERS, WORKERS, sum_bits, engine, **widths), table
+
+
+JITTED = [("jit", *widths) for widths in itertools.product(SUM_WIDTHS, CODE_WIDTHS)]
+
+
+@both
+@pytest.mark.parametrize(
+    ("engine", "sum_bits", "code_bits"),
+    [*JITTED, ("interpreter", 8, 1), ("interpreter", 8, 2), ("interpreter", 16, 8)],
+)
+@settings(max_examples=3, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_the_sums_of_codes_of_every_width(
+    path: str, engine: str, sum_bits: int, code_bits: int, seed: int
+) -> None:
+    switch, table = of_width(path, engine, sum_bits, code_bits)
+    rng, lanes = np.random.default_rng(seed), aggregation.LANES[sum_bits]
+    sent = rng.integers(0, 2**code_bits, (WORKERS, lanes), np.uint8)
+    slot, round = seed % SLOTS, next(ROUNDS)
+    for w in range(WORKERS):
+        body = packed(sent[w], w, slot, round, sum_bits=sum_bits, code_bits=code_bits)
+        assert len(body) == HEADER_SIZE + lanes * code_bits // 8
+        out = switch.send(w + 1, body)
+    assert [w for w, _ in out] == list(range(WORKERS))
+    for _, payload in out:
+        header, body = aggregation.parse(payload)
+        assert (header.count, header.code_bits) == (WORKERS, code_bits)
+        assert (aggregation.unpack_sums(body, sum_bits) == table[sent].sum(axis=0)).all()
 
 
 # -- packets between the passes of others -------------------------------------------------------
@@ -255,6 +296,7 @@ def altered(offset: int, value: int, payload: bytes = good) -> bytes:
         (altered(5, SLOTS), 8),
         (altered(7, 16), 9),  # sum_bits
         (altered(27, 2), 9),  # code_bits
+        (altered(27, 0), 9),
         (altered(1, 1), 9),  # flags
         (good[:-1], 9),
         (good + b"\0", 9),

@@ -44,8 +44,9 @@ def frame(worker: int, payload: bytes, to: str = "10.0.0.254", port: int = 18256
 
 
 @functools.cache
-def program(path: str, sum_bits: int) -> ir.Program:
-    return compile_program(path, defines={"SUM_BITS": str(sum_bits), "SLOTS": "16"})
+def program(path: str, sum_bits: int, code_bits: int = 4) -> ir.Program:
+    limits = {"SUM_BITS": sum_bits, "CODE_BITS": code_bits, "SLOTS": 16}
+    return compile_program(path, defines={name: str(value) for name, value in limits.items()})
 
 
 def fresh_switch(path: str, workers: int, quorum: int, next_only: bool = False) -> "ThcSwitch":
@@ -74,15 +75,17 @@ class ThcSwitch:
         engine: str = "interpreter",
         ports: Sequence[int] = range(1, 65),
         next_only: bool = False,
+        table: Sequence[int] = CODEC.table,
+        code_bits: int = 4,
     ) -> None:
         self.ports, self.next_only = ports, next_only
-        self.switch = Switch(program(path, sum_bits), engine=engine)
+        self.switch = Switch(program(path, sum_bits, code_bits), engine=engine)
         self.counters = ["events"]
         if path.endswith("_tna.p4"):  # counts completions apart: a counter counts once in a pass
             self.counters.append("completions")
         self.workers = workers
         self._routes()
-        self._lookups(CODEC.table)
+        self._lookups(table)
         for w in range(workers):
             self._member(w, quorum)
         self.switch.multicast(GROUP, [(ports[w], w + 1) for w in range(workers)])
@@ -182,9 +185,24 @@ def codes(worker: int, slot: int, round: int, lanes: int = 1024) -> np.ndarray:
 def indices(
     worker: int, slot: int, round: int, norm: int = NORMS[0], sum_bits: int = 8, epoch: int = 1
 ) -> bytes:
-    header = Header(Type.INDICES, JOB, worker, slot, round, sum_bits, norm, epoch=epoch)
     values = codes(worker, slot, round, aggregation.LANES[sum_bits])
-    return header.pack() + aggregation.pack_indices(values, sum_bits)
+    return packed(values, worker, slot, round, norm, sum_bits, epoch)
+
+
+def packed(
+    values: np.ndarray,
+    worker: int,
+    slot: int,
+    round: int,
+    norm: int = NORMS[0],
+    sum_bits: int = 8,
+    epoch: int = 1,
+    code_bits: int = 4,
+) -> bytes:
+    """Return the packet of a worker's codes."""
+    place = Type.INDICES, JOB, worker, slot, round, sum_bits, norm
+    header = Header(*place, epoch=epoch, code_bits=code_bits)
+    return header.pack() + aggregation.pack_indices(values, sum_bits, code_bits)
 
 
 def short(

@@ -137,6 +137,21 @@ def test_embedded_and_bmv2_are_equal(experiment: Path) -> None:
     assert compared.text().count("rounds a second") == 2
 
 
+@real
+@pytest.mark.parametrize(("push", "sum_bits"), [("signsgd", 8), ("terngrad", 16), ("thc", 16)])
+def test_results_that_are_much_longer_than_a_workers_packet(
+    experiment: Path, push: str, sum_bits: int
+) -> None:
+    """BMv2 gives a packet room for 512 bytes more; these come back through a cable."""
+    settings = (f"job.push={push}", f"job.sum_bits={sum_bits}", "job.timeout_ms=5000")
+    settings += ("job.reliability=retransmit", "job.batch=1000")
+    out = experiment.parent / "both"
+    compared = compare_targets.compare(
+        experiment, ["embedded", "bmv2"], out, net="mininet", settings=settings
+    )
+    assert compared.equal, compared.text()
+
+
 def test_the_simulated_network_is_refused(experiment: Path) -> None:
     with pytest.raises(ExperimentError) as error:
         gradplane.run(experiment, experiment.parent / "run", net="sim")

@@ -301,6 +301,12 @@ class Aggregation(ABC):
         """
         yield from ()
 
+    def code_bits(self, job: AskedJob) -> int | None:
+        """Return the width that the job's codes need in packets, None if no switch sums them.
+
+        Raises CodecError for a codec that does not exist."""
+        return None
+
     def defines(self, jobs: Sequence[AskedJob]) -> dict[str, str]:
         """Return the macros that the program is compiled with for these jobs of the scheme."""
         return {}

@@ -25,6 +25,10 @@ class NamedCodec(Protocol):
     def name(self) -> str:
         """The codec's name."""
 
+    @property
+    def args(self) -> dict[str, Any]:
+        """Its parameters."""
+
 
 class AskedJob(Protocol):
     """A [[job]] of a resolved experiment: the keys that schemes look at (docs/experiments.md).
@@ -63,6 +67,8 @@ class AskedJob(Protocol):
     def slots(self) -> int: ...
     @property
     def sum_bits(self) -> int: ...
+    @property
+    def code_bits(self) -> int | None: ...
     @property
     def timeout_ms(self) -> float: ...
 

@@ -21,7 +21,7 @@ from gradplane.aggregations.aggregation import (
     reference,
 )
 from gradplane.aggregations.needs import AskedJob
-from gradplane.aggregations.switch import job_plan, program_limits
+from gradplane.aggregations.switch import codec_bits, job_plan, program_limits
 from gradplane.controller.plan import JobPlan
 from gradplane.hosts.config import Addresses, JobConfig
 from gradplane.hosts.drivers import roles
@@ -30,7 +30,7 @@ from gradplane.hosts.protocols.job_codec import summed_codec
 from gradplane.hosts.protocols.planned_server import PlannedServer
 from gradplane.hosts.protocols.planned_sums import switch_jobs
 from gradplane.hosts.protocols.planned_worker import PlannedWorker, check_plan
-from gradplane.hosts.protocols.run_plan import RunPlan, run_plan
+from gradplane.hosts.protocols.run_plan import SWITCH_CODES, SWITCH_VALUES, RunPlan, run_plan
 from gradplane.hosts.wire.payloads import Payloads
 
 
@@ -74,10 +74,19 @@ class PlanScheme(Aggregation):
         for number, job in enumerate(_switch_jobs(config)):
             yield switch, job_plan(job, placed, switch, slots_end.get(switch, 0) + number * slots)
 
+    def code_bits(self, job: AskedJob) -> int | None:
+        """Return the width of the codes of the plan's routines that the switch sums, if any."""
+        plan = _plan(job)
+        if plan is None or not plan.summed:
+            return None
+        codec = job.push.name, job.push.args
+        named = {SWITCH_VALUES: ("switchml", {}), SWITCH_CODES: codec}
+        return max(codec_bits(*named[routine]) for routine in plan.summed)
+
     def defines(self, jobs: Sequence[AskedJob]) -> dict[str, str]:
         """Return the limits of the program, where it sums for one of the jobs."""
         slots = [job.slots * len(plan.summed) * plan.gpus for job in jobs if (plan := _plan(job))]
-        return program_limits(jobs[0].sum_bits, sum(slots)) if any(slots) else {}
+        return program_limits(jobs[0], sum(slots)) if any(slots) else {}
 
     def check(self, placed: PlacedJob, others: Sequence[PlacedJob]) -> Iterator[Keyed]:
         """Yield problems that prevent a run, each with its key."""

@@ -13,10 +13,11 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain, combinations, product
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gradplane import codecs
 from gradplane.aggregations.aggregation import (
     Aggregation,
     Keyed,
@@ -64,12 +65,14 @@ class SwitchScheme(Aggregation):
         if len(placed.switches) > 1:
             yield from _level_problems(placed)
         first = next((other.job for other in others if other.job.aggregation == self.name), job)
-        if job.sum_bits != first.sum_bits:
-            yield (
-                "sum_bits",
-                f"sum_bits = {job.sum_bits} beside {first.sum_bits} of job {first.name}: the"
-                " switch's program has one width for all jobs",
-            )
+        for key in ("sum_bits", "code_bits"):
+            own, other = getattr(job, key), getattr(first, key)
+            if own != other:
+                yield (
+                    key,
+                    f"{key} = {own} beside {other} of job {first.name}: the switch's program has"
+                    " one width for all jobs",
+                )
 
     def advise(self, placed: PlacedJob, latency_ns: float) -> Iterator[Keyed]:
         """Yield a warning about a timeout that ends before any result can arrive."""
@@ -133,14 +136,17 @@ class SwitchScheme(Aggregation):
             base = slots_end.get(node.switch, 0)
             yield node.switch, _level_plan(config, placed, nodes, node, base)
 
+    def code_bits(self, job: AskedJob) -> int:
+        """Return the narrowest width that holds the codec's codes."""
+        return codec_bits(job.push.name, job.push.args)
+
     def defines(self, jobs: Sequence[AskedJob]) -> dict[str, str]:
-        """Return the width of sums and the number of slots that the program has."""
-        return program_limits(jobs[0].sum_bits, sum(job.slots for job in jobs))
+        """Return the widths and the number of slots that the program has."""
+        return program_limits(jobs[0], sum(job.slots for job in jobs))
 
     def result_bytes(self, job: AskedJob) -> tuple[int, int]:
         """Return the payload of a packet of indices and of one of sums."""
-        body = aggregation.body_size
-        return body(Type.INDICES, job.sum_bits), body(Type.SUMS, job.sum_bits)
+        return indices_bytes(job), aggregation.SUMS_SIZE
 
     def replay(self, replayed: ReplayedJob) -> Callable[[], None]:
         """Return a function that re-enacts one reduce."""
@@ -151,8 +157,7 @@ def _round_trip_ns(placed: PlacedJob, host: HostNode, packets: int = 1) -> float
     """Return the time that a packet of indices up and its sums down take on a host's links.
 
     packets: as many as a link's queue holds are sent at once, of which this one is the last."""
-    sum_bits, total = placed.job.sum_bits, 0.0
-    up = aggregation.body_size(Type.INDICES, sum_bits)
+    total, up = 0.0, indices_bytes(placed.job)
     for link, _ in _way_up(placed, host):
         size = up + aggregation.SUMS_SIZE + 2 * (aggregation.HEADER_SIZE + UDP_OVERHEAD)
         size *= min(packets, link.queue + 1)
@@ -335,7 +340,8 @@ class _ReplayedReduces:
         if kind is Type.NORM:
             return max(header.norm for header, _ in packets) == outcome.norm
         numbers = np.array(summed_codec(self._job).table, f"u{self._job.transport.sum_bits // 8}")
-        sums = sum(numbers[aggregation.unpack_indices(body)] for _, body in packets)
+        code_bits = self._job.transport.code_bits
+        sums = sum(numbers[aggregation.unpack_indices(body, code_bits)] for _, body in packets)
         return bool(digest(np.asarray(sums, numbers.dtype)) == outcome.digest)
 
     def _place(self, number: int) -> Place:
@@ -402,6 +408,7 @@ def _job_plan(
         epoch=config.transport.epoch,
         next_only=config.transport.reliability == "retransmit" and config.quorum == config.workers,
         level=level,
+        code_bits=config.transport.code_bits,
     )
 
 
@@ -496,7 +503,24 @@ def _level_plan(
     return replace(plan, quorum=_waits_for(job, node), next_only=plan.next_only and not asks)
 
 
-def program_limits(sum_bits: int, slots: int) -> dict[str, str]:
-    """Return the macros of a program with sums of this width and room for so many slots."""
-    room = max(256, 1 << (slots - 1).bit_length())
-    return {"SUM_BITS": str(sum_bits), "SLOTS": str(room)}
+def codec_bits(name: str, parameters: Mapping[str, Any]) -> int:
+    """Return the narrowest width that holds a codec's codes; the usual one of a codec without,
+    which another check refuses."""
+    codec = codecs.get(name, **parameters)
+    known = codec.summable and isinstance(codec.table, tuple)
+    return codecs.code_bits(len(codec.table)) if known else aggregation.CODE_BITS
+
+
+def program_limits(job: AskedJob, slots: int) -> dict[str, str]:
+    """Return the macros of a program with a job's widths and room for so many slots; without the
+    usual width of codes, which programs of before have no macro for."""
+    limits = {"SUM_BITS": job.sum_bits, "SLOTS": max(256, 1 << (slots - 1).bit_length())}
+    if job.code_bits not in (None, aggregation.CODE_BITS):
+        limits["CODE_BITS"] = job.code_bits
+    return {name: str(limit) for name, limit in limits.items()}
+
+
+def indices_bytes(job: AskedJob) -> int:
+    """Return the payload of a packet of indices."""
+    width = job.code_bits or aggregation.CODE_BITS
+    return aggregation.body_size(Type.INDICES, job.sum_bits, width)

@@ -133,17 +133,27 @@ def experiments() -> Table:
 
 
 def codecs() -> Table:
-    """Return all codecs, their parameters with defaults, whether a switch can sum them, and whether
-    they take each tensor by itself where a job does not say."""
+    """Return all codecs, their parameters with defaults, whether a switch can sum them and the bits
+    that a value takes in its packets, and whether they take each tensor by itself where a job does
+    not say."""
     table = _table("codecs", "parameters", "summable", "by tensor", justify="left")
     for name in compression.names():
         codec = compression.get(name)
         parameters = [f"{k}={v}" for k, v in codec.config.items() if k != "name"]
-        said = ["yes" if answer else "no" for answer in (codec.summable, codec.by_tensor)]
-        table.add_row(name, ", ".join(parameters) or "-", *said)
+        by_tensor = "yes" if codec.by_tensor else "no"
+        table.add_row(name, ", ".join(parameters) or "-", _summable(codec), by_tensor)
     return table
 
 
+def _summable(codec: compression.Codec) -> str:
+    """Say whether a switch can sum a codec, and the bits of a value in packets to it."""
+    if not codec.summable:
+        return "no"
+    bits = compression.code_bits(len(codec.table)) * codec.lanes(_BLOCK) // _BLOCK
+    return f"in {bits} bit{'s' if bits > 1 else ''}"
+
+
+_BLOCK = 1024  # values that no codec pads
 _NMSE = "nmse_"
 
 

@@ -35,10 +35,13 @@ from gradplane.codecs._base import (
 from gradplane.codecs._feedback import ErrorFeedback
 from gradplane.codecs._local_steps import LocalSteps
 from gradplane.codecs._network_limits import (
+    CODE_WIDTHS,
     ERROR_BOUNDS,
     SUM_WIDTHS,
+    CodeWidth,
     ErrorBound,
     SumWidth,
+    code_bits,
     code_overflow,
     sum_overflow,
 )
@@ -54,9 +57,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AWP",
+    "CODE_WIDTHS",
     "ERROR_BOUNDS",
     "SUM_WIDTHS",
     "AdaptiveADT",
+    "CodeWidth",
     "Codec",
     "CodecError",
     "Context",
@@ -72,6 +77,7 @@ __all__ = [
     "State",
     "SumWidth",
     "check_int",
+    "code_bits",
     "code_overflow",
     "get",
     "key",

@@ -9,6 +9,8 @@ A rotation takes a power of two of lanes. Version 1 of the format pads the last 
 Version 2 cuts a vector of more than 1024 values into blocks of 1024 lanes: as many partitions of
 2^20 as there are, then one for each binary digit of the number of blocks that are left, the largest
 first. The padding, less than a block, is in the first partition, and so no partition is small.
+Version 3 cuts so, too, and has codes of 1 and 2 bits in fields of their own width; before, they had
+4 bits.
 
 Bytes, per partition: l (float32), if rotated the rotation's seed (uint32), the packed codes.
 """
@@ -61,7 +63,7 @@ class GridCodec(Codec):
     """A codec that sends b-bit indices of grid values. Subclasses define the grid."""
 
     bits: int
-    version: int = 1
+    version: int = 3
     _max_partition: ClassVar[int] = 2**20
     _block: ClassVar[int] = 2**10
     _fields: ClassVar[Fields] = _packing
@@ -100,9 +102,15 @@ class GridCodec(Codec):
     def max_size(self, n: int) -> int:
         """Return exactly the bytes of n values."""
         scalars = 8 if self.rotate else 4
-        return sum(
-            scalars + self._fields.packed_size(part.lanes, self.bits) for part in self.partitions(n)
-        )
+        return sum(scalars + self._packed_size(part) for part in self.partitions(n))
+
+    @property
+    def _field_bits(self) -> int:
+        """The bits of a packed code: before version 3 codes of fewer than 4 had 4."""
+        return self.bits if self.version > 2 else max(self.bits, 4)
+
+    def _packed_size(self, part: Partition) -> int:
+        return self._fields.packed_size(part.lanes, self._field_bits)
 
     def _local(self, x: Floats, state: State) -> Floats:
         """Return, for each partition, the norm if rotated, else the largest magnitude: float32."""
@@ -145,7 +153,8 @@ class GridCodec(Codec):
             out.append(shared[k : k + 1].astype("<f4").tobytes())
             if self.rotate:
                 out.append(_spin(context.seed, k).to_bytes(4, "little"))
-            out.append(self._fields.pack(codes[part.lane : part.lane + part.lanes], self.bits))
+            own = codes[part.lane : part.lane + part.lanes]
+            out.append(self._fields.pack(own, self._field_bits))
         return b"".join(out), state
 
     def _decode(self, data: bytes, n: int) -> Floats:
@@ -164,7 +173,7 @@ class GridCodec(Codec):
         """Return the table's values of a partition's packed codes."""
         if self._fields is _packing and len(table) == 16 and part.lanes == 2 * fields.size:
             return _quantise.look_up_pairs(fields, table)  # no code is beyond the table
-        codes = self._fields.unpack(fields, part.lanes, self.bits)
+        codes = self._fields.unpack(fields, part.lanes, self._field_bits)
         self._check_codes(codes, part)
         return _quantise.look_up(codes, table)
 
@@ -188,7 +197,7 @@ class GridCodec(Codec):
             pairs = _quantise.pairs(values)
             _quantise.add_looked_up(fields, pairs, sums.view(pairs.dtype))
             return
-        codes = self._fields.unpack(fields, part.lanes, self.bits)
+        codes = self._fields.unpack(fields, part.lanes, self._field_bits)
         self._check_codes(codes, part)
         _quantise.add_looked_up(codes, values, sums)
 
@@ -201,7 +210,7 @@ class GridCodec(Codec):
     def _read(self, reader: Reader, k: int, part: Partition) -> "_Read":
         shared = reader.array("<f4", 1, f"statistic of partition {k}")[0]
         spin = reader.array("<u4", 1, f"rotation seed of partition {k}")[0] if self.rotate else 0
-        size = self._fields.packed_size(part.lanes, self.bits)
+        size = self._packed_size(part)
         return _Read(shared, int(spin), reader.array("u1", size, f"codes of partition {k}"))
 
     @functools.cached_property

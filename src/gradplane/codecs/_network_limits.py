@@ -10,19 +10,29 @@ SumWidth = Literal[8, 16]
 """The bits of a sum that the P4 program can be compiled for."""
 SUM_WIDTHS: tuple[SumWidth, ...] = get_args(SumWidth)
 """All widths of sums."""
-MAX_CODES = 16
-"""A code travels in a field of four bits."""
+CodeWidth = Literal[1, 2, 4, 8]
+"""The bits of a code in a packet that the P4 program can be compiled for."""
+CODE_WIDTHS: tuple[CodeWidth, ...] = get_args(CodeWidth)
+"""All widths of codes."""
 ErrorBound = Literal[6, 8, 10]
 """k of an error bound 2^-k of compressed values (INCEPTIONN)."""
 ERROR_BOUNDS: tuple[ErrorBound, ...] = get_args(ErrorBound)
 """All error bounds."""
 
 
-def code_overflow(codes: int) -> str | None:
-    """Return None if a packet's fields hold so many different codes, else a message."""
-    if codes <= MAX_CODES:
+def code_bits(codes: int) -> CodeWidth:
+    """Return the width of fields for so many different codes, the widest for more than it holds."""
+    return next((width for width in CODE_WIDTHS if codes <= 1 << width), CODE_WIDTHS[-1])
+
+
+def code_overflow(codes: int, width: int) -> str | None:
+    """Return None if a packet's fields of `width` bits hold so many different codes, else a
+    message with the remedy."""
+    if codes <= 1 << width:
         return None
-    return f"{codes} codes do not fit the packets' 4-bit fields: use a codec of 4 bits or fewer"
+    needed = code_bits(codes)
+    remedy = f"code_bits = {needed}" if needed > width else "a codec of 8 bits or fewer"
+    return f"{codes} codes do not fit the packets' {width}-bit fields: use {remedy}"
 
 
 def sum_bits(granularity: int, workers: int) -> int:

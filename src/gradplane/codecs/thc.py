@@ -19,16 +19,17 @@ class THC(GridCodec):
     """b-bit codes on a grid of `granularity` steps; about a fraction p of values falls outside it.
 
     1 <= bits <= 8, 2^bits - 1 <= granularity <= 4095, 0 < p < 1. The shared statistic is the norm
-    of each partition. Bytes, per partition: l (float32), rotation seed (uint32), indices.
-    version: of the partitions. 1 pads the last one to a power of two, 2 cuts it into powers of two
-    of at least 1024 values and pads less than 1024.
+    of each partition. Bytes, per partition: l (float32), rotation seed (uint32), indices in fields
+    of 1, 2, 4 or 8 bits.
+    version: 1 pads the last partition to a power of two, 2 cuts it into powers of two of at least
+    1024 values and pads less than 1024; both have fields of at least 4 bits. 3 cuts like 2.
     Clamping is biased: wrap it in ErrorFeedback for training.
     """
 
     bits: int = 4
     granularity: int = 30
     p: float = 1 / 32
-    version: int = 2
+    version: int = 3
 
     rotate = True
 
@@ -36,7 +37,7 @@ class THC(GridCodec):
         check_int("bits", self.bits, 1, 8)
         check_int("granularity", self.granularity, 2**self.bits - 1, MAX_GRANULARITY)
         check_fraction(self.p)
-        check_int("version", self.version, 1, 2)
+        check_int("version", self.version, 1, 3)
 
     @functools.cached_property
     def threshold(self) -> float:

@@ -19,18 +19,18 @@ class UniformTHC(GridCodec):
     """Codes of 1 to 8 bits on evenly spaced values; the table is the identity. p counts if rotated.
 
     Bytes, per partition: M (float32) or, rotated, l (float32) and rotation seed (uint32); codes.
-    version: of the partitions, if rotated; see THC.
+    version: of the partitions, if rotated, and of the fields; see THC.
     """
 
     bits: int = 4
     rotate: bool = True
     p: float = 1 / 32
-    version: int = 2
+    version: int = 3
 
     def __post_init__(self) -> None:
         check_int("bits", self.bits, 1, 8)
         check_fraction(self.p)
-        check_int("version", self.version, 1, 2)
+        check_int("version", self.version, 1, 3)
         if not isinstance(self.rotate, bool):
             raise CodecError(f"rotate must be True or False, got {self.rotate!r}")
 

@@ -70,14 +70,15 @@ class Level:
 class Capacity:
     """The limits of a loaded program.
 
-    slots: slots for all jobs together; sum_bits: width of a sum; workers: bits of a slot's bitmap;
-    levels: it can be one of several switches that sum a job.
+    slots: slots for all jobs together; sum_bits, code_bits: widths of a sum and of a code; workers:
+    bits of a slot's bitmap; levels: it can be one of several switches that sum a job.
     """
 
     slots: int
     sum_bits: int
     workers: int
     levels: bool = True
+    code_bits: int = 4
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,8 @@ class JobPlan:
     Packets carry `epoch`; a slot that an earlier epoch has used is as good as unused. next_only:
     no round of a slot is left out, so that a later one than the next is refused.
 
+    code_bits: the width of the codes in packets.
+
     level: where several switches sum the job. Then `workers` are the switch's children, by their
     numbers there, and `quorum` counts them; a switch that adds sums looks nothing up.
     """
@@ -116,6 +119,7 @@ class JobPlan:
     epoch: int = 1
     next_only: bool = False
     level: Level | None = None
+    code_bits: int = 4
 
     def __post_init__(self) -> None:
         if self.group == 0:
@@ -188,7 +192,11 @@ class JobPlan:
     def _check_table(self) -> None:
         if not self.table:
             raise self._error("an empty lookup table: it has a value for each code")
-        if overflow := codecs.code_overflow(len(self.table)):
+        if self.code_bits not in codecs.CODE_WIDTHS:
+            *widths, last = map(str, codecs.CODE_WIDTHS)
+            known = f"{', '.join(widths)} or {last}"
+            raise self._error(f"code_bits = {self.code_bits}: codes have {known} bits")
+        if overflow := codecs.code_overflow(len(self.table), self.code_bits):
             raise self._error(overflow)
         if min(self.table) < 0 or max(self.table) != self.granularity:
             raise self._error(
@@ -274,6 +282,12 @@ def check_program(plan: JobPlan, capacity: Capacity) -> None:
             f"job {plan.number}: {plan.sum_bits}-bit sums on a program compiled for"
             f" {capacity.sum_bits}: compile it with SUM_BITS = {plan.sum_bits}, or use"
             f" sum_bits = {capacity.sum_bits}"
+        )
+    if plan.code_bits != capacity.code_bits:
+        raise PlanError(
+            f"job {plan.number}: {plan.code_bits}-bit codes on a program compiled for"
+            f" {capacity.code_bits}: compile it with CODE_BITS = {plan.code_bits}, or use"
+            f" code_bits = {capacity.code_bits}"
         )
 
 

@@ -30,7 +30,7 @@ _ADMIT_IN_TREE = "ThcIngress.admit_in_tree"
 _PARENT = 255  # the parent's number among the receivers
 _SLOTS = "ThcIngress.norm_max"
 _LOOKUP = re.compile(r"(ThcIngress\.block\d+\.)lookup(\d)")
-_CODE_BITS = 4
+_LANES = 4  # of a block: codes that are looked up one by one, or in pairs
 UDP_PORT = 18256
 """Of aggregation packets; in p4/include/headers.p4, too."""
 
@@ -62,13 +62,14 @@ def capacity(schema: finsy.P4Schema) -> Capacity:
         slots = schema.registers[_SLOTS].size
         bitmap = schema.actions[_ADMIT].params["worker_bit"].bitwidth
         table, action = next(iter(lookup_tables(schema).items()))
-        value = schema.tables[table].actions[action].params["value"]
-        sum_bits = value.bitwidth // _codes_a_lookup(schema, table)
+        lookup, codes = schema.tables[table], _codes_a_lookup(schema)
+        sum_bits = lookup.actions[action].params["value"].bitwidth // codes
+        code_bits = lookup.match_fields["index"].bitwidth // codes
     except (ValueError, StopIteration) as error:
         raise ControllerError(
             f"the program on the switch is not p4/thc.p4, which this controller needs: {error}"
         ) from error
-    return Capacity(slots, sum_bits, bitmap, levels=has_parents(schema))
+    return Capacity(slots, sum_bits, bitmap, has_parents(schema), code_bits)
 
 
 def capacity_of(p4info: bytes) -> Capacity:
@@ -103,7 +104,7 @@ def job_entries(
 ) -> Iterator[finsy.P4TableEntry | finsy.P4MulticastGroupEntry]:
     """Yield a job's entries, members last: packets are admitted when all is installed."""
     for table, action in () if plan.adds else lookup_tables(schema).items():
-        yield from _lookup_entries(plan, table, action, _codes_a_lookup(schema, table))
+        yield from _lookup_entries(plan, table, action, _codes_a_lookup(schema))
     yield from _receivers(plan, local_ip, local_mac)
     yield group(plan)
     yield from _parents(plan)
@@ -119,9 +120,11 @@ def group(plan: JobPlan) -> finsy.P4MulticastGroupEntry:
     return finsy.P4MulticastGroupEntry(plan.group, replicas=replicas)
 
 
-def _codes_a_lookup(schema: finsy.P4Schema, table: str) -> int:
-    """Return how many codes of four bits are the index of a lookup table: one or two."""
-    return int(schema.tables[table].match_fields["index"].bitwidth) // _CODE_BITS
+def _codes_a_lookup(schema: finsy.P4Schema) -> int:
+    """Return how many codes are the index of a lookup table: one or two."""
+    tables = lookup_tables(schema)
+    blocks = {name.rpartition(".")[0] for name in tables}
+    return max(_LANES * len(blocks) // len(tables), 1)
 
 
 def _lookup_entries(
@@ -135,7 +138,7 @@ def _lookup_entries(
 def _pairs(plan: JobPlan) -> list[int]:
     """Return the values of all pairs of codes, the first code's in the high bits; one that the
     table does not have counts 0."""
-    values = [*plan.table, *[0] * ((1 << _CODE_BITS) - len(plan.table))]
+    values = [*plan.table, *[0] * ((1 << plan.code_bits) - len(plan.table))]
     return [first << plan.sum_bits | second for first in values for second in values]
 
 

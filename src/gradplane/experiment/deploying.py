@@ -53,6 +53,7 @@ from gradplane.hosts.config import (
 from gradplane.hosts.stream.segments import VALUES_HEADER_SIZE
 from gradplane.hosts.training import datasets, models
 from gradplane.hosts.training.models import check_parameters
+from gradplane.hosts.wire.aggregation import CODE_BITS
 from gradplane.topologies import description
 from gradplane.topologies.description import HostNode, Topology
 from gradplane.topologies.topology_errors import TopologyError
@@ -77,7 +78,7 @@ class DeploymentError(Exception):
 
 def resolve(experiment: Experiment) -> Experiment:
     """Return the experiment with every default that depends on another key filled in."""
-    jobs = tuple(_resolved(experiment, n, job) for n, job in enumerate(experiment.job))
+    jobs = _with_code_bits([_resolved(experiment, n, job) for n, job in enumerate(experiment.job)])
     seed = {"seed": experiment.seed}
     impairments = tuple(
         spec.model_copy(update=seed) if getattr(spec, "seed", 0) is None else spec
@@ -88,6 +89,17 @@ def resolve(experiment: Experiment) -> Experiment:
     )
     resolved = {"job": jobs, "impairment": impairments, "traffic": traffic}
     return experiment.model_copy(update=resolved)
+
+
+def _with_code_bits(jobs: Sequence[Job]) -> tuple[Job, ...]:
+    """Return the jobs with a width of codes where switches sum them: the program has one for all,
+    the widest that one of them needs or asks for."""
+    needed = [tensor_codecs.code_bits(job) for job in jobs]
+    asked = [job.code_bits or need for job, need in zip(jobs, needed, strict=True) if need]
+    return tuple(
+        job.changed({"code_bits": max(asked)}) if need and job.code_bits is None else job
+        for job, need in zip(jobs, needed, strict=True)
+    )
 
 
 def _resolved(experiment: Experiment, number: int, job: Job) -> Job:
@@ -134,6 +146,7 @@ def _plain(deployed: DeployedJob) -> Job:
             "sync": False,
             "quorum": deployed.job.size,
             "quorums": None,
+            "code_bits": None,
         }
     )
 
@@ -449,6 +462,7 @@ def _config(
             reliability=job.reliability,
             slots=job.slots,
             sum_bits=job.sum_bits,
+            code_bits=job.code_bits or CODE_BITS,
             timeout_ns=round(job.timeout_ms * 1e6),
             retries=job.retries,
         ),

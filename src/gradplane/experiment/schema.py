@@ -14,7 +14,7 @@ from gradplane import aggregations
 from gradplane._captures import ethernet_packets
 from gradplane._plugins import OWN, is_reference
 from gradplane._toml_documents import Key
-from gradplane.codecs import ErrorBound, SumWidth
+from gradplane.codecs import CodeWidth, ErrorBound, SumWidth
 from gradplane.controller.targets import QueueSettings
 from gradplane.experiment.compute_times import ComputeTime
 from gradplane.experiment.impairment_sections import (
@@ -258,6 +258,7 @@ class Job(Section):
     error_feedback: bool = True
     slots: int = Field(default=8, ge=2, le=65534, multiple_of=2)
     sum_bits: SumWidth = 8
+    code_bits: CodeWidth | None = None
     timeout_ms: float = Field(default=2000.0, ge=1e-6, le=1e12)
     retries: int = Field(default=10, ge=0)
     model: Named = NamedModel(name="mlp")

@@ -15,6 +15,7 @@ from gradplane.hosts.protocols.job_codec import SUMS, adaptive, sums_type
 from gradplane.hosts.training import datasets as datasets
 from gradplane.hosts.training import models
 from gradplane.hosts.training.models import Tensor
+from gradplane.hosts.wire.aggregation import CODE_BITS
 from gradplane.topologies.link_options import parse_rate
 
 Named = tuple[str, dict[str, Any]]
@@ -71,12 +72,20 @@ def may_be_by_tensor(job: Job) -> bool:
     return False
 
 
+def code_bits(job: Job) -> int | None:
+    """Return the width that a job's codes need in packets, None if no switch sums them."""
+    try:
+        return aggregations.get(job.aggregation).code_bits(job)
+    except (CodecError, ConfigError, LoadError):  # reported where the codec is made
+        return None
+
+
 def _config(named: NamedModel) -> dict[str, Any]:
     args = {key: value for key, value in named.args.items() if key != "policy"}
     return {"name": named.name} | args
 
 
-def with_version(named: NamedModel | None, version: int = 2) -> NamedModel | None:
+def with_version(named: NamedModel | None, version: int = 3) -> NamedModel | None:
     """Return a codec that names the version of its format where it has one and says none."""
     if named is None:
         return None
@@ -106,6 +115,8 @@ def as_recorded(job: Job) -> Job:
     ways: dict[str, Any] = {way: with_version(getattr(job, way), 1) for way in ("push", "pull")}
     if job.by_tensor is None and may_be_by_tensor(job):
         ways = {way: _old(named) for way, named in ways.items()} | {"by_tensor": False}
+    if job.code_bits is None and code_bits(job) is not None:
+        ways["code_bits"] = CODE_BITS
     return job.changed(ways)
 
 

@@ -90,6 +90,7 @@ class Transport:
     timeout_ns: int
     retries: int  # lossy: how often the norm is asked for again
     epoch: int = 1  # 1 to 255: of the job, as the switch has it
+    code_bits: int = 4  # 1 | 2 | 4 | 8; as all jobs of before had
     round_trip_ns: int = 0  # with all windows under way, by the links; 0: not known
     stream_trip_ns: int = 0  # likewise of a stream's segment, with all messages under way
 

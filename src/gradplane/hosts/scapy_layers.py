@@ -7,8 +7,9 @@
 
 Fields are named as in the header, except that `pass` is `pass_`, a Python keyword; a checksum that
 is not set is computed. `path` is there with flags.path, downwards. `values` are the
-4-bit indices of an INDICES packet or the sums of a SUMS or PARTIAL packet, sum_bits each. Packets
-of version 1, in old captures, end with the norm, and their `worker` is a result's count.
+indices of an INDICES packet, code_bits each, or the sums of a SUMS or PARTIAL packet, sum_bits
+each. Packets of version 1, in old captures, end with the norm, and their `worker` is a result's
+count.
 
 Compressed packets may have any port and are recognised by their ToS, which Scapy does not look at:
 
@@ -43,6 +44,7 @@ from scapy.layers.inet import IP, UDP
 from scapy.packet import Packet, bind_layers, split_layers
 
 from gradplane import codecs
+from gradplane.codecs import CODE_WIDTHS
 from gradplane.hosts.wire import aggregation
 from gradplane.hosts.wire.aggregation import Type
 
@@ -264,7 +266,7 @@ def payload(packet: Packet) -> bytes:
 def _width(packet: Packet) -> int:
     """Return the bits of a value, 0 for a type without values."""
     if packet.type == Type.INDICES:
-        return 4
+        return _code_bits(packet)
     if packet.type in (Type.SUMS, Type.PARTIAL):
         return 16 if packet.sum_bits == 16 else 8
     return 0
@@ -272,21 +274,29 @@ def _width(packet: Packet) -> int:
 
 def _body_size(packet: Packet) -> int:
     sum_bits = packet.sum_bits if packet.sum_bits in aggregation.LANES else 8
-    return aggregation.body_size(Type(packet.type), sum_bits)
+    return aggregation.body_size(Type(packet.type), sum_bits, _code_bits(packet))
+
+
+def _code_bits(packet: Packet) -> int:
+    """Return the width of a packet's indices; those of version 1 had 4 bits."""
+    known = packet.version > 1 and packet.code_bits in CODE_WIDTHS
+    return int(packet.code_bits) if known else aggregation.CODE_BITS
 
 
 def _pack(values: list[int], width: int) -> bytes:
     if width == 16:
         return struct.pack(f">{len(values)}H", *values)
-    if width == 8:
+    if width in (0, 8):  # 0: values in a packet that has none
         return bytes(values)
-    padded = [*values, 0] if len(values) % 2 else values
-    return bytes(high << 4 | low for high, low in zip(padded[0::2], padded[1::2], strict=True))
+    each = 8 // width
+    rows = (values[at : at + each] for at in range(0, len(values), each))
+    return bytes(sum(v << 8 - width * (i + 1) for i, v in enumerate(row)) for row in rows)
 
 
 def _unpack(data: bytes, width: int) -> list[int]:
     if width == 16:
         return list(struct.unpack(f">{len(data) // 2}H", data))
-    if width == 8:
+    if width in (0, 8):
         return list(data)
-    return [half for byte in data for half in (byte >> 4, byte & 15)]
+    places = range(8 - width, -1, -width)
+    return [byte >> place & (1 << width) - 1 for byte in data for place in places]

@@ -1,6 +1,6 @@
 // In-network aggregation of THC's compressed gradients (THC, NSDI '24, section 6 and appendix C).
 //
-// Workers send packets of 4-bit codes; the switch looks every code up in its job's table, adds the
+// Workers send packets of codes of 1, 2, 4 or 8 bits; the switch looks every code up in its job's table, adds the
 // values to the sums of the packet's slot, and multicasts the sums when enough workers are in. A
 // packet has more codes than one pass through the pipeline can handle, so it recirculates: pass p
 // handles codes 128p to 128p+127 and replaces them by the sums so far.
@@ -34,6 +34,16 @@
 
 #include "include/headers.p4"
 #include "include/v1model_block.p4"
+
+// A packet in BMv2 may grow by 512 bytes until it is sent. One whose sums need more leaves before
+// every other pass, through a port that a cable connects with another, and has new room behind it.
+#ifdef __TARGET_BMV2__
+#if SUMS_BYTES - CODES_BYTES > 512
+#define HAS_CABLE
+#endif
+#endif
+const bit<9> CABLE_OUT = 508;
+const bit<9> CABLE_IN = 509;
 
 // v1model's instance types, and the port number that stands for recirculation.
 const bit<32> INSTANCE_REPLICATION = 5;
@@ -100,6 +110,7 @@ struct metadata_t {
     verdict_t verdict;
     bit<1>  local;          // addressed to the switch itself
     bit<1>  header_only;    // the answer has no payload
+    bit<1>  again;          // after an earlier pass
     bit<8>  passes_left;    // parser: results of earlier passes still to extract
     bit<9>  port;           // ingress port, before any recirculation
     bit<8>  sender;
@@ -144,13 +155,17 @@ struct metadata_t {
 parser ThcParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
                  inout standard_metadata_t standard_metadata) {
     state start {
-        transition select(standard_metadata.instance_type) {
-            INSTANCE_RECIRCULATED: parse_recirculation;
+        transition select(standard_metadata.instance_type, standard_metadata.ingress_port) {
+            (INSTANCE_RECIRCULATED, _): parse_recirculation;
+#ifdef HAS_CABLE
+            (_, CABLE_IN): parse_recirculation;
+#endif
             default: parse_ethernet;
         }
     }
     state parse_recirculation {
         packet.extract(hdr.recirculation);
+        meta.again = 1;
         transition parse_ethernet;
     }
     state parse_ethernet {
@@ -205,8 +220,8 @@ parser ThcParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         transition accept;
     }
     state parse_payload {
-        transition select(standard_metadata.instance_type) {
-            INSTANCE_RECIRCULATED: parse_earlier;
+        transition select(meta.again) {
+            1: parse_earlier;
             default: parse_lanes;
         }
     }
@@ -748,6 +763,11 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
             hdr.recirculation.closing = meta.collecting & meta.closing;
             hdr.recirculation.unused = 0;
             standard_metadata.egress_spec = RECIRCULATION_PORT;
+#ifdef HAS_CABLE
+            if (hdr.agg.pass[0:0] == 1) {
+                standard_metadata.egress_spec = CABLE_OUT;
+            }
+#endif
         } else {
             hdr.recirculation.setInvalid();
             if (meta.verdict == MULTICAST) {
@@ -796,6 +816,9 @@ control ThcEgress(inout headers_t hdr, inout metadata_t meta,
 
     apply {
         if (meta.verdict == RECIRCULATE) {
+#ifdef HAS_CABLE
+            if (standard_metadata.egress_port != CABLE_OUT)
+#endif
             recirculate_preserving_field_list(0);
         } else {
             if (meta.verdict >= ANSWER) {

@@ -317,13 +317,13 @@ parser ThcIngressParser(packet_in packet, out headers_t hdr, out metadata_t meta
             default: accept;
         }
     }
-    SKIP(skip_codes, 7, 6, 64)
-    SKIP(skip_codes, 6, 5, 64)
-    SKIP(skip_codes, 5, 4, 64)
-    SKIP(skip_codes, 4, 3, 64)
-    SKIP(skip_codes, 3, 2, 64)
-    SKIP(skip_codes, 2, 1, 64)
-    state skip_codes1 { packet.advance(8 * 64); transition accept; }
+    SKIP(skip_codes, 7, 6, PASS_CODES_BYTES)
+    SKIP(skip_codes, 6, 5, PASS_CODES_BYTES)
+    SKIP(skip_codes, 5, 4, PASS_CODES_BYTES)
+    SKIP(skip_codes, 4, 3, PASS_CODES_BYTES)
+    SKIP(skip_codes, 3, 2, PASS_CODES_BYTES)
+    SKIP(skip_codes, 2, 1, PASS_CODES_BYTES)
+    state skip_codes1 { packet.advance(8 * PASS_CODES_BYTES); transition accept; }
     state skip_sums {
         transition select(hdr.recirculation.skip) {
             1: skip_sums1; 2: skip_sums2; 3: skip_sums3; 4: skip_sums4;

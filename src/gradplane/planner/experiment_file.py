@@ -51,7 +51,12 @@ def _sums(plan: Plan) -> list[str]:
     """Return the keys of a job whose tensors a switch sums."""
     if not _uses(plan, SWITCHED):
         return []
-    return [f"sum_bits = {plan.compression.sum_bits}", f"slots = {SLOTS}"]
+    widths = plan.compression
+    return [
+        f"sum_bits = {widths.sum_bits}",
+        f"code_bits = {widths.code_bits}",
+        f"slots = {SLOTS}",
+    ]
 
 
 def _uses(plan: Plan, routines: Sequence[str]) -> bool:

@@ -297,7 +297,7 @@ def scaled(
         fabric = {"fabric_gbit": system.switch.fabric_gbit * factor}
         links |= {"switch": system.switch.model_copy(update=fabric)}
     curves = {"gpu": _curve(compression.gpu, factor), "cpu": _curve(compression.cpu, factor)}
-    widths = {"sum_bits": _sum_bits(compression, system.machines), "code_bits": 4}
+    widths = _widths(compression, system.machines)
     return (
         model.model_copy(update={"tensors": tensors}),
         compression.model_copy(update=curves | widths),
@@ -305,13 +305,15 @@ def scaled(
     )
 
 
-def _sum_bits(compression: Compression, machines: int) -> int:
-    """Return the width of a switch's sums over machines of the codec's codes, and of digits."""
+def _widths(compression: Compression, machines: int) -> dict[str, int]:
+    """Return the widths of the codec's codes, and of digits, and of a switch's sums of them over
+    machines."""
     known = [codecs.get("switchml", workers=machines)]
     if compression.sums:
         known.append(codecs.get(compression.codec, **compression.parameters))
     needed = max(codec.sum_bits(machines) for codec in known)
-    return min((width for width in codecs.SUM_WIDTHS if width >= needed), default=needed)
+    wide = min((width for width in codecs.SUM_WIDTHS if width >= needed), default=needed)
+    return {"sum_bits": wide, "code_bits": max(codecs.code_bits(len(c.table)) for c in known)}
 
 
 def _slower(network: Network, factor: float) -> Network:

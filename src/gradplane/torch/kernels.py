@@ -10,7 +10,7 @@ from __future__ import annotations
 import torch
 
 from gradplane import _splitmix64
-from gradplane.codecs import key
+from gradplane.codecs import code_bits, key
 from gradplane.codecs._grid import GridCodec
 from gradplane.codecs._quantise import cells
 
@@ -90,17 +90,23 @@ def quantise(y: torch.Tensor, table: tuple[int, ...], key: int, first: int) -> t
 
 
 def pack(codes: torch.Tensor, bits: int) -> torch.Tensor:
-    """Return uint8 codes packed as the switch reads them: two to a byte up to 4 bits."""
-    if bits > 4:
-        return codes
-    if codes.numel() % 2:
-        codes = torch.cat((codes, codes.new_zeros(1)))
-    return codes[0::2] << 4 | codes[1::2]
+    """Return uint8 codes packed as the switch reads them, in fields of 1, 2, 4 or 8 bits."""
+    places = _places(bits, codes.device)
+    padding = codes.new_zeros(-codes.numel() % places.numel())
+    fields = torch.cat((codes, padding)).reshape(-1, places.numel())
+    return (fields << places).sum(1, dtype=torch.uint8)
 
 
 def unpack(data: torch.Tensor, count: int, bits: int) -> torch.Tensor:
     """Return `count` codes, uint8, of packed ones."""
-    return data if bits > 4 else torch.stack((data >> 4, data & 15), 1).reshape(-1)[:count]
+    mask = (1 << code_bits(1 << bits)) - 1
+    return (data[:, None] >> _places(bits, data.device) & mask).reshape(-1)[:count]
+
+
+def _places(bits: int, device: torch.device) -> torch.Tensor:
+    """Return by how much the fields in a byte are shifted."""
+    width = code_bits(1 << bits)
+    return torch.arange(8 - width, -1, -width, dtype=torch.uint8, device=device)
 
 
 def _signs(seed: int, partition: int) -> int:

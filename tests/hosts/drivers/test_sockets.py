@@ -210,7 +210,7 @@ class Switch:
             header, body = parse(payload)
             kind = Type.NORM_RESULT if header.type is Type.NORM else Type.SUMS
             table = np.array(summed_codec(self.job).table, np.uint8)
-            sums = table[unpack_indices(body)].tobytes() if body else b""
+            sums = table[unpack_indices(body, 4)].tobytes() if body else b""
             answer = replace(header, type=kind, count=1, bitmap=1).pack() + sums
             self.socket.sendto(answer, sender)
 

@@ -19,7 +19,7 @@ def edge(*specs, link="h1", worker=0, workers=4):
 
 def packet(kind=Type.INDICES, slot=0, round=1):
     header = Header(kind, 3, 0, slot, round, 8)
-    return header.pack() + bytes(aggregation.body_size(kind, 8))
+    return header.pack() + bytes(aggregation.body_size(kind, 8, 4))
 
 
 def fates(impairments, packets, direction="up", source=SWITCH):

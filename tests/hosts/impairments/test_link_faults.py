@@ -26,7 +26,7 @@ def edge(*specs):
 
 
 def packets(count):
-    bodies = bytes(aggregation.body_size(Type.INDICES, 8))
+    bodies = bytes(aggregation.body_size(Type.INDICES, 8, 4))
     return [Header(Type.INDICES, 3, 0, n % 8, n // 8 + 1, 8).pack() + bodies for n in range(count)]
 
 

@@ -99,7 +99,7 @@ def outcome(receive):
 def packet(job, slot, round, value, kind=Type.SUMS, count=4, bitmap=15, norm=NORM):
     place = slot, round, job.transport.sum_bits
     header = Header(kind, job.number, 0, *place, norm, bitmap, count=count)
-    body = bytes([value]) * aggregation.body_size(kind, job.transport.sum_bits)
+    body = bytes([value]) * aggregation.body_size(kind, job.transport.sum_bits, 4)
     return header.pack() + body
 
 

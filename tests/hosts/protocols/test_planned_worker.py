@@ -92,7 +92,7 @@ class SummingSwitch:
         norm = max(norm for norm, _ in self.slots.pop(place).values())
         kind, sums = Type.NORM_RESULT, b""
         if header.type is Type.INDICES:
-            values = [self.table[aggregation.unpack_indices(body)] for _, body in parts.values()]
+            values = [self.table[aggregation.unpack_indices(body, 4)] for _, body in parts.values()]
             kind, sums = Type.SUMS, aggregation.pack_sums(sum(values), self.job.transport.sum_bits)
         bitmap = (1 << self.job.workers) - 1
         fields = header.slot, header.round, self.job.transport.sum_bits, norm, bitmap

@@ -21,7 +21,7 @@ def send(model, worker, kind=Type.INDICES, index=1, port=None, norm=5, **fields)
     body = b""
     if kind is Type.INDICES:
         width = aggregation.LANES[fields["sum_bits"]]
-        body = aggregation.pack_indices(np.full(width, index, np.uint8), fields["sum_bits"])
+        body = aggregation.pack_indices(np.full(width, index, np.uint8), fields["sum_bits"], 4)
     out = model.receive(port or worker + 1, header.pack() + body)
     return [(to, *aggregation.parse(payload)) for to, payload in out]
 
@@ -84,7 +84,7 @@ def test_packets_may_come_between_passes():
     flights = []
     for worker in (0, 1):
         header = Header(Type.INDICES, 3, worker, 0, 1, 8)
-        body = aggregation.pack_indices(np.ones(1024, np.uint8), 8)
+        body = aggregation.pack_indices(np.ones(1024, np.uint8), 8, 4)
         flights.append(model.begin(worker + 1, header.pack() + body))
     while isinstance(flights[1], Flight):
         flights = [model.step(flight) for flight in flights]

@@ -106,7 +106,9 @@ def check_sums(network, exact_bitmaps=True):
         header, body = aggregation.parse(payloads.pop())
         assert header.count == header.bitmap.bit_count() == network.job.quorum
         members = [w for w in range(network.job.workers) if header.bitmap >> w & 1]
-        codes = [aggregation.unpack_indices(network.fate.indices[slot, round, w]) for w in members]
+        codes = [
+            aggregation.unpack_indices(network.fate.indices[slot, round, w], 4) for w in members
+        ]
         if exact_bitmaps:
             sums = table[np.array(codes)].sum(0)
             assert np.array_equal(aggregation.unpack_sums(body, header.sum_bits), sums)
@@ -278,7 +280,7 @@ def test_no_event_harms_a_worker(reliability, quorum, events):
             now += value * TIMEOUT // 2
             actions += worker.timer(TIMER, now)
         else:
-            body = bytes([value]) * aggregation.body_size(what.type, 8)
+            body = bytes([value]) * aggregation.body_size(what.type, 8, 4)
             payloads = Payloads.of([what.pack() + body])
             try:
                 actions += worker.receive(*AGGREGATOR, payloads, now)

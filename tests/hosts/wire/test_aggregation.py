@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gradplane.codecs import CODE_WIDTHS, SUM_WIDTHS
 from gradplane.hosts.wire import aggregation
 from gradplane.hosts.wire.aggregation import Header, Type, WireError
 
@@ -23,6 +24,7 @@ HEADERS = st.builds(
     passed=st.integers(0, 255),
     count=st.integers(0, 2**16 - 1),
     epoch=st.integers(0, 255),
+    code_bits=st.sampled_from(CODE_WIDTHS),
 )
 
 
@@ -38,7 +40,7 @@ def test_header_bytes_as_in_the_design():
 def test_a_flipped_bit_is_noticed(header, bit):
     packed = bytearray(header.pack())
     packed[bit // 8] ^= 1 << bit % 8
-    body = bytes(aggregation.body_size(header.type, header.sum_bits))
+    body = bytes(aggregation.body_size(header.type, header.sum_bits, header.code_bits))
     with pytest.raises(WireError, match="^version" if bit in (4, 5, 6, 7) else "checksum is wrong"):
         aggregation.parse(bytes(packed) + body)
 
@@ -60,7 +62,7 @@ def test_rounds_count_modulo_2_to_the_32():
 
 @given(HEADERS)
 def test_parse_inverts_pack(header):
-    body = bytes(aggregation.body_size(header.type, header.sum_bits))
+    body = bytes(aggregation.body_size(header.type, header.sum_bits, header.code_bits))
     assert aggregation.parse(header.pack() + body) == (header, body)
 
 
@@ -78,7 +80,7 @@ def right(header):
         (right(b"\x20" + bytes(29)), "type 0, known are 1 to 9"),
         (right(b"\x2a" + bytes(29)), "type 10, known are 1 to 9"),
         (right(b"\x21" + bytes(29)), "sum_bits 0, known are 8 and 16"),
-        (Header(Type.NORM, 0, 0, 0, 1, 8, code_bits=2).pack(), "code_bits 2, known is 4"),
+        (Header(Type.NORM, 0, 0, 0, 1, 8, code_bits=3).pack(), "code_bits 3, known are 1, 2, 4, 8"),
         (
             Header(Type.NORM, 0, 0, 0, 1, 8).pack() + b"x",
             "NORM: 1 bytes after the header, expected 0",
@@ -90,6 +92,10 @@ def right(header):
         (
             Header(Type.INDICES, 0, 0, 0, 1, 16).pack() + bytes(512),
             "INDICES: 512 bytes after the header, expected 256",
+        ),
+        (
+            Header(Type.INDICES, 0, 0, 0, 1, 8, code_bits=1).pack() + bytes(512),
+            "INDICES: 512 bytes after the header, expected 128",
         ),
         (
             Header(Type.SUMS, 0, 0, 0, 1, 16).pack(),
@@ -107,13 +113,21 @@ def test_field_that_does_not_fit():
         Header(Type.NORM, 256, 0, 0, 1, 8).pack()
 
 
-@pytest.mark.parametrize("sum_bits, lanes", [(8, 1024), (16, 512)])
-def test_indices(sum_bits, lanes):
-    indices = np.arange(lanes - 3, dtype=np.uint8) % 16
-    body = aggregation.pack_indices(indices, sum_bits)
-    assert len(body) == lanes // 2
-    assert body[:2] == b"\x01\x23"
-    assert aggregation.unpack_indices(body).tolist() == [*indices.tolist(), 0, 0, 0]
+@given(st.sampled_from(SUM_WIDTHS), st.sampled_from(CODE_WIDTHS), st.data())
+def test_unpacked_indices_are_those_that_were_packed(sum_bits, code_bits, data):
+    lanes = 8192 // sum_bits
+    numbers = st.lists(st.integers(0, 2**code_bits - 1), max_size=lanes)
+    indices = np.array(data.draw(numbers), np.uint8)
+    body = aggregation.pack_indices(indices, sum_bits, code_bits)
+    assert len(body) == lanes * code_bits // 8
+    found = aggregation.unpack_indices(body, code_bits)
+    assert np.array_equal(found[: indices.size], indices) and not found[indices.size :].any()
+
+
+@pytest.mark.parametrize("code_bits, first", [(1, "65"), (2, "1b"), (4, "0123"), (8, "00010203")])
+def test_the_first_index_is_in_the_high_bits(code_bits, first):
+    indices = np.array([0, 1, 2, 3] if code_bits > 1 else [0, 1, 1, 0, 0, 1, 0, 1], np.uint8)
+    assert aggregation.pack_indices(indices, 16, code_bits).hex().startswith(first)
 
 
 def test_sums_are_in_network_order():

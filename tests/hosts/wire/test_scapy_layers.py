@@ -36,21 +36,23 @@ def test_importing_binds_nothing():
 @given(
     st.sampled_from(Type),
     st.sampled_from([8, 16]),
+    st.sampled_from(codecs.CODE_WIDTHS),
     st.integers(0, 255),
     st.integers(0, 2**16 - 1),
     st.integers(0, 2**32 - 1),
     st.integers(0, 2**64 - 1),
     st.floats(0, width=32),
 )
-def test_both_descriptions_of_the_format_agree(kind, sum_bits, small, slot, round, bitmap, norm):
-    header = Header(
-        kind, small, small, slot, round, sum_bits, aggregation.norm_bits(norm), bitmap, count=slot
-    )
+def test_both_descriptions_of_the_format_agree(
+    kind, sum_bits, code_bits, small, slot, round, bitmap, norm
+):
+    place, bits = (kind, small, small, slot, round, sum_bits), aggregation.norm_bits(norm)
+    header = Header(*place, bits, bitmap, count=slot, code_bits=code_bits)
     numbers = np.arange(aggregation.LANES[sum_bits])
     body, values = b"", []
     if kind is Type.INDICES:
-        values = (numbers % 16).astype(np.uint8)
-        body = aggregation.pack_indices(values, sum_bits)
+        values = (numbers % 2**code_bits).astype(np.uint8)
+        body = aggregation.pack_indices(values, sum_bits, code_bits)
     elif kind in (Type.SUMS, Type.PARTIAL):
         values = numbers * 97 % 2**sum_bits
         body = aggregation.pack_sums(values, sum_bits)
@@ -60,6 +62,7 @@ def test_both_descriptions_of_the_format_agree(kind, sum_bits, small, slot, roun
         worker=small,
         slot=slot,
         sum_bits=sum_bits,
+        code_bits=code_bits,
         round=round,
         bitmap=bitmap,
         norm=norm,

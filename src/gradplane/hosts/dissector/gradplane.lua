@@ -13,6 +13,7 @@ local FIRST_SIZE = 24  -- of version 1, in old captures: without what comes afte
 local NORM, NORM_RESULT, INDICES, SUMS, STRAGGLER, PARTIAL, STATUS, EPOCH, QUESTION = 1, 2, 3, 4, 5, 6, 7, 8, 9
 local PATH_SIZE = 8
 local A_LINE = 16
+local code_widths = { [1] = true, [2] = true, [4] = true, [8] = true }
 
 local types = {
   [NORM] = "norm", [NORM_RESULT] = "norm result", [INDICES] = "indices", [SUMS] = "sums",
@@ -50,7 +51,7 @@ f.sum_total = ProtoField.uint32("gradplane.sum.total", "Total of the sums")
 local short = ProtoExpert.new(
   "gradplane.short", "Fewer bytes than the type needs", expert.group.MALFORMED, expert.severity.ERROR)
 local unknown = ProtoExpert.new(
-  "gradplane.unknown", "Unknown version, type or sum_bits", expert.group.PROTOCOL,
+  "gradplane.unknown", "Unknown version, type, sum_bits or code_bits", expert.group.PROTOCOL,
   expert.severity.WARN)
 local damaged = ProtoExpert.new(
   "gradplane.damaged", "The header's checksum is wrong", expert.group.CHECKSUM, expert.severity.ERROR)
@@ -67,20 +68,21 @@ local function add_missing(tree, buffer, needed)
   tree:add_proto_expert_info(buffer:reported_len() < needed and short or cut)
 end
 
-local function body_size(kind, sum_bits)
-  if kind == INDICES then return sum_bits == 16 and 256 or 512 end
+local function body_size(kind, sum_bits, code_bits)
+  if kind == INDICES then return 1024 / sum_bits * code_bits end
   if kind == SUMS or kind == PARTIAL then return 1024 end
   return 0
 end
 
--- The values of a body as numbers: 4-bit indices, or sums of 8 or 16 bits.
-local function values_of(body, kind, sum_bits)
+-- The values of a body as numbers: indices of 1, 2, 4 or 8 bits, or sums of 8 or 16 bits.
+local function values_of(body, kind, sum_bits, code_bits)
   local values = {}
   if kind == INDICES then
     for i = 0, body:len() - 1 do
       local byte = body(i, 1):uint()
-      values[#values + 1] = math.floor(byte / 16)
-      values[#values + 1] = byte % 16
+      for place = 8 - code_bits, 0, -code_bits do
+        values[#values + 1] = math.floor(byte / 2 ^ place) % 2 ^ code_bits
+      end
     end
   else
     local size = sum_bits == 16 and 2 or 1
@@ -111,8 +113,8 @@ local function add_sum_statistics(tree, body, values)
   tree:add(f.sum_total, body, total):set_generated()
 end
 
-local function add_body(tree, body, kind, sum_bits)
-  local values = values_of(body, kind, sum_bits)
+local function add_body(tree, body, kind, sum_bits, code_bits)
+  local values = values_of(body, kind, sum_bits, code_bits)
   local field = kind == INDICES and f.indices or f.sums
   local branch = tree:add(field, body)
   branch:append_text(string.format(" (%d values)", #values))
@@ -173,7 +175,7 @@ function gradplane.dissector(buffer, packet, root)
     return buffer:len()
   end
   local version, kind = math.floor(buffer(0, 1):uint() / 16), buffer(0, 1):uint() % 16
-  local sum_bits = buffer(7, 1):uint()
+  local sum_bits, code_bits = buffer(7, 1):uint(), old and 4 or buffer(27, 1):uint()
   local info = string.format("%s, job %d, worker %d, slot %d, round %d",
     types[kind] or ("type " .. kind), buffer(2, 1):uint(), buffer(3, 1):uint(),
     buffer(4, 2):uint(), buffer(8, 4):uint())
@@ -181,15 +183,16 @@ function gradplane.dissector(buffer, packet, root)
   tree:append_text(": " .. info)
   add_header(tree, buffer)
   if old then tree:add_proto_expert_info(first) else add_later_fields(tree, buffer) end
-  if (version ~= VERSION and not old) or not types[kind] or (sum_bits ~= 8 and sum_bits ~= 16) then
+  if (version ~= VERSION and not old) or not types[kind] or (sum_bits ~= 8 and sum_bits ~= 16)
+    or not code_widths[code_bits] then
     tree:add_proto_expert_info(unknown)
     return buffer:len()
   end
-  local size = body_size(kind, sum_bits)
+  local size = body_size(kind, sum_bits, code_bits)
   if buffer:len() < header_size + size then
     add_missing(tree, buffer, header_size + size)
   elseif size > 0 then
-    add_body(tree, buffer(header_size, size), kind, sum_bits)
+    add_body(tree, buffer(header_size, size), kind, sum_bits, code_bits)
   end
   return buffer:len()
 end

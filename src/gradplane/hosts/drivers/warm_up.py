@@ -71,7 +71,7 @@ def _answer(job: JobConfig, payload: bytes) -> bytes:
     header, _ = parse(payload)
     kind = Type.NORM_RESULT if header.type is Type.NORM else Type.SUMS
     everyone = replace(header, type=kind, count=job.workers, bitmap=(1 << job.workers) - 1)
-    return everyone.pack() + bytes(body_size(kind, header.sum_bits))
+    return everyone.pack() + bytes(body_size(kind, header.sum_bits, header.code_bits))
 
 
 def _exercise(codec: Codec, sum_bits: int) -> None:

@@ -130,7 +130,7 @@ class LocalPort:
     def take_traffic(self) -> PortTraffic:
         """Return the traffic since the last call."""
         if self.record is not None:
-            self._count_fast(self.record.sum_bits, *self.record.take_counts())
+            self._count_fast(self.record.answer_size, *self.record.take_counts())
         taken, self.traffic = self.traffic, PortTraffic()
         sizes = (taken.payload_up, taken.payload_down) if not self._messages else self._messages()
         taken.needed_up, taken.needed_down = sizes
@@ -142,11 +142,11 @@ class LocalPort:
         receive, messages = partial(machines.receive, port=port), partial(machines.take_bytes, port)
         return cls(receive, segments.message_bytes, messages=messages)
 
-    def _count_fast(self, sum_bits: int, results: int, answers: int) -> None:
+    def _count_fast(self, answer_size: int, results: int, answers: int) -> None:
         """Count packets of sums that a kernel took, and of indices by which it answered."""
         traffic, headers = self.traffic, UDP_OVERHEAD + aggregation.HEADER_SIZE
-        sums = results * aggregation.body_size(Type.SUMS, sum_bits)
-        indices = answers * aggregation.body_size(Type.INDICES, sum_bits)
+        sums = results * aggregation.SUMS_SIZE
+        indices = answers * (answer_size - aggregation.HEADER_SIZE)
         traffic.packets_down += results
         traffic.payload_down += sums
         traffic.wire_down += sums + results * headers

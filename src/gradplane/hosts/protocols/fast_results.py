@@ -24,6 +24,7 @@ from gradplane.hosts.protocols.chunk_table import AFTER, PENDING, ROW, WAITING, 
 from gradplane.hosts.protocols.switch_packets import (
     bitmap_of,
     chunk_number,
+    indices_size,
     packet_kind,
     packet_number,
 )
@@ -41,8 +42,8 @@ UNTAKEN, NO_ANSWER = -1, 0
 """Answers of take() beside the address of a payload."""
 
 WORKER = np.dtype(
-    [(name, np.int64) for name in ("patience", "job", "epoch", "sum_bits", "slots", "workers")]
-    + [(name, np.int64) for name in ("children", "body", "window")]
+    [(name, np.int64) for name in ("patience", "job", "epoch", "sum_bits", "code_bits")]
+    + [(name, np.int64) for name in ("slots", "workers", "children", "body", "window")]
     + [(name, np.int64) for name in ("most", "lanes", "answer_size", "turns", "timeout")]
     + [(name, np.int64) for name in ("reduce", "alarm", "results", "answers")]
 )
@@ -90,10 +91,10 @@ class WorkerRecord(Record):
         self._memory = turns, timeout  # whose addresses the record has
         super().__init__(
             patience=patience, job=job.number, epoch=transport.epoch,
-            sum_bits=transport.sum_bits, slots=transport.slots,
+            sum_bits=transport.sum_bits, code_bits=transport.code_bits, slots=transport.slots,
             workers=job.workers, children=len(job.rack(worker)), body=body_at(job),
             window=len(turns), most=most, lanes=lanes,
-            answer_size=HEADER_SIZE + lanes // 2, turns=address_of(turns), timeout=timeout.address,
+            answer_size=indices_size(transport), turns=address_of(turns), timeout=timeout.address,
             alarm=NO_ALARM,
         )  # fmt: skip
 
@@ -120,7 +121,8 @@ def take(address, payload, size, now):  # type: ignore[no-untyped-def]
     if reduce.sending == 0:
         return UNTAKEN, 0
     packet = carray(pointer(payload), (size,), np.uint8)
-    place = (state.job, state.epoch, state.sum_bits, state.slots, state.workers, state.children)
+    widths = (state.sum_bits, state.code_bits)
+    place = (state.job, state.epoch, *widths, state.slots, state.workers, state.children)
     if packet_kind(packet, size, *place) != _SUMS:
         return UNTAKEN, 0
     number = chunk_number(packet, state.slots, reduce.first)

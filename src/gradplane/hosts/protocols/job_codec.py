@@ -122,7 +122,7 @@ def summed_codec(job: JobConfig) -> codecs.Codec:
     table = codec.table
     right = isinstance(table, tuple) and all(type(number) is int for number in table)
     returned(f"codec {codec.name}", "table", table, right, "a tuple of int")
-    if overflow := codecs.code_overflow(len(table)):
+    if overflow := codecs.code_overflow(len(table), job.transport.code_bits):
         raise UnsuitableCodecError(f"codec {codec.name}: {overflow}", "codec")
     if overflow := codecs.sum_overflow(codec.table[-1], job.quorum, job.transport.sum_bits):
         raise UnsuitableCodecError(overflow, "codec")

@@ -71,7 +71,7 @@ class SwitchLog:
             return
         del self._missed[slot]
         bits = self._transport.sum_bits
-        sums = aggregation.unpack_sums(results.body(i, bits), bits)
+        sums = aggregation.unpack_sums(results.sums(i), bits)
         answer = {
             "result": "late",
             "count": int(results.parsed[i, WORKERS]),

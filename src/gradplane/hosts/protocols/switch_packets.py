@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gradplane._kernels import njit
-from gradplane.hosts.config import JobConfig
+from gradplane.codecs._packing import join
+from gradplane.hosts.config import JobConfig, Transport
 from gradplane.hosts.protocols.actions import Peer, Send
 from gradplane.hosts.wire import aggregation
 from gradplane.hosts.wire.aggregation import HEADER_SIZE, Header, Type
@@ -32,7 +33,7 @@ _BITMAP_AT, _NORM_AT = aggregation.BITMAP_AT, aggregation.NORM_AT
 _COUNT_AT, _EPOCH_AT, _CHECKSUM_AT = (
     aggregation.COUNT_AT, aggregation.EPOCH_AT, aggregation.CHECKSUM_AT,
 )  # fmt: skip
-_CODE_BITS_AT, _CODE_BITS = aggregation.EPOCH_AT + 1, aggregation.CODE_BITS
+_CODE_BITS_AT = aggregation.EPOCH_AT + 1
 _HALF = aggregation.ROUNDS // 2
 _TYPES, _ANSWER = int(max(Type)), aggregation.STATUS_ANSWER
 _PATH, _UNCOUNTED, _PATH_SIZE = aggregation.PATH, aggregation.UNCOUNTED, aggregation.PATH_SIZE
@@ -52,10 +53,10 @@ class Results:
     parsed: Ints
     packets: Bytes
 
-    def body(self, i: int, sum_bits: int) -> bytes:
-        """Return what follows the header of packet i, and its path."""
+    def sums(self, i: int) -> bytes:
+        """Return what follows the header of packet i of SUMS, and its path."""
         start = aggregation.header_size(self.packets[i, :2].tobytes())
-        return self.packets[i, start : start + aggregation.body_size(self.kind, sum_bits)].tobytes()
+        return self.packets[i, start : start + aggregation.SUMS_SIZE].tobytes()
 
     def header(self, i: int, slots: int) -> tuple[int, int]:
         """Return slot and round of packet i."""
@@ -87,23 +88,24 @@ class SwitchPackets:
     def indices(self, first: int, codes: npt.NDArray[np.uint8], norm: int) -> Bytes:
         """Return the payloads of a partition's INDICES packets, uint8[chunks, bytes].
 
-        first: number of its first chunk. codes: uint8[lanes], below 16; the last packet is filled
-        up with 0.
+        first: number of its first chunk. codes: uint8[lanes], below 2^code_bits; the last packet
+        is filled up with 0.
         """
-        job, lanes = self._job, aggregation.LANES[self._job.transport.sum_bits]
-        count = -(-codes.size // lanes)
-        packets = np.empty((count, HEADER_SIZE + lanes // 2), np.uint8)
+        transport = self._job.transport
+        count = -(-codes.size // aggregation.LANES[transport.sum_bits])
+        packets = np.empty((count, indices_size(transport)), np.uint8)
         template = self._header(Type.INDICES, first, norm, 0)
-        _head(np.frombuffer(template, np.uint8), first, job.transport.slots, packets)
-        _pack(codes, packets)
+        _head(np.frombuffer(template, np.uint8), first, transport.slots, packets)
+        _pack(codes, transport.code_bits, packets)
         return packets
 
     def _header(self, kind: Type, number: int, norm: int, flags: int) -> bytes:
         job = self._job
         place = aggregation.place(number, job.transport.slots)
         who = (kind, job.number, self._number)
-        width, epoch = job.transport.sum_bits, self.epoch
-        return Header(*who, *place, width, norm, flags=flags, epoch=epoch).pack()
+        bits, width = job.transport.sum_bits, job.transport.code_bits
+        fields = (*who, *place, bits, norm)
+        return Header(*fields, flags=flags, epoch=self.epoch, code_bits=width).pack()
 
     def parse(self, source: Peer, payloads: Payloads, near: int) -> list[Results]:
         """Return the packets that are for this worker, a batch for each run of one type.
@@ -116,7 +118,8 @@ class SwitchPackets:
         job, n = self._job, len(payloads)
         parsed = np.empty((n, 5), np.int64)
         transport = job.transport
-        limits = (self.epoch, transport.sum_bits, transport.slots, job.workers, self._children)
+        widths = transport.sum_bits, transport.code_bits
+        limits = (self.epoch, *widths, transport.slots, job.workers, self._children)
         if _parse(payloads.data, payloads.sizes, job.number, *limits, near, parsed):
             wrong = parsed[:, KIND] < 0
             reasons = [_REASONS[-kind] for kind in parsed[wrong, KIND].tolist()]
@@ -134,6 +137,12 @@ class SwitchPackets:
             Results(Type(int(kinds[a])), parsed[a:b], data[a:b])
             for a, b in zip(edges, edges[1:], strict=False)
         ]
+
+
+def indices_size(transport: Transport) -> int:
+    """Return the bytes of a packet of indices, with its header."""
+    widths = transport.sum_bits, transport.code_bits
+    return HEADER_SIZE + aggregation.body_size(Type.INDICES, *widths)
 
 
 @njit(cache=True, nogil=True)
@@ -162,19 +171,11 @@ def _head(template, first, slots, packets):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _pack(codes, packets):  # type: ignore[no-untyped-def]
-    """Write 4-bit codes behind the headers, the first of two in a byte's high half."""
-    size = packets.shape[1] - _HEADER
+def _pack(codes, width, packets):  # type: ignore[no-untyped-def]
+    """Write codes of so many bits behind the headers."""
+    lanes = (packets.shape[1] - _HEADER) * 8 // width
     for row in range(len(packets)):
-        some = codes[2 * size * row : 2 * size * (row + 1)]
-        whole = some.size // 2
-        body = packets[row, _HEADER:]
-        for i in range(whole):
-            body[i] = some[2 * i] << np.uint8(4) | some[2 * i + 1]
-        if whole < size:
-            body[whole:] = 0
-            if some.size % 2:
-                body[whole] = some[some.size - 1] << np.uint8(4)
+        join(codes[lanes * row : lanes * (row + 1)], width, packets[row, _HEADER:])
 
 
 @njit(cache=True, nogil=True)
@@ -218,11 +219,14 @@ def chunk_number(row, slots, near):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _parse(data, sizes, job, epoch, sum_bits, slots, workers, children, near, parsed):  # type: ignore[no-untyped-def]
+def _parse(  # type: ignore[no-untyped-def]
+    data, sizes, job, epoch, sum_bits, code_bits, slots, workers, children, near, parsed
+):
     """Fill the columns of each packet; return how many are refused."""
     refused = 0
     for i in range(len(sizes)):
-        kind = packet_kind(data[i], sizes[i], job, epoch, sum_bits, slots, workers, children)
+        place = job, epoch, sum_bits, code_bits, slots, workers, children
+        kind = packet_kind(data[i], sizes[i], *place)
         parsed[i, KIND] = kind
         if kind < 0:
             refused += 1
@@ -237,7 +241,9 @@ def _parse(data, sizes, job, epoch, sum_bits, slots, workers, children, near, pa
 
 
 @njit(cache=True, nogil=True)
-def packet_kind(row, size, job, epoch, sum_bits, slots, workers, children):  # type: ignore[no-untyped-def]
+def packet_kind(  # type: ignore[no-untyped-def]
+    row, size, job, epoch, sum_bits, code_bits, slots, workers, children
+):
     """Return a packet's type, or why it is refused. children: of the worker's switch; there are
     others where they are fewer than the job's workers, and then its results have a path."""
     if size < _HEADER or row[0] >> 4 != _VERSION:
@@ -250,16 +256,16 @@ def packet_kind(row, size, job, epoch, sum_bits, slots, workers, children):  # t
     kind = np.int64(row[0] & 15)
     if kind == 0 or kind > _TYPES or (row[7] != 8 and row[7] != 16):
         return _MALFORMED
-    if row[_CODE_BITS_AT] != _CODE_BITS:
+    if row[_CODE_BITS_AT] not in (1, 2, 4, 8):
         return _MALFORMED
-    body = 0
+    body = np.int64(0)
     if kind == _INDICES:
-        body = _SUMS_SIZE // 2 if row[7] == 8 else _SUMS_SIZE // 4
+        body = _SUMS_SIZE * np.int64(row[_CODE_BITS_AT]) // np.int64(row[7])
     elif kind in (_SUMS, _PARTIAL):
-        body = _SUMS_SIZE
+        body = np.int64(_SUMS_SIZE)
     if size != header + body:
         return _MALFORMED
-    if row[2] != job or row[7] != sum_bits:
+    if row[2] != job or row[7] != sum_bits or row[_CODE_BITS_AT] != code_bits:
         return _OTHER_JOB
     if kind not in (_NORM_RESULT, _SUMS, _STRAGGLER, _STATUS, _EPOCH) or row[6] != 0:
         return _NO_RESULT

@@ -4,9 +4,9 @@ Header, 30 bytes, network order: version 4 bits, type 4, flags 8, job 8, worker 
 sum_bits 8, round 32, bitmap 64, norm 32, count 16, epoch 8, code_bits 8, checksum 16. The checksum
 is IPv4's, over the header and the path. With the flag PATH the 64 bits of a path follow, which
 switches of one job send downwards, and to workers: of results, the bitmap of the worker's own
-switch. Upwards the path is in the place of the bitmap. INDICES packets go on with 4-bit indices,
-the first of two in a byte's high half; SUMS and PARTIAL packets with unsigned sums of sum_bits
-each, in network order.
+switch. Upwards the path is in the place of the bitmap. INDICES packets go on with indices of
+code_bits each, the first in a byte's high bits; SUMS and PARTIAL packets with unsigned sums of
+sum_bits each, in network order.
 
 Rounds count modulo 2^32, and they are compared as serial numbers (RFC 1982).
 """
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gradplane.codecs import SUM_WIDTHS
+from gradplane.codecs import CODE_WIDTHS, SUM_WIDTHS
 
 UDP_PORT = 18256
 MAX_WORKERS = 64  # the bitmap has one bit a worker
@@ -30,6 +30,7 @@ LANES: dict[int, int] = {bits: 8 * SUMS_SIZE // bits for bits in SUM_WIDTHS}
 LANES_A_PASS = 128
 """The number of indices that the P4 program adds in a pass; in p4/include/blocks.p4, too."""
 CODE_BITS = 4
+"""The width of indices where nothing else is said, as of all jobs before there were others."""
 STATUS_ANSWER, STATUS_CLOSED, STATUS_NORM = 1, 2, 4  # flags of STATUS; NORM: of the norm stage
 PATH, UNCOUNTED = 8, 16  # flags: there is a path; the receiver's rack is not in the result
 PATH_SIZE = 8
@@ -154,12 +155,11 @@ def parse(payload: bytes) -> tuple[Header, bytes]:
         raise WireError(f"type {first & 15}, known are 1 to {max(Type)}")
     if sum_bits not in LANES:
         raise WireError(f"sum_bits {sum_bits}, known are {' and '.join(map(str, LANES))}")
-    if code_bits != CODE_BITS:
-        raise WireError(f"code_bits {code_bits}, known is {CODE_BITS}")
+    if code_bits not in CODE_WIDTHS:
+        raise WireError(f"code_bits {code_bits}, known are {', '.join(map(str, CODE_WIDTHS))}")
     kind = Type(first & 15)
     path, body = int.from_bytes(payload[HEADER_SIZE:start], "big"), payload[start:]
-    if len(body) != body_size(kind, sum_bits):
-        expected = body_size(kind, sum_bits)
+    if len(body) != (expected := body_size(kind, sum_bits, code_bits)):
         raise WireError(f"{kind.name}: {len(body)} bytes after the header, expected {expected}")
     place = (kind, job, worker, slot, round, sum_bits, norm, bitmap, flags, passed)
     return Header(*place, count, epoch, code_bits, path), body
@@ -170,24 +170,27 @@ def passes(sum_bits: int) -> int:
     return LANES[sum_bits] // LANES_A_PASS
 
 
-def body_size(kind: Type, sum_bits: int) -> int:
+def body_size(kind: Type, sum_bits: int, code_bits: int) -> int:
     """Return the number of bytes after the header."""
     if kind is Type.INDICES:
-        return LANES[sum_bits] // 2
+        return LANES[sum_bits] * code_bits // 8
     return SUMS_SIZE if kind in (Type.SUMS, Type.PARTIAL) else 0
 
 
-def pack_indices(indices: npt.NDArray[np.uint8], sum_bits: int) -> bytes:
-    """Pack at most LANES[sum_bits] indices below 16, uint8, as an INDICES body padded with 0."""
+def pack_indices(indices: npt.NDArray[np.uint8], sum_bits: int, code_bits: int) -> bytes:
+    """Pack at most LANES[sum_bits] indices below 2^code_bits, uint8, as an INDICES body padded
+    with 0."""
     fields = np.zeros(LANES[sum_bits], np.uint8)
     fields[: indices.size] = indices
-    return (fields[0::2] << 4 | fields[1::2]).tobytes()
+    places = _places(code_bits)
+    joined = np.bitwise_or.reduce(fields.reshape(-1, places.size) << places, axis=1)
+    return bytes(joined)
 
 
-def unpack_indices(body: bytes) -> npt.NDArray[np.uint8]:
-    """Unpack an INDICES body: uint8, two for each byte."""
-    pairs = np.frombuffer(body, np.uint8)
-    return np.stack((pairs >> 4, pairs & 15), axis=1).ravel()
+def unpack_indices(body: bytes, code_bits: int) -> npt.NDArray[np.uint8]:
+    """Unpack an INDICES body: uint8, 8 / code_bits for each byte."""
+    fields = np.frombuffer(body, np.uint8)[:, None] >> _places(code_bits)
+    return (fields & np.uint8((1 << code_bits) - 1)).ravel()
 
 
 def pack_sums(sums: npt.NDArray[np.integer[Any]], sum_bits: int) -> bytes:
@@ -213,6 +216,11 @@ def norm_value(bits: int) -> np.float32:
 def is_norm(bits: int) -> bool:
     """Return whether bits are a finite float32 without a sign, all that the switch compares."""
     return bits < INFINITE_NORM
+
+
+def _places(code_bits: int) -> npt.NDArray[np.uint8]:
+    """Return by how much the indices in a byte are shifted."""
+    return np.arange(8 - code_bits, -1, -code_bits).astype(np.uint8)
 
 
 def _sums_dtype(sum_bits: int) -> str:

@@ -2,13 +2,17 @@
 // Each architecture has the block itself in a file of its own: its registers differ.
 //
 // SUM_BITS 8:  1024 codes a packet, 8 passes. SUM_BITS 16: 512 codes, 4 passes. Either way a pass
-// handles 128 codes of 4 bits, and a result has 1024 bytes.
+// handles 128 codes, of CODE_BITS each, and a result has 1024 bytes.
 
 #ifndef GRADPLANE_BLOCKS_P4
 #define GRADPLANE_BLOCKS_P4
 
 #ifndef SUM_BITS
 #define SUM_BITS 8
+#endif
+
+#ifndef CODE_BITS
+#define CODE_BITS 4
 #endif
 
 #ifndef SLOTS
@@ -23,8 +27,13 @@
 #error "SUM_BITS must be 8 or 16"
 #endif
 
+#if CODE_BITS != 1 && CODE_BITS != 2 && CODE_BITS != 4 && CODE_BITS != 8
+#error "CODE_BITS must be 1, 2, 4 or 8"
+#endif
+
 #define CELLS (SLOTS * PASSES)
-#define CODES_BYTES (PASSES * 64)
+#define PASS_CODES_BYTES (16 * CODE_BITS)
+#define CODES_BYTES (PASSES * PASS_CODES_BYTES)
 #define SUMS_BYTES 1024
 #define PASS_SUM_BITS (128 * SUM_BITS)
 
@@ -34,7 +43,7 @@
 
 typedef bit<SUM_BITS> sum_t;
 typedef bit<(4 * SUM_BITS)> lanes_t;    // a block's four sums, the first in the high bits
-typedef bit<16> codes4_t;               // its four codes, the first in the high bits
+typedef bit<(4 * CODE_BITS)> codes4_t;  // its four codes, the first in the high bits
 
 #define CODES_FIELD(n) codes4_t block##n;
 header codes_t { EACH_BLOCK(CODES_FIELD) }

@@ -52,7 +52,6 @@ const bit<4> TYPE_EPOCH = 8;    // to a sender of another epoch: the job's
 const bit<4> TYPE_QUESTION = 9; // to a parent: the result, if it is there
 
 const bit<4> AGGREGATION_VERSION = 2;
-const bit<8> CODE_BITS = 4;
 
 // Flags. The first two: of status packets.
 const bit<8> FLAG_ANSWER = 1;

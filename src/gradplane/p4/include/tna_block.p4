@@ -6,9 +6,15 @@
 #include "blocks.p4"
 
 // A lookup takes one code, or two at once: 64 tables instead of 128, which is what the stages of a
-// chip have hash units for, but 256 entries for a job in each instead of 16.
+// chip have hash units for, but with codes of 4 bits 256 entries for a job in each instead of 16.
 #ifndef CODES_A_LOOKUP
 #define CODES_A_LOOKUP 1
+#endif
+
+#if CODES_A_LOOKUP == 2
+#if CODE_BITS == 8
+#error "two codes of 8 bits are 65536 pairs: CODES_A_LOOKUP must be 1"
+#endif
 #endif
 
 // Beside the updates of blocks.p4, where UPDATE_NONE does not access the sums at all: only read.
@@ -45,13 +51,13 @@ control Block(in bit<8> job, in bit<1> looks_up, in codes4_t codes, in cell_t ce
     action set1(bit<(2 * SUM_BITS)> value) { lanes[2 * SUM_BITS - 1:0] = value; }
 
     table lookup0 {
-        key = { job : exact @name("job"); codes[15:8] : exact @name("index"); }
+        key = { job : exact @name("job"); codes[4 * CODE_BITS - 1:2 * CODE_BITS] : exact @name("index"); }
         actions = { set0; }
         const default_action = set0(0);
         size = LOOKUPS;
     }
     table lookup1 {
-        key = { job : exact @name("job"); codes[7:0] : exact @name("index"); }
+        key = { job : exact @name("job"); codes[2 * CODE_BITS - 1:0] : exact @name("index"); }
         actions = { set1; }
         const default_action = set1(0);
         size = LOOKUPS;
@@ -64,25 +70,25 @@ control Block(in bit<8> job, in bit<1> looks_up, in codes4_t codes, in cell_t ce
     action set3(sum_t value) { lanes[SUM_BITS - 1:0] = value; }
 
     table lookup0 {
-        key = { job : exact @name("job"); codes[15:12] : exact @name("index"); }
+        key = { job : exact @name("job"); codes[4 * CODE_BITS - 1:3 * CODE_BITS] : exact @name("index"); }
         actions = { set0; }
         const default_action = set0(0);
         size = LOOKUPS;
     }
     table lookup1 {
-        key = { job : exact @name("job"); codes[11:8] : exact @name("index"); }
+        key = { job : exact @name("job"); codes[3 * CODE_BITS - 1:2 * CODE_BITS] : exact @name("index"); }
         actions = { set1; }
         const default_action = set1(0);
         size = LOOKUPS;
     }
     table lookup2 {
-        key = { job : exact @name("job"); codes[7:4] : exact @name("index"); }
+        key = { job : exact @name("job"); codes[2 * CODE_BITS - 1:CODE_BITS] : exact @name("index"); }
         actions = { set2; }
         const default_action = set2(0);
         size = LOOKUPS;
     }
     table lookup3 {
-        key = { job : exact @name("job"); codes[3:0] : exact @name("index"); }
+        key = { job : exact @name("job"); codes[CODE_BITS - 1:0] : exact @name("index"); }
         actions = { set3; }
         const default_action = set3(0);
         size = LOOKUPS;

@@ -23,25 +23,25 @@ control Block(in bit<8> job, in codes4_t codes, in bit<32> cell, in update_t upd
     action set3(sum_t value) { value3 = value; }
 
     table lookup0 {
-        key = { job : exact @name("job"); codes[15:12] : exact @name("index"); }
+        key = { job : exact @name("job"); codes[4 * CODE_BITS - 1:3 * CODE_BITS] : exact @name("index"); }
         actions = { set0; @defaultonly NoAction; }
         const default_action = NoAction();
         size = 4096;
     }
     table lookup1 {
-        key = { job : exact @name("job"); codes[11:8] : exact @name("index"); }
+        key = { job : exact @name("job"); codes[3 * CODE_BITS - 1:2 * CODE_BITS] : exact @name("index"); }
         actions = { set1; @defaultonly NoAction; }
         const default_action = NoAction();
         size = 4096;
     }
     table lookup2 {
-        key = { job : exact @name("job"); codes[7:4] : exact @name("index"); }
+        key = { job : exact @name("job"); codes[2 * CODE_BITS - 1:CODE_BITS] : exact @name("index"); }
         actions = { set2; @defaultonly NoAction; }
         const default_action = NoAction();
         size = 4096;
     }
     table lookup3 {
-        key = { job : exact @name("job"); codes[3:0] : exact @name("index"); }
+        key = { job : exact @name("job"); codes[CODE_BITS - 1:0] : exact @name("index"); }
         actions = { set3; @defaultonly NoAction; }
         const default_action = NoAction();
         size = 4096;
