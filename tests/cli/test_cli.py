@@ -232,7 +232,7 @@ def test_codecs(command: Command) -> None:
     status, output, _ = command("codecs")
     assert status == 0
     rows = [" ".join(line.split()) for line in output.splitlines()]
-    assert "thc bits=4, granularity=30, p=0.03125, yes no" in rows and "version=2" in rows
+    assert "thc bits=4, granularity=30, p=0.03125, in 4 bits no" in rows and "version=3" in rows
     assert "float32 - no no" in rows
     status, output, _ = command("codecs", "bench", "thc", "float32", "--values", "4096")
     assert status == 0
