@@ -144,7 +144,7 @@ def test_results_that_are_much_longer_than_a_workers_packet(
 ) -> None:
     """BMv2 gives a packet room for 512 bytes more; these come back through a cable."""
     settings = (f"job.push={push}", f"job.sum_bits={sum_bits}", "job.timeout_ms=5000")
-    settings += ("job.reliability=retransmit", "job.batch=1000")
+    settings += ("job.reliability=retransmit", "job.batch=700")
     out = experiment.parent / "both"
     compared = compare_targets.compare(
         experiment, ["embedded", "bmv2"], out, net="mininet", settings=settings
