@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 import gradplane
+from gradplane._plugins import LoadError
 from gradplane.experiment.loading import ExperimentError, load_deployment
 from gradplane.runs.replayer import replay_run
 
@@ -99,3 +100,11 @@ def test_codes_that_do_not_fit_the_width_are_refused(tmp_path: Path) -> None:
 def test_a_server_says_nothing_of_a_width(tmp_path: Path) -> None:
     (job,) = load_deployment(write(tmp_path, '"thc"'), ["job.aggregation=ps"]).experiment.job
     assert job.code_bits is None
+
+
+def test_the_width_that_a_users_scheme_gives_is_checked(tmp_path: Path) -> None:
+    own = "from gradplane.aggregations import ServerScheme\nclass Five(ServerScheme):\n"
+    (tmp_path / "own.py").write_text(own + "    def code_bits(self, job): return 5\n")
+    path = write(tmp_path, '"thc"\naggregation = "own.py"\nreliability = "retransmit"')
+    with pytest.raises(LoadError, match="code_bits returned int 5; expected 1, 2, 4, 8 or None$"):
+        load_deployment(path)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from gradplane import _plugins
 from gradplane._lazy_names import lazy_names
 from gradplane.aggregations.aggregation import Aggregation
+from gradplane.codecs import CODE_WIDTHS
 
 if TYPE_CHECKING:
     from gradplane.aggregations.ps import ServerScheme
@@ -49,6 +50,7 @@ _DOORS: _plugins.Doors = {
     "stream_trip_ns": (lambda found: isinstance(found, int | float), "a number of ns"),
     "marked_receivers": (lambda found: isinstance(found, tuple), "a tuple of hosts"),
     "aggregators": (lambda found: isinstance(found, Sequence), "names of switches"),
+    "code_bits": (lambda found: found in (None, *CODE_WIDTHS), "1, 2, 4, 8 or None"),
     "defines": (lambda found: isinstance(found, dict), "a table of macros"),
     "replay": (callable, "a function"),
 }

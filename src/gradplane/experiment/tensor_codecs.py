@@ -74,9 +74,14 @@ def may_be_by_tensor(job: Job) -> bool:
 
 def code_bits(job: Job) -> int | None:
     """Return the width that a job's codes need in packets, None if no switch sums them."""
+    scheme = aggregations.get(job.aggregation)
     try:
-        return aggregations.get(job.aggregation).code_bits(job)
-    except (CodecError, ConfigError, LoadError):  # reported where the codec is made
+        codecs.get(job.push.name, **job.push.args)
+    except (CodecError, LoadError):  # reported where the job's codec is made
+        return None
+    try:
+        return scheme.code_bits(job)
+    except ConfigError:  # of a plan, likewise
         return None
 
 
