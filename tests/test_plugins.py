@@ -115,6 +115,16 @@ def test_what_a_codec_returns_is_checked(folder: Path) -> None:
             "wrong: str",
             "half.py needs wrong: give the parameter, or the field a",
         ),
+        (
+            'wrong: str = ""',
+            "summable = True",
+            "Half is summable and has no table: it needs table, sum_bits, partitions, _codes,",
+        ),
+        (
+            'wrong: str = ""',
+            "local = None",
+            "Half.local is what calls _local, and is not asked everywhere: write def _local(self,",
+        ),
     ],
 )
 def test_a_class_that_is_no_codec(folder: Path, old: str, new: str, message: str) -> None:

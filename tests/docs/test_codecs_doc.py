@@ -8,9 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from gradplane import codecs
+from gradplane.runs.run_experiment import run
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "gradplane"
@@ -19,9 +21,11 @@ TEXT = DOC.read_text()
 PYTHON = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
 NEW = PYTHON[-1]
 (VECTORS,) = re.findall(r"^```python vectors\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+(VOTES,) = re.findall(r"^```python votes\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
 USE = """
 import numpy as np
 from gradplane import codecs
+from gradplane.runs.run_experiment import run
 
 assert "int16" in codecs.names()
 c = codecs.get("int16", limit=1000)
@@ -91,6 +95,19 @@ def test_the_new_codecs_vectors_are_written(package: Path) -> None:
     shipped = json.loads((ROOT / "tests" / "codecs" / "vectors" / "int8.json").read_text())
     assert written.keys() == shipped.keys()
     assert [case.keys() for case in written["cases"]] == 8 * [shipped["cases"][0].keys()]
+
+
+def test_a_codec_whose_codes_a_switch_adds_trains_and_has_one_meaning(tmp_path: Path) -> None:
+    (tmp_path / "votes.py").write_text(VOTES)
+    votes = codecs.get(str(tmp_path / "votes.py"))
+    vectors = np.random.default_rng(1).normal(size=(3, 100)).astype(np.float32)
+    shared = votes.combine([votes.local(x) for x in vectors])
+    sums = sum(votes.codes(x, shared)[0] for x in vectors)
+    decoded = [votes.decode(votes.encode(x, shared)[0], 100) for x in vectors]
+    np.testing.assert_allclose(votes.decode_sum(sums, 100, 3, shared), votes.merge(decoded), 1e-6)
+    (tmp_path / "x.toml").write_text('[[job]]\npush = "votes.py"\nepochs = 2\n')
+    done = run(tmp_path / "x.toml", tmp_path / "out", net="sim", settings=["topology.workers=2"])
+    assert done.test_accuracy > 0.5
 
 
 def test_the_other_blocks_run() -> None:

@@ -148,6 +148,12 @@ def test_files_that_are_no_losses_are_refused(tmp_path: Path) -> None:
     capture(tmp_path / "out.pcap", [b"\2" * 60])
     assert "none of the 1 packets" in refusal(tmp_path, 'file = ["in.pcap", "out.pcap"]')
     assert "not a capture" in refusal(tmp_path, 'file = ["x.toml", "out.pcap"]')
+    alone = refusal(tmp_path, 'file = "in.pcap"')
+    assert "neither a CSV nor" in alone and "file = [ENTERED, LEFT]" in alone
+    pair = refusal(tmp_path, 'file = ["in.pcap"]')
+    assert pair.endswith("file: two captures are a pair of names: file = [ENTERED, LEFT]"), pair
+    same = refusal(tmp_path, 'file = ["in.pcap", "in.pcap"]')
+    assert "every packet of" in same and "what entered comes first" in same
 
 
 def test_a_drop_list_counts_training_rounds_or_uses_of_a_slot(

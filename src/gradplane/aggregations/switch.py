@@ -418,7 +418,7 @@ def _tree(placed: PlacedJob) -> tuple[TreeNode, ...]:
 
 def _level_problems(placed: PlacedJob) -> Iterator[Keyed]:
     """Yield why several switches cannot sum a job."""
-    job, out = placed.job, 'or use aggregation = "ps" or "ring"'
+    job, out = placed.job, 'or use aggregation = "ps", or "ring" with "retransmit"'
     where = f"job {job.name}: its workers are attached to switches {', '.join(placed.switches)}"
     try:
         tree = _tree(placed)

@@ -121,6 +121,11 @@ def get(name: str, **params: Any) -> Codec:
 
 _METHODS = {"max_size": ("n",), "_encode": ("x", "context"), "_decode": ("data", "n")}
 """What a codec writes at least, with the arguments of each."""
+_CHECKING = {"local": "state", "encode": "context", "decode": "n", "codes": "context"}
+"""The methods that check their arguments and call the one with an underscore, with what it takes
+behind the vector or the data."""
+_SUMMED = ("table", "sum_bits", "partitions", "_codes", "decode_sum")
+"""What a codec whose codes may be summed has."""
 
 
 def _check_own(name: str, kind: type[Codec], params: Collection[str]) -> None:
@@ -142,6 +147,7 @@ def _check_own(name: str, kind: type[Codec], params: Collection[str]) -> None:
             raise LoadError(
                 f"codec {name}: {kind.__name__}.{method}{signature}: write {expected}"
             ) from None
+    _check_overridden(name, kind)
     lacking = [
         field.name
         for field in dataclasses.fields(kind)  # type: ignore[arg-type]
@@ -152,6 +158,25 @@ def _check_own(name: str, kind: type[Codec], params: Collection[str]) -> None:
         raise LoadError(
             f"codec {name} needs {', '.join(lacking)}: give the parameter, or the field a default"
         )
+
+
+def _check_overridden(name: str, kind: type[Codec]) -> None:
+    """Raise LoadError if a user's class defines too much, or half of what sums need."""
+    for method, last in _CHECKING.items():
+        if getattr(kind, method) is not getattr(Codec, method):
+            expected = f"def _{method}(self, {'data' if method == 'decode' else 'x'}, {last})"
+            raise LoadError(
+                f"codec {name}: {kind.__name__}.{method} is what calls _{method}, and is not asked"
+                f" everywhere: write {expected}"
+            )
+    if kind.summable is Codec.summable:
+        return
+    for member in _SUMMED:
+        if getattr(kind, member) is getattr(Codec, member):
+            raise LoadError(
+                f"codec {name}: {kind.__name__} is summable and has no {member}: it needs"
+                f" {', '.join(_SUMMED)}"
+            )
 
 
 def _load(name: str) -> type[Codec]:

@@ -133,7 +133,7 @@ class Codec(ABC):
         """Return encode() of a vector that was checked, for the codecs around this one.
 
         LoadError, CodecError where a user's `_encode` or `max_size` is wrong."""
-        found = self._encode(x, context)
+        found = self._encode(x, self._complete(x, context))
         if reference_of(type(self)) is not None:
             what, most = f"codec {self.name}", self.most_bytes(x.size)
             right = isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], bytes)
@@ -184,8 +184,16 @@ class Codec(ABC):
         return total / np.float32(len(vectors))
 
     def _local(self, x: Floats, state: State) -> Floats | None:
-        """Return local() of a vector that was checked."""
+        """Return local() of a vector that was checked: float32, one for each partition if the codec
+        is summable, none negative; None if the workers need not agree on anything."""
         return None
+
+    def _complete(self, x: Floats, context: Context) -> Context:
+        """Give a user's codec the statistic of x alone where there is no shared one; ours take
+        care of themselves."""
+        if context.shared is None and reference_of(type(self)) is not None:
+            return dataclasses.replace(context, shared=self._local(x, context.state))
+        return context
 
     def _checked(self, x: Floats) -> Floats:
         return check_float32(x) if self._refuses else self._admit(x)
@@ -206,10 +214,15 @@ class Codec(ABC):
         """Return the largest number of bytes that encode() makes of n values."""
 
     @abstractmethod
-    def _encode(self, x: Floats, context: Context) -> tuple[bytes, State]: ...
+    def _encode(self, x: Floats, context: Context) -> tuple[bytes, State]:
+        """Return encode() of a vector that was checked: bytes and the new state.
+
+        `context.shared` is what the workers agreed on; a user's codec that has `_local` always gets
+        one."""
 
     @abstractmethod
-    def _decode(self, data: bytes, n: int) -> Floats: ...
+    def _decode(self, data: bytes, n: int) -> Floats:
+        """Return decode() of bytes: float32[n]."""
 
     # A codec whose workers take several means, one after another, overrides what follows.
 
@@ -260,7 +273,8 @@ class Codec(ABC):
         """Return encode()'s codes, uint8[lanes(n)], one a lane, not packed; and the new state."""
         if not self.summable:
             raise self._not_summable()
-        found = self._codes(self._checked(x), Context(shared, seed, state, worker))
+        x = self._checked(x)
+        found = self._codes(x, self._complete(x, Context(shared, seed, state, worker)))
         what, right = f"codec {self.name}", isinstance(found, tuple) and len(found) == 2
         returned(what, "_codes", found, right, "(codes, state)")
         returned_array(what, "_codes", found[0], "uint8", (self.lanes(x.size),))
@@ -289,6 +303,7 @@ class Codec(ABC):
         raise self._not_summable()
 
     def _codes(self, x: Floats, context: Context) -> tuple[Codes, State]:
+        """Return codes() of a vector that was checked; `context` as for `_encode`."""
         raise self._not_summable()
 
     def _not_summable(self) -> CodecError:

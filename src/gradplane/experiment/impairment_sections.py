@@ -8,7 +8,7 @@ from collections.abc import Collection
 from functools import cache
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from gradplane.codecs import key
@@ -171,11 +171,23 @@ class DropListSection(ImpairmentSection):
     packets: tuple[ListedPacket, ...] = Field(strict=False)
 
 
+def _one_or_a_pair(file: Any) -> Any:
+    if isinstance(file, list | tuple) and (len(file) != 2 or not all(map(_is_text, file))):
+        raise ValueError("two captures are a pair of names: file = [ENTERED, LEFT]")
+    return file
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
 class RecordedSection(ImpairmentSection):
     """Losses from a file, or from two captures; once it is loaded, a drop list."""
 
     model: Literal["recorded"]
-    file: str | Annotated[tuple[str, str], Field(strict=False)]
+    file: Annotated[
+        str | Annotated[tuple[str, str], Field(strict=False)], BeforeValidator(_one_or_a_pair)
+    ]
     by: Literal["packet", "time"] | None = None
 
 

@@ -45,11 +45,16 @@ def drop_lists(section: RecordedSection, folder: Path) -> list[DropListSection]:
         if section.by is not None:
             raise ExperimentError("by is a key of two captures: file = [ENTERED, LEFT]")
         packets = list(_listed(folder / section.file))
+        if not packets:
+            raise ExperimentError(f"{section.file}: no packet was lost or delayed there")
     else:
         entered, left = section.file
         packets = list(_not_left(folder / entered, folder / left, section.by or "packet"))
-    if not packets:
-        raise ExperimentError(f"{section.file}: no packet was lost or delayed there")
+        if not packets:
+            raise ExperimentError(
+                f"{left}: every packet of {entered} is in it, so none was lost: the capture of what"
+                " entered comes first"
+            )
     keys = section.model_dump(exclude={"model", "file", "by"}) | {"model": "drop list"}
     return [
         DropListSection.model_validate(keys | {"packets": packets})
@@ -91,9 +96,12 @@ def _listed(path: Path) -> Iterator[dict[str, Any]]:
                     wrong += [f"{path}:{number}: {text}" for text in faults(ListedPacket, error)]
                 except _RowError as error:
                     wrong.append(f"{path}:{number}: {error}")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise ExperimentError(f"{path}: {reason}{near_file(path)}") from None
+    except UnicodeDecodeError:
+        raise ExperimentError(
+            f"{path}: neither a CSV nor a run's verdicts; two captures are file = [ENTERED, LEFT]"
+        ) from None
+    except OSError as error:
+        raise ExperimentError(f"{path}: {error.strerror or error}{near_file(path)}") from None
     if wrong:
         more = [f"{path}: {len(wrong) - _SHOWN} more lines are wrong"][: len(wrong) > _SHOWN]
         raise ExperimentError("\n".join([*wrong[:_SHOWN], *more]))
