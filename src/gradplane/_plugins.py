@@ -253,7 +253,7 @@ def returned(what: str, method: str, found: Any, right: bool, expected: str) -> 
 
 
 Doors = Mapping[str, tuple[Callable[[Any], bool], str]]
-"""Of methods: whether what one returned is right, and what is expected."""
+"""By method: a test of what it returned, and the words for what is expected."""
 
 
 def watch(what: str, kind: type[Any], doors: Doors) -> None:

@@ -253,7 +253,7 @@ _UNITS = {
     "delay": (0, "of ns", ', such as parse_time("2ms", "delay") returns'),
     "queue": (1, "of packets, 1 or more", ""),
 }
-"""Of a link's numbers: the least, and its words."""
+"""The least value of each number of a link, and how a message says it."""
 
 
 def _check_kinds(topology: Topology) -> None:
