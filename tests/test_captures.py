@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gradplane._captures import CaptureError, ethernet_packets, read_capture
+from gradplane._captures import CaptureError, ethernet_packets, frame_sizes, read_capture
 
 FRAMES = (bytes(60), b"\x02" * 61, b"\x03" * 64)
 TIMES = (10**18, 10**18 + 1500, 10**18 + 250_000_000)
@@ -88,6 +88,31 @@ def test_a_damaged_capture_is_refused_with_its_place(
     with pytest.raises(CaptureError) as error:
         ethernet_packets(path)
     assert str(error.value).startswith(f"{path}: {message}")
+
+
+@pytest.mark.parametrize(("link", "before"), [(1, 14), (101, 0), (0, 4), (113, 16), (276, 20)])
+def test_sizes_of_packets_that_were_cut_or_have_no_ethernet(
+    tmp_path: Path, link: int, before: int
+) -> None:
+    path = tmp_path / "x.pcap"
+    path.write_bytes(pcap(link=link, short=4))
+    sizes, notes = frame_sizes(path)
+    assert sizes == [
+        (time, len(frame) - before + 14) for time, frame in zip(TIMES, FRAMES, strict=True)
+    ]
+    cut, *other = notes
+    assert "their whole size" in cut and len(other) == (link != 1)
+    path.write_bytes(pcap(link=link))
+    assert len(frame_sizes(path)[1]) == (link != 1)
+
+
+def test_a_link_whose_headers_are_not_known_is_refused_with_a_way_out(tmp_path: Path) -> None:
+    path = tmp_path / "x.pcap"
+    path.write_bytes(pcap(link=127))
+    with pytest.raises(CaptureError) as error:
+        frame_sizes(path)
+    assert str(error.value).startswith(f"{path}: packet 1: link type 127, whose headers are not")
+    assert str(error.value).endswith(f"editcap -C BYTES -T rawip {path} NEW.pcap")
 
 
 def test_a_missing_capture_is_named(tmp_path: Path) -> None:

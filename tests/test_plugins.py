@@ -33,6 +33,8 @@ class Half(Codec):
         data = x.astype("<f2").tobytes()
         if self.wrong == "size":
             return data + b"more", None
+        if self.wrong == "state":
+            return data, context
         return data if self.wrong == "encode" else (data, None)
 
     def _decode(self, data, n):
@@ -87,6 +89,8 @@ def test_what_a_codec_returns_is_checked(folder: Path) -> None:
     inside = codecs.ErrorFeedback(codecs.get("half.py", wrong="encode"))
     with pytest.raises(LoadError, match=r"codec half.py: _encode returned bytes b'.*'; expected"):
         inside.encode(x, state=inside.start(3))
+    with pytest.raises(LoadError, match=r"_encode, as the new state, returned Context .*; expect"):
+        codecs.get("half.py", wrong="state").encode(x)
     most = codecs.get("half.py", wrong="most")
     for codec in (most, codecs.ErrorFeedback(most)):
         with pytest.raises(
@@ -160,7 +164,7 @@ def test_errors_of_a_users_code_name_it(folder: Path) -> None:
         ("none.py", "codec none.py: there is no file none.py"),
         ("halve.py", "codec halve.py: there is no file halve.py; did you mean half.py?"),
         ("none:X", "codec none:X: cannot import none (No module named 'none'); is its folder"),
-        ("half:Halb", "codec half:Halb: half has no Halb"),
+        ("half:Halb", "codec half:Halb: half has no Halb; did you mean Half?"),
         ("half:number", "codec half:number: found int 7; expected a class derived from"
          " gradplane.codecs.Codec"),
         ("star2.py", "codec star2.py: found none derived from gradplane.codecs.Codec; expected"),
@@ -265,6 +269,52 @@ def test_a_refusal_of_an_unknown_name_says_how_to_add_one(folder: Path) -> None:
     (folder / "x.toml").write_text('[[job]]\naggregation = "half.py"\n')
     with pytest.raises(ExperimentError, match=r"x.toml:2: aggregation .*half.py: found none"):
         experiment("x.toml")
+
+
+def test_files_beside_the_experiment_are_near_names(folder: Path) -> None:
+    with pytest.raises(CodecError, match=r'own-parts.md\); did you mean "half.py"\?$'):
+        codecs.get("halb")
+    inside = folder / "inside"
+    inside.mkdir()
+    (inside / "dumbbell.py").touch()
+    lines = ["[topology]", 'kind = "dumbell"', "[[job]]", 'aggregation = "halve"']
+    (inside / "x.toml").write_text("\n".join(lines))
+    with pytest.raises(ExperimentError) as error:
+        experiment(inside / "x.toml")
+    kind, aggregation = str(error.value).splitlines()
+    assert kind.endswith('did you mean "dumbbell.py"?')
+    assert aggregation.endswith('did you mean "half.py"?')
+
+
+def test_the_only_fitting_object_of_a_file_is_meant(folder: Path) -> None:
+    text = (
+        "from gradplane.topologies import *\nfrom gradplane.topologies import build\n"
+        "def other(n): pass\ndef two(workers, servers=0): return build('star', workers=workers)\n"
+    )
+    (folder / "mine.py").write_text(text)
+    assert len(build("mine.py", workers=3).hosts) == 3
+    (folder / "both.py").write_text(text + "def three(workers, servers=0): pass\n")
+    with pytest.raises(LoadError) as several:
+        build("both.py", workers=3)
+    assert str(several.value) == (
+        "topology both.py: found three, two taking workers, servers; expected both, or one that"
+        " takes them, or write both.py:OBJECT"
+    )
+    base = HALF.replace("class Half(", "class Part(")
+    (folder / "parts.py").write_text(f"{base}\nclass Whole(Part):\n    pass\n")
+    assert type(codecs.get("parts.py")).__name__ == "Whole"
+
+
+def test_an_error_in_a_users_topology_has_its_line(folder: Path) -> None:
+    (folder / "far.py").write_text(
+        "from gradplane.topologies import Link\n"
+        "def far(workers, servers=0):\n    return Link('h1', 's1', 0, 600)\n"
+    )
+    with pytest.raises(TopologyError) as error:
+        build("far.py", workers=1)
+    assert str(error.value) == (
+        f"{folder}/far.py:3: link h1-s1: b_port = 600: expected a whole number from 0 to 510"
+    )
 
 
 def test_the_class_of_a_file_can_be_imported_by_another_process(folder: Path) -> None:

@@ -13,6 +13,9 @@ from gradplane._suggestions import near_file
 
 ETHERNET = 1  # link types, of tcpdump.org/linktypes.html
 RAW_IP = (12, 101, 228, 229)
+_HEADERS = {ETHERNET: 14, 0: 4, 108: 4, 113: 16, 276: 20, **dict.fromkeys(RAW_IP, 0)}
+"""Bytes before the packet of the network's layer, by link type: of Ethernet, of loopback interfaces
+(NULL, LOOP), of Linux's "any" (SLL, SLL2), and of none."""
 
 _GZIP = b"\x1f\x8b"
 _PCAP = {0xA1B2C3D4: 1000, 0xA1B23C4D: 1}  # ns in a unit of the packets' times, by magic number
@@ -58,6 +61,33 @@ def read_capture(path: str | Path, link_type: int | None = None) -> Iterator[Cap
         raise CaptureError(f"{path}: {error}") from None
 
 
+def frame_sizes(path: str | Path) -> tuple[list[tuple[int, int]], list[str]]:
+    """Return the time in ns and the size as an Ethernet frame of each of a capture's packets, in
+    the order of their times, and in words what was done for it.
+
+    Packets that were cut have their whole size, and those of another link an Ethernet header in
+    place of that link's. Raises CaptureError, also for a capture without packets, and for a link
+    whose headers are not known."""
+    found: list[tuple[int, int]] = []
+    notes: dict[str, None] = {}
+    for number, packet in enumerate(read_capture(path), 1):
+        if packet.link_type not in _HEADERS:
+            raise CaptureError(
+                f"{path}: packet {number}: link type {packet.link_type}, whose headers are not"
+                " known here: capture on an Ethernet interface, or cut them off and say what is"
+                f" left: editcap -C BYTES -T rawip {path} NEW.pcap"
+            )
+        if len(packet.data) < packet.size:
+            notes["packets that were cut count with their whole size"] = None
+        if packet.link_type != ETHERNET:
+            notes["packets get an Ethernet header in place of the captured link's"] = None
+        inside = max(0, packet.size - _HEADERS[packet.link_type])
+        found.append((packet.time, inside + _HEADERS[ETHERNET]))
+    if not found:
+        raise CaptureError(f"{path}: the capture has no packets")
+    return sorted(found), list(notes)
+
+
 def ethernet_packets(path: str | Path) -> list[Captured]:
     """Return a capture's packets, whole ones from Ethernet on, in the order of their times.
 
@@ -78,7 +108,8 @@ def _check(packet: Captured, number: int, link_type: int | None) -> None:
     if packet.link_type != link_type:
         raise _Damage(
             f"packet {number}: link type {packet.link_type}; expected {link_type} (Ethernet):"
-            " capture on an Ethernet interface, not on any or lo"
+            " capture on an Ethernet interface, not on any or lo; tcprewrite --dlt=enet gives"
+            " packets an Ethernet header"
         )
     if len(packet.data) < packet.size:
         raise _Damage(

@@ -13,21 +13,44 @@ import os
 import pkgutil
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType, TracebackType
 from typing import Any
 
-from gradplane._suggestions import did_you_mean, near_file, quoted
+from gradplane._suggestions import did_you_mean, near_file, nearest, quoted
 
 __path__: list[str] = []  # submodules are files, which the finder below finds
 _FILES = f"{__name__}.x"
+_beside: ContextVar[Path] = ContextVar("folder of the experiment", default=Path())
 OWN = 'or your own: "module:object", or "file.py" (docs/own-parts.md)'
 """The end of each refusal of an unknown name."""
 
-_references: dict[object, str] = {}  # of users' objects
+_references: dict[type[Any] | FunctionType, str] = {}  # of users' objects
+
+
+def own(name: str) -> str:
+    """Return OWN, with the file of nearly that name in the experiment's or the current folder."""
+    files: dict[str, Path] = {}
+    for folder in (Path(), _beside.get()):
+        with suppress(OSError):
+            files |= {path.stem: path for path in folder.iterdir() if path.suffix == ".py"}
+    near = nearest(name.replace("-", "_"), files)
+    return OWN + (f'; did you mean "{files[near[0]].name}"?' if near else "")
+
+
+@contextmanager
+def beside(folder: Path) -> Iterator[None]:
+    """Look for files that a user may mean in an experiment's folder, too."""
+    token = _beside.set(folder)
+    try:
+        yield
+    finally:
+        _beside.reset(token)
 
 
 class LoadError(ValueError):
@@ -50,11 +73,14 @@ def find(package: str, name: str, base: type[Any]) -> type[Any]:
 
 
 def _derived(module: ModuleType, base: type[Any]) -> list[type[Any]]:
-    return [
+    """Return the classes of a module that derive from a base, and from which no other one there
+    does."""
+    kinds = [
         kind
         for kind in vars(module).values()
         if isinstance(kind, type) and issubclass(kind, base) and kind.__module__ == module.__name__
     ]
+    return [kind for kind in kinds if not any(kind in other.__mro__[1:] for other in kinds)]
 
 
 # -- users' objects -------------------------------------------------------------------------------
@@ -77,11 +103,14 @@ def located(reference: str, folder: Path) -> str:
     return f"{path.resolve()}{colon}{name}"
 
 
-def load(what: str, reference: str, base: type[Any] | None = None) -> Any:
+def load(
+    what: str, reference: str, base: type[Any] | None = None, takes: Collection[str] = ()
+) -> Any:
     """Return a user's object; LoadError if there is none, or it does not derive from a base.
 
-    Dots stand for attributes. A module may be in the current folder, which is then the last one
-    that Python looks into."""
+    takes: without a base, the arguments by which an object of a file is known that has another
+    name than the file. Dots stand for attributes. A module may be in the current folder, which is
+    then the last one that Python looks into."""
     file, colon, path = _parted(reference)
     if not file or (colon and not path):
         raise LoadError(
@@ -91,17 +120,18 @@ def load(what: str, reference: str, base: type[Any] | None = None) -> Any:
     module = _imported(what, reference, file)
     found: Any = module
     if not path:
-        found = _only(what, reference, module, base)
+        found = _only(what, reference, module, base, takes)
     for attribute in path.split(".") if path else ():
         if not hasattr(found, attribute):
-            raise LoadError(f"{what} {reference}: {file} has no {path}")
+            near = did_you_mean(attribute, _public_names(found))
+            raise LoadError(f"{what} {reference}: {file} has no {path}{near and f'; {near}'}")
         found = getattr(found, attribute)
     if base is not None and not (isinstance(found, type) and issubclass(found, base)):
         raise LoadError(
             f"{what} {reference}: found {described(found)}; expected a class derived from"
             f" {_public(base)}"
         )
-    if isinstance(found, type):
+    if isinstance(found, type | FunctionType):
         _references[found] = reference
     return found
 
@@ -114,16 +144,30 @@ def reference_of(kind: type[Any]) -> str | None:
 def error_of_own(error: BaseException) -> str | None:
     """Return an error's traceback from a user's module on, and its notes; None if it came through
     none: it is gradplane's own."""
-    classes = (kind.__module__ for kind in _references if isinstance(kind, type))
-    modules = {name for name in classes if not name.startswith("gradplane.")}
+    place = next(_own_frames(error), None)
+    if place is None:
+        return None
+    lines = traceback.format_exception(type(error), error, place)
+    return f"an error in {place.tb_frame.f_code.co_filename}\n{''.join(lines).rstrip()}"
+
+
+def own_place(error: BaseException) -> str | None:
+    """Return file and line in a user's module from which an error came; None if it came through
+    none."""
+    places = list(_own_frames(error))
+    return f"{places[-1].tb_frame.f_code.co_filename}:{places[-1].tb_lineno}" if places else None
+
+
+def _own_frames(error: BaseException) -> Iterator[TracebackType]:
+    """Yield the frames of an error's traceback that are in users' modules."""
+    owners = {found.__module__ for found in _references}
+    modules = {name for name in owners if not name.startswith("gradplane.")}
     place = error.__traceback__
     while place is not None:
         module = place.tb_frame.f_globals.get("__name__", "")
         if module.startswith(_FILES) or module in modules:
-            lines = traceback.format_exception(type(error), error, place)
-            return f"an error in {place.tb_frame.f_code.co_filename}\n{''.join(lines).rstrip()}"
+            yield place
         place = place.tb_next
-    return None
 
 
 def _parted(reference: str) -> tuple[str, str, str]:
@@ -164,21 +208,49 @@ def _raised(error: BaseException) -> str:
     return f"{frames[-1].filename}:{frames[-1].lineno}: {text}"
 
 
-def _only(what: str, reference: str, module: ModuleType, base: type[Any] | None) -> Any:
-    """Return the only object that is meant in a file: of a base, or of the file's name."""
+def _only(
+    what: str,
+    reference: str,
+    module: ModuleType,
+    base: type[Any] | None,
+    takes: Collection[str],
+) -> Any:
+    """Return the only object that is meant in a file: of a base; or of the file's name, else one
+    that takes the arguments."""
     if base is None:
-        name = Path(reference).stem.replace("-", "_")
-        if not hasattr(module, name):
-            raise LoadError(f"{what} {reference}: the file has no {name}: write {reference}:OBJECT")
-        return getattr(module, name)
-    found = _derived(module, base)
+        name, expected = Path(reference).stem.replace("-", "_"), f"taking {', '.join(takes)}"
+        if hasattr(module, name):
+            return getattr(module, name)
+        found = [one for one in _defined(module) if _takes(one, takes)]
+        of_name = f"; expected {name}, or one that takes them"
+    else:
+        found, expected = _derived(module, base), f"derived from {_public(base)}"
+        of_name = "; expected one class"
     if len(found) != 1:
-        listed = ", ".join(kind.__name__ for kind in found) or "none"
+        listed = ", ".join(one.__name__ for one in found) or "none"
         raise LoadError(
-            f"{what} {reference}: found {listed} derived from {_public(base)}; expected one class,"
-            f" or write {reference}:CLASS"
+            f"{what} {reference}: found {listed} {expected}{of_name}, or write {reference}:OBJECT"
         )
     return found[0]
+
+
+def _public_names(found: Any) -> list[str]:
+    return [name for name in dir(found) if not name.startswith("_")]
+
+
+def _defined(module: ModuleType) -> list[Any]:
+    """Return the public functions and classes that a module defines itself."""
+    found = [getattr(module, name) for name in _public_names(module)]
+    kinds = type | FunctionType
+    return [one for one in found if isinstance(one, kinds) and one.__module__ == module.__name__]
+
+
+def _takes(function: Any, names: Collection[str]) -> bool:
+    try:
+        known = inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return False
+    return set(names) <= known.keys() or any(p.kind is p.VAR_KEYWORD for p in known.values())
 
 
 def _public(base: type[Any]) -> str:

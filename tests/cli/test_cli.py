@@ -215,7 +215,8 @@ def test_topology_draws_the_tree_of_each_job(command: Command) -> None:
         "job thc-racks: 8 workers, summed in 3 switches",
         "s3: adds the sums of 2 switches, waits for 1, 8-bit slots 0 to 7",
         "gets 2 receivers, 2 members, group 1 of 2 ports",
-        "s1: adds the codes of 4 workers, child 0 of the next one, by port 5, 8-bit slots 0 to 7",
+        "s1: adds the codes of 4 workers, child 0 of the next one, by port 5, 25 Mbit/s,"
+        " 8-bit slots 0 to 7",
         "gets 5 receivers, 5 parents, 4 members, 2,048 values in 128 lookup tables, group 1 of 4"
         " ports",
     ]
@@ -225,6 +226,33 @@ def test_topology_draws_the_tree_of_each_job(command: Command) -> None:
         'job thc-star: 4 workers, aggregation = "ps": no switch sums it',
         "└── s1: forwards",
         "    ├── h1: worker 0, port 1, 25 Mbit/s",
+    ]
+    assert out.splitlines()[-1] == "    └── h5: server, port 5, 25 Mbit/s"
+
+
+def test_a_users_topology_is_drawn_as_shipped_ones_are(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "pair.py").write_text(
+        "from gradplane.topologies import *\n"
+        "def pair(workers, servers=0):\n"
+        "    links = (Link('h1', 's1', 0, 1), Link('h2', 's2', 0, 1, delay=2_000_000),\n"
+        "             Link('h3', 's2', 0, 2), Link('s1', 's2', 9, 9, 10_000_000, 500_000))\n"
+        "    hosts = tuple(map(HostNode.numbered, (1, 2, 3)))\n"
+        "    return Topology('pair', hosts, (SwitchNode('s1'), SwitchNode('s2')), links)\n"
+    )
+    experiment = tmp_path / "x.toml"
+    experiment.write_text(
+        '[topology]\nkind = "pair.py"\nworkers = 2\n[[job]]\naggregation = "ps"\npush = "int8"\n'
+    )
+    status, out, _ = command("topology", experiment)
+    assert status == 0
+    assert [line.strip("│├└─ ") for line in out.splitlines()[1:]] == [
+        "s1: forwards",
+        "h1: worker 0, port 1, no limit",
+        "s2: port 9, 10 Mbit/s, 0.5 ms",
+        "s2: forwards",
+        "h2: worker 1, port 1, no limit, 2 ms",
+        "h3: server, port 2, no limit",
+        "s1: port 9, 10 Mbit/s, 0.5 ms",
     ]
 
 
@@ -251,6 +279,15 @@ def test_bench_prints_its_json(command: Command) -> None:
     assert found["codecs"]["float32"].pop("decode_gb_per_second") > 0
     errors = {f"nmse_{kind}": 0.0 for kind in ("normal", "lognormal", "real")}
     assert found["codecs"]["float32"] == {"ratio": 1.0, "bits_per_value": 32.0, **errors}
+
+
+def test_bench_takes_parameters_as_an_experiment_does(command: Command) -> None:
+    few, many = "{name='topk', fraction=0.01}", '{ name = "topk", fraction = 0.5 }'
+    status, output, _ = command("codecs", "bench", few, many, "--values", "512", "--json")
+    found = json.loads(output)["codecs"]
+    assert status == 0 and found[few]["ratio"] > 10 * found[many]["ratio"]
+    status, _, errors = command("codecs", "bench", "{name=topk}")
+    assert status == 2 and "write a TOML table, such as" in errors
 
 
 def test_codecs_on_recorded_gradients(command: Command, tmp_path: Path) -> None:

@@ -193,6 +193,41 @@ def test_resume_leaves_a_running_run_alone(
     assert kept(folder) == kept(stopped_in("run"))
 
 
+def test_a_failed_start_leaves_nothing_that_blocks_the_next_one(
+    experiment_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without records the folder goes; without a whole round it is taken again, and only then."""
+    folder = tmp_path / "run"
+
+    def fail(task: object) -> None:
+        raise RuntimeError("broken")
+
+    def fail_later(task: object) -> None:
+        (folder / "arrivals.jsonl").write_text("{}\n")
+        fail(task)
+
+    monkeypatch.setattr(run_experiment, "_isolated", fail)
+    with pytest.raises(RuntimeError):
+        run(experiment_file, folder, net="sim")
+    assert not folder.exists()
+    monkeypatch.setattr(run_experiment, "_isolated", fail_later)
+    for _ in range(2):
+        with pytest.raises(RuntimeError):
+            run(experiment_file, folder, net="sim")
+    assert (folder / "failure.txt").read_text() == "RuntimeError: broken\n"
+    with pytest.raises(RuntimeError):
+        resume(folder)
+    with run_folder.in_use(folder), pytest.raises(FolderError, match="use another --out"):
+        run(experiment_file, folder, net="sim")
+    (folder / "mine.txt").touch()
+    with pytest.raises(FolderError, match="use another --out"):
+        run(experiment_file, folder, net="sim")
+    (folder / "mine.txt").unlink()
+    (folder / "metrics.jsonl").write_text("{}\n")
+    with pytest.raises(FolderError, match="use another --out"):
+        run(experiment_file, folder, net="sim")
+
+
 # A process in the background would ignore SIGINT.
 COMMAND = """
 import signal

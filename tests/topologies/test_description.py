@@ -154,28 +154,6 @@ LINK = Link("h1", "s1", 0, 1)
             'host h1: "10.0.0.300" is not an IPv4 address',
         ),
         (
-            (H1, H2),
-            (Link("h1", "s1", 0, 1, delay="50us"), Link("h2", "s1", 0, 2)),
-            "link h1-s1: delay = '50us': expected a whole number of ns, such as"
-            ' parse_time("2ms", "delay") returns',
-        ),
-        (
-            (H1,),
-            (Link("h1", "s1", 0, 1, rate=-5),),
-            "link h1-s1: rate = -5: expected a whole number of bit/s, such as"
-            ' parse_rate("25Mbit", "rate") returns',
-        ),
-        (
-            (H1,),
-            (Link("h1", "s1", 0, 1, queue=0),),
-            "link h1-s1: queue = 0: expected a whole number of packets, 1 or more",
-        ),
-        (
-            (H1,),
-            (Link("h1", "s1", 0, "1"),),
-            "link h1-s1: b_port = '1': expected a whole number 0 or more",
-        ),
-        (
             (H1,),
             (("h1", "s1", 0, 1),),
             "mine: among the links is (str 'h1', str 's1', int 0, int 1): expected a Link",
@@ -187,6 +165,32 @@ def test_a_wrong_description_is_refused(hosts, links, message):
     with pytest.raises(TopologyError) as error:
         Topology("mine", hosts, (S1,), links)
     assert str(error.value) == message
+
+
+@pytest.mark.parametrize(
+    ("port", "options", "message"),
+    [
+        (
+            1,
+            {"delay": "50us"},
+            "delay = '50us': expected a whole number of ns, such as"
+            ' parse_time("2ms", "delay") returns',
+        ),
+        (
+            1,
+            {"rate": -5},
+            "rate = -5: expected a whole number of bit/s, such as"
+            ' parse_rate("25Mbit", "rate") returns',
+        ),
+        (1, {"queue": 0}, "queue = 0: expected a whole number of packets, 1 or more"),
+        ("1", {}, "b_port = '1': expected a whole number from 0 to 510"),
+        (511, {}, "b_port = 511: expected a whole number from 0 to 510"),
+    ],
+)
+def test_a_link_with_a_wrong_number_is_refused(port, options, message):
+    with pytest.raises(TopologyError) as error:
+        Link("h1", "s1", 0, port, **options)
+    assert str(error.value) == f"link h1-s1: {message}"
 
 
 def test_a_small_rate_without_a_unit_is_refused():

@@ -10,7 +10,7 @@ from gradplane._whole_files import write_output, write_whole
 from gradplane.cli.options import AsJson, make_console, say
 
 if TYPE_CHECKING:
-    from gradplane.codecs import RecordedGradients
+    from gradplane.codecs import Codec, RecordedGradients
 
 commands = typer.Typer()
 codec_commands = typer.Typer(help="Compression codecs: list, measure or choose them.")
@@ -35,7 +35,12 @@ def list_codecs() -> None:
 @codec_commands.command()
 def bench(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME", help="All codecs by default")
+        list[str] | None,
+        typer.Argument(
+            metavar="CODEC",
+            help="A name, a file, or a table such as \"{name='topk', fraction=0.1}\";"
+            " all codecs by default",
+        ),
     ] = None,
     values: Annotated[
         int | None,
@@ -73,24 +78,39 @@ def bench(
             raise typer.BadParameter("give one codec", param_hint="--profile")
         if as_json:
             raise typer.BadParameter("not with --profile", param_hint="--json")
-        write_output(profile, measured(names[0]))
+        (codec,) = _made(names).values()
+        write_output(profile, measured(codec))
         say(make_console(), f"profile: {profile}")
         return
-    found = output_tables.measure(names, values, seed)
+    found = output_tables.measure(_made(names), values, seed)
     if as_json:
         print(json.dumps({"values": values, "seed": seed, "codecs": found}, indent=1))
     else:
         make_console().print(output_tables.bench(found, values))
 
 
-def _bench_recorded(names: list[str] | None, gradients: str, seed: int, as_json: bool) -> None:
+def _made(given: list[str] | None) -> "dict[str, Codec]":
+    """Return codecs by what was given for each, a name or a table as in an experiment."""
     from gradplane import codecs as compression
+    from gradplane.experiment.document import parse_value
+
+    found = {}
+    for text in given or compression.names():
+        value = parse_value(text) if text.lstrip().startswith("{") else {"name": text}
+        if not isinstance(value, dict) or not isinstance(value.get("name"), str):
+            example = "\"{name='topk', fraction=0.1}\""
+            raise typer.BadParameter(f"{text}: write a TOML table, such as {example}")
+        found[text] = compression.get(**value)
+    return found
+
+
+def _bench_recorded(names: list[str] | None, gradients: str, seed: int, as_json: bool) -> None:
     from gradplane.cli import output_tables
     from gradplane.studies import recorded
 
-    measured = [compression.get(name) for name in names or compression.names()]
+    measured = _made(names)
     found = recorded.load(gradients)
-    effects = {codec.name: recorded.effects(codec, found, seed) for codec in measured}
+    effects = {name: recorded.effects(codec, found, seed) for name, codec in measured.items()}
     if as_json:
         by_codec = {name: list(map(vars, rows)) for name, rows in effects.items()}
         print(json.dumps(_described(gradients, found) | {"codecs": by_codec}, indent=1))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import finsy
@@ -38,7 +38,9 @@ class _JobTree:
             for plan in setup.jobs
             if plan.number == job.number
         }
-        self._worker = {host.name: number for number, host in enumerate(job.members)}
+        self._parts = {host.name: f"worker {number}" for number, host in enumerate(job.members)}
+        if job.server is not None and job.scheme.servers(job.job):
+            self._parts[job.server.name] = "server"
 
     def summary(self) -> str:
         if not self._plans:
@@ -46,10 +48,9 @@ class _JobTree:
         return f"summed in {len(self._plans)} switch{'es' if len(self._plans) > 1 else ''}"
 
     def roots(self) -> list[str]:
-        """Return the switches without a parent; where none sums, those with workers."""
+        """Return the switches without a parent; where none sums, all of them."""
         if not self._plans:
-            members = (self._network.attachment(host.name)[0] for host in self._job.members)
-            return list(dict.fromkeys(members))
+            return [switch.name for switch in self._network.switches]
         return [
             name
             for name, plan in self._plans.items()
@@ -60,24 +61,30 @@ class _JobTree:
         """Add a switch and what is below it."""
         plan = self._plans.get(switch)
         if plan is None:
-            branch = above.add(f"{switch}: forwards")
-            hosts = self._network.host_ports(switch).items()
-            for port, host in hosts:
-                self._add_worker(branch, switch, host, port)
+            self._add_forwarding(above.add(f"{switch}: forwards"), switch)
             return
-        branch = above.add(f"{switch}: {_role(plan)}")
+        branch = above.add(f"{switch}: {_role(plan, self._network.ports(switch))}")
         branch.add(f"gets {', '.join(self._installed(switch, plan))}")
         for child in plan.workers:
             if plan.adds:
                 link = self._network.ports(switch)[child.port]
                 self.add(branch, link.other_end(switch)[0])
             else:
-                self._add_worker(branch, switch, self._host(child.ip), child.port)
+                self._add_host(branch, switch, self._host(child.ip), child.port)
 
-    def _add_worker(self, branch: Tree, switch: str, host: str, port: int) -> None:
-        if host in self._worker:
+    def _add_forwarding(self, branch: Tree, switch: str) -> None:
+        """Add what a switch that only forwards has at its ports: the job's hosts, and switches."""
+        for port, link in self._network.ports(switch).items():
+            other, _ = link.other_end(switch)
+            if other in self._network.host:
+                self._add_host(branch, switch, other, port)
+            else:
+                branch.add(f"{other}: port {port}{_limits(link)}")
+
+    def _add_host(self, branch: Tree, switch: str, host: str, port: int) -> None:
+        if host in self._parts:
             link = self._network.ports(switch)[port]
-            branch.add(f"{host}: worker {self._worker[host]}, port {port}{_limits(link)}")
+            branch.add(f"{host}: {self._parts[host]}, port {port}{_limits(link)}")
 
     def _host(self, ip: str) -> str:
         return next(host.name for host in self._job.members if host.ip == ip)
@@ -97,18 +104,20 @@ class _JobTree:
         yield f"group {plan.group} of {len(plan.workers)} ports"
 
 
-def _role(plan: JobPlan) -> str:
-    """Describe a switch's part in a job."""
+def _role(plan: JobPlan, ports: Mapping[int, Link]) -> str:
+    """Describe a switch's part in a job; ports: its links."""
     count, level = len(plan.workers), plan.level
     what = f"the sums of {count} switches" if plan.adds else f"the codes of {count} workers"
     parts = ["adds " + what if plan.quorum == count else f"adds {what}, waits for {plan.quorum}"]
     if level is not None and level.parent is not None:
-        parts.append(f"child {level.parent.number} of the next one, by port {level.parent.port}")
+        port = level.parent.port
+        next_one = f"of the next one, by port {port}{_limits(ports[port])}"
+        parts.append(f"child {level.parent.number} {next_one}")
     parts.append(f"{plan.sum_bits}-bit slots {plan.slot_base} to {plan.slot_range.stop - 1}")
     return ", ".join(parts)
 
 
 def _limits(link: Link) -> str:
-    """Describe a link's rate and delay, where it has them."""
-    rate = f", {link.rate / 1e6:g} Mbit/s" if link.rate else ""
+    """Describe a link's rate, and its delay where it has one."""
+    rate = f", {link.rate / 1e6:g} Mbit/s" if link.rate else ", no limit"
     return rate + (f", {link.delay / 1e6:g} ms" if link.delay else "")

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradplane._lazy_names import lazy_names
-from gradplane._plugins import OWN, LoadError, is_reference, load
+from gradplane._plugins import LoadError, is_reference, load, own
 from gradplane._suggestions import did_you_mean, quoted
 from gradplane.codecs._base import (
     Codec,
@@ -108,7 +108,8 @@ def get(name: str, **params: Any) -> Codec:
         kind: type[Codec] = load("codec", name, Codec)
         _check_own(name, kind, params)
     elif name not in known:
-        raise CodecError(f"no codec {_hinted(name, known)} there are {', '.join(known)}, {OWN}")
+        listed = f"there are {', '.join(known)}, {own(name)}"
+        raise CodecError(f"no codec {_hinted(name, known)} {listed}")
     else:
         kind = _load(name)
     known = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]

@@ -136,8 +136,9 @@ class Codec(ABC):
         found = self._encode(x, self._complete(x, context))
         if reference_of(type(self)) is not None:
             what, most = f"codec {self.name}", self.most_bytes(x.size)
-            right = isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], bytes)
+            right = _pair(found) and isinstance(found[0], bytes)
             returned(what, "_encode", found, right, "(bytes, state), such as (data, context.state)")
+            _check_state(what, "_encode", found[1])
             if len(found[0]) > most:
                 raise CodecError(
                     f"{what}: _encode made {len(found[0])} bytes of {x.size} values, and"
@@ -275,8 +276,9 @@ class Codec(ABC):
             raise self._not_summable()
         x = self._checked(x)
         found = self._codes(x, self._complete(x, Context(shared, seed, state, worker)))
-        what, right = f"codec {self.name}", isinstance(found, tuple) and len(found) == 2
-        returned(what, "_codes", found, right, "(codes, state)")
+        what = f"codec {self.name}"
+        returned(what, "_codes", found, _pair(found), "(codes, state)")
+        _check_state(what, "_codes", found[1])
         returned_array(what, "_codes", found[0], "uint8", (self.lanes(x.size),))
         return found
 
@@ -308,6 +310,16 @@ class Codec(ABC):
 
     def _not_summable(self) -> CodecError:
         return CodecError(f"the codes of {self.name} cannot be summed: look at .summable first")
+
+
+def _pair(found: Any) -> bool:
+    return isinstance(found, tuple) and len(found) == 2
+
+
+def _check_state(what: str, method: str, state: State) -> None:
+    """Raise LoadError if a method returned its whole context in the place of a state."""
+    right, expected = not isinstance(state, Context), "context.state, or a state of the codec's own"
+    returned(what, f"{method}, as the new state,", state, right, expected)
 
 
 def check_vector(x: Floats) -> Floats:

@@ -91,6 +91,21 @@ def resolve(experiment: Experiment) -> Experiment:
     return experiment.model_copy(update=resolved)
 
 
+def unresolved(experiment: Experiment) -> Experiment:
+    """Return a resolved experiment without the keys of jobs that `resolve` gives the same values,
+    so that they follow other keys that change."""
+    keys = [key for key, field in Job.model_fields.items() if field.default is None]
+    blank = [job.model_copy(update=dict.fromkeys(keys)) for job in experiment.job]
+    filled = resolve(experiment.model_copy(update={"job": tuple(blank)})).job
+    jobs = tuple(
+        job.model_copy(
+            update={key: None for key in keys if getattr(job, key) == getattr(again, key)}
+        )
+        for job, again in zip(experiment.job, filled, strict=True)
+    )
+    return experiment.model_copy(update={"job": jobs})
+
+
 def _with_code_bits(jobs: Sequence[Job]) -> tuple[Job, ...]:
     """Return the jobs with a width of codes where switches sum them: the program has one for all,
     the widest that one of them needs or asks for."""
@@ -277,7 +292,7 @@ class _Deploying:
             below = _KEYS.get(error.key, error.key)
             self._add(str(error), (*key, below) if below else key, *also)
         except (CodecError, ControllerError, ExperimentError, LoadError) as error:
-            self._add(str(error), key, *also)
+            self._add(str(error), key if key != ("topology",) else (*key, "kind"), *also)
 
     def _topology(self) -> Topology | None:
         """Build the network, without options that are wrong; None where that cannot be."""

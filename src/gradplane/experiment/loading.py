@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from gradplane import _shipped_programs, aggregations
 from gradplane._captures import CaptureError
-from gradplane._plugins import LoadError, is_reference, located
+from gradplane._plugins import LoadError, beside, is_reference, located
 from gradplane._toml_documents import field_at, models_in, problems
 from gradplane.experiment import checks, p4_programs, shipped, tensor_codecs
 from gradplane.experiment.checks import Problem
@@ -61,6 +61,11 @@ def load_deployment(
     changes = [*settings, *([] if seed is None else everywhere)]
     override(document, changes, partial(completed, Experiment))
     loading = _Loading(document, source)
+    with beside(loading.folder):
+        return _loaded(loading, recorded)
+
+
+def _loaded(loading: "_Loading", recorded: bool) -> Deployment:
     experiment = loading.with_own_parts(loading.validated())
     if recorded:
         jobs = tuple(tensor_codecs.as_recorded(job) for job in experiment.job)
@@ -81,7 +86,7 @@ class _Loading:
     def __init__(self, document: Document, source: str | Path | Experiment) -> None:
         self._document = document
         self._from_code = isinstance(source, Experiment)
-        self._folder = Path() if self._from_code else Path(document.name).parent
+        self.folder = Path() if self._from_code else Path(document.name).parent
         self._lines: list[str] = []
         self._mended: list[Key] = []
 
@@ -136,7 +141,7 @@ class _Loading:
                 named = getattr(job, key)
                 in_current = located(named.name, Path()) != named.name
                 own[key] = named if in_current else self._named(named, "name")
-            own["aggregation"] = located(job.aggregation, self._folder)
+            own["aggregation"] = located(job.aggregation, self.folder)
             jobs.append(_with(job, own))
             try:
                 aggregations.get(jobs[-1].aggregation)
@@ -150,7 +155,7 @@ class _Loading:
         """Return a section whose key names a user's object by its file's path."""
         if section is None:
             return None
-        update: dict[str, Any] = {key: located(getattr(section, key), self._folder)}
+        update: dict[str, Any] = {key: located(getattr(section, key), self.folder)}
         if isinstance(section, NamedModel) and isinstance(section.args.get("tensors"), list):
             update["tensors"] = [self._tensor_rule(rule) for rule in section.args["tensors"]]
         return _with(section, update)
@@ -158,9 +163,9 @@ class _Loading:
     def _tensor_rule(self, rule: Any) -> Any:
         match rule:
             case [pattern, str(name)]:
-                return [pattern, located(name, self._folder)]
+                return [pattern, located(name, self.folder)]
             case [pattern, {"name": str(name)} as codec]:
-                return [pattern, codec | {"name": located(name, self._folder)}]
+                return [pattern, codec | {"name": located(name, self.folder)}]
         return rule
 
     def with_plans(self, experiment: Experiment) -> Experiment:
@@ -168,7 +173,7 @@ class _Loading:
         jobs = []
         for number, job in enumerate(experiment.job):
             try:
-                jobs.append(with_plan(job, self._folder))
+                jobs.append(with_plan(job, self.folder))
             except ExperimentError as error:
                 self._add(str(error), ("job", number, "plan"), mended=("job", number))
                 jobs.append(job.model_copy(update={"plan": None}))
@@ -202,7 +207,7 @@ class _Loading:
         if program is None or program in _shipped_programs.shipped():
             return program
         try:
-            return str(p4_programs.find_program(program, self._folder))
+            return str(p4_programs.find_program(program, self.folder))
         except ExperimentError as error:
             self._add(str(error), key, mended=key)
             return _PROGRAM
@@ -212,7 +217,7 @@ class _Loading:
         jobs = []
         for number, job in enumerate(experiment.job):
             try:
-                times = with_trace(job.compute_ms, self._folder)
+                times = with_trace(job.compute_ms, self.folder)
             except ExperimentError as error:
                 key = ("job", number, "compute_ms")
                 self._add(str(error), key, mended=key)
@@ -229,7 +234,7 @@ class _Loading:
                 sections.append(section)
                 continue
             try:
-                first, *others = drop_lists(section, self._folder)
+                first, *others = drop_lists(section, self.folder)
                 sections.append(first)
                 further += others
             except ExperimentError as error:
@@ -243,7 +248,7 @@ class _Loading:
         flows = []
         for number, flow in enumerate(experiment.traffic):
             try:
-                flows.append(with_capture(flow, self._folder))
+                flows.append(with_capture(flow, self.folder))
             except CaptureError as error:
                 self._add(str(error), ("traffic", number, "file"), mended=("traffic", number))
                 flows.append(flow)

@@ -4,6 +4,7 @@ docs/experiments.md explains every key. The models are frozen and picklable. A d
 taken from another key when the experiment is resolved (deploying.py).
 """
 
+import logging
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -11,8 +12,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from gradplane import aggregations
-from gradplane._captures import ethernet_packets
-from gradplane._plugins import OWN, is_reference
+from gradplane._captures import frame_sizes
+from gradplane._plugins import is_reference, own
 from gradplane._toml_documents import Key
 from gradplane.codecs import CodeWidth, ErrorBound, SumWidth
 from gradplane.controller.targets import QueueSettings
@@ -30,6 +31,8 @@ from gradplane.topologies import description
 from gradplane.topologies.description import MAX_HOSTS, Topology, impairment_hint
 from gradplane.topologies.link_options import parse_rate
 from gradplane.topologies.topology_errors import TopologyError
+
+log = logging.getLogger(__name__)
 
 # [[traffic]]: a flow of background traffic between two hosts
 
@@ -105,12 +108,15 @@ def with_capture(section: TrafficSection, folder: Path) -> TrafficSection:
     """Return a flow with the packets of its capture, which is looked for from a folder.
 
     A packet longer than a link takes, captured before its segmentation, becomes several. Raises
-    CaptureError."""
+    CaptureError; a warning says what of the capture is not taken as it is."""
     if section.file is None:
         return section
-    found, packets = [], ethernet_packets(folder / section.file)
-    for packet in packets:
-        time, left = packet.time - packets[0].time, packet.size
+    found = []
+    packets, notes = frame_sizes(folder / section.file)
+    for note in notes:
+        log.warning("%s: %s", section.file, note)
+    for moment, left in packets:
+        time = moment - packets[0][0]
         while left > 0:
             found.append((time, min(left, _MOST_PACKET + UDP_OVERHEAD)))
             left -= found[-1][1]
@@ -218,7 +224,7 @@ def _scheme(name: str) -> str:
     """Return the name of an aggregation scheme; any other name is refused."""
     *names, last = [f"'{name}'" for name in aggregations.names()]
     if name not in aggregations.names() and not is_reference(name):
-        expected = {"expected": f"{', '.join(names)} or {last}, {OWN}"}
+        expected = {"expected": f"{', '.join(names)} or {last}, {own(name)}"}
         raise PydanticCustomError("literal_error", "unknown aggregation", expected)
     return name
 

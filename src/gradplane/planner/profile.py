@@ -8,18 +8,18 @@ from collections.abc import Callable
 import numpy as np
 
 from gradplane import codecs
+from gradplane._toml_documents import inline
 
 SIZES = tuple(1 << k for k in (10, 13, 16, 19, 22))
 REPEATS = 5
 
 
-def profile(name: str) -> str:
+def profile(codec: codecs.Codec) -> str:
     """Measure a codec on normal values and return its compression file.
 
     Each time is the least of a few runs. The package's codecs run on the CPU, so the file gives the
     same times for "gpu"; replace them if you have others.
     """
-    codec = codecs.get(name)
     rng = np.random.default_rng(1)
     compress, decompress, ratio = [], [], 1.0
     for size in SIZES:
@@ -37,10 +37,13 @@ def profile(name: str) -> str:
         compress.append(_least(encode))
         decompress.append(_least(decode))
         ratio = min(len(data) / (4 * size), 1.0)
+    name, defaults = codec.name, codecs.get(codec.name).config
+    parameters = {key: value for key, value in codec.config.items() if value != defaults[key]}
     lines = [
         f"# Measured on this machine: {REPEATS} runs each, the quickest counts. The codecs run on",
         "# the CPU: [gpu] repeats [cpu] until you enter other times.",
-        f'codec = "{name}"',
+        f"codec = {inline(name)}",
+        *([f"parameters = {inline(parameters)}"] if parameters else []),
         f"ratio = {ratio:.6f}",
         *(["padded = true"] if codec.max_size(1025) == codec.max_size(2048) else []),
         *(["sums = true"] if codec.summable else []),

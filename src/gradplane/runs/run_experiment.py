@@ -62,9 +62,10 @@ def run(
     by `gradplane.run`.
 
     Raises ExperimentError or CompileError before anything is started or written, and the errors of
-    network, controller and hosts; then the run folder has a failure.txt that says why. Such an
-    error, KeyboardInterrupt too, has a note that names the folder: what was recorded is there for
-    `replay`, for reports and for `resume`.
+    network, controller and hosts; then the run folder has a failure.txt that says why, or there is
+    none if nothing was recorded. Such an error, KeyboardInterrupt too, has a note that names the
+    folder: what was recorded is there for `replay`, for reports and for `resume`. A folder whose
+    run stopped before the end of its first round may be `out` again.
     """
     deployment = load_deployment(experiment, settings, seed)
     return run_deployed(deployment, out, net=net, cli=cli, console=console, watch=watch)
@@ -87,9 +88,9 @@ def run_deployed(
     if (shown := _console(console)) is not None:
         for text in codec_warnings(deployment):
             shown.print(f"warning: {text}", soft_wrap=True, highlight=False, markup=False)
-    folder = run_folder.create(out, deployment.experiment.name)
+    folder = run_folder.create(out, deployment.experiment.name, replaced=True)
     task = _Task(deployment, folder.resolve(), network, cli, console, live=watch is not None)
-    return _carry_out(task, folder, watch)
+    return _carry_out(task, folder, watch, new=True)
 
 
 def resume(
@@ -117,8 +118,11 @@ def resume(
     return _carry_out(dataclasses.replace(task, trained=recorded.stored), path)
 
 
-def _carry_out(task: _Task, folder: Path, watch: Watch | None = None) -> Summary:
-    """Run what the task has left to do; `folder` is the path as the user gave it."""
+def _carry_out(
+    task: _Task, folder: Path, watch: Watch | None = None, *, new: bool = False
+) -> Summary:
+    """Run what the task has left to do; `folder` is the path as the user gave it. new: the folder
+    is removed if the run fails before it records anything."""
     with run_folder.in_use(folder):
         run_folder.clear(folder, training=task.trained is None)
         if task.trained is None:
@@ -131,6 +135,9 @@ def _carry_out(task: _Task, folder: Path, watch: Watch | None = None) -> Summary
             with watched:
                 values = _isolated(task)
         except BaseException as error:
+            if new and not run_folder.has_records(folder):
+                shutil.rmtree(folder, ignore_errors=True)
+                raise
             run_folder.write_failure(folder, run_folder.reason(error))
             with suppress(FolderError, OSError):
                 error.add_note(_way_on(folder))
@@ -332,7 +339,7 @@ def _record(task: _Task, net: Network, on_round: Show) -> Recorder:
 
 def _network(task: _Task) -> Network:
     deployment = task.deployment
-    pcap = task.folder / "pcap" if deployment.experiment.output.pcap else None
+    pcap = task.folder / run_folder.PCAP if deployment.experiment.output.pcap else None
     if pcap is not None:
         pcap.mkdir()
     config, topology = deployment.switch_config(pcap), deployment.topology

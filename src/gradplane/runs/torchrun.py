@@ -30,7 +30,7 @@ from gradplane.hosts.config import HostConfig
 from gradplane.runs import isolation
 from gradplane.runs.machine import OneBlasThread, describe
 from gradplane.runs.records import run_folder, script_run
-from gradplane.runs.records.script_run import COUNTERS, HOSTS
+from gradplane.runs.records.script_run import COUNTERS
 from gradplane.runs.records.summary import link_counters, switch_counters
 from gradplane.runs.run_experiment import check_target, mininet_possible
 from gradplane.topologies.mininet.mininet_network import MininetNetwork
@@ -78,7 +78,7 @@ def torchrun(
     whole = "job.by_tensor=false"  # a script's buckets are not the model's tensors
     deployment = load_deployment(experiment, (whole, *settings), seed)
     _check(deployment, script)
-    folder = run_folder.create(out, f"{deployment.experiment.name}-torch").resolve()
+    folder = run_folder.create(out, f"{deployment.experiment.name}-torch", replaced=True).resolve()
     text = dumps(deployment.experiment.values())
     write_whole(folder / run_folder.EXPERIMENT, text)
     path = None if script is None else script.resolve()
@@ -149,7 +149,7 @@ def _execute(task: _Task) -> dict[str, Any]:
     deployment = task.deployment
     target, pipelines = deployment.target, deployment.pipelines
     _write_configurations(task)
-    pcap = task.folder / "pcap" if deployment.experiment.output.pcap else None
+    pcap = task.folder / run_folder.PCAP if deployment.experiment.output.pcap else None
     if pcap is not None:
         pcap.mkdir()
     with (
@@ -159,7 +159,7 @@ def _execute(task: _Task) -> dict[str, Any]:
         for name, setup in deployment.setups.items():
             configure(net.switch_addresses[name], pipelines[name], setup, target)
         with (
-            (task.folder / HOSTS / "others.jsonl").open("w") as log,
+            (task.folder / run_folder.HOSTS / "others.jsonl").open("w") as log,
             net.beside(task.others, lambda record: print(json.dumps(record), file=log)) as check,
         ):
             run = _prompt if task.script is None else _run_ranks
@@ -178,7 +178,7 @@ def _execute(task: _Task) -> dict[str, Any]:
 
 def _reduces(task: _Task) -> dict[str, int]:
     """Return the ranks' number, the most reduces of one, and the results that all missed."""
-    logs = [task.folder / HOSTS / f"{host.name}.jsonl" for host in task.ranks]
+    logs = [task.folder / run_folder.HOSTS / f"{host.name}.jsonl" for host in task.ranks]
     counts, missed = [0], 0
     for log in filter(Path.exists, logs):  # a script need not join
         lines = run_folder.read_lines(log, unfinished=True)
@@ -189,10 +189,10 @@ def _reduces(task: _Task) -> dict[str, int]:
 
 
 def _write_configurations(task: _Task) -> None:
-    (task.folder / HOSTS).mkdir()
+    (task.folder / run_folder.HOSTS).mkdir()
     kept = round(1e6 * task.deployment.experiment.output.gradients_mb / len(task.ranks))
     for host in task.ranks:
-        path = task.folder / HOSTS / f"{host.name}.json"
+        path = task.folder / run_folder.HOSTS / f"{host.name}.json"
         log = str(path.with_suffix(".jsonl"))
         path.write_text(replace(host, log=log, kept_bytes=kept).to_json())
 
@@ -208,7 +208,7 @@ def _environment(task: _Task, rank: int) -> dict[str, str]:
     master = {"MASTER_ADDR": hosts[0].ip, "MASTER_PORT": str(_PORT)}
     place = {
         "GLOO_SOCKET_IFNAME": f"{own.name}-eth0",
-        "GRADPLANE_NETWORK": str(task.folder / HOSTS),
+        "GRADPLANE_NETWORK": str(task.folder / run_folder.HOSTS),
         "GRADPLANE_HOST": own.name,
         "GRADPLANE_HOOK": task.hook,
     }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import ipaddress
+import math
 import pkgutil
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,11 +17,21 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from gradplane._plugins import OWN, LoadError, described, is_reference, load, returned
+from gradplane._plugins import (
+    LoadError,
+    described,
+    is_reference,
+    load,
+    own,
+    own_place,
+    returned,
+)
 from gradplane.topologies.topology_errors import TopologyError, nearest
 
 MAX_HOSTS = 253
 """10.0.0.1 ... 10.0.0.253; .254 is the switch's own address."""
+MAX_PORT = 510
+"""P4 programs for v1model and TNA have ports of 9 bits, and 511 drops a packet."""
 
 SWITCH_IP = "10.0.0.254"
 SWITCH_MAC = "00:00:00:00:00:fe"
@@ -65,7 +76,8 @@ class Link:
     """A link between port `a_port` of node `a` and port `b_port` of node `b`; the same both ways.
 
     rate is in bit/s (None: no limit), delay in ns one way, queue in packets each way. Direction
-    "up" is from a to b: from the host to the switch.
+    "up" is from a to b: from the host to the switch. Raises TopologyError for a number that no link
+    has.
     """
 
     a: str
@@ -75,6 +87,14 @@ class Link:
     rate: int | None = None
     delay: int = 0
     queue: int = QUEUE
+
+    def __post_init__(self) -> None:
+        for name, (least, most, unit, made) in _UNITS.items():
+            value = getattr(self, name)
+            right = isinstance(value, int) and least <= value <= most
+            if not right and (name, value) != ("rate", None):
+                expected = f"expected a whole number {unit}{made}"
+                raise TopologyError(f"link {self.name}: {name} = {value!r}: {expected}")
 
     @property
     def name(self) -> str:
@@ -101,8 +121,6 @@ class Topology:
 
     def __post_init__(self) -> None:
         _check_kinds(self)
-        for link in self.links:
-            _check_units(link)
         _check_unique("name", self._names())
         _check_unique("address", [host.ip for host in self.hosts])
         _check_unique("MAC address", [host.mac for host in self.hosts])
@@ -247,13 +265,13 @@ class Topology:
 
 _KINDS = {"hosts": HostNode, "switches": SwitchNode, "links": Link}
 _UNITS = {
-    "a_port": (0, "0 or more", ""),
-    "b_port": (0, "0 or more", ""),
-    "rate": (1, "of bit/s", ', such as parse_rate("25Mbit", "rate") returns'),
-    "delay": (0, "of ns", ', such as parse_time("2ms", "delay") returns'),
-    "queue": (1, "of packets, 1 or more", ""),
+    "a_port": (0, MAX_PORT, f"from 0 to {MAX_PORT}", ""),
+    "b_port": (0, MAX_PORT, f"from 0 to {MAX_PORT}", ""),
+    "rate": (1, math.inf, "of bit/s", ', such as parse_rate("25Mbit", "rate") returns'),
+    "delay": (0, math.inf, "of ns", ', such as parse_time("2ms", "delay") returns'),
+    "queue": (1, math.inf, "of packets, 1 or more", ""),
 }
-"""The least value of each number of a link, and how a message says it."""
+"""The least and the largest value of each number of a link, and how a message says them."""
 
 
 def _check_kinds(topology: Topology) -> None:
@@ -264,16 +282,6 @@ def _check_kinds(topology: Topology) -> None:
                     f"{topology.kind}: among the {name} is {described(member)}: expected a"
                     f" {kind.__name__}"
                 )
-
-
-def _check_units(link: Link) -> None:
-    for name, (least, unit, made) in _UNITS.items():
-        value = getattr(link, name)
-        if (name, value) == ("rate", None) or isinstance(value, int) and value >= least:
-            continue
-        raise TopologyError(
-            f"link {link.name}: {name} = {value!r}: expected a whole number {unit}{made}"
-        )
 
 
 _IMPAIRMENTS = {
@@ -316,7 +324,12 @@ def build(kind: str, /, **options: Any) -> Topology:
     missing = [name for name, p in known.items() if p.default is p.empty and name not in options]
     if missing:
         raise TopologyError(f"topology {kind} needs {', '.join(missing)}")
-    network = function(**options)
+    try:
+        network = function(**options)
+    except TopologyError as error:
+        if error.key or not (place := own_place(error)):
+            raise
+        raise TopologyError(f"{place}: {error}") from None
     right = isinstance(network, Topology)
     returned(
         f"topology {kind}", f"the call with {', '.join(options)}", network, right, "a Topology"
@@ -362,14 +375,14 @@ def options() -> set[str]:
 
 def _find(kind: str) -> Callable[..., Topology]:
     if is_reference(kind):
-        own: Callable[..., Topology] = load("topology", kind)
-        if not callable(own):
-            raise LoadError(f"topology {kind}: found {described(own)}; expected a function")
-        return own
+        users: Callable[..., Topology] = load("topology", kind, takes=("workers", "servers"))
+        if not callable(users):
+            raise LoadError(f"topology {kind}: found {described(users)}; expected a function")
+        return users
     name = kind.replace("-", "_")
     function = _function(name) if name.isidentifier() else None
     if function is None:
-        raise TopologyError(f'no topology "{kind}": {nearest(kind, kinds())}, {OWN}', "kind")
+        raise TopologyError(f'no topology "{kind}": {nearest(kind, kinds())}, {own(kind)}', "kind")
     return function
 
 

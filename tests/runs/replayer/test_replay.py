@@ -11,11 +11,11 @@ import pytest
 
 import gradplane
 from gradplane.codecs._grid import GridCodec
-from gradplane.experiment.loading import ExperimentError
+from gradplane.experiment.loading import ExperimentError, load
 from gradplane.runs.records.run_data import expanded
 from gradplane.runs.records.run_folder import FolderError, read_lines
 from gradplane.runs.records.summary import Summary
-from gradplane.runs.replayer.replay_run import ReplayResult, replay
+from gradplane.runs.replayer.replay_run import ReplayResult, replay, under_recorded_losses
 
 Runs = Callable[..., Summary]
 
@@ -66,6 +66,23 @@ def test_a_replay_is_equal_bit_for_bit(small_run: Runs, scheme: tuple[str, ...])
         f"equal: {run.values['rounds']} rounds, every gradient, code, sum and weight"
     )
     assert result.equal and result.weights == run.weights
+
+
+def test_defaults_follow_from_a_changed_scheme(tmp_path: Path) -> None:
+    """What the experiment's file did not say is in the run folder, and blocks no other scheme."""
+    path = tmp_path / "ps.toml"
+    path.write_text('[topology]\nworkers = 3\n[[job]]\naggregation = "ps"\n')
+    recorded = load(path)
+    assert recorded.job[0].pull is not None
+    changed = under_recorded_losses(recorded, [], ["job.aggregation=switch", "topology.workers=2"])
+    (job,) = changed.job
+    assert (job.pull, job.workers, job.quorum, job.name) == (None, 2, 2, "ps")
+    assert under_recorded_losses(recorded, [], ["job.lr=0.2"]).job[0].pull == recorded.job[0].pull
+    path.write_text(path.read_text() + 'pull = "float16"\nquorum = 2\n')
+    with pytest.raises(ExperimentError, match="pull is for aggregation"):
+        under_recorded_losses(load(path), [], ["job.aggregation=switch"])
+    kept = under_recorded_losses(load(path), [], ["job.lr=0.2"]).job[0]
+    assert (kept.pull and kept.pull.name, kept.quorum) == ("float16", 2)
 
 
 def test_losses_stragglers_and_synchronisations_replay(lossy_run: Summary) -> None:

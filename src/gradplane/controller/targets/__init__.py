@@ -207,7 +207,7 @@ def _kind(name: str) -> type[Target]:
         return kind
     if name not in names():
         near = did_you_mean(name, names(), quoted)
-        listed = f"{near} known: " if near else "known: "
-        raise ControllerError(f'no target "{name}": {listed}{", ".join(names())}, {_plugins.OWN}')
+        listed = f"known: {', '.join(names())}, {_plugins.own(name)}"
+        raise ControllerError(f'no target "{name}": {near}{" " * bool(near)}{listed}')
     kind = _plugins.find(__name__, name, Target)
     return kind

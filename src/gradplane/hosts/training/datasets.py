@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gradplane._plugins import OWN, LoadError, call, is_reference, load
+from gradplane._plugins import LoadError, call, is_reference, load, own
 from gradplane._suggestions import did_you_mean, quoted
 from gradplane.codecs import key
 from gradplane.hosts.philox import permutation
@@ -72,7 +72,8 @@ def build(name: str, args: dict[str, Any], seed: int, read: bool = True) -> Data
     read: False for the sizes alone: rows of scikit-learn's files are zeros then.
     """
     if is_reference(name):
-        return checked(name, call("data", name, load("data", name), seed=seed, **args))
+        maker = load("data", name, takes=("seed",))
+        return checked(name, call("data", name, maker, seed=seed, **args))
     if name == "blank":
         blank: Dataset = call("data", name, _blank, **args)
         return blank
@@ -80,7 +81,7 @@ def build(name: str, args: dict[str, Any], seed: int, read: bool = True) -> Data
         known = sorted([*BUNDLED, "blank"])
         near = did_you_mean(name, known, quoted)
         listed = f"{near} use" if near else "use"
-        raise LoadError(f'no data "{name}": {listed} one of {", ".join(known)}, {OWN}')
+        raise LoadError(f'no data "{name}": {listed} one of {", ".join(known)}, {own(name)}')
 
     def bundled(seed: int, test: float = 0.2) -> Dataset:
         return _bundled(BUNDLED[name], seed, test) if read else _unread(BUNDLED[name], test)

@@ -18,7 +18,15 @@ from typing import Any, Protocol, cast
 import numpy as np
 import numpy.typing as npt
 
-from gradplane._plugins import OWN, LoadError, call, described, is_reference, load, returned
+from gradplane._plugins import (
+    LoadError,
+    call,
+    described,
+    is_reference,
+    load,
+    own,
+    returned,
+)
 from gradplane._suggestions import did_you_mean, quoted
 from gradplane.codecs import key
 from gradplane.hosts.philox import uniforms
@@ -235,9 +243,10 @@ def build(name: str, args: dict[str, Any], features: int, classes: int) -> Model
         known = sorted(_MODELS)
         near = did_you_mean(name, known, quoted)
         listed = f"{near} use" if near else "use"
-        raise LoadError(f'no model "{name}": {listed} one of {", ".join(known)}, {OWN}')
-    maker = load("model", name) if is_reference(name) else _MODELS[name]
-    return _checked(name, call("model", name, maker, features=features, classes=classes, **args))
+        raise LoadError(f'no model "{name}": {listed} one of {", ".join(known)}, {own(name)}')
+    takes = {"features": features, "classes": classes}
+    maker = load("model", name, takes=takes) if is_reference(name) else _MODELS[name]
+    return _checked(name, call("model", name, maker, **takes, **args))
 
 
 def mlp(features: int, classes: int, hidden: Sequence[int] = (54,)) -> Perceptron:

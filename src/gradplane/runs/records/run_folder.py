@@ -35,37 +35,61 @@ REPORT = "report.html"
 FAILURE = "failure.txt"
 MANIFEST = "manifest.json"
 BASELINE = "baseline"
+HOSTS = "hosts"  # of a script's run
+PCAP = "pcap"
+_BEGUN = {
+    *(EXPERIMENT, METRICS, IMPAIRMENTS, ARRIVALS, LINKS, INTERVENTIONS, FAILURE, MANIFEST),
+    *(REPORT, HOSTS, PCAP),
+}
+"""What a run may have before it has a result."""
 
 
 class FolderError(Exception):
     """A run folder that cannot be made or read; the message says which and what to do."""
 
 
-def create(out: str | Path | None, name: str) -> Path:
-    """Make a new folder: `out`, or the first of runs/NAME-1, runs/NAME-2, ... that is free."""
+def create(out: str | Path | None, name: str, *, replaced: bool = False) -> Path:
+    """Make a new folder: `out`, or the first of runs/NAME-1, runs/NAME-2, ... that is free.
+
+    replaced: a folder of a run that stopped before the end of its first round is free, too."""
     if out is not None:
-        return _make(Path(out))
+        return _make(Path(out), replaced)
     number = 1
     while True:
         try:
-            return _make(Path("runs") / f"{name}-{number}")
+            return _make(Path("runs") / f"{name}-{number}", replaced)
         except FolderError:
             number += 1
 
 
-def _make(path: Path) -> Path:
+def _make(path: Path, replaced: bool) -> Path:
+    if replaced and _is_empty_run(path):
+        shutil.rmtree(path)
     try:
         path.mkdir(parents=True)
     except FileExistsError:
-        metrics = path / METRICS
-        begun = (path / EXPERIMENT).is_file() and not (metrics.is_file() and metrics.stat().st_size)
         raise FolderError(
             f"{path} exists, and runs are never overwritten: use another --out"
-            + f", or --resume {path}: its run has no recorded round" * begun
         ) from None
     except OSError as error:
         raise FolderError(f"{path}: {error.strerror}") from None
     return path
+
+
+def _is_empty_run(path: Path) -> bool:
+    """Return whether a folder has a run that stopped without a whole round, and nothing else."""
+    if path.is_symlink() or not (path / EXPERIMENT).is_file() or is_in_use(path):
+        return False
+    return {entry.name for entry in path.iterdir()} <= _BEGUN and not _size(path / METRICS)
+
+
+def has_records(folder: Path) -> bool:
+    """Return whether a run has recorded anything, which may show why it stopped."""
+    return any(_size(folder / name) for name in (METRICS, ARRIVALS, IMPAIRMENTS))
+
+
+def _size(file: Path) -> int:
+    return file.stat().st_size if file.is_file() else 0
 
 
 @contextmanager
@@ -107,7 +131,7 @@ def clear(folder: Path, *, training: bool) -> None:
     for name in (FAILURE, *names):
         (folder / name).unlink(missing_ok=True)
     if training:
-        shutil.rmtree(folder / "pcap", ignore_errors=True)
+        shutil.rmtree(folder / PCAP, ignore_errors=True)
 
 
 def write_json(path: Path, values: Any) -> None:

@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from gradplane.runs.records.recorder import TRAFFIC
-from gradplane.runs.records.run_folder import METRICS, read_lines
+from gradplane.runs.records.run_folder import HOSTS, METRICS, read_lines
 
 Line = dict[str, Any]
 
 COUNTERS = "torchrun.json"
-HOSTS = "hosts"
 _EVENTS = ("verdict", "timeout", "stall", "resend")
 
 

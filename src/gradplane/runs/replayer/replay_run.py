@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from gradplane.aggregations.aggregation import WrongSum
+from gradplane.experiment.deploying import unresolved
 from gradplane.experiment.deployment import DeployedJob
 from gradplane.experiment.impairment_sections import (
     DropListSection,
@@ -168,7 +169,8 @@ def under_recorded_losses(
     """Return a run's experiment with settings; it loses and delays the recorded packets.
 
     An impairment that a setting changes rules anew, and one that it removes does not: their
-    recorded verdicts are left out. Raises ReplayError where they are not known."""
+    recorded verdicts are left out. Keys of jobs that have their defaults follow from the changed
+    ones, as in the experiment's own file. Raises ReplayError where they are not known."""
     before = after = experiment.impairment
     if any(setting.startswith("impairment") for setting in settings):
         after = load(experiment, settings).impairment
@@ -193,7 +195,7 @@ def under_recorded_losses(
         for number, section in enumerate(after)
         if number not in kept or not isinstance(section, ImpairmentSection)
     ]
-    base = experiment.model_copy(
+    base = unresolved(experiment).model_copy(
         update={"impairment": tuple(sections), "name": f"{experiment.name}-replay"}
     )
     return load(base, [s for s in settings if not s.startswith("impairment")])

@@ -24,8 +24,8 @@ from gradplane.hosts.training.train import Reduce
 from gradplane.hosts.vector_file import Array
 from gradplane.runs.machine import OneBlasThread
 from gradplane.runs.records.run_data import expanded
-from gradplane.runs.records.run_folder import EXPERIMENT, FolderError, read_lines
-from gradplane.runs.records.script_run import COUNTERS, HOSTS
+from gradplane.runs.records.run_folder import EXPERIMENT, HOSTS, FolderError, read_lines
+from gradplane.runs.records.script_run import COUNTERS
 from gradplane.runs.replayer.reenactment import RecordedOutcomes
 from gradplane.runs.replayer.replay_network import ReplayNetwork
 from gradplane.runs.replayer.replay_run import Difference, under_recorded_losses
