@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "ACTION_SCOPES",
     "U128",
     "gnmi",
     "gnmi_grpc",
@@ -58,4 +59,11 @@ def _imported() -> ModuleType:
 
 
 if not TYPE_CHECKING:
-    globals().update({name: getattr(_imported(), name) for name in __all__})
+    globals().update({name: getattr(_imported(), name) for name in __all__[1:]})
+
+ACTION_SCOPES: dict[str, p4i.ActionRef.Scope.ValueType] = {
+    "tableonly": p4i.ActionRef.TABLE_ONLY,
+    "defaultonly": p4i.ActionRef.DEFAULT_ONLY,
+    "groupaction": 3,  # type: ignore[dict-item]  # P4Runtime 1.6 names it, finsy 0.30 does not
+}
+"""The scopes of a table's actions by their annotations."""

@@ -14,6 +14,7 @@ import sys
 from typing import Any
 
 import finsy
+import grpc
 from finsy.gnmiclient import GNMIClient, GNMIClientError, GNMIPath
 from finsy.proto import gnmi
 
@@ -87,6 +88,7 @@ async def observe(address: str) -> dict[str, Any]:
         seen["sets"] = await sets(client)
         seen["once"] = await once(client)
         seen["samples"] = await samples(client)
+        seen["modes"] = [await refused_mode(client, 5, 0), await refused_mode(client, 0, 7)]
         seen["finsy's ports"] = await ports_of_a_switch(address)
         await client.set(update=[(ENABLED, False)])
         return seen
@@ -151,6 +153,17 @@ async def sets(client: GNMIClient) -> list[Any]:
     await client.set(delete=[ENABLED])
     found.append(enabled("s1"))
     return found
+
+
+async def refused_mode(client: GNMIClient, whole: int, one: int) -> str:
+    """Subscribe with modes by number, which finsy's client does not let choose."""
+    wanted: Any = gnmi.SubscriptionList(mode=whole)  # type: ignore[arg-type]
+    wanted.subscription.add(path=GNMIPath("interfaces").path, mode=one)
+    call = client._stub.Subscribe(iter([gnmi.SubscribeRequest(subscribe=wanted)]))
+    try:
+        return str([answer async for answer in call])
+    except grpc.aio.AioRpcError as error:
+        return f"{error.code().name}: {error.details()}"
 
 
 async def once(client: GNMIClient) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from finsy.gnmipath import GNMIPath
 from finsy.proto import gnmi
 
 from gradplane.switch.gnmi.interfaces import Pattern
+from gradplane.switch.gnmi.service import GnmiService
 from gradplane.switch.p4runtime.status_errors import RpcError
 
 WORLD = Path(__file__).parent / "gnmi_world.py"
@@ -122,6 +124,21 @@ def test_the_end_leaves_no_interface_down(seen: dict[str, Any]) -> None:
     assert (seen["exit status"], seen["s1 at the end"]) == (0, True)
 
 
+@pytest.fixture
+def service() -> GnmiService:
+    """Of a switch whose port 1 is the loopback interface."""
+    ports: Any = SimpleNamespace(status=lambda: [SimpleNamespace(number=1, interface="lo")])
+    return GnmiService(ports)
+
+
+def test_modes_that_gnmi_does_not_have(seen: dict[str, Any]) -> None:
+    assert seen["modes"] == [
+        "INVALID_ARGUMENT: mode 5 is unknown; there are STREAM, ONCE, POLL",
+        "INVALID_ARGUMENT: /interfaces: mode 7 is unknown; there are TARGET_DEFINED, ON_CHANGE,"
+        " SAMPLE",
+    ]
+
+
 VALUES: Any = {
     (name, leaf): 0
     for name in ("a", "b")
@@ -146,6 +163,29 @@ VALUES: Any = {
 )
 def test_wildcards(path: str, named: int) -> None:
     assert len(Pattern(gnmi.Path(), GNMIPath(path).path).of(VALUES)) == named
+
+
+def test_one_kind_of_data_of_an_interface(service: GnmiService) -> None:
+    """Its configuration or its state, as pygnmi asks; also of an interface by its name."""
+    path = GNMIPath("interfaces/interface[name=lo]").path
+    kinds = gnmi.GetRequest
+    for kind, first, leaves in (
+        (kinds.ALL, "name", 20),
+        (kinds.CONFIG, "config", 2),
+        (kinds.STATE, "state", 17),
+        (kinds.OPERATIONAL, "state", 17),
+    ):
+        request = gnmi.GetRequest(path=[path], type=kind, encoding=gnmi.PROTO)
+        request.prefix.target = "s1"
+        [answer] = service.get(request).notification
+        assert (answer.update[0].path.elem[2].name, len(answer.update)) == (first, leaves)
+        assert answer.prefix == gnmi.Path(target="s1")
+
+
+def test_numbers_that_no_enum_of_gnmi_has(service: GnmiService) -> None:
+    wrong = gnmi.GetRequest(type=7)  # type: ignore[arg-type]
+    with pytest.raises(RpcError, match="INVALID_ARGUMENT: type 7 is unknown; there are ALL, "):
+        service.get(wrong)
 
 
 def test_a_prefix_goes_before_the_path() -> None:

@@ -15,6 +15,7 @@ from gradplane.switch.p4runtime.read import read
 from gradplane.switch.p4runtime.service import P4RuntimeService
 from gradplane.switch.p4runtime.status_errors import BatchError, RpcError
 from gradplane.switch.p4runtime.write import write
+from gradplane.switch.runtime.control_errors import TableError
 
 V1MODEL = """
 #include <core.p4>
@@ -188,6 +189,44 @@ def test_a_group_action_is_refused_and_not_lost() -> None:
     assert refusal(made, entity) == (
         "UNIMPLEMENTED: table I.t: the set's group_action is not offered"
     )
+
+
+@pytest.mark.p4runtime("6.4.1-3 9.2.3-7")
+def test_a_groups_action_is_no_entrys() -> None:
+    """@groupaction of 1.6: for the group_action of a set alone."""
+    made = device(
+        V1MODEL.replace("NOTE", "")
+        .replace("{ to; NoAction; }", "{ to; @groupaction NoAction; }")
+        .replace("implementation = selector;", "implementation = selector; default_action = to(1);")
+        .replace("counters = hits;", "counters = hits; default_action = to(1);")
+    )
+    assert made.pipeline is not None
+    group = action(made, "NoAction")
+    [profile] = made.pipeline.catalog.profiles
+    member = p4r.ActionProfileMember(action_profile_id=profile, member_id=1)
+    member.action.action_id = group
+    direct, shot = entry(made, "I.u"), entry(made, "I.t")
+    direct.table_entry.action.action.action_id = group
+    one = shot.table_entry.action.action_profile_action_set.action_profile_actions.add(weight=1)
+    one.action.action_id = group
+    default = p4r.Entity(table_entry=p4r.TableEntry(table_id=direct.table_entry.table_id))
+    default.table_entry.is_default_action = True
+    default.table_entry.action.action.action_id = group
+    for table in made.pipeline.catalog.p4info.tables:
+        assert [r.scope for r in table.action_refs if r.id == group] == [3]
+    for entity, owner in (
+        (direct, "table I.u"),
+        (shot, "table I.t"),
+        (p4r.Entity(action_profile_member=member), "action profile I.selector"),
+    ):
+        assert refusal(made, entity) == (
+            f"PERMISSION_DENIED: {owner}: action NoAction may only be a set's group_action"
+        )
+    with pytest.raises(BatchError, match="may only be a set's group_action"):
+        write(made.target, [p4r.Update(type=p4r.Update.MODIFY, entity=default)])
+    switch: Any = made.pipeline.switch
+    with pytest.raises(TableError, match="action NoAction is @groupaction"):
+        switch.table("I.u").add({"h.h.x": 9}, "NoAction")
 
 
 @pytest.mark.p4runtime("9.2.2-6 9.2.3-4")

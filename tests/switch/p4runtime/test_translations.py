@@ -217,10 +217,9 @@ def test_names_in_traces_and_messages() -> None:
     assert client.device.pipeline is not None
     switch: Any = client.device.pipeline.switch
     port = client.number("port_t", "Ethernet0")
-    assert (
-        'hit vrf "vrf-blue", port "Ethernet0", priority 1;'
-        in switch.trace(port, bytes([0, 1]) + bytes(4)).text()
-    )
+    text = switch.trace(port, bytes([0, 1]) + bytes(4)).text()
+    assert 'hit vrf "vrf-blue", port "Ethernet0", priority 1;' in text
+    assert f'I.forward(port "1" ({client.number("port_t", "1")}))' in text
     assert client.route("vrf-blue", "1", "Ethernet0") == (
         'ALREADY_EXISTS: table I.routes: it has an entry for vrf "vrf-blue", port "Ethernet0",'
         " priority 1"

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gradplane._p4runtime import p4i
+from gradplane._p4runtime import ACTION_SCOPES, p4i
 from gradplane.switch.arch.device_facts import DeviceFacts, PipelineFacts
 from gradplane.switch.arch.registry import device_facts
 from gradplane.switch.bfruntime.codec import Data
@@ -68,6 +68,7 @@ SCOPES = {
     p4i.ActionRef.TABLE_AND_DEFAULT: "TableAndDefault",
     p4i.ActionRef.TABLE_ONLY: "TableOnly",
     p4i.ActionRef.DEFAULT_ONLY: "DefaultOnly",
+    ACTION_SCOPES["groupaction"]: "TableOnly",  # no word for it; as an entry's it is refused
 }
 _MASK = re.compile(r"&\s*(0x[0-9a-fA-F]+)")
 _ERROR_BITS = 32  # of a key of errors, which has no width in P4Info

@@ -28,7 +28,16 @@ from gradplane.switch.syntax.ast_walk import walk
 
 _TEXT = frozenset({"name", "deprecated", "noWarn"})
 _EMPTY = frozenset(
-    {"hidden", "atomic", "tableonly", "defaultonly", "optional", "pure", "noSideEffects"}
+    {
+        "hidden",
+        "atomic",
+        "tableonly",
+        "defaultonly",
+        "groupaction",
+        "optional",
+        "pure",
+        "noSideEffects",
+    }
 )
 _NUMBER = {"id": 1, "priority": 0}  # the smallest value allowed
 

@@ -56,7 +56,10 @@ class TableChecker:
             self.c.notes.values(decl.entries_annotations)
             decl.entries_silent = muted(decl.entries_annotations)
             only = {
-                r.name for r in decl.actions if any(a.name == "defaultonly" for a in r.annotations)
+                r.name: a.name
+                for r in decl.actions
+                for a in r.annotations
+                if a.name in ("defaultonly", "groupaction")
             }
             plain = self._plain(types, uses)
             for entry in decl.entries:
@@ -64,7 +67,7 @@ class TableChecker:
                 if not entry.plain:
                     self._entry(decl, entry, types, uses)
                 if entry.action.name in only:
-                    what = f"action {entry.action.name} is @defaultonly"
+                    what = f"action {entry.action.name} is @{only[entry.action.name]}"
                     self.c.error(entry.action, what)
             self._priorities(decl)
             self._selector_keys(decl)
@@ -149,8 +152,10 @@ class TableChecker:
 
     def _listed(self, ref: ast.ActionRef) -> ActionUse | None:
         notes = {a.name for a in self.c.annotations(ref)}
-        if notes >= {"tableonly", "defaultonly"}:
-            self.c.error(ref, f"action {ref.name} is @tableonly and @defaultonly: it is never used")
+        scopes = [n for n in ("tableonly", "defaultonly", "groupaction") if n in notes]
+        if len(scopes) > 1:
+            both = " and ".join(f"@{name}" for name in scopes)
+            self.c.error(ref, f"action {ref.name} is {both}: it is never used")
         action = self._find(ref)
         if action is None:
             return None
@@ -241,9 +246,10 @@ class TableChecker:
             self.c.error(decl.default_action, "default_action must follow actions")
         self._called(decl, decl.default_action, uses)
         for ref in decl.actions:
-            only = {a.name for a in ref.annotations}
-            if ref.name == decl.default_action.name and "tableonly" in only:
-                self.c.error(decl.default_action, f"action {ref.name} is @tableonly")
+            for note in ref.annotations:
+                barred = note.name in ("tableonly", "groupaction")
+                if barred and ref.name == decl.default_action.name:
+                    self.c.error(decl.default_action, f"action {ref.name} is @{note.name}")
 
     # -- entries -------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import grpc
 
@@ -79,14 +80,14 @@ class GnmiService:
         With PROTO its updates are leaves, with JSON what the path names. Raises RpcError.
         """
         _check(request.encoding, request.use_models)
+        _known(gnmi.GetRequest.DataType, request.type, "type")
         part = _PARTS.get(request.type, "")
-        values = {leaf: v for leaf, v in leaves(self._ports).items() if part in leaf[1]}
-        now = time.time_ns()
+        values, now = leaves(self._ports), time.time_ns()
         answer = gnmi.GetResponse()
         for path in request.path or [gnmi.Path()]:
             pattern = Pattern(request.prefix, path)
-            found = pattern.of(values)
-            notification = answer.notification.add(timestamp=now)
+            found = {leaf: v for leaf, v in pattern.of(values).items() if part in leaf[1]}
+            notification = answer.notification.add(timestamp=now, prefix=_echo(request.prefix))
             if request.encoding == gnmi.PROTO:
                 notification.update.extend(_updates(found, gnmi.PROTO))
                 continue
@@ -249,6 +250,7 @@ class _Subscriber:
 
     def _begin(self, wanted: gnmi.SubscriptionList) -> None:
         _check(wanted.encoding, wanted.use_models)
+        _known(gnmi.SubscriptionList.Mode, wanted.mode, "mode")
         if not wanted.subscription:
             raise RpcError("INVALID_ARGUMENT", "the subscription names no path")
         watches = [w for s in wanted.subscription for w in _watches(wanted.prefix, s)]
@@ -294,6 +296,7 @@ class _Subscriber:
         assert self._wanted is not None
         notification = gnmi.Notification(
             timestamp=time.time_ns(),
+            prefix=_echo(self._wanted.prefix),
             update=_updates(found, self._wanted.encoding),
             delete=map(path_of, gone),
         )
@@ -303,6 +306,7 @@ class _Subscriber:
 def _watches(prefix: gnmi.Path, wanted: gnmi.Subscription) -> Iterator[_Watch]:
     """Yield what one subscription watches. Where the target may choose, counters are sampled."""
     pattern = Pattern(prefix, wanted.path)
+    _known(gnmi.SubscriptionMode, wanted.mode, f"{pattern.text}: mode")
     every, beat = wanted.sample_interval, wanted.heartbeat_interval
     if every and every < _SHORTEST and wanted.mode != gnmi.ON_CHANGE:
         raise RpcError(
@@ -330,6 +334,18 @@ def _check(encoding: gnmi.Encoding.ValueType, models: Iterable[gnmi.ModelData]) 
     for model in models:
         if model.name != MODULE:
             raise RpcError("INVALID_ARGUMENT", f'model "{model.name}" is not {MODULE}')
+
+
+def _known(kind: Any, value: int, what: str) -> None:
+    """Raise RpcError for a number that `kind`, an enum of gNMI, does not have."""
+    if value not in kind.values():
+        offered = ", ".join(kind.keys())
+        raise RpcError("INVALID_ARGUMENT", f"{what} {value} is unknown; there are {offered}")
+
+
+def _echo(prefix: gnmi.Path) -> gnmi.Path | None:
+    """Return the prefix of an answer: the target that the request names (section 2.2.2.1)."""
+    return gnmi.Path(target=prefix.target) if prefix.target else None
 
 
 def _updates(found: dict[Leaf, Value], encoding: gnmi.Encoding.ValueType) -> Iterator[gnmi.Update]:

@@ -138,9 +138,16 @@ def _plain_fields(t: Fields, values: list[Value]) -> Value:
 
 
 class Named(int):
-    """A number that stands for a member of an enum, or for an error; `name` says which."""
+    """A number with a name: of a member of an enum, of an error, or one that controllers gave."""
 
     name: str
+
+    @classmethod
+    def of(cls, value: int, name: str) -> Named:
+        """Return `value` with a name."""
+        found = cls(value)
+        found.name = name
+        return found
 
 
 def named(t: Type | None, value: Value, errors: Sequence[str] = ()) -> Value:
@@ -157,9 +164,7 @@ def named(t: Type | None, value: Value, errors: Sequence[str] = ()) -> Value:
             names = {number: name for name, number in values.items()}
     if value not in names:
         return value
-    found = Named(value)
-    found.name = names[value]
-    return found
+    return Named.of(value, names[value])
 
 
 Env = list[Any]

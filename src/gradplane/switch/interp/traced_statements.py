@@ -6,7 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from gradplane.switch.interp import trace_events
-from gradplane.switch.interp.interpreter_values import Env, Load, is_composite, named, plain
+from gradplane.switch.interp.interpreter_values import (
+    Env,
+    Load,
+    Named,
+    is_composite,
+    named,
+    plain,
+)
 from gradplane.switch.interp.statements import Code, Statements, TableObserver
 from gradplane.switch.interp.user_extern_values import to_python
 from gradplane.switch.ir import nodes as ir
@@ -53,10 +60,16 @@ class TracedStatements(Statements):
             if key.match_kind == "selector"
         ]
 
+        def translated(param: ir.Var, value: Any) -> Any:
+            """Return a value with the name that controllers gave it, where one did."""
+            translation = state.translations.get(param.type_name)
+            known = None if translation is None else translation.known(value)
+            return value if known is None else Named.of(value, f'"{known}"')
+
         def observe(env: Env, key: tuple[int, ...], entry: Entry | None, data: ActionData) -> None:
             action = table.table.actions[data.index].action
             params = {
-                p.name: named(kind, value, errors)
+                p.name: translated(p, named(kind, value, errors))
                 for p, kind, value in zip(action.params, given[data.index], data.args, strict=True)
             }
             keys = [named(kind, value, errors) for kind, value in zip(kinds, key, strict=True)]

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from google.protobuf import text_format
 
-from gradplane._p4runtime import p4i, p4t
+from gradplane._p4runtime import ACTION_SCOPES, p4i, p4t
 from gradplane.switch.arch.registry import device_facts, of_package
 from gradplane.switch.control.names import P4InfoError, P4InfoKind, Symbols, field_ids
 from gradplane.switch.internal_errors import internal_errors_reported
@@ -256,15 +256,14 @@ class _Builder:
 
     def _action_ref(self, out: p4i.ActionRef, reference: ir.TableAction, table: str) -> None:
         out.id = self.symbols.id(P4InfoKind.ACTION, reference.action.name)
-        names = {a.name for a in reference.annotations}
-        if {"tableonly", "defaultonly"} <= names:
-            raise P4InfoError(
-                f"{table}: action {reference.action.name} is both @tableonly and @defaultonly"
-            )
-        if "tableonly" in names:
-            out.scope = p4i.ActionRef.TABLE_ONLY
-        elif "defaultonly" in names:
-            out.scope = p4i.ActionRef.DEFAULT_ONLY
+        scopes = list(
+            dict.fromkeys(a.name for a in reference.annotations if a.name in ACTION_SCOPES)
+        )
+        if len(scopes) > 1:
+            given = " and ".join(f"@{name}" for name in scopes)
+            raise P4InfoError(f"{table}: action {reference.action.name} is both {given}")
+        for name in scopes:
+            out.scope = ACTION_SCOPES[name]
         annotate(out, reference.annotations)
 
     def _direct_resources(self, out: p4i.Table, table: ir.Table) -> None:

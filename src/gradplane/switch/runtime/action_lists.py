@@ -12,6 +12,7 @@ from gradplane.switch.runtime.control_errors import TableError
 from gradplane.switch.runtime.entries import ActionData
 
 _PLACES = {"defaultonly": "an entry's", "tableonly": "the default"}
+_GROUP = "groupaction"  # P4Runtime 1.6: of a one-shot set's group_action alone, which no table has
 
 
 class ActionList(NamedTuple):
@@ -28,7 +29,10 @@ class ActionList(NamedTuple):
     @property
     def for_entries(self) -> list[str]:
         """The names of those that an entry can have."""
-        return [c.action.name for c in self.choices if not annotated(c, "defaultonly")]
+        kept = (
+            c for c in self.choices if not any(annotated(c, n) for n in ("defaultonly", _GROUP))
+        )
+        return [choice.action.name for choice in kept]
 
     def action(self, data: ActionData) -> ir.Action:
         """Return the action that `data` is for."""
@@ -43,9 +47,10 @@ class ActionList(NamedTuple):
             known = ", ".join(self.names)
             raise self._error("INVALID_ARGUMENT", f"no action {data.index}; its actions: {known}")
         choice = self.choices[data.index]
-        if annotated(choice, forbidden):
-            what = f"action {choice.action.name} is @{forbidden}: it cannot be"
-            raise self._error("PERMISSION_DENIED", f"{what} {_PLACES[forbidden]} action")
+        for note in (forbidden, _GROUP):
+            if annotated(choice, note):
+                what = f"action {choice.action.name} is @{note}: it cannot be"
+                raise self._error("PERMISSION_DENIED", f"{what} {_PLACES[forbidden]} action")
         self._check_args(choice.action, data.args)
 
     def _check_args(self, action: ir.Action, args: Sequence[int]) -> None:

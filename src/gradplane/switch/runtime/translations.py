@@ -64,6 +64,10 @@ class Translation:
         self.fix(name, number)
         return name
 
+    def known(self, number: int) -> str | None:
+        """Return the name of a number, without giving it one."""
+        return self._names.get(number)
+
     def items(self) -> Iterable[tuple[str, int]]:
         """Return the names and their numbers, in the order in which they came."""
         return self._numbers.items()

@@ -521,8 +521,8 @@ def choices(table: MatchTable, missed: bool = False, every: bool = False) -> lis
     if not table.table.const_default and table.profile is None and not missed:
         default = table.table.default.index
         for i, a in enumerate(actions):
-            tableonly = any(note.name == "tableonly" for note in a.annotations)
-            if i != default and not tableonly and (every or Choice("hit", i) not in made):
+            barred = any(note.name in ("tableonly", "groupaction") for note in a.annotations)
+            if i != default and not barred and (every or Choice("hit", i) not in made):
                 made.append(Choice("default", i))
     return made
 

@@ -207,9 +207,10 @@ def _adds(table: ir.Table, call: ir.CallExtern) -> Iterable[Diagnostic]:
         yield Diagnostic(call.span, problem, hint=hint)
         return
     choice = table.actions[index]
-    if any(a.name == "defaultonly" for a in choice.annotations):
-        problem = f"{what}, but no entry can have the action {name.value}: it is @defaultonly"
-        yield Diagnostic(call.span, problem)
+    for note in choice.annotations:
+        if note.name in ("defaultonly", "groupaction"):
+            problem = f"{what}, but no entry can have the action {name.value}: it is @{note.name}"
+            yield Diagnostic(call.span, problem)
     adding = (s for s in nested(choice.action.body) if isinstance(s, ir.CallExtern))
     if any(not s.instance and s.name in _ADDING for s in adding):
         problem = f"{what} with action {name.value}, which adds an entry itself"

@@ -10,7 +10,7 @@ from typing import Any
 
 from google.protobuf.message import Message
 
-from gradplane._p4runtime import p4i, p4t
+from gradplane._p4runtime import ACTION_SCOPES, p4i, p4t
 from gradplane.switch.frontends.bmv2.items import MAX_WIDTH, Item
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import (
@@ -145,10 +145,9 @@ class ControlPlane:
             return ()
         for reference in found.action_refs:
             if reference.id == known.preamble.id:
-                if reference.scope == p4i.ActionRef.TABLE_ONLY:
-                    return (Annotation("tableonly"),)
-                if reference.scope == p4i.ActionRef.DEFAULT_ONLY:
-                    return (Annotation("defaultonly"),)
+                return tuple(
+                    Annotation(n) for n, s in ACTION_SCOPES.items() if s == reference.scope
+                )
         return ()
 
     def table_size(self, table: str) -> int:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from google.protobuf.unknown_fields import UnknownFieldSet
 
-from gradplane._p4runtime import p4i, p4r
+from gradplane._p4runtime import ACTION_SCOPES, p4i, p4r
 from gradplane.switch.p4runtime.catalog import ListedActions, TableAction, TableInfo, find
 from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.runtime.entries import ActionData, EntryAction, GroupRef, MemberRef, OneShot
@@ -103,6 +103,11 @@ def _allowed_forms(table: TableInfo) -> Sequence[str]:
 
 def _check_scope(listed: ListedActions, choice: TableAction, default: bool) -> None:
     wrong = p4i.ActionRef.TABLE_ONLY if default else p4i.ActionRef.DEFAULT_ONLY
+    if choice.scope == ACTION_SCOPES["groupaction"]:
+        raise RpcError(
+            "PERMISSION_DENIED",
+            f"{listed.owner}: action {choice.info} may only be a set's group_action",
+        )
     if choice.scope == wrong:
         place = "an entry" if default else "the default action"
         raise RpcError(
