@@ -348,6 +348,25 @@ def test_a_life_is_an_interval_at_least(interpreted: Served) -> None:
     )  # fmt: skip
 
 
+def test_numbers_that_no_enum_has(interpreted: Served) -> None:
+    """bf_rt_server_impl.cpp: idle modes and scopes are refused, an atomicity is the default."""
+    _, client = interpreted
+    wrong = idle(client, enable=True, idle_table_mode=7)
+    ((code, text),) = errors_of(failing(client, ("MODIFY", wrong)))
+    assert (code, text) == (
+        "INVALID_ARGUMENT",
+        "table Ingress.macs: idle_table_mode 7 is neither 0, to poll, nor 1",
+    )
+    for part in ("pipe_scope", "gress_scope", "prsr_scope"):
+        wrong = client.attribute("macs", "entry_scope")
+        getattr(wrong.table_attribute.entry_scope, part).predef = 9
+        assert [c for c, _ in errors_of(failing(client, ("MODIFY", wrong)))] == ["INVALID_ARGUMENT"]
+    (shown,) = client.read_entities(client.attribute("macs", "entry_scope"))
+    assert shown.table_attribute.entry_scope.pipe_scope.predef == 0
+    failing(client, ("INSERT", mac(client, 1)), ("INSERT", mac(client, 1)), atomicity=9)
+    assert len(client.read("macs")) == 1
+
+
 def test_lives_begin_when_idle_time_is_enabled(interpreted: Served) -> None:
     device, client = interpreted
     client.write(("INSERT", mac(client, 1, ENTRY_TTL=60_000)))

@@ -75,7 +75,8 @@ class Requests:
         left may not be made any more.
         """
         errors: list[RpcError | None] = []
-        if request.atomicity == bf.WriteRequest.CONTINUE_ON_ERROR:
+        whole = (bf.WriteRequest.ROLLBACK_ON_ERROR, bf.WriteRequest.DATAPLANE_ATOMIC)
+        if request.atomicity not in whole:  # numbers without a meaning, too, as in the driver
             for update in request.updates:
                 try:
                     if errors:

@@ -130,6 +130,9 @@ class IdleTimes:
 
         def set(message: Any) -> None:
             former, mode = self.mode, IdleMode.of(message.idle_table)
+            if mode.mode not in (POLL, NOTIFY):
+                what = f"idle_table_mode {mode.mode} is neither {POLL}, to poll, nor {NOTIFY}"
+                raise RpcError("INVALID_ARGUMENT", f"table {self._table.table.name}: {what}")
             self._journal.set(self, "mode", mode)
             if mode.starts_anew(former):
                 for entry in self._table.entries():

@@ -157,8 +157,12 @@ class ScopedTable(ControlTable):
         """Set an attribute: bytes that a meter's counts are adjusted by in the pipes that a request
         is for, others in all."""
         if name == "entry_scope":
-            parsers = message.entry_scope.prsr_scope
-            if parsers.WhichOneof("scope") == "user_defined" or parsers.predef > SINGLE:
+            given = message.entry_scope
+            for part_of in (given.pipe_scope, given.gress_scope):
+                if part_of.predef not in (ALL, SINGLE):
+                    raise self.invalid(f"a scope is ALL or SINGLE, not {part_of.predef}")
+            parsers = given.prsr_scope
+            if parsers.WhichOneof("scope") == "user_defined" or parsers.predef not in (ALL, SINGLE):
                 raise self.invalid("a pipe's parsers share its entries, or each has its own")
             self._set_by_parser(parsers.predef == SINGLE)
             wanted = wanted_scope(self._scopes.homes(self._name), message.entry_scope)
