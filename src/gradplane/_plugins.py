@@ -91,6 +91,12 @@ def is_reference(name: str) -> bool:
     return ":" in name or name.endswith(".py")
 
 
+def file_of(reference: str) -> Path | None:
+    """Return the Python file that a reference names; None if it is missing or none is named."""
+    file = _parted(reference)[0] if is_reference(reference) else ""
+    return Path(file) if file.endswith(".py") and Path(file).is_file() else None
+
+
 def located(reference: str, folder: Path) -> str:
     """Return a reference with the absolute path of its file, where that, or a file of the module's
     name, is in a folder; else as it is."""

@@ -49,17 +49,21 @@ def load_deployment(
     settings: Sequence[str | Setting] = (),
     seed: int | None = None,
     recorded: bool = False,
+    copies: Mapping[str, Path] | None = None,
 ) -> Deployment:
     """Deploy the experiment of a file (or an Experiment), with `KEY=VALUE` settings and a seed.
 
     The seed replaces the experiment's, every job's and every impairment's own. recorded: the file
-    is a run folder's, so probable mistakes are not refused. Raises ExperimentError,
+    is a run folder's, so probable mistakes are not refused. copies: of users' files, by the paths
+    that the file names; what is named there is looked for in the copy. Raises ExperimentError,
     with a line for each thing that is wrong: place, key, what is allowed."""
     document = _document(source)
     everywhere = [f"seed={seed}", f"job.seed={seed}", f"impairment.seed={seed}"]
     everywhere.append(f"traffic.seed={seed}")
     changes = [*settings, *([] if seed is None else everywhere)]
     override(document, changes, partial(completed, Experiment))
+    for file, copy in (copies or {}).items():
+        document.values = _copied(document.values, file, str(copy.resolve()))
     loading = _Loading(document, source)
     with beside(loading.folder):
         return _loaded(loading, recorded)
@@ -274,6 +278,17 @@ class _Loading:
     def _add_all(self, problems: Sequence[Problem]) -> None:
         for problem in problems:
             self._add(problem.text, *problem.keys)
+
+
+def _copied(values: Any, file: str, copy: str) -> Any:
+    """Return plain values with references into a file as those into its copy."""
+    if isinstance(values, dict):
+        return {key: _copied(value, file, copy) for key, value in values.items()}
+    if isinstance(values, list):
+        return [_copied(value, file, copy) for value in values]
+    if isinstance(values, str) and (values == file or values.startswith(f"{file}:")):
+        return copy + values.removeprefix(file)
+    return values
 
 
 def _remove(values: Any, key: Key) -> None:

@@ -23,7 +23,7 @@ from gradplane.runs import isolation
 from gradplane.runs.codec_warnings import codec_warnings
 from gradplane.runs.machine import OneBlasThread, describe
 from gradplane.runs.progress import Show, show
-from gradplane.runs.records import manifest, run_folder
+from gradplane.runs.records import manifest, own_parts, run_folder
 from gradplane.runs.records.manifest import Manifest, extents, program_digest
 from gradplane.runs.records.recorder import LinkLog, Recorder
 from gradplane.runs.records.run_data import RunData
@@ -108,13 +108,14 @@ def resume(
     if recorded.network and net not in (None, recorded.network):
         raise ExperimentError(f'{folder}: the run is on the network "{recorded.network}"')
     network = choose_network(recorded.network or net, _console(console))
-    check_target(recorded.deployment, network)
+    deployment = recorded.deployment if recorded.finished else own_parts.renewed_deployment(path)
+    check_target(deployment, network)
     if (shown := _console(console)) is not None:
         begins = "the training is kept, and its baseline is run"
         if recorded.stored is None:
             begins = f"{recorded.progress}; the training begins anew, with the first round"
         shown.print(f"{folder}: {begins}", soft_wrap=True, highlight=False, markup=False)
-    task = _Task(recorded.deployment, path.resolve(), network, False, console)
+    task = _Task(deployment, path.resolve(), network, False, console)
     return _carry_out(dataclasses.replace(task, trained=recorded.stored), path)
 
 

@@ -29,7 +29,7 @@ from gradplane.experiment.loading import Experiment, ExperimentError, load_deplo
 from gradplane.hosts.config import HostConfig
 from gradplane.runs import isolation
 from gradplane.runs.machine import OneBlasThread, describe
-from gradplane.runs.records import run_folder, script_run
+from gradplane.runs.records import own_parts, run_folder, script_run
 from gradplane.runs.records.script_run import COUNTERS
 from gradplane.runs.records.summary import link_counters, switch_counters
 from gradplane.runs.run_experiment import check_target, mininet_possible
@@ -81,6 +81,7 @@ def torchrun(
     folder = run_folder.create(out, f"{deployment.experiment.name}-torch", replaced=True).resolve()
     text = dumps(deployment.experiment.values())
     write_whole(folder / run_folder.EXPERIMENT, text)
+    own_parts.keep(folder, deployment.experiment)
     path = None if script is None else script.resolve()
     task = _Task(deployment, path, tuple(arguments), folder, hook)
     keep = [folder, Path.cwd() if path is None else path.parent]

@@ -7,12 +7,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from gradplane.experiment.loading import Experiment, load_deployment
+from gradplane.experiment.loading import Experiment
 from gradplane.pages import figures
 from gradplane.pages.figures import Bar, Curve
 from gradplane.pages.report import charts, run_page
 from gradplane.pages.report.round_records import seconds
 from gradplane.runs.records import run_folder, script_run
+from gradplane.runs.records.own_parts import recorded_deployment
 from gradplane.runs.records.recorder import lost
 from gradplane.runs.records.run_folder import EXPERIMENT, METRICS, FolderError
 from gradplane.runs.records.script_run import COUNTERS, HostRecords
@@ -30,7 +31,7 @@ _VALUES = (("test_accuracy", "test accuracy", True), ("loss", "training loss", F
 
 def contents(folder: Path) -> Values:
     """Return everything that script.html shows. Raises FolderError for a damaged folder."""
-    experiment = load_deployment(folder / EXPERIMENT, recorded=True).experiment
+    experiment = recorded_deployment(folder).experiment
     values = _counters(folder, experiment)
     _, hosts = script_run.read(folder)
     lines = list(run_folder.read_lines(folder / METRICS, unfinished=True))

@@ -17,6 +17,7 @@ from gradplane._whole_files import write_whole
 from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.document import dumps
 from gradplane.experiment.schema import Experiment
+from gradplane.runs.records import own_parts
 from gradplane.runs.records.run_folder import (
     EXPERIMENT,
     FAILURE,
@@ -133,6 +134,7 @@ class Manifest(BaseModel):
 def start(folder: Path, experiment: Experiment, manifest: Manifest) -> None:
     """Write experiment.toml, resolved, so that it alone repeats the run, and the manifest."""
     write_whole(folder / EXPERIMENT, dumps(experiment.values()))
+    own_parts.keep(folder, experiment)
     manifest.including(folder, [EXPERIMENT]).write(folder)
 
 

@@ -14,14 +14,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from gradplane._suggestions import near_file
 from gradplane.experiment.deployment import Deployment
-from gradplane.experiment.loading import Experiment, ExperimentError, load_deployment
+from gradplane.experiment.loading import Experiment, ExperimentError
 from gradplane.hosts.packed_columns import unpack
-from gradplane.runs.records import consistency, recorder, run_folder, script_run
+from gradplane.runs.records import consistency, own_parts, recorder, run_folder, script_run
 from gradplane.runs.records.manifest import (
     Extent,
     FileDigest,
@@ -37,6 +38,7 @@ from gradplane.runs.records.run_folder import (
     LINKS,
     MANIFEST,
     METRICS,
+    PARTS,
     SUMMARY,
     FolderError,
     read_lines,
@@ -126,7 +128,8 @@ class RunData:
         """Read the run in that folder, which may have recorded nothing yet."""
         if not folder.is_dir():
             raise FolderError(f"{folder}: no such run folder{near_file(folder)}")
-        for path in (*sorted(folder.iterdir()), *sorted((folder / BASELINE).glob("*"))):
+        inside = (sorted((folder / name).glob("*")) for name in (BASELINE, PARTS))
+        for path in (*sorted(folder.iterdir()), *chain.from_iterable(inside)):
             if path.is_symlink() and path.suffix != ".html":  # pages are replaced, not read
                 raise FolderError(
                     f"{path}: a link: no links in a run's folder are followed; put a copy of the"
@@ -152,7 +155,7 @@ class RunData:
     @classmethod
     def _parsed(cls, folder: Path, manifest: Manifest | None) -> RunData:
         summary = run_folder.read_summary(folder)
-        deployment = load_deployment(folder / EXPERIMENT, recorded=True)
+        deployment = own_parts.recorded_deployment(folder)
         if manifest and manifest.program not in (None, program_digest(deployment)):
             paths = " or ".join(str(program.path) for program in deployment.used_programs)
             raise FolderError(
@@ -229,8 +232,9 @@ class RunData:
 
     @property
     def notes(self) -> list[str]:
-        """Notes for the reader of the records: missing parts, missing digests."""
-        return [note for note in (self.unfinished, self.unchecked, self._renamed) if note]
+        """Notes for the reader of the records: missing parts, missing digests, changed files."""
+        found = (self.unfinished, self.unchecked, self._renamed, *own_parts.notes(self.folder))
+        return [note for note in found if note]
 
     @property
     def _renamed(self) -> str:

@@ -37,9 +37,10 @@ MANIFEST = "manifest.json"
 BASELINE = "baseline"
 HOSTS = "hosts"  # of a script's run
 PCAP = "pcap"
+PARTS = "parts"  # copies of users' Python files
 _BEGUN = {
     *(EXPERIMENT, METRICS, IMPAIRMENTS, ARRIVALS, LINKS, INTERVENTIONS, FAILURE, MANIFEST),
-    *(REPORT, HOSTS, PCAP),
+    *(REPORT, HOSTS, PCAP, PARTS),
 }
 """What a run may have before it has a result."""
 

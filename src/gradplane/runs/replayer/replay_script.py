@@ -16,15 +16,15 @@ from typing import Any
 
 from gradplane.aggregations.aggregation import ReplayedJob, ReplayedWorker, ReplayError, WrongSum
 from gradplane.experiment.deployment import Deployment
-from gradplane.experiment.loading import load_deployment
 from gradplane.hosts import vector_file
 from gradplane.hosts.digest import digest
 from gradplane.hosts.reducer import VECTORS
 from gradplane.hosts.training.train import Reduce
 from gradplane.hosts.vector_file import Array
 from gradplane.runs.machine import OneBlasThread
+from gradplane.runs.records.own_parts import recorded_deployment
 from gradplane.runs.records.run_data import expanded
-from gradplane.runs.records.run_folder import EXPERIMENT, HOSTS, FolderError, read_lines
+from gradplane.runs.records.run_folder import HOSTS, FolderError, read_lines
 from gradplane.runs.records.script_run import COUNTERS
 from gradplane.runs.replayer.reenactment import RecordedOutcomes
 from gradplane.runs.replayer.replay_network import ReplayNetwork
@@ -125,7 +125,7 @@ def replay(folder: Path, on_round: Callable[[int], None] | None = None) -> Scrip
     on_round: called with the number of rounds found equal so far. Raises FolderError where there is
     nothing to replay or files are damaged, ReplayError for records that do not fit together.
     """
-    deployment = load_deployment(folder / EXPERIMENT, recorded=True)
+    deployment = recorded_deployment(folder)
     logs = read(folder)
     together = list(zip(*(log.reduces for log in logs), strict=False))
     workers = deployment.jobs[0].config.workers
@@ -151,7 +151,7 @@ def run_again(folder: Path, settings: Sequence[str], out: str | Path | None) -> 
         raise FolderError(f"{path}: it does not say which script was run ({error})") from None
     if not values["script"]:
         raise FolderError(f"{folder}: its programs were started from the prompt: start them again")
-    experiment = load_deployment(folder / EXPERIMENT, recorded=True).experiment
+    experiment = recorded_deployment(folder).experiment
     verdicts = [line for log in read(folder) for line in log.of("verdict")]
     changed = under_recorded_losses(experiment, verdicts, settings)
     return torchrun(changed, script, arguments, out=out)

@@ -1,0 +1,105 @@
+"""Copies of users' files in run folders: taken in place of files that are gone or changed."""
+
+from pathlib import Path
+
+import pytest
+
+from gradplane import codecs
+from gradplane.experiment.deployment import Deployment
+from gradplane.experiment.loading import load_deployment
+from gradplane.runs.records import manifest, own_parts
+from gradplane.runs.records.manifest import Manifest
+from gradplane.runs.records.run_data import RunData
+from gradplane.runs.records.run_folder import FolderError
+
+CODEC = """
+from dataclasses import dataclass
+from gradplane.codecs import Codec
+
+@dataclass(frozen=True)
+class Own(Codec):
+    number: int = 1
+
+    def max_size(self, n):
+        return 4 * n
+
+    def _encode(self, x, context):
+        return x.tobytes(), None
+
+    def _decode(self, data, n):
+        raise NotImplementedError
+"""
+EXPERIMENT = """
+[topology]
+kind = "own.py:ring"
+workers = 2
+[[job]]
+aggregation = "ps"
+push = { name = "codec/own.py" }
+"""
+TOPOLOGY = "from gradplane.topologies.star import star as ring\n"
+
+
+def number(deployment: Deployment) -> int:
+    """Return the default of the codec's parameter."""
+    return int(codecs.get(deployment.experiment.job[0].push.name).config["number"])
+
+
+@pytest.fixture
+def codec(tmp_path: Path) -> Path:
+    """A codec's file, the run folder of an experiment that names it beside it."""
+    (tmp_path / "codec").mkdir()
+    codec = tmp_path / "codec" / "own.py"
+    codec.write_text(CODEC)
+    (tmp_path / "own.py").write_text(TOPOLOGY)
+    (tmp_path / "x.toml").write_text(EXPERIMENT)
+    deployment = load_deployment(tmp_path / "x.toml")
+    plan = Manifest(network="sim", machine={}, jobs=manifest.extents(deployment))
+    (tmp_path / "run").mkdir()
+    manifest.start(tmp_path / "run", deployment.experiment, plan)
+    return codec
+
+
+def test_a_file_that_was_changed_or_is_gone_has_its_copy(codec: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    assert sorted(path.name for path in (folder / "parts").iterdir()) == [
+        "files.json",
+        "own-2.py",
+        "own.py",
+    ]
+    run = RunData.opened(folder)
+    assert run.experiment.job[0].push.name == str(codec)
+    assert not [note for note in run.notes if "copy" in note]
+
+    codec.write_text(CODEC.replace("int = 1", "int = 2"))
+    (tmp_path / "own.py").unlink()
+    run = RunData.opened(folder)
+    assert number(run.deployment) == 1
+    assert run.deployment.topology.kind == "star"
+    assert [note for note in run.notes if "copy" in note] == [
+        f"{tmp_path}/own.py is gone: its copy is used, {folder}/parts/own.py.",
+        f"{codec} was changed since the run: its copy is used, {folder}/parts/own-2.py.",
+    ]
+    # What begins anew takes the file as it is now, and the copy only where there is none.
+    anew = own_parts.renewed_deployment(folder)
+    assert anew.experiment.job[0].push.name == str(codec)
+    assert anew.experiment.topology.kind == f"{folder}/parts/own.py:ring"
+    own_parts.keep(folder, anew.experiment)
+    assert not list(own_parts.notes(folder))[1:]
+
+
+def test_damaged_lists_and_links_are_refused(codec: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    (folder / "parts" / "more.py").symlink_to(codec)
+    with pytest.raises(FolderError, match=r"parts/more.py: a link: no links"):
+        RunData.opened(folder)
+    (folder / "parts" / "more.py").unlink()
+    (folder / "parts" / "files.json").write_text("{")
+    with pytest.raises(FolderError, match=r"parts/files.json: damaged: "):
+        RunData.opened(folder)
+
+
+def test_a_folder_of_shipped_parts_has_no_copies(tmp_path: Path) -> None:
+    (tmp_path / "x.toml").write_text("[topology]\nworkers = 2\n")
+    own_parts.keep(tmp_path, load_deployment(tmp_path / "x.toml").experiment)
+    assert [path.name for path in tmp_path.iterdir()] == ["x.toml"]
