@@ -213,6 +213,10 @@ def test_the_other_kinds_are_checked_too(folder: Path) -> None:
             "defaults(self): return ['pull']",
             "defaults returned list ['pull']; expected a table of keys",
         ),
+        (
+            "aggregators(self, placed): return 's1'",
+            "aggregators returned str 's1'; expected a list of names of switches",
+        ),
         ("check(self, job): return ()", "check takes (self, job): too many positional arguments"),
         (
             "check(self, placed, others): return None",
@@ -238,6 +242,15 @@ def test_what_a_scheme_returns_is_checked(folder: Path, method: str, message: st
     with pytest.raises((LoadError, ExperimentError)) as error:
         load_deployment("x.toml")
     assert f"aggregation {folder / 'sum.py'}: {message}" in str(error.value)
+
+
+def test_the_receivers_of_marked_transfers_are_hosts(folder: Path) -> None:
+    (folder / "sum.py").write_text(
+        "from gradplane.aggregations import ServerScheme\n"
+        "class Sum(ServerScheme):\n    def marked_receivers(self, placed): return ('h1',)\n"
+    )
+    with pytest.raises(LoadError, match=r"marked_receivers returned \(str 'h1'\); expected a tup"):
+        scheme("sum.py").marked_receivers(None)
 
 
 def test_what_a_target_returns_is_checked(folder: Path) -> None:

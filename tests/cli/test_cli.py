@@ -191,6 +191,10 @@ def test_replay_and_report(command: Command, small_run: Runs, tmp_path: Path) ->
     out = tmp_path / "r.html"
     assert command("report", run.folder, "--out", out) == (0, f"report: {out}\n", "")
     assert out.read_text().startswith("<!DOCTYPE html>")
+    status, output, _ = command("report", *[run.folder] * 4, "--out", out)
+    assert status == 0 and max(map(len, output.splitlines()[:-1])) <= 80
+    rows = [line.split() for line in output.splitlines() if line.startswith(f" {run.folder.name}")]
+    assert len(rows) == 4 and rows[0] == rows[3]
 
 
 def test_records_are_a_line_a_packet(command: Command, small_run: Runs) -> None:
@@ -201,7 +205,8 @@ def test_records_are_a_line_a_packet(command: Command, small_run: Runs) -> None:
     assert header.split(",")[:6] == ["job", "worker", "ticket", "slot", "use", "result"]
     assert first.split(",")[5] == "in time"
     norms = command("records", folder, "--kind", "norm")[1].splitlines()
-    assert "norm" in norms[0].split(",") and len(norms) > 1
+    at = norms[0].split(",").index("norm")
+    assert all(0 < float(line.split(",")[at]) < 100 for line in norms[1:]) and len(norms) > 1
     assert command("records", folder, "--kind", "x")[0] == 2
 
 

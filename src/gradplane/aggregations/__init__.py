@@ -18,6 +18,7 @@ from gradplane import _plugins
 from gradplane._lazy_names import lazy_names
 from gradplane.aggregations.aggregation import Aggregation
 from gradplane.codecs import CODE_WIDTHS
+from gradplane.topologies.description import HostNode
 
 if TYPE_CHECKING:
     from gradplane.aggregations.ps import ServerScheme
@@ -48,8 +49,16 @@ _DOORS: _plugins.Doors = {
     "round_trip_ns": (lambda found: isinstance(found, int | float), "a number of ns"),
     "streams": (_messages, "messages: (host, host, bytes), such as [('h1', 'h4', 16240)]"),
     "stream_trip_ns": (lambda found: isinstance(found, int | float), "a number of ns"),
-    "marked_receivers": (lambda found: isinstance(found, tuple), "a tuple of hosts"),
-    "aggregators": (lambda found: isinstance(found, Sequence), "names of switches"),
+    "marked_receivers": (
+        lambda found: isinstance(found, tuple) and all(isinstance(one, HostNode) for one in found),
+        "a tuple of hosts, such as placed.members",
+    ),
+    "aggregators": (
+        lambda found: (
+            isinstance(found, list | tuple) and all(isinstance(one, str) for one in found)
+        ),
+        "a list of names of switches",
+    ),
     "code_bits": (lambda found: found in (None, *CODE_WIDTHS), "1, 2, 4, 8 or None"),
     "defines": (lambda found: isinstance(found, dict), "a table of macros"),
     "replay": (callable, "a function"),

@@ -52,11 +52,34 @@ def results(summary: Summary) -> Group:
 
 
 def compared(folders: Sequence[Path]) -> Group:
-    """Return the results of several runs beside each other, a table per job that all have."""
+    """Return the results of several runs beside each other, a table per job that all have; of more
+    than fit in columns, a row for each run."""
     runs = [RunData.read(folder).summary for folder in folders]
     names = [folder.resolve().name for folder in folders]
     common = min(len(values["jobs"]) for values in runs)
-    return Group(*(_job(runs, number, names) for number in range(common)))
+    if len(runs) <= _COLUMNS:
+        return Group(*(_job(runs, number, names) for number in range(common)))
+    return Group(*(_rows(runs, number, names) for number in range(common)))
+
+
+_COLUMNS = 3  # runs beside each other in 80 columns of text
+
+
+def _rows(runs: Sequence[dict[str, Any]], number: int, names: Sequence[str]) -> Table:
+    """Return a row for each run: what one looks for first, in 80 columns."""
+    jobs = [values["jobs"][number] for values in runs]
+    target = jobs[0].get("time_to_accuracy")
+    heads = ["test\naccuracy", "bytes up\na round", "down", "rounds\n/s", "rounds", "missed"]
+    if target:
+        heads.insert(1, f"time to\n{100 * target['test_accuracy']:g}%")
+    table = _table(jobs[0]["name"], *heads)
+    table.columns[0].overflow = "fold"
+    for name, job in zip(names, jobs, strict=True):
+        cells = [f"{job['traffic'][f'payload_{way}']:,.0f}" for way in ("up", "down")]
+        cells += [rate(job["rounds_per_second"]), f"{job['rounds']:,}", _bad(job["missed"])]
+        reached = [time_to_accuracy(job)] if target else []
+        table.add_row(name, f"{job['test_accuracy']:.2%}", *reached, *cells)
+    return table
 
 
 def _job(
@@ -430,6 +453,8 @@ def write_records(folder: Path, kind: str, out: TextIO) -> int:
     count = 0
     for line in lines:
         fields = {key: value for key, value in line.items() if key != "kind"}
+        if "norm" in fields:  # the bits of a float32, as they are on the wire
+            fields["norm"] = str(np.uint32(fields["norm"]).view(np.float32))
         if writer is None:
             writer = csv.DictWriter(out, list(fields), extrasaction="ignore", lineterminator="\n")
             writer.writeheader()

@@ -1,6 +1,7 @@
 """A host's end of its link: losses, delays, counts."""
 
 from dataclasses import asdict
+from types import SimpleNamespace
 
 import pytest
 from host_configs import make_hosts, make_job
@@ -73,6 +74,20 @@ def test_traffic_separates_headers_from_payload_and_restarts_when_taken():
     }
     assert traffic(link) == {}
     assert len(env.sent) == 2 and len(got) == 1
+
+
+def test_a_path_is_a_header_of_what_comes_down_whoever_takes_it():
+    """Of a job over levels of switches: results that a kernel took, and others."""
+    env, link, _ = make_link()
+    counts = [(2, 0)]
+    record = SimpleNamespace(body=38, answer_size=542, take_counts=lambda: counts.pop())
+    link.ports[PORT] = LocalPort(lambda *_: None, aggregation_payload, record)
+    link.receive(PORT, *PEER, Payloads.of([packet(Type.SUMS, body=bytes(8 + 1024))]))
+    link.receive(PORT, *PEER, Payloads.of([packet(Type.NORM_RESULT, body=bytes(8))]))
+    send(link, packet(Type.INDICES, body=bytes(512)))
+    found = traffic(link)
+    assert (found["payload_up"], found["payload_down"]) == (512, 3 * 1024)
+    assert found["wire_down"] == 3 * 1024 + 4 * (8 + 30 + 8 + 20 + 14)
 
 
 def test_what_is_lost_on_the_link_was_sent_and_is_in_the_traffic():

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradplane.pages.report.sweep_page import interval
-from gradplane.runs.sweeps.tables import Estimate, quantile
+from gradplane.pages.report.sweep_page import estimate_text, interval
+from gradplane.runs.sweeps.tables import METRICS, Estimate, quantile
 
 
 def test_the_quantiles_are_students() -> None:
@@ -27,6 +27,10 @@ def test_a_sample_worked_by_hand() -> None:
 
 def test_one_run_has_no_interval_and_none_has_no_mean() -> None:
     assert Estimate.of([5.0]).mean == 5.0 and isnan(Estimate.of([5.0]).half)
+    seconds = next(metric for metric in METRICS if metric.name == "seconds_to_accuracy")
+    assert estimate_text(Estimate.of([0.97, None, None]), seconds) == "0.97 (1 of 3)"
+    assert estimate_text(Estimate.of([2.0, 2.0]), seconds) == "2"
+    assert estimate_text(Estimate.of([None, None]), seconds) == "-"
     assert isnan(Estimate.of([]).mean) and Estimate.of([None, nan]).count == 0
 
 

@@ -127,10 +127,16 @@ class LocalPort:
         self._messages = messages
         self.traffic = PortTraffic()
 
+    def payload_down(self, packets: Payloads) -> int:
+        """Return the bytes of what arrived, without headers; a path is a part of a result's."""
+        if self.record is None:
+            return self.payload_size(packets)
+        return packets.bytes_behind(self.record.body)
+
     def take_traffic(self) -> PortTraffic:
         """Return the traffic since the last call."""
         if self.record is not None:
-            self._count_fast(self.record.answer_size, *self.record.take_counts())
+            self._count_fast(self.record, *self.record.take_counts())
         taken, self.traffic = self.traffic, PortTraffic()
         sizes = (taken.payload_up, taken.payload_down) if not self._messages else self._messages()
         taken.needed_up, taken.needed_down = sizes
@@ -142,14 +148,14 @@ class LocalPort:
         receive, messages = partial(machines.receive, port=port), partial(machines.take_bytes, port)
         return cls(receive, segments.message_bytes, messages=messages)
 
-    def _count_fast(self, answer_size: int, results: int, answers: int) -> None:
+    def _count_fast(self, record: WorkerRecord, results: int, answers: int) -> None:
         """Count packets of sums that a kernel took, and of indices by which it answered."""
         traffic, headers = self.traffic, UDP_OVERHEAD + aggregation.HEADER_SIZE
         sums = results * aggregation.SUMS_SIZE
-        indices = answers * (answer_size - aggregation.HEADER_SIZE)
+        indices = answers * (record.answer_size - aggregation.HEADER_SIZE)
         traffic.packets_down += results
         traffic.payload_down += sums
-        traffic.wire_down += sums + results * headers
+        traffic.wire_down += sums + results * (UDP_OVERHEAD + record.body)
         traffic.packets_up += answers
         traffic.payload_up += indices
         traffic.wire_up += indices + answers * headers
@@ -219,7 +225,7 @@ class HostLink:
         if local is None:
             self.strays += len(payloads)
             return
-        local.traffic.count_down(payloads, local.payload_size(payloads))
+        local.traffic.count_down(payloads, local.payload_down(payloads))
         if not self._impairments.active:
             local.receiver(ip, source_port, payloads)
             return

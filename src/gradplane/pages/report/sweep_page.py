@@ -163,7 +163,7 @@ def _several(results: Results, key: str) -> bool:
 def _averaged(lines: Sequence[Sequence[Estimate]]) -> list[Estimate]:
     """Return the mean of several lines at each place."""
     return [
-        Estimate(Estimate.of([one.mean for one in found if one.count]).mean, nan, 0)
+        Estimate(Estimate.of([one.mean for one in found if one.count]).mean, nan, 0, 0)
         for found in zip(*lines, strict=True)
     ]
 
@@ -183,10 +183,12 @@ def _rows(results: Results, metrics: Sequence[Metric]) -> Iterator[list[str]]:
 
 
 def estimate_text(found: Estimate, metric: Metric) -> str:
-    """Return a mean and the half-width of its interval; "-" where no run has the number."""
+    """Return a mean, the half-width of its interval, and of how many runs it is where some have no
+    such number, as those that did not reach a target; "-" where none has it."""
     if not found.count:
         return "-"
-    return interval(found.mean, found.half, metric.percent)
+    some = f" ({found.count} of {found.runs})" if found.count < found.runs else ""
+    return interval(found.mean, found.half, metric.percent) + some
 
 
 _ROUNDING = 1e-12  # of a mean: equal values may differ from theirs by so much

@@ -143,23 +143,25 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over `count` runs and the half-width of its interval, NaN where there is none."""
+    """A mean over `count` of so many runs, and the half-width of its interval, NaN where there is
+    none."""
 
     mean: float
     half: float
     count: int
+    runs: int
 
     @classmethod
     def of(cls, sample: Sequence[float | None]) -> "Estimate":
         """Return the estimate from the numbers that are known."""
         known = np.array([x for x in sample if x is not None and not isnan(x)], np.float64)
         if not known.size:
-            return cls(np.nan, np.nan, 0)
+            return cls(np.nan, np.nan, 0, len(sample))
         mean = float(known.mean())
         if known.size == 1:
-            return cls(mean, np.nan, 1)
+            return cls(mean, np.nan, 1, len(sample))
         spread = float(known.std(ddof=1)) / sqrt(known.size)
-        return cls(mean, quantile(known.size - 1) * spread, known.size)
+        return cls(mean, quantile(known.size - 1) * spread, known.size, len(sample))
 
     @property
     def low(self) -> float:
