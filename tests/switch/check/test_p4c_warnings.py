@@ -55,6 +55,98 @@ REFUSED = {
         {},
         "p4c for BMv2 takes constant indices only of an array of bit<8>",
     ),
+    "entries before the actions": (
+        "t.apply();",
+        {
+            "locals": """table t { key = { m.x : exact; } const entries = { 1: NoAction(); }
+                actions = { NoAction; } }"""
+        },
+        "p4c takes entries only behind the actions",
+    ),
+    "constant array": (
+        "const bit<8>[2] c = {1, 2}; m.x = c[1];",
+        {},
+        "p4c has no constant arrays",
+    ),
+    "array compared with a list": (
+        "bit<8>[2] a = {1, 2}; m.f = a == {1, 2};",
+        {},
+        "p4c does not compare an array with a list",
+    ),
+    "choice between arrays": (
+        "bit<8>[2] a = {1, 2}; bit<8>[2] b = m.f ? a : (bit<8>[2]) {3, 4}; m.x = b[0];",
+        {},
+        "p4c for BMv2 does not choose between arrays",
+    ),
+    "array within a list": (
+        "bit<8>[2] a = {1, 2}; bit<8>[2][2] b = {a, {3, 4}}; m.x = b[0][1];",
+        {},
+        "p4c for BMv2 has no arrays within a list",
+    ),
+    "array given to an action": (
+        "bit<8>[2] a = {1, 2}; set(a);",
+        {"locals": "action set(in bit<8>[2] a) { m.x = a[0]; }"},
+        "p4c for BMv2 gives no bit<8>[2] to set",
+    ),
+    "array in what is hashed": (
+        "bit<8>[2] a = {1, 2}; hash(m.x, HashAlgorithm.crc16, 8w0, {a}, 8w255);",
+        {},
+        "p4c for BMv2 gives no bit<8>[2] to hash",
+    ),
+    "array of structs with arrays": (
+        "S[2] a; a[0].x[1] = m.x; a[1] = a[0]; m.x = a[1].x[1];",
+        {"top": "struct S { bit<8>[2] x; }"},
+        "p4c for BMv2 has no arrays of structs with bit<8>[2]",
+    ),
+    "array changed in a branch": (
+        "bit<8>[2] a = {1, 2}; if (m.f) { a[0] = 3; } m.x = a[0];",
+        {},
+        "p4c for BMv2 loses a, an array that other paths or blocks use",
+    ),
+    "array changed in an action": (
+        "t.apply(); m.x = a[0];",
+        {
+            "locals": """bit<8>[2] a; action set(bit<8> v) { a[0] = v; }
+                table t { key = { m.x : exact; } actions = { set; NoAction; } }"""
+        },
+        "p4c for BMv2 loses a, an array that other paths or blocks use",
+    ),
+    "array of two states": (
+        "",
+        {
+            "top": """parser Q(packet_in p, inout M m) {
+                bit<8>[2] a;
+                state start {
+                    a[0] = m.x;
+                    transition select(m.x) { 1: two; default: accept; }
+                }
+                state two { m.x = a[0]; transition accept; } }""",
+            "transition": "one;",
+            "states": "state one { Q.apply(p, m); transition accept; }",
+        },
+        "p4c for BMv2 loses a, an array that other paths or blocks use",
+    ),
+    "array of registers": (
+        "r[1].write(0, 1);",
+        {"locals": "register<bit<8>>[2](4) r;"},
+        "p4c for BMv2 has no arrays of register<bit<8>>",
+    ),
+    "switch in a function that an action calls": (
+        "act();",
+        {
+            "top": "void f(inout bit<8> x) { switch (x) { 1: { x = 2; } } }",
+            "locals": "action act() { f(m.x); }",
+        },
+        "p4c for BMv2 has no switch statements in actions",
+    ),
+    "tuple as action data": (
+        "t.apply();",
+        {
+            "locals": "action a(tuple<bit<8>> s) { m.x = s[0]; }"
+            "table t { key = { m.x : exact; } actions = { a; } }"
+        },
+        "p4c for BMv2 takes bit<> and int<> as action data: s is of type tuple<bit<8>>",
+    ),
     "parser without an end": (
         "",
         {"states": "state two { transition start; }", "transition": "two;"},
@@ -392,6 +484,15 @@ TAKEN = {
         {},
     ),
     "parser whose end is no match": ("", {"transition": "select(hdr.h.a) { 1: start; }"}),
+    "arrays of one path": (
+        """bit<8>[2] a = {1, 2}; if (m.f) { m.x = a[0]; } else { a[0] = 3; m.x = a[0]; }
+        if (m.x == 1) { bit<8>[2] b = {3, 4}; b[0] = m.x; m.x = b[0]; } set();
+        bit<8>[2] c = (bit<8>[2]) {5, 6}; m.f = c == (bit<8>[2]) {m.x, 6}; m.x = sum(c);""",
+        {
+            "top": "bit<8> sum(in bit<8>[2] a) { return a[0] + a[1]; }",
+            "locals": "bit<8>[2] d; action set() { d[0] = m.x; m.x = d[0]; }",
+        },
+    ),
     "arrays in variables": ("bit<8>[4] a = {1, 2, 3, 4}; a[0] = m.x; m.x = a[0] + a[1];", {}),
     "call in a list of actions": (
         "t.apply();",
@@ -594,6 +695,8 @@ def test_the_version_of_v1model(version: str, known: bool) -> None:
 
 
 ELEMENT = "an element with a run-time index"
+INT = "p4c's JSON has 0 for an int that depends on the packet"
+INSTANCES = "p4c for BMv2 makes one counter of an array of them"
 UNIONS = """header n_t { bit<8> v; } header_union U { n_t n; h_t h; } struct W { U[2] u; }
 control C(inout W w, out bit<8> x) { apply { x = w.u[1].isValid() ? 8w1 : 0; } }"""
 READS = "p4c's JSON for a list that reads the header it is assigned to makes it invalid"
@@ -638,6 +741,10 @@ READS = "p4c's JSON for a list that reads the header it is assigned to makes it 
             ["BMv2 ends at p4c's JSON for a second entry of one key"],
         ),
         ("hdr.s[0] = {1, hdr.s[0].b};", {}, [READS]),
+        ("m.x = (bit<8>) (int) hdr.h.a;", {}, [INT]),
+        ("bit<16> y = (int) hdr.h.a; m.x = y[7:0];", {}, [INT]),
+        ("hdr.s[(int) hdr.h.a].a = (bit<8>) (int) 5;", {}, []),
+        ("c[1].count(0);", {"locals": "counter[2](4, CounterType.bytes) c;"}, [INSTANCES]),
         ("hdr.h = (h_t) {a = hdr.h.b, b = hdr.h.a};", {}, [READS]),
         ("hdr.s[0] = {1, hdr.s[1].b}; hdr.h = {hdr.g.a, 2}; hdr.g = {1, 2};", {}, []),
     ],

@@ -330,9 +330,9 @@ def _given(arg: ast.Expr) -> bool:
 
 
 def _takes_constants(info: CallInfo, arg: ast.Expr) -> bool:
-    """Return whether a call can be given a value that exists at compile time only: a constructor's,
-    and a function's match_kind."""
-    of_kind = info.kind == "function" and arg.type == MATCH_KIND and arg.const is not None
+    """Return whether a call can be given a value that exists at compile time only: a constructor,
+    and, of a match_kind, what is not an extern's."""
+    of_kind = info.kind in ("function", "action", "block") and arg.type == MATCH_KIND
     return info.kind == "constructor" or of_kind
 
 

@@ -290,7 +290,8 @@ class ExpressionChecker(OperatorChecker):
             self.coerce(e.operand, target, "the value cast")
             return target
         e.operand = _without_int_cast(e.operand)
-        if e.operand.type != source:  # (T) (int) x, of any T and x
+        e.through_int = e.operand.type != source
+        if e.through_int:  # of any T and x
             return target if isinstance(target, Bits) else self._fail(e, _AT_RUN_TIME)
         if not cast_allowed(target, source, e.operand.const):
             return self._fail(e, f"{source} cannot be cast to {target}", _cast_hint(target, source))

@@ -10,7 +10,14 @@ from collections.abc import Iterator, Sequence
 from typing import TypeGuard
 
 from gradplane.switch.check.checker_types import ExternType, SetType, size_bits
-from gradplane.switch.check.p4c_rules import Found, Rules, called_function, instantiates
+from gradplane.switch.check.p4c_rules import (
+    Found,
+    Rules,
+    begins,
+    called_function,
+    instantiates,
+    is_array,
+)
 from gradplane.switch.check.records import CallInfo
 from gradplane.switch.ir.types import (
     Array,
@@ -20,6 +27,7 @@ from gradplane.switch.ir.types import (
     Error,
     Fields,
     Header,
+    MatchKind,
     NewType,
     SerEnum,
     Stack,
@@ -217,7 +225,7 @@ def _mixed(t: Type) -> bool:
 
 @BOTH.at(ast.Index)
 def _run_time_index(node: ast.Index) -> Iterator[Found]:
-    if _is_array(node.base.type) and node.index.const is None:
+    if is_array(node.base.type) and node.index.const is None:
         text = f"p4c for BMv2 takes constant indices only of an array of {node.type}"
         yield node, text, "use an array of headers"
 
@@ -233,21 +241,102 @@ def _arrays_of_a_packet(parser: ast.ParserDecl) -> Iterator[Found]:
 
 def _array_in(t: object) -> Array | None:
     """Return the first array of something else than headers in a type, at any depth."""
-    if _is_array(t):
+    if is_array(t):
         return t
     parts = [field.type for field in t.fields] if isinstance(t, Fields) else []
+    parts += t.elements if isinstance(t, Tuple) else []
     parts += [t.element] if isinstance(t, Stack) else []
     return next((found for part in parts if (found := _array_in(part)) is not None), None)
 
 
-def _is_array(t: object) -> TypeGuard[Array]:
-    return isinstance(t, Array) and not isinstance(t, Stack)
+@BOTH.at(ast.Instantiation)
+def _array_of_instances(decl: ast.Instantiation) -> Iterator[Found]:
+    if is_array(decl.type):
+        element = decl.type.element
+        if isinstance(element, ExternType) and not element.args:
+            text = f"p4c for BMv2 makes one {element} of an array of them"
+        else:
+            text = f"p4c for BMv2 has no arrays of {element}"
+        yield decl, text, "declare each by itself"
+
+
+@BOTH.at(ast.VarDecl)
+def _arrays_within(decl: ast.VarDecl) -> Iterator[Found]:
+    """An array of structs with arrays."""
+    if is_array(decl.type) and (inner := _array_in_struct(decl.type.element)) is not None:
+        yield decl, f"p4c for BMv2 has no arrays of structs with {inner}", "use fields"
+
+
+def _array_in_struct(t: Type) -> Array | None:
+    return _array_in(t) if isinstance(t, Fields | Tuple) else None
+
+
+@BOTH.at(ast.Ternary)
+def _array_chosen(e: ast.Ternary) -> Iterator[Found]:
+    if is_array(e.type):
+        yield e, "p4c for BMv2 does not choose between arrays", "choose between the elements"
+
+
+@BOTH.at(ast.ListExpr)
+def _array_of_arrays(e: ast.ListExpr) -> Iterator[Found]:
+    for element in e.elements if is_array(e.type) else ():
+        if is_array(element.type) and not isinstance(element, ast.ListExpr):
+            yield element, "p4c for BMv2 has no arrays within a list", "list the elements"
+
+
+@BOTH.at_calls
+def _array_given(call: ast.Call, info: CallInfo) -> Iterator[Found]:
+    if info.kind not in ("action", "extern", "method"):
+        return
+    for arg in info.args:
+        if (array := _array_in(getattr(arg, "type", None))) is not None:
+            text = f"p4c for BMv2 gives no {array} to {info.name}"
+            yield call, text, "give it the elements"
+            return
+
+
+def arrays_that_stay(nodes: Sequence[ast.Node]) -> Iterator[Found]:
+    """Find variables with arrays in a declaration that p4c cannot replace by their values: they are
+    changed on one way only, or both in an action or a state and outside it."""
+    arrays = {n for n in nodes if isinstance(n, ast.VarDecl) and _array_in(n.type) is not None}
+    if not arrays:
+        return
+    uses = [n for n in nodes if isinstance(n, ast.Name) and n.decl in arrays]
+    parts = [n for n in nodes if isinstance(n, ast.ActionDecl | ast.ParserState)]
+    ways = [n for n in nodes if isinstance(n, ast.If | ast.SwitchStmt)]
+    for decl in sorted(arrays, key=begins):
+        of_it = [use for use in uses if use.decl is decl]
+        if _is_shared(of_it, parts) or any(_lasts(way, of_it) for way in ways):
+            text = f"p4c for BMv2 loses {decl.name}, an array that other paths or blocks use"
+            yield decl, text, "use a variable for each element"
+
+
+def _is_shared(uses: Sequence[ast.Name], parts: Sequence[ast.Node]) -> bool:
+    """Return whether a variable is used in several states, or in an action and outside actions."""
+    inside = [{id(n) for n in walk(part)} for part in parts]
+    states = [
+        ids for part, ids in zip(parts, inside, strict=True) if isinstance(part, ast.ParserState)
+    ]
+    users = [ids for ids in inside if any(id(use) in ids for use in uses)]
+    outside = any(all(id(use) not in ids for ids in users) for use in uses)
+    return bool(users) and (outside or len([ids for ids in users if ids in states]) > 1)
+
+
+def _lasts(way: ast.Node, uses: Sequence[ast.Name]) -> bool:
+    """Return whether a branch changes a variable that is used after it."""
+    nodes = list(walk(way))
+    inside = {id(n) for n in nodes}
+    targets = [n.target for n in nodes if isinstance(n, ast.Assign)]
+    changed = any(id(use) in {id(n) for t in targets for n in walk(t)} for use in uses)
+    end = max(map(begins, nodes))
+    declared = any(use.decl in nodes for use in uses)
+    return changed and not declared and any(begins(u) > end and id(u) not in inside for u in uses)
 
 
 @V1MODEL.at(ast.ActionDecl)
 def _action(decl: ast.ActionDecl) -> Iterator[Found]:
     for node in walk(decl.body):
-        if isinstance(node, ast.SwitchStmt):
+        if isinstance(node, ast.SwitchStmt) or _calls(node, ast.SwitchStmt):
             yield node, "p4c for BMv2 has no switch statements in actions", "use if"
         info = node.info if isinstance(node, ast.Call) else None
         if isinstance(info, CallInfo) and info.name.endswith("_preserving_field_list"):
@@ -255,7 +344,8 @@ def _action(decl: ast.ActionDecl) -> Iterator[Found]:
             if isinstance(number, ast.Name) and number.decl in decl.params:
                 yield number, "p4c for BMv2 wants a constant as the number of a field list", ""
     for param in decl.params:
-        if isinstance(param.type, Bool | Error | Fields | Array) and not param.direction:
+        odd = isinstance(param.type, Bool | Error | Fields | Array | Tuple | MatchKind)
+        if odd and not param.direction:
             what = "a bool" if isinstance(param.type, Bool) else f"of type {param.type}"
             text = f"p4c for BMv2 takes bit<> and int<> as action data: {param.name} is {what}"
             yield param, text, "use bit<1>" if what == "a bool" else "use parameters of bits"
@@ -304,16 +394,16 @@ def loops_outside_actions(nodes: Sequence[ast.Node]) -> Iterator[Found]:
     if any(isinstance(n, ast.FunctionDecl) for n in nodes[:1]):
         return
     for node in nodes:
-        if id(node) not in inside and (isinstance(node, ast.For) or _calls_loop(node)):
+        if id(node) not in inside and (isinstance(node, ast.For) or _calls(node, ast.For)):
             text = "p4c for BMv2 does the body of a loop outside an action once"
             yield node, text, "put it into an action"
 
 
-def _calls_loop(node: ast.Node) -> bool:
-    """Return whether a node is a call of a function that has a loop."""
+def _calls(node: ast.Node, kind: type[ast.Stmt]) -> bool:
+    """Return whether a node is a call of a function that has a statement of a kind."""
     function = called_function(node)
     body = [] if function is None else walk(function.body)
-    return any(isinstance(n, ast.For) or _calls_loop(n) for n in body)
+    return any(isinstance(n, kind) or _calls(n, kind) for n in body)
 
 
 def different_externs(nodes: Sequence[ast.Node]) -> Iterator[Found]:
@@ -368,6 +458,16 @@ def _struct_chosen(field: ast.Member) -> Iterator[Found]:
     if isinstance(field.base, ast.Ternary) and isinstance(field.base.type, Struct):
         text = "p4c's JSON for a field of a struct chosen by ?: crashes BMv2"
         yield field, text, "choose between the fields"
+
+
+@MISREAD.at(ast.Cast)
+def _through_int(cast: ast.Cast) -> Iterator[Found]:
+    """(T) (int) x, and y = (int) x: the int has 0 bits in p4c's JSON."""
+    ref = cast.ref
+    to_int = isinstance(ref, ast.BaseTypeRef) and ref.name == "int" and ref.width is None
+    if cast.through_int or to_int and cast.const is None:
+        text = "p4c's JSON has 0 for an int that depends on the packet"
+        yield cast, text, "cast it to bit<> or int<>"
 
 
 @MISREAD.at_calls

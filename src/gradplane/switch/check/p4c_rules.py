@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 from gradplane.switch.check.checker_types import ExternType
 from gradplane.switch.check.records import CallInfo
 from gradplane.switch.ir.types import (
+    Array,
     Bits,
     Bool,
     Error,
@@ -138,6 +139,21 @@ def _binary(e: ast.Binary) -> Iterator[Found]:
         if literals and generic:
             text = "p4c does not compare a generic struct with a list"
             yield literals[0], text, f"write its type: ({generic[0]}) {{...}}"
+        arrays = [side.type for side in (e.left, e.right) if is_array(side.type)]
+        if literals and arrays:
+            text = "p4c does not compare an array with a list"
+            yield literals[0], text, f"write its type: ({arrays[0]}) {{...}}"
+
+
+@REFUSED.at(ast.ConstDecl)
+def _constant_array(decl: ast.ConstDecl) -> Iterator[Found]:
+    if is_array(decl.type):
+        yield decl, "p4c has no constant arrays", "use a variable"
+
+
+def is_array(t: object) -> TypeGuard[Array]:
+    """Return whether a type is an array of something else than headers."""
+    return isinstance(t, Array) and not isinstance(t, Stack)
 
 
 @REFUSED.at(ast.Assign)
@@ -255,11 +271,14 @@ def _order(table: ast.TableDecl) -> Iterator[Found]:
     if given and all(key.match_kind in _WITHOUT_PRIORITIES for key in table.key):
         text = "p4c takes no priorities of entries where all keys are exact or lpm"
         yield given[0], text, ""
-    if table.entries and table.key and _begins(table.entries[0]) < _begins(table.key[0]):
+    if table.entries and table.key and begins(table.entries[0]) < begins(table.key[0]):
         yield table.entries[0], "p4c takes entries only behind the key", "move the key up"
+    elif table.entries and table.actions and begins(table.entries[0]) < begins(table.actions[0]):
+        yield table.entries[0], "p4c takes entries only behind the actions", "move the actions up"
 
 
-def _begins(node: ast.Node) -> tuple[int, int]:
+def begins(node: ast.Node) -> tuple[int, int]:
+    """Return where a node is, to compare it with others of its file."""
     return node.span.line, node.span.column
 
 

@@ -46,6 +46,7 @@ def warn_p4c(c: Context, program: ast.Program) -> None:
             _report(c, REFUSED.find(nodes))
             if package in ("V1Switch", "PSA_Switch"):
                 _report(c, p4c_bmv2.BOTH.find(nodes))
+                _report(c, p4c_bmv2.arrays_that_stay(nodes))
             if package == "V1Switch":
                 _report(c, _in_v1model(decl, nodes, blocks))
             elif package == "PSA_Switch":

@@ -22,6 +22,7 @@ from gradplane.switch.ir.dispatch import by_class
 from gradplane.switch.ir.types import (
     BOOL,
     INTEGER,
+    MATCH_KIND,
     STRING,
     VOID,
     Array,
@@ -308,6 +309,6 @@ def storable(t: Type) -> str:
         return "int without a width exists at compile time only: give one, as in bit<32>"
     if t == STRING:
         return "a string exists at compile time only"
-    if compile_time_only(t):
+    if compile_time_only(t) and t != MATCH_KIND:
         return "its values exist at compile time only: make it a const"
     return ""

@@ -187,10 +187,11 @@ class Ternary(Expr):
 
 @dataclass(slots=True, eq=False)
 class Cast(Expr):
-    """`(T) e`."""
+    """`(T) e`. through_int: of `(T) (int) e`, where e depends on the packet; set by check."""
 
     ref: TypeRef
     operand: Expr
+    through_int: bool = field(default=False, init=False)
 
 
 @dataclass(slots=True, eq=False)
