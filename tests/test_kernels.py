@@ -54,6 +54,18 @@ def test_copies_share_kernels_that_one_of_them_compiled(copy: Path, tmp_path: Pa
     assert list((tmp_path / "numba").rglob("*.nbc"))
 
 
+def test_of_processes_that_start_together_one_compiles(tmp_path: Path) -> None:
+    own = {"PYTHONPATH": str(PACKAGE.parent), "XDG_CACHE_HOME": str(tmp_path)}
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", CALL], env=os.environ | own, stdout=subprocess.PIPE, text=True
+        )
+        for _ in range(3)
+    ]
+    said = sorted(each.communicate(timeout=300)[0].rpartition(" ")[0] for each in started)
+    assert said == ["0 1", "1 0", "1 0"]
+
+
 def test_a_kernel_depends_on_the_functions_and_constants_that_it_calls() -> None:
     found = _kernel_cache._called(PACKAGE / "codecs" / "natural.py")
     names = {path.relative_to(PACKAGE).as_posix() for path in found}

@@ -3,25 +3,28 @@
 Numba keeps compiled kernels beside their module: each checkout and each installation compiles them
 anew, for minutes in all. Here they are in $XDG_CACHE_HOME/gradplane/kernels, in a folder whose name
 depends on the module's text and on the texts of the modules whose kernels it may call. So a change
-of a kernel in another module is noticed, too, which Numba does not look for.
+of a kernel in another module is noticed, too, which Numba does not look for. And of processes that
+need a kernel at the same time, as the hosts of a first run do, one compiles it and the others wait.
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import re
 import shutil
 import sys
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import llvmlite
 import numba
-from numba import njit as njit
 from numba.core import caching, config
+from numba.core.compiler_lock import global_compiler_lock
 
 _settings: Any = config
 if _settings.USE_LLVMLITE_MEMORY_MANAGER is None:  # see switch/jit/native_code.py: Native
@@ -32,6 +35,38 @@ MODULES_KEPT = 400  # some forty are of one version
 
 _IMPORT = re.compile(r"^from gradplane([\w.]*) import (\([^)]*|.*)", re.M)
 _KERNELS = re.compile(r"^from (gradplane\._kernels|numba)\b", re.M)
+
+
+def njit(function: Callable[..., Any], **options: Any) -> Any:
+    """Return the function as Numba compiles it when it is called."""
+    made = numba.njit(**options)(function)
+    compile, path = made.compile, getattr(made._cache, "_cache_path", "")
+
+    def compile_alone(signature: Any) -> Any:
+        name = f"{function.__name__}-{function.__code__.co_firstlineno}.lock"
+        with global_compiler_lock, _alone(Path(path, name)):  # in this order in all threads
+            return compile(signature)
+
+    if path:
+        made.compile = compile_alone
+    return made
+
+
+_held: set[Path] = set()
+
+
+@contextmanager
+def _alone(lock: Path) -> Iterator[None]:
+    """Keep other processes out, but for a kernel that calls itself and where nothing can be kept.
+
+    Kernels call each other one way only, so that no two processes wait for each other."""
+    with ExitStack() as stack:
+        if lock not in _held:
+            with suppress(OSError):
+                fcntl.flock(stack.enter_context(lock.open("a")), fcntl.LOCK_EX)
+                _held.add(lock)
+                stack.callback(_held.discard, lock)
+        yield
 
 
 @cache

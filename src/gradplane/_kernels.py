@@ -36,7 +36,7 @@ class Kernel(Waiting):
     def _compiled(self) -> Any:
         from gradplane import _kernel_cache
 
-        made = _kernel_cache.njit(**self._options)(self.py_func)
+        made = _kernel_cache.njit(self.py_func, **self._options)
         scope = self.py_func.__globals__
         for name in _names(self.py_func.__code__):
             value = scope.get(name)

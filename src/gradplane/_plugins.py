@@ -61,7 +61,13 @@ class LoadError(ValueError):
 
 def names(path: Iterable[str], *shared: str) -> list[str]:
     """Return the sorted names of the modules in a `__path__`, except the `shared` ones."""
-    return sorted(module.name for module in pkgutil.iter_modules(path) if module.name not in shared)
+    return [name for name in _modules(tuple(path)) if name not in shared]
+
+
+@functools.cache  # a start asks some hundred times
+def _modules(path: tuple[str, ...]) -> tuple[str, ...]:
+    found = pkgutil.iter_modules(path)
+    return tuple(sorted(module.name for module in found if not module.ispkg))
 
 
 def find(package: str, name: str, base: type[Any]) -> type[Any]:

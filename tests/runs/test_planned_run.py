@@ -159,7 +159,7 @@ def switched(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "system.toml").write_text(text + '[switch]\nadd = ["int32", "codes"]\n')
     without = ["allreduce", "allgather", "alltoall", "gather", "reduce-scatter", "reduce"]
     constraints = [f"without={routine}" for routine in without]
-    made = make("lstm", "thc", folder / "system.toml", constraints, 100_000)
+    made = make("lstm", "thc", folder / "system.toml", constraints, 50_000)
     (folder / "plan.json").write_text(made.to_json())
     (folder / "experiment.toml").write_text(experiment(made, "plan.json"))
     used = {task.choice for row in made.rows for task in row.option}
@@ -207,7 +207,7 @@ def marked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("marked")
     (folder / "system.toml").write_text(SYSTEM.replace("machines = 2", "machines = 3") + EDGES)
     constraints = ["compressions<=0", "shape=hierarchical", "without=allreduce"]
-    made = make("lstm", "dgc", folder / "system.toml", constraints, 100_000)
+    made = make("lstm", "dgc", folder / "system.toml", constraints, 50_000)
     (folder / "plan.json").write_text(made.to_json())
     (folder / "experiment.toml").write_text(experiment(made, "plan.json"))
     assert sum(any(task.choice == "tos" for task in row.option) for row in made.rows) > 4

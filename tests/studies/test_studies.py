@@ -25,7 +25,7 @@ SMALL = {
         "study.target=0.01",
     ],
     "thc-fig6": ["study.values=[1024, 2048]", 'study.models=["GPT-2"]'],
-    "thc-fig7": ["study.values=[1024, 2048]", 'study.rates=["25Gbit"]'],
+    "thc-fig7": ["study.values=[1024, 2048]", 'study.rates=["100Gbit"]'],
     "thc-fig8": ["study.values=[1024, 2048]"],
     "thc-fig12": ["study.values=[1024, 2048]", 'study.models=["ResNet50"]'],
     "thc-fig14": [

@@ -13,11 +13,10 @@ holds public modules that are not codecs.
 import dataclasses
 import importlib
 import inspect
-import pkgutil
 from collections.abc import Collection
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gradplane import _plugins
 from gradplane._lazy_names import lazy_names
 from gradplane._plugins import LoadError, is_reference, load, own
 from gradplane._suggestions import did_you_mean, quoted
@@ -95,8 +94,7 @@ __getattr__ = lazy_names(  # what few need, or what needs kernels, which take lo
 
 def names() -> list[str]:
     """Return the names that get() knows, sorted, without importing the codecs."""
-    found = pkgutil.iter_modules([str(Path(__file__).parent)])
-    return sorted(m.name for m in found if not (m.ispkg or m.name.startswith("_")))
+    return [name for name in _plugins.names(__path__) if not name.startswith("_")]
 
 
 def get(name: str, **params: Any) -> Codec:

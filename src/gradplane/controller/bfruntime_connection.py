@@ -159,23 +159,23 @@ class BfRuntimeConnection:
                 f" {', '.join(map(str, sorted(there)))}: correct the numbers, or add the ports"
             )
 
-    async def read(self, pattern: E) -> AsyncIterator[E]:
-        """Yield the entities that match the pattern: all of a table, or all counters."""
+    async def read(self, *patterns: E) -> AsyncIterator[E]:
+        """Yield the entities that match a pattern: all of a table, or all counters."""
         schema, by_id = self.schema, self._entries.by_id
         with self._in_words("read"):
-            (asked,) = p4entity.encode_entities([pattern], schema)
-            if asked.HasField("table_entry"):
-                async for entry in self._read(by_id[asked.table_entry.table_id]["name"]):
-                    if not entry.is_default_entry:
-                        entity = p4entity.decode_entity(self._entries.entity(entry), schema)
-                        entity.table_id = schema.tables[entity.table_id].name
+            for asked in p4entity.encode_entities(patterns, schema):
+                if asked.HasField("table_entry"):
+                    async for entry in self._read(by_id[asked.table_entry.table_id]["name"]):
+                        if not entry.is_default_entry:
+                            entity = p4entity.decode_entity(self._entries.entity(entry), schema)
+                            entity.table_id = schema.tables[entity.table_id].name
+                            yield entity
+                    continue
+                for counter in schema.counters:
+                    async for entry in self._read(by_id[counter.id]["name"]):
+                        entity = p4entity.decode_entity(self._entries.counter_entity(entry), schema)
+                        entity.counter_id = counter.name
                         yield entity
-                return
-            for counter in schema.counters:
-                async for entry in self._read(by_id[counter.id]["name"]):
-                    entity = p4entity.decode_entity(self._entries.counter_entity(entry), schema)
-                    entity.counter_id = counter.name
-                    yield entity
 
     # -- the session ----------------------------------------------------------------------------
 

@@ -153,7 +153,8 @@ def lacks(schema: finsy.P4Schema, setup: Setup) -> list[str]:
     """Describe what the program lacks or declares differently; empty if the setup fits it.
 
     To be checked before a switch starts. What would be installed is encoded against the program's
-    P4Info, so the check knows no names of its own, and shows what each kind of entry needs.
+    P4Info, so the check knows no names of its own, and shows what each kind of entry needs: of the
+    entries that differ in their numbers alone, those with the largest.
     """
     found: dict[str, None] = {}
     try:
@@ -163,7 +164,7 @@ def lacks(schema: finsy.P4Schema, setup: Setup) -> list[str]:
     in_levels = [plan for plan in setup.jobs if plan.level is not None]
     if in_levels and thc.aggregates(schema) and not thc.has_parents(schema):
         return [alone(plan) for plan in in_levels]
-    for entity in _entities(schema, setup, routes):
+    for entity in _widest(_entities(schema, setup, routes)):
         try:
             p4entity.encode_entities([entity], schema)
         except ValueError as error:  # finsy's, for names and values that the program lacks
@@ -185,6 +186,28 @@ def _entities(schema: finsy.P4Schema, setup: Setup, routes: str) -> Iterator[Ent
         yield from thc.job_entries(plan, schema, setup.ip, setup.mac)
     if setup.compression is not None:
         yield from compression.entries(setup.compression)
+
+
+def _widest(entities: Iterable[Entity]) -> Iterator[Entity]:
+    """Yield of the entries of one shape one for each number of theirs: in which it is largest."""
+    largest: dict[tuple[str, str], tuple[int, Entity]] = {}
+    for entity in entities:
+        numbers = _numbers(entity)
+        if not numbers:
+            yield entity
+        for name, number in numbers.items():
+            if number > largest.get((_shape(entity), name), (-1, entity))[0]:
+                largest[_shape(entity), name] = number, entity
+    yield from {id(entity): entity for _, entity in largest.values()}.values()
+
+
+def _numbers(entity: Entity) -> dict[str, int]:
+    """Return the keys and arguments of an entry that are numbers."""
+    if not isinstance(entity, finsy.P4TableEntry):
+        return {}
+    args = entity.action.args if isinstance(entity.action, finsy.Action) else {}
+    values = {**(entity.match or {}), **args}
+    return {name: value for name, value in values.items() if isinstance(value, int)}
 
 
 _HINT = re.compile(r"named '([^']+)'\. Did you mean '([^']+)'\?")

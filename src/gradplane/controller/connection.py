@@ -7,7 +7,6 @@ import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, TypeVar
 
 import finsy
@@ -51,11 +50,12 @@ _ELECTION_ID = 10  # leaves lower ids for later controllers, which only read
 
 @dataclass(frozen=True)
 class Pipeline:
-    """A program as it is pushed: P4Info (protobuf text), and the target's device config.
+    """A program as it is pushed: P4Info (a message, or protobuf text), and the target's device
+    config.
 
     `targets.Target.pipeline` makes both."""
 
-    p4info: bytes
+    p4info: p4i.P4Info | bytes
     device_config: bytes
 
     @property
@@ -64,22 +64,16 @@ class Pipeline:
 
         Raises ControllerError for an invalid P4Info.
         """
-        return finsy.P4Schema(parse_p4info(self.p4info))
+        return finsy.P4Schema(parse_p4info(self.p4info), self.device_config)
 
 
-def parse_p4info(text: bytes) -> p4i.P4Info:
-    """Parse P4Info from protobuf text. Raises ControllerError."""
-    info = p4i.P4Info()
-    info.ParseFromString(_binary_p4info(text))
-    return info
-
-
-@lru_cache(maxsize=8)
-def _binary_p4info(text: bytes) -> bytes:
-    """Convert P4Info from protobuf text, which takes long and is asked for several times a run."""
+def parse_p4info(given: p4i.P4Info | bytes) -> p4i.P4Info:
+    """Return P4Info that is given as a message or as protobuf text. Raises ControllerError."""
+    if isinstance(given, p4i.P4Info):
+        return given
     try:
-        binary: bytes = text_format.Parse(text.decode(), p4i.P4Info()).SerializeToString()
-        return binary
+        info: p4i.P4Info = text_format.Parse(given.decode(), p4i.P4Info())
+        return info
     except (UnicodeDecodeError, text_format.ParseError) as error:
         raise ControllerError(f"the P4Info is not protobuf text: {error}") from error
 
@@ -177,7 +171,7 @@ class Connection:
 
     async def load(self, pipeline: Pipeline, force: bool = False) -> None:
         """Run this program. If it runs already it goes on, with all its state, unless `force`."""
-        schema = finsy.P4Schema(parse_p4info(pipeline.p4info), pipeline.device_config)
+        schema = pipeline.schema
         if force or self._cookie != schema.p4cookie:
             await self._become_primary()
             await self._push(schema.get_pipeline_config())
@@ -203,14 +197,15 @@ class Connection:
                     if not error.is_not_found_only:
                         raise
 
-    async def read(self, pattern: E) -> AsyncIterator[E]:
-        """Yield the entities that match the pattern, an unset field any; names are full.
+    async def read(self, *patterns: E) -> AsyncIterator[E]:
+        """Yield the entities that match a pattern, an unset field any, in one request; names are
+        full.
 
         Raises NotServedError for a kind of entity that the switch does not serve.
         """
         schema = self.schema
         request = p4r.ReadRequest(
-            device_id=self._device_id, entities=p4entity.encode_entities([pattern], schema)
+            device_id=self._device_id, entities=p4entity.encode_entities(patterns, schema)
         )
         with self._in_words("read"):
             for reply in await _patiently(lambda: self._replies(request)):

@@ -96,12 +96,9 @@ class Controller:
         self._check_compresses()
         wanted = list(compression.entries(plan))
         keys = {thc.key(entry) for entry in wanted}
-        old = [
-            entry
-            for table in (compression.HOST_PORTS, compression.TO_HOST_PORTS, compression.BOUNDS)
-            async for entry in self._connection.read(finsy.P4TableEntry(table))
-            if thc.key(entry) not in keys
-        ]
+        tables = compression.HOST_PORTS, compression.TO_HOST_PORTS, compression.BOUNDS
+        installed = self._connection.read(*map(finsy.P4TableEntry, tables))
+        old = [entry async for entry in installed if thc.key(entry) not in keys]
         await self._connection.remove(old)
         await self._connection.put(wanted)
 
@@ -204,12 +201,8 @@ class Controller:
 
     async def _entries(self, number: int, tables: Iterable[str]) -> list[finsy.P4TableEntry]:
         """Return a job's entries in these tables, in the order in which to remove them."""
-        found = []
-        for table in tables:
-            async for entry in self._connection.read(finsy.P4TableEntry(table)):
-                if entry["job"] == number:
-                    found.append(entry)
-        return found
+        installed = self._connection.read(*map(finsy.P4TableEntry, tables))
+        return [entry async for entry in installed if entry["job"] == number]
 
     async def _remove_stale(self, plan: JobPlan, wanted: Iterable[Entity]) -> None:
         keys = {thc.key(entry) for entry in wanted if isinstance(entry, finsy.P4TableEntry)}

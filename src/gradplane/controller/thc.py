@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import finsy
+from finsy.proto import p4i
 
 from gradplane.controller.connection import parse_p4info
 from gradplane.controller.controller_errors import ControllerError
@@ -61,8 +62,9 @@ def capacity(schema: finsy.P4Schema) -> Capacity:
     try:
         slots = schema.registers[_SLOTS].size
         bitmap = schema.actions[_ADMIT].params["worker_bit"].bitwidth
-        table, action = next(iter(lookup_tables(schema).items()))
-        lookup, codes = schema.tables[table], _codes_a_lookup(schema)
+        tables = lookup_tables(schema)
+        table, action = next(iter(tables.items()))
+        lookup, codes = schema.tables[table], _codes_a_lookup(tables)
         sum_bits = lookup.actions[action].params["value"].bitwidth // codes
         code_bits = lookup.match_fields["index"].bitwidth // codes
     except (ValueError, StopIteration) as error:
@@ -72,8 +74,8 @@ def capacity(schema: finsy.P4Schema) -> Capacity:
     return Capacity(slots, sum_bits, bitmap, has_parents(schema), code_bits)
 
 
-def capacity_of(p4info: bytes) -> Capacity:
-    """Return the limits from P4Info as protobuf text, before there is a switch."""
+def capacity_of(p4info: p4i.P4Info | bytes) -> Capacity:
+    """Return the limits from P4Info, a message or protobuf text, before there is a switch."""
     return capacity(finsy.P4Schema(parse_p4info(p4info)))
 
 
@@ -103,8 +105,12 @@ def job_entries(
     plan: JobPlan, schema: finsy.P4Schema, local_ip: str, local_mac: str
 ) -> Iterator[finsy.P4TableEntry | finsy.P4MulticastGroupEntry]:
     """Yield a job's entries, members last: packets are admitted when all is installed."""
-    for table, action in () if plan.adds else lookup_tables(schema).items():
-        yield from _lookup_entries(plan, table, action, _codes_a_lookup(schema))
+    tables = {} if plan.adds else lookup_tables(schema)
+    values = plan.table if plan.adds or _codes_a_lookup(tables) == 1 else _pairs(plan)
+    for table, action in tables.items():
+        for index, value in enumerate(values):
+            match = finsy.Match(job=plan.number, index=index)
+            yield finsy.P4TableEntry(table, match=match, action=finsy.Action(action, value=value))
     yield from _receivers(plan, local_ip, local_mac)
     yield group(plan)
     yield from _parents(plan)
@@ -120,19 +126,10 @@ def group(plan: JobPlan) -> finsy.P4MulticastGroupEntry:
     return finsy.P4MulticastGroupEntry(plan.group, replicas=replicas)
 
 
-def _codes_a_lookup(schema: finsy.P4Schema) -> int:
+def _codes_a_lookup(tables: Mapping[str, str]) -> int:
     """Return how many codes are the index of a lookup table: one or two."""
-    tables = lookup_tables(schema)
     blocks = {name.rpartition(".")[0] for name in tables}
     return max(_LANES * len(blocks) // len(tables), 1)
-
-
-def _lookup_entries(
-    plan: JobPlan, table: str, action: str, codes: int
-) -> Iterator[finsy.P4TableEntry]:
-    for index, value in enumerate(plan.table if codes == 1 else _pairs(plan)):
-        match = finsy.Match(job=plan.number, index=index)
-        yield finsy.P4TableEntry(table, match=match, action=finsy.Action(action, value=value))
 
 
 def _pairs(plan: JobPlan) -> list[int]:

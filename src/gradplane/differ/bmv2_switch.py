@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import grpc
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, text_format
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
-from gradplane._p4runtime import p4r, rpc_code, rpc_status
+from gradplane._p4runtime import p4i, p4r, rpc_code, rpc_status
 from gradplane.controller.targets import Start
 from gradplane.controller.targets.bmv2 import Bmv2
 
@@ -154,13 +154,12 @@ class Bmv2Switch:
         """The process id of simple_switch_grpc."""
         return self._process.pid
 
-    def load(self, p4info: bytes, config: bytes) -> None:
-        """Load a program in place of the one before. p4info: text; config: BMv2's JSON.
+    def load(self, p4info: p4i.P4Info, config: bytes) -> None:
+        """Load a program in place of the one before. config: BMv2's JSON.
 
         Raises DiffError if the switch refuses it.
         """
-        pipeline = p4r.ForwardingPipelineConfig(p4_device_config=config)
-        text_format.Parse(p4info.decode(), pipeline.p4info)
+        pipeline = p4r.ForwardingPipelineConfig(p4_device_config=config, p4info=p4info)
         commit = p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT
         request = p4r.SetForwardingPipelineConfigRequest(action=commit, config=pipeline)
         request.election_id.low = 1

@@ -100,24 +100,22 @@ def diff_operations(
     """Run one script of operations on the embedded switch and simple_switch_grpc: a file's, or a
     random one, which is written to the file `save`. Raises as diff() does."""
     target, found, p4info, config = _loadable(program, folders, macros, compiler)
-    info = p4i.P4Info()
-    text_format.Parse(p4info.decode(), info)
     if script is not None:
-        operations = parse(script.read_text("utf-8-sig", errors="replace"), info, str(script))
+        operations = parse(script.read_text("utf-8-sig", errors="replace"), p4info, str(script))
     else:
         guide, inputs = _device(found.program, CPU_PORT), Inputs(found.program, seed)
         in_source = _transferred(guide)
         inputs.populate(_switch(guide))
         entities = [e for e in transferable(guide) if _key(e) not in in_source]
         packets = inputs.packets(_switch(guide), _TRIES * count)
-        made = RandomOperations(info, entities, packets, seed)
+        made = RandomOperations(p4info, entities, packets, seed)
         operations = list(made.script(count))
     if save is not None:
         write_output(save, "".join(f"{operation}\n" for operation in operations))
     with Bmv2Switch(target, CPU_PORT) as theirs:
         theirs.load(p4info, config)
-        ours = Ours(_device(found.program, CPU_PORT), units(info))
-        return compare(operations, ours, Theirs(theirs, units(info)))
+        ours = Ours(_device(found.program, CPU_PORT), units(p4info))
+        return compare(operations, ours, Theirs(theirs, units(p4info)))
 
 
 def _loadable(
@@ -125,7 +123,7 @@ def _loadable(
     folders: Sequence[Path],
     macros: Mapping[str, str] | Sequence[str],
     compiler: str,
-) -> tuple[Bmv2, Compiled, bytes, bytes]:
+) -> tuple[Bmv2, Compiled, p4i.P4Info, bytes]:
     """Return BMv2's target, the program, and P4Info and device config of it."""
     target = targets.get("bmv2", compiler=compiler)
     assert isinstance(target, Bmv2)
@@ -171,8 +169,8 @@ class _Loadable:
     def include_dirs(self) -> Sequence[Path]:
         return (*self.folders, *INCLUDE_DIRS)
 
-    def p4info(self, switch: str = "") -> bytes:
-        return p4_programs.p4info(self.compiled.program, switch).encode()
+    def p4info(self, switch: str = "") -> p4i.P4Info:
+        return p4_programs.p4info_message(self.compiled.program, switch)
 
     def packed_source(self) -> bytes:
         return device_config(self.path, self.include_dirs, self.defines)

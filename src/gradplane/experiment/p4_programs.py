@@ -18,6 +18,7 @@ from gradplane._shipped_programs import INCLUDE_DIRS, SHIPPED, shipped
 from gradplane.experiment.document import ExperimentError
 
 if TYPE_CHECKING:
+    from gradplane._p4runtime import p4i
     from gradplane.switch.compiler import Compiled
     from gradplane.switch.ir import nodes as ir
 
@@ -34,14 +35,14 @@ class P4Program:
         """The folders that its includes are looked for in."""
         return INCLUDE_DIRS
 
-    def p4info(self, switch: str = "") -> bytes:
-        """Return its P4Info as protobuf text. switch: as `switch.backends` names it; "": ours.
+    def p4info(self, switch: str = "") -> p4i.P4Info:
+        """Return its P4Info. switch: as `switch.backends` names it; "": ours.
 
         Raises CompileError, with every error found."""
         from gradplane.switch.program_cache import load_program
 
         program = load_program(self.path, self.include_dirs, self._macros(switch))
-        return p4info(program, switch).encode()
+        return p4info_message(program, switch)
 
     def packed_source(self) -> bytes:
         """Return its source with all includes, as it is at the first call.
@@ -170,16 +171,23 @@ def compiled_for(target: str, compiled: Compiled, arch: str | None = None) -> st
         raise type(error)(error.diagnostics, compiled.reporter.lines) from error
 
 
-def p4info(program: ir.Program, switch: str = "") -> str:
-    """Return the P4Info of a program, as protobuf text.
+def p4info_message(program: ir.Program, switch: str = "") -> p4i.P4Info:
+    """Return the P4Info of a program.
 
     switch: for which it is, a name of `switch.backends`; "": the embedded one, as p4c writes it.
     """
     from gradplane.switch import backends
-    from gradplane.switch.p4runtime.p4info import build_p4info, p4info_text
+    from gradplane.switch.p4runtime.p4info import build_p4info
 
     info = build_p4info(program)
-    return p4info_text(backends.p4info_for(switch, info, program) if switch else info)
+    return backends.p4info_for(switch, info, program) if switch else info
+
+
+def p4info(program: ir.Program, switch: str = "") -> str:
+    """Return it as protobuf text."""
+    from gradplane.switch.p4runtime.p4info import p4info_text
+
+    return p4info_text(p4info_message(program, switch))
 
 
 def bfrt_info(program: ir.Program) -> str:

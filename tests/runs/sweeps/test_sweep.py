@@ -48,16 +48,16 @@ def kill_one_after(runs: int, folder: Path, pids: list[int], stop: threading.Eve
 
 @pytest.fixture(scope="module")
 def swept(cluster: Any, swept_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A sweep of 4 points and 3 seeds; one of the cluster's processes is killed in the middle."""
+    """A sweep of 4 points and 2 seeds; one of the cluster's processes is killed in the middle."""
     folder = tmp_path_factory.mktemp("sweeps") / "sweep"
     with clusters.connected(cluster.scheduler_address, "sim") as client:
         pids = list(client.run(os.getpid).values())
     stop = threading.Event()
-    killer = threading.Thread(target=kill_one_after, args=(4, folder, pids, stop))
+    killer = threading.Thread(target=kill_one_after, args=(3, folder, pids, stop))
     killer.start()
     try:
         table = gradplane.sweep(
-            swept_file, OVER, folder, seeds=3, cluster=cluster.scheduler_address
+            swept_file, OVER, folder, seeds=2, cluster=cluster.scheduler_address
         )
     finally:
         stop.set()
@@ -70,11 +70,11 @@ def swept(cluster: Any, swept_file: Path, tmp_path_factory: pytest.TempPathFacto
 
 def test_all_runs_finish_though_a_worker_was_killed(swept: Path) -> None:
     table = pandas.read_parquet(swept / "results.parquet")
-    assert list(table["runs"]) == [3, 3, 3, 3] and list(table["failed"]) == [0, 0, 0, 0]
+    assert list(table["runs"]) == [2, 2, 2, 2] and list(table["failed"]) == [0, 0, 0, 0]
     assert list(table["job.push.granularity"]) == [20, 20, 30, 30]
     assert list(table["impairment.0.rate"]) == [0.0, 0.3, 0.0, 0.3]
     names = sorted(path.name for path in (swept / "runs").iterdir())
-    assert names == sorted(f"point-{p}-seed-{s}" for p in (1, 2, 3, 4) for s in (1, 2, 3))
+    assert names == sorted(f"point-{p}-seed-{s}" for p in (1, 2, 3, 4) for s in (1, 2))
 
 
 def test_each_run_is_the_run_of_its_settings(swept: Path, swept_file: Path, tmp_path: Path) -> None:
@@ -90,11 +90,11 @@ def test_the_table_has_means_and_intervals_of_the_runs(swept: Path) -> None:
     points = pandas.read_csv(swept / "results.csv")
     runs = pandas.read_parquet(swept / "runs.parquet")
     own = runs[(runs["job.push.granularity"] == 20) & (runs["impairment.0.rate"] == 0.3)]
-    assert len(own) == 3 and own["error"].isna().all()
+    assert len(own) == 2 and own["error"].isna().all()
     row = points.iloc[1]
     for metric in ("test_accuracy", "seconds", "injected"):
         sample = own[metric].to_numpy()
-        half = 4.302653 * sample.std(ddof=1) / np.sqrt(3)
+        half = 12.706205 * sample.std(ddof=1) / np.sqrt(2)
         assert row[metric] == pytest.approx(sample.mean())
         assert row[f"{metric}.high"] - row[metric] == pytest.approx(half, rel=1e-5)
         assert row[metric] - row[f"{metric}.low"] == pytest.approx(half, rel=1e-5)
@@ -120,17 +120,16 @@ def test_the_report_has_a_figure_of_each_metric_over_each_parameter(swept: Path)
 
 def test_a_killed_sweep_goes_on_where_it_was(swept: Path, swept_file: Path) -> None:
     """With a run's folder cut, another one missing and a seed more, only these are run."""
-    before = {p.name: p.stat().st_mtime_ns for p in swept.glob("runs/*/summary.json")}
     cut, missing = swept / "runs" / "point-2-seed-1", swept / "runs" / "point-3-seed-2"
     (cut / "summary.json").unlink()
     for path in missing.rglob("*"):
         path.unlink() if path.is_file() else None
     missing.rmdir()
     kept = {p: p.stat().st_mtime_ns for p in swept.glob("runs/*/summary.json")}
-    table = gradplane.sweep(swept_file, OVER, swept, seeds=3, resume=True, workers=1)
-    assert list(table["runs"]) == [3, 3, 3, 3]
+    table = gradplane.sweep(swept_file, OVER, swept, seeds=2, resume=True, workers=1)
+    assert list(table["runs"]) == [2, 2, 2, 2]
     assert {p: p.stat().st_mtime_ns for p in kept} == kept
-    assert len(list(swept.glob("runs/*/summary.json"))) == 12 and len(before) == 1
+    assert len(list(swept.glob("runs/*/summary.json"))) == 8
     with pytest.raises(SweepError, match="is over job.push.granularity=20,30 .*, and this one"):
         gradplane.sweep(swept_file, OVER[:1], swept, resume=True)
     with pytest.raises(FolderError, match="exists, and runs are never overwritten"):

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from finsy.proto import p4i
-from google.protobuf import text_format
 from v1programs import source
 
 from gradplane.experiment import p4_programs
@@ -58,9 +56,7 @@ def test_names_are_those_of_the_control_plane() -> None:
 
 def test_p4info_has_digests_that_pi_takes() -> None:
     """PI refuses digests of headers, and of anything but bits."""
-    info = p4i.P4Info()
-    program = p4_programs.P4Program(STF / "features" / "digests.p4", {})
-    text_format.Parse(program.p4info("bmv2").decode(), info)
+    info = p4_programs.P4Program(STF / "features" / "digests.p4", {}).p4info("bmv2")
     assert [d.type_spec.struct.name for d in info.digests] == ["learn_t", "data_t"]
     members = info.type_info.structs["data_t"].members
     widths = [(m.name, m.type_spec.bitstring.bit.bitwidth) for m in members]
@@ -210,8 +206,7 @@ def test_tables_with_entries_in_the_source_have_room_for_these(tmp_path: Path) -
     sizes = {t["name"].removeprefix("I."): t["max_size"] for t in tables}
     assert sizes == dict(fixed=2, counted=1, first=2, given=1, free=1024, none=1024)
     assert [c["size"] for c in found["counter_arrays"]] == [1]
-    info = p4i.P4Info()
-    text_format.Parse(p4_programs.P4Program(program, {}).p4info("bmv2").decode(), info)
+    info = p4_programs.P4Program(program, {}).p4info("bmv2")
     named = {t.preamble.alias: t.size for t in info.tables}
     assert named == dict(fixed=1024, counted=1024, first=1024, given=5, free=1024, none=1024)
 

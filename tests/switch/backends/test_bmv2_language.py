@@ -39,7 +39,7 @@ def test_both_switches_are_equal(
     (program := tmp_path / "case.p4").write_text(LANGUAGE["program"](case[2]))
     found = p4_programs.compiled(program)
     embedded = Switch(found.program, engine="interpreter")
-    p4info = p4_programs.p4info(found.program, "bmv2").encode()
+    p4info = p4_programs.p4info_message(found.program, "bmv2")
     bmv2.load(p4info, p4_programs.compiled_for("bmv2", found).encode())
     for packet in map(bytes.fromhex, PACKETS):
         assert sorted(bmv2.process(0, packet)) == sorted(embedded.process(0, packet))

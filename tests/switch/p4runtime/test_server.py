@@ -98,7 +98,7 @@ def test_bmv2_json_is_a_device_config(empty: Served, tmp_path: Path, wrapped: bo
     """As p4c's output is pushed: the JSON, and a P4Info whose ids are its own."""
     device, address = empty
     program = P4Program(ROUTER, {})
-    text = program.p4info().decode().replace("37375156", "33554439")
+    text = p4info_text(program.p4info()).replace("37375156", "33554439")
     (tmp_path / "router.p4info.txtpb").write_text(text)
     blob = program.compiled_for("bmv2")
     if wrapped:

@@ -12,6 +12,7 @@ from gradplane.switch import Switch, SwitchError
 from gradplane.switch.daemon.live_switch import make_device
 from gradplane.switch.daemon.options import SwitchOptions
 from gradplane.switch.p4runtime.device_config import device_config
+from gradplane.switch.p4runtime.p4info import p4info_text
 
 ROUTER = Path(__file__).parent.parent / "p4runtime" / "programs" / "router.p4"
 SELECTOR = """
@@ -54,7 +55,7 @@ def test_what_was_compiled_for_bmv2(tmp_path: Path) -> None:
     """The P4Info beside it has the ids."""
     file, program = tmp_path / "router.json", P4Program(ROUTER, {})
     file.write_bytes(program.compiled_for("bmv2"))
-    info = program.p4info().decode().replace("37375156", "33554439")
+    info = p4info_text(program.p4info()).replace("37375156", "33554439")
     (tmp_path / "router.p4.p4info.txtpb").write_text(info)
     device = make_device(SwitchOptions(program=file))
     assert device.pipeline is not None

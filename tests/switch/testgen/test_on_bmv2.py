@@ -81,7 +81,7 @@ def test_files_of_tests_pass_over_the_command_line(arch: str, tmp_path: Path) ->
 
 def sends_what_is_expected(file: Path, result: Generated, bmv2: Bmv2Switch) -> None:
     found = p4_programs.compiled(file)
-    p4info = p4_programs.p4info(found.program, "bmv2").encode()
+    p4info = p4_programs.p4info_message(found.program, "bmv2")
     config = p4_programs.compiled_for("bmv2", found).encode()
     for test in result.tests:
         bmv2.load(p4info, config)
@@ -130,7 +130,7 @@ def test_there_replicas_outlive_a_program(bmv2: Bmv2Switch, tmp_path: Path) -> N
     """A group that is made again after another push has the replicas of before, too."""
     (file := tmp_path / "group.p4").write_text(source(ingress="s.mcast_grp = 5;"))
     found = p4_programs.compiled(file)
-    p4info = p4_programs.p4info(found.program, "bmv2").encode()
+    p4info = p4_programs.p4info_message(found.program, "bmv2")
     config = p4_programs.compiled_for("bmv2", found).encode()
     entity = p4r.Entity()
     group = entity.packet_replication_engine_entry.multicast_group_entry

@@ -12,11 +12,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from gradplane import _plugins
 from gradplane._suggestions import did_you_mean, quoted
 from gradplane.controller.controller_errors import ControllerError
+
+if TYPE_CHECKING:
+    from gradplane._p4runtime import p4i
 
 
 class LoadableProgram(Protocol):
@@ -34,8 +37,8 @@ class LoadableProgram(Protocol):
     def defines(self) -> Mapping[str, str]:
         """The macros that it is compiled with."""
 
-    def p4info(self, switch: str = "") -> bytes:
-        """Return its P4Info, as protobuf text. switch: as in compiled_for; "": the embedded one."""
+    def p4info(self, switch: str = "") -> p4i.P4Info:
+        """Return its P4Info. switch: as in compiled_for; "": the embedded one."""
 
     def packed_source(self) -> bytes:
         """Return its source with all includes, as the embedded switch takes it."""
@@ -129,8 +132,8 @@ class Target(ABC):
         return number
 
     @abstractmethod
-    def pipeline(self, program: LoadableProgram) -> tuple[bytes, bytes]:
-        """Return the program's P4Info (protobuf text) and device config, as they are pushed."""
+    def pipeline(self, program: LoadableProgram) -> tuple[p4i.P4Info, bytes]:
+        """Return the program's P4Info and device config, as they are pushed."""
 
     @abstractmethod
     def command(self, start: Start) -> list[str]:

@@ -13,9 +13,13 @@ import tempfile
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gradplane.controller.controller_errors import ControllerError
 from gradplane.controller.targets import LoadableProgram, QueueSettings, Start, Target
+
+if TYPE_CHECKING:
+    from gradplane._p4runtime import p4i
 
 SWITCH = "simple_switch_grpc"
 P4C = "p4c-bm2-ss"
@@ -67,7 +71,7 @@ class Bmv2(Target):
         version = ".".join(map(str, _version(shutil.which(self.binary) or self.binary)))
         return f"{self.name} ({SWITCH} {version}, compiled by {self.compiler})"
 
-    def pipeline(self, program: LoadableProgram) -> tuple[bytes, bytes]:
+    def pipeline(self, program: LoadableProgram) -> tuple[p4i.P4Info, bytes]:
         """Return P4Info and BMv2's JSON, both of the chosen compiler.
 
         Raises ControllerError where p4c refuses the program.
@@ -128,7 +132,7 @@ def _options(path: str) -> str:
     return _said(path, "--help")
 
 
-def _p4c(program: LoadableProgram) -> tuple[bytes, bytes]:
+def _p4c(program: LoadableProgram) -> tuple[p4i.P4Info, bytes]:
     """Compile with p4c; return its P4Info and JSON."""
     with tempfile.TemporaryDirectory() as folder:
         info, json = Path(folder, "program.p4info.txtpb"), Path(folder, "program.json")
@@ -140,4 +144,6 @@ def _p4c(program: LoadableProgram) -> tuple[bytes, bytes]:
             raise ControllerError(
                 f"{P4C} ended with status {done.returncode}: {done.stderr.strip()}"
             )
-        return info.read_bytes(), json.read_bytes()
+        from gradplane.controller.connection import parse_p4info
+
+        return parse_p4info(info.read_bytes()), json.read_bytes()

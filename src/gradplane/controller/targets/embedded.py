@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from gradplane.controller.targets import LoadableProgram, QueueSettings, Start, Target
+
+if TYPE_CHECKING:
+    from gradplane._p4runtime import p4i
 
 
 class Embedded(Target):
@@ -17,7 +20,7 @@ class Embedded(Target):
     announces = True
     queues = True
 
-    def pipeline(self, program: LoadableProgram) -> tuple[bytes, bytes]:
+    def pipeline(self, program: LoadableProgram) -> tuple[p4i.P4Info, bytes]:
         """Return P4Info and the packed source."""
         return program.p4info(), program.packed_source()
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from gradplane.controller.connection import parse_p4info
+from typing import TYPE_CHECKING
+
 from gradplane.controller.controller_errors import ControllerError
 from gradplane.controller.targets import LoadableProgram
 from gradplane.controller.targets.embedded import Embedded
+
+if TYPE_CHECKING:
+    from gradplane._p4runtime import p4i
 
 _ARCHITECTURE = "tna"  # of both chips, in P4Info
 _FIRST, _PORTS, _PIPE = 8, 56, 128
@@ -24,14 +28,13 @@ class Tna(Embedded):
         pipe, place = divmod(number - 1, _PORTS)
         return pipe * _PIPE + _FIRST + place
 
-    def pipeline(self, program: LoadableProgram) -> tuple[bytes, bytes]:
+    def pipeline(self, program: LoadableProgram) -> tuple[p4i.P4Info, bytes]:
         """Return P4Info and the packed source.
 
         Raises ControllerError for a program of another architecture.
         """
         info, source = super().pipeline(program)
-        architecture = parse_p4info(info).pkg_info.arch
-        if architecture != _ARCHITECTURE:
+        if (architecture := info.pkg_info.arch) != _ARCHITECTURE:
             raise ControllerError(
                 f"{program.path} is written for {architecture}: target {self.name} takes programs"
                 " for Tofino (include tna.p4 or t2na.p4)"

@@ -5,10 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from gradplane.controller.controller_errors import ControllerError
 from gradplane.controller.targets import Attachment, LoadableProgram, Start
 from gradplane.controller.targets.tna import Tna
+
+if TYPE_CHECKING:
+    from gradplane._p4runtime import p4i
 
 ADDRESS = "127.0.0.1:50052"
 """The address that bf_switchd serves BFRuntime on."""
@@ -62,7 +66,7 @@ class Tofino(Tna):
         """Return the port that the node is attached to."""
         return self.attachments[neighbour].port
 
-    def pipeline(self, program: LoadableProgram) -> tuple[bytes, bytes]:
+    def pipeline(self, program: LoadableProgram) -> tuple[p4i.P4Info, bytes]:
         """Return P4Info, to compare with the running program, and no device config."""
         return super().pipeline(program)[0], b""
 

@@ -820,7 +820,7 @@ class TypeInfo:
         return None if self.uri is None else (self.uri, self.width, self.sdn_width)
 
 
-@dataclass(slots=True, eq=False, repr=False)
+@dataclass(slots=True, eq=False, repr=False, weakref_slot=True)
 class Program(Node):
     """A whole program. `prepared`: the steps of its preparation that were done and that cannot be
     done twice. `called_actions`: the statements of actions that are called directly (and the

@@ -6,9 +6,9 @@ import ctypes
 import logging
 import struct
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,8 +36,8 @@ from gradplane.switch.jit.native_memory import SetWord, VectorTransfer
 from gradplane.switch.jit.native_mirrors import GroupMirror, TableMirror, ValueSetMirror
 from gradplane.switch.jit.native_rng import RNG
 from gradplane.switch.jit.table_apply import Observe
-from gradplane.switch.jit.table_layout import DIRECT
-from gradplane.switch.jit.user_extern_calls import WORD, Callback, Read, reader
+from gradplane.switch.jit.table_layout import DIRECT, Shape
+from gradplane.switch.jit.user_extern_calls import WORD, Buffer, Callback, Read, reader
 from gradplane.switch.jit.value_layout import Layouts
 from gradplane.switch.runtime.control_messages import Digest, Fault, PacketIn, ReturnedPacket
 from gradplane.switch.runtime.packet_buffers import Bytes, Ints, Sent, outputs
@@ -69,6 +69,44 @@ WritePath = Callable[[Unit, ir.Program, Externs], Pipeline]
 log = logging.getLogger("gradplane.switch")
 
 
+class Written(NamedTuple):
+    """A program as LLVM assembly, and what its engines need to know of it: the positions of the
+    state words by name, the layouts of values, the pipeline, the sources of messages, the tables'
+    shapes by name, the bytes of the direct and plain ones, and the calls of Python."""
+
+    text: str
+    words: Mapping[str, int]
+    layouts: Layouts
+    pipeline: Pipeline
+    sites: Sequence[Site]
+    shapes: Mapping[str, Shape]
+    direct_size: int
+    python_calls: Sequence[Buffer]
+
+
+_written: weakref.WeakKeyDictionary[ir.Program, dict[int, Written]] = weakref.WeakKeyDictionary()
+"""By the drop port, which alone may differ between the engines of a program."""
+
+
+def write(
+    program: ir.Program, state: State, path: WritePath,
+    builders: Builders, observe: Observe, sessions: int, groups: int,
+) -> Written:  # fmt: skip
+    """Write a program, once for all its engines: see Engine."""
+    known = _written.setdefault(program, {})
+    if state.drop_port not in known:
+        module, layouts = Module(), Layouts()
+        errors = {name: code for code, name in enumerate(program.errors)}
+        unit = Unit(module, layouts, errors, state.drop_port, groups, sessions)
+        externs = Externs(unit, program, state.profiles, builders, observe)
+        pipeline = path(unit, program, externs)
+        known[state.drop_port] = Written(
+            module.text(), module.words, layouts, pipeline, externs.sites, externs.tables.shapes,
+            externs.tables.direct_size, externs.python_calls,
+        )  # fmt: skip
+    return known[state.drop_port]
+
+
 class Engine:
     """A compiled program on a State, which the interpreter may share.
 
@@ -86,19 +124,15 @@ class Engine:
     ) -> None:  # fmt: skip
         self.state = state
         self.cpu_port = cpu_port
-        self._module = Module()
-        self._layouts = Layouts()
-        errors = {name: code for code, name in enumerate(program.errors)}
-        unit = Unit(self._module, self._layouts, errors, state.drop_port, groups, sessions)
-        externs = Externs(unit, program, state.profiles, builders, observe)
-        self._pipeline = path(unit, program, externs)
-        self._sites = [(site, self._reader(site)) for site in externs.sites]
-        self._native = Native(self._module.text(), cache)
+        written = write(program, state, path, builders, observe, sessions, groups)
+        self._written, self._layouts, self._pipeline = written, written.layouts, written.pipeline
+        self._sites = [(site, self._reader(site)) for site in written.sites]
+        self._native = Native(written.text, cache)
         pointer, number = ctypes.c_void_p, ctypes.c_int64
         self._process = self._native.function("process", *[pointer] * 4, number)
         self._once = self._native.function("once", pointer, number, number, number, pointer, number)
         self._depart = self._native.function("depart", pointer, number)
-        self._at = self._module.words
+        self._at = written.words
         self._words = _words(self._native.address("state"), len(self._at))
         self._settings = [self._at.get(name) for name in _SETTINGS]
         drops = self._pipeline.drops.items()
@@ -109,11 +143,10 @@ class Engine:
         weakref.finalize(self, _release, self._native, release, self._out).atexit = False
         self._now = state.start
         self._kept: list[Any] = []  # what native code points to
-        self._tables = externs.tables
         self._python: Callback | None = None
-        if externs.python_calls:
-            self._python = Callback(user_externs, state, externs.python_calls, self._layouts)
-        self._share(externs)
+        if written.python_calls:
+            self._python = Callback(user_externs, state, written.python_calls, self._layouts)
+        self._share(groups, sessions)
 
     # -- packets --------------------------------------------------------------------------------
 
@@ -382,7 +415,7 @@ class Engine:
         self._kept.append(array)
         self._set(name, _address(array))
 
-    def _share(self, externs: Externs) -> None:
+    def _share(self, groups: int, sessions: int) -> None:
         """Point native code to the state's memory."""
         state = self.state
         self._set("cpu port", -1 if state.cpu_port is None else state.cpu_port)
@@ -403,12 +436,12 @@ class Engine:
             self._point(crc_word(crc.name), crc.memory)
         if self._python is not None:
             self._set(WORD, self._python.address)
-        self._lost = np.zeros(externs.unit.groups, dtype=np.int64)
+        self._lost = np.zeros(groups, dtype=np.int64)
         self._point("lost groups", self._lost)
         self._point("expire times", state.expire_times.cells)
         self._point("flow ids", state.flow_ids)
         self._refresh: list[Callable[[], None]] = [
-            GroupMirror(state, externs.unit.groups, externs.unit.sessions, self._set).refresh
+            GroupMirror(state, groups, sessions, self._set).refresh
         ]
         self.share_pipes()
 
@@ -453,10 +486,10 @@ class Engine:
             point(adjustment_word(adjustment.name), adjustment.memory)
         for filter in resources.filters.values():
             point(filter_word(filter.name), filter.cells)
-        direct = block(self._tables.direct_size + LINE)
+        direct = block(self._written.direct_size + LINE)
         point(DIRECT, direct)
         for name, table in resources.tables.items():
-            mirror = TableMirror(table, self._tables.shapes[name], set_word, direct)
+            mirror = TableMirror(table, self._written.shapes[name], set_word, direct)
             if table.profile is not None:
                 self._refresh_tables.append(mirror.refresh)
         for value_set in resources.value_sets.values():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
+from itertools import groupby
 from typing import Any
 
 from gradplane._p4runtime import p4r
@@ -130,13 +131,19 @@ def _attempts(
     p: Pipeline, updates: Sequence[p4r.Update], rights: RoleConfig
 ) -> Iterator[list[RpcError | None]]:
     """Apply the updates in order; yield the results of those that were applied in one step."""
-    for first in range(0, len(updates), _TOGETHER):
-        run = updates[first : first + _TOGETHER]
+    for run in _runs(updates):
         if _together(p, run, rights):
             yield [None] * len(run)
         else:
             for update in run:
                 yield [_attempt(p, update, rights)]
+
+
+def _runs(updates: Sequence[p4r.Update]) -> Iterator[Sequence[p4r.Update]]:
+    """Yield the updates in runs of a few, each of one table."""
+    for _, found in groupby(updates, key=lambda update: update.entity.table_entry.table_id):
+        run = list(found)
+        yield from (run[at : at + _TOGETHER] for at in range(0, len(run), _TOGETHER))
 
 
 def _together(p: Pipeline, updates: Sequence[p4r.Update], rights: RoleConfig) -> bool:

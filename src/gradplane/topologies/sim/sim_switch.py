@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
-from functools import partial
+from functools import lru_cache, partial
 
 from gradplane.controller import targets
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.p4runtime.device import Device
+from gradplane.switch.p4runtime.device_config import Source
 from gradplane.switch.p4runtime.server import P4RuntimeServer
 from gradplane.switch.ports.pcap import PcapWriter
 from gradplane.switch.program_cache import load_program, load_source
@@ -34,6 +35,19 @@ def compiled(config: SwitchConfig, switches: Iterable[str] = ("",)) -> dict[str,
             found[asked] = load_program(own.program, own.include_dirs, dict(own.defines))
         programs[name] = found[asked]
     return programs
+
+
+def pushed(source: Source) -> ir.Program:
+    """Compile a pushed program; runs of one process push the same one again and again."""
+    defines = tuple(source.defines.items())
+    return _pushed(source.text, source.file, defines, source.p4info)
+
+
+@lru_cache(maxsize=4)
+def _pushed(
+    text: str, file: str, defines: tuple[tuple[str, str], ...], p4info: bytes | None
+) -> ir.Program:
+    return load_source(Source(text, file, dict(defines), p4info))
 
 
 class SimSwitch:
@@ -64,7 +78,7 @@ class SimSwitch:
         self._recirculation: Channel[Recirculated] = Channel(
             events, config.recirculation_rate, 0, QUEUE, partial(self._pass, 0)
         )
-        self._device = Device(load_source, self._start, id=targets.get(config.target).device_id)
+        self._device = Device(pushed, self._start, id=targets.get(config.target).device_id)
         self._server = P4RuntimeServer(self._device, "127.0.0.1:0")
         self._queues = EgressQueues()
         self._departure: SimEvent | None = None  # the next one of a frame in a queue
@@ -77,7 +91,6 @@ class SimSwitch:
         return self._server.address
 
     def __enter__(self) -> SimSwitch:
-        self._device.load(self._program)
         with ExitStack() as on_failure:
             for port in self._ports if self._config.pcap is not None else ():
                 for way in ("in", "out"):
@@ -127,7 +140,9 @@ class SimSwitch:
 
     @property
     def running(self) -> Switch:
-        """The switch that runs now: a program is loaded before the server starts."""
+        """The switch that runs now: its program, if no controller has loaded one."""
+        if self._device.pipeline is None:
+            self._device.load(self._program)
         pipeline = self._device.pipeline
         assert pipeline is not None and isinstance(pipeline.switch, Switch)
         return pipeline.switch
