@@ -75,6 +75,7 @@ def _rows(runs: Sequence[dict[str, Any]], number: int, names: Sequence[str]) -> 
     table = _table(jobs[0]["name"], *heads)
     table.columns[0].overflow = "fold"
     for name, job in zip(names, jobs, strict=True):
+        cells: list[str | Text]
         cells = [f"{job['traffic'][f'payload_{way}']:,.0f}" for way in ("up", "down")]
         cells += [rate(job["rounds_per_second"]), f"{job['rounds']:,}", _bad(job["missed"])]
         reached = [time_to_accuracy(job)] if target else []
