@@ -348,7 +348,7 @@ def test_no_statistic_to_combine() -> None:
     assert str(caught.value) == "thc: no worker's statistic to combine"
 
 
-@pytest.mark.parametrize("bits, granularity", [(1, 1), (4, 30), (8, 4095)])
+@pytest.mark.parametrize("bits, granularity", [(1, 1), (4, 30), (8, 1023)])
 @pytest.mark.parametrize("n", [1, 8, 1003])
 def test_lanes_are_rounded_as_one_by_one(bits: int, granularity: int, n: int) -> None:
     codec = codecs.get("thc", bits=bits, granularity=granularity)

@@ -20,6 +20,7 @@ MADE = {
     "build/router.json",
     "codecs/int16.py",
     "hosts/h1.json",
+    "parts/",
     "pcap/",
     "router-tests/",
     "runs/",

@@ -102,6 +102,18 @@ def test_another_runs_verdicts(tmp_path: Path) -> None:
     assert first.link == "h1"
 
 
+def test_the_verdicts_of_a_scripts_run(tmp_path: Path) -> None:
+    """They are among the other lines of its hosts' logs."""
+    (tmp_path / "script" / "hosts").mkdir(parents=True)
+    where = '"link": "h1", "direction": "up", "job": 0, "type": "indices", "use": 1, "slot": 0'
+    line = f'{{"kind": "verdict", {where}, "attempt": 0, "peer": "", "verdict": "drop"'
+    log = '{"kind": "reduce", "ticket": 1}\n' + line + ', "delay_ns": 0, "at": 5}\n'
+    (tmp_path / "script" / "hosts" / "h1.jsonl").write_text(log)
+    (tmp_path / "script" / "hosts" / "h1.values.jsonl").write_text('{"loss": 1.0}\n')
+    (section,) = experiment(tmp_path, 'file = "script"').impairment
+    assert verdicts(section, [packet(), packet("down")]) == [("drop", 0), None]
+
+
 def test_entries_that_met_no_packet_are_named(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("packet,link\n1,h1\n\n9,h2\n" + 6 * "9,h3\n")
     found = experiment(tmp_path, 'file = "a.csv"')

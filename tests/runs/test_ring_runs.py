@@ -5,6 +5,7 @@ import html
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from gradplane.experiment.loading import ExperimentError, load, load_deployment
 from gradplane.pages.report import rows as report_rows
 from gradplane.pages.report.page import write as write_report
 from gradplane.runs import run_experiment
-from gradplane.runs.records import run_data
+from gradplane.runs.records import own_parts
 from gradplane.runs.records.run_data import RunData
 from gradplane.runs.records.summary import Summary
 from gradplane.runs.replayer.replay_run import ReplayResult, replay
@@ -149,8 +150,8 @@ def test_a_replay_goes_through_the_program(ring_run: Runs, monkeypatch: pytest.M
     run = ring_run()
     bounds = tuple(Bound(f"10.0.0.{n}", 32, 6) for n in (1, 2, 3))
 
-    def looser(path: Path, recorded: bool) -> Deployment:
-        deployment = load_deployment(path, recorded=recorded)
+    def looser(path: Path, **options: Any) -> Deployment:
+        deployment = load_deployment(path, **options)
         setups = {
             name: dataclasses.replace(
                 setup, compression=dataclasses.replace(setup.compression, bounds=bounds)
@@ -159,7 +160,7 @@ def test_a_replay_goes_through_the_program(ring_run: Runs, monkeypatch: pytest.M
         }
         return dataclasses.replace(deployment, setups=setups)
 
-    monkeypatch.setattr(run_data, "load_deployment", looser)
+    monkeypatch.setattr(own_parts, "load_deployment", looser)
     result = replay(run.folder)
     assert isinstance(result, ReplayResult) and result.difference is not None
     assert (result.difference.round, result.difference.what) == (0, "codes")

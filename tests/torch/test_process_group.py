@@ -155,13 +155,13 @@ def test_gloos_thread_may_want_pythons_lock_while_a_collective_begins(tmp_path):
     script = """
 from torch.distributed._functional_collectives import all_gather_tensor, reduce_scatter_tensor
 
-for _ in range(200):
+for _ in range(80):
     works = [dist.all_reduce(torch.full((7,), float(rank)), async_op=True) for _ in range(3)]
     for work in works:
         work.wait()
     for _ in range(5):
         dist.broadcast(torch.tensor([rank + 5.0]), 0)
-for _ in range(200):
+for _ in range(80):
     works = [dist.all_reduce(torch.full((7,), float(rank)), async_op=True) for _ in range(3)]
     for work in works:
         work.wait()

@@ -66,6 +66,15 @@ class Pipeline:
         """
         return finsy.P4Schema(parse_p4info(self.p4info), self.device_config)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle P4Info by its bytes: the class of the message is in no module of its name."""
+        binary = parse_p4info(self.p4info).SerializeToString()
+        return _pipeline_of, (binary, self.device_config)
+
+
+def _pipeline_of(p4info: bytes, device_config: bytes) -> Pipeline:
+    return Pipeline(p4i.P4Info.FromString(p4info), device_config)
+
 
 def parse_p4info(given: p4i.P4Info | bytes) -> p4i.P4Info:
     """Return P4Info that is given as a message or as protobuf text. Raises ControllerError."""

@@ -27,6 +27,7 @@ from gradplane.experiment.impairment_sections import (
 
 IDENTITY = ("link", "direction", "job", "type", "use", "slot", "attempt", "peer")
 _VERDICTS = "impairments.jsonl"  # of a run folder
+_HOSTS = "hosts"  # of the folder of `gradplane torchrun`
 _TIMES = {"time": 1e9, "time_s": 1e9, "time_ms": 1e6, "time_us": 1e3, "time_ns": 1.0}
 _WORDS = ("link", "direction", "type", "peer", "verdict")
 _NUMBERS = (
@@ -44,7 +45,7 @@ def drop_lists(section: RecordedSection, folder: Path) -> list[DropListSection]:
     if isinstance(section.file, str):
         if section.by is not None:
             raise ExperimentError("by is a key of two captures: file = [ENTERED, LEFT]")
-        packets = list(_listed(folder / section.file))
+        packets = [found for file in _files(folder / section.file) for found in _listed(file)]
         if not packets:
             raise ExperimentError(f"{section.file}: no packet was lost or delayed there")
     else:
@@ -80,9 +81,16 @@ def listed(line: dict[str, Any]) -> dict[str, Any]:
     return {key: line[key] for key in (*IDENTITY, "verdict", "delay_ns")}
 
 
+def _files(path: Path) -> list[Path]:
+    """Return the files of verdicts of a run folder: of a script's run the log of each host."""
+    if not path.is_dir():
+        return [path]
+    logs = sorted(path.glob(f"{_HOSTS}/*.jsonl"))
+    return [log for log in logs if not log.match("*.values.jsonl")] or [path / _VERDICTS]
+
+
 def _listed(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the entries of a run folder, of its file of verdicts, or of a CSV, each checked."""
-    path = path / _VERDICTS if path.is_dir() else path
+    """Yield the entries of a file of verdicts, of a host's log, or of a CSV, each checked."""
     wrong: list[str] = []
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
@@ -90,6 +98,8 @@ def _listed(path: Path) -> Iterator[dict[str, Any]]:
             for number, row in enumerate(file, 1) if recorded else _rows(path, file):
                 try:
                     found = _verdict(row) if isinstance(row, str) else _entry(row)
+                    if found is None:
+                        continue
                     ListedPacket.model_validate(found)
                     yield found | {"origin": f"{path}:{number}"}
                 except ValidationError as error:
@@ -111,9 +121,12 @@ class _RowError(Exception):
     """A line that cannot be read as an entry."""
 
 
-def _verdict(text: str) -> dict[str, Any]:
+def _verdict(text: str) -> dict[str, Any] | None:
+    """Return the entry of a recorded verdict; None for another line of a host's log."""
     try:
         line = json.loads(text)
+        if line.get("kind", "verdict") != "verdict":
+            return None
         return listed({"use": line.get("round")} | line)  # of an older version
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise _RowError(f"not a line of {_VERDICTS} ({error})") from None

@@ -15,8 +15,10 @@ def test_a_folder_is_never_used_twice(tmp_path: Path) -> None:
         f"{tmp_path}/a/run exists, and runs are never overwritten: use another --out"
     )
     (tmp_path / "a" / "run" / "experiment.toml").touch()
-    with pytest.raises(run_folder.FolderError, match=f"--resume {tmp_path}/a/run: its run has no"):
+    with pytest.raises(run_folder.FolderError):
         run_folder.create(tmp_path / "a" / "run", "x")
+    again = run_folder.create(tmp_path / "a" / "run", "x", replaced=True)
+    assert not list(again.iterdir()), "its run had no round"
 
 
 def test_default_folders_are_numbered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
