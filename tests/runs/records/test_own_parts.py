@@ -88,6 +88,20 @@ def test_a_file_that_was_changed_or_is_gone_has_its_copy(codec: Path, tmp_path: 
     assert not list(own_parts.notes(folder))[1:]
 
 
+def test_a_copy_from_elsewhere_is_not_run(
+    codec: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "run"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "another machine"))
+    RunData.opened(folder)  # the files are as they were: no copy is needed
+    codec.unlink()
+    with pytest.raises(FolderError) as error:
+        RunData.opened(folder)
+    assert str(error.value).startswith(f"{codec} is gone, and its copy {folder}/parts/own-2.py was")
+    codec.write_bytes((folder / "parts" / "own-2.py").read_bytes())
+    assert number(RunData.opened(folder).deployment) == 1
+
+
 def test_damaged_lists_and_links_are_refused(codec: Path, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     (folder / "parts" / "more.py").symlink_to(codec)

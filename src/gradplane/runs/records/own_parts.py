@@ -2,14 +2,17 @@
 neither in their place nor as they were.
 
 parts/files.json has the path of each file by its copy's name. The file itself is taken while it is
-the same, as it may import others beside it; else its copy.
+the same, as it may import others beside it; else its copy, if it was made here: to look into a
+folder that came from elsewhere runs nothing of it. The digests of copies that were made here are
+names of files in $XDG_CACHE_HOME/gradplane/parts.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,7 @@ from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.loading import load_deployment
 from gradplane.experiment.schema import Experiment
 from gradplane.runs.records.run_folder import EXPERIMENT, PARTS, FolderError
+from gradplane.switch import disk_cache
 
 _FILES = "files.json"
 
@@ -34,7 +38,11 @@ def keep(folder: Path, experiment: Experiment) -> None:
         name = next(f"{one}.py" for one in names if kept.get(f"{one}.py", str(file)) == str(file))
         kept[name] = str(file)
         (folder / PARTS).mkdir(exist_ok=True)
-        shutil.copyfile(file, folder / PARTS / name)
+        content = file.read_bytes()
+        (folder / PARTS / name).write_bytes(content)
+        with suppress(OSError):  # then it is as if it came from elsewhere
+            (made := _mark(content)).parent.mkdir(parents=True, exist_ok=True)
+            made.touch()
     if kept:
         write_whole(folder / PARTS / _FILES, json.dumps(kept, indent=1) + "\n")
 
@@ -42,7 +50,7 @@ def keep(folder: Path, experiment: Experiment) -> None:
 def recorded_deployment(folder: Path) -> Deployment:
     """Return the deployment of a run's folder, with copies in place of files that are gone or are
     not those of the run. Raises ExperimentError, FolderError."""
-    copies = {file: folder / PARTS / name for name, file in _changed(folder)}
+    copies = {file: _own_copy(folder / PARTS / name, file) for name, file in _changed(folder)}
     return load_deployment(folder / EXPERIMENT, recorded=True, copies=copies)
 
 
@@ -50,7 +58,7 @@ def renewed_deployment(folder: Path) -> Deployment:
     """Return the deployment of a run that begins anew, with its files as they are today, or with
     copies where these are gone. Raises as `recorded_deployment`."""
     gone = ((name, file) for name, file in _changed(folder) if not Path(file).is_file())
-    copies = {file: folder / PARTS / name for name, file in gone}
+    copies = {file: _own_copy(folder / PARTS / name, file) for name, file in gone}
     return load_deployment(folder / EXPERIMENT, recorded=True, copies=copies)
 
 
@@ -61,12 +69,27 @@ def notes(folder: Path) -> Iterator[str]:
         yield f"{file} {what}: its copy is used, {folder / PARTS / name}."
 
 
+def _own_copy(copy: Path, file: str) -> Path:
+    """Return a copy that was made here; raise FolderError for another one."""
+    if not _mark(copy.read_bytes()).exists():
+        what = "was changed" if Path(file).is_file() else "is gone"
+        raise FolderError(
+            f"{file} {what}, and its copy {copy} was not made on this machine: it is code that"
+            f" would run. Read it; to use it, put it in the place of {file}"
+        )
+    return copy
+
+
+def _mark(content: bytes) -> Path:
+    return disk_cache.folder("parts") / hashlib.sha256(content).hexdigest()
+
+
 def _changed(folder: Path) -> list[tuple[str, str]]:
     """Return the copies' names, and their files, of files that are not as they were."""
     return [
         (name, file)
         for name, file in _kept(folder).items()
-        if _content(Path(file)) != _content(folder / PARTS / name)
+        if _content(folder / PARTS / name) not in (None, _content(Path(file)))
     ]
 
 
