@@ -114,8 +114,8 @@ def theirs() -> Iterator[Process]:
     if shutil.which("simple_switch_grpc") is None:
         pytest.skip("simple_switch_grpc is not on PATH")
     with Bmv2Switch(_OneQueue("bmv2")) as switch:
-        info = p4_programs.p4info(COMPILED.program, "bmv2")
-        switch.load(info.encode(), p4_programs.compiled_for("bmv2", COMPILED).encode())
+        info = p4_programs.p4info_message(COMPILED.program, "bmv2")
+        switch.load(info, p4_programs.compiled_for("bmv2", COMPILED).encode())
         yield switch.process
 
 
@@ -271,7 +271,7 @@ def test_there_it_ends_the_switch() -> None:
     if shutil.which("simple_switch_grpc") is None:
         pytest.skip("simple_switch_grpc is not on PATH")
     with Bmv2Switch(_OneQueue("bmv2")) as switch:
-        info = p4_programs.p4info(COMPILED.program, "bmv2")
-        switch.load(info.encode(), with_run_time_indices())
+        info = p4_programs.p4info_message(COMPILED.program, "bmv2")
+        switch.load(info, with_run_time_indices())
         with pytest.raises(DiffError, match="bmv2 has crashed"):
             switch.process(0, bytes([19, 5, 7, 9]))

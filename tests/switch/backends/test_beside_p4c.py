@@ -89,8 +89,8 @@ def theirs() -> Iterator[Process]:
     target = targets.get("bmv2")
     assert isinstance(target, Bmv2)
     with Bmv2Switch(target) as switch:
-        info = p4_programs.p4info(COMPILED.program, "bmv2")
-        switch.load(info.encode(), p4_programs.compiled_for("bmv2", COMPILED).encode())
+        info = p4_programs.p4info_message(COMPILED.program, "bmv2")
+        switch.load(info, p4_programs.compiled_for("bmv2", COMPILED).encode())
         yield switch.process
 
 

@@ -405,8 +405,8 @@ def process() -> Iterator[Bmv2Switch]:
 @pytest.fixture
 def theirs(process: Bmv2Switch) -> Bmv2Switch:
     """Return the process with the program just loaded."""
-    info = p4_programs.p4info(PROGRAM, "bmv2")
-    process.load(info.encode(), p4_programs.compiled_for("bmv2", COMPILED).encode())
+    info = p4_programs.p4info_message(PROGRAM, "bmv2")
+    process.load(info, p4_programs.compiled_for("bmv2", COMPILED).encode())
     process.received(0.01)
     return process
 
@@ -653,8 +653,8 @@ def test_there_any_device_has_a_primary() -> None:
 
 def test_there_a_member_with_another_tables_action_ends_the_switch() -> None:
     with real_switch() as made:
-        info = p4_programs.p4info(SHARED.program, "bmv2")
-        made.load(info.encode(), p4_programs.compiled_for("bmv2", SHARED).encode())
+        info = p4_programs.p4info_message(SHARED.program, "bmv2")
+        made.load(info, p4_programs.compiled_for("bmv2", SHARED).encode())
         with pytest.raises(DiffError, match="bmv2 has crashed"):
             for text in (SHARED_MEMBER, WITH_MEMBER % ("plain", INVALID_KEY)):
                 made.insert(entity(SHARED_INFO, text))
