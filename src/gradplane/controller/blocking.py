@@ -192,12 +192,12 @@ def _widest(entities: Iterable[Entity]) -> Iterator[Entity]:
     """Yield of the entries of one shape one for each number of theirs: in which it is largest."""
     largest: dict[tuple[str, str], tuple[int, Entity]] = {}
     for entity in entities:
-        numbers = _numbers(entity)
+        shape, numbers = _shape(entity), _numbers(entity)
         if not numbers:
             yield entity
         for name, number in numbers.items():
-            if number > largest.get((_shape(entity), name), (-1, entity))[0]:
-                largest[_shape(entity), name] = number, entity
+            if number > largest.get((shape, name), (-1, entity))[0]:
+                largest[shape, name] = number, entity
     yield from {id(entity): entity for _, entity in largest.values()}.values()
 
 

@@ -77,7 +77,7 @@ def test_traffic_separates_headers_from_payload_and_restarts_when_taken():
 
 
 def test_a_path_is_a_header_of_what_comes_down_whoever_takes_it():
-    """Of a job over levels of switches: results that a kernel took, and others."""
+    """In a job over levels, for the results that a kernel took and for the others."""
     env, link, _ = make_link()
     counts = [(2, 0)]
     record = SimpleNamespace(body=38, answer_size=542, take_counts=lambda: counts.pop())

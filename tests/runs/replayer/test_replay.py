@@ -69,7 +69,7 @@ def test_a_replay_is_equal_bit_for_bit(small_run: Runs, scheme: tuple[str, ...])
 
 
 def test_defaults_follow_from_a_changed_scheme(tmp_path: Path) -> None:
-    """What the experiment's file did not say is in the run folder, and blocks no other scheme."""
+    """The run folder has keys that the user did not write; they do not block another scheme."""
     path = tmp_path / "ps.toml"
     path.write_text('[topology]\nworkers = 3\n[[job]]\naggregation = "ps"\n')
     recorded = load(path)

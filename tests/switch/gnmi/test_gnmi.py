@@ -126,7 +126,7 @@ def test_the_end_leaves_no_interface_down(seen: dict[str, Any]) -> None:
 
 @pytest.fixture
 def service() -> GnmiService:
-    """Of a switch whose port 1 is the loopback interface."""
+    """The switch's port 1 is the loopback interface."""
     ports: Any = SimpleNamespace(status=lambda: [SimpleNamespace(number=1, interface="lo")])
     return GnmiService(ports)
 

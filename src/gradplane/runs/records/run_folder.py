@@ -42,7 +42,7 @@ _BEGUN = {
     *(EXPERIMENT, METRICS, IMPAIRMENTS, ARRIVALS, LINKS, INTERVENTIONS, FAILURE, MANIFEST),
     *(REPORT, HOSTS, PCAP, PARTS),
 }
-"""What a run may have before it has a result."""
+"""The files and folders that a run may have before the end of its first round."""
 
 
 class FolderError(Exception):
