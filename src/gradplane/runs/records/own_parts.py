@@ -39,7 +39,7 @@ def keep(folder: Path, experiment: Experiment) -> None:
         kept[name] = str(file)
         (folder / PARTS).mkdir(exist_ok=True)
         content = file.read_bytes()
-        (folder / PARTS / name).write_bytes(content)
+        write_whole(folder / PARTS / name, content)
         with suppress(OSError):  # then it is as if it came from elsewhere
             (made := _mark(content)).parent.mkdir(parents=True, exist_ok=True)
             made.touch()
