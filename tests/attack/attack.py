@@ -313,6 +313,20 @@ def run_attack(name: str, target: Target) -> None:
     asyncio.run(ATTACKS[name](target))  # type: ignore[arg-type]
 
 
+def attacks(target: Target, channel: Any) -> None:
+    """For each name received: carry out that attack until the next message. "" ends it.
+
+    An attack is in a forked process of its own, which need not import what this one has."""
+    fork = multiprocessing.get_context("fork")
+    while name := channel.recv():
+        attacker = fork.Process(target=run_attack, args=(name, target))
+        attacker.start()
+        channel.recv()
+        attacker.kill()
+        attacker.join()
+        channel.send("over")
+
+
 # -- the other clients -----------------------------------------------------------------------------
 
 
@@ -373,24 +387,31 @@ def page_client(target: Target) -> tuple[Callable[[], Any], Callable[[], None]]:
 CLIENTS = {"P4Runtime": p4runtime_client, "BFRuntime": bfruntime_client, "pages": page_client}
 
 
-def measure(target: Target, seconds: float, results: Any) -> None:
-    """Make requests of each client for some time; send their times, or what went wrong."""
-    found: dict[str, list[float]] = {name: [] for name in CLIENTS}
-    errors: dict[str, str] = {}
+def measure(target: Target, channel: Any) -> None:
+    """For each number of seconds received: make requests of each client for so long; send their
+    times, and what went wrong. None ends it."""
     clients = {name: make(target) for name, make in CLIENTS.items()}
     for request, _ in clients.values():
-        with suppress(grpc.RpcError):
-            request()  # the first one takes longer
-    results.send("ready")
-    results.recv()
+        request()  # the first one takes longer
+    channel.send("ready")
+    while seconds := channel.recv():
+        channel.send(_requests({name: request for name, (request, _) in clients.items()}, seconds))
+    for _, stop in clients.values():
+        stop()
+
+
+def _requests(
+    clients: dict[str, Callable[[], Any]], seconds: float
+) -> tuple[dict[str, list[float]], dict[str, str]]:
+    found: dict[str, list[float]] = {name: [] for name in clients}
+    errors: dict[str, str] = {}
     end = time.monotonic() + seconds
 
     def work(name: str) -> None:
-        request, _ = clients[name]
         while time.monotonic() < end:
             start = time.monotonic()
             try:
-                request()
+                clients[name]()
             except grpc.RpcError as error:
                 errors[name] = f"{error.code()}: {error.details()}"
             except Exception as error:
@@ -398,14 +419,12 @@ def measure(target: Target, seconds: float, results: Any) -> None:
             found[name].append(time.monotonic() - start)
             time.sleep(PAUSE)
 
-    threads = [threading.Thread(target=work, args=(name,)) for name in CLIENTS]
+    threads = [threading.Thread(target=work, args=(name,)) for name in clients]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    results.send((found, errors))
-    for _, stop in clients.values():
-        stop()
+    return found, errors
 
 
 # -- one attack after the other --------------------------------------------------------------------
@@ -467,7 +486,6 @@ class World:
 
     def __init__(self) -> None:
         self._stack = ExitStack()
-        self._spawn = multiprocessing.get_context("spawn")
 
     def __enter__(self) -> World:
         try:
@@ -479,6 +497,9 @@ class World:
             self.target = Target(ready["grpc"], ready["bfrt"], pages)
             self.target.ids.update(ids(self.target))
             fill(self.target)
+            self._attacks = self._stack.enter_context(beside(attacks, self.target, ""))
+            self._clients = self._stack.enter_context(beside(measure, self.target, None))
+            assert self._clients.recv() == "ready"
         except BaseException:
             self._stack.close()
             raise
@@ -489,24 +510,36 @@ class World:
 
     def result(self, name: str, seconds: float) -> Result:
         """Carry out an attack ("" for none) for some time; return what others saw meanwhile."""
-        here, there = self._spawn.Pipe()
-        client = self._spawn.Process(target=measure, args=(self.target, seconds, there))
-        client.start()
-        assert here.recv() == "ready"
-        attacker = self._spawn.Process(target=run_attack, args=(name, self.target))
         if name:
-            attacker.start()
+            self._attacks.send(name)
             time.sleep(SWING)  # until it is in full swing
         before = _processor_time(self._pid)
-        here.send("go")
-        times, errors = here.recv()
+        self._clients.send(seconds)
+        times, errors = self._clients.recv()
         work = (_processor_time(self._pid) - before) / seconds
         memory = _memory(self._pid)
         if name:
-            attacker.kill()
-            attacker.join()
-        client.join()
+            self._attacks.send("end")
+            assert self._attacks.recv() == "over"
         return Result(name or "nothing", times, errors, memory, work)
+
+
+@contextmanager
+def beside(function: Callable[[Target, Any], None], target: Target, end: object) -> Iterator[Any]:
+    """Run function(target, channel) in a new process; yield the other end of the channel, on which
+    `end` is sent last."""
+    spawn = multiprocessing.get_context("spawn")
+    here, there = spawn.Pipe()
+    process = spawn.Process(target=function, args=(target, there))
+    process.start()
+    there.close()
+    try:
+        yield here
+    finally:
+        with suppress(OSError):
+            here.send(end)
+        process.join(PATIENCE)
+        process.kill()
 
 
 def ids(target: Target) -> dict[str, int]:

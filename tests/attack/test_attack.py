@@ -1,4 +1,4 @@
-"""While one client attacks, the others are served: each attack of attack.py, for two seconds.
+"""While one client attacks, the others are served: each attack of attack.py, for a second.
 
 `make attack` measures how soon: here half of the requests must be in time, and none may fail, so
 that another process on the machine fails no test.
@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("uvicorn")
 from attack import ATTACKS, CLIENTS, World, limit
 
-SECONDS = 2.0
+SECONDS = 1.0
 
 
 @pytest.fixture(scope="module")
