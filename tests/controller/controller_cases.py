@@ -15,6 +15,7 @@ from gradplane.switch.switch import Switch
 THC = Path(__file__).parents[2] / "p4" / "thc.p4"
 THC_TNA = THC.with_name("thc_tna.p4")
 MEMBERS, RECEIVERS, ROUTES = "ThcIngress.members", "ThcEgress.receivers", "ThcIngress.routes"
+SMALL = (0, 1, 4)
 TABLE = (0, 1, 2, 4, 6, 8, 11, 13, 17, 19, 22, 24, 26, 28, 29, 30)
 
 
@@ -97,6 +98,11 @@ def plan(number=0, workers=4, quorum=None, **fields):
     }
     members = tuple(member(worker) for worker in range(workers))
     return JobPlan(number, members, **(values | fields))
+
+
+def small(number=0, **fields):
+    """Return the plan of a job whose lookup tables, of which a switch has 128, are short."""
+    return plan(number, **{"table": SMALL, "granularity": 4} | fields)
 
 
 def session(server, steps, **options):

@@ -11,6 +11,7 @@ from controller_cases import (
     pipeline_of,
     plan,
     session,
+    small,
 )
 
 from gradplane.controller import (
@@ -69,11 +70,11 @@ def test_all_that_a_job_needs_is_installed(driver, pipeline):
 
 
 def test_a_changed_job_leaves_nothing_of_the_old(driver, pipeline):
-    configure(driver.address, pipeline, setup(plan(workers=4)), **TOFINO)
+    configure(driver.address, pipeline, setup(small(workers=4)), **TOFINO)
 
     async def install(controller):
         await controller.install_local("10.0.0.254", "00:00:00:00:00:fe")
-        await controller.install_job(plan(workers=2, group=40))
+        await controller.install_job(small(workers=2, group=40))
         return await controller.jobs()
 
     assert [claim.group for claim in session(driver, install, **TOFINO)] == [40]
@@ -83,10 +84,10 @@ def test_a_changed_job_leaves_nothing_of_the_old(driver, pipeline):
 
 
 def test_a_run_begins_without_what_an_earlier_one_left(driver, pipeline):
-    configure(driver.address, pipeline, setup(plan(1, slot_base=8)), **TOFINO)
+    configure(driver.address, pipeline, setup(small(1, slot_base=8)), **TOFINO)
     driver.state.registers["ThcIngress.norm_max"].write(9, 77)
     driver.state.counters["ThcIngress.events"].write(16, 5, 0)
-    configure(driver.address, pipeline, setup(plan(0, workers=1)), **TOFINO)
+    configure(driver.address, pipeline, setup(small(0, workers=1)), **TOFINO)
     assert sorted(driver.entries(MEMBERS)) == [(0, 0, 1)]
     assert sorted(driver.state.multicast) == [1]
     assert driver.lookup_entries(1) == {}
@@ -95,7 +96,7 @@ def test_a_run_begins_without_what_an_earlier_one_left(driver, pipeline):
 
 
 def test_counters_by_name(driver, pipeline):
-    configure(driver.address, pipeline, setup(plan()), **TOFINO)
+    configure(driver.address, pipeline, setup(small()), **TOFINO)
     driver.state.counters["ThcIngress.events"].write(2 * 16 + 5, 7, 0)
     driver.state.counters["ThcIngress.completions"].write(2 * 16 + 3, 2, 0)
     found = read_counters(driver.address, **TOFINO)
@@ -104,7 +105,7 @@ def test_counters_by_name(driver, pipeline):
 
 
 def test_only_one_controller_may_write_and_others_read(driver, pipeline):
-    configure(driver.address, pipeline, setup(plan()), **TOFINO)
+    configure(driver.address, pipeline, setup(small()), **TOFINO)
 
     async def two(first):
         await first.load(pipeline)
@@ -128,7 +129,7 @@ def test_a_driver_with_another_program(driver, pipeline, tmp_path):
     changed = load_program(other, (folder, folder / "include"))
     driver.device.load(changed)
     with pytest.raises(ControllerError, match="which has no table ThcIngress.members"):
-        configure(driver.address, pipeline, setup(plan()), **TOFINO)
+        configure(driver.address, pipeline, setup(small()), **TOFINO)
 
 
 def test_a_refused_entry_is_named(driver, pipeline):

@@ -14,6 +14,7 @@ from controller_cases import (
     MEMBERS,
     OTHER,
     RECEIVERS,
+    SMALL,
     TABLE,
     THC,
     Server,
@@ -21,8 +22,10 @@ from controller_cases import (
     pipeline_of,
     plan,
     session,
+    small,
     thc_pipeline,
 )
+from finsy.p4schema import P4SchemaCache
 from finsy.proto import p4r
 
 from gradplane._connection_reasons import short_reason
@@ -67,14 +70,14 @@ def test_a_short_table_leaves_the_rest_of_the_indices_to_the_default(server, pip
 
 def test_installing_twice_changes_nothing(server, pipeline):
     for _ in range(2):
-        configure(server.address, pipeline, setup(plan()))
+        configure(server.address, pipeline, setup(small()))
         first = server.state
-    assert server.lookup_entries(0) == dict(enumerate(TABLE))
+    assert server.lookup_entries(0) == dict(enumerate(SMALL))
     assert server.state is first
 
 
 def test_the_switch_keeps_its_state_while_no_controller_is_there(server, pipeline):
-    configure(server.address, pipeline, setup(plan(2)))
+    configure(server.address, pipeline, setup(small(2)))
     server.state.registers["ThcIngress.norm_round"].write(5, 77)
 
     async def back(controller):
@@ -90,21 +93,21 @@ def test_a_job_that_starts_anew_gets_an_epoch_that_nothing_on_the_switch_has(ser
     def begin(*jobs):
         return [p.epoch for p in configure(server.address, pipeline, setup(*jobs), anew=True)]
 
-    assert begin(plan(0), plan(1, slot_base=8)) == [1, 1]
+    assert begin(small(0), small(1, slot_base=8)) == [1, 1]
     registers = server.state.registers
     registers["ThcIngress.slot_state"].write(9, 2 << 24 | 5)
     registers["ThcIngress.norm_epoch"].write(3, 3)
-    assert begin(plan(0)) == [16]
+    assert begin(small(0)) == [16]
     assert {args[6] for key, (_, args) in server.entries(MEMBERS).items() if key[0] == 0} == {16}
     registers["ThcIngress.norm_epoch"].write(4, 255)
     session(server, lambda controller: controller.remove_job(0))
-    assert begin(plan(0)) == [16]
-    configure(server.address, pipeline, setup(plan(0, epoch=239)))
-    assert begin(plan(0)) == [16]
+    assert begin(small(0)) == [16]
+    configure(server.address, pipeline, setup(small(0, epoch=239)))
+    assert begin(small(0)) == [16]
     registers["ThcIngress.norm_epoch"].write(4, 17)
-    assert begin(plan(0)) == [32]
+    assert begin(small(0)) == [32]
     with pytest.raises(PlanError) as error:
-        plan(0).anew(range(1, 256, 16))
+        small(0).anew(range(1, 256, 16))
     text = "job 0: the slots hold epochs of all lives: load the program anew (force)"
     assert str(error.value) == text
 
@@ -124,15 +127,15 @@ def test_a_life_has_16_epochs():
 
 
 def test_loading_by_force_starts_anew(server, pipeline):
-    configure(server.address, pipeline, setup(plan()))
+    configure(server.address, pipeline, setup(small()))
     session(server, lambda controller: controller.load(pipeline, force=True))
     assert server.entries(MEMBERS) == {}
 
 
 def test_a_changed_job_leaves_nothing_of_the_old(server, pipeline):
-    configure(server.address, pipeline, setup(plan(workers=4), plan(1, slot_base=8)))
-    smaller = plan(workers=2, table=(0, 9), granularity=9, group=40)
-    configure(server.address, pipeline, setup(smaller, plan(1, slot_base=8)))
+    configure(server.address, pipeline, setup(small(workers=4), small(1, slot_base=8)))
+    smaller = small(workers=2, table=(0, 9), granularity=9, group=40)
+    configure(server.address, pipeline, setup(smaller, small(1, slot_base=8)))
     assert {key for key in server.entries(MEMBERS) if key[0] == 0} == {(0, 0, 1), (0, 1, 2)}
     assert len(server.entries(RECEIVERS)) == 2 + 4
     assert server.lookup_entries(0) == {0: 0, 1: 9}
@@ -140,7 +143,7 @@ def test_a_changed_job_leaves_nothing_of_the_old(server, pipeline):
 
 
 def test_a_removed_job_is_gone_and_the_other_stays(server, pipeline):
-    configure(server.address, pipeline, setup(plan(0), plan(1, slot_base=8)))
+    configure(server.address, pipeline, setup(small(0), small(1, slot_base=8)))
 
     async def remove(controller):
         await controller.remove_job(0)
@@ -149,17 +152,17 @@ def test_a_removed_job_is_gone_and_the_other_stays(server, pipeline):
 
     assert [claim.number for claim in session(server, remove)] == [1]
     assert server.lookup_entries(0) == {}
-    assert server.lookup_entries(1) == dict(enumerate(TABLE))
+    assert server.lookup_entries(1) == dict(enumerate(SMALL))
     assert sorted(server.state.multicast) == [2]
     assert all(key[0] == 1 for key in server.entries(RECEIVERS))
 
 
 def test_a_job_that_overlaps_one_on_the_switch_is_refused_and_nothing_installed(server, pipeline):
-    configure(server.address, pipeline, setup(plan(0)))
+    configure(server.address, pipeline, setup(small(0)))
 
     async def install(controller):
         await controller.install_local(IP, MAC)
-        await controller.install_job(plan(1, slot_base=4))
+        await controller.install_job(small(1, slot_base=4))
 
     with pytest.raises(PlanError) as error:
         session(server, install)
@@ -170,35 +173,35 @@ def test_a_job_that_overlaps_one_on_the_switch_is_refused_and_nothing_installed(
 
 
 def test_a_job_is_checked_beside_each_on_the_switch_but_itself(server, pipeline):
-    configure(server.address, pipeline, setup(plan(0), plan(1, slot_base=8)))
+    configure(server.address, pipeline, setup(small(0), small(1, slot_base=8)))
 
     async def install(controller, new):
         await controller.install_local(IP, MAC)
         await controller.install_job(new)
 
-    session(server, lambda controller: install(controller, plan(1, slot_base=10)))  # it moves
+    session(server, lambda controller: install(controller, small(1, slot_base=10)))  # it moves
     for new, message in (
-        (plan(2, slot_base=16), "job 2 (slots 16 to 23) overlaps job 1 (slots 10 to 17)"),
-        (plan(2, slot_base=18, group=1), "jobs 0 and 2 share multicast group 1"),
+        (small(2, slot_base=16), "job 2 (slots 16 to 23) overlaps job 1 (slots 10 to 17)"),
+        (small(2, slot_base=18, group=1), "jobs 0 and 2 share multicast group 1"),
     ):
         with pytest.raises(PlanError) as error:
             session(server, lambda controller, new=new: install(controller, new))
         assert str(error.value).startswith(message)
         assert server.lookup_entries(2) == {}
-    session(server, lambda controller: install(controller, plan(2, slot_base=18)))
-    assert server.lookup_entries(2) == dict(enumerate(TABLE))
+    session(server, lambda controller: install(controller, small(2, slot_base=18)))
+    assert server.lookup_entries(2) == dict(enumerate(SMALL))
 
 
 def test_all_jobs_are_checked_before_the_first_is_installed(server, pipeline):
     with pytest.raises(PlanError):
-        configure(server.address, pipeline, setup(plan(0), plan(1, slot_base=300)))
+        configure(server.address, pipeline, setup(small(0), small(1, slot_base=300)))
     assert server.entries(MEMBERS) == {}
 
 
 def test_a_job_needs_the_switchs_address(server, pipeline):
     async def install(controller):
         await controller.load(pipeline)
-        await controller.install_job(plan())
+        await controller.install_job(small())
 
     with pytest.raises(ControllerError) as error:
         session(server, install)
@@ -206,7 +209,7 @@ def test_a_job_needs_the_switchs_address(server, pipeline):
 
 
 def test_counters_by_name(server, pipeline):
-    configure(server.address, pipeline, setup(plan()))
+    configure(server.address, pipeline, setup(small()))
     counters = server.state.counters
     counters["ThcIngress.events"].write(2 * 16 + 5, 7, 0)
     counters["ThcIngress.events"].write(2 * 16 + 15, 1, 0)
@@ -221,19 +224,26 @@ def test_counters_by_name(server, pipeline):
 
 def test_from_within_an_event_loop_as_in_a_notebook(server, pipeline):
     async def notebook():
-        configure(server.address, pipeline, setup(plan(4)))
+        configure(server.address, pipeline, setup(small(4)))
 
     asyncio.run(notebook())
-    assert server.lookup_entries(4) == dict(enumerate(TABLE))
+    assert server.lookup_entries(4) == dict(enumerate(SMALL))
+
+
+def test_what_is_made_of_a_p4info_is_shared(pipeline):
+    with P4SchemaCache():  # a user's own one
+        assert pipeline.schema.tables["ThcIngress.routes"]
+    one, other = (each.schema.tables["ThcIngress.routes"] for each in (pipeline, thc_pipeline()))
+    assert one is other
 
 
 def test_many_switches_at_once(pipeline, caplog):
     """Event loops of several threads share grpc's queue: they must not get in each other's way."""
     with ExitStack() as stack, ThreadPoolExecutor(4) as threads:
         servers = [stack.enter_context(Server()) for _ in range(4)]
-        list(threads.map(lambda s: configure(s.address, pipeline, setup(plan(4))), servers))
+        list(threads.map(lambda s: configure(s.address, pipeline, setup(small(4))), servers))
         for running in servers:
-            assert running.lookup_entries(4) == dict(enumerate(TABLE))
+            assert running.lookup_entries(4) == dict(enumerate(SMALL))
     assert caplog.text == ""
 
 
@@ -368,7 +378,7 @@ def test_a_controller_takes_over_from_one_that_is_leaving(server, pipeline):
 
 
 def test_others_may_read_meanwhile(server, pipeline):
-    configure(server.address, pipeline, setup(plan(2)))
+    configure(server.address, pipeline, setup(small(2)))
 
     async def second(first):
         async with Controller(server.address) as other:
@@ -444,6 +454,6 @@ def test_entries_are_there_though_the_answer_came_too_late(server, pipeline, mon
         return answer
 
     monkeypatch.setattr(finsy.P4Client, "request", late_once)
-    configure(server.address, pipeline, setup(plan(3, workers=2, slot_base=16)))
-    assert server.lookup_entries(3) == dict(enumerate(TABLE))
+    configure(server.address, pipeline, setup(small(3, workers=2, slot_base=16)))
+    assert server.lookup_entries(3) == dict(enumerate(SMALL))
     assert writes[0] == writes[1]

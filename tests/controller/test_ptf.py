@@ -21,8 +21,9 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Install PTF and its dependencies beside the environment of the old clients."""
     folder = tmp_path_factory.mktemp("ptf")
     python = p4runtime_shell.ensure_environment() / "bin" / "python"
-    pip = [python, "-I", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*pip, "--no-deps", "--target", folder, *PINS], check=True)
+    pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-compile"]
+    options = ["--disable-pip-version-check", "--no-deps", "--target", folder]
+    subprocess.run([*pip, *options, *PINS], check=True)
     return folder
 
 

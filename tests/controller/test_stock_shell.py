@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 import pytest
-from controller_cases import TABLE, THC_TNA, pipeline_of, plan
+from controller_cases import SMALL, THC_TNA, pipeline_of, plan
 
 from gradplane.cli import p4runtime_shell
 from gradplane.controller import Setup, configure
@@ -14,7 +14,7 @@ global_options["verbose"] = False
 import re
 for name in [table.name for table in tables]:
     match = re.fullmatch(r"(ThcIngress\\.block\\d+\\.)lookup(\\d)", name)
-    for index, value in enumerate({TABLE} if match else ()):
+    for index, value in enumerate({SMALL} if match else ()):
         entry = table_entry[name](action=f"{{match[1]}}set{{match[2]}}")
         entry.match["job"] = "5"
         entry.match["index"] = str(index)
@@ -38,14 +38,14 @@ def run(tmp_path, server):
 def test_it_installs_the_lookup_tables(run, server, pipeline):
     configure(server.address, pipeline, Setup("10.0.0.254", "00:00:00:00:00:fe", (), ()))
     assert run(INSTALL) == 0
-    assert server.lookup_entries(5) == dict(enumerate(TABLE))
+    assert server.lookup_entries(5) == dict(enumerate(SMALL))
 
 
 def test_it_installs_those_of_the_program_for_tofino(run, server):
     setup = Setup("10.0.0.254", "00:00:00:00:00:fe", (), ())
     configure(server.address, pipeline_of(THC_TNA), setup)
     assert run(INSTALL) == 0
-    assert server.lookup_entries(5) == dict(enumerate(TABLE))
+    assert server.lookup_entries(5) == dict(enumerate(SMALL))
 
 
 def test_it_loads_a_program_and_what_it_wrote_is_a_job_like_any_other(
@@ -57,7 +57,7 @@ def test_it_loads_a_program_and_what_it_wrote_is_a_job_like_any_other(
     group = "g = multicast_group_entry(6); g.add(1, 1); g.add(2, 2); g.insert()\n"
     assert run(INSTALL + group, config=(info, config)) == 0
     assert [(r.port, r.instance) for r in server.state.multicast[6]] == [(1, 1), (2, 2)]
-    job = plan(5, workers=2, table=TABLE[:2], granularity=1)
+    job = plan(5, workers=2, table=(0, 1), granularity=1)
     configure(server.address, pipeline, Setup("10.0.0.254", "00:00:00:00:00:fe", (), (job,)))
     assert server.lookup_entries(5) == {0: 0, 1: 1}
 

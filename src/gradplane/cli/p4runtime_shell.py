@@ -14,6 +14,7 @@ import sys
 import venv
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib import metadata
 from pathlib import Path
 
 from gradplane._suggestions import near_file
@@ -112,20 +113,33 @@ def _works(folder: Path) -> bool:
 
 def _make(folder: Path) -> None:
     print(f"installing {_PINS[0]} into {folder}, once", file=sys.stderr, flush=True)
+    own_pip = _own_pip()
     try:
-        venv.create(folder, with_pip=True)
+        venv.create(folder, with_pip=not own_pip)
     except (OSError, subprocess.CalledProcessError) as error:
         raise ShellError(
             f"no virtual environment in {folder}: {error}; on Debian: apt-get install python3-venv"
         ) from error
-    pip: list[Path | str] = [folder / "bin" / "python", "-I", "-m", "pip", "install", "--quiet"]
-    failure = _run([*pip, "--disable-pip-version-check", *_PINS])
+    python = str(folder / "bin" / "python")
+    pip = [sys.executable, "-m", "pip", "--python", python] if own_pip else [python, "-Im", "pip"]
+    options = ["--quiet", "--disable-pip-version-check", "--no-compile"]
+    failure = _run([*pip, "install", *options, *_PINS])
     if failure:
         raise ShellError(
             f"{_PINS[0]} could not be installed into {folder}; pip says:\n{failure}\n"
             "Check that pip reaches a package index, and try again."
         )
     (folder / _COMPLETE).write_text("\n".join(_PINS))
+
+
+def _own_pip() -> bool:
+    """Return whether this Python has a pip that installs for another one (22.3): to install pip
+    there, too, takes as long as all else."""
+    try:
+        major, minor = metadata.version("pip").split(".")[:2]
+    except (metadata.PackageNotFoundError, ValueError):
+        return False
+    return (int(major), int(minor)) >= (22, 3)
 
 
 def _run(argv: Sequence[Path | str]) -> str:

@@ -21,7 +21,7 @@ from finsy.proto import rpc_status
 from gradplane import _bfruntime as bf
 from gradplane._connection_reasons import short_reason
 from gradplane.controller.bfruntime_entries import GROUPS, NODES, PORTS, Entries, p4info
-from gradplane.controller.connection import E, Entity, Pipeline
+from gradplane.controller.connection import E, Entity, Pipeline, schema_of
 from gradplane.controller.controller_errors import ControllerError, RequestError
 from gradplane.controller.targets import Target
 
@@ -208,7 +208,7 @@ class BfRuntimeConnection:
         own = json.loads(config.bfruntime_info)["tables"]
         fixed = json.loads(answer.non_p4_config.bfruntime_info or b'{"tables": []}')["tables"]
         self._name, self._entries = config.p4_name, Entries([*own, *fixed])
-        self._schema = finsy.P4Schema(p4info(config.p4_name, own))
+        self._schema = schema_of(p4info(config.p4_name, own))
         bind = bf.SetForwardingPipelineConfigRequest(
             device_id=self._device_id,
             client_id=self._client_id,

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import finsy
 from finsy import p4entity
+from finsy.p4schema import P4SchemaCache
 from finsy.proto import U128, p4i, p4r
 from google.protobuf import text_format
 
@@ -64,7 +66,7 @@ class Pipeline:
 
         Raises ControllerError for an invalid P4Info.
         """
-        return finsy.P4Schema(parse_p4info(self.p4info), self.device_config)
+        return schema_of(parse_p4info(self.p4info), self.device_config)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle P4Info by its bytes: the class of the message is in no module of its name."""
@@ -85,6 +87,20 @@ def parse_p4info(given: p4i.P4Info | bytes) -> p4i.P4Info:
         return info
     except (UnicodeDecodeError, text_format.ParseError) as error:
         raise ControllerError(f"the P4Info is not protobuf text: {error}") from error
+
+
+_SHARED = P4SchemaCache()  # type: ignore[no-untyped-call]
+_RECENT: deque[finsy.P4Schema] = deque(maxlen=8)
+"""Those whose parts _SHARED keeps: it has weak references only."""
+
+
+def schema_of(p4info: p4i.P4Info, device_config: bytes | None = None) -> finsy.P4Schema:
+    """Return the schema of a program. What finsy makes of an equal P4Info is shared: a run needs
+    that of each of its switches several times, and it takes as long as the program's start."""
+    with _SHARED if P4SchemaCache.current() is None else nullcontext():
+        schema = finsy.P4Schema(p4info, device_config)
+    _RECENT.append(schema)
+    return schema
 
 
 def _is_in_use(error: finsy.P4ClientError) -> bool:
@@ -266,7 +282,7 @@ class Connection:
                     return
                 raise
         if config.HasField("p4info"):
-            self._schema = finsy.P4Schema(config.p4info)
+            self._schema = schema_of(config.p4info)
             self._cookie = config.cookie.cookie if config.HasField("cookie") else None
 
     async def _push(self, config: p4r.ForwardingPipelineConfig) -> None:

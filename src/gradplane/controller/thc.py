@@ -9,7 +9,7 @@ from typing import Any
 import finsy
 from finsy.proto import p4i
 
-from gradplane.controller.connection import parse_p4info
+from gradplane.controller.connection import parse_p4info, schema_of
 from gradplane.controller.controller_errors import ControllerError
 from gradplane.controller.plan import Capacity, Claim, JobPlan, Level
 
@@ -76,7 +76,7 @@ def capacity(schema: finsy.P4Schema) -> Capacity:
 
 def capacity_of(p4info: p4i.P4Info | bytes) -> Capacity:
     """Return the limits from P4Info, a message or protobuf text, before there is a switch."""
-    return capacity(finsy.P4Schema(parse_p4info(p4info)))
+    return capacity(schema_of(parse_p4info(p4info)))
 
 
 def lookup_tables(schema: finsy.P4Schema) -> dict[str, str]:
