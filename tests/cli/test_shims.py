@@ -218,9 +218,16 @@ def test_errors_of_the_program_and_of_files(
     assert capsys.readouterr().err.startswith("bridge.p4:18:34: error: ")
     assert p4c_command.main("p4c", ["--arch", "psa", *OPTIONS, "bridge.p4"]) == 1
     assert "error: the program is for v1model, not for psa" in capsys.readouterr().err
+    assert p4c_command.main("p4c", ["-b", "bmv2-psa", *OPTIONS, "bridge.p4"]) == 1
+    assert "error: the program is for v1model, not for psa" in capsys.readouterr().err
     assert p4c_command.main("p4c", ["none.p4"]) == 1
     assert "none.p4" in capsys.readouterr().err
     assert not (folder / "bridge.json").exists()
+
+
+def test_a_target_may_name_its_architecture(folder: Path) -> None:
+    assert p4c_command.main("p4c", ["-b", "bmv2-v1model", *OPTIONS, "bridge.p4"]) == 0
+    assert (folder / "bridge.json").exists()
 
 
 def test_warnings_can_be_disabled_or_made_errors(

@@ -29,8 +29,9 @@ from gradplane.switch.runtime.control_errors import os_error_text
 from gradplane.switch.source import CompileError
 
 USAGE = 2  # exit status of a wrong command line
-_TARGETS = ("bmv2", "bmv2-ss-p4org")
 _ARCHITECTURES = ("v1model", "psa", "pna")
+_BACK_ENDS = {f"bmv2-{arch}": arch for arch in _ARCHITECTURES}  # a target may name its architecture
+_TARGETS = ("bmv2", "bmv2-ss-p4org", *_BACK_ENDS)
 _LANGUAGES = ("16", "p4-16", "p4_16", "P4\u2081\u2086")
 _PASSES = "p4c's own passes are not run here; see gradplane p4 ir"
 _RULES = "rules for make are not written"
@@ -132,7 +133,7 @@ def parse_options(name: str, arguments: Sequence[str]) -> P4cOptions:
         include_dirs=tuple(parsed.I),
         defines=tuple(one for one in parsed.D if one.partition("=")[0] not in undefined),
         p4info=tuple(_p4info_files(parsed)),
-        arch=parsed.arch,
+        arch=_BACK_ENDS.get(parsed.target, parsed.arch),
         disabled=disabled,
         fatal=fatal,
     )
@@ -240,7 +241,7 @@ def _parsed(name: str, table: Sequence[Option], arguments: Sequence[str]) -> Sim
         raise SystemExit
     for asked, answer in (
         (found.version, f"{name} (gradplane {__version__})"),
-        (found.help_targets, "\n".join(f"bmv2-{arch}" for arch in _ARCHITECTURES)),
+        (found.help_targets, "\n".join(_BACK_ENDS)),
         (found.help_pragmas, "annotations are those of P4_16, v1model and P4Runtime"),
     ):
         if asked:

@@ -59,5 +59,9 @@ def test_psa(engine: str) -> None:
 
 def test_headers_are_refused() -> None:
     text = source(ingress_locals="register<a_t>(4) cells;", ingress="cells.read(h.a, 0);")
-    with pytest.raises(CompileError, match="register of a_t: a cell must be bit<W>"):
+    """v1model.p4, `register.read`: "only types T that are bit<W>"; nothing says what an invalid
+    header is there."""
+    with pytest.raises(CompileError) as refused:
         Switch("cells.p4", text=text)
+    assert "register of a_t: a cell must be bit<W>, int<W> or bool" in str(refused.value)
+    assert "or a struct of those; a header's validity has no place in a cell" in str(refused.value)

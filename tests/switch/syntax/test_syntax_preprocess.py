@@ -396,8 +396,27 @@ def test_a_file_that_includes_itself(tmp_path, times):
     assert str(caught.value) == (
         f"{path}:1:1: error: includes are nested deeper than 64 files\n"
         '    #include "loop.p4"\n'
-        "    ^^^^^^^^^^^^^^^^^^"
+        "    ^^^^^^^^^^^^^^^^^^\n"
+        "    loop.p4 includes itself: begin it with #pragma once"
     )
+
+
+def test_files_that_include_each_other(tmp_path):
+    (tmp_path / "main.p4").write_text('#include "a.p4"\n')
+    (tmp_path / "a.p4").write_text('#include "b.p4"\n')
+    (tmp_path / "b.p4").write_text(f'\n#include "../{tmp_path.name}/a.p4"\n')
+    with pytest.raises(CompileError) as caught:
+        parse_file(tmp_path / "main.p4")
+    lines = str(caught.value).splitlines()
+    assert lines[-1] == "    b.p4 includes itself by way of a.p4: begin it with #pragma once"
+
+
+def test_a_long_chain_of_includes_is_no_circle(tmp_path):
+    for n in range(70):
+        (tmp_path / f"{n}.p4").write_text(f'#include "{n + 1}.p4"\n')
+    with pytest.raises(CompileError) as caught:
+        parse_file(tmp_path / "0.p4")
+    assert str(caught.value).endswith('64 files\n    #include "65.p4"\n    ^^^^^^^^^^^^^^^^')
 
 
 def test_a_file_that_cannot_be_read(tmp_path):

@@ -103,7 +103,8 @@ def _instances(program: ir.Program, architecture: Architecture) -> Iterable[Diag
             cell = instance.type_args[0]
             if not isinstance(cell, Bits | Bool):
                 what = f"{instance.type} of {cell}: a cell must be bit<W>, int<W> or bool"
-                yield Diagnostic(instance.span, what)
+                hint = "or a struct of those; a header's validity has no place in a cell"
+                yield Diagnostic(instance.span, what, hint=hint)
         size = instance.number("size", 0) if instance.kind in _ARRAYS else 0
         if size > MAX_CELLS:
             what = f"{instance.name} has {size} cells: {MAX_CELLS} is the most there can be"

@@ -153,7 +153,8 @@ class OperatorChecker:
         if not isinstance(left, Bits | Integer):
             return self._fail(e, f"{e.op} cannot be applied to {left}")
         amount = e.right.const
-        if not isinstance(right, Bits | Integer) or (isinstance(right, Bits) and right.signed):
+        signed = isinstance(right, Bits) and right.signed
+        if not isinstance(right, Bits | Integer) or (signed and amount is None):
             return self._fail(e.right, f"the amount of a shift must be unsigned, not {right}")
         if amount is not None and amount < 0:
             return self._fail(e.right, f"the amount of a shift cannot be negative ({amount})")

@@ -141,8 +141,10 @@ class TypeResolver:
             return ANY
         if isinstance(element, Stack):
             self.c.warn(ref, "mismatch", "P4_16 has no stacks of header stacks")
-        if not 1 <= size <= MAX_ARRAY:
-            why = "must be positive" if size < 1 else f"can be {MAX_ARRAY} at most"
+        stack = isinstance(element, Header | Union)  # whose size P4_16 says is positive
+        if not stack <= size <= MAX_ARRAY:
+            least = "must be positive" if stack else "must be 0 or more"
+            why = least if size < 1 else f"can be {MAX_ARRAY} at most"
             self.c.error(ref.size, f"{what}'s size {why}, not {size}")
             return ANY
         return make_array(element, size)

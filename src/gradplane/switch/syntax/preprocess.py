@@ -302,7 +302,9 @@ class Preprocessor:
             return  # files that include each other twice would be read 2^64 times
         if len(self._open) > MAX_INCLUDES:
             self._too_deep = True
-            raise MacroError(f"includes are nested deeper than {MAX_INCLUDES} files")
+            what = f"includes are nested deeper than {MAX_INCLUDES} files"
+            self.reporter.error(place, what, self._circle())
+            return
         found = self._found(body)
         if found is None:
             self._missing(body, place)
@@ -310,6 +312,15 @@ class Preprocessor:
             content = self._read(found, place)
             if content is not None:
                 self._file(_File(found, str(found)), content)
+
+    def _circle(self) -> str:
+        """Return by what way the file being read includes itself; nothing if it does not."""
+        *others, here = (file.path.resolve() for file in self._open)
+        if here not in others:
+            return ""
+        way = others[len(others) - others[::-1].index(here) :]
+        by = f" by way of {', '.join(file.name for file in way)}" if way else ""
+        return f"{here.name} includes itself{by}: begin it with #pragma once"
 
     def _found(self, name: str) -> Path | None:
         """Return the file of a name as it stands after #include; None if there is none."""

@@ -5,7 +5,7 @@ struct S {
     int[4] a;
     tuple<bit<8>>[2] b;
     error[2] c;
-    bit<8>[0] d;
+    bit<8>[-1] d;
     bit<8>[5000] e;
     bit<8>[2] f;
 }

@@ -7,5 +7,6 @@ struct M { bit<8> x; bool f; int<8> n; }
 control I(inout H hdr, inout M m, inout standard_metadata_t sm) {
     apply {
         h_t[5000] s;
+        h_t[0] t;
     }
 }
