@@ -40,6 +40,23 @@ def test_an_error_is_as_it_stands_there(
     assert err == expected
 
 
+def rows() -> Iterator[tuple[str, str]]:
+    """Yield each option of the table of what is printed, with each command that has it."""
+    table = TEXT.partition("## What is printed")[2].partition("## ")[0]
+    for options, commands in re.findall(r"^\| (`.*?) \| (`.*?) \|", table, re.MULTILINE):
+        for option in re.findall(r"`([^`]+)`", options):
+            yield from ((option, command) for command in re.findall(r"`([^`]+)`", commands))
+
+
+@pytest.mark.parametrize(("option", "command"), list(rows()))
+def test_a_command_has_the_option(
+    option: str, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main.main([*(word for word in command.split() if word[0] != "-"), "--help"])
+    assert re.search(rf"(?m)[ │,]{option}\b", capsys.readouterr().out)
+
+
 def names() -> Iterator[str]:
     """Yield the keys of the page's table, in full: `.b` after `a.c` is `a.b`."""
     for cell in re.findall(r"^\| (`.*?) \|", SCHEMA, re.MULTILINE):

@@ -170,6 +170,7 @@ def tests(
     seed: Annotated[
         int, typer.Option(metavar="N", min=0, help="Of bytes that decide nothing; 0: they are zero")
     ] = 0,
+    json: Annotated[bool, typer.Option("--json", help="The report as JSON")] = False,
     include: Includes = [],  # noqa: B006
     define: Defines = [],  # noqa: B006
 ) -> None:
@@ -185,7 +186,9 @@ def tests(
     folder = Path(f"{program.stem}-tests") if output is None else output
     limits = {"seconds": seconds, "tests": max_tests, "packets": max_packets, "seed": seed}
     shown = _search_progress if sys.stderr.isatty() else None
-    report = programs.made_tests(program, include, define, limits, folder, wanted, shown)
+    report = programs.made_tests(
+        program, include, define, limits, folder, wanted, shown, as_json=json
+    )
     if shown is not None:
         print("\r\x1b[K", end="", file=sys.stderr)
     print(report, end="")

@@ -230,11 +230,12 @@ def made_tests(
     folder: Path,
     formats: Sequence[str],
     progress: Callable[[int, int, float], None] | None = None,
+    as_json: bool = False,
 ) -> str:
     """Write tests made from a program into a folder; return the report of what they cover.
 
-    limits, progress: as in `testgen.explorer`. Raises CompileError, and SwitchError for a program
-    that no tests can be made of, or without z3."""
+    limits, progress: as in `testgen.explorer`. as_json: the report as JSON. Raises CompileError,
+    and SwitchError for a program that no tests can be made of, or without z3."""
     _need_z3()
     from gradplane.switch.testgen import generate
     from gradplane.switch.testgen.explorer import Limits
@@ -243,6 +244,8 @@ def made_tests(
     check(found)
     made = generate.generate(found.program, Limits(**limits), progress)  # type: ignore[arg-type]
     files = generate.write(made, program, folder, formats)
+    if as_json:
+        return json.dumps(generate.report_json(made), indent=1) + "\n"
     return generate.report(made) + f"{len(files)} files in {folder}/\n"
 
 

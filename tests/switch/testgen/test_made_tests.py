@@ -22,7 +22,7 @@ from gradplane._p4runtime import p4r  # noqa: E402
 from gradplane.switch import stf  # noqa: E402
 from gradplane.switch.compiler import compile_source  # noqa: E402
 from gradplane.switch.runtime.control_errors import SwitchError  # noqa: E402
-from gradplane.switch.testgen.generate import Generated, report, write  # noqa: E402
+from gradplane.switch.testgen.generate import Generated, report, report_json, write  # noqa: E402
 from gradplane.switch.testgen.unreachable import unreachable  # noqa: E402
 
 
@@ -119,6 +119,13 @@ def test_the_report(tmp_path: Path) -> None:
     assert all(len(line) <= 80 for line in lines if "/" not in line), lines
     assert lines[0].startswith(f"{len(result.tests)} tests with ")
     assert any("the condition is true" in line for line in lines)
+    form = json.loads(json.dumps(report_json(result)))
+    assert [test["number"] for test in form["tests"]] == list(range(1, len(result.tests) + 1))
+    places = [place for part in ("covered", "unreachable", "not_covered") for place in form[part]]
+    assert len(places) == len(result.found.goals.all)
+    assert {place["file"] for place in places} == {str(file)}
+    assert any(place["what"] == "the condition is true" for place in form["covered"])
+    assert all(place["why"] for place in form["not_covered"])
 
 
 def test_the_report_says_what_excludes_a_goal(tmp_path: Path) -> None:

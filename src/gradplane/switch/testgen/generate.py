@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import fill
+from typing import Any
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.runtime.control_errors import SwitchError
@@ -77,6 +78,36 @@ def write(made: Generated, program: Path, folder: Path, formats: Sequence[str]) 
 
 
 # -- the report -----------------------------------------------------------------------------------
+
+
+def report_json(made: Generated) -> dict[str, Any]:
+    """Return what the report says as plain data: the tests with the lines that each covers first,
+    then every place by what is known of it."""
+    found = made.found
+    never = found.unreachable - found.covered
+    missed = found.goals.all - found.covered - never
+    return {
+        "runs": found.tried,
+        "seconds": round(found.seconds, 1),
+        "tests": [
+            {"number": test.number, "packets": len(test.packets), "covers": [*covered_lines(test)]}
+            for test in made.tests
+        ],
+        "left_out": made.unsteady,
+        "covered": _places_json(found.covered & found.goals.all),
+        "unreachable": _places_json(never),
+        "not_covered": [
+            {**place, "why": _why(found, goal)}
+            for goal, place in zip(sorted(missed, key=in_order), _places_json(missed), strict=True)
+        ],
+    }
+
+
+def _places_json(goals: set[Goal]) -> list[dict[str, Any]]:
+    return [
+        {"file": place.file, "line": place.line, "what": _said(kind, outcome)}
+        for kind, place, outcome in sorted(goals, key=in_order)
+    ]
 
 
 def report(made: Generated) -> str:
