@@ -868,6 +868,9 @@ def test_a_selectors_size_limits_all_groups_together() -> None:
         "RESOURCE_EXHAUSTED",
         "action profile I.sel: 10 weights in sum in all groups are above its size of 8",
     )
+    more = other.replace("weight: 3", "weight: 6").replace("max_size: 4", "max_size: 8")
+    assert control.refused(INSERT, more)[0] == "ALREADY_EXISTS"
+    assert control.refused(MODIFY, beyond)[0] == "NOT_FOUND"
     control.write(MODIFY, changed(SEL_GROUP, "weight: 2", "weight: 3"))  # 4
     control.write(DELETE, other)
     control.write(INSERT, beyond)
@@ -881,6 +884,7 @@ def test_a_selectors_size_limits_one_shots_together() -> None:
         "RESOURCE_EXHAUSTED",
         "action profile I.sel: 10 weights in sum in all groups are above its size of 8",
     )
+    assert control.refused(INSERT, SEL_ENTRY % (4, ONE_SHOT))[0] == "ALREADY_EXISTS"
     control.write(MODIFY, SEL_ENTRY % (1, changed(ONE_SHOT, "weight: 2", "weight: 1")))
     control.write(INSERT, SEL_ENTRY % (5, changed(ONE_SHOT, "weight: 2", "weight: 1")))
 

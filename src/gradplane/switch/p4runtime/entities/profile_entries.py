@@ -59,7 +59,9 @@ def write_group(p: Pipeline, kind: int, message: p4r.ActionProfileGroup) -> None
     weights = [m.weight for m in members]
     _check_weights(extern, shape, weights, message.max_size)
     former = profile.groups.get(number)
-    _check_total(p, extern, shape, weights, [w.weight for w in former.members] if former else [])
+    if (former is None) == (kind == p4r.Update.INSERT):  # else there is one already, or none
+        replaced = [w.weight for w in former.members] if former else []
+        _check_total(p, extern, shape, weights, replaced)
     if kind == p4r.Update.INSERT:
         groups.insert(number, members=members, max_size=message.max_size)
         return

@@ -107,8 +107,8 @@ def _insert(
 ) -> None:
     target = read_target(info, message.action)
     check_direct(p, info, message, target)
-    if isinstance(target, OneShot):
-        check_one_shot(p, info, target)
+    if isinstance(target, OneShot) and table.find(matches, message.priority) is None:
+        check_one_shot(p, info, target)  # of an entry that exists, add says that
     p.rules.check_entry(info, matches, message.priority, target)
     entry = Entry(matches, target, message.priority, message.metadata, message.idle_timeout_ns)
     entry.controller_metadata = message.controller_metadata
