@@ -134,7 +134,8 @@ def switch_killed():
 
 
 def kill_switch(net):
-    os.kill(net._net["s1"].process._popen.pid, signal.SIGKILL)
+    with contextlib.suppress(ProcessLookupError):  # for the records after the first
+        os.kill(net._net["s1"].process._popen.pid, signal.SIGKILL)
 
 
 def past_deadline():

@@ -1,7 +1,5 @@
 """Several switches: ring and leaf-spine as data, and traffic across them on both networks."""
 
-from functools import partial
-
 import fabric_cases as cases
 import pytest
 from hypothesis import given, settings
@@ -11,6 +9,7 @@ from network_cases import switch_config
 from gradplane.hosts.protocols.actions import Send
 from gradplane.hosts.wire.payloads import Payloads
 from gradplane.runs import isolation
+from gradplane.runs.run_experiment import load
 from gradplane.topologies import HostNode, Link, SwitchNode, Topology, TopologyError, build, kinds
 from gradplane.topologies.sim.sim_network import SimNetwork
 
@@ -227,7 +226,7 @@ def test_every_host_reaches_every_other_in_the_simulated_network(kind):
 @pytest.mark.parametrize("kind", ["ring", "leaf-spine"])
 def test_every_host_pings_every_other_on_real_links(kind):
     options = {"workers": 3} if kind == "ring" else {"workers": 4}
-    lost, fabric = isolation.call(partial(cases.pings, kind, options))
+    lost, fabric = isolation.call(cases.pings, kind, options, load=load)
     assert lost == []
     assert all(fabric.values()), fabric  # both spines, and each side of the ring, are used
 
@@ -235,5 +234,6 @@ def test_every_host_pings_every_other_on_real_links(kind):
 def test_a_fabric_link_takes_its_time_on_real_links():
     """A token bucket lets its burst through at once (2 packets), and then no more than the rate."""
     options = {"workers": 2, "fabric_rate": "10Mbit"}
-    seconds = isolation.call(partial(cases.transfer, "ring", options, "h1", "h2", 300, 958))
+    sent = "h1", "h2", 300, 958
+    seconds = isolation.call(cases.transfer, "ring", options, *sent, load=load)
     assert seconds >= 0.95 * (300 - 4) * 8000 / 10e6

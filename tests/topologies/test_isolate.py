@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -103,3 +105,65 @@ def test_a_kill_leaves_nothing(killed):
 
 def _child(pid: int) -> int:
     return int(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])
+
+
+def seen() -> tuple[str | None, str, str]:
+    print("said inside", flush=True)
+    return os.environ.get("SEEN"), os.getcwd(), sys.path[0]
+
+
+def test_a_call_has_the_callers_surroundings_as_they_are_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for name in "ab":
+        folder = tmp_path / name
+        folder.mkdir()
+        monkeypatch.setenv("SEEN", name)
+        monkeypatch.chdir(folder)
+        monkeypatch.syspath_prepend(folder)
+        assert isolation.call(seen) == (name, str(folder), str(folder))
+        assert capfd.readouterr().out == "said inside\n"
+
+
+def test_calls_go_on_after_the_process_that_forks_them_was_killed() -> None:
+    isolation.call(os.getpid)
+    seed = isolation._current[0]._process
+    seed.kill()
+    seed.wait()
+    assert isolation.call(int, "7") == 7
+
+
+def test_calls_at_the_same_time_are_apart() -> None:
+    """What each makes, the others do not see."""
+    made = "ip link add same type veth && sleep 0.2 && ip -br link | wc -l"
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(partial(isolation.call, subprocess.getoutput), [made] * 6))
+    assert found == ["3"] * 6  # with the loopback
+
+
+def test_processes_apart_run_call_after_call() -> None:
+    with isolation.apart() as one, isolation.apart() as other:
+        pids = [run(os.getpid) for run in (one, other, one, other)]
+        assert pids[:2] == pids[2:] and len({*pids, os.getpid()}) == 3
+        assert one(os.readlink, NET) == os.readlink(NET)
+        with pytest.raises(ValueError, match="^invalid literal"):
+            one(int, "seven")
+        assert one(int, "7") == 7
+
+
+LOADED_IN: list[int] = []
+
+
+def loads() -> None:
+    LOADED_IN.append(os.getpid())
+
+
+def loaded_in() -> list[int]:
+    return LOADED_IN
+
+
+def test_what_calls_share_is_loaded_once_and_not_in_the_caller() -> None:
+    isolation.prepare(loads)
+    first, second = (isolation.call(loaded_in, load=loads) for _ in range(2))
+    assert first == second and len(first) == 1
+    assert LOADED_IN == []

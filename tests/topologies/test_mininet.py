@@ -14,16 +14,19 @@ from network_cases import job, of_kind, results, run, set_up, switch_config
 from scapy.utils import rdpcap
 
 from gradplane.runs import isolation
+from gradplane.runs.run_experiment import load
 from gradplane.topologies import NetworkError, build
 from gradplane.topologies.mininet import mininet_network
 from gradplane.topologies.network import LinkCounters
 from gradplane.topologies.sim.sim_network import SimNetwork
 
+call = partial(isolation.call, load=load)
+
 
 def test_a_run_gives_what_the_simulated_network_gives_and_then_another_may_follow(tmp_path):
     patient = {"timeout_ns": 60 * 10**9}  # no timer fires, however busy the machine is
     retransmit, lossy = job(reliability="retransmit", **patient), job(**patient)
-    first, second = isolation.call(cases.train, tmp_path, retransmit, lossy, keep=[tmp_path])
+    first, second = call(cases.train, tmp_path, retransmit, lossy, keep=[tmp_path])
     for wanted, (records, links) in ((retransmit, first), (lossy, second)):
         with SimNetwork(build("star", workers=2), switch_config()) as net:
             set_up(net, wanted)
@@ -36,7 +39,7 @@ def test_a_run_gives_what_the_simulated_network_gives_and_then_another_may_follo
 
 
 def test_nodes_and_links_are_as_described():
-    seen = isolation.call(cases.inspect)
+    seen = call(cases.inspect)
     assert any("h1-eth0@" in line and "10.0.0.1/24" in line for line in seen["addresses"])
     assert not any("fe80" in line for line in seen["addresses"])
     assert seen["neighbours"] == [
@@ -57,19 +60,19 @@ def test_nodes_and_links_are_as_described():
 
 
 def test_nothing_is_left_of_a_network_that_was_stopped():
-    processes, links = isolation.call(cases.left_after)
+    processes, links = call(cases.left_after)
     assert not [line for line in processes if "gradplane switch" in line or "mininet:" in line]
     assert len(links) == 1 and links[0].startswith("lo ")
 
 
 def test_a_rate_and_a_queue_lose_what_is_too_much():
-    link = isolation.call(partial(cases.burst, 50, rate="100kbit", queue=5))
+    link = call(partial(cases.burst, 50, rate="100kbit", queue=5))
     assert link.up_packets >= 5 and link.up_dropped > 0
 
 
 def test_what_the_kernels_queues_do():
     """At 100 bytes a second, with a queue of 5 packets behind a burst of 3028 bytes."""
-    assert isolation.call(cases.queues) == {  # frames taken, why the next was not, drops
+    assert call(cases.queues) == {  # frames taken, why the next was not, drops
         "whole frames": (2 + 5, "ENOBUFS", 1),
         "small frames": (50 + 5, "ENOBUFS", 1),
         "odd rate": (1, "", 0),
@@ -84,7 +87,7 @@ def test_a_delay_takes_netem_and_a_kernel_without_says_so():
         capture_output=True,
         check=False,
     )
-    said = isolation.call(partial(cases.enter, delay="1ms"))
+    said = call(partial(cases.enter, delay="1ms"))
     if netem.returncode == 0:
         assert said == "it could be"
     else:
@@ -98,32 +101,28 @@ def test_a_delay_takes_netem_and_a_kernel_without_says_so():
 def test_a_program_with_an_error_is_shown_as_the_compiler_shows_it(tmp_path):
     program = tmp_path / "wrong.p4"
     program.write_text("control C() {\n")
-    said = isolation.call(cases.enter_program, str(program))
+    said = call(cases.enter_program, str(program))
     assert said.startswith("switch s1 ended with status 1: ")
     assert f"{program}:1:14: error: found end of file" in said
     assert said.endswith("    control C() {\n                 ^")
 
 
 def test_a_host_that_cannot_start_says_why():
-    said = isolation.call(cases.host_that_fails)
+    said = call(cases.host_that_fails)
     assert said.startswith("host h1 (job 0) ended with status 1: gradplane.hosts ")
     assert "nothing-of-the-kind" in said
 
 
 def test_a_host_that_dies_ends_the_run():
-    assert isolation.call(cases.host_killed) == (
-        "host h2 (job 0) ended with status -9: it printed nothing"
-    )
+    assert call(cases.host_killed) == ("host h2 (job 0) ended with status -9: it printed nothing")
 
 
 def test_a_switch_that_dies_ends_the_run():
-    assert (
-        isolation.call(cases.switch_killed) == "switch s1 ended with status -9: it printed nothing"
-    )
+    assert call(cases.switch_killed) == "switch s1 ended with status -9: it printed nothing"
 
 
 def test_the_deadline():
-    assert isolation.call(cases.past_deadline) == (
+    assert call(cases.past_deadline) == (
         "the deadline has passed at 0.2 s, not finished: h1 (job 0); h2 (job 0)"
     )
 

@@ -5,26 +5,36 @@ Everything inside ends with the first process there: veth links, switches, hosts
 files too, since TMPDIR is a private tmpfs. When the caller dies, even by SIGKILL, the kernel kills
 that first process and so everything else:
 
-    caller ── leash ── unshare ── init (PID 1) ── the function or program
-        dies: kills  dies: kills  dies: kills all
+    caller ── seed ── outside ── init (PID 1) ── the function
+    caller ──  (leash) outside ── init (PID 1) ── the program
+      dies: ends    dies: kills    dies: kills all
+
+The seed is a process without threads that has loaded what calls share; each call is a fork of it.
 
     call(function, *args)       runs a module's function inside; returns its result or raises
     apart()                     the same for many calls, with the caller's namespaces
+    prepare(load)               starts the seed, which loads while the caller does other things
     command(argv)               the command line that runs a program inside
     can_isolate()               whether this machine allows it and, if not, why
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import ctypes
 import os
 import pickle
+import select
 import shutil
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
@@ -33,25 +43,29 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
 T = TypeVar("T")
+Load = Callable[[], None]
 
 _MARK = "GRADPLANE_ISOLATED"
-_UNSHARE = ("unshare", "--net", "--pid", "--fork", "--mount", "--kill-child", "--mount-proc")
 _CAPABILITIES = ("SYS_ADMIN", "NET_ADMIN", "NET_RAW")  # the last for switches' and hosts' sockets
 _PYTHON = (sys.executable, "-I", "-S")
-_NEEDED = {"unshare": "util-linux", "mount": "mount", "ip": "iproute2"}
+_NEEDED = {"mount": "mount", "ip": "iproute2"}
 # Standard directories that an experiment hardly needs; the private tmpfs goes over one of them.
 _MOUNT_POINTS = ("/dev/shm", "/media", "/srv", "/mnt")
-# PR_SET_PDEATHSIG is 1. The parent may have died before it was set, hence the comparison.
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+_NEW_NAMESPACES = 0x40000000 | 0x20000000 | 0x00020000  # linux/sched.h: net, pid, mount
+_NEW_USERS = 0x10000000
+# The parent may have died before the signal was asked for, hence the comparison.
 _LEASH = """
 import ctypes, os, sys
 ctypes.CDLL(None).prctl(1, 9)
 if os.getppid() == int(sys.argv[1]):
     os.execvp(sys.argv[2], sys.argv[2:])
 """
-_ANSWER = """
+_SEED = """
 import sys
 from gradplane.runs import isolation
-isolation.answer(*map(int, sys.argv[1:]))
+isolation.serve_forks(int(sys.argv[1]))
 """
 _PATIENCE = 5.0  # seconds for the inside to end by itself after Ctrl-C
 
@@ -75,7 +89,7 @@ def can_isolate() -> tuple[bool, str]:
         return False, f"needs {', '.join(missing)}: apt-get install {' '.join(missing)}"
     from gradplane import _privileges
 
-    trial = [*_unshare(), "ip", "link", "add", "trial", "type", "veth"]
+    trial = [*_outside(()), "ip", "link", "add", "trial", "type", "veth"]
     tried = subprocess.run(trial, capture_output=True, text=True, check=False)
     if tried.returncode == 0:
         return True, ""
@@ -94,145 +108,30 @@ def command(argv: Sequence[str], keep: Sequence[Path | str] = ()) -> list[str]:
     """
     if isolated():
         return list(argv)
+    _check_possible()
+    return [*_leash(), *_outside(keep), *argv]
+
+
+def _check_possible() -> None:
     possible, reason = can_isolate()
     if not possible:
         raise IsolationError(reason)
-    return [*_leash(), *_unshare(), *_PYTHON, __file__, _mount_point(keep), *argv]
 
 
 def _leash() -> list[str]:
     return [*_PYTHON, "-c", _LEASH, str(os.getpid())]
 
 
-def call(function: Callable[..., T], *args: Any, keep: Sequence[Path | str] = ()) -> T:
-    """Run `function(*args)` in private namespaces; return its result or raise its exception.
-
-    Function, arguments and result are pickled: a module's function, not a lambda. It shares
-    stdin, stdout and stderr. In an isolated process this is an ordinary call. Raises
-    IsolationError where namespaces are not allowed, and when the inside ended without a result.
-    """
-    if isolated():
-        return function(*args)
-    with _answering(lambda argv: command(argv, keep)) as ask:
-        reply = ask(function, *args)
-    return cast(T, _unwrap(reply))
+def _outside(keep: Sequence[Path | str]) -> list[str]:
+    users = "users" if _needs_users() else ""
+    return [*_PYTHON, __file__, users, _mount_point(keep)]
 
 
-@contextlib.contextmanager
-def apart() -> Iterator[Callable[..., Any]]:
-    """Start a process with the caller's namespaces; yield what runs calls in it, as `call` does.
-
-    It runs one call after another, and imports what they need once."""
-    with _answering(lambda argv: [*_leash(), *argv]) as ask:
-        yield lambda function, *args: _unwrap(ask(function, *args))
-
-
-@contextlib.contextmanager
-def _answering(wrapped: Callable[[list[str]], list[str]]) -> Iterator[Callable[..., bytes]]:
-    """Start a process for pickled calls, and yield what returns the reply to a call.
-
-    wrapped: returns the command line around the process's own."""
-    task_read, task_write = os.pipe()
-    result_read, result_write = os.pipe()
-    inside = (task_read, result_write)
-    argv = wrapped([sys.executable, "-P", "-c", _ANSWER, *map(str, inside)])
-    with _receiving(result_read) as results, _sending(task_write) as tasks:
-        try:
-            process = subprocess.Popen(argv, pass_fds=inside, env=_environment())
-        finally:
-            for fd in inside:
-                os.close(fd)
-
-        def ask(function: Callable[..., Any], *args: Any) -> bytes:
-            _send(tasks, pickle.dumps((function, args)))
-            try:
-                return results.recv_bytes()
-            except EOFError:
-                status = process.wait()
-                text = f"the isolated process ended without a result, status {status}"
-                raise IsolationError(text) from None
-
-        with _ended(process):
-            yield ask
-            tasks.close()
-
-
-def answer(task_fd: int, result_fd: int) -> None:
-    """Run pickled tasks inside until there are no more, and write each one's result or exception.
-
-    At Ctrl-C, which the caller gets too, end without a message."""
-    with _receiving(task_fd) as tasks, _sending(result_fd) as results:
-        try:
-            with contextlib.suppress(EOFError):
-                while True:
-                    _send(results, _run(tasks.recv_bytes()))
-        except KeyboardInterrupt:
-            sys.exit(128 + signal.SIGINT)
-
-
-def _receiving(fd: int) -> Connection:
-    from multiprocessing.connection import Connection  # not above, for PID 1's start
-
-    return Connection(fd, writable=False)
-
-
-def _sending(fd: int) -> Connection:
-    from multiprocessing.connection import Connection
-
-    return Connection(fd, readable=False)
-
-
-def _run(data: bytes) -> bytes:
-    try:
-        function, args = pickle.loads(data)
-        return pickle.dumps((function(*args), None))
-    except Exception as error:
-        text = traceback.format_exc()
-        with contextlib.suppress(Exception):
-            pickled = pickle.dumps((None, error))
-            pickle.loads(pickled)  # some exceptions can be pickled and not unpickled
-            return pickled
-        return pickle.dumps((None, IsolationError(f"in the isolated process:\n{text}")))
-
-
-def _send(where: Connection, data: bytes) -> None:
-    with contextlib.suppress(BrokenPipeError):  # the other side is gone: its status says why
-        where.send_bytes(data)
-
-
-def _unwrap(reply: bytes) -> Any:
-    value, error = pickle.loads(reply)
-    if error is not None:
-        raise error
-    return value
-
-
-@contextlib.contextmanager
-def _ended(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Leave only when `process` has ended; after Ctrl-C, which it gets too, it may clean up."""
-    try:
-        yield
-        process.wait()
-    except BaseException as error:
-        patience = _PATIENCE if isinstance(error, KeyboardInterrupt) else 0
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(patience)
-        process.kill()
-        process.wait()
-        raise
-
-
-def _unshare() -> list[str]:
+def _needs_users() -> bool:
+    """Return whether it takes a user namespace to make the others."""
     from gradplane import _privileges  # not above: this file also runs alone, as PID 1
 
-    may = os.geteuid() == 0 and not _privileges.missing(_CAPABILITIES)
-    return [*_UNSHARE, *(() if may else ("--map-root-user",)), "--"]
-
-
-def _environment() -> dict[str, str]:
-    """Return our environment, with which the modules that we find are found inside."""
-    path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
-    return {**os.environ, "PYTHONPATH": path}
+    return os.geteuid() != 0 or bool(_privileges.missing(_CAPABILITIES))
 
 
 def _mount_point(keep: Sequence[Path | str]) -> str:
@@ -248,15 +147,391 @@ def _mount_point(keep: Sequence[Path | str]) -> str:
     )
 
 
-def _init(mount_point: str, argv: Sequence[str]) -> NoReturn:
-    """Act as PID 1 inside: set up, run `argv`, end with its status; other processes end too."""
+# Calls, as the caller sees them
+
+
+def call(
+    function: Callable[..., T],
+    *args: Any,
+    keep: Sequence[Path | str] = (),
+    load: Load | None = None,
+) -> T:
+    """Run `function(*args)` in private namespaces; return its result or raise its exception.
+
+    Function, arguments and result are pickled: a module's function, not a lambda. It shares
+    stdin, stdout and stderr. load: see prepare. In an isolated process this is an ordinary call.
+    Raises IsolationError where namespaces are not allowed, and when the inside ended without a
+    result.
+    """
+    if isolated():
+        return function(*args)
+    _check_possible()
+    with _fork(_Namespaces(_needs_users(), _mount_point(keep)), load) as ask:
+        return cast(T, _unwrap(ask(function, *args)))
+
+
+@contextlib.contextmanager
+def apart() -> Iterator[Callable[..., Any]]:
+    """Start a process with the caller's namespaces; yield what runs calls in it, as `call` does.
+
+    It runs one call after another, and imports what they need once."""
+    with _fork(None, None) as ask:
+        yield lambda function, *args: _unwrap(ask(function, *args))
+
+
+def prepare(load: Load) -> None:
+    """Start the process from which calls are forked, if none runs, and have it load what they
+    share; do not wait for it.
+
+    load: a module's function. It is called once, and must leave no threads."""
+    if not isolated():
+        _seed().send(_Request(None, None, load, False))
+
+
+@dataclass(frozen=True)
+class _Namespaces:
+    users: bool
+    mount_point: str
+
+
+@dataclass(frozen=True)
+class _Surroundings:
+    """What a fork takes over from the caller: its environment, directory and module path."""
+
+    environment: dict[str, str]
+    directory: str
+    path: list[str]
+
+    @classmethod
+    def here(cls) -> _Surroundings:
+        path = [entry or os.getcwd() for entry in sys.path]
+        # with which programs that are started inside find the modules that we find
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
+        return cls(environment, os.getcwd(), path)
+
+    def enter(self) -> None:
+        os.environ.clear()
+        os.environ.update(self.environment)
+        os.chdir(self.directory)
+        sys.path[:] = self.path
+
+
+@dataclass(frozen=True)
+class _Request:
+    """What is asked of the seed: to load something, or also to fork."""
+
+    namespaces: _Namespaces | None  # None: the caller's
+    surroundings: _Surroundings | None
+    load: Load | None
+    fork: bool
+
+
+class _Seed:
+    """The process from which a caller's calls are forked. It ends when the socket is closed, and
+    so with its caller: a leash would break with the thread that started it."""
+
+    def __init__(self) -> None:
+        self._requests, theirs = socket.socketpair()
+        self._lock = threading.Lock()
+        with theirs:
+            argv = [sys.executable, "-P", "-c", _SEED, str(theirs.fileno())]
+            environment = _Surroundings.here().environment
+            self._process = subprocess.Popen(argv, pass_fds=[theirs.fileno()], env=environment)
+        self.caller = os.getpid()
+
+    @property
+    def runs(self) -> bool:
+        return self.caller == os.getpid() and self._process.poll() is None
+
+    def send(self, request: _Request, descriptors: Sequence[int] = ()) -> None:
+        data = pickle.dumps(request)
+        # Whoever waits for an answer sees that it has ended.
+        with self._lock, contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            socket.send_fds(self._requests, [b"+"], descriptors)
+            self._requests.sendall(len(data).to_bytes(4, "big") + data)
+
+    def close(self) -> None:
+        """End it, and calls that still run."""
+        self._requests.close()
+        if self.caller == os.getpid():
+            self._process.kill()
+            self._process.wait()
+
+
+_current: list[_Seed] = []
+_starting = threading.Lock()
+
+
+def _seed() -> _Seed:
+    with _starting:
+        if not (_current and _current[0].runs):
+            _current[:] = [_Seed()]
+            atexit.unregister(_close_seed)
+            atexit.register(_close_seed)
+        return _current[0]
+
+
+def _close_seed() -> None:
+    _current.pop().close()
+
+
+@contextlib.contextmanager
+def _fork(namespaces: _Namespaces | None, load: Load | None) -> Iterator[Callable[..., bytes]]:
+    """Have a process forked for calls, and yield what returns the reply to one."""
+    from multiprocessing.connection import Connection, wait
+
+    ours, theirs = socket.socketpair()
+    over, ending = os.pipe()  # the status when all has ended
+    with open(over, "rb") as end, Connection(ours.detach()) as tasks, _standard_files() as files:
+        try:
+            request = _Request(namespaces, _Surroundings.here(), load, True)
+            _seed().send(request, [*files, theirs.fileno(), ending])
+        finally:
+            theirs.close()
+            os.close(ending)
+
+        def ask(function: Callable[..., Any], *args: Any) -> bytes:
+            with contextlib.suppress(OSError):  # it has ended: its status says why
+                tasks.send_bytes(pickle.dumps((function, args)))
+            if tasks in wait([tasks, over]):
+                with contextlib.suppress(EOFError, ConnectionResetError):
+                    return tasks.recv_bytes()
+            status = end.read().decode()
+            how = f"status {status}" if status else "killed"
+            raise IsolationError(f"the isolated process ended without a result, {how}")
+
+        try:
+            yield ask
+            _shut(tasks, socket.SHUT_WR)  # no more tasks
+            end.read()
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt):  # which it gets too, and may clean up
+                wait([over], _PATIENCE)
+            _shut(tasks, socket.SHUT_RDWR)
+            end.read()
+            raise
+
+
+def _shut(connection: Connection, how: int) -> None:
+    other = socket.socket(fileno=os.dup(connection.fileno()))
+    with other, contextlib.suppress(OSError):  # it is shut already
+        other.shutdown(how)
+
+
+@contextlib.contextmanager
+def _standard_files() -> Iterator[list[int]]:
+    """Yield the descriptors of standard input, output and errors, /dev/null for a closed one."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    try:
+        yield [number if _is_open(number) else nothing for number in range(3)]
+    finally:
+        os.close(nothing)
+
+
+def _is_open(number: int) -> bool:
+    try:
+        os.fstat(number)
+    except OSError:
+        return False
+    return True
+
+
+def _unwrap(reply: bytes) -> Any:
+    value, error = pickle.loads(reply)
+    if error is not None:
+        raise error
+    return value
+
+
+# The seed, and the forks that run calls
+
+
+def serve_forks(descriptor: int) -> None:
+    """Be the seed: load and fork as the caller asks, until it closes the socket.
+
+    Its forks calculate in one thread each: there are many of them."""
+    limits = [f"{library}_NUM_THREADS" for library in ("OPENBLAS", "MKL", "BLIS", "OMP", "NUMBA")]
+    os.environ.update(dict.fromkeys(limits, "1"))
+    import numpy as np  # which reads them now
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the calls to answer
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # forks that end need not be waited for
+    loaded: set[Load] = set()
+    requests = socket.socket(fileno=descriptor)
+    while True:
+        more, files, *_ = socket.recv_fds(requests, 1, 5)
+        if not more:
+            return
+        request: _Request = pickle.loads(_exactly(requests, int.from_bytes(_exactly(requests, 4))))
+        if request.load is not None and request.load not in loaded:
+            loaded.add(request.load)
+            with contextlib.suppress(Exception):  # a call that needs it says what is wrong
+                request.load()
+        if not request.fork:
+            continue
+        if os.fork() == 0:
+            requests.close()
+            np.random.seed()  # a process of its own would have other random numbers
+            _outside_fork(request, files)
+        for file in files:
+            os.close(file)
+
+
+def _exactly(where: socket.socket, size: int) -> bytes:
+    """Receive so many bytes."""
+    data = b""
+    while len(data) < size and (more := where.recv(size - len(data))):
+        data += more
+    return data
+
+
+def _outside_fork(request: _Request, files: Sequence[int]) -> NoReturn:
+    """Start the process for calls, in namespaces of its own if asked to, and wait for its end.
+
+    End it when the caller wants nothing more of it."""
+    status = 1
+    try:
+        _die_with_parent()
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        for file in files:
+            os.set_inheritable(file, False)
+        *standard, tasks, ended = files
+        for number, file in enumerate(standard):
+            os.dup2(file, number)
+            os.close(file)
+        assert request.surroundings is not None
+        request.surroundings.enter()
+
+        def run() -> NoReturn:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            os.close(ended)
+            sys.stdout.reconfigure(line_buffering=os.isatty(1))  # type: ignore[union-attr]
+            answer(tasks)
+
+        if request.namespaces is None:
+            inner = _forked(run)
+        else:
+            _unshare(request.namespaces.users)
+            point = request.namespaces.mount_point
+            inner = _forked(lambda: _init(point, run))
+        status = _await(inner, tasks)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    finally:
+        with contextlib.suppress(BaseException):
+            os.write(ended, str(status).encode())
+        os._exit(0)
+
+
+def _await(pid: int, tasks: int) -> int:
+    """Return a child's status; kill it when the other end of the socket is shut for both ways."""
+    poll = select.poll()
+    poll.register(os.pidfd_open(pid), select.POLLIN)
+    poll.register(tasks, 0)  # for its hangup alone
+    if tasks in dict(poll.poll()):
+        os.kill(pid, signal.SIGKILL)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def answer(descriptor: int) -> NoReturn:
+    """Run pickled tasks until there are no more, and write each one's result or exception.
+
+    At Ctrl-C, which the caller gets too, end without a message."""
+    from multiprocessing.connection import Connection
+
+    status = 0
+    try:
+        tasks = Connection(descriptor)
+        with contextlib.suppress(EOFError):
+            while True:
+                data = _run(tasks.recv_bytes())
+                with contextlib.suppress(BrokenPipeError):  # the caller is gone
+                    tasks.send_bytes(data)
+    except KeyboardInterrupt:
+        status = 128 + signal.SIGINT
+    except SystemExit as error:
+        status = error.code if isinstance(error.code, int) else int(error.code is not None)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        status = 1
+    finally:
+        for file in (sys.stdout, sys.stderr):
+            with contextlib.suppress(Exception):
+                file.flush()
+        os._exit(status)
+
+
+def _run(data: bytes) -> bytes:
+    try:
+        function, args = pickle.loads(data)
+        return pickle.dumps((function(*args), None))
+    except Exception as error:
+        text = traceback.format_exc()
+        with contextlib.suppress(Exception):
+            pickled = pickle.dumps((None, error))
+            pickle.loads(pickled)  # some exceptions can be pickled and not unpickled
+            return pickled
+        return pickle.dumps((None, IsolationError(f"in the isolated process:\n{text}")))
+
+
+# Processes and namespaces
+
+
+def _forked(run: Callable[[], NoReturn]) -> int:
+    """Fork a child that dies with us; it runs the function. Return its number."""
+    ours, theirs = os.pipe()
+    pid = os.fork()
+    if pid:
+        os.close(ours)  # theirs stays open for as long as we live
+        return pid
+    try:
+        os.close(theirs)
+        _die_with_parent()
+        if select.select([ours], [], [], 0)[0]:  # we were dead before
+            os._exit(1)
+        os.close(ours)
+        run()
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    finally:
+        os._exit(1)
+
+
+def _die_with_parent() -> None:
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _unshare(users: bool) -> None:
+    """Leave this process's namespaces, users: also that of users. Raises OSError."""
+    ids = os.geteuid(), os.getegid()
+    if _LIBC.unshare(_NEW_NAMESPACES | (_NEW_USERS if users else 0)) != 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code), "unshare")
+    if users:
+        maps = {f"{kind}_map": f"0 {n} 1" for kind, n in zip(("uid", "gid"), ids, strict=True)}
+        for name, text in {"setgroups": "deny", **maps}.items():
+            try:
+                Path("/proc/self", name).write_text(text)
+            except OSError as error:
+                error.filename = f"/proc/self/{name}"
+                raise
+    _die_with_parent()  # forgotten with the change of credentials
+
+
+def _init(mount_point: str, run: Callable[[], NoReturn]) -> NoReturn:
+    """Act as PID 1 inside: set up, have a child run, end with its status; others end too."""
+    mounts = (
+        ["--make-rprivate", "/"],
+        ["-t", "proc", "-o", "nosuid,noexec,nodev", "proc", "/proc"],
+        ["-t", "tmpfs", "-o", "mode=1777", "gradplane", mount_point],
+    )
+    for arguments in mounts:
+        subprocess.run(["mount", *arguments], check=True)
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
-    tmpfs = ["mount", "-t", "tmpfs", "-o", "mode=1777", "gradplane", mount_point]
-    subprocess.run(tmpfs, check=True)
     os.environ.update({_MARK: "1", "TMPDIR": mount_point})
     child = os.fork()
     if child == 0:
-        os.execvp(argv[0], list(argv))
+        run()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the child to answer
     while True:
         pid, status = os.wait()
@@ -265,5 +540,17 @@ def _init(mount_point: str, argv: Sequence[str]) -> NoReturn:
             os._exit(code if code >= 0 else 128 - code)
 
 
+def _main(users: str, mount_point: str, *argv: str) -> int:
+    """Run a program in new namespaces; return its status."""
+    try:
+        _unshare(bool(users))
+    except OSError as error:
+        print(f"{error.filename}: {error.strerror}", file=sys.stderr)
+        return 1
+    inner = _forked(lambda: _init(mount_point, lambda: os.execvp(argv[0], argv)))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    return os.waitstatus_to_exitcode(os.waitpid(inner, 0)[1])
+
+
 if __name__ == "__main__":
-    _init(sys.argv[1], sys.argv[2:])
+    sys.exit(_main(*sys.argv[1:]))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from rich.console import Console
 
@@ -36,6 +36,9 @@ from gradplane.runs.records.summary import (
     switch_counters,
 )
 from gradplane.topologies.network import NETWORKS, Network, Restarts
+
+if TYPE_CHECKING:
+    from gradplane.topologies.mininet.forks import Forks
 
 Watch = Callable[[Deployment, Path], AbstractContextManager[None]]
 
@@ -82,6 +85,8 @@ def run_deployed(
 ) -> Summary:
     """Run a deployed experiment, as `run` does that of a file."""
     network = choose_network(net, _console(console))
+    if network == "mininet":
+        isolation.prepare(load)
     check_target(deployment, network)
     if cli and network != "mininet":
         raise ExperimentError("--cli is Mininet's prompt, and this run is on the simulated network")
@@ -176,7 +181,14 @@ def _isolated(task: _Task) -> dict[str, Any]:
     if task.network == "sim":
         return _execute(task)
     keep = [task.folder, *(program.path.parent for program in task.deployment.used_programs)]
-    return isolation.call(_execute, task, keep=keep)
+    return isolation.call(_execute, task, keep=keep, load=load)
+
+
+def load() -> None:
+    """Load what all runs on Mininet share, for `isolation.prepare`: this module, and more."""
+    from gradplane.topologies.mininet import forks, mininet_network  # noqa: F401
+
+    forks.load()
 
 
 def choose_network(net: str | None, console: Console | None) -> str:
@@ -256,24 +268,25 @@ class _Task:
 def _execute(task: _Task) -> dict[str, Any]:
     """Train, then train the baseline; each is in summary.json as soon as it is finished."""
     experiment = task.deployment.experiment
-    with OneBlasThread():
+    with OneBlasThread(), _forks(task) as forks:
         values = task.trained
         if values is None:
             about = {"name": experiment.name, "network": task.network, "seed": experiment.seed}
             about |= {"target": task.deployment.target.description()}
-            values = _train(task, "run") | about | describe()
+            values = _train(task, "run", forks) | about | describe()
             manifest.finish(task.folder, values)
         if experiment.output.baseline:
             base = task.baseline()
             base.folder.mkdir()
             # The accuracies come first in the file, as they are what one looks for.
-            first = {"test_accuracy": values["test_accuracy"], "baseline": _train(base, "baseline")}
+            first = {"test_accuracy": values["test_accuracy"]}
+            first["baseline"] = _train(base, "baseline", forks)
             values = first | values
             manifest.finish(task.folder, values)
     return values
 
 
-def _train(task: _Task, title: str) -> dict[str, Any]:
+def _train(task: _Task, title: str, forks: Forks | None) -> dict[str, Any]:
     """Train once, on a new network; return the values of summary.json about it."""
     deployment = task.deployment
     target, pipelines = deployment.target, deployment.pipelines
@@ -282,7 +295,7 @@ def _train(task: _Task, title: str) -> dict[str, Any]:
     with ExitStack() as stack:
         if not task.cli:
             stack.enter_context(screen)
-        net = stack.enter_context(_network(task))
+        net = stack.enter_context(_network(task, forks))
         for name, setup in deployment.setups.items():
             configure(net.switch_addresses[name], pipelines[name], setup, target)
         if task.cli:
@@ -338,7 +351,16 @@ def _record(task: _Task, net: Network, on_round: Show) -> Recorder:
     return recorder
 
 
-def _network(task: _Task) -> Network:
+def _forks(task: _Task) -> AbstractContextManager[Forks | None]:
+    """Return what starts the processes of Mininet's networks, training and baseline."""
+    if task.network == "sim":
+        return nullcontext()
+    from gradplane.topologies.mininet.forks import Forks
+
+    return Forks()
+
+
+def _network(task: _Task, forks: Forks | None) -> Network:
     deployment = task.deployment
     pcap = task.folder / run_folder.PCAP if deployment.experiment.output.pcap else None
     if pcap is not None:
@@ -350,7 +372,7 @@ def _network(task: _Task) -> Network:
         return SimNetwork(topology, config)
     from gradplane.topologies.mininet.mininet_network import MininetNetwork
 
-    return MininetNetwork(topology, config)
+    return MininetNetwork(topology, config, forks)
 
 
 # Checks of a driver that the user has started: its program, its ports and the ways to them

@@ -32,7 +32,7 @@ from gradplane.runs.machine import OneBlasThread, describe
 from gradplane.runs.records import own_parts, run_folder, script_run
 from gradplane.runs.records.script_run import COUNTERS
 from gradplane.runs.records.summary import link_counters, switch_counters
-from gradplane.runs.run_experiment import check_target, mininet_possible
+from gradplane.runs.run_experiment import check_target, load, mininet_possible
 from gradplane.topologies.mininet.mininet_network import MininetNetwork
 
 _PORT = 29500  # of rank 0's store, as torchrun's
@@ -88,7 +88,7 @@ def torchrun(
     keep += [program.path.parent for program in deployment.used_programs]
     with run_folder.in_use(folder):
         try:
-            values = isolation.call(_execute, task, keep=keep)
+            values = isolation.call(_execute, task, keep=keep, load=load)
         except BaseException as error:
             run_folder.write_failure(folder, run_folder.reason(error))
             raise

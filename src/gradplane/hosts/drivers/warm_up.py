@@ -20,7 +20,7 @@ from gradplane.hosts.wire.payloads import Payloads
 
 def warm_up(job: JobConfig) -> None:
     """Load the compiled kernels of the job's codecs, of streams, and of a training step."""
-    _exercise_streams()
+    exercise_streams()
     one = np.ones(1, np.float32)
     descend(job.training, one, one.copy(), one)
     codecs = [push_codec(job), make_codec(job.coding.pull_codec, "pull_codec")]
@@ -55,7 +55,7 @@ def _deliver(
                 actions += worker.receive(action.ip, action.port, answers, 0)
 
 
-def _exercise_streams() -> None:
+def exercise_streams() -> None:
     """Pass a message of two segments from one stream to another."""
     sender, receiver = Stream(0), Stream(1)
     for sent in sender.send_message(("", 1), bytes(2 * SEGMENT), 0):

@@ -1,27 +1,16 @@
-"""The process of a host in a Mininet host: handshake, log records, end.
-
-All are forks of one `python -m gradplane.hosts --forks`, which hosts.drivers.host_forks describes.
-"""
+"""The process of a host in a Mininet host: handshake, log records, end."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
-import os
-import select
-import signal
-import socket
-import subprocess
-import sys
 from collections import deque
-from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any
 
 from gradplane.hosts.config import HostConfig
 from gradplane.hosts.impairments.interventions import Intervention
 from gradplane.topologies.mininet.child_process import Process, Start
+from gradplane.topologies.mininet.forks import PYTHON
 from gradplane.topologies.network import OnRecord, Record
 
 
@@ -52,7 +41,9 @@ class HostProcess:
         log, path = file.with_suffix(".jsonl"), file.with_suffix(".json")
         path.write_text(dataclasses.replace(config, log=str(log)).to_json())
         self._records = _Tail(log)
-        self._process = Process(f"host {self.name}", [str(path)], self._start_fork)
+        self._process = Process(
+            f"host {self.name}", [*PYTHON, "gradplane.hosts", str(path)], self._start_fork
+        )
 
     def __enter__(self) -> HostProcess:
         return self
@@ -123,83 +114,6 @@ class HostProcess:
         """Let it end and pass on the remaining records. Raises NetworkError if it fails."""
         self._process.end()
         self._read(on_record)
-
-
-class Forks:
-    """The process whose forks are the hosts of a network; it loads what they share once.
-
-    A context manager: ends the process. The hosts end by themselves.
-    """
-
-    def __init__(self) -> None:
-        self._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            argv = [sys.executable, "-P", "-m", "gradplane.hosts", "--forks", str(theirs.fileno())]
-            options: dict[str, Any] = {"pass_fds": [theirs.fileno()], "start_new_session": True}
-            self._process = Process("the process that starts the hosts", argv, **options)
-
-    def __enter__(self) -> Forks:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._requests.close()
-        self._process.close()
-
-    def start(
-        self, namespaces: int, argv: Sequence[str], *, stdin: int, stdout: int, stderr: IO[bytes]
-    ) -> Fork:
-        """Start the host of a configuration, argv, in the namespaces of a process.
-
-        stdin and stdout are subprocess.PIPE. Raises NetworkError where the process has ended."""
-        (commands, to_host), (from_host, answers), (status, told) = (os.pipe() for _ in range(3))
-        request = {"config": argv[0], "namespaces": namespaces}
-        given = commands, answers, stderr.fileno(), told
-        try:
-            socket.send_fds(self._requests, [json.dumps(request).encode()], given)
-        except BrokenPipeError:
-            self._process.wait_for("pid")  # raises what it said at its end
-        for descriptor in (commands, answers, told):
-            os.close(descriptor)
-        pid = self._process.wait_for("pid")["pid"]
-        return Fork(pid, open(to_host, "wb"), open(from_host, "rb"), open(status, "rb"))
-
-
-class Fork:
-    """A host's process, child of another, as child_process.Running."""
-
-    def __init__(self, pid: int, stdin: IO[bytes], stdout: IO[bytes], status: IO[bytes]) -> None:
-        self.pid, self.stdin, self.stdout = pid, stdin, stdout
-        self._status = status
-        self._returned: int | None = None
-
-    def poll(self) -> int | None:
-        """Return the exit status, None while it runs."""
-        with suppress(subprocess.TimeoutExpired):
-            return self.wait(0)
-        return None
-
-    def wait(self, timeout: float | None = None) -> int:
-        """Return the exit status once it has ended. Raises subprocess.TimeoutExpired."""
-        if self._returned is None:
-            if not select.select([self._status], [], [], timeout)[0]:
-                raise subprocess.TimeoutExpired(f"host {self.pid}", timeout or 0)
-            # Nothing was written if the process that forked it was killed.
-            self._returned = int(self._status.read() or -signal.SIGKILL)
-            self._status.close()
-        return self._returned
-
-    def terminate(self) -> None:
-        """Send SIGTERM, unless it has ended."""
-        self._signal(signal.SIGTERM)
-
-    def kill(self) -> None:
-        """Send SIGKILL, unless it has ended."""
-        self._signal(signal.SIGKILL)
-
-    def _signal(self, number: int) -> None:
-        if self.poll() is None:
-            with suppress(ProcessLookupError):
-                os.kill(self.pid, number)
 
 
 class _Tail:

@@ -27,7 +27,8 @@ from gradplane.hosts.config import HostConfig
 from gradplane.switch.daemon.clients import CommandClient
 from gradplane.switch.ports import offload
 from gradplane.topologies.description import Link, Topology
-from gradplane.topologies.mininet.host_runner import Forks, HostProcess
+from gradplane.topologies.mininet.forks import Forks
+from gradplane.topologies.mininet.host_runner import HostProcess
 from gradplane.topologies.mininet.netns import switch_off_offloads, within
 from gradplane.topologies.network import (
     AskedFor,
@@ -46,10 +47,16 @@ _IPV6 = Path("/proc/sys/net/ipv6/conf/default/disable_ipv6")
 
 
 class MininetNetwork:
-    """The `Network` of Mininet. Needs root in its namespaces, and mnexec."""
+    """The `Network` of Mininet. Needs root in its namespaces, and mnexec.
 
-    def __init__(self, topology: Topology, config: SwitchConfig) -> None:
+    forks: starts its processes; None: one of its own.
+    """
+
+    def __init__(
+        self, topology: Topology, config: SwitchConfig, forks: Forks | None = None
+    ) -> None:
         self.topology = topology
+        self._forks = forks
         self._config = config
         self._exit = ExitStack()
         self._net: Any = None
@@ -58,6 +65,7 @@ class MininetNetwork:
     def __enter__(self) -> MininetNetwork:
         check_tools()
         with ExitStack() as on_failure:
+            self._forks = self._forks or on_failure.enter_context(Forks())
             self._net = self._build()
             on_failure.callback(self._stop)
             for host in self._net.hosts:
@@ -109,6 +117,7 @@ class MininetNetwork:
             "include_dirs": config.include_dirs,
             "defines": dict(config.defines),
             "target": target,
+            "start": self._forks and self._forks.start,
             "options": target.options(config.engine, config.seed, config.pcap, config.queues),
         }
 
@@ -176,10 +185,11 @@ class MininetNetwork:
     def _started(self, hosts: Sequence[HostConfig]) -> Iterator[list[HostProcess]]:
         """Start the hosts' processes, which count time from the same moment."""
         check_hosts(self.topology, hosts)
-        with tempfile.TemporaryDirectory() as folder, Forks() as forks, ExitStack() as running:
+        assert self._forks is not None, "outside of a with statement"
+        with tempfile.TemporaryDirectory() as folder, ExitStack() as running:
             processes = []
             for config in hosts:
-                start = partial(forks.start, self._net[config.name].pid)
+                start = partial(self._forks.start, namespaces=self._net[config.name].pid)
                 processes.append(running.enter_context(HostProcess(config, Path(folder), start)))
             for process in processes:
                 process.wait_ready()

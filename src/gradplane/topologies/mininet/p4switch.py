@@ -26,6 +26,7 @@ from gradplane.switch.runtime.control_errors import SwitchError
 from gradplane.topologies.mininet.child_process import (
     LEASH,
     Process,
+    Start,
     check_free,
     free_port,
     wait_for_port,
@@ -46,7 +47,7 @@ class P4Switch(Switch):  # type: ignore[misc]  # mininet has no types
     commands or a runtime JSON file, and externs, a Python file that implements the program's
     user-defined externs. `start` raises NetworkError, with the switch's words, where the program or
     a command is wrong. batch: the network's switches start at the same time; Mininet sets it where
-    a topology's switches are of this class.
+    a topology's switches are of this class. start: starts its process, as subprocess.Popen does.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class P4Switch(Switch):  # type: ignore[misc]  # mininet has no types
         externs: Path | str | None = None,
         batch: bool = False,
         target: str | targets.Target = "embedded",
+        start: Start | None = None,
         **params: Any,
     ) -> None:
         _check_spelling(params)
@@ -77,6 +79,7 @@ class P4Switch(Switch):  # type: ignore[misc]  # mininet has no types
         if commands is not None:
             self.options += ["--commands", str(commands)]
         self.process: Process | None = None
+        self._start = start or _leashed
         self._cable: dict[int, str] = {}  # interfaces by port
 
     def start(self, controllers: object = ()) -> None:
@@ -105,14 +108,12 @@ class P4Switch(Switch):  # type: ignore[misc]  # mininet has no types
                 switch_off_offloads(end.node.pid, end.name)
         if self.target.cable is not None:
             self._lay_cable(*self.target.cable)
-        # A session of its own, so that Ctrl-C at Mininet's prompt does not end it.
         if not self.target.announces and self.address.endswith(":0"):
             self.address = f"{self.address[:-2]}:{free_port()}"
         if not self.target.announces:
             for protocol, address in self.target.listens(self._start_parameters()).items():
                 check_free(f"switch {self.name}", protocol, address)
-        argv = [*LEASH, *self.command()]
-        self.process = Process(f"switch {self.name}", argv, start_new_session=True)
+        self.process = Process(f"switch {self.name}", self.command(), self._start)
 
     def wait_ready(self) -> None:
         """Wait until it accepts packets and controllers. Raises NetworkError where it cannot."""
@@ -195,6 +196,11 @@ class P4Switch(Switch):  # type: ignore[misc]  # mininet has no types
 
     def _links(self) -> list[Any]:
         return [interface for interface in self.intfList() if interface.link is not None]
+
+
+def _leashed(argv: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
+    """Start a process in a session of its own: Ctrl-C at Mininet's prompt does not end it."""
+    return subprocess.Popen([*LEASH, *argv], start_new_session=True, **options)
 
 
 def _check_spelling(params: Iterable[str]) -> None:
