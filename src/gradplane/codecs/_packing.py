@@ -22,7 +22,8 @@ def join(codes, width, out):  # type: ignore[no-untyped-def]
     elif width == 4:
         _join(codes, 4, whole, out)
     else:
-        out[:whole] = codes
+        for i in range(whole):
+            out[i] = codes[i]
     out[whole:] = 0
     for i in range(each * whole, codes.size):
         out[whole] |= codes[i] << np.uint8(8 - width * (1 + i % each))

@@ -138,9 +138,11 @@ def _quantise(y, cells, key, first, out):  # type: ignore[no-untyped-def]
         word += np.uint64(_WIDTH) * _GOLDEN
     if whole < y.size:
         rest, codes = np.zeros(_WIDTH, np.float32), np.empty(_WIDTH, np.uint8)
-        rest[: y.size - whole] = y[whole:]
+        for i in range(whole, y.size):
+            rest[i - whole] = y[i]
         _eight(rest, cells, word, 0, codes)
-        out[whole:] = codes[: y.size - whole]
+        for i in range(whole, y.size):
+            out[i] = codes[i - whole]
 
 
 def quantise(y: Floats, cells: Cells, key: int, first: int) -> Codes:

@@ -110,7 +110,8 @@ def accept(first, table, ends, norms, most, packets, body, parsed, sums, turns, 
             found[i] = BEYOND_TABLE
             refused += 1
             continue
-        sums[index] = unpacked
+        for lane in range(unpacked.size):  # an assignment takes long to compile
+            sums[index, lane] = unpacked[lane]
         found[i] = NEW
         norms[part] = norm
         row.count, row.bitmap, row.at = workers, bitmap, now

@@ -158,7 +158,8 @@ def _head(template, first, slots, packets):  # type: ignore[no-untyped-def]
         number = first + row
         slot, round = number % slots, (number // slots + 1) & 0xFFFFFFFF
         header = packets[row, :_HEADER]
-        header[:] = template
+        for i in range(_HEADER):
+            header[i] = template[i]
         total = fixed + slot + (round >> 16) + (round & 0xFFFF)
         while total >> 16:
             total = (total & 0xFFFF) + (total >> 16)
