@@ -1,12 +1,12 @@
 """The README's blocks work as they stand: run in order, in an empty folder."""
 
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from typed_commands import run_commands
 
 from gradplane.hosts.wire import aggregation
 
@@ -39,14 +39,8 @@ def test_python_blocks(folder: Path) -> None:
             subprocess.run([sys.executable, "-c", text], cwd=folder, check=True)
 
 
-def test_commands(folder: Path) -> None:
-    gradplane = shutil.which("gradplane", path=str(Path(sys.executable).parent))
-    assert gradplane, "gradplane is not installed beside this Python"
-    for line in commands():
-        words = line.split()
-        assert words[0] == "gradplane", line
-        done = subprocess.run([gradplane, *words[1:]], cwd=folder, capture_output=True, text=True)
-        assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
+def test_commands(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_commands(commands(), folder, monkeypatch)
 
 
 def test_the_traced_packet_is_one_that_the_switch_reads() -> None:

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from typed_commands import run_commands
 
 from gradplane.runs import isolation
 
@@ -32,13 +33,9 @@ def blocks(kind: str) -> list[str]:
     return found
 
 
-def test_commands(folder: Path) -> None:
-    gradplane = shutil.which("gradplane", path=str(Path(sys.executable).parent))
-    assert gradplane, "gradplane is not installed beside this Python"
-    for line in "".join(blocks("console")).splitlines():
-        words = line.removeprefix("$ ").split()
-        done = subprocess.run([gradplane, *words[1:]], cwd=folder, capture_output=True, text=True)
-        assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
+def test_commands(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = "".join(blocks("console")).splitlines()
+    run_commands([line.removeprefix("$ ") for line in lines], folder, monkeypatch)
 
 
 def test_python(folder: Path) -> None:
