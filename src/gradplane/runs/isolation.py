@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import ctypes
 import os
 import pickle
 import select
@@ -39,22 +38,20 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
+from gradplane.runs import namespaces
+from gradplane.runs.namespaces import die_with_parent, forked, init, unshare
+
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
 T = TypeVar("T")
 Load = Callable[[], None]
 
-_MARK = "GRADPLANE_ISOLATED"
 _CAPABILITIES = ("SYS_ADMIN", "NET_ADMIN", "NET_RAW")  # the last for switches' and hosts' sockets
 _PYTHON = (sys.executable, "-I", "-S")
 _NEEDED = {"mount": "mount", "ip": "iproute2"}
 # Standard directories that an experiment hardly needs; the private tmpfs goes over one of them.
 _MOUNT_POINTS = ("/dev/shm", "/media", "/srv", "/mnt")
-_LIBC = ctypes.CDLL(None, use_errno=True)
-_PR_SET_PDEATHSIG = 1  # linux/prctl.h
-_NEW_NAMESPACES = 0x40000000 | 0x20000000 | 0x00020000  # linux/sched.h: net, pid, mount
-_NEW_USERS = 0x10000000
 # The parent may have died before the signal was asked for, hence the comparison.
 _LEASH = """
 import ctypes, os, sys
@@ -76,7 +73,7 @@ class IsolationError(Exception):
 
 def isolated() -> bool:
     """Return whether this process is in private namespaces already."""
-    return _MARK in os.environ
+    return namespaces.MARK in os.environ
 
 
 @cache
@@ -89,7 +86,7 @@ def can_isolate() -> tuple[bool, str]:
         return False, f"needs {', '.join(missing)}: apt-get install {' '.join(missing)}"
     from gradplane import _privileges
 
-    trial = [*_outside(()), "ip", "link", "add", "trial", "type", "veth"]
+    trial = [*_entering(""), "ip", "link", "add", "trial", "type", "veth"]
     tried = subprocess.run(trial, capture_output=True, text=True, check=False)
     if tried.returncode == 0:
         return True, ""
@@ -109,7 +106,7 @@ def command(argv: Sequence[str], keep: Sequence[Path | str] = ()) -> list[str]:
     if isolated():
         return list(argv)
     _check_possible()
-    return [*_leash(), *_outside(keep), *argv]
+    return [*_leash(), *_entering(_mount_point(keep)), *argv]
 
 
 def _check_possible() -> None:
@@ -122,14 +119,13 @@ def _leash() -> list[str]:
     return [*_PYTHON, "-c", _LEASH, str(os.getpid())]
 
 
-def _outside(keep: Sequence[Path | str]) -> list[str]:
-    users = "users" if _needs_users() else ""
-    return [*_PYTHON, __file__, users, _mount_point(keep)]
+def _entering(mount_point: str) -> list[str]:
+    return [*_PYTHON, namespaces.__file__, "users" if _needs_users() else "", mount_point]
 
 
 def _needs_users() -> bool:
     """Return whether it takes a user namespace to make the others."""
-    from gradplane import _privileges  # not above: this file also runs alone, as PID 1
+    from gradplane import _privileges
 
     return os.geteuid() != 0 or bool(_privileges.missing(_CAPABILITIES))
 
@@ -276,7 +272,7 @@ def _close_seed() -> None:
 
 
 @contextlib.contextmanager
-def _fork(namespaces: _Namespaces | None, load: Load | None) -> Iterator[Callable[..., bytes]]:
+def _fork(inside: _Namespaces | None, load: Load | None) -> Iterator[Callable[..., bytes]]:
     """Have a process forked for calls, and yield what returns the reply to one."""
     from multiprocessing.connection import Connection, wait
 
@@ -284,7 +280,7 @@ def _fork(namespaces: _Namespaces | None, load: Load | None) -> Iterator[Callabl
     over, ending = os.pipe()  # the status when all has ended
     with open(over, "rb") as end, Connection(ours.detach()) as tasks, _standard_files() as files:
         try:
-            request = _Request(namespaces, _Surroundings.here(), load, True)
+            request = _Request(inside, _Surroundings.here(), load, True)
             _seed().send(request, [*files, theirs.fileno(), ending])
         finally:
             theirs.close()
@@ -391,7 +387,7 @@ def _outside_fork(request: _Request, files: Sequence[int]) -> NoReturn:
     End it when the caller wants nothing more of it."""
     status = 1
     try:
-        _die_with_parent()
+        die_with_parent()
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         for file in files:
             os.set_inheritable(file, False)
@@ -409,11 +405,11 @@ def _outside_fork(request: _Request, files: Sequence[int]) -> NoReturn:
             answer(tasks)
 
         if request.namespaces is None:
-            inner = _forked(run)
+            inner = forked(run)
         else:
-            _unshare(request.namespaces.users)
+            unshare(request.namespaces.users)
             point = request.namespaces.mount_point
-            inner = _forked(lambda: _init(point, run))
+            inner = forked(lambda: init(point, run))
         status = _await(inner, tasks)
     except BaseException:
         sys.excepthook(*sys.exc_info())
@@ -472,85 +468,3 @@ def _run(data: bytes) -> bytes:
             pickle.loads(pickled)  # some exceptions can be pickled and not unpickled
             return pickled
         return pickle.dumps((None, IsolationError(f"in the isolated process:\n{text}")))
-
-
-# Processes and namespaces
-
-
-def _forked(run: Callable[[], NoReturn]) -> int:
-    """Fork a child that dies with us; it runs the function. Return its number."""
-    ours, theirs = os.pipe()
-    pid = os.fork()
-    if pid:
-        os.close(ours)  # theirs stays open for as long as we live
-        return pid
-    try:
-        os.close(theirs)
-        _die_with_parent()
-        if select.select([ours], [], [], 0)[0]:  # we were dead before
-            os._exit(1)
-        os.close(ours)
-        run()
-    except BaseException:
-        sys.excepthook(*sys.exc_info())
-    finally:
-        os._exit(1)
-
-
-def _die_with_parent() -> None:
-    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-def _unshare(users: bool) -> None:
-    """Leave this process's namespaces, users: also that of users. Raises OSError."""
-    ids = os.geteuid(), os.getegid()
-    if _LIBC.unshare(_NEW_NAMESPACES | (_NEW_USERS if users else 0)) != 0:
-        code = ctypes.get_errno()
-        raise OSError(code, os.strerror(code), "unshare")
-    if users:
-        maps = {f"{kind}_map": f"0 {n} 1" for kind, n in zip(("uid", "gid"), ids, strict=True)}
-        for name, text in {"setgroups": "deny", **maps}.items():
-            try:
-                Path("/proc/self", name).write_text(text)
-            except OSError as error:
-                error.filename = f"/proc/self/{name}"
-                raise
-    _die_with_parent()  # forgotten with the change of credentials
-
-
-def _init(mount_point: str, run: Callable[[], NoReturn]) -> NoReturn:
-    """Act as PID 1 inside: set up, have a child run, end with its status; others end too."""
-    mounts = (
-        ["--make-rprivate", "/"],
-        ["-t", "proc", "-o", "nosuid,noexec,nodev", "proc", "/proc"],
-        ["-t", "tmpfs", "-o", "mode=1777", "gradplane", mount_point],
-    )
-    for arguments in mounts:
-        subprocess.run(["mount", *arguments], check=True)
-    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
-    os.environ.update({_MARK: "1", "TMPDIR": mount_point})
-    child = os.fork()
-    if child == 0:
-        run()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the child to answer
-    while True:
-        pid, status = os.wait()
-        if pid == child:
-            code = os.waitstatus_to_exitcode(status)
-            os._exit(code if code >= 0 else 128 - code)
-
-
-def _main(users: str, mount_point: str, *argv: str) -> int:
-    """Run a program in new namespaces; return its status."""
-    try:
-        _unshare(bool(users))
-    except OSError as error:
-        print(f"{error.filename}: {error.strerror}", file=sys.stderr)
-        return 1
-    inner = _forked(lambda: _init(mount_point, lambda: os.execvp(argv[0], argv)))
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    return os.waitstatus_to_exitcode(os.waitpid(inner, 0)[1])
-
-
-if __name__ == "__main__":
-    sys.exit(_main(*sys.argv[1:]))
