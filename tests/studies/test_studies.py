@@ -61,14 +61,14 @@ SMALL = {
         "study.workers=2",
         "study.hidden=[8]",
         "study.epochs=4",
-        "study.batch=200",
+        "study.batch=700",
     ],
     "3lc-fig4": [
         'study.designs=["3LC s=1"]',
         "study.workers=2",
         "study.hidden=[8]",
         "study.epochs=4",
-        "study.batch=200",
+        "study.batch=700",
     ],
     "3lc-table1": [
         'study.designs=["3LC no ZRE", "2 local steps"]',
@@ -107,7 +107,7 @@ SMALL = {
     "espresso-run": [
         'study.models=["lstm"]',
         'study.systems=["pcie-25g"]',
-        "study.values=20000",
+        "study.values=8000",
         "study.loss=0.01",
     ],
 }
@@ -165,7 +165,7 @@ def test_the_run_folder(name: str, done: dict[str, launch.Done]) -> None:
     assert values["study"]["name"] == name and values["seed"] == 1 and values["rows"]
 
 
-@pytest.mark.parametrize("name", ["thc-fig2b", "thc-fig10", "3lc-table2"])
+@pytest.mark.parametrize("name", ["thc-fig2b", "3lc-fig4", "3lc-table2"])
 def test_the_folders_file_alone_repeats_the_study(
     name: str, done: dict[str, launch.Done], tmp_path: Path
 ) -> None:
