@@ -50,8 +50,9 @@ def test_the_files_run_from_another_folder(
     resolved = (elsewhere / "run" / "experiment.toml").read_text()
     assert f'push = {{ name = "{mine}/steps.py", limit = 100 }}' in resolved
     assert 'pull = { name = "float16" }' in resolved
-    replayed = run(elsewhere, "-m", "gradplane", "replay", "run")
-    assert replayed.stdout.startswith("equal: "), replayed.stdout + replayed.stderr
+    if net == "sim":  # a replay is the same on either
+        replayed = run(elsewhere, "-m", "gradplane", "replay", "run")
+        assert replayed.stdout.startswith("equal: "), replayed.stdout + replayed.stderr
 
 
 def test_the_codec_is_tried_by_itself(mine: Path) -> None:
