@@ -212,6 +212,7 @@ def test_the_package_annotations() -> None:
         {},
         (
             Annotation("pkginfo", pairs=(("name", "router"), ("version", "2"))),
+            Annotation("pkginfo", pairs=(("contact", "me"),)),
             note("description", "long"),
             note("mine", body="a b"),
         ),
@@ -219,6 +220,7 @@ def test_the_package_annotations() -> None:
     )
     info = build_p4info(program(package=package)).pkg_info
     assert (info.name, info.version, info.arch) == ("router", "2", "v1model")
+    assert info.contact == "me"
     assert info.doc.description == "long"
     assert list(info.annotations) == ["@mine(a b)"]
 
