@@ -1,6 +1,7 @@
 """`gradplane torchrun` in real namespaces: scripts as users have them, and what they leave."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -80,6 +81,8 @@ def test_the_example_learns_through_a_switch_that_loses_packets(experiment, tmp_
     rounds = rows(out / "metrics.jsonl")
     assert [line["training_round"] for line in rounds] == list(range(92))
     drops = sum(row["kind"] == "verdict" for log in logs for row in log)
+    assert sum(values["losses_injected"]["drop"].values()) == drops
+    assert re.search(rf"losses injected +drop {drops} ", done.stdout)
     assert sum(sum(line["verdicts"].values()) for line in rounds) == drops
     assert "Time of each reduce" in (out / "report.html").read_text()
 

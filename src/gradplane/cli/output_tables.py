@@ -134,6 +134,7 @@ def torchrun(values: dict[str, Any]) -> Table:
     table.add_row("results missed, by all ranks", _bad(values["missed"]))
     table.add_row("bytes on the hosts' links", f"{values['link_bytes']['hosts']:,}")
     table.add_row("packets dropped by queues", _bad(queue_drops(values)))
+    table.add_row("losses injected", _injected(values))
     if values["missed"]:
         table.caption_justify = "left"
         table.caption = (

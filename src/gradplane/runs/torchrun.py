@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -31,7 +32,7 @@ from gradplane.runs import isolation
 from gradplane.runs.machine import OneBlasThread, describe
 from gradplane.runs.records import own_parts, run_folder, script_run
 from gradplane.runs.records.script_run import COUNTERS
-from gradplane.runs.records.summary import link_counters, switch_counters
+from gradplane.runs.records.summary import injected, link_counters, switch_counters
 from gradplane.runs.run_experiment import check_target, load, mininet_possible
 from gradplane.topologies.mininet.mininet_network import MininetNetwork
 
@@ -177,16 +178,23 @@ def _execute(task: _Task) -> dict[str, Any]:
     return values
 
 
-def _reduces(task: _Task) -> dict[str, int]:
-    """Return the ranks' number, the most reduces of one, and the results that all missed."""
-    logs = [task.folder / run_folder.HOSTS / f"{host.name}.jsonl" for host in task.ranks]
+def _reduces(task: _Task) -> dict[str, Any]:
+    """Return the ranks' number, the most reduces of one, the results that all missed, and the
+    verdicts on all hosts' packets."""
+    names = [*(host.name for host in task.ranks), "others"]
+    logs = [task.folder / run_folder.HOSTS / f"{name}.jsonl" for name in names]
     counts, missed = [0], 0
+    verdicts: Counter[tuple[str, str]] = Counter()
     for log in filter(Path.exists, logs):  # a script need not join
-        lines = run_folder.read_lines(log, unfinished=True)
+        lines = list(run_folder.read_lines(log, unfinished=True))
         reduces = [line for line in lines if line["kind"] == "reduce"]
         counts.append(len(reduces))
         missed += sum(line["missed"] for line in reduces)
-    return {"ranks": len(logs), "reduces": max(counts), "missed": missed}
+        verdicts.update(
+            (line["verdict"], line["direction"]) for line in lines if line["kind"] == "verdict"
+        )
+    found = {"ranks": len(task.ranks), "reduces": max(counts), "missed": missed}
+    return found | {"losses_injected": injected(verdicts)}
 
 
 def _write_configurations(task: _Task) -> None:

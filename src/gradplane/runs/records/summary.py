@@ -121,7 +121,7 @@ def outcome(
         "rounds": sum(job["rounds"] for job in jobs),
         "seconds": max(tally.seconds for tally in tallies),
         "rounds_per_second": sum(job["rounds_per_second"] for job in jobs),
-        "losses_injected": _injected(verdicts),
+        "losses_injected": injected(verdicts),
         **_lists(experiment, met),
         **({} if target is None else {"time_to_accuracy": _time_to_accuracy(target, tallies)}),
         "jobs": jobs,
@@ -258,7 +258,7 @@ def rate(per_second: float) -> str:
     return f"{per_second:,.0f}" if per_second >= 100 else f"{per_second:.3g}"
 
 
-def _injected(verdicts: Mapping[tuple[str, str], int]) -> dict[str, dict[str, int]]:
+def injected(verdicts: Mapping[tuple[str, str], int]) -> dict[str, dict[str, int]]:
     """Return verdicts by kind and direction: {"drop": {"up": 3, "down": 4}, ...}."""
     found: dict[str, dict[str, int]] = {}
     for (verdict, direction), count in sorted(verdicts.items()):
