@@ -23,7 +23,7 @@ from typing import Any
 
 import llvmlite
 import numba
-from numba.core import caching, config
+from numba.core import caching, config, sigutils, types
 from numba.core.compiler_lock import global_compiler_lock
 
 _settings: Any = config
@@ -43,9 +43,12 @@ def njit(function: Callable[..., Any], **options: Any) -> Any:
     compile, path = made.compile, getattr(made._cache, "_cache_path", "")
 
     def compile_alone(signature: Any) -> Any:
+        # Numba would compile a kernel anew for each constant that another one gives it.
+        arguments, _ = sigutils.normalize_signature(signature)
+        general = tuple(map(types.unliteral, arguments))
         name = f"{function.__name__}-{function.__code__.co_firstlineno}.lock"
         with global_compiler_lock, _alone(Path(path, name)):  # in this order in all threads
-            return compile(signature)
+            return compile(general)
 
     if path:
         made.compile = compile_alone
