@@ -37,18 +37,21 @@ _IMPORT = re.compile(r"^from gradplane([\w.]*) import (\([^)]*|.*)", re.M)
 _KERNELS = re.compile(r"^from (gradplane\._kernels|numba)\b", re.M)
 
 
-def njit(function: Callable[..., Any], **options: Any) -> Any:
-    """Return the function as Numba compiles it when it is called."""
+def njit(function: Callable[..., Any], general: bool = False, **options: Any) -> Any:
+    """Return the function as Numba compiles it when it is called.
+
+    general: Numba would compile it anew for each constant that another kernel gives it, which is
+    worth the wait where it makes loops faster; this one takes them as any number."""
     made = numba.njit(**options)(function)
     compile, path = made.compile, getattr(made._cache, "_cache_path", "")
 
     def compile_alone(signature: Any) -> Any:
-        # Numba would compile a kernel anew for each constant that another one gives it.
-        arguments, _ = sigutils.normalize_signature(signature)
-        general = tuple(map(types.unliteral, arguments))
+        if general:
+            arguments, _ = sigutils.normalize_signature(signature)
+            signature = tuple(map(types.unliteral, arguments))
         name = f"{function.__name__}-{function.__code__.co_firstlineno}.lock"
         with global_compiler_lock, _alone(Path(path, name)):  # in this order in all threads
-            return compile(general)
+            return compile(signature)
 
     if path:
         made.compile = compile_alone

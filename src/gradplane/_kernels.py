@@ -26,7 +26,7 @@ class Waiting:
 
 
 class Kernel(Waiting):
-    """A function that Numba compiles when it is first called, with the options of `numba.njit`."""
+    """A function that Numba compiles at its first call, with `_kernel_cache.njit`'s options."""
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         super().__init__(self._compiled)

@@ -179,7 +179,7 @@ def _pack(codes, width, packets):  # type: ignore[no-untyped-def]
         join(codes[lanes * row : lanes * (row + 1)], width, packets[row, _HEADER:])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, general=True)
 def packet_number(row, start, size):  # type: ignore[no-untyped-def]
     """Return the big-endian number of so many bytes of a row."""
     value = np.uint64(0)
@@ -188,7 +188,7 @@ def packet_number(row, start, size):  # type: ignore[no-untyped-def]
     return value
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, general=True)
 def words_sum(row, size):  # type: ignore[no-untyped-def]
     """Return the sum of the 16-bit words of a header of so many bytes: 0 modulo 65535 where its
     checksum is right."""

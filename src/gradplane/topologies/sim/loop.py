@@ -21,14 +21,14 @@ _ETHERNET, _IPV4 = 14, 20
 _UDP_AT = _ETHERNET + _IPV4
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, general=True)
 def put(row, at, size, value):  # type: ignore[no-untyped-def]
     """Write a number of so many bytes, in network order."""
     for i in range(size):
         row[at + i] = np.uint8((value >> 8 * (size - 1 - i)) & 255)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, general=True)
 def get(row, at, size):  # type: ignore[no-untyped-def]
     """Return the number of so many bytes."""
     value = np.int64(0)
@@ -37,7 +37,7 @@ def get(row, at, size):  # type: ignore[no-untyped-def]
     return value
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, general=True)
 def words_sum(row, start, stop):  # type: ignore[no-untyped-def]
     """Return the sum of 16-bit words in network order; an odd byte is the high half of a word."""
     high, low = np.int64(0), np.int64(0)
@@ -60,7 +60,7 @@ def checksum(total):  # type: ignore[no-untyped-def]
     return 0xFFFF - (folded if folded else 0xFFFF)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, general=True)
 def build(frame, size, from_mac, from_ip, from_port, mac, ip, port, tos):  # type: ignore[no-untyped-def]
     """Write the headers before a payload of so many bytes, which is at frame[HEADERS:]."""
     put(frame, 0, 6, mac)
@@ -128,7 +128,7 @@ def _frame(words, packet):  # type: ignore[no-untyped-def]
 # Events
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, general=True)
 def _move(heap, to, source):  # type: ignore[no-untyped-def]
     for column in range(at.HEAP_COLUMNS):
         heap[to, column] = heap[source, column]
@@ -200,7 +200,7 @@ def release(words, packet):  # type: ignore[no-untyped-def]
     words[at.FREE_COUNT] += 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, general=True)
 def send(words, number, packet):  # type: ignore[no-untyped-def]
     """Put a packet into the queue of a channel, or drop it where that is full."""
     now = words[at.NOW]
