@@ -47,7 +47,7 @@ def njit(function: Callable[..., Any], general: bool = False, **options: Any) ->
 
     def compile_alone(signature: Any) -> Any:
         if general:
-            arguments, _ = sigutils.normalize_signature(signature)
+            arguments, _ = sigutils.normalize_signature(signature)  # type: ignore[no-untyped-call]
             signature = tuple(map(types.unliteral, arguments))
         name = f"{function.__name__}-{function.__code__.co_firstlineno}.lock"
         with global_compiler_lock, _alone(Path(path, name)):  # in this order in all threads
