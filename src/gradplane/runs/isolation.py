@@ -181,7 +181,7 @@ def prepare(load: Load) -> None:
 
     load: a module's function. It is called once, and must leave no threads."""
     if not isolated():
-        _seed().send(_Request(None, None, load, False))
+        _seed().send(_Request(load))
 
 
 @dataclass(frozen=True)
@@ -214,12 +214,11 @@ class _Surroundings:
 
 @dataclass(frozen=True)
 class _Request:
-    """What is asked of the seed: to load something, or also to fork."""
+    """What is asked of the seed: to load something, and to fork where there are surroundings."""
 
-    namespaces: _Namespaces | None  # None: the caller's
-    surroundings: _Surroundings | None
     load: Load | None
-    fork: bool
+    surroundings: _Surroundings | None = None
+    namespaces: _Namespaces | None = None  # None: the caller's
 
 
 class _Seed:
@@ -280,7 +279,7 @@ def _fork(inside: _Namespaces | None, load: Load | None) -> Iterator[Callable[..
     over, ending = os.pipe()  # the status when all has ended
     with open(over, "rb") as end, Connection(ours.detach()) as tasks, _standard_files() as files:
         try:
-            request = _Request(inside, _Surroundings.here(), load, True)
+            request = _Request(load, _Surroundings.here(), inside)
             _seed().send(request, [*files, theirs.fileno(), ending])
         finally:
             theirs.close()
@@ -363,12 +362,12 @@ def serve_forks(descriptor: int) -> None:
             loaded.add(request.load)
             with contextlib.suppress(Exception):  # a call that needs it says what is wrong
                 request.load()
-        if not request.fork:
+        if request.surroundings is None:
             continue
         if os.fork() == 0:
             requests.close()
             np.random.seed()  # a process of its own would have other random numbers
-            _outside_fork(request, files)
+            _outside(request.surroundings, request.namespaces, files)
         for file in files:
             os.close(file)
 
@@ -381,7 +380,9 @@ def _exactly(where: socket.socket, size: int) -> bytes:
     return data
 
 
-def _outside_fork(request: _Request, files: Sequence[int]) -> NoReturn:
+def _outside(
+    surroundings: _Surroundings, namespaces: _Namespaces | None, files: Sequence[int]
+) -> NoReturn:
     """Start the process for calls, in namespaces of its own if asked to, and wait for its end.
 
     End it when the caller wants nothing more of it."""
@@ -395,8 +396,7 @@ def _outside_fork(request: _Request, files: Sequence[int]) -> NoReturn:
         for number, file in enumerate(standard):
             os.dup2(file, number)
             os.close(file)
-        assert request.surroundings is not None
-        request.surroundings.enter()
+        surroundings.enter()
 
         def run() -> NoReturn:
             signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -404,11 +404,11 @@ def _outside_fork(request: _Request, files: Sequence[int]) -> NoReturn:
             sys.stdout.reconfigure(line_buffering=os.isatty(1))  # type: ignore[union-attr]
             answer(tasks)
 
-        if request.namespaces is None:
+        if namespaces is None:
             inner = forked(run)
         else:
-            unshare(request.namespaces.users)
-            point = request.namespaces.mount_point
+            unshare(namespaces.users)
+            point = namespaces.mount_point
             inner = forked(lambda: init(point, run))
         status = _await(inner, tasks)
     except BaseException:

@@ -50,6 +50,19 @@ REFUSED = {
         },
         "p4c takes entries only behind the key",
     ),
+    "list of one as a key": (
+        "t.apply();",
+        {"locals": "table t { key = { { m.x } : exact; } actions = { NoAction; } }"},
+        "p4c takes no tuple as a key",
+    ),
+    "tuple of one as a key": (
+        "one = { m.x }; t.apply();",
+        {
+            "locals": """tuple<bit<8>> one;
+                table t { key = { one : exact; } actions = { NoAction; } }"""
+        },
+        "p4c takes no tuple as a key",
+    ),
     "run-time index of an array": (
         "bit<8>[4] a = {1, 2, 3, 4}; m.x = a[m.x];",
         {},

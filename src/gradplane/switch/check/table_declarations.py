@@ -81,9 +81,11 @@ class TableChecker:
     def _key(self, key: ast.KeyElement) -> Type:
         self.c.annotations(key)
         if isinstance(key.expr, ast.ListExpr) and len(key.expr.elements) == 1:
-            (key.expr,) = key.expr.elements  # p4c's tuple of one
+            self._tuple_key(key.expr)
+            (key.expr,) = key.expr.elements
         t = self.c.exprs.value(key.expr)
         if isinstance(t, Tuple) and len(t.elements) == 1:
+            self._tuple_key(key.expr)
             first = ast.IntLit(0, None, False, span=key.expr.span)
             key.expr = ast.Index(key.expr, first, span=key.expr.span)
             t = self.c.exprs.value(key.expr)
@@ -101,6 +103,9 @@ class TableChecker:
                 key.expr, "this key needs a name", f'write ... : {key.match_kind} @name("...");'
             )
         return t
+
+    def _tuple_key(self, place: ast.Expr) -> None:
+        self.c.warn(place, "p4c", "p4c takes no tuple as a key", "write its element")
 
     def _key_names(self, decl: ast.TableDecl) -> None:
         """Report control-plane names that belong to more than one key (18.4)."""
