@@ -152,7 +152,7 @@ control I(inout H hdr, inout M m, inout standard_metadata_t sm) {
         { m.x = m.x << "a"; }  // !
         { m.x >>= -1; }  // !
         { m.x = 1 >> m.x; }  // !
-        { m.x = m.x << (int<8>) 1; }  // !
+        { m.x = m.x << (int<8>) m.x; }  // !
         { m.x = m.e << 1; }  // !
         { m.x = hdr.h << 1; }  // !
         { m.x = m.x << (-1 + 0); }  // !
