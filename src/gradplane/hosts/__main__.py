@@ -3,11 +3,12 @@
 import os
 import sys
 
+from gradplane import _one_thread
+
 
 def main() -> int:
     """Limit all arithmetic to one thread, which must precede the import of NumPy; run the host."""
-    for library in ("OPENBLAS", "MKL", "BLIS", "OMP", "NUMBA"):
-        os.environ[f"{library}_NUM_THREADS"] = "1"
+    os.environ.update(_one_thread.ENVIRONMENT)
     from gradplane.hosts.drivers import host_process
 
     return host_process.main(sys.argv[1:])

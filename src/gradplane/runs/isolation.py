@@ -38,6 +38,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
+from gradplane import _one_thread
 from gradplane.runs import namespaces
 from gradplane.runs.namespaces import die_with_parent, forked, init, unshare
 
@@ -345,8 +346,7 @@ def serve_forks(descriptor: int) -> None:
     """Be the seed: load and fork as the caller asks, until it closes the socket.
 
     Its forks calculate in one thread each: there are many of them."""
-    limits = [f"{library}_NUM_THREADS" for library in ("OPENBLAS", "MKL", "BLIS", "OMP", "NUMBA")]
-    os.environ.update(dict.fromkeys(limits, "1"))
+    os.environ.update(_one_thread.ENVIRONMENT)
     import numpy as np  # which reads them now
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the calls to answer

@@ -33,6 +33,7 @@ from typing import IO, Any, NoReturn
 
 import numpy as np
 
+from gradplane import _one_thread
 from gradplane.hosts.config import HostConfig
 from gradplane.topologies.mininet.child_process import LEASH, Process, Running
 
@@ -50,7 +51,6 @@ Kind = tuple[str, str, int]
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _PR_SET_PDEATHSIG, _PR_SET_NAME = 1, 15  # linux/prctl.h
 _NAMESPACES = {"net": 0x40000000, "mnt": 0x00020000}  # linux/sched.h
-_BLAS = ("OPENBLAS", "MKL", "BLIS", "OMP", "NUMBA")
 _loaded: set[Kind] = set()
 _whole: list[bool] = []  # True once `load` was called
 
@@ -80,10 +80,10 @@ class Forks:
                 self._process = Process(name, [], child)
             else:
                 argv = [*PYTHON, __name__, str(theirs.fileno())]
-                limits = {f"{library}_NUM_THREADS": "1" for library in _BLAS}
+                environment = os.environ | _one_thread.ENVIRONMENT
                 options: dict[str, Any] = {
                     "pass_fds": [theirs.fileno()],
-                    "env": os.environ | limits,
+                    "env": environment,
                 }
                 self._process = Process(name, argv, start_new_session=True, **options)
 
