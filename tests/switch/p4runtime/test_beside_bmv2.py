@@ -6,17 +6,13 @@ The tests whose names begin with test_there run simple_switch_grpc, where it is 
 
 from __future__ import annotations
 
-import queue
-import shutil
 from collections.abc import Iterator
 
-import grpc
 import pytest
+from beside_bmv2 import real_switch
 from finsy.proto import U128, p4d, p4r
 from hand_made_device import INSERT, announce, entity, read_all, request
 
-from gradplane.controller import targets
-from gradplane.controller.targets.bmv2 import Bmv2
 from gradplane.differ.bmv2_switch import Bmv2Switch, DiffError
 from gradplane.experiment import p4_programs
 from gradplane.switch import Switch
@@ -388,14 +384,6 @@ IDLE = (
 # -- simple_switch_grpc itself --------------------------------------------------------------------
 
 
-def real_switch() -> Bmv2Switch:
-    if shutil.which("simple_switch_grpc") is None:
-        pytest.skip("simple_switch_grpc is not on PATH")
-    target = targets.get("bmv2")
-    assert isinstance(target, Bmv2)
-    return Bmv2Switch(target)
-
-
 @pytest.fixture(scope="module")
 def process() -> Iterator[Bmv2Switch]:
     with real_switch() as made:
@@ -494,16 +482,6 @@ def test_there_rates_are_cut(theirs: Bmv2Switch) -> None:
     assert (row.meter_entry.config.cir, row.meter_entry.config.pir) == (250, 501)
 
 
-def test_there_a_replica_has_no_port_0(theirs: Bmv2Switch) -> None:
-    """Ours takes it."""
-    text = (
-        "packet_replication_engine_entry { multicast_group_entry { multicast_group_id: 6"
-        ' replicas { port: "\\000" instance: 1 } } }'
-    )
-    code, said = theirs.write(INSERT, entity(INFO, text))
-    assert (code, said) == ("INVALID_ARGUMENT", "Port must be non-negative.")
-
-
 TO_ALL = compile_source(
     "all.p4", text=TEXT.replace("s.egress_spec = 1;", "s.egress_spec = 1; s.mcast_grp = 6;")
 )
@@ -599,56 +577,6 @@ def test_there_idle_notices_lack_the_metadata_and_have_times_of_their_own(
     assert times[1] - times[0] > 1.8e9
     [row] = found(theirs, "table_entry { table_id: $t time_since_last_hit {} }")
     assert row.table_entry.time_since_last_hit.elapsed_ns == 1_500_000_000
-
-
-class Controller:
-    """A stream of its own to simple_switch_grpc."""
-
-    def __init__(self, switch: Bmv2Switch) -> None:
-        self._sent: queue.SimpleQueue[p4r.StreamMessageRequest | None] = queue.SimpleQueue()
-        self._answers = switch.channel.stream_stream(
-            "/p4.v1.P4Runtime/StreamChannel",
-            p4r.StreamMessageRequest.SerializeToString,
-            p4r.StreamMessageResponse.FromString,
-        )(iter(self._sent.get, None))
-
-    def announce(self, high: int, low: int, device: int = 1) -> str:
-        """Return the first word of the answer: "Is" for the primary, or the stream's code."""
-        update = p4r.MasterArbitrationUpdate(device_id=device)
-        update.election_id.high, update.election_id.low = high, low
-        self._sent.put(p4r.StreamMessageRequest(arbitration=update))
-        try:
-            return str(next(self._answers).arbitration.status.message)
-        except grpc.RpcError as error:
-            return str(error.code().name)
-
-
-def refused(switch: Bmv2Switch, high: int, low: int) -> str:
-    """Return what becomes of a write with an election id."""
-    made = p4r.WriteRequest(device_id=1)
-    made.election_id.high, made.election_id.low = high, low
-    try:
-        switch.channel.unary_unary("/p4.v1.P4Runtime/Write", p4r.WriteRequest.SerializeToString)(
-            made, timeout=10
-        )
-    except grpc.RpcError as error:
-        return str(error.code().name)
-    return "OK"
-
-
-def test_there_a_primary_loses_its_role_in_silence() -> None:
-    """When its stream ends later, so does the process: an assertion of PI fails."""
-    with real_switch() as theirs:
-        first, second = Controller(theirs), Controller(theirs)
-        assert first.announce(5, 0) == "Is primary"
-        assert second.announce(3, 0) == "Is backup"
-        assert second.announce(5, 0) == "INVALID_ARGUMENT"
-        assert refused(theirs, 5, 0) == "PERMISSION_DENIED"
-
-
-def test_there_any_device_has_a_primary() -> None:
-    with real_switch() as theirs:
-        assert Controller(theirs).announce(0, 1, device=7) == "Is primary"
 
 
 def test_there_a_member_with_another_tables_action_ends_the_switch() -> None:
