@@ -219,6 +219,10 @@ def test_a_role_config_is_remembered_and_returned() -> None:
     arbitration = Arbitration(1)
     ((_, notice),) = arbitration.announce("a", update(5, "r", config=config))
     assert notice.role.config == config
+    other = Any()
+    other.Pack(stratum.P4RoleConfig(exclusive_p4_ids=[8]))
+    ((stream, notice),) = arbitration.announce("b", update(4, "r", config=other))
+    assert (stream, notice.role.config) == ("b", config)  # a backup's is not the role's
     rights = arbitration.check_primary("r", 5)
     assert rights.may_access(7)
     assert rights.may_access(0)

@@ -834,6 +834,10 @@ def test_one_shots_read_back_as_written() -> None:
          " or a set of actions (one shot), not an action"),
         (INSERT, SEL_ENTRY % (1, "action_profile_member_id: 8"), "NOT_FOUND",
          "action profile I.sel: no member 8; members: 1"),
+        (INSERT, SEL_ENTRY % (1, "action_profile_group_id: 8"), "NOT_FOUND",
+         "action profile I.sel: no group 8; groups: none"),
+        (INSERT, changed(SEL_GROUP, '"\\001"', '"\\002\\000"'), "INVALID_ARGUMENT",
+         "action profile I.sel: watch_port: value 512 does not fit bit<9> (0 to 511)"),
         (INSERT, SEL_ENTRY % (1, ONE_SHOT), "INVALID_ARGUMENT",
          "action profile I.sel: its tables are programmed with members and groups, so no entry"
          " takes a set of actions (one shot)"),

@@ -247,6 +247,7 @@ def test_whole_requests_that_are_refused(change: dict, code: str, message: str) 
         with pytest.raises(RpcError) as caught:
             call(kind(**given))  # type: ignore[arg-type]
         assert (caught.value.code, caught.value.message) == (code, message)
+        assert not rpc_status_of(caught.value).details
 
 
 @pytest.mark.p4runtime("13.2-1 13.3-1 13.3-2")

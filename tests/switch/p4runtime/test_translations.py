@@ -211,6 +211,73 @@ def test_names_in_registers_digests_and_packet_ins() -> None:
     assert [m.value for m in punted.packet.metadata] == [b"Ethernet8", b"\0"]
 
 
+@pytest.mark.p4runtime("18.1.5-1")
+def test_ports_of_replicas_and_watched_ports_have_names() -> None:
+    """The type of `ingress_port` in the packet-in is that of ports, as in programs on SAI."""
+    text = (
+        TEXT.replace("port_t ingress;", "port_t ingress_port;")
+        .replace("h.cpu.ingress =", "h.cpu.ingress_port =")
+        .replace("action punt", "action_selector(HashAlgorithm.crc16, 8, 8) paths; action punt")
+        .replace(
+            "    apply {\n        m.vrf",
+            """    table spread {
+        key = { h.h.vrf : exact; h.h.dst : selector; }
+        actions = { forward; }
+        implementation = paths;
+    }
+    apply {
+        spread.apply();
+        m.vrf""",
+        )
+    )
+    client = Client(text, port_t={"Ethernet0": 5, "Ethernet4": 6})
+    table = client.schema.tables["spread"]
+    shot, group = p4r.Entity(), p4r.Entity()
+    shot.table_entry.table_id = table.id
+    shot.table_entry.match.add(field_id=1).exact.value = b"\1"
+    for name in (b"Ethernet0", b"Ethernet4"):
+        one = shot.table_entry.action.action_profile_action_set.action_profile_actions.add()
+        one.weight, one.watch_port = 1, name
+        one.action.action_id = client.schema.actions["forward"].id
+        one.action.params.add(param_id=1, value=name)
+    made = group.packet_replication_engine_entry.multicast_group_entry
+    made.multicast_group_id = 3
+    first = made.replicas.add(port=b"Ethernet0", instance=1)
+    first.backup_replicas.add(port=b"Ethernet4", instance=2)
+    updates = [p4r.Update(type=p4r.Update.INSERT, entity=e) for e in (shot, group)]
+    write(client.device.target, updates)
+    queries = [p4r.Entity(), p4r.Entity()]
+    queries[0].table_entry.table_id = table.id
+    queries[1].packet_replication_engine_entry.multicast_group_entry.SetInParent()
+    for _ in range(2):
+        found = [e for a in read(client.device.target, queries) for e in a.entities]
+        assert found == [shot, group]
+        client.device.load_state(client.device.save_state())
+    [replica] = client.device.target.store.replication.groups.replicas(3)
+    assert (replica.port, replica.backups[0].port) == (5, 6)
+    frames = [bytes([0, 1]) + number.to_bytes(4, "big") for number in range(20)]
+    assert {client.device.process(9, frame)[0][0] for frame in frames} == {5, 6}
+    links = client.device.target.state.links
+    links.set(5, up=False)
+    assert {client.device.process(9, frame)[0][0] for frame in frames} == {6}
+
+    links.ports = frozenset({5, 6})
+    for port, wrong in (
+        (b"Ethernet8", "watch_port 1 is no port of the switch; there are: 5, 6"),
+        (b"\x01\x00", "watch_port 256 is no port of the switch; there are: 5, 6"),
+        (b"\xff\xff", "watch_port: value 65535 does not fit bit<9> (0 to 511)"),
+    ):
+        one.watch_port = port
+        with pytest.raises(BatchError) as error:
+            write(client.device.target, [p4r.Update(type=p4r.Update.MODIFY, entity=shot)])
+        assert str(error.value.errors[0]) == f"INVALID_ARGUMENT: table I.spread: {wrong}"
+    one.watch_port = b"\x06"  # no text: a number
+    write(client.device.target, [p4r.Update(type=p4r.Update.MODIFY, entity=shot)])
+    [answer] = read(client.device.target, queries[:1])
+    chosen = answer.entities[0].table_entry.action.action_profile_action_set
+    assert chosen.action_profile_actions[1].watch_port == b"Ethernet4"
+
+
 def test_names_in_traces_and_messages() -> None:
     client = Client()
     assert client.route("vrf-blue", "1", "Ethernet0") == ""

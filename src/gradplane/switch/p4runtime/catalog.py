@@ -227,6 +227,7 @@ class Catalog:
     registers: dict[int, Extern] = field(init=False)
     digests: dict[int, Extern] = field(init=False)
     headers: dict[str, HeaderInfo] = field(init=False)
+    port_names: Translation | None = field(init=False)  # see _port_names
     meter_types: dict[str, int] = field(init=False)  # by name, direct meters included
 
     def __post_init__(self) -> None:
@@ -252,6 +253,7 @@ class Catalog:
         self.registers = _externs(info.registers, cells)
         self.digests = _externs(info.digests, cells | digest_calls(program))
         self.headers = _headers(program, info, names)
+        self.port_names = _port_names(self.headers.values())
         meters = [*info.meters, *info.direct_meters]
         self.meter_types = {m.preamble.name: m.spec.type for m in meters}
 
@@ -466,3 +468,13 @@ def _headers(program: ir.Program, info: p4i.P4Info, names: Translations) -> dict
             fields.append(_value(known, t, names) if known else Value(0, name, width, width))
         out[listed.preamble.name] = HeaderInfo(listed.preamble.name, tuple(fields))
     return out
+
+
+def _port_names(headers: Iterable[HeaderInfo]) -> Translation | None:
+    """Return the names of ports: of the type that a controller header's port has, as on SAI.
+
+    Replicas and watched ports, which have no type, have them, too.
+    """
+    fields = (f for header in headers for f in header.fields)
+    names = (f.names for f in fields if f.name in ("ingress_port", "egress_port"))
+    return next((found for found in names if found is not None), None)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from gradplane._p4runtime import p4r
 from gradplane.switch.arch.architecture import Architecture
 from gradplane.switch.control.store import Store
+from gradplane.switch.p4runtime.bit_strings import from_bytes, to_bytes
 from gradplane.switch.p4runtime.catalog import Catalog
 from gradplane.switch.p4runtime.entry_rules import EntryRules, NoRules
 from gradplane.switch.p4runtime.status_errors import RpcError
@@ -96,6 +97,23 @@ class Pipeline:
         """Width of a port number in the program's architecture."""
         return self.switch.architecture.port_bits
 
+    def read_port(self, data: bytes, where: str) -> int:
+        """Decode the port of a replica, or a watched one: a name, if the program names ports and
+        it is printable text, else a number. Raises RpcError."""
+        names = self.catalog.port_names
+        if names is None or not _is_text(data):
+            return from_bytes(data, self.port_bits, where)
+        number = names.number(data.decode())
+        if number >> self.port_bits:
+            code, known = "OUT_OF_RANGE", f"port {data.decode()} stands for {number}"
+            raise RpcError(code, f"{where}: {known}, which does not fit bit<{self.port_bits}>")
+        return number
+
+    def show_port(self, port: int) -> bytes:
+        """Encode a port, as `read_port` takes it."""
+        names = self.catalog.port_names
+        return to_bytes(port, self.port_bits) if names is None else names.name(port).encode()
+
 
 def only_modify(kind: int, what: str) -> None:
     """Refuse INSERT and DELETE of an object that always exists."""
@@ -103,3 +121,12 @@ def only_modify(kind: int, what: str) -> None:
         raise RpcError(
             "INVALID_ARGUMENT", f"{what} can only be modified (MODIFY), not inserted or deleted"
         )
+
+
+def _is_text(data: bytes) -> bool:
+    """Return whether a port's bytes are its name: in a number of up to 9 bits a control character
+    comes first, but for 32 to 126."""
+    try:
+        return data.decode().isprintable() and data != b""
+    except UnicodeDecodeError:
+        return False

@@ -8,10 +8,11 @@ from gradplane._p4runtime import p4i, p4r
 from gradplane.switch.p4runtime.catalog import Extern, ListedActions, TableInfo, find
 from gradplane.switch.p4runtime.entities.table_actions import (
     read_action,
+    read_watch_port,
     read_weight,
     show_action,
+    show_watch_port,
     shown_weight,
-    watch_port,
 )
 from gradplane.switch.p4runtime.pipeline import Pipeline
 from gradplane.switch.p4runtime.status_errors import RpcError
@@ -53,8 +54,9 @@ def write_group(p: Pipeline, kind: int, message: p4r.ActionProfileGroup) -> None
     for m in message.members:
         wrong = f"member {m.member_id} has weight {m.weight}, expected at least 1"
         weight = read_weight(shape, m.weight, where, wrong)
-        members.append(Weighted(m.member_id, weight, watch_port(m)))
-    _check_members(p, extern, number, members)
+        watched = read_watch_port(p, m, f"action profile {extern.name}")
+        members.append(Weighted(m.member_id, weight, watched))
+    _check_members(extern, number, members)
     _check_max_size(extern, shape, message.max_size)
     weights = [m.weight for m in members]
     _check_weights(extern, shape, weights, message.max_size)
@@ -98,7 +100,7 @@ def read_groups(p: Pipeline, query: p4r.ActionProfileGroup) -> Iterator[p4r.Acti
                     weight = shown_weight(shape, m.weight)
                     one = shown.members.add(member_id=m.member, weight=weight)
                     if m.watch_port:
-                        one.watch_port = m.watch_port
+                        one.watch_port = show_watch_port(p, m.watch_port)
                 yield shown
 
 
@@ -124,30 +126,19 @@ def check_one_shot(
     gone = replaced.action if replaced is not None else None
     _check_total(p, extern, shape, weights,
                  [w for _, w, _ in gone.actions] if isinstance(gone, OneShot) else [])  # fmt: skip
-    for _, _, port in target.actions:
-        _check_watched(p, extern, port)
 
 
 # -- rules ---------------------------------------------------------------------------------------
 
 
-def _check_members(p: Pipeline, extern: Extern, group: int, members: Iterable[Weighted]) -> None:
+def _check_members(extern: Extern, group: int, members: Iterable[Weighted]) -> None:
     seen: set[int] = set()
     for member in members:
         if member.member in seen:
             raise _error(
                 extern, f"group {group} has member {member.member} twice; use its weight instead"
             )
-        _check_watched(p, extern, member.watch_port)
         seen.add(member.member)
-
-
-def _check_watched(p: Pipeline, extern: Extern, port: bytes) -> None:
-    """Refuse to watch a port that does not exist, where the ports are known."""
-    there, number = p.state.links.ports, int.from_bytes(port, "big")
-    if port and there is not None and number not in (*there, p.switch.cpu_port):
-        known = ", ".join(map(str, sorted(there)))
-        raise _error(extern, f"watch_port {number} is no port of the switch; there are: {known}")
 
 
 def _max_size(group: Group, shape: p4i.ActionProfile) -> int:

@@ -148,14 +148,16 @@ def _read_replica(p: Pipeline, what: str, message: p4r.Replica) -> Replica:
         case "port":
             port = _port(p, what, message.port)
         case "egress_port":
-            port = _port(p, what, to_bytes(message.egress_port, 32))
+            port = from_bytes(
+                to_bytes(message.egress_port, 32), p.port_bits, f"{what}: replica port"
+            )
         case _:
             raise RpcError("INVALID_ARGUMENT", f"{what}: a replica has no port")
     return Replica(port, _instance(what, message.instance), tuple(backups))
 
 
 def _port(p: Pipeline, what: str, data: bytes) -> int:
-    return from_bytes(data, p.port_bits, f"{what}: replica port")
+    return p.read_port(data, f"{what}: replica port")
 
 
 def _instance(what: str, number: int) -> int:
@@ -167,10 +169,9 @@ def _instance(what: str, number: int) -> int:
 
 
 def _show_replica(p: Pipeline, replica: Replica) -> p4r.Replica:
-    shown = p4r.Replica(port=to_bytes(replica.port, p.port_bits), instance=replica.instance)
+    shown = p4r.Replica(port=p.show_port(replica.port), instance=replica.instance)
     for backup in replica.backups:
-        port = to_bytes(backup.port, p.port_bits)
-        shown.backup_replicas.add(port=port, instance=backup.instance)
+        shown.backup_replicas.add(port=p.show_port(backup.port), instance=backup.instance)
     return shown
 
 

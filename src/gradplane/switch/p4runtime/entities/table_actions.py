@@ -8,7 +8,9 @@ from typing import Protocol
 from google.protobuf.unknown_fields import UnknownFieldSet
 
 from gradplane._p4runtime import ACTION_SCOPES, p4i, p4r
+from gradplane.switch.p4runtime.bit_strings import to_bytes
 from gradplane.switch.p4runtime.catalog import ListedActions, TableAction, TableInfo, find
+from gradplane.switch.p4runtime.pipeline import Pipeline
 from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.runtime.entries import ActionData, EntryAction, GroupRef, MemberRef, OneShot
 
@@ -50,7 +52,7 @@ def show_action(listed: ListedActions, data: ActionData) -> p4r.Action:
     return message
 
 
-def read_target(table: TableInfo, message: p4r.TableAction) -> EntryAction:
+def read_target(p: Pipeline, table: TableInfo, message: p4r.TableAction) -> EntryAction:
     """Decode the target of an entry, in one of the forms that the table's implementation allows."""
     form = message.WhichOneof("type")
     allowed = _allowed_forms(table)
@@ -67,10 +69,10 @@ def read_target(table: TableInfo, message: p4r.TableAction) -> EntryAction:
             return MemberRef(message.action_profile_member_id)
         case "action_profile_group_id":
             return GroupRef(message.action_profile_group_id)
-    return _read_one_shot(table, message.action_profile_action_set)
+    return _read_one_shot(p, table, message.action_profile_action_set)
 
 
-def show_target(table: TableInfo, target: EntryAction) -> p4r.TableAction:
+def show_target(p: Pipeline, table: TableInfo, target: EntryAction) -> p4r.TableAction:
     match target:
         case ActionData():
             return p4r.TableAction(action=show_action(table.actions, target))
@@ -88,7 +90,7 @@ def show_target(table: TableInfo, target: EntryAction) -> p4r.TableAction:
                     action=show_action(table.actions, data), weight=shown_weight(table, weight)
                 )
                 if port:
-                    one.watch_port = port
+                    one.watch_port = show_watch_port(p, port)
             return message
 
 
@@ -137,13 +139,14 @@ def _read_params(choice: TableAction, message: p4r.Action, where: str) -> tuple[
     return tuple(values[number] for number in params)
 
 
-def _read_one_shot(table: TableInfo, message: p4r.ActionProfileActionSet) -> OneShot:
+def _read_one_shot(p: Pipeline, table: TableInfo, message: p4r.ActionProfileActionSet) -> OneShot:
     _check_set(table, message)
     actions = []
     for one in message.action_profile_actions:
         wrong = f"weight {one.weight} of an action is not above 0"
         weight = read_weight(table, one.weight, f"table {table.name}", wrong)
-        actions.append((read_action(table.actions, one.action), weight, watch_port(one)))
+        watched = read_watch_port(p, one, f"table {table.name}")
+        actions.append((read_action(table.actions, one.action), weight, watched))
     return OneShot(tuple(actions), message.action_selection_mode, message.size_semantics)
 
 
@@ -183,8 +186,32 @@ def shown_weight(profile: Weighed, weight: int) -> int:
     return 0 if profile.weights_disallowed else weight
 
 
-def watch_port(message: p4r.ActionProfileAction | p4r.ActionProfileGroup.Member) -> bytes:
-    """Return the watched port as sent, b"" for none; the older number form becomes its bytes."""
-    if message.WhichOneof("watch_kind") == "watch" and message.watch > 0:
-        return message.watch.to_bytes(4, "big").lstrip(b"\0")
-    return message.watch_port
+def read_watch_port(
+    p: Pipeline, message: p4r.ActionProfileAction | p4r.ActionProfileGroup.Member, where: str
+) -> bytes:
+    """Return the number of the watched port, big-endian, b"" for none; `watch` is its older form.
+
+    Raises RpcError for a port that does not exist, as far as the ports are known.
+    """
+    if message.watch <= 0 and not message.watch_port:
+        return b""
+    number, there = message.watch, p.state.links.ports
+    if number <= 0:
+        try:
+            number = p.read_port(message.watch_port, f"{where}: watch_port")
+        except RpcError as error:
+            raise RpcError("INVALID_ARGUMENT", error.message) from error
+    if there is not None and number not in (*there, p.switch.cpu_port):
+        known = f"there are: {', '.join(map(str, sorted(there)))}"
+    elif number >> p.port_bits:
+        known = f"a port has {p.port_bits} bits"
+    else:
+        return to_bytes(number, p.port_bits)
+    raise RpcError(
+        "INVALID_ARGUMENT", f"{where}: watch_port {number} is no port of the switch; {known}"
+    )
+
+
+def show_watch_port(p: Pipeline, port: bytes) -> bytes:
+    """Return the message's form of a watched port."""
+    return p.show_port(int.from_bytes(port, "big")) if port else port

@@ -87,7 +87,7 @@ def show_key(info: TableInfo, entry: Entry) -> p4r.TableEntry:
 def show_entry(p: Pipeline, info: TableInfo, entry: Entry) -> p4r.TableEntry:
     """Return an entry without its direct resources."""
     shown = show_key(info, entry)
-    shown.action.CopyFrom(show_target(info, entry.action))
+    shown.action.CopyFrom(show_target(p, info, entry.action))
     shown.metadata = entry.metadata
     shown.idle_timeout_ns = entry.idle_timeout_ns
     shown.is_const = entry.is_const or info.table.const_entries
@@ -105,7 +105,7 @@ def _insert(
     matches: tuple[Match, ...],
     message: p4r.TableEntry,
 ) -> None:
-    target = read_target(info, message.action)
+    target = read_target(p, info, message.action)
     check_direct(p, info, message, target)
     if isinstance(target, OneShot) and table.find(matches, message.priority) is None:
         check_one_shot(p, info, target)  # of an entry that exists, add says that
@@ -140,7 +140,7 @@ def _modified(
     p: Pipeline, info: TableInfo, found: Entry, message: p4r.TableEntry
 ) -> dict[str, Any]:
     """Return all parts of an entry anew; without an action it keeps the old one."""
-    target = read_target(info, message.action) if message.HasField("action") else found.action
+    target = read_target(p, info, message.action) if message.HasField("action") else found.action
     check_direct(p, info, message, target)
     if isinstance(target, OneShot):
         check_one_shot(p, info, target, found)
@@ -268,7 +268,7 @@ def _default_action(info: TableInfo, message: p4r.TableEntry) -> ActionData | No
 def _show_default(p: Pipeline, info: TableInfo, query: p4r.TableEntry) -> p4r.TableEntry:
     table = p.state.tables[info.name]
     shown = p4r.TableEntry(table_id=info.id, is_default_action=True)
-    shown.action.CopyFrom(show_target(info, table.default))
+    shown.action.CopyFrom(show_target(p, info, table.default))
     shown.controller_metadata, shown.metadata = table.default_metadata
     shown.is_const = info.table.const_default
     show_direct(info, Direct(table.default_counter, table.default_meter), query, shown)
