@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 from finsy.proto import p4r
+from v1programs import source
 
 from gradplane.differ import difference
 from gradplane.differ.bmv2_switch import Bmv2Switch, DiffError
 from gradplane.differ.inputs import Inputs
 from gradplane.switch.commands.command_registry import CommandError
-from gradplane.switch.interp.trace_events import Applied, Dropped, StateEntered, Trace
+from gradplane.switch.interp.trace_events import Applied, Called, Dropped, StateEntered, Trace
 from gradplane.switch.runtime.packet_passes import ENDLESS
 from gradplane.switch.source import CompileError
 from gradplane.switch.switch import Switch
@@ -102,10 +103,48 @@ def test_p4c_compiles_for_bmv2_too() -> None:
 
 
 @real
-def test_the_first_difference_comes_with_a_trace() -> None:
-    """A meter whose index is out of range leaves its result alone on BMv2, and is green here."""
-    result = _compare("features", "meters", packets=60, seed=1)
+def test_the_first_difference_comes_with_a_trace(tmp_path: Path) -> None:
+    """What a sub-parser changes before it ends in an error is changed here, and not on BMv2."""
+    sub = "parser Sub(packet_in p, inout bit<8> x) { state start { x = 9; transition reject; } }"
+    (file := tmp_path / "sub.p4").write_text(
+        source(
+            types=sub,
+            parser_locals="Sub() sub;",
+            parser="pkt.extract(h.a); sub.apply(pkt, h.a.z); transition accept;",
+        )
+    )
+    result = difference.diff(file, packets=60, seed=1)
     assert "bmv2 sends:" in result.text() and "state start" in result.text()
+
+
+CELLS = source(
+    metadata="bit<8> found;",
+    ingress_locals="""
+        counter(4, CounterType.packets) seen; register<bit<8>>(8) cells; register<bit<8>>(2) bits;
+        meter(4, MeterType.packets) rates;
+        action count(bit<32> i) { seen.count(i); bits.write((bit<32>) i[7:0], 1); }
+        action store(bit<8> i) { cells.write((bit<32>) i, 1); seen.count((bit<32>) i); }
+        action look(bit<2> i) { cells.read(m.found, (bit<32>) i); }
+        action mark(bit<32> i) { rates.execute_meter(i, m.found); }
+        table t { key = { h.a.x : exact; } actions = { count; store; look; mark; NoAction; } }""",
+    ingress="t.apply(); cells.read(m.found, (bit<32>) h.a.y); s.egress_spec = 1;"
+    " if (h.a.kind[0:0] == 0) { rates.execute_meter((bit<32>) h.a.y, m.found); }",
+)
+
+
+def test_packets_use_the_cells_that_are_there() -> None:
+    """Whether action data or a field is the index: others may end BMv2."""
+    switch = Switch("cells.p4", text=CELLS, engine="interpreter")
+    inputs = Inputs(switch.program, 1)
+    inputs.populate(switch)
+    packets = list(inputs.packets(switch, 150))
+    events = [event for port, packet in packets for event in switch.trace(port, packet).events]
+    used = {(e.name, e.args[0]) for e in events if isinstance(e, Called)}
+    assert len(packets) == 150
+    arrays = {"I.seen.count": 4, "I.cells.read": 8, "I.rates.execute_meter": 4, "I.bits.write": 2}
+    for name, size in arrays.items():
+        found = {index for called, index in used if called == name}
+        assert found and found <= set(range(size)), name
 
 
 def test_packets_that_come_back_for_ever_are_left_out() -> None:

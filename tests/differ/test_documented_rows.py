@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from v1programs import source
 
 from gradplane.controller.targets import Start
 from gradplane.controller.targets.bmv2 import Bmv2
@@ -74,6 +75,7 @@ control C(inout H h, inout M m) { apply { } }
 control I(inout H h, inout M m, inout standard_metadata_t s) {
     meter(4, MeterType.packets) rates;
     register<bit<8>>(4) cells;
+    counter(4, CounterType.packets) seen;
     action ahead() { h.h.seen = s.parser_error == error.PacketTooShort ? 8w1 : 0; }
     apply {
         bit<8> found = 7;
@@ -92,6 +94,7 @@ control I(inout H h, inout M m, inout standard_metadata_t s) {
             h.t.now = s.ingress_global_timestamp;
             random(h.t.drawn, 1, 6);
         }
+        else if (h.h.kind == 23) { seen.count(9); }
         else if (h.h.kind == 20) { h.h.seen = h.one.v == h.other.v ? 8w1 : 0; }
     }
 }
@@ -158,6 +161,7 @@ ROWS = {
     **AHEAD,
 }
 BEYOND = {
+    "a count beyond its end": Row(bytes([23, 5]), 5, 5),
     "a meter beyond its end": Row(bytes([13, 5]), 0, 7),
     "a register beyond its end": Row(bytes([14, 5]), 0, 7),
 }
@@ -275,3 +279,46 @@ def test_there_it_ends_the_switch() -> None:
         switch.load(info, with_run_time_indices())
         with pytest.raises(DiffError, match="bmv2 has crashed"):
             switch.process(0, bytes([19, 5, 7, 9]))
+
+
+LENGTHS = source(
+    types="header v_t { varbit<320> v; }",
+    headers="v_t v;",
+    parser="pkt.extract(h.a); pkt.extract(h.v, (bit<32>) (h.a.x ++ h.a.y)); transition accept;",
+    ingress="s.egress_spec = 1; if (h.v.isValid()) { h.a.kind = 1; }"
+    " if (s.parser_error == error.ParserInvalidArgument) { h.a.z = 1; }"
+    " else if (s.parser_error == error.HeaderTooShort) { h.a.z = 2; }"
+    " else if (s.parser_error != error.NoError) { h.a.z = 3; }",
+    egress="h.a.x = s.egress_spec[8:1]; h.a.y = (bit<8>) s.egress_spec[0:0];",
+)
+BITS = {12: 1, 328: 2, 321: 1, 320: 0, 16: 0}  # z by the length
+REST = bytes(range(50))
+
+
+class _DropPort(_OneQueue):
+    """A simple_switch_grpc whose drop port is 100."""
+
+    def command(self, start: Start) -> list[str]:
+        return [*super().command(start), "--drop-port", "100"]
+
+
+@pytest.mark.parametrize("which", ["interpreter", "jit", "simple_switch_grpc"])
+def test_lengths_that_do_not_fit_and_where_egress_begins(which: str) -> None:
+    """The header stays invalid, and its bytes are payload; egress_spec is the drop port plus 1."""
+    compiled = compile_source("lengths.p4", text=LENGTHS)
+    if which != "simple_switch_grpc":
+        check_lengths(Switch(compiled.program, engine=which, drop_port=100).process)
+        return
+    if shutil.which(which) is None:
+        pytest.skip("simple_switch_grpc is not on PATH")
+    with Bmv2Switch(_DropPort("bmv2")) as switch:
+        info = p4_programs.p4info_message(compiled.program, "bmv2")
+        switch.load(info, p4_programs.compiled_for("bmv2", compiled).encode())
+        check_lengths(switch.process)
+
+
+def check_lengths(process: Process) -> None:
+    for bits, code in BITS.items():
+        data = bytes([0, bits >> 8, bits & 255, 0]) + REST
+        left = bytes([int(code == 0), 101 >> 1, 101 & 1, code]) + REST
+        assert process(0, data) == [(1, left)], bits

@@ -26,7 +26,7 @@ _SERVICE = "/p4.v1.P4Runtime/"
 _START_TIME = 60.0
 _NOT_READY = "not ready"  # the service's answer until the first program runs
 _PATIENCE = 10.0  # seconds for a message that is expected, however slow the machine is
-_DYING = 0.5  # seconds after an answer's failure in which a process ends that has crashed
+_DYING = 10.0  # seconds after a connection's end in which a process ends that has crashed
 _LONGEST = 120.0  # seconds in the switch, after which a packet is said to go round for ever
 
 
@@ -166,7 +166,7 @@ class Bmv2Switch:
         try:
             self._call("SetForwardingPipelineConfig", request, _LONGEST)
         except grpc.RpcError as error:
-            self._check_running()
+            self._check_running(error)
             raise DiffError(f"bmv2 refuses the program: {error.details()}") from error
 
     def _call(self, name: str, request: Any, seconds: float = 60.0) -> None:
@@ -187,12 +187,14 @@ class Bmv2Switch:
         try:
             self._call("Write", request)
         except grpc.RpcError as error:
-            self._check_running(_DYING if error.code() == grpc.StatusCode.UNAVAILABLE else 0)
+            self._check_running(error)
             return _refusal(error)
         return "OK", ""
 
-    def _check_running(self, seconds: float = _DYING) -> None:
-        """Raise DiffError if the switch has ended, or ends within some seconds."""
+    def _check_running(self, failure: grpc.RpcError | None = None) -> None:
+        """Raise DiffError if the switch has ended, or ends now: a call that failed lost it."""
+        lost = failure is not None and failure.code() == grpc.StatusCode.UNAVAILABLE
+        seconds = _DYING if lost else 0
         with suppress(subprocess.TimeoutExpired):
             status = self._process.wait(seconds)
             how = f"signal {-status}" if status < 0 else f"status {status}"
@@ -207,7 +209,7 @@ class Bmv2Switch:
         try:
             return "OK", [e for answer in call(request, timeout=60) for e in answer.entities]
         except grpc.RpcError as error:
-            self._check_running(_DYING if error.code() == grpc.StatusCode.UNAVAILABLE else 0)
+            self._check_running(error)
             return _refusal(error)[0], []
 
     def send_packet(
@@ -228,7 +230,7 @@ class Bmv2Switch:
         left = _taken(found, count, quiet)
         ended.set()
         reader.join()
-        self._check_running(0)
+        self._check_running()
         return [(answer.port, answer.packet) for answer in left + _taken(found, 0, 0)]
 
     def send(self, message: p4r.StreamMessageRequest) -> None:
@@ -256,7 +258,7 @@ class Bmv2Switch:
                     raise DiffError(text) from error
                 # The first program is accepted before its service takes packets.
                 if error.details() != _NOT_READY or time.monotonic() > end:
-                    self._check_running()
+                    self._check_running(error)
                     raise DiffError(f"bmv2 does not take the packet: {error.details()}") from error
             time.sleep(0.02)
 

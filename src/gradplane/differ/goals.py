@@ -1,9 +1,9 @@
 """Goals: the values that a program compares parts of a packet with, and the places of those parts.
 
-A goal is a case of a select or switch, an entry in the source, any key of a table, or a comparison:
-expressions with the values that they must have. Where these are fields of headers, parts of
-fields, bits that the parser looks ahead at, or copies of such, the packet's trace shows their
-place, and the values are written there.
+A goal is a case of a select or switch, an entry in the source, any key of a table, an index within
+an array of cells, or a comparison: expressions with the values that they must have. Where these are
+fields of headers, parts of fields, bits that the parser looks ahead at, or copies of such, the
+packet's trace shows their place, and the values are written there.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from gradplane.differ.cells import index_of
 from gradplane.switch.interp import trace_events
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.printer import expression_text
@@ -70,6 +71,13 @@ def _of_statement(statement: ir.Stmt) -> Iterator[Goal]:
             for entry in table.entries:
                 yield _pairs([key.expr for key in table.keys], entry.matches)
             yield [(key.expr, _any(key.expr.type)) for key in table.keys]
+        case ir.CallExtern() if found := index_of(statement):
+            yield [_within(*found)]
+
+
+def _within(index: ir.Expr, size: int) -> tuple[ir.Expr, ir.Match]:
+    last = ir.Const(index.type, max(size - 1, 0))
+    return index, ir.MatchRange(ir.Const(index.type, 0), last)
 
 
 def _pairs(keys: Sequence[ir.Expr], matches: Sequence[ir.Match]) -> Goal:

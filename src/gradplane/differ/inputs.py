@@ -13,6 +13,7 @@ import struct
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from gradplane.differ.cells import Cells, cells_of_data
 from gradplane.differ.goals import Goal, Places, goals, numbers
 from gradplane.switch.interp import trace_events
 from gradplane.switch.ir import nodes as ir
@@ -52,7 +53,7 @@ class Inputs:
 
     def __init__(self, program: ir.Program, seed: int) -> None:
         self._rng = random.Random(seed)
-        self._program, self._places = program, Places(program)
+        self._program, self._places, self._cells = program, Places(program), Cells(program)
         self._goals: list[Goal] = [
             goal for goal in goals(program) if any(self._places.may_have(expr) for expr, _ in goal)
         ]
@@ -95,8 +96,9 @@ class Inputs:
         """Yield ports and packets; `switch`, which has the entries, is run to see how far they go.
 
         Its passes are limited. Packets that go round for ever are left out, for BMv2 has no limit
-        that ends them, and packets for which an assertion fails, which ends its process. Where most
-        packets are such, there are fewer than `count`.
+        that ends them, and packets for which an assertion fails or that use a cell beyond its
+        array's end, which ends its process. Where most packets are such, there are fewer than
+        `count`.
         """
         left = count
         switch.limit_passes(_PASSES)
@@ -106,7 +108,7 @@ class Inputs:
                 port = self._port()
             packet = self._changed(switch, port, packet)
             events = switch.trace(port, packet).events
-            if _ends_bmv2(events):
+            if _ends_bmv2(events) or self._cells.left(events):
                 continue
             reached = _reached(events)
             if not reached <= self._seen:
@@ -250,6 +252,7 @@ class RandomEntries:
     def __init__(self, switches: Sequence[Switch], rng: random.Random, values: Values) -> None:
         self._switches, self._rng, self._values = switches, rng, values
         self._used: Counter[tuple[str, int]] = Counter()  # how often each action was chosen
+        self._cells = cells_of_data(switches[0].program)
         self.tables = {
             name: [switch.state.tables[name] for switch in switches]
             for name, table in switches[0].state.tables.items()
@@ -325,7 +328,11 @@ class RandomEntries:
         index = min(known, key=lambda number: self._used[actions.owner, number])
         self._used[actions.owner, index] += 1
         params = actions.choices[index].action.params
-        return ActionData(index, tuple(self._values.argument(p.type) for p in params))
+        return ActionData(index, tuple(map(self._argument, params)))
+
+    def _argument(self, param: ir.Var) -> int:
+        cells = self._cells.get(param.id)
+        return self._rng.randrange(cells) if cells else self._values.argument(param.type)
 
 
 def _choices(actions: ActionList) -> list[int]:

@@ -175,6 +175,16 @@ REFUSED = {
         {},
         "p4c for BMv2 takes shift amounts of up to 8 bits, not bit<9>",
     ),
+    "shift in place by a number of nine bits": (
+        "m.x <<= 9w3;",
+        {},
+        "p4c for BMv2 takes shift amounts of up to 8 bits, not bit<9>",
+    ),
+    "far shift in place": (
+        "bit<300> w = (bit<300>) m.x; w >>= 270; m.x = (bit<8>) w;",
+        {},
+        "p4c for BMv2 shifts by 256 at most",
+    ),
     "a constant's name in a slice": (
         "const int low = 0; m.x[low + 3:low] = 1;",
         {},
@@ -228,6 +238,22 @@ REFUSED = {
             "locals": """@name(".a") action a() { } @name(".a") action b() { }
                 table t { key = { m.x : exact; } actions = { a; } default_action = a; }
                 table u { key = { m.x : exact; } actions = { b; } default_action = b; }""",
+        },
+        "p4c refuses a second action of the control-plane name a",
+    ),
+    "actions of one name, called": (
+        "a(); b();",
+        {"locals": '@name("a") action a() { m.x = 1; } @name("a") action b() { m.x = 2; }'},
+        "p4c refuses a second action of the control-plane name I.a",
+    ),
+    "action of one name in two instances": (
+        "c.apply(m.x); d.apply(m.x);",
+        {
+            "top": """control C(inout bit<8> x)(bit<8> n) {
+                @name(".a") action a() { x = n; }
+                table t { key = { x : exact; } actions = { a; } default_action = a; }
+                apply { t.apply(); } }""",
+            "locals": "C(3) c; C(4) d;",
         },
         "p4c refuses a second action of the control-plane name a",
     ),
@@ -507,6 +533,14 @@ TAKEN = {
         },
     ),
     "arrays in variables": ("bit<8>[4] a = {1, 2, 3, 4}; a[0] = m.x; m.x = a[0] + a[1];", {}),
+    "action of one control in two places": (
+        "c.apply(m.x); C.apply(m.x); b(m.x); b(m.x);",
+        {
+            "top": """action b(inout bit<8> x) { x = 2; }
+                control C(inout bit<8> x) { action a() { x = 1; } apply { a(); b(x); } }""",
+            "locals": "C() c;",
+        },
+    ),
     "call in a list of actions": (
         "t.apply();",
         {

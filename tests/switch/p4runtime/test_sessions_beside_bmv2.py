@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import grpc
 import pytest
 from beside_bmv2 import Controller, called, ended, leave, real_switch
-from finsy.proto import p4r
+from finsy.proto import p4i, p4r
 from v1programs import packet, source
 
 from gradplane.differ.bmv2_switch import Bmv2Switch
@@ -31,6 +31,16 @@ TEXT = source(
 COMPILED = compile_source("sessions.p4", text=TEXT)
 INFO = p4_programs.p4info_message(COMPILED.program, "bmv2")
 CONFIG = p4_programs.compiled_for("bmv2", COMPILED).encode()
+OTHER = compile_source(
+    "other.p4",
+    text=source(
+        ingress_locals="action mark() { h.a.y = 9; }"
+        " table u { key = { h.a.x : exact; } actions = { mark; NoAction; } }",
+        ingress="u.apply(); s.egress_spec = 2;",
+    ),
+)
+OTHER_INFO = p4_programs.p4info_message(OTHER.program, "bmv2")
+OTHER_CONFIG = p4_programs.compiled_for("bmv2", OTHER).encode()
 Push = p4r.SetForwardingPipelineConfigRequest
 LEAVES = [(1, packet(7))]
 
@@ -57,10 +67,10 @@ def written(switch: Bmv2Switch, *election_id: int, **fields: int) -> str:
     return called(switch, "Write", made)
 
 
-def pushed(switch: Bmv2Switch, action: int, config: bytes) -> str:
+def pushed(switch: Bmv2Switch, action: int, config: bytes, info: p4i.P4Info = INFO) -> str:
     made = Push(action=action)  # type: ignore[arg-type]
     made.election_id.low = 1
-    made.config.p4info.CopyFrom(INFO)
+    made.config.p4info.CopyFrom(info)
     made.config.p4_device_config = config
     return called(switch, "SetForwardingPipelineConfig", made)
 
@@ -125,6 +135,31 @@ def test_a_config_that_is_no_program_is_taken_and_the_old_one_runs_on(
 ) -> None:
     assert pushed(running, Push.Action.Value(action), b"xx") == "OK"
     assert running.process(0, packet(7)) == LEAVES
+
+
+def test_after_a_save_requests_go_to_the_new_program_and_packets_to_the_old(
+    running: Bmv2Switch,
+) -> None:
+    """As here: entries that are written before COMMIT are there after it."""
+    assert pushed(running, Push.VERIFY_AND_SAVE, OTHER_CONFIG, OTHER_INFO) == "OK"
+    get = running.channel.unary_unary(
+        "/p4.v1.P4Runtime/GetForwardingPipelineConfig",
+        p4r.GetForwardingPipelineConfigRequest.SerializeToString,
+        p4r.GetForwardingPipelineConfigResponse.FromString,
+    )
+    saved = get(p4r.GetForwardingPipelineConfigRequest(), timeout=10)
+    assert saved.config.p4_device_config == OTHER_CONFIG
+    (table,) = OTHER_INFO.tables
+    entry = p4r.Entity()
+    entry.table_entry.table_id = table.preamble.id
+    entry.table_entry.match.add(field_id=1).exact.value = b"\0"
+    entry.table_entry.action.action.action_id = table.action_refs[0].id
+    assert running.write(p4r.Update.INSERT, entry) == ("OK", "")
+    assert running.process(0, packet(7)) == LEAVES
+    commit = Push(action=Push.COMMIT)
+    commit.election_id.low = 1
+    assert called(running, "SetForwardingPipelineConfig", commit) == "OK"
+    assert running.process(0, packet(7)) == [(2, packet(7, 0, 9))]
 
 
 def test_after_a_save_that_failed_no_pipeline_is_taken(running: Bmv2Switch) -> None:

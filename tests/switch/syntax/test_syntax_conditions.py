@@ -58,6 +58,9 @@ from gradplane.switch.syntax.macros import ConditionError, evaluate
         ("(1 ? -1 : 0u) > 0", 1),
         ("(0 && 1u) - 1 < 0", 1),
         ("2LLU - 3 > 0", 1),
+        ("0xFFFFFFFFFFFFFFFFF > 0", 0),  # cut to 64 bits, signed
+        ("0xFFFFFFFFFFFFFFFFFu > 0", 1),
+        ("18446744073709551617 == 1", 1),
     ],
 )
 def test_values(text, value):

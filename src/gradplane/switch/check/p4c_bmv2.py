@@ -138,14 +138,24 @@ def _concatenation(e: ast.Binary) -> Iterator[Found]:
 
 @V1MODEL.at(ast.Binary)
 def _shift(e: ast.Binary) -> Iterator[Found]:
-    if e.op not in ("<<", ">>") or e.const is not None:
-        return
-    t = e.right.type
+    if e.op in ("<<", ">>") and e.const is None:
+        yield from _far(e, e.right, _amount(e))
+
+
+@V1MODEL.at(ast.Assign)
+def _shift_in_place(assign: ast.Assign) -> Iterator[Found]:
+    if assign.op in ("<<=", ">>="):
+        amount = assign.value.const
+        yield from _far(assign, assign.value, amount if isinstance(amount, int) else 0)
+
+
+def _far(place: ast.Node, right: ast.Expr, amount: int) -> Iterator[Found]:
+    t = right.type
     if isinstance(t, Bits) and t.width > _SHIFT_BITS:
         text = f"p4c for BMv2 takes shift amounts of up to {_SHIFT_BITS} bits, not {t}"
-        yield e, text, f"cast it: (bit<{_SHIFT_BITS}>) ..."
-    elif _amount(e) > _FARTHEST:
-        yield e, f"p4c for BMv2 shifts by {_FARTHEST} at most", ""
+        yield place, text, f"cast it: (bit<{_SHIFT_BITS}>) ..."
+    elif amount > _FARTHEST:
+        yield place, f"p4c for BMv2 shifts by {_FARTHEST} at most", ""
 
 
 def _amount(e: ast.Binary) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -167,6 +167,7 @@ class Shared(ABC):
         self.called_actions: dict[Span, Span] = {}
         self.in_hash: dict[Span, Span] = {}
         self.direct_actions: dict[str, ir.Action] = {}  # by name
+        self._named_actions = defaultdict[str, list[ActionInstance]](list)
         self.direct_of: dict[ir.ExternInstance, str] = {}  # direct counter or meter: its table
         self.methods: dict[tuple[ir.ExternInstance, str], AbstractMethod] = {}  # to be inlined
         self.accessed: dict[ir.ExternInstance, list[ir.Expr]] = {}  # a register action's cell
@@ -278,7 +279,7 @@ class Shared(ABC):
         own = (table.counter, table.meter, table.register, table.filter)
         self.externs[:] = [extern for extern in self.externs if extern not in own]
 
-    def note_action(self, action: ir.Action) -> None:
+    def note_action(self, action: ir.Action, instance: ActionInstance) -> None:
         """Add an action; it is listed once, even if several tables bind its arguments.
 
         Two actions of one name are one to the control plane if they are the same in all but their
@@ -291,15 +292,26 @@ class Shared(ABC):
             self.actions.append(action)
         elif known.span != action.span and not _same_action(known, action):
             self._same_name("action", action.name, action.span, known.span)
-        elif known.span != action.span and not _is_silent(action.annotations):
-            text = f"p4c refuses a second action of the control-plane name {action.name}"
-            self.reporter.warning(action.span, text, f"the first is at {known.span}", KIND)
+            return
+        self._warn_of_second(instance)
 
     def note_direct_action(self, action: ActionInstance) -> None:
         """Add an action that a control calls, unless it has been added before."""
         decl, name = action.decl, action.name
         annotations = decl.notes
         self.direct_actions.setdefault(name, ir.Action(name, [], [], annotations, decl.span))
+        self._warn_of_second(action)
+
+    def _warn_of_second(self, action: ActionInstance) -> None:
+        """Warn, once, of an action that has the name of another, or of one in another instance of
+        its control."""
+        known = self._named_actions[action.name]
+        if action in known:
+            return
+        if known and not _is_silent(action.decl.notes):
+            text = f"p4c refuses a second action of the control-plane name {action.name}"
+            self.reporter.warning(action.decl.span, text, _first(known[0], action), KIND)
+        known.append(action)
 
     def action_codes(self, table: ir.Table) -> dict[str, int]:
         """Return the map from an action's name in the source to its position in table.actions."""
@@ -339,6 +351,12 @@ class Shared(ABC):
         return self._direct.setdefault(
             (env.block(), info), BlockInstance(info.decl, name, self.top.inner())
         )
+
+
+def _first(known: ActionInstance, action: ActionInstance) -> str:
+    if known.decl is action.decl:
+        return "its control is instantiated more than once"
+    return f"the first is at {known.decl.span}"
 
 
 def _is_silent(annotations: Annotations) -> bool:

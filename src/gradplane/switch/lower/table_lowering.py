@@ -167,7 +167,7 @@ class TableLowering:
         action = ir.Action(instance.name, data, body, annotations, instance.decl.span)
         if not use.bound:
             instance.made = action
-        self.p.note_action(action)
+        self.p.note_action(action, instance)
         return action
 
     def _call(self, ref: ast.ActionRef) -> ir.ActionCall:

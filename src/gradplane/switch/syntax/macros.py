@@ -187,7 +187,8 @@ def _number(token: str) -> _Number:
         value = int(digits, 8 if octal else 0)
     except ValueError:
         raise ConditionError(f"unexpected {digits}") from None
-    return _wrapped(value, "u" in token.lower() or value >= 1 << 63)
+    # as in GCC, what is beyond 64 bits is cut, and signed
+    return _wrapped(value, "u" in token.lower() or 1 << 63 <= value < 1 << 64)
 
 
 def _applied(token: str, left: _Number, right: _Number, live: bool) -> _Number:
