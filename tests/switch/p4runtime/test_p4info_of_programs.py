@@ -330,3 +330,56 @@ def test_values_of_serializable_enums_and_default_actions_are_canonical() -> Non
     assert info.type_info.serializable_enums["e_t"].members[0].value == b"\xab"
     (table,) = info.tables
     assert [a.value for a in table.initial_default_action.arguments] == [b"\xab", b"\3"]
+
+
+SPECIALISED = """
+#include <core.p4>
+#include <v1model.p4>
+header h_t { bit<8> a; }
+struct H { h_t h; }
+struct M { }
+parser P(packet_in p, out H hdr, inout M m, inout standard_metadata_t sm)(bit<8> n) {
+    value_set<bit<8>>(4) known;
+    state start {
+        p.extract(hdr.h);
+        transition select(hdr.h.a) { known : accept; n : accept; _ : accept; }
+    }
+}
+control V(inout H hdr, inout M m) { apply { } }
+control Add(inout H hdr)(bit<8> n) {
+    action add() { hdr.h.a = hdr.h.a + n; }
+    table t { key = { hdr.h.a : exact; } actions = { add; } default_action = add; }
+    apply { t.apply(); }
+}
+control Unused(inout H hdr) { Add(9) none; apply { none.apply(hdr); } }
+control Both(inout H hdr, inout M m, inout standard_metadata_t sm)(bool first) {
+    Add(4) inner;
+    table s { key = { hdr.h.a : exact; } actions = { NoAction; } }
+    apply { if (first) { sm.egress_spec = 1; s.apply(); } inner.apply(hdr); }
+}
+const bit<8> P_0 = 3;
+struct Both_0 { }
+control D(packet_out p, in H hdr) { apply { p.emit(hdr.h); } }
+V1Switch(P(P_0), V(), Both(true), Both(false), V(), D()) main;
+"""
+
+
+@pytest.mark.parametrize("engine", ["jit", "interpreter"])
+def test_blocks_that_are_made_with_arguments_are_named_as_p4cs_copies(engine: str) -> None:
+    """As in the P4Info of p4c 1.2.5.16: names and ids of a controller that has loaded it."""
+    switch = Switch("case.p4", text=SPECIALISED, engine=engine)
+    info = build_p4info(switch.program)
+    assert {(t.preamble.name, t.preamble.id) for t in info.tables} == {
+        ("Both_1.s", 48874485), ("Both_1.inner.t", 43974861), ("Both_2.inner.t", 40019928),
+    }  # fmt: skip
+    assert [(v.preamble.name, v.preamble.id) for v in info.value_sets] == [("P_0.known", 63415460)]
+    assert switch.process(1, b"\1") == [(1, b"\x09")]
+
+
+def test_a_number_at_a_names_end_is_not_kept_in_a_copys_name() -> None:
+    """p4c takes Both_7 for a copy of Both: the first one that is made of it is Both."""
+    changed = SPECIALISED.replace("Both", "Both_7").replace("struct Both_7_0 { }", "")
+    names = {
+        t.preamble.name for t in build_p4info(compile_source("c.p4", text=changed).program).tables
+    }
+    assert names == {"Both.s", "Both.inner.t", "Both_0.inner.t"}
