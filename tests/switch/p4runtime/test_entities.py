@@ -319,6 +319,9 @@ def test_the_default_entry(control: Control) -> None:
         (INSERT, DEFAULT % "", "INVALID_ARGUMENT",
          "table MyIngress.ipv4_lpm: the default entry always exists: it can only be changed"
          " (MODIFY)"),
+        (DELETE, DEFAULT % "", "INVALID_ARGUMENT",
+         "table MyIngress.ipv4_lpm: the default entry always exists: it can only be changed"
+         " (MODIFY)"),
         (MODIFY, DEFAULT % "priority: 1", "INVALID_ARGUMENT",
          "table MyIngress.ipv4_lpm: the default entry has no match and no priority"),
         (MODIFY, DEFAULT % "idle_timeout_ns: 1", "INVALID_ARGUMENT",
@@ -359,12 +362,14 @@ def test_direct_counters(control: Control) -> None:
     assert (
         control.read(query % "table_id: $ipv4_lpm")[0].direct_counter_entry.data.packet_count == 1
     )
-    assert control.refused(INSERT, query % key) == (
-        "INVALID_ARGUMENT",
-        "table MyIngress.ipv4_lpm: a direct counter can only be modified (MODIFY), not inserted or"
-        " deleted",
-    )
+    for kind in (INSERT, DELETE):
+        assert control.refused(kind, query % key) == (
+            "INVALID_ARGUMENT",
+            "table MyIngress.ipv4_lpm: a direct counter can only be modified (MODIFY), not inserted"
+            " or deleted",
+        )
     control.write(DELETE, ROUTE)
+    assert control.refused(MODIFY, query % key)[0] == "NOT_FOUND"
     assert control.refused_read(query % key) == (
         "NOT_FOUND",
         "table MyIngress.ipv4_lpm: it has no entry with this match",
@@ -550,6 +555,8 @@ def test_meters(control: Control) -> None:
     [
         (INSERT, "counter_entry { counter_id: $seen }", "INVALID_ARGUMENT",
          "counter MyIngress.seen can only be modified (MODIFY), not inserted or deleted"),
+        (DELETE, "counter_entry { counter_id: $seen }", "INVALID_ARGUMENT",
+         "counter MyIngress.seen can only be modified (MODIFY), not inserted or deleted"),
         (MODIFY, "counter_entry { counter_id: 9 }", "INVALID_ARGUMENT",
          "no counter has id 9; there are: MyIngress.seen (316013145)"),
         (MODIFY, "counter_entry { counter_id: $seen index { index: -1 } data {} }",
@@ -729,7 +736,7 @@ ONE_SHOT = """action_profile_action_set { action_profile_actions {
   weight: 2 watch_port: "\\003" } }"""
 
 
-@pytest.mark.p4runtime("9.2.1-4 9.2.1-7 9.2.2-4 9.2.2-9")
+@pytest.mark.p4runtime("9.2.1-4 9.2.1-7 9.2.2-4 9.2.2-9 9.2.2-11")
 def test_members_groups_and_entries_that_use_them() -> None:
     control = selecting()
     control.write(INSERT, MEMBER % (1, 1))
@@ -737,7 +744,10 @@ def test_members_groups_and_entries_that_use_them() -> None:
     control.write(INSERT, SEL_GROUP)
     control.write(INSERT, SEL_ENTRY % (1, "action_profile_group_id: 1"))
     control.write(INSERT, SEL_ENTRY % (2, "action_profile_member_id: 2"))
-    assert control.read(SEL_GROUP) == [control.entity(SEL_GROUP)]
+    for chosen in ("", "action_profile_id: $sel", "action_profile_id: $sel group_id: 1"):
+        found = control.read(f"action_profile_group {{ {chosen} }}")
+        assert found == [control.entity(SEL_GROUP)]
+    assert control.read("action_profile_group { action_profile_id: $sel group_id: 2 }") == []
     assert control.read("action_profile_member {}") == [
         control.entity(MEMBER % (1, 1)),
         control.entity(MEMBER % (2, 2)),
@@ -829,6 +839,7 @@ def test_one_shots_read_back_as_written() -> None:
          "action profile I.sel: a group of 5 weights in sum is above its size of 4"),
         (MODIFY, without(SEL_GROUP, 'members { member_id: 2 weight: 2 watch_port: "\\001" }'),
          "NOT_FOUND", "action profile I.sel: no group 1; groups: none"),
+        (DELETE, SEL_GROUP, "NOT_FOUND", "action profile I.sel: no group 1; groups: none"),
         (INSERT, SEL_ENTRY % (1, "action { action_id: $go }"), "INVALID_ARGUMENT",
          "table I.t: an entry takes a member of an action profile or a group of an action selector"
          " or a set of actions (one shot), not an action"),
@@ -957,10 +968,11 @@ def test_value_sets() -> None:
     two = f"value_set_entry {{ value_set_id: $vs {member % 1} {member % 2} }}"
     control.write(MODIFY, two)
     assert control.read("value_set_entry {}") == [control.entity(two)]
-    assert control.refused(INSERT, two) == (
-        "INVALID_ARGUMENT",
-        "value set P.vs can only be modified (MODIFY), not inserted or deleted",
-    )
+    for kind in (INSERT, DELETE):
+        assert control.refused(kind, two) == (
+            "INVALID_ARGUMENT",
+            "value set P.vs can only be modified (MODIFY), not inserted or deleted",
+        )
     twice = f"value_set_entry {{ value_set_id: $vs {member % 1} {member % 1} }}"
     assert control.refused(MODIFY, twice) == (
         "ALREADY_EXISTS",

@@ -246,6 +246,24 @@ def test_weights_that_the_switch_has() -> None:
     assert made.process(1, b"\x07\x01") == [(3, b"\x07\x01")]
 
 
+@pytest.mark.p4runtime("9.2.3-3 9.2.3-4")
+def test_sizes_of_sets_by_members() -> None:
+    made = v1model(
+        '@selector_size_semantics("sum_of_members") @max_member_weight(3) @max_group_size(2)'
+    )
+    assert refusal(made, one_shot(made, weight=4)) == (
+        "INVALID_ARGUMENT: action profile I.selector: weight 4 is above its max_member_weight of 3"
+    )
+    three = one_shot(made, weight=3)
+    chosen = three.table_entry.action.action_profile_action_set.action_profile_actions
+    chosen.extend([chosen[0], chosen[0]])
+    assert refusal(made, three) == (
+        "INVALID_ARGUMENT: action profile I.selector: a group of 3 members is above its size of 2"
+    )
+    del chosen[2]
+    assert refusal(made, three) == ""
+
+
 @pytest.mark.p4runtime("9.2.2-6")
 def test_weights_of_group_members() -> None:
     for note, weight, wrong in (

@@ -131,6 +131,15 @@ def test_any_value_refers_to_none(client: Client) -> None:
     assert client("INSERT", "acl", nothing(), vrf=3).startswith("NOT_FOUND: table I.acl: ")
 
 
+def test_what_a_restriction_keeps_out_is_there_without_an_entry() -> None:
+    """sonic-pins' fixed/routing.p4: the default VRF cannot be written, but is always present."""
+    note = '@entry_restriction("vrf != 0;") '
+    client = Client(TEXT.replace("table vrfs", f"{note} table vrfs"))
+    assert client("INSERT", "vrfs", nothing(), vrf=0).startswith("INVALID_ARGUMENT: table I.vrfs")
+    assert client("INSERT", "routes", nothing(), vrf=0, dst="10.0.0.0/8") == ""
+    assert client("INSERT", "routes", nothing(), vrf=1, dst="10.0.0.0/8").startswith("NOT_FOUND")
+
+
 def test_values_that_refer_to_one_table_refer_to_one_entry(client: Client) -> None:
     action = finsy.P4TableAction("set_neighbor", rif=1, neighbor=2)
     for rif in (1, 5):

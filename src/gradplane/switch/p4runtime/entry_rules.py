@@ -6,7 +6,8 @@
 A value that refers to a table's key must be that of an entry there. Where several values of an
 entry's keys, or of its action, refer to keys of one table, one entry must have all of them. The
 tables `builtin::multicast_group_table` (its key is multicast_group_id) and
-`builtin::clone_session_table` (clone_session_id) are the packet replication engine's.
+`builtin::clone_session_table` (clone_session_id) are the packet replication engine's. What a
+table's own restriction keeps out of it is there without an entry, as SAI's default VRF.
 """
 
 from __future__ import annotations
@@ -40,20 +41,21 @@ _BUILTIN_KEYS = {GROUPS: "multicast_group_id", SESSIONS: "clone_session_id"}
 class _Target:
     """Keys of a table that others refer to. `there`: how many entries have each combination of
     values; `used`: how many values refer to it. `exists`: tells whether a builtin table has it;
-    `values`: how another table's keys are shown."""
+    `values`: how another table's keys are shown; `kept_out`: tells what no entry may have."""
 
     table: str
     keys: tuple[str, ...]
     positions: tuple[int, ...] = ()
     exists: Callable[[int], bool] | None = None
     values: tuple[Value, ...] = ()
+    kept_out: Callable[[Values], bool] = lambda values: False
     there: Counter[Values] = field(default_factory=Counter)
     used: Counter[Values] = field(default_factory=Counter)
 
     def has(self, values: Values) -> bool:
         if self.exists is not None:
             return self.exists(values[0])
-        return self.there[values] > 0
+        return self.there[values] > 0 or self.kept_out(values)
 
     def text(self, values: Values) -> str:
         shown: list[str | int] = list(values)
@@ -236,12 +238,28 @@ class EntryRules:
             if keys == (_BUILTIN_KEYS[table],):
                 return _Target(table, keys, exists=builtin.has)
         else:
-            fields = {f.value.name: f for f in self._table(owner, table).fields.values()}
+            info = self._table(owner, table)
+            fields = {f.value.name: f for f in info.fields.values()}
             if set(keys) <= set(fields):
                 chosen = [fields[key] for key in keys]
                 at = tuple(f.position for f in chosen)
-                return _Target(table, keys, at, values=tuple(f.value for f in chosen))
+                values = tuple(f.value for f in chosen)
+                return _Target(table, keys, at, values=values, kept_out=self._kept_out(info, keys))
         raise ConstraintError(f"{owner}: @refers_to({table}, ...): it has no key {', '.join(keys)}")
+
+    def _kept_out(self, info: TableInfo, keys: Sequence[str]) -> Callable[[Values], bool]:
+        """Return what tells whether a table's restriction allows no entry with these keys."""
+        constraint, fields = self._restrictions.get(info.id), list(info.fields.values())
+        named = {f.value.name: f for f in fields}
+        if constraint is None or len(keys) < len(fields) or any(f.kind != "exact" for f in fields):
+            return lambda values: False
+
+        def kept_out(values: Values) -> bool:
+            pairs = ((named[key], value) for key, value in zip(keys, values, strict=True))
+            given = {f.value.name: _seen(f.kind, f.value, (value,)) for f, value in pairs}
+            return constraint.violated({**given, "::priority": 0}) is not None
+
+        return kept_out
 
 
 @dataclass(eq=False)
