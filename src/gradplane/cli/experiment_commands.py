@@ -1,6 +1,7 @@
 """Commands on experiments and run folders: run, replay, sweep, compare, report."""
 
 import sys
+import time
 from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
@@ -203,6 +204,7 @@ def replay(
 ) -> None:
     """Re-enact a run bit for bit; with --set, its losses under a changed experiment."""
     from gradplane.cli import output_tables
+    from gradplane.runs.progress import left
     from gradplane.runs.records.summary import Summary
     from gradplane.runs.torchrun import Finished
 
@@ -214,9 +216,13 @@ def replay(
         result = gradplane.replay(folder, settings, out=out, net=net, console=True)
     else:
         with console.status("replaying") as status:
-            result = gradplane.replay(
-                folder, on_round=lambda n: status.update(f"replaying: round {n}")
-            )
+            began = time.monotonic()
+
+            def on_round(done: int, total: int) -> None:
+                rest = left(time.monotonic() - began, done, total)
+                status.update(f"replaying: {done} of {total} rounds{rest}")
+
+            result = gradplane.replay(folder, on_round=on_round)
     if isinstance(result, Finished):
         console.print(output_tables.torchrun(result.values))
         say(console, f"records: {result.folder}")

@@ -127,6 +127,12 @@ def test_what_is_said_of_an_equal_replay(small_run: Runs) -> None:
     )
 
 
+def test_a_replay_says_how_many_of_all_rounds_are_done(small_run: Runs) -> None:
+    told: list[tuple[int, int]] = []
+    replay(small_run().folder, on_round=lambda done, total: told.append((done, total)))
+    assert told == [(done, 6) for done in range(1, 7)]
+
+
 def test_workers_that_drifted_apart_are_listed_one_by_one(small_run: Runs) -> None:
     run = small_run(*SCHEMES["lossy, two slots"])
     weights = run.weights["small"]

@@ -126,7 +126,7 @@ def replay(
     out: str | Path | None = None,
     net: str | None = None,
     console: bool = False,
-    on_round: Callable[[int], None] | None = None,
+    on_round: Callable[[int, int], None] | None = None,
 ) -> ReplayResult | Summary | ScriptReplay | Finished:
     """Re-enact the run in a folder and compare every digest with the recorded one.
 
@@ -135,9 +135,9 @@ def replay(
     With settings (`KEY=VALUE`): run the changed experiment under the recorded losses instead, into
     a run folder of its own, `out`; returns its summary. net: "sim", the default, or "mininet"; with
     `console`, a line says if the recorded run was on another network. `on_round` is called with
-    the number of rounds found equal so far. The recorded rounds of a stopped run are replayed.
-    Raises FolderError if there are none or files are damaged, ExperimentError for wrong settings,
-    ReplayError for records that cannot be re-enacted.
+    the numbers of rounds found equal so far and of all recorded ones. The recorded rounds of a
+    stopped run are replayed. Raises FolderError if there are none or files are damaged,
+    ExperimentError for wrong settings, ReplayError for records that cannot be re-enacted.
     """
     if script_run.is_folder(folder):
         from gradplane.runs.replayer import replay_script
@@ -204,7 +204,7 @@ def under_recorded_losses(
 class _Replay:
     """Replays all jobs of a run, one after another; they share the switches and nothing else."""
 
-    def __init__(self, recorded: RunData, on_round: Callable[[int], None] | None) -> None:
+    def __init__(self, recorded: RunData, on_round: Callable[[int, int], None] | None) -> None:
         self._recorded, self._on_round = recorded, on_round
         self._deployment = recorded.deployment
         self._outcomes = reenactment.read_outcomes(recorded.arrivals)
@@ -285,7 +285,7 @@ class _Replay:
                     return Difference(*where, what, recorded, line[what], place)
         self._rounds += 1
         if self._on_round is not None:
-            self._on_round(self._rounds)
+            self._on_round(self._rounds, self._recorded_rounds.total())
         return None
 
     def _epoch(self, line: dict[str, Any], job: int) -> Difference | None:

@@ -119,11 +119,12 @@ class ScriptReplay:
         return "\n".join(lines)
 
 
-def replay(folder: Path, on_round: Callable[[int], None] | None = None) -> ScriptReplay:
+def replay(folder: Path, on_round: Callable[[int, int], None] | None = None) -> ScriptReplay:
     """Re-enact the reduces that all ranks ended and compare every digest with the recorded one.
 
-    on_round: called with the number of rounds found equal so far. Raises FolderError where there is
-    nothing to replay or files are damaged, ReplayError for records that do not fit together.
+    on_round: called with the numbers of rounds found equal so far and of all. Raises FolderError
+    where there is nothing to replay or files are damaged, ReplayError for records that do not fit
+    together.
     """
     deployment = recorded_deployment(folder)
     logs = read(folder)
@@ -176,10 +177,11 @@ class _Replay:
         self._reduce = deployed.scheme.replay(self._job)
 
     def result(
-        self, together: Sequence[tuple[Line, ...]], on_round: Callable[[int], None] | None
+        self, together: Sequence[tuple[Line, ...]], on_round: Callable[[int, int], None] | None
     ) -> ScriptReplay:
         """Replay reduces: of each, the lines of all ranks."""
         rounds: set[int] = set()
+        total = len({lines[0]["iteration"] for lines in together})
         for number, lines in enumerate(together):
             if not self._begin(number, lines):
                 return ScriptReplay(self._folder, number, len(rounds), None, len(together))
@@ -188,7 +190,7 @@ class _Replay:
                 return ScriptReplay(self._folder, number, len(rounds), found, len(together))
             rounds.add(lines[0]["iteration"])
             if on_round is not None:
-                on_round(len(rounds))
+                on_round(len(rounds), total)
         return ScriptReplay(self._folder, len(together), len(rounds), None, len(together))
 
     def _begin(self, number: int, lines: Sequence[Line]) -> bool:
