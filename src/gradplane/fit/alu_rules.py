@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from gradplane.fit.chip_resources import GATEWAY_BYTES, GATEWAY_RANGE_BITS, Impossible
-from gradplane.fit.places import Place, byte_count, reads, written_by
+from gradplane.fit.places import Place, alignment, byte_count, reads, written_by
 from gradplane.fit.values import Value
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir import walk
@@ -75,6 +75,7 @@ def _add(e: ir.Expr, found: Compared, outcomes: set[ir.Var]) -> None:
             found.problems += [_COMPUTES for s in sides if _computes(s)]
             if len(sides) == 2 and byte_count(set(reads(sides[0]))) > GATEWAY_BYTES:
                 found.problems.append(_PAIR)
+            found.problems += _misaligned(*sides) if len(sides) == 2 else []
             found.equal |= set(reads(sides[0])) if sides else set()
         case ir.Binary(op=op, left=left, right=right) if op in _ORDER:
             _ordered(op, left, right, found)
@@ -90,6 +91,17 @@ def _add(e: ir.Expr, found: Compared, outcomes: set[ir.Var]) -> None:
 
 _COMPUTES = "a condition compares, and does not compute"
 _PAIR = f"a condition compares two fields of more than {GATEWAY_BYTES} bytes with each other"
+
+
+def _misaligned(left: ir.Expr, right: ir.Expr) -> Iterator[str]:
+    """Yield the fields of headers that are compared with each other and end at different bits."""
+    for a, b in zip(reads(left), reads(right), strict=False):
+        ends = alignment(a), alignment(b)
+        if None not in ends and ends[0] != ends[1]:
+            yield (
+                f"a condition compares {a.name} with {b.name}, which end at different bits of"
+                " their bytes"
+            )
 
 
 def _ordered(op: str, left: ir.Expr, right: ir.Expr, found: Compared) -> None:

@@ -239,6 +239,18 @@ def bytes_of(place: Place) -> Iterator[HeaderByte]:
             yield place.var, before, byte
 
 
+def alignment(place: Place) -> int | None:
+    """Return where a place ends in its byte of the packet: 0 at the byte's last bit, 7 at its
+    first. None of what is in no header, or is laid out by the compiler."""
+    header, path = _header_of(place)
+    if header is None or place.of_header or _has(header.annotations, "flexible"):
+        return None
+    own = next((f for f in _flat(header, (), 0) if f.path == path), None)
+    if own is None or own.padding:
+        return None
+    return (place.low - own.start - own.width) % 8
+
+
 def neighbours(place: Place) -> list[str]:
     """Return the names of the other fields in the bytes of a header's field, without padding.
 
