@@ -66,6 +66,10 @@ def run(program: Path, folder: Path, test: Path | None = None) -> list[str]:
     return [*tester.expectations.failures(), *tester.problems]
 
 
+class Crashed(Exception):
+    """BMv2 itself crashed: one built with NDEBUG does at an index beyond an array."""
+
+
 class _Bmv2Tester(Tester):
     """Gives packets and entries to simple_switch; our switch only translates names."""
 
@@ -239,6 +243,8 @@ def _cli(name: str, thrift: str, switch: subprocess.Popen[bytes], log: Path) -> 
         return found.removesuffix(PROMPT).decode()
 
     def ask(line: str) -> str:
+        if (status := switch.poll()) is not None and status < 0:
+            raise Crashed(f"the switch ended with signal {-status}")
         process.stdin.write(f"{line}\n".encode())
         process.stdin.flush()
         return read()

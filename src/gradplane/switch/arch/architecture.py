@@ -36,7 +36,7 @@ PipeScopes = Mapping[str, Sequence[int]]
 """The pipes that run each pipeline of a program, by the pipelines' names."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Implementation:
     """The part of an architecture that runs its programs, in both engines.
 
@@ -127,7 +127,7 @@ class Architecture:
 
     def path(self, program: ir.Program) -> Path:
         """Return the path around a program that was checked."""
-        return woven(self.implementation.path, program)
+        return woven(self.implementation, program)
 
     def placed(self, program: ir.Program, scopes: PipeScopes) -> ir.Program:
         """Return a program whose pipelines run in these pipes; none: where they run now. Raises
@@ -178,6 +178,8 @@ class Architecture:
 
 
 @lru_cache(maxsize=1)
-def woven(weave: Callable[[ir.Program], Path], program: ir.Program) -> Path:
+def woven(made: Implementation, program: ir.Program) -> Path:
     """Return the path around a program: once for both engines."""
-    return weave(program)
+    from gradplane.switch.machine.unreached import without_unreached
+
+    return without_unreached(made.path(program), program, made.externs)

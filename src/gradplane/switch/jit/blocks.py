@@ -15,7 +15,7 @@ from gradplane.switch.ir.types import (
 )
 from gradplane.switch.ir.walk import statements
 from gradplane.switch.jit.expressions import Unit
-from gradplane.switch.jit.headers import HeaderCodecs, copy_bits, emitted, wire
+from gradplane.switch.jit.headers import HeaderCodecs, aligned, copy_bits, emitted, wire
 from gradplane.switch.jit.llvm_text import Function, Operand
 from gradplane.switch.jit.statements import Calls, Statements
 from gradplane.switch.jit.value_layout import Context
@@ -72,7 +72,7 @@ class Deparser(Statements):
         inside = list(statements(control))
         emits = [s for s in inside if isinstance(s, ir.Emit)]
         headers = [wire(unit, h) for s in emits for h in emitted(s.value.type)]
-        self.aligned = all(h.aligned for h in headers)
+        self.aligned = aligned(unit, control)
         self.most = sum((h.most + 7) // 8 + 1 for h in headers)
         again = any(isinstance(s, ir.Loop | ir.ApplyTable) for s in inside)
         self.limited = again or self.most > MOST_EMITTED

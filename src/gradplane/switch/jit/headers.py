@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import (
     Array,
     Fields,
@@ -24,6 +25,7 @@ from gradplane.switch.ir.types import (
     Type,
     Varbit,
 )
+from gradplane.switch.ir.walk import statements
 from gradplane.switch.jit.expressions import Expressions, Unit
 from gradplane.switch.jit.llvm_text import Function, Module, Operand
 from gradplane.switch.jit.value_layout import Leaf, container, leaves
@@ -324,6 +326,18 @@ def emitted(t: Type) -> list[Header]:
         return emitted(t.element) * t.size
     assert isinstance(t, Fields), t
     return [header for field in t.fields for header in emitted(field.type)]
+
+
+def aligned(unit: Unit, block: ir.Parser | ir.Control) -> bool:
+    """Return whether all headers that a block extracts or emits are whole bytes; then its position
+    is at a byte boundary before each."""
+    return all(wire(unit, header).aligned for s in statements(block) for header in _moved(s))
+
+
+def _moved(stmt: ir.Stmt) -> list[Header]:
+    if isinstance(stmt, ir.Extract):
+        return [stmt.target.type] if isinstance(stmt.target.type, Header) else []
+    return emitted(stmt.value.type) if isinstance(stmt, ir.Emit) else []
 
 
 # -- bits at any position -----------------------------------------------------------------------

@@ -13,11 +13,16 @@ from collections.abc import Iterator, Sequence
 from gradplane.switch.interp.blocks import STATE_LIMIT
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Header, Type, bit_width
-from gradplane.switch.ir.walk import statements
 from gradplane.switch.jit.blocks import bind
 from gradplane.switch.jit.expressions import Unit, is_scalar, is_signed
 from gradplane.switch.jit.externs import PARSER, value_set_word
-from gradplane.switch.jit.headers import HeaderCodecs, NativeHeaderCodec, copy_bits, wire
+from gradplane.switch.jit.headers import (
+    HeaderCodecs,
+    NativeHeaderCodec,
+    aligned,
+    copy_bits,
+    wire,
+)
 from gradplane.switch.jit.llvm_text import Function, Operand
 from gradplane.switch.jit.statements import Calls, Statements
 from gradplane.switch.jit.value_layout import Context, leaves, scalar_width
@@ -52,7 +57,7 @@ class ParserCode(Statements):
         self.position = f.variable("i64", 0)
         self.status = f.variable("i32", 0)
         self.visits = f.variable("i32", 0)
-        self.aligned = _aligned(unit, parser)
+        self.aligned = aligned(unit, parser)
         self.cyclic = _cyclic(parser)
         self.labels = {name: f.label() for name in parser.states}
         self.labels |= {"accept": self.exit, "reject": self.exit}
@@ -251,15 +256,6 @@ class ParserCode(Statements):
 
 def _any(matches: Sequence[ir.Match]) -> bool:
     return all(isinstance(m, ir.MatchAny) for m in matches)
-
-
-def _aligned(unit: Unit, parser: ir.Parser) -> bool:
-    """Return whether the position is always at a byte boundary before a read."""
-    return all(
-        wire(unit, stmt.target.type).aligned
-        for stmt in statements(parser)
-        if isinstance(stmt, ir.Extract) and isinstance(stmt.target.type, Header)
-    )
 
 
 def _cyclic(parser: ir.Parser) -> bool:

@@ -24,7 +24,8 @@ class Extern(NamedTuple):
     numbers: the positions of arguments that must be numbers, though the checker takes any type
     there; they are checked where the call has them. needs_packet: False if it may be called where
     there is no packet, in abstract methods of user-defined externs. places: the blocks that may
-    call it, by package parameter; None: all.
+    call it, by package parameter; None: all. bodies: the texts that a call may stand for, which set
+    all that it sets (text_externs.py).
     """
 
     interpret: Callable[[Call], Run]
@@ -32,6 +33,7 @@ class Extern(NamedTuple):
     numbers: tuple[int, ...] = ()
     needs_packet: bool = True
     places: frozenset[str] | None = None
+    bodies: tuple[str, ...] = ()
 
     def within(self, *places: str) -> Extern:
         """Return the row restricted to calls in these blocks."""

@@ -19,7 +19,7 @@ from gradplane.switch.jit.blocks import control_function, deparser_function
 from gradplane.switch.jit.entry_points import ARRIVE, NODE_META, Pipeline
 from gradplane.switch.jit.expressions import Unit
 from gradplane.switch.jit.externs import Externs, NativeCall
-from gradplane.switch.jit.headers import clear_rest, copy_bits
+from gradplane.switch.jit.headers import aligned, clear_rest, copy_bits
 from gradplane.switch.jit.llvm_text import Function, Operand
 from gradplane.switch.jit.parsers import parser_function
 from gradplane.switch.jit.statements import Statements
@@ -39,7 +39,7 @@ from gradplane.switch.machine.weaving import Entry, Path, WovenPipeline, numbere
 class NativePipeline:
     """The functions of a pipeline, whose names follow the pipeline's. memories: by the packets'
     kind. emitted: the most bytes that each deparser can emit. called: how often each entry point is
-    called by others."""
+    called by others. aligned: whether what blocks extract and emit is whole bytes."""
 
     def __init__(self, traffic: Traffic, woven: WovenPipeline) -> None:
         self.traffic = traffic
@@ -47,6 +47,11 @@ class NativePipeline:
         self.emitted: dict[str, int] = {}
         self.called = Counter(constants(call)[0] for call in calls_in(woven) if call.name == "call")
         self.memories = traffic.memories[woven.name]
+        self.aligned = all(
+            aligned(traffic.unit, block)
+            for name, (block, *_) in woven.blocks.items()
+            if isinstance(block, ir.Parser) or name in woven.deparsers
+        )
 
     # -- the program's blocks -------------------------------------------------------------------
 
@@ -84,21 +89,32 @@ class NativePipeline:
         position = context.get(f, "%c", "position")
         left = f.binary("sub", "i64", context.get(f, "%c", "bits"), position)
         data = context.get(f, "%c", "data")
+        bits = f.binary("add", "i64", emitted, left)
+        if self.aligned:
+            self._copy_payload(f, emitted, data, position, left)
+            f.ret(f.binary("lshr", "i64", bits, 3))
+            return
         odd = f.binary("and", "i64", f.binary("or", "i64", emitted, position), 7)
         slow, fast, end = f.label(), f.label(), f.label()
         f.branch(f.compare("ne", "i64", odd, 0), slow, fast)
         f.at(fast)
-        source = f.add(data, f.binary("lshr", "i64", position, 3))
-        target = f.add("%target", f.binary("lshr", "i64", emitted, 3))
-        f.copy(target, source, f.binary("lshr", "i64", left, 3))
+        self._copy_payload(f, emitted, data, position, left)
         f.go(end)
         f.at(slow)
         copy_bits(f, "%target", emitted, data, position, left)
         f.go(end)
         f.at(end)
-        bits = f.binary("add", "i64", emitted, left)
         clear_rest(f, "%target", bits)
         f.ret(f.binary("lshr", "i64", f.binary("add", "i64", bits, 7), 3))
+
+    @staticmethod
+    def _copy_payload(
+        f: Function, emitted: Operand, data: Operand, position: Operand, left: Operand
+    ) -> None:
+        """Copy whole bytes behind whole bytes; all numbers count bits."""
+        source = f.add(data, f.binary("lshr", "i64", position, 3))
+        target = f.add("%target", f.binary("lshr", "i64", emitted, 3))
+        f.copy(target, source, f.binary("lshr", "i64", left, 3))
 
     def block(self, name: str) -> str:
         return f"{self.woven.name}block.{name}"

@@ -593,6 +593,6 @@ def text_path(
     def woven(program: ir.Program) -> weaving.Path:
         text = path_text(folder)
         around = weaving.Surroundings(program.package, expansions(program))
-        return weaving.Path([weaving.weave(text, around)], text.notes, PRIMITIVES)
+        return weaving.Path([weaving.weave(text, around)], text.controls, text.notes, PRIMITIVES)
 
     return woven

@@ -31,6 +31,7 @@ class TextBody(NamedTuple):
         return Extern(
             lambda call: self.closure(call, call.stmt.args),
             lambda call: self.write(call, call.args),
+            bodies=(self.name,),
         )
 
     def closure(self, call: Call, args: Sequence[ir.Expr] = ()) -> Run:

@@ -117,9 +117,11 @@ class WovenPipeline(NamedTuple):
 class Path(NamedTuple):
     """A path woven around a program. pipes: the number of the pipeline that each pipe of a chip
     runs; a port's number is its pipe's above `pipe_bits` bits. port_metadata: the bytes that the
-    control plane keeps for each port. rows: the primitives that it uses."""
+    control plane keeps for each port. texts: the controls of its text. rows: the primitives that it
+    uses."""
 
     pipelines: Sequence[WovenPipeline]
+    texts: Mapping[str, ir.Control]
     notes: ir.Var | None
     rows: Mapping[str, Primitive]
     pipes: Sequence[int] = (0,)
@@ -184,15 +186,21 @@ def weave(text: PathText, around: Surroundings) -> WovenPipeline:
 
 
 def _entry_controls(text: PathText, package: ir.Package) -> list[ir.Control]:
-    """Return the controls that are entry points: those that the switch calls, and those that these
-    call. One whose block the program lacks is left out if it can be."""
-    names = [name for name in ("ingress", "egress", QUEUE_CHANGED) if name in text.controls]
-    for name in names:
-        for stmt in nested(text.controls[name].body):
-            if isinstance(stmt, ir.CallExtern) and stmt.name == "call" and _name(stmt) not in names:
-                names.append(_name(stmt))
+    """Return the controls that are entry points. One whose block the program lacks is left out if
+    it can be."""
+    names = called({name: control.body for name, control in text.controls.items()})
     return [text.controls[name] for name in names if name != QUEUE_CHANGED or _has_blocks(
         text.controls[name], package)]  # fmt: skip
+
+
+def called(bodies: Mapping[str, Sequence[ir.Stmt]]) -> list[str]:
+    """Return the entry points that the switch calls, and those that these call."""
+    names = [name for name in ("ingress", "egress", QUEUE_CHANGED) if name in bodies]
+    for name in names:
+        for stmt in nested(bodies[name]):
+            if isinstance(stmt, ir.CallExtern) and stmt.name == "call" and _name(stmt) not in names:
+                names.append(_name(stmt))
+    return names
 
 
 def _has_blocks(control: ir.Control, package: ir.Package) -> bool:

@@ -160,6 +160,7 @@ def _emit(name: str, most: int) -> Extern:
         lambda call: body(call.stmt.args).closure(call, call.stmt.args),
         lambda call: body(call.args).write(call, call.args),
         numbers=tuple(range(most - 1)),
+        bodies=(whole.name, alone.name),
     )
 
 

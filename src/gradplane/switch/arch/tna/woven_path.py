@@ -60,7 +60,7 @@ def path(program: ir.Program) -> Path:
         for i, p in enumerate(pipelines(program))
     ]
     pipes = pipeline_numbers(program)
-    return Path(woven, text.notes, _ROWS, pipes, PIPE_BITS, chip.port_metadata)
+    return Path(woven, text.controls, text.notes, _ROWS, pipes, PIPE_BITS, chip.port_metadata)
 
 
 def _expansions(program: ir.Program, chip: Chip, pipeline: ir.Package) -> Expansions:

@@ -60,7 +60,7 @@ def _verify_checksum(with_payload: bool) -> Extern:
             with f.when(f.compare("ne", f"i{width}", fitted, expected)):
                 _DIFFERS.write(call)
 
-    return Extern(interpret, compile_native, numbers=(2,)).within("vr")
+    return Extern(interpret, compile_native, numbers=(2,), bodies=(_DIFFERS.name,)).within("vr")
 
 
 def _update_checksum(with_payload: bool) -> Extern:
