@@ -383,3 +383,28 @@ def test_a_number_at_a_names_end_is_not_kept_in_a_copys_name() -> None:
         t.preamble.name for t in build_p4info(compile_source("c.p4", text=changed).program).tables
     }
     assert names == {"Both.s", "Both.inner.t", "Both_0.inner.t"}
+
+
+def test_what_is_made_in_place_for_a_copy_has_a_number_too() -> None:
+    """Names of p4c 1.2.5.16."""
+    changed = (
+        SPECIALISED.replace("(bool first) {", "(bool first, register<bit<8>> kept) {")
+        .replace("inner.apply(hdr);", "inner.apply(hdr); kept.write(0, 1);")
+        .replace("Both(true)", "Both(true, register<bit<8>>(4))")
+        .replace("Both(false)", "Both(false, register<bit<8>>(4))")
+    )
+    info = build_p4info(compile_source("c.p4", text=changed).program)
+    assert [r.preamble.name for r in info.registers] == ["Both_1.kept_0", "Both_2.kept_1"]
+
+
+def test_a_packages_copies_come_before_those_within_copies() -> None:
+    """Names of p4c 1.2.5.16: the Add_0 and Add_1 of Both's copies would be the next ones."""
+    names = "inout H hdr, inout M m, inout standard_metadata_t sm"
+    changed = (
+        SPECIALISED.replace("Add(inout H hdr)", f"Add({names})")
+        .replace("inner.apply(hdr)", "inner.apply(hdr, m, sm)")
+        .replace("none.apply(hdr);", "")
+        .replace("Both(false)", "Add(7)")
+    )
+    tables = build_p4info(compile_source("c.p4", text=changed).program).tables
+    assert {t.preamble.name for t in tables} == {"Both_1.s", "Both_1.inner.t", "Add_0.t"}

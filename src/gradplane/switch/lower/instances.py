@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
+from functools import cached_property
 
 from gradplane.switch.check.checker_types import BlockType, ExternType
 from gradplane.switch.check.records import CallInfo, EnumValue
@@ -18,6 +20,7 @@ from gradplane.switch.ir.types import (
     Void,
 )
 from gradplane.switch.lower.calls import CallLowering
+from gradplane.switch.lower.copy_names import copy_names
 from gradplane.switch.lower.register_cells import packed_constant, packed_type, shown_cell
 from gradplane.switch.lower.shared_state import (
     AbstractMethod,
@@ -45,6 +48,10 @@ class Instances(Shared):
     @abstractmethod
     def package(self, info: CallInfo, env: Env, annotations: Annotations, name: str) -> ir.Package:
         """Return the package that a constructor call makes; `name`: of the instance."""
+
+    @cached_property
+    def copy_names(self) -> Mapping[ast.Node, str]:
+        return copy_names(self.program.declarations, self.checked.all_nodes())
 
     # -- instances -----------------------------------------------------------------------------
 
@@ -94,7 +101,8 @@ class Instances(Shared):
         inner = self.top.inner()
         for param, arg in zip(decl.ctor_params, info.args, strict=True):
             if arg is not None:
-                inner.bind(param, self.constructor_binding(arg, f"{name}.{param.name}", env))
+                own = self.copy_names.get(arg, param.name)
+                inner.bind(param, self.constructor_binding(arg, f"{name}.{own}", env))
         return BlockInstance(decl, name, inner, sites)
 
     def extern_instance(

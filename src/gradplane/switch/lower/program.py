@@ -9,7 +9,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import chain, count
 
 from gradplane.switch.check.checker_types import ExternType
 from gradplane.switch.check.records import CallInfo, Checked
@@ -275,26 +274,6 @@ class Lowering(Instances):
             and isinstance(getattr(node.info, "decl", None), ast.PackageTypeDecl)
         )
 
-    @cached_property
-    def _specialised(self) -> dict[ast.Node, str]:
-        """The names of blocks that are made with constant arguments, by their constructor calls.
-
-        They are those of p4c's copies of the declaration, from NAME_0 on, which are in its P4Info:
-        a block in a package's arguments has no other name.
-        """
-        taken = {d.name for d in self.program.declarations if not isinstance(d, ast.ConstDecl)}
-        kinds, used = ast.ParserDecl | ast.ControlDecl, used_blocks(self.checked.all_nodes())
-        left = [d for d in self.program.declarations if not isinstance(d, kinds) or d in used]
-        found: dict[ast.Node, str] = {}
-        for node in walk(left):
-            if not isinstance(node, ast.Instantiation | ast.Call) or not node.args:
-                continue
-            decl = getattr(node.info, "decl", None)
-            made = getattr(node.info, "kind", "") == "constructor"
-            if made and isinstance(decl, kinds) and _constant(node):
-                found[node] = _fresh(decl.name, taken)
-        return found
-
     def _unused_blocks(self) -> Iterator[tuple[str, ir.Parser | ir.Control]]:
         """Yield the top-level parsers and controls that nothing in the program uses.
 
@@ -324,7 +303,7 @@ class Lowering(Instances):
         if isinstance(arg, ast.Call) and arg.info.kind == "constructor":
             decl = arg.info.decl
             if isinstance(decl, ast.ParserDecl | ast.ControlDecl):
-                own = self._specialised.get(arg, decl.name)
+                own = self.copy_names.get(arg, decl.name)
                 block = control_plane_name(env.path, own, ())
                 return self._block(self.block_instance(arg.info, block, env, 1))
             if isinstance(decl, ast.PackageTypeDecl):
@@ -435,21 +414,6 @@ def _translation(a: Annotation) -> tuple[str, int | None] | None:
     uri, bits, number = found.groups()
     width = bits or number
     return uri, int(width, 0) if width else None
-
-
-def _constant(made: ast.Instantiation | ast.Call) -> bool:
-    """Return whether a constructor's arguments are known before any block is made."""
-    args = (arg for arg in made.info.args if arg is not None)
-    return all(arg.const is not None or isinstance(arg, ast.Call) for arg in args)
-
-
-def _fresh(name: str, taken: set[str]) -> str:
-    """Return a name that is not taken, and take it: NAME, NAME_0 and so on, as p4c makes them."""
-    base = re.sub(r"_[0-9]+$", "", name)
-    numbered = (f"{base}_{number}" for number in count())
-    found = next(n for n in chain([base], numbered) if n not in taken)
-    taken.add(found)
-    return found
 
 
 def package_types(program: ast.Program) -> list[ir.PackageType]:
