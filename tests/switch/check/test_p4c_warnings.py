@@ -15,6 +15,7 @@ from gradplane.switch.compiler import compile_source
 
 LOOP = "for (bit<8> i = 0; i < 3; i = i + 1) { m.x = m.x + i; }"
 ONCE = "p4c for BMv2 does the body of a loop outside an action once"
+OF_PARAMETER = "p4c has no ?: and no comparison of a constructor's parameter here"
 CHAINED = "m.x = m.x == 1 ? 8w2 : m.x == 2 ? 8w3 : 8w4;"
 
 
@@ -256,6 +257,33 @@ REFUSED = {
             "locals": "C(3) c; C(4) d;",
         },
         "p4c refuses a second action of the control-plane name a",
+    ),
+    "constant of a constructor's parameter": (
+        "c.apply(m.x);",
+        {
+            "top": "control C(inout bit<8> x)(bit<8> n) { const bit<8> k = n + 1;"
+            " apply { x = k; } }",
+            "locals": "C(3) c;",
+        },
+        "p4c takes no parameter of a constructor in a constant",
+    ),
+    "choice by a constructor's parameter": (
+        "c.apply();",
+        {
+            "top": "control C()(bit<8> n) { counter(n > 1 ? 32w4 : 32w8, CounterType.bytes) k;"
+            " apply { k.count(0); } }",
+            "locals": "C(3) c;",
+        },
+        OF_PARAMETER,
+    ),
+    "comparison of a constructor's parameter": (
+        "c.apply(m.f);",
+        {
+            "top": "control W(out bool y)(bool f) { apply { y = f; } }"
+            " control C(out bool y)(bit<8> n) { W(n + 1 == 4) d; apply { d.apply(y); } }",
+            "locals": "C(3) c;",
+        },
+        OF_PARAMETER,
     ),
     "far shift": (
         "bit<300> w = (bit<300>) m.x; w = w << 270; w = w >> 256; m.x = (bit<8>) w;",
@@ -533,6 +561,16 @@ TAKEN = {
         },
     ),
     "arrays in variables": ("bit<8>[4] a = {1, 2, 3, 4}; a[0] = m.x; m.x = a[0] + a[1];", {}),
+    "numbers of a constructor's parameter": (
+        "c.apply(m.x);",
+        {
+            "top": """control W(inout bit<8> x)(bit<8> n) { apply { x = n == 3 ? 8w1 : n; } }
+                control C(inout bit<8> x)(bit<32> n, bool f) { W((bit<8>) n + 1) d;
+                    counter(((n << 2) | 3) - 1, CounterType.bytes) k;
+                    apply { k.count(0); d.apply(x); } }""",
+            "locals": "C(3, 1 == 1 ? true : false) c;",
+        },
+    ),
     "action of one control in two places": (
         "c.apply(m.x); C.apply(m.x); b(m.x); b(m.x);",
         {

@@ -84,6 +84,7 @@ def called_function(node: ast.Node) -> ast.FunctionDecl | None:
 
 
 REFUSED = Rules()
+_COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 
 
 @REFUSED.at(ast.Ternary)
@@ -149,6 +150,30 @@ def _binary(e: ast.Binary) -> Iterator[Found]:
 def _constant_array(decl: ast.ConstDecl) -> Iterator[Found]:
     if is_array(decl.type):
         yield decl, "p4c has no constant arrays", "use a variable"
+
+
+@REFUSED.at(ast.ConstDecl)
+def _constant_of_parameter(decl: ast.ConstDecl) -> Iterator[Found]:
+    """Only the parameters of the constructor around it can be part of a constant's value."""
+    names = (node.decl for node in walk(decl.value) if isinstance(node, ast.Name))
+    if any(isinstance(found, ast.Param) for found in names):
+        text = "p4c takes no parameter of a constructor in a constant"
+        yield decl, text, "write the expression where it is used"
+
+
+@REFUSED.at(ast.Instantiation)
+def _computed_argument(decl: ast.Instantiation) -> Iterator[Found]:
+    """Of what p4c does not compute at compile time, an argument's first."""
+    for arg in decl.args:
+        if found := next(filter(_is_computed_late, walk(arg.expr)), None):
+            text = "p4c has no ?: and no comparison of a constructor's parameter here"
+            yield found, text, "give the constructor the result"
+
+
+def _is_computed_late(node: ast.Node) -> bool:
+    if isinstance(node, ast.Binary):
+        return node.op in _COMPARISONS and node.const is None
+    return isinstance(node, ast.Ternary) and node.cond.const is None
 
 
 def is_array(t: object) -> TypeGuard[Array]:
