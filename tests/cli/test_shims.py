@@ -137,8 +137,9 @@ def test_the_steps_are_printed(folder: Path, capsys: pytest.CaptureFixture[str])
 
 def test_options_that_are_passed_on_and_options_without_effect(folder: Path) -> None:
     passed = "-Xpreprocessor=-DLAST=7 -Xp4c --Wdisable=unused,shadow -D FIRST -U FIRST -I include"
-    others = "-c -S -O2 --parser-inline-opt --loopsUnroll --Wwarn --maxErrorCount 3 -Xlinker x"
-    arguments = [*passed.split(), *others.split(), "--std", "P4\u2081\u2086", "bridge.p4"]
+    others = "-c -S -O2 --parser-inline-opt --loopsUnroll --maxErrorCount 3 -Xlinker x -Wall"
+    arguments = [*passed.split(), *others.split(), "--std", "P4\u2081\u2086", "-W", "undef"]
+    arguments += ["-Xassembler=-x", "-O", "--Wwarn", "--Wwarn=unused", "--Wwarn", "bridge.p4", "-O"]
     assert p4c_command.main("p4c", arguments) == 0
     assert ports_of(folder / "bridge.json") == [(7, PACKET)]
 

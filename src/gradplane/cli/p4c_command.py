@@ -55,6 +55,7 @@ _REFUSED = {  # options of p4c, with the reason
     "--p4runtime-entries-file": "the program has the entries, a Read shows them",
     "--p4runtime-entries-files": "the program has the entries, a Read shows them",
 }  # fmt: skip
+_UNWRAPPED = re.compile("^-X(p4c|preprocessor)=?|^-(X(assembler|linker)=.*|O[0-3])$")
 _FORMATS = {".txt": "text", ".txtpb": "text", ".json": "json", ".bin": "binary"}
 
 
@@ -105,7 +106,7 @@ def parse_options(name: str, arguments: Sequence[str]) -> P4cOptions:
 
     The two differ in -o: a folder (default: the current one) for p4c, a file for p4c-bm2-ss.
     """
-    unwrapped = [re.sub("^-X(p4c|preprocessor)=?", "", argument) for argument in arguments]
+    unwrapped = [_UNWRAPPED.sub("", argument) for argument in arguments]
     rest, disabled, fatal = _warning_options([argument for argument in unwrapped if argument])
     _refuse(rest)
     table = _table(name)
@@ -113,7 +114,7 @@ def parse_options(name: str, arguments: Sequence[str]) -> P4cOptions:
         parsed = _parsed(name, table, rest)
     except OptionError as error:
         accepted = " ".join(sorted(one for option in table for one in option.names.split()))
-        warnings = "--Wdisable[=KIND] --Werror[=KIND]"
+        warnings = "--Wdisable[=KIND] --Wwarn[=KIND] --Werror[=KIND]"
         raise OptionError(f"{error}\naccepted: {accepted} {warnings}") from None
     program: Path = parsed.program
     output: Path | None = parsed.output
@@ -221,11 +222,11 @@ def _table(name: str) -> tuple[Option, ...]:
         Option("--emit-externs", "", "always so: see gradplane switch --externs"),
         Option("-c", "", "without effect, as the following"),
         Option("-S", ""),
-        Option("-O", "LEVEL", alone=""),
+        Option("-O", "", "also -O0 to -O3"),
+        Option("-W", "FLAG", "a warning of the preprocessor", many=True),
         Option("--parser-inline-opt", ""),
         Option("--loopsUnroll", ""),
         Option("--maxErrorCount", "N", "all are reported"),
-        Option("--Wwarn", "KIND", alone=""),
         Option("-Xassembler", "OPTION", "for targets with an assembler", many=True),
         Option("-Xlinker", "OPTION", "for targets with a linker", many=True),
     )  # fmt: skip
@@ -260,8 +261,9 @@ def _parsed(name: str, table: Sequence[Option], arguments: Sequence[str]) -> Sim
 def _warning_options(
     arguments: Sequence[str],
 ) -> tuple[list[str], frozenset[str] | None, frozenset[str] | None]:
-    """Return the arguments without --Wdisable and --Werror, and the kinds that each names."""
-    kinds: dict[str, set[str]] = {"--Wdisable": set(), "--Werror": set()}
+    """Return the arguments without --Wdisable, --Wwarn (warnings are ones already) and --Werror,
+    which take a kind behind = only, and the kinds that the first and the last name."""
+    kinds: dict[str, set[str]] = {"--Wdisable": set(), "--Wwarn": set(), "--Werror": set()}
     rest = []
     for argument in arguments:
         option, _, kind = argument.partition("=")
@@ -269,7 +271,7 @@ def _warning_options(
             kinds[option].update(kind.split(","))
         else:
             rest.append(argument)
-    disabled, fatal = (None if "" in named else frozenset(named) for named in kinds.values())
+    disabled, _, fatal = (None if "" in named else frozenset(named) for named in kinds.values())
     return rest, disabled, fatal
 
 
