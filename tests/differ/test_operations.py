@@ -68,12 +68,35 @@ def test_after_a_write_that_one_refuses_both_have_the_same(
     kind: str, left: list[str], right: list[str]
 ) -> None:
     """A one-shot beyond the profile's size, which BMv2 takes."""
-    entry = "table_entry { table_id: $routes match { field_id: 1 exact { value: 'x' } } }"
+    entry = (
+        "table_entry { table_id: $routes match { field_id: 1 exact { value: 'x' } }"
+        " action { action_profile_action_set { } } }"
+    )
     ours, theirs = Script(("RESOURCE_EXHAUSTED",), ("OK",)), Script(("OK",), ("OK",))
     found = compare(parse(f"{kind} {entry}", INFO, "x.ops"), ours, theirs)  # type: ignore[arg-type]
     assert found.difference == "" and sum(found.documented.values()) == 1
     assert [seen.split()[0] for seen in ours.seen] == left
     assert [seen.split()[0] for seen in theirs.seen] == right
+
+
+def test_a_group_that_is_refused_is_deleted_where_it_is_left() -> None:
+    """BMv2 has it afterwards; not one that was there before."""
+    group = "insert action_profile_group { action_profile_id: 1 group_id: 2 }"
+    codes = ["INVALID_ARGUMENT", "ALREADY_EXISTS"]
+    ours = Script(*((code,) for code in codes))
+    theirs = Script(("INVALID_ARGUMENT",), ("OK",), ("ALREADY_EXISTS",))
+    found = compare(parse(f"{group}\n{group}", INFO, "x.ops"), ours, theirs)  # type: ignore[arg-type]
+    assert found.text() == "equal: 2 operations\n1 differ as documented: a group that is refused"
+    assert [seen.split()[0] for seen in theirs.seen] == ["insert", "delete", "insert"]
+
+
+def test_a_member_that_is_read_as_often_as_its_weight() -> None:
+    read = parse("read action_profile_member { }", INFO, "x.ops")
+    ours, theirs = Script(("OK", "one", "two")), Script(("OK", "one", "one", "two"))
+    found = compare(read, ours, theirs)  # type: ignore[arg-type]
+    assert found.text().endswith(
+        "differ as documented: a read of a member that has a weight in a group"
+    )
 
 
 @pytest.mark.parametrize("value", [b"#", b"$routes", b'"#$', b"'\\#", b"\\"])
@@ -120,6 +143,36 @@ def test_what_is_documented_is_counted_and_taken_back() -> None:
         "equal: 1 operations\n1 differ as documented: a value that is too wide, or of no bytes"
     )
     assert [line.split()[0] for line in theirs.seen] == ["insert", "delete"]
+
+
+GROUP_0 = (
+    "packet_replication_engine_entry { multicast_group_entry { multicast_group_id: 9"
+    ' replicas { port: "\\000" } } }'
+)
+ONE = "table_entry { table_id: $routes match { field_id: 1 %s } }"
+RANGE = 'range { low: "\\377" high: "\\001" }'
+
+
+@pytest.mark.parametrize(
+    ("line", "ours", "theirs", "row"),
+    [
+        (f"insert {GROUP_0}", "OK", "INVALID_ARGUMENT", "port 0 of a replica"),
+        (f"insert {GROUP_0}", "OUT_OF_RANGE", "OK", "an instance of 70000"),
+        (f"read {GROUP_0}", "OK", "NOT_FOUND", "a read of a multicast group or clone session"),
+        (f"insert {GROUP_0}", "OK", "NOT_FOUND", ""),
+        (f"modify {ONE % 'exact {}'}", "OK", "INVALID_ARGUMENT", "MODIFY without an action"),
+        (f"insert {ONE % 'exact {}'}", "OK", "INVALID_ARGUMENT", ""),
+        (f"insert {ONE % RANGE}", "OK", "INVALID_ARGUMENT", "a range of a signed key"),
+        (f"insert {ONE % RANGE}", "INVALID_ARGUMENT", "OK", "a range of all values"),
+        (f"insert {ONE % 'exact {}'}", "INVALID_ARGUMENT", "UNKNOWN", "a negative priority"),
+        (f"insert {ONE % 'exact {}'}", "OK", "UNKNOWN", ""),
+    ],
+)
+def test_codes_have_the_row_of_what_was_asked(line: str, ours: str, theirs: str, row: str) -> None:
+    there = Script((theirs,), ("OK",))
+    found = compare(parse(line, INFO, "x"), Script((ours,), ("OK",)), there)  # type: ignore[arg-type]
+    assert [known.startswith(row) for known in found.documented] == [True] * bool(row)
+    assert bool(found.difference) == (not row)
 
 
 def test_every_row_is_in_the_document() -> None:

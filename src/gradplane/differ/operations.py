@@ -240,24 +240,81 @@ def _sort(messages: Any) -> None:
 
 # -- comparing ------------------------------------------------------------------------------------
 
-DOCUMENTED = [  # our code, BMv2's, and the row of docs/coming-from-bmv2.md
-    ("OUT_OF_RANGE", "INVALID_ARGUMENT", "a value that is too wide, or of no bytes"),
-    ("OUT_OF_RANGE", "OK", "a value that is too wide, or of no bytes"),
-    ("OUT_OF_RANGE", "UNKNOWN", "a counter's or meter's index beyond its size"),
-    ("RESOURCE_EXHAUSTED", "UNKNOWN", "an entry for a full table"),
-    ("RESOURCE_EXHAUSTED", "OK", "one-shots beyond the profile's size"),
-    ("PERMISSION_DENIED", "UNKNOWN", "a change of const entries"),
-    ("PERMISSION_DENIED", "NOT_FOUND", "a change of const entries"),
-    ("NOT_FOUND", "INVALID_ARGUMENT", "a member, group or entry that does not exist"),
-    ("FAILED_PRECONDITION", "UNKNOWN", "the deletion of a member or group that is in use"),
-    ("OK", "UNIMPLEMENTED", "registers, value sets; a one-shot without actions"),
-    ("OK", "INTERNAL", "entries that the source gives to a table without `const`"),
-    ("INVALID_ARGUMENT", "UNKNOWN", "a one-shot for an action profile without a selector"),
+_WIDE = "a value that is too wide, or of no bytes"
+_REPLICATION = "an instance of 70000, a replica's port of 600"
+_UNSUPPORTED = "registers, value sets; a one-shot without actions"
+
+
+def _any(_: Operation) -> bool:
+    return True
+
+
+def _replicates(operation: Operation) -> bool:
+    return bool(operation.message.HasField("packet_replication_engine_entry"))
+
+
+def _reads_replication(operation: Operation) -> bool:
+    return operation.kind == "read" and _replicates(operation)
+
+
+def _has_actions(operation: Operation) -> bool:
+    """Return whether an entry has a one-shot's actions."""
+    return bool(operation.message.table_entry.action.HasField("action_profile_action_set"))
+
+
+def _keeps_its_action(operation: Operation) -> bool:
+    entry = operation.message.table_entry
+    return operation.kind == "modify" and bool(entry.match) and not entry.HasField("action")
+
+
+def _cuts(operation: Operation) -> bool:
+    part = operation.message.packet_replication_engine_entry
+    return bool(part.clone_session_entry.packet_length_bytes)
+
+
+def _has_a_range(operation: Operation) -> bool:
+    return any(m.HasField("range") for m in operation.message.table_entry.match)
+
+
+def _crosses(operation: Operation) -> bool:
+    return _crosses_zero(operation.message)
+
+
+def _reads_profiles(operation: Operation) -> bool:
+    return operation.kind == "read" and _reads_all_profiles(operation.message)
+
+
+DOCUMENTED = [  # our code, BMv2's, of which operations, and the row of docs/coming-from-bmv2.md
+    ("OUT_OF_RANGE", "OK", _replicates, _REPLICATION),
+    ("INVALID_ARGUMENT", "OK", _replicates, _REPLICATION),
+    ("OUT_OF_RANGE", "INVALID_ARGUMENT", _any, _WIDE),
+    ("OUT_OF_RANGE", "OK", _any, _WIDE),
+    ("OUT_OF_RANGE", "UNKNOWN", _any, "a counter's or meter's index beyond its size"),
+    ("RESOURCE_EXHAUSTED", "UNKNOWN", _any, "an entry for a full table"),
+    ("RESOURCE_EXHAUSTED", "OK", _has_actions, "one-shots beyond the profile's size"),
+    ("PERMISSION_DENIED", "UNKNOWN", _any, "a change of const entries"),
+    ("PERMISSION_DENIED", "NOT_FOUND", _any, "a change of const entries"),
+    ("NOT_FOUND", "INVALID_ARGUMENT", _any, "a member, group or entry that does not exist"),
+    ("FAILED_PRECONDITION", "UNKNOWN", _any, "the deletion of a member or group that is in use"),
+    ("OK", "UNIMPLEMENTED", _any, _UNSUPPORTED),
+    ("OK", "INTERNAL", _any, "entries that the source gives to a table without `const`"),
+    ("OK", "NOT_FOUND", _reads_replication, "a read of a multicast group or clone session"),
+    ("OK", "OUT_OF_RANGE", _replicates, "multicast group ids above 0x7FFF"),
+    ("OK", "UNKNOWN", _cuts, "`packet_length_bytes` of a clone session"),
+    ("OK", "INVALID_ARGUMENT", _replicates, "port 0 of a replica"),
+    ("OK", "INVALID_ARGUMENT", _reads_profiles, "a read of the members or groups of all profiles"),
+    ("OK", "INVALID_ARGUMENT", _keeps_its_action, "MODIFY without an action"),
+    ("OK", "INVALID_ARGUMENT", _crosses, "a range of a signed key that crosses 0"),
+    ("INVALID_ARGUMENT", "UNKNOWN", _has_actions, "a one-shot for an action profile"),
+    ("INVALID_ARGUMENT", "UNKNOWN", _any, "a negative priority"),
+    ("INVALID_ARGUMENT", "OK", _has_a_range, "a range of all values"),
+    ("INVALID_ARGUMENT", "OK", _any, "member 0 of a profile"),
 ]
 _DIGESTS = "several digests of one packet"
 _SIGNED = "a range of a signed key that crosses 0"
+_GROUP = "a group that is refused"
+_WEIGHTS = "a read of a member that has a weight in a group"
 _DEFAULT = "the default entry of a table with an action profile"
-_PROFILES = "a read of the members or groups of all profiles, one of which has one-shots"
 
 
 @dataclass(frozen=True)
@@ -287,7 +344,7 @@ def compare(script: Sequence[Operation], ours: Ours, theirs: Theirs) -> Comparis
         except DiffError as error:
             lines = [f"first difference: {operation}", *_listed("embedded", here), str(error)]
             return Comparison(number, documented, "\n".join(lines))
-        if here == there:
+        if here == there and not _leaves_a_group(operation, there):
             continue
         row = _row(operation, here, there)
         if not row:
@@ -302,9 +359,11 @@ def _delete_what_one_has(
     operation: Operation, here: Answer, there: Answer, ours: Ours, theirs: Theirs
 ) -> None:
     """Make the switches equal again after a write that one of them has refused."""
+    undo = Operation("delete", operation.message)
+    if _leaves_a_group(operation, there):
+        theirs.run(undo, ())
     if not any(answer[:1] == ("OK",) for answer in (here, there)):
         return
-    undo = Operation("delete", operation.message)
     changed = operation.kind == "modify" and operation.message.table_entry.match
     if changed or operation.kind == "insert" and here[0] == "OK":
         ours.run(undo)
@@ -319,23 +378,31 @@ def _listed(name: str, answer: Answer) -> Iterator[str]:
 
 def _row(operation: Operation, here: Answer, there: Answer) -> str:
     """Return the row of the document that explains two answers, "" if none does."""
+    if _leaves_a_group(operation, there):
+        return _GROUP
     if operation.kind in ("packet", "packet_out"):
         missing = Counter(here) - Counter(there)
         more = Counter(there) - Counter(here)
         return _DIGESTS if not more and all(m.startswith("digest ") for m in missing) else ""
     if here[0] == there[0]:
         return _row_of_read(operation.message, here, there)
-    if (here[0], there[0]) == ("OK", "INVALID_ARGUMENT"):
-        if operation.kind == "read":
-            return _PROFILES if _reads_all_profiles(operation.message) else ""
-        return _SIGNED if _crosses_zero(operation.message) else ""
-    return next((row for a, b, row in DOCUMENTED if (a, b) == (here[0], there[0])), "")
+    codes = here[0], there[0]
+    known = (row for *pair, fits, row in DOCUMENTED if (*pair,) == codes and fits(operation))
+    return next(known, "")
+
+
+def _leaves_a_group(operation: Operation, there: Answer) -> bool:
+    """Return whether BMv2 has a group that it has refused."""
+    group = operation.kind == "insert" and operation.message.HasField("action_profile_group")
+    return group and there[0] not in ("OK", "ALREADY_EXISTS")
 
 
 def _row_of_read(query: Any, here: Answer, there: Answer) -> str:
     """Return the row that explains other entities in a read."""
     if query.table_entry.is_default_action and "action {" not in "".join(there):
         return _DEFAULT
+    if query.HasField("action_profile_member") and set(here) == set(there):
+        return _WEIGHTS
     entities = (text_format.Parse(line, p4r.Entity()) for line in here[1:])
     return _SIGNED if any(map(_crosses_zero, entities)) else ""
 

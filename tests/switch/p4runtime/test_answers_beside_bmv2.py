@@ -27,6 +27,7 @@ TABLES = {
     "fixed": "h.a.x : ternary;} const entries = { 1 : set(1); }",
     "near": "h.a.x : range;}",
     "far": "m.wide : range;}",
+    "signed": "m.side : range;}",
     "some": "h.a.x : exact; h.a.y : ternary;} counters = tally; meters = pace;",
     "translated": "m.port : exact;}",
     "chosen": "h.a.x : exact; h.a.y : selector;} implementation = members;",
@@ -35,7 +36,7 @@ COMPILED = compile_source(
     "answers.p4",
     text=source(
         types='@p4runtime_translation("p", 32) type bit<9> port_t;',
-        metadata="bit<16> wide; port_t port; bit<8> colour;",
+        metadata="bit<16> wide; int<8> side; port_t port; bit<8> colour;",
         parser_locals="value_set<bit<8>>(4) kinds;",
         parser="pkt.extract(h.a); transition select(h.a.kind) { kinds: accept; default: accept; }",
         ingress_locals="register<bit<8>>(4) cells; counter(4, CounterType.packets) seen;"
@@ -63,8 +64,8 @@ def exact(table: str, value: int, rest: str = ACTION) -> str:
     return f"table_entry {{ table_id: ${table} {key}{rest} }}"
 
 
-def ranged(table: str, high: str) -> str:
-    key = f'match {{ field_id: 1 range {{ low: "\\000" high: "{high}" }} }}'
+def ranged(table: str, high: str, low: str = "\\000") -> str:
+    key = f'match {{ field_id: 1 range {{ low: "{low}" high: "{high}" }} }}'
     return f"table_entry {{ table_id: ${table} {key} priority: 1{ACTION} }}"
 
 
@@ -122,6 +123,9 @@ WRITES = {
     ),
     "a range of all values of 16 bits": Row(
         INSERT, ranged("far", "\\377\\377"), "INVALID_ARGUMENT", "OK"
+    ),
+    "a range of a signed key that crosses 0": Row(
+        INSERT, ranged("signed", "\\001", "\\377"), "OK", "INVALID_ARGUMENT"
     ),
     "an exact field left out": Row(
         INSERT,
@@ -270,6 +274,17 @@ def test_a_default_entry_has_its_action() -> None:
     assert found.table_entry.HasField("action")
 
 
+MEMBERS = "action_profile_member { action_profile_id: $members }"
+WEIGHTED = GROUP.replace("weight: 1", "weight: 2")
+
+
+def test_a_member_with_a_weight_is_read_once() -> None:
+    made = served()
+    for text in (MEMBER, WEIGHTED):
+        assert written(made, INSERT, text) == "OK"
+    assert len(read_all(made, entity(INFO, MEMBERS))) == 1
+
+
 # -- simple_switch_grpc itself --------------------------------------------------------------------
 
 
@@ -302,3 +317,10 @@ def test_there_a_read(theirs: Bmv2Switch, text: str, here: str, there: str) -> N
 def test_there_a_default_entry_has_no_action(theirs: Bmv2Switch) -> None:
     code, [found] = theirs.read(entity(INFO, DEFAULT))
     assert code == "OK" and not found.table_entry.HasField("action")
+
+
+def test_there_a_member_is_read_as_often_as_its_weight(theirs: Bmv2Switch) -> None:
+    for text in (MEMBER, WEIGHTED):
+        assert theirs.write(INSERT, entity(INFO, text))[0] == "OK"
+    code, found = theirs.read(entity(INFO, MEMBERS))
+    assert code == "OK" and len(found) == 2
