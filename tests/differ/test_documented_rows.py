@@ -5,9 +5,12 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +21,8 @@ from gradplane.controller.targets.bmv2 import Bmv2
 from gradplane.differ.bmv2_switch import Bmv2Switch, DiffError
 from gradplane.experiment import p4_programs
 from gradplane.switch import Switch
-from gradplane.switch.compiler import compile_source
+from gradplane.switch.arch import v1model
+from gradplane.switch.compiler import Compiled, compile_source
 from gradplane.switch.frontends.bmv2 import read_program
 
 TEXT = """
@@ -296,10 +300,25 @@ REST = bytes(range(50))
 
 
 class _DropPort(_OneQueue):
-    """A simple_switch_grpc whose drop port is 100."""
+    """A simple_switch_grpc with a drop port."""
+
+    def __init__(self, port: int) -> None:
+        super().__init__("bmv2")
+        self._port = port
 
     def command(self, start: Start) -> list[str]:
-        return [*super().command(start), "--drop-port", "100"]
+        return [*super().command(start), "--drop-port", str(self._port)]
+
+
+@contextmanager
+def running(compiled: Compiled, target: Bmv2, config: bytes | None = None) -> Iterator[Process]:
+    """Provide simple_switch_grpc with a program; config: the JSON, by default ours."""
+    if shutil.which("simple_switch_grpc") is None:
+        pytest.skip("simple_switch_grpc is not on PATH")
+    with Bmv2Switch(target) as switch:
+        info = p4_programs.p4info_message(compiled.program, "bmv2")
+        switch.load(info, config or p4_programs.compiled_for("bmv2", compiled).encode())
+        yield switch.process
 
 
 @pytest.mark.parametrize("which", ["interpreter", "jit", "simple_switch_grpc"])
@@ -309,12 +328,8 @@ def test_lengths_that_do_not_fit_and_where_egress_begins(which: str) -> None:
     if which != "simple_switch_grpc":
         check_lengths(Switch(compiled.program, engine=which, drop_port=100).process)
         return
-    if shutil.which(which) is None:
-        pytest.skip("simple_switch_grpc is not on PATH")
-    with Bmv2Switch(_DropPort("bmv2")) as switch:
-        info = p4_programs.p4info_message(compiled.program, "bmv2")
-        switch.load(info, p4_programs.compiled_for("bmv2", compiled).encode())
-        check_lengths(switch.process)
+    with running(compiled, _DropPort(100)) as process:
+        check_lengths(process)
 
 
 def check_lengths(process: Process) -> None:
@@ -322,3 +337,55 @@ def check_lengths(process: Process) -> None:
         data = bytes([0, bits >> 8, bits & 255, 0]) + REST
         left = bytes([int(code == 0), 101 >> 1, 101 & 1, code]) + REST
         assert process(0, data) == [(1, left)], bits
+
+
+def test_there_packets_come_in_by_the_drop_port() -> None:
+    """And none leaves by it. Here it has no interface (tests/switch/ports/test_options.py)."""
+    compiled = compile_source("in.p4", text=source(ingress="s.egress_spec = (bit<9>) h.a.x;"))
+    with running(compiled, _DropPort(0)) as process:
+        assert process(0, bytes([0, 1, 0, 0])) == [(1, bytes([0, 1, 0, 0]))]
+        assert process(1, bytes(4)) == []
+
+
+@pytest.mark.parametrize("which", ["interpreter", "jit", "simple_switch_grpc"])
+def test_a_field_that_ones_own_v1model_adds(which: str, tmp_path: Path) -> None:
+    own = (Path(v1model.__path__[0]) / "include" / "v1model.p4").read_text()
+    priority = '@alias("intrinsic_metadata.priority") bit<3> priority;'
+    added = f'{priority} @alias("queueing_metadata.qid") bit<5> qid;'
+    (tmp_path / "v1model.p4").write_text(own.replace(priority, added))
+    text = source(ingress="s.egress_spec = 1; s.priority = 3;", egress="h.a.x = (bit<8>) s.qid;")
+    compiled = compile_source("own.p4", [tmp_path], text=text)
+    if which != "simple_switch_grpc":
+        assert second_byte(Switch(compiled.program, engine=which).process, bytes(4)) == 0
+        return
+    with running(compiled, Bmv2("bmv2")) as process:  # with eight queues
+        assert second_byte(process, bytes(4)) == 3
+
+
+LAST = source(
+    types="header n_t { bit<8> v; } header o_t { bit<8> v; } header_union u_t { n_t n; o_t o; }",
+    headers="u_t[2] us;",
+    parser="pkt.extract(h.a); pkt.extract(h.us.next.n); transition read;",
+    states="state read { h.a.x = h.us.last.n.v; transition accept; }",
+)
+
+
+@pytest.mark.parametrize("engine", ["interpreter", "jit"])
+def test_last_of_a_stack_of_unions(engine: str) -> None:
+    program = compile_source("last.p4", text=LAST).program
+    assert second_byte(Switch(program, engine=engine).process, bytes([0, 1, 2, 3, 9])) == 9
+
+
+def test_there_last_of_a_stack_of_unions_ends_the_switch(tmp_path: Path) -> None:
+    """With p4c's JSON; ours is refused."""
+    if shutil.which("p4c-bm2-ss") is None:
+        pytest.skip("p4c-bm2-ss is not on PATH")
+    (tmp_path / "last.p4").write_text(LAST)
+    words = ["p4c-bm2-ss", "--Wdisable", "-o", "last.json", "last.p4"]
+    subprocess.run(words, cwd=tmp_path, check=True)
+    config = (tmp_path / "last.json").read_bytes()
+    with (
+        running(compile_source("last.p4", text=LAST), _OneQueue("bmv2"), config) as process,
+        pytest.raises(DiffError, match="bmv2 has crashed"),
+    ):
+        process(0, bytes([0, 1, 2, 3, 9]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +11,6 @@ from psaprograms import source as psa_source
 from v1programs import packet, source
 
 from gradplane.switch import Switch, SwitchError
-from gradplane.switch.arch import v1model
 from gradplane.switch.runtime.control_messages import Fault, PacketIn
 from gradplane.switch.runtime.egress_queues import NO_QUEUE, EgressQueues
 from gradplane.switch.runtime.links import Links
@@ -319,16 +317,3 @@ def _run(engine: str, steps: list[Any], priorities: int | None) -> list[Any]:
 @given(steps=STEPS, priorities=st.sampled_from([None, 1, 4, 8]))
 def test_both_engines_queue_alike(steps: list[Any], priorities: int | None) -> None:
     assert _run("jit", steps, priorities) == _run("interpreter", steps, priorities)
-
-
-def test_a_field_that_ones_own_v1model_adds_stays_0(tmp_path: Path) -> None:
-    """simple_switch sets a qid (docs/coming-from-bmv2.md); nothing is refused here."""
-    own = (Path(v1model.__path__[0]) / "include" / "v1model.p4").read_text()
-    priority = '@alias("intrinsic_metadata.priority") bit<3> priority;'
-    assert priority in own
-    added = f'{priority} @alias("queueing_metadata.qid") bit<5> qid;'
-    (tmp_path / "v1model.p4").write_text(own.replace(priority, added))
-    text = source(ingress="s.egress_spec = 1;", egress="h.a.x = (bit<8>) s.qid;")
-    for engine in ENGINES:
-        switch = Switch("own.p4", text=text, include_dirs=[tmp_path], engine=engine)
-        assert switch.process(1, packet(7, 1, 2)) == [(1, packet(7, 0, 2))]
