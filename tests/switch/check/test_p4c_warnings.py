@@ -258,6 +258,14 @@ REFUSED = {
         },
         "p4c refuses a second action of the control-plane name a",
     ),
+    "bool for a controller": (
+        "",
+        {
+            "top": '@controller_header("packet_in") header I_t { bool b; bit<7> pad; }'
+            " struct J { I_t i; }"
+        },
+        "p4c's P4Info has no bool in a header for packet-ins and packet-outs",
+    ),
     "constant of a constructor's parameter": (
         "c.apply(m.x);",
         {
@@ -561,6 +569,14 @@ TAKEN = {
         },
     ),
     "arrays in variables": ("bit<8>[4] a = {1, 2, 3, 4}; a[0] = m.x; m.x = a[0] + a[1];", {}),
+    "bits and enums for a controller": (
+        "",
+        {
+            "top": "type bit<9> N; enum bit<8> K { A = 1 }"
+            ' @controller_header("packet_in") header I_t { N n; int<7> i; K k; }'
+            " struct J { I_t i; }"
+        },
+    ),
     "numbers of a constructor's parameter": (
         "c.apply(m.x);",
         {

@@ -35,6 +35,7 @@ from gradplane.switch.ir.types import (
     Tuple,
     Type,
     Union,
+    Varbit,
 )
 from gradplane.switch.syntax import ast
 from gradplane.switch.syntax.ast_walk import walk
@@ -124,6 +125,20 @@ def _members(decl: ast.ValueSetDecl) -> Iterator[Found]:
     if nested or isinstance(t, Tuple):
         text = f"p4c's P4Info has no value sets of {'nested structs' if nested else 'tuples'}"
         yield decl, text, "use a struct of bit<> fields"
+
+
+def _is_for_controllers(decl: ast.StructDecl) -> bool:
+    return any(note.name == "controller_header" for note in decl.annotations)
+
+
+@BOTH.at(ast.StructDecl)
+def _controller_header(decl: ast.StructDecl) -> Iterator[Found]:
+    for field in decl.fields if _is_for_controllers(decl) else ():
+        if isinstance(field.ref.type, Bool | Varbit):
+            text = (
+                f"p4c's P4Info has no {field.ref.type} in a header for packet-ins and packet-outs"
+            )
+            yield field, text, "use bit<1>" if isinstance(field.ref.type, Bool) else ""
 
 
 @V1MODEL.at(ast.Binary)
