@@ -141,7 +141,7 @@ def test_an_error_of_any_kind_in_the_reducer_ends_the_wait(kind):
     from gradplane.torch.exchange import Exchange
 
     answer = Future()
-    reducer = SimpleNamespace(start=lambda values, number: answer, workers=2)
+    reducer = SimpleNamespace(start=lambda *_: answer, workers=2)
     exchange = Exchange(reducer, lambda flag: torch.futures.Future())
     found = exchange.reduce(torch.ones(3, dtype=getattr(torch, kind)), None, mean=True)
     answer.set_exception(OSError("no buffer space"))

@@ -12,7 +12,7 @@ All workers' programs begin the same reduces in the same order, of vectors of th
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +34,7 @@ from gradplane.hosts.drivers.worker_reducers import SwitchReducer, WorkerReducer
 from gradplane.hosts.impairments.host_link import HostLink, LocalPort, PortTraffic
 from gradplane.hosts.protocols.actions import Deliver, Failed
 from gradplane.hosts.protocols.job_codec import parts, pull_codec, push_codec
+from gradplane.hosts.protocols.phases import Phase
 from gradplane.hosts.protocols.results import (
     TRANSIENT,
     Floats,
@@ -88,6 +89,7 @@ class _Flight:
     started: int  # ns, of the environment's time
     timer: Any  # a Handle
     kept: Place | None  # where its vector is in the file of vectors
+    watch: "Callable[[Phase], None] | None"
 
 
 class Reducer:
@@ -124,6 +126,7 @@ class Reducer:
         stream = LocalPort.of_stream(self._machines)
         self._link.ports[stream_port] = stream
         self._reducer = kind(config, self._loop.env, self._link, self._machines, stream)
+        self._reducer.machine.watch = self._entered
         for port in self._link.ports:
             fast = self._link.fast_results(port)
             self._loop.listen(port, self._link.receive, fast, config.job.addresses.aggregator)
@@ -147,7 +150,12 @@ class Reducer:
         """Why this job cannot sum integers exactly; None where it can."""
         return self._reducer.integers_obstacle()
 
-    def start(self, x: npt.NDArray[Any], tensor: int | None = 0) -> "Future[Result]":
+    def start(
+        self,
+        x: npt.NDArray[Any],
+        tensor: int | None = 0,
+        watch: Callable[[Phase], None] | None = None,
+    ) -> "Future[Result]":
         """Begin to reduce x, finite float32 of any shape, which must not change until it is done.
 
         x may be int32 or int64, too, where integers_obstacle is None: the Result's sum has the same
@@ -156,6 +164,10 @@ class Reducer:
         tensor: which error feedback is used, from 0 to 32,767; a tensor keeps its size and has one
         reduce in flight at a time. None: nothing is kept from this reduce for another. The future
         gets the Result, or ReducerError.
+
+        watch: called in the network's thread when codes begin to be computed ("encode"), when they
+        are known ("network") and when a result begins to be decoded ("decode"), again for each part
+        that is encoded by itself.
         """
         if is_integers(x):
             tensor = None
@@ -170,7 +182,7 @@ class Reducer:
             raise ReducerError("the reducer is closed: open another")
         future: Future[Result] = Future()
         with self._lock:
-            self._loop.call(lambda: self._begin(x, tensor, future))
+            self._loop.call(lambda: self._begin(x, tensor, future, watch))
         return future
 
     def reduce(self, x: Floats, tensor: int | None = 0) -> Floats:
@@ -237,7 +249,13 @@ class Reducer:
 
     # In the loop's thread
 
-    def _begin(self, x: npt.NDArray[Any], tensor: int | None, future: "Future[Result]") -> None:
+    def _begin(
+        self,
+        x: npt.NDArray[Any],
+        tensor: int | None,
+        future: "Future[Result]",
+        watch: Callable[[Phase], None] | None,
+    ) -> None:
         if self._broken is not None:
             future.set_exception(
                 ReducerError(f"an earlier reduce failed ({self._broken}): open another reducer")
@@ -254,7 +272,7 @@ class Reducer:
         if is_integers(x):
             vector = self._reducer.of_integers(vector)
         kept = None if self._vectors is None else self._vectors.append(vector)
-        self._flights[ticket] = _Flight(future, x, tensor, now, timer, kept)
+        self._flights[ticket] = _Flight(future, x, tensor, now, timer, kept, watch)
         try:
             self._reducer.reduce(ticket, vector, tensor)
         except ReduceError as error:  # nothing has begun
@@ -312,6 +330,11 @@ class Reducer:
     def _next_round(self) -> None:
         self._link.start_round(self._rounds)
         self._rounds += 1
+
+    def _entered(self, ticket: int, phase: Phase) -> None:
+        flight = self._flights.get(ticket)
+        if flight is not None and flight.watch is not None:
+            flight.watch(phase)
 
     def _deliver(self, delivered: Deliver) -> None:
         flight = self._flights.pop(delivered.ticket, None)

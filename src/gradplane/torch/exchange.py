@@ -18,6 +18,7 @@ import numpy as np
 import torch
 
 from gradplane.hosts.reducer import Reducer, Result
+from gradplane.torch.profiled import Ranges, ranges
 
 TYPES = (torch.float32, torch.float16, torch.bfloat16)
 """The types of tensors that the network averages."""
@@ -83,9 +84,11 @@ class Exchange:
 
     def _integers(self, tensor: torch.Tensor, mean: bool) -> torch.futures.Future[torch.Tensor]:
         filled: Any = torch.futures.Future()
+        shown = ranges()
         values = tensor.detach().to(INTEGERS[tensor.dtype]).contiguous().numpy()
 
         def take(answer: Answer[Result]) -> None:
+            _close(shown)
             try:
                 total = torch.from_numpy(answer.result().sum)
                 if mean:
@@ -95,7 +98,7 @@ class Exchange:
             except Exception as error:  # which nobody else would see, and wait() would not end
                 filled.set_exception(error)
 
-        self.reducer.start(values, None).add_done_callback(take)
+        self.reducer.start(values, None, shown).add_done_callback(take)
         future: torch.futures.Future[torch.Tensor] = filled
         return future
 
@@ -113,9 +116,11 @@ class Exchange:
             values = torch.zeros_like(values)
         flag = self._maximum(wrong)
         mean: Any = torch.futures.Future()  # torch's types take no exception in set_exception
+        shown = ranges()
 
         def take(answer: Answer[Result]) -> None:
             """Pass a failure on at once: the flag may wait for ranks that are gone."""
+            _close(shown)
             try:
                 found = torch.from_numpy(np.ascontiguousarray(answer.result().mean))
             except Exception as error:  # which nobody else would see, and wait() would not end
@@ -129,9 +134,14 @@ class Exchange:
             except Exception as error:  # which nobody else would see, and wait() would not end
                 mean.set_exception(error)
 
-        self.reducer.start(values.numpy(), number).add_done_callback(take)
+        self.reducer.start(values.numpy(), number, shown).add_done_callback(take)
         averaged: torch.futures.Future[torch.Tensor] = mean
         return averaged
+
+
+def _close(shown: Ranges | None) -> None:
+    if shown is not None:
+        shown.close()
 
 
 def _obstacle(tensor: torch.Tensor) -> str | None:

@@ -18,6 +18,7 @@ from gradplane.hosts.drivers.environment import Environment
 from gradplane.hosts.impairments.host_link import HostLink, LocalPort, aggregation_payload
 from gradplane.hosts.protocols.job_codec import codec_ns
 from gradplane.hosts.protocols.messages import RING_KINDS, WORKER_KINDS
+from gradplane.hosts.protocols.phases import Watch
 from gradplane.hosts.protocols.results import Floats, Reduced, Summed
 from gradplane.hosts.protocols.several_rounds import ring_worker, served_worker
 from gradplane.hosts.protocols.switch_worker import INEXACT, SwitchWorker
@@ -49,7 +50,10 @@ def _limbs(kind: np.dtype[Any]) -> int:
 
 
 class Stateful(Protocol):
-    """A state machine whose state between two reduces is saved and restored."""
+    """A state machine whose state between two reduces is saved and restored, and which says what
+    each reduce is busy with."""
+
+    watch: Watch
 
     def save(self) -> Any: ...
     def restore(self, saved: Any) -> None: ...

@@ -34,6 +34,7 @@ from gradplane.hosts.protocols.job_codec import (
     sums_type,
 )
 from gradplane.hosts.protocols.messages import Kind, Message, MessageError, parse
+from gradplane.hosts.protocols.phases import Watch, unwatched
 from gradplane.hosts.protocols.results import (
     TRANSIENT,
     Floats,
@@ -73,6 +74,7 @@ class PsWorker:
     def __init__(self, job: JobConfig, worker: int, push: codecs.Codec | None = None) -> None:
         assert job.addresses.server_address is not None
         self._job, self._worker = job, worker
+        self.watch: Watch = unwatched
         self._server = job.addresses.server_address
         self._push, self._pull = push or push_codec(job), pull_codec(job)
         self._sums = sums_type(self._push, job.quorum) if answers_sums(job) else None
@@ -147,9 +149,11 @@ class PsWorker:
     def _send_codes(self, ticket: int, reduce: _Reduce, shared: Floats | None) -> Action:
         seed, state = reduce_seed(self._job, ticket), self._states[reduce.tensor]
         reduce.shared = shared
+        self.watch(ticket, "encode")
         reduce.codes, self._states[reduce.tensor] = self._push.encode(
             reduce.vector, shared, seed, state, self._worker
         )
+        self.watch(ticket, "network")
         n = reduce.vector.size
         return self._send(Message(Kind.PUSH, ticket, n, reduce.tensor, body=reduce.codes))
 
@@ -157,6 +161,7 @@ class PsWorker:
         del self._reduces[message.ticket]
         if reduce.tensor >= TRANSIENT:
             del self._states[reduce.tensor]
+        self.watch(message.ticket, "decode")
         result = Reduced(
             mean=self._decoded(message, reduce),
             counts=np.array([message.count], np.int64),

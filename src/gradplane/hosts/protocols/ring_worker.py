@@ -38,6 +38,7 @@ from gradplane.hosts.protocols.actions import Action, Deliver, Peer, Record, Sen
 from gradplane.hosts.protocols.compute_time import ComputeQueue
 from gradplane.hosts.protocols.job_codec import reduce_seed
 from gradplane.hosts.protocols.messages import Kind, Message, MessageError, parse
+from gradplane.hosts.protocols.phases import Watch, unwatched
 from gradplane.hosts.protocols.results import (
     TRANSIENT,
     Floats,
@@ -71,6 +72,7 @@ class RingWorker:
 
     def __init__(self, plan: RingPlan, worker: int) -> None:
         self._plan, self._worker = plan, worker
+        self.watch: Watch = unwatched
         n = len(plan.peers)
         self._left, self._right = (worker - 1) % n, (worker + 1) % n
         self._reduces: dict[int, _Reduce] = {}
@@ -160,6 +162,7 @@ class RingWorker:
 
     def _take(self, message: Message, reduce: _Reduce, now: int) -> list[Action]:
         """Take a message for a reduce in flight; it is checked before it takes emulated time."""
+        self.watch(reduce.ticket, "decode")
         x = self._checked(message, reduce)
         block = message.count
         reduce.missing.remove((message.kind, block))
@@ -179,13 +182,16 @@ class RingWorker:
     def _added(self, block: int, total: Floats, reduce: _Reduce, now: int) -> list[Action]:
         """Forward a block's sum, to which this worker's values were added, to the next worker."""
         whole = self._plan.owner(block) == self._worker
+        self.watch(reduce.ticket, "encode")
         body = self._encode(block, total, whole, reduce)
         kind = Kind.WHOLE_BLOCK if whole else Kind.PARTIAL_BLOCK
         bitmap = self._plan.bitmap(block, self._worker)
         n, tensor = reduce.vector.size, reduce.tensor
         message = Message(kind, reduce.ticket, n, tensor, block, bitmap, body)
         if not whole:
+            self.watch(reduce.ticket, "network")
             return [self._send(message)]
+        self.watch(reduce.ticket, "decode")
         sums = self._plan.codec.decode(body, total.size)
         return [*self._pass_on(message), *self._whole(block, sums, reduce, now)]
 
@@ -196,7 +202,10 @@ class RingWorker:
     def _whole(self, block: int, sums: Floats, reduce: _Reduce, now: int) -> list[Action]:
         reduce.sums[self._plan.span(block, reduce.vector.size)] = sums
         reduce.left -= 1
-        return [] if reduce.left else self._deliver(reduce, now)
+        if not reduce.left:
+            return self._deliver(reduce, now)
+        self.watch(reduce.ticket, "network")
+        return []
 
     def _deliver(self, reduce: _Reduce, now: int) -> list[Action]:
         del self._reduces[reduce.ticket]

@@ -17,6 +17,7 @@ from gradplane.hosts.protocols.actions import Action, Deliver, Peer, Record, Set
 from gradplane.hosts.protocols.job_codec import push_codec, reduce_seed
 from gradplane.hosts.protocols.messages import parse
 from gradplane.hosts.protocols.parameter_server import PsWorker
+from gradplane.hosts.protocols.phases import Watch, unwatched
 from gradplane.hosts.protocols.results import (
     TRANSIENT,
     Floats,
@@ -32,6 +33,8 @@ _OF_RESULTS = ("count", "digest", "attempts", "notices")  # fields that a norm's
 
 class Machine(Protocol):
     """A worker's state machine of a scheme, which reduces the vectors of one round."""
+
+    watch: Watch
 
     def reduce(self, ticket: int, vector: Floats, now: int, tensor: int = 0) -> list[Action]: ...
     def receive(self, peer: Peer, data: bytes, now: int) -> list[Action]: ...
@@ -88,6 +91,7 @@ class RoundsWorker:
         self, job: JobConfig, worker: int, codec: codecs.Codec, machines: Sequence[Machine]
     ) -> None:
         self._job, self._worker, self._codec, self._machines = job, worker, codec, machines
+        self.watch: Watch = unwatched
         self._states: dict[int, Any] = {}
         self._reduces: dict[int, _Reduce] = {}
 
@@ -113,7 +117,9 @@ class RoundsWorker:
         state = self._codec.start(vector.size) if state is None else state
         seed = reduce_seed(self._job, ticket)
         steps = self._codec.reduce(vector, seed, state, self._worker)
+        self.watch(ticket, "encode")
         self._reduces[ticket] = _Reduce(tensor, digest(vector), steps, next(steps))
+        self.watch(ticket, "network")
         return self._go_on(now)
 
     def receive(self, peer: Peer, data: bytes, now: int) -> list[Action]:
@@ -167,10 +173,12 @@ class RoundsWorker:
     def _answered(self, ticket: int, result: Reduced, now: int) -> list[Action]:
         reduce = self._reduces[ticket]
         reduce.done.append(result)
+        self.watch(ticket, "decode" if len(reduce.done) == len(self._machines) else "encode")
         try:
             reduce.vector = reduce.steps.send(result.mean)
         except StopIteration as end:
             return [self._result(ticket, reduce, *end.value), *self._go_on(now)]
+        self.watch(ticket, "network")
         reduce.round += 1
         return self._go_on(now)
 

@@ -46,6 +46,7 @@ from gradplane.hosts.protocols.fast_results import NO_ALARM, WorkerRecord
 from gradplane.hosts.protocols.integer_digits import IntegerDigits
 from gradplane.hosts.protocols.job_codec import summed_codec
 from gradplane.hosts.protocols.partition import SummedCodes, WorkerPartition
+from gradplane.hosts.protocols.phases import Watch, unwatched
 from gradplane.hosts.protocols.results import (
     TRANSIENT,
     Floats,
@@ -96,6 +97,7 @@ class SwitchWorker:
         self._job, self._worker = job, worker
         self._transport = job.transport
         self._codec = summed_codec(job)
+        self.watch: Watch = unwatched
         self.refused: Counter[str] = Counter()
         self._packets = SwitchPackets(job, worker, self.refused)
         self._log = SwitchLog(job, worker)
@@ -282,6 +284,7 @@ class SwitchWorker:
         if reduce.tensor < TRANSIENT:
             self._states[reduce.tensor] = [part.state for part in reduce.parts]
         self._out += self._log.arrivals(reduce, now)
+        self.watch(reduce.ticket, "decode")
         self._out.append(Deliver(reduce.ticket, reduce.result()))
 
     # Chunks and their turns
@@ -526,7 +529,9 @@ class SwitchWorker:
 
     def _open(self, reduce: SwitchReduce, part: WorkerPartition, norm: int | None) -> None:
         """Encode a partition and let its chunks take their turns."""
+        self.watch(reduce.ticket, "encode")
         part.encode(norm, self._worker)
+        self.watch(reduce.ticket, "network")
         reduce.norms[part.index] = norm or 0
         reduce.open(part, self._packets.indices(part.first, part.codes, norm or 0))
         if reduce.vector.size >= _LARGE:
