@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 import struct
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +19,13 @@ from gradplane.runs.records.summary import outcome, unmet
 HEADER = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, 1)
 
 
-def capture(path: Path, frames: list[bytes], step: int = 1000) -> None:
+def capture(
+    path: Path, frames: list[bytes], times: Sequence[int] = range(0, 1 << 20, 1000)
+) -> None:
+    """Write a capture, with times in ns."""
     records = [
-        struct.pack("<IIII", 7, number * step, len(frame), len(frame)) + frame
-        for number, frame in enumerate(frames)
+        struct.pack("<IIII", 7, time, len(frame), len(frame)) + frame
+        for frame, time in zip(frames, times, strict=False)
     ]
     path.write_bytes(HEADER + b"".join(records))
 
@@ -81,9 +86,77 @@ def test_a_pair_of_captures_names_what_did_not_leave(tmp_path: Path) -> None:
     capture(tmp_path / "out.pcap", [after[3], after[1]])
     pair = 'file = ["in.pcap", "out.pcap"]'
     (section,) = experiment(tmp_path, pair).impairment
-    assert [entry.packet for entry in section.packets] == [1, 3, 5]
+    assert [entry.packet for entry in section.packets] == [1, 2, 5]
     (section,) = experiment(tmp_path, pair, 'by = "time"').impairment
-    assert [entry.time_ns for entry in section.packets] == [0, 2000, 4000]
+    assert [entry.time_ns for entry in section.packets] == [0, 1000, 4000]
+
+
+def losses(folder: Path, frames: list[bytes], lost: set[int], *times: Sequence[int]) -> list[int]:
+    """Return the packets that are found to be lost; times: of what entered, and of all that left
+    without losses (by default the same)."""
+    entered, left = times if len(times) == 2 else times * 2
+    capture(folder / "in.pcap", frames, entered)
+    kept = [number for number in range(len(frames)) if number not in lost]
+    capture(folder / "out.pcap", [frames[n] for n in kept], [left[n] for n in kept])
+    (section,) = experiment(folder, 'file = ["in.pcap", "out.pcap"]').impairment
+    return [entry.packet - 1 for entry in section.packets]
+
+
+ALIKE = [b"\1" * 60] * 120
+SOME_DIFFER = [bytes([2, n] * 30) if n % 10 == 0 else ALIKE[0] for n in range(120)]
+LOST = {2, 7, 31, 32, 33, 91}
+EVERY_MS = range(0, 120_000_000, 1_000_000)
+
+
+def irregular(step: int, seed: int) -> list[int]:
+    draw = random.Random(seed)
+    times = [0]
+    for _ in range(119):
+        times.append(times[-1] + draw.randrange(step // 4, 2 * step))
+    return times
+
+
+@pytest.mark.parametrize(
+    ("frames", "entered", "delay"),
+    [
+        (ALIKE, EVERY_MS, lambda n: 0),
+        (ALIKE, irregular(1_000_000, 1), lambda n: 50_000_000 + n % 7 * 1000),
+        (SOME_DIFFER, EVERY_MS, lambda n: 700_000_000 + n % 5 * 90_000),
+        (SOME_DIFFER, EVERY_MS, lambda n: 300_000 * (n % 40)),  # a queue that grows and empties
+    ],
+    ids=["equal clocks", "irregular times", "another clock", "a queue"],
+)
+def test_times_tell_which_of_equal_packets_left(
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    frames: list[bytes],
+    entered: Sequence[int],
+    delay: Callable[[int], int],
+) -> None:
+    left = [time + delay(number) for number, time in enumerate(entered)]
+    assert losses(tmp_path, frames, LOST, entered, left) == sorted(LOST)
+    assert frames is SOME_DIFFER or not caplog.messages
+
+
+def test_order_tells_which_of_equal_packets_left_without_times(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    frames = [ALIKE[0] if n % 2 else bytes([2, n] * 30) for n in range(120)]
+    assert losses(tmp_path, frames, {3, 8, 57}, [0] * 120) == [3, 8, 57]
+    assert not caplog.messages
+
+
+def test_losses_among_equal_packets_that_nothing_tells_apart_are_named_a_guess(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert len(losses(tmp_path, ALIKE, LOST, [0] * 120)) == len(LOST)
+    assert caplog.messages == [
+        f"{tmp_path}/in.pcap: 120 of 120 packets look alike, and neither order nor times tell which"
+        " of them left; losses that are guesses: 6"
+    ]
+    caplog.clear()
+    assert 20 in losses(tmp_path, SOME_DIFFER, {12, 20}, [0] * 120)
+    assert "18 of 120 packets look alike" in caplog.text and "guesses: 1" in caplog.text
 
 
 def test_another_runs_verdicts(tmp_path: Path) -> None:

@@ -7,23 +7,26 @@ verdict for a packet, and several delays and copies add up.
 
 import csv
 import json
+import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from gradplane._captures import ETHERNET, RAW_IP, Captured, CaptureError, read_capture
+from gradplane._captures import CaptureError
 from gradplane._suggestions import near_file
 from gradplane._toml_documents import faults, nearest
+from gradplane.experiment.capture_pairs import missing_packets
 from gradplane.experiment.document import ExperimentError
 from gradplane.experiment.impairment_sections import (
     DropListSection,
     ListedPacket,
     RecordedSection,
 )
+
+log = logging.getLogger(__name__)
 
 IDENTITY = ("link", "direction", "job", "type", "use", "slot", "attempt", "peer")
 _VERDICTS = "impairments.jsonl"  # of a run folder
@@ -35,7 +38,6 @@ _NUMBERS = (
 )  # fmt: skip
 _LEFT_OUT = ("kind", "at", "impairment", "entry")  # of `gradplane records`, without a meaning
 _SHOWN = 5  # lines of a file that are wrong
-_IPV4, _IPV6, _VLAN = b"\x08\x00", b"\x86\xdd", (b"\x81\x00", b"\x88\xa8")
 
 
 def drop_lists(section: RecordedSection, folder: Path) -> list[DropListSection]:
@@ -173,42 +175,20 @@ def _entry(row: dict[str, str | None]) -> dict[str, Any]:
 def _not_left(entered: Path, left: Path, by: str) -> Iterator[dict[str, Any]]:
     """Yield an entry for each packet that is in the first capture and not in the second."""
     try:
-        passed = Counter(map(_invariant, read_capture(left)))
-        packets = list(read_capture(entered))
+        found = missing_packets(entered, left)
     except CaptureError as error:
         raise ExperimentError(str(error)) from None
-    lost = []
-    for number, packet in enumerate(packets, 1):
-        key = _invariant(packet)
-        if passed[key]:
-            passed[key] -= 1
-        else:
-            lost.append((number, packet.time - packets[0].time))
-    if packets and len(lost) == len(packets):
+    if found.packets and len(found.lost) == found.packets:
         raise ExperimentError(
-            f"{left}: none of the {len(packets)} packets of {entered} is in it: captures of two"
+            f"{left}: none of the {found.packets} packets of {entered} is in it: captures of two"
             " places on one path are expected, with packets of equal length (tcpdump -s)"
         )
-    for number, time in lost:
-        place = {"packet": number} if by == "packet" else {"time_ns": max(0, time)}
-        yield place | {"origin": f"{entered}: packet {number}"}
-
-
-def _invariant(packet: Captured) -> bytes:
-    """Return what switches and routers leave of a packet: from IP on, without its time to live."""
-    data = packet.data
-    if packet.link_type == ETHERNET:
-        kind, data = data[12:14], data[14:]
-        while kind in _VLAN:
-            kind, data = data[2:4], data[4:]
-    elif packet.link_type in RAW_IP:
-        kind = _IPV4 if data[:1] and data[0] >> 4 == 4 else _IPV6
-    else:
-        return packet.data
-    if kind == _IPV4 and len(data) >= 20:  # time to live, checksum of the header
-        size = int.from_bytes(data[2:4])
-        return b"".join(chain((data[:8], data[9:10], data[12:size])))
-    if kind == _IPV6 and len(data) >= 40:
-        size = 40 + int.from_bytes(data[4:6])
-        return data[:7] + data[8:size]
-    return packet.data
+    if found.guessed:
+        log.warning(
+            "%s: %d of %d packets look alike, and neither order nor times tell which of them left;"
+            " losses that are guesses: %d",
+            entered, found.alike, found.packets, found.guessed,
+        )  # fmt: skip
+    for index, time in found.lost:
+        place = {"packet": index + 1} if by == "packet" else {"time_ns": max(0, time)}
+        yield place | {"origin": f"{entered}: packet {index + 1}"}
