@@ -159,11 +159,13 @@ def advise(
         make_console().print(output_tables.advice(candidates, found, error))
 
 
-@commands.command()
+@commands.command(context_settings={"allow_extra_args": True})
 def plan(
+    context: typer.Context,
     model: Annotated[
-        str, typer.Argument(metavar="MODEL.toml", show_default=False, help="Or a shipped one")
-    ],
+        str | None,
+        typer.Argument(metavar="MODEL.toml", show_default=False, help="Or a shipped one"),
+    ] = None,
     system: Annotated[
         str | None, typer.Option(metavar="SYSTEM.toml", help="A file, or a shipped one; required")
     ] = None,
@@ -175,7 +177,17 @@ def plan(
     ] = [],  # noqa: B006
     out: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="For plan.json and plan.html; it must not exist"),
+        typer.Option(
+            metavar="DIR",
+            help="For plan.json and plan.html; of --profile the file; it must not exist",
+        ),
+    ] = None,
+    profile: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="SCRIPT.py",
+            help="Write the model file of a PyTorch script, which gets the arguments after `--`",
+        ),
     ] = None,
     scale: Annotated[
         int | None,
@@ -188,7 +200,26 @@ def plan(
     tree: Annotated[bool, typer.Option("--tree", help="Draw the tree of options instead")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Choose for each tensor of a model whether, where and how to compress it."""
+    """Choose for each tensor of a model whether, where and how to compress it.
+
+    --profile measures a script's backward pass and writes the model file that a plan begins with.
+    """
+    if profile is not None:
+        others: dict[str, object] = {
+            "--system": system,
+            "--codec": codec,
+            "--constraint": constraints,
+        }
+        others |= {"--scale": scale, "--tree": tree, "--json": as_json}
+        for name, value in others.items():
+            if value:
+                raise typer.BadParameter("not with --profile, which makes no plan", param_hint=name)
+        _profile(profile, [word for word in (model, *context.args) if word is not None], out)
+        return
+    if context.args:
+        raise typer.BadParameter(f"one model, not {context.args[0]}, too", param_hint="MODEL.toml")
+    if model is None:
+        raise typer.BadParameter("name a model, or --profile a script", param_hint="MODEL.toml")
     from gradplane.cli import output_tables
     from gradplane.pages.plan_page import page
     from gradplane.planner.experiment_file import experiment
@@ -227,3 +258,25 @@ def plan(
             made_files.append(f"experiment: {out / 'experiment.toml'}")
         if not as_json:
             say(console, "\n".join(made_files))
+
+
+def _profile(script: Path, arguments: list[str], out: Path | None) -> None:
+    from shlex import join
+
+    from gradplane.planner.measured import measure
+
+    file = out or Path(f"{script.stem}.toml")
+    if file.exists():
+        raise typer.BadParameter(f"{file} exists: choose another file", param_hint="--out")
+    if not file.parent.is_dir():
+        raise typer.BadParameter(f"there is no folder {file.parent}", param_hint="--out")
+    found = measure(script, arguments)
+    write_whole(file, found.text(script))
+    model, values = found.model, sum(tensor.values for tensor in found.model.tensors)
+    command = ["gradplane", "plan", str(file), "--system", "pcie-25g", "--codec", "thc"]
+    say(
+        make_console(),
+        f"model: {file}, {len(model.tensors)} tensors of {values:,} values; medians of"
+        f" {found.passes} passes: forward {1e3 * model.forward:.3g} ms, backward"
+        f" {1e3 * found.backward:.3g} ms\nnext: {join(command)}",
+    )

@@ -15,6 +15,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from gradplane.planner.inputs import Gradient, Model
+from gradplane.planner.measured import model_text
+
 RATE = 14e12  # operations a second, about what a V100 does in single precision
 LAUNCH = 20e-6  # seconds
 
@@ -193,20 +196,21 @@ ARCHITECTURES = (
 
 def text(architecture: ModelArchitecture) -> str:
     """Return the model file of an architecture."""
-    rows, total = [], 0.0
-    for name, values, positions in reversed(list(architecture.parameters())):
-        compute = LAUNCH + 4 * values * positions * architecture.batch / RATE
-        total += compute
-        rows.append(f'  {{ name = "{name}", values = {values}, compute = {compute:.3e} }},')
-    head = [
-        f"# {(architecture.parameters.__doc__ or '').strip()}",
-        "# Tensors in backward order. Sizes are the architecture's; times (seconds) are ours,",
-        "# computed by gradplane.planner.architectures, not measured.",
-        f'name = "{architecture.name}"',
-        f"forward = {total / 2:.3e}",
-        "tensors = [",
+    tensors = [
+        Gradient(
+            name=name,
+            values=values,
+            compute=LAUNCH + 4 * values * positions * architecture.batch / RATE,
+        )
+        for name, values, positions in reversed(list(architecture.parameters()))
     ]
-    return "\n".join([*head, *rows, "]"]) + "\n"
+    forward = sum(tensor.compute for tensor in tensors) / 2
+    return model_text(
+        Model(name=architecture.name, forward=forward, tensors=tuple(tensors)),
+        (architecture.parameters.__doc__ or "").strip(),
+        "Tensors in backward order. Sizes are the architecture's; times (seconds) are ours,",
+        "computed by gradplane.planner.architectures, not measured.",
+    )
 
 
 if __name__ == "__main__":
