@@ -8,6 +8,7 @@ from gradplane.codecs import CodecError
 from gradplane.codecs.policies.awp import AWP
 from gradplane.studies import gradients
 from gradplane.studies.papers import awp_precision, inceptionn_table3, threelc_table2
+from gradplane.studies.papers.inceptionn_fig4 import truncated
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +34,23 @@ def test_training_follows_the_gradient() -> None:
     first, second = gradients.training(2, hidden=(8,), batch=1797, lr=rate)
     drop = rate * float(np.sum(gradients.flat(first.gradients).astype(float) ** 2))
     assert first.loss - second.loss == pytest.approx(drop, rel=0.05)
+
+
+def test_what_arrives_and_what_is_kept_may_be_changed() -> None:
+    """Gradients that arrive as zeros leave the weights as they are, and weights that are kept with
+    fewer bits have them in every step."""
+    still = list(gradients.training(3, hidden=(8,), answer=lambda g: [0 * x for x in g]))
+    assert np.array_equal(gradients.flat(still[0].weights), gradients.flat(still[2].weights))
+    for step in gradients.training(3, hidden=(8,), keep=lambda w: [truncated(x, 16) for x in w]):
+        assert not np.any(gradients.flat(step.weights).view(np.uint32) & 0xFFFF)
+
+
+@pytest.mark.parametrize("drop", [8, 16, 24])
+def test_truncated_values_are_the_codecs(drop: int) -> None:
+    x = gradients.drawn("normal", 1000)
+    codec = codecs.get("truncation", drop=drop)
+    data, _ = codec.encode(x)
+    assert np.array_equal(truncated(x, drop), codec.decode(data, x.size))
 
 
 def test_distributions() -> None:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from gradplane.codecs._base import CodecError, Floats
 
 Images = tuple[Floats, npt.NDArray[np.int64]]
+Tensors = Callable[[list[Floats]], list[Floats]]
 KINDS = ("laplace", "lognormal", "normal")
 
 
@@ -42,13 +43,17 @@ def training(
     *,
     decay: float = 0.0,
     test: float = 0.0,
-    send: Callable[[list[Floats]], list[Floats]] = list,
+    send: Tensors = list,
+    answer: Tensors = list,
+    keep: Tensors = list,
 ) -> Iterator[Step]:
     """Train a perceptron on scikit-learn's digits (momentum 0.9, cosine decay); yield each step.
 
     The tensors are one weight matrix per layer (inputs + 1 by outputs, the last row the biases).
     lr: the initial rate. decay: the factor of the weight decay. test: the share of images held out
-    for accuracy(). send: returns the weights as they arrive where the gradients are computed.
+    for accuracy(). send: returns the weights as they arrive where the gradients are computed;
+    answer: the gradients as they arrive where the weights are updated; keep: the updated weights as
+    they are stored.
     """
     (images, labels), _ = _split(test)
     chance = np.random.default_rng(seed)
@@ -58,10 +63,11 @@ def training(
     for step in range(steps):
         rows = chance.choice(len(labels), batch, replace=False)
         loss, gradients = _backward(send(weights), images[rows], labels[rows])
+        gradients = answer(gradients)
         rate = np.float32(lr / 2 * (1 + np.cos(np.pi * step / steps)))
         pulls = [g + np.float32(decay) * w for g, w in zip(gradients, weights, strict=True)]
         velocity = [np.float32(0.9) * v + p for v, p in zip(velocity, pulls, strict=True)]
-        weights = [w - rate * v for w, v in zip(weights, velocity, strict=True)]
+        weights = keep([w - rate * v for w, v in zip(weights, velocity, strict=True)])
         yield Step(loss, gradients, weights)
 
 
