@@ -16,7 +16,7 @@ from gradplane.planner.job import Candidates
 ROUNDS = 20
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, general=True)
 def balanced(loads: Floats, group: Ints, compute: float, power: float) -> Ints:
     """Return the strategy that a descent on the sum of the loads' powers finds.
 
@@ -73,7 +73,7 @@ def _priced(job: Candidates, rounds: int) -> tuple[float, Floats]:
     return float(bound), price
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, general=True)
 def _price(
     demands: Floats, count: Ints, members: Ints, compute: float, rounds: int
 ) -> tuple[float, Floats]:

@@ -175,7 +175,7 @@ def _queues(entries: int) -> _Queues:
     return _Queues(np.zeros(shape), np.zeros(shape, np.int64), np.zeros(shape, np.int64))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, general=True)
 def _assign(options, state):  # type: ignore[no-untyped-def]
     """Run the strategy from the start, with checkpoints; return its time."""
     state.totals[:] = 0.0
@@ -187,7 +187,7 @@ def _assign(options, state):  # type: ignore[no-untyped-def]
     return _run(0, -1, np.inf, np.inf, True, options, state)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, general=True)
 def _change(tensor, slot, options, state):  # type: ignore[no-untyped-def]
     """Change the slot of a tensor; return the time."""
     loads = options.demands[options.group[tensor]]
@@ -198,7 +198,7 @@ def _change(tensor, slot, options, state):  # type: ignore[no-untyped-def]
     return _run(tensor, -1, np.inf, np.inf, True, options, state)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, general=True)
 def _bound(options, state):  # type: ignore[no-untyped-def]
     """Write what each computation and all after it take at least, with the present strategy.
 
@@ -234,7 +234,7 @@ def _bound(options, state):  # type: ignore[no-untyped-def]
         later[tensor] = computing + least
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, general=True)
 def _run(begin, slot, beat, present, save, options, state):  # type: ignore[no-untyped-def]
     """Serve everything from tensor `begin` on; infinity once it cannot be below `beat`.
 
@@ -327,7 +327,7 @@ def _run(begin, slot, beat, present, save, options, state):  # type: ignore[no-u
     return end
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, general=True)
 def _same(at, time, state):  # type: ignore[no-untyped-def]
     """Whether all that follows computation `at` is as in the present strategy."""
     checkpoint, base, trial = state.checkpoints[at], state.base, state.scratch
@@ -348,7 +348,7 @@ def _same(at, time, state):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, general=True)
 def _best_slot(tensor, mask, time, present, options, state):  # type: ignore[no-untyped-def]
     """Return the best slot of a tensor, among the kinds in `mask`, and its time.
 
@@ -382,7 +382,7 @@ def _best_slot(tensor, mask, time, present, options, state):  # type: ignore[no-
     return best, time
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, general=True)
 def _improve(limit, time, options, state):  # type: ignore[no-untyped-def]
     """Change single tensors as long as that helps; return the final time."""
     unchanged, tensor = 0, options.compute.size
@@ -396,7 +396,7 @@ def _improve(limit, time, options, state):  # type: ignore[no-untyped-def]
     return time
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, general=True)
 def _spans(options, state, begun, ended):  # type: ignore[no-untyped-def]
     """Write when each tensor's first communication begins and its last one ends."""
     ready, tensors, steps = state.scratch

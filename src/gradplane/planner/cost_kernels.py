@@ -62,7 +62,7 @@ class Link(NamedTuple):
     shim: float  # what compression adds to it
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, general=True)
 def _curve(curves: Floats, row: int, size: float) -> float:
     sizes, times = curves[row // 3 * 3], curves[row]
     last = sizes.size - 1
@@ -74,7 +74,7 @@ def _curve(curves: Floats, row: int, size: float) -> float:
     return time
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, general=True)
 def _encoded(values: float, link: Link) -> float:
     """Return how many values a codec encodes for a piece: some pad it to a whole number of blocks,
     or to a power of two where it is less than one."""
@@ -86,7 +86,7 @@ def _encoded(values: float, link: Link) -> float:
     return float(BLOCK * math.ceil(values / BLOCK))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, general=True)
 def _switched(up: float, down: float, members: float, rate: float, link: Link) -> float:
     """Return the time in which a switch adds `up` bytes per machine and sends `down` to each."""
     most, passes = max(up, down), link.passes
@@ -97,7 +97,7 @@ def _switched(up: float, down: float, members: float, rate: float, link: Link) -
     return time
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, general=True)
 def _emulated(lanes: float, flows: float, rate: float, latency: float, link: Link) -> float:
     """Return the time of `_switched` on the emulated switch, for `lanes` codes of each GPU.
 
@@ -112,7 +112,7 @@ def _emulated(lanes: float, flows: float, rate: float, latency: float, link: Lin
     return time
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, general=True)
 def _message(
     size: float, flows: float, rate: float, latency: float, inside: bool, link: Link
 ) -> float:
@@ -135,7 +135,7 @@ def _message(
     return time
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, general=True)
 def _marked(size: float, flows: float, latency: float, link: Link) -> float:
     """Return the time of `size` bytes of values that the edge switches compress, as in `_message`.
 
@@ -161,7 +161,7 @@ def _marked(size: float, flows: float, latency: float, link: Link) -> float:
     return time
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, general=True)
 def _served(size: float, load: float, rate: float, latency: float, link: Link) -> float:
     """Return the time in which servers add `size` bytes; `load`: such messages on their links.
 
@@ -181,7 +181,7 @@ def _served(size: float, load: float, rate: float, latency: float, link: Link) -
     return time
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, general=True)
 def task_times(
     codes: Ints, values: float, link: Link, curves: Floats, resources: Ints, seconds: Floats,
     before: Floats, known: int,
@@ -287,7 +287,7 @@ def task_times(
     return count
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, general=True)
 def loads(codes: Ints, sizes: Floats, link: Link, curves: Floats) -> Floats:
     """Return [size, option, 5]: the time on each resource, and the sum."""
     found = np.zeros((sizes.size, codes.shape[0], 5))
@@ -308,7 +308,7 @@ def loads(codes: Ints, sizes: Floats, link: Link, curves: Floats) -> Floats:
     return found
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, general=True)
 def cheapest(times: Floats, kinds: Ints, weights: Floats) -> Ints:
     """Return [kind, weights]: the option with the least weighted time among kinds up to this one.
 
@@ -333,7 +333,7 @@ def cheapest(times: Floats, kinds: Ints, weights: Floats) -> Ints:
     return found
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, general=True)
 def few_cheapest(times: Floats, prices: Floats, count: int) -> Ints:
     """Return [price, count]: the options whose times cost the least at each price, in order.
 
@@ -357,7 +357,7 @@ def few_cheapest(times: Floats, prices: Floats, count: int) -> Ints:
     return found
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, general=True)
 def _is_beaten(option: int, times: Floats, kinds: Ints, others: Ints) -> bool:
     """Whether one of the others is not slower on any resource, and of no higher kind."""
     for other in others[::-1]:
@@ -369,7 +369,7 @@ def _is_beaten(option: int, times: Floats, kinds: Ints, others: Ints) -> bool:
     return False
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, general=True)
 def compile_steps(
     chosen: Ints, codes: Ints, sizes: Floats, link: Link, curves: Floats
 ) -> tuple[Ints, Ints, Floats]:
@@ -402,7 +402,7 @@ def compile_steps(
     return first, resource[:end], seconds[:end]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, general=True)
 def demands(first: Ints, count: Ints, resource: Ints, seconds: Floats) -> Floats:
     """Return [group, slot, 6]: the seconds of a slot's steps on each resource, on all, and of a GPU
     step at the start; infinity beyond `count`.
