@@ -9,9 +9,18 @@ from v1programs import source
 
 from gradplane.differ import difference
 from gradplane.differ.bmv2_switch import Bmv2Switch, DiffError
-from gradplane.differ.inputs import Inputs
+from gradplane.differ.inputs import Inputs, _ends_bmv2
 from gradplane.switch.commands.command_registry import CommandError
-from gradplane.switch.interp.trace_events import Applied, Called, Dropped, StateEntered, Trace
+from gradplane.switch.interp import blocks
+from gradplane.switch.interp.trace_events import (
+    Applied,
+    Called,
+    Dropped,
+    Rejected,
+    StateEntered,
+    Trace,
+)
+from gradplane.switch.ir import nodes as ir
 from gradplane.switch.runtime.packet_passes import ENDLESS
 from gradplane.switch.source import CompileError
 from gradplane.switch.switch import Switch
@@ -156,6 +165,34 @@ def test_packets_that_come_back_for_ever_are_left_out() -> None:
     switch = Switch(ROUTER, text=text, engine="interpreter")
     packets = list(Inputs(switch.program, 3).packets(switch, 3))
     assert {port % 2 for port, _ in packets} == {1} and len(packets) == 3
+
+
+def test_packets_that_a_parser_or_a_loop_does_not_let_go_are_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Here a parser may visit so many states, a loop take so many rounds; BMv2 has no such limit.
+    Of this program some packets need more than the lowered limits, and all come to an end."""
+    monkeypatch.setattr(blocks, "STATE_LIMIT", 4)
+    monkeypatch.setattr(ir, "LOOP_LIMIT", 4)
+    text = source(
+        types="header n_t { bit<8> more; }",
+        headers="n_t[9] st;",
+        parser="pkt.extract(h.a); transition select(h.a.kind) { 1: more; default: accept; }",
+        states="""state more { pkt.extract(h.st.next);
+            transition select(h.st.last.more) { 1: more; default: accept; } }""",
+        ingress="s.egress_spec = 1; bit<8> n = h.a.y == 1 ? 8w9 : 8w2;"
+        " for (bit<8> i = 0; i < n; i = i + 1) { h.a.z = h.a.z + 1; }",
+    )
+    switch = Switch("rounds.p4", text=text, engine="interpreter")
+    packets = [packet for _, packet in Inputs(switch.program, 1).packets(switch, 60)]
+    long = bytes([1, 0, 0, 0]) + 6 * b"\1" + b"\0", bytes([0, 0, 1, 0])
+    for packet in long:
+        assert _ends_bmv2(switch.trace(1, packet).events), packet
+    assert len(packets) == 60
+    assert all(packet[2] != 1 for packet in packets)
+    events = [event for packet in packets for event in switch.trace(1, packet).events]
+    assert "ParserTimeout" not in {e.error for e in events if isinstance(e, Rejected)}
+    assert "more" in {e.state for e in events if isinstance(e, StateEntered)}
 
 
 LONG = """

@@ -5,10 +5,12 @@ import os
 import shutil
 import signal
 from collections import Counter
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import pytest
 from finsy.proto import p4i, p4r
+from v1programs import source
 
 from gradplane.controller import targets
 from gradplane.controller.targets.bmv2 import Bmv2
@@ -42,6 +44,9 @@ class Script:
     def run(self, operation: Operation, expected: Answer = ()) -> Answer:
         self.seen.append(str(operation))
         return self.answers.pop(0)
+
+    def batch(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
 
 def ours() -> Ours:
@@ -239,3 +244,75 @@ def test_a_process_that_ends_is_told_from_a_refusal() -> None:
         with pytest.raises(DiffError) as error:
             switch.write(p4r.Update.INSERT, p4r.Entity(table_entry=p4r.TableEntry(table_id=1)))
     assert str(error.value) == "bmv2 has crashed: simple_switch_grpc ended with signal 11"
+
+
+SPECIAL = source(
+    types="""@p4runtime_translation("p", 32) type bit<9> wide_t;
+        @p4runtime_translation("q", 9) type bit<9> same_t;
+        @p4runtime_translation("r", string) type bit<9> name_t;""",
+    metadata="wide_t wide; same_t same; name_t name;",
+    ingress_locals="direct_counter(CounterType.packets) tally;"
+    " action set(bit<8> v) { h.a.y = v; } action to(name_t p) { s.egress_spec = (bit<9>) p; }"
+    " table given { key = { h.a.x : exact; } actions = { set; NoAction; } counters = tally;"
+    " entries = { 1 : set(1); } }"
+    + "".join(
+        f" table {name} {{ key = {{ {key} : exact; }} actions = {{ set; to; NoAction; }} }}"
+        for name, key in {
+            "wide": "m.wide", "same": "m.same", "named": "m.name", "plain": "h.a.x"
+        }.items()
+    ),
+    ingress="s.egress_spec = 1; given.apply(); wide.apply(); same.apply(); named.apply();"
+    " plain.apply();",
+)  # fmt: skip
+WRITES = """
+insert table_entry { table_id: $given KEY2 SET }
+modify table_entry { table_id: $given KEY1 SET }
+delete table_entry { table_id: $given KEY1 }
+insert table_entry { table_id: $given KEY1 SET }
+modify direct_counter_entry { table_entry { table_id: $given KEY1 } data { packet_count: 5 } }
+insert table_entry { table_id: $wide KEY1 SET }
+insert table_entry { table_id: $named KEY1 SET }
+insert table_entry { table_id: $plain KEY1 action { action { action_id: $to PARAM } } }
+"""
+SAME = """
+insert table_entry { table_id: $same KEY1 SET }
+modify table_entry { table_id: $given is_default_action: true SET }
+packet 2 00010203
+packet 2 00020203
+read direct_counter_entry { table_entry { table_id: $given } }
+read table_entry { table_id: $wide }
+read table_entry { table_id: $plain }
+"""
+
+
+def special_script(text: str) -> str:
+    param = 'params { param_id: 1 value: "\\007" }'
+    for mark, value in {
+        "KEY1": 'match { field_id: 1 exact { value: "\\001" } }',
+        "KEY2": 'match { field_id: 1 exact { value: "\\002" } }',
+        "SET": f"action {{ action {{ action_id: $set {param} }} }}",
+        "PARAM": param,
+    }.items():
+        text = text.replace(mark, value)
+    return text
+
+
+@real
+def test_what_bmv2_does_not_write_is_documented_and_taken_back(tmp_path: Path) -> None:
+    """Entries of the source, and translated keys and names."""
+    (program := tmp_path / "x.p4").write_text(SPECIAL)
+    (file := tmp_path / "x.ops").write_text(special_script(WRITES + SAME))
+    result = difference.diff_operations(program, file)
+    assert result.text() == (
+        "equal: 15 operations\n"
+        "5 differ as documented: entries that the source gives to a table without `const`\n"
+        "3 differ as documented: a key of a type with `@p4runtime_translation`"
+    )
+
+
+@real
+def test_random_operations_write_there_too(tmp_path: Path) -> None:
+    (program := tmp_path / "x.p4").write_text(SPECIAL)
+    result = difference.diff_operations(program, count=60, seed=1)
+    assert not result.difference, result.text()
+    assert len(result.documented) >= 2

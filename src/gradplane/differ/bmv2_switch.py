@@ -28,6 +28,7 @@ _NOT_READY = "not ready"  # the service's answer until the first program runs
 _PATIENCE = 10.0  # seconds for a message that is expected, however slow the machine is
 _DYING = 10.0  # seconds after a connection's end in which a process ends that has crashed
 _LONGEST = 120.0  # seconds in the switch, after which a packet is said to go round for ever
+_STAYS = f"the packet is still in bmv2 after {_LONGEST:g} s: it may go round for ever there"
 
 
 def _packet_message() -> type[Any]:
@@ -230,6 +231,8 @@ class Bmv2Switch:
         left = _taken(found, count, quiet)
         ended.set()
         reader.join()
+        if answers.code() == grpc.StatusCode.DEADLINE_EXCEEDED:
+            raise DiffError(_STAYS)
         self._check_running()
         return [(answer.port, answer.packet) for answer in left + _taken(found, 0, 0)]
 
@@ -254,8 +257,7 @@ class Bmv2Switch:
                 return [(answer.port, answer.packet) for answer in answers]
             except grpc.RpcError as error:
                 if error.code() == grpc.StatusCode.DEADLINE_EXCEEDED:
-                    text = f"the packet is still in bmv2 after {_LONGEST:g} s"
-                    raise DiffError(text) from error
+                    raise DiffError(_STAYS) from error
                 # The first program is accepted before its service takes packets.
                 if error.details() != _NOT_READY or time.monotonic() > end:
                     self._check_running(error)

@@ -16,7 +16,16 @@ from gradplane.controller import targets
 from gradplane.controller.targets.bmv2 import Bmv2
 from gradplane.differ.bmv2_switch import Bmv2Switch, DiffError
 from gradplane.differ.inputs import Inputs
-from gradplane.differ.operations import CPU_PORT, Comparison, Ours, Theirs, compare, parse, units
+from gradplane.differ.operations import (
+    CPU_PORT,
+    Comparison,
+    Ours,
+    Theirs,
+    compare,
+    parse,
+    special,
+    units,
+)
 from gradplane.differ.random_operations import RandomOperations
 from gradplane.experiment import p4_programs
 from gradplane.switch import backends
@@ -115,7 +124,7 @@ def diff_operations(
     with Bmv2Switch(target, CPU_PORT) as theirs:
         theirs.load(p4info, config)
         ours = Ours(_device(found.program, CPU_PORT), units(p4info))
-        return compare(operations, ours, Theirs(theirs, units(p4info)))
+        return compare(operations, ours, Theirs(theirs, units(p4info)), special(p4info))
 
 
 def _loadable(

@@ -41,6 +41,7 @@ _TRIES = 10  # packets that are made for each that is wanted
 _NEWEST = 8  # kept packets that are changed rather than others
 _OTHER_PORT = 0.3
 _ASSERTIONS = ("assert failed", "assume failed")
+_LOOP = "a loop ran more than"
 _PASSES = 200  # of a packet and its clones, above which they are taken to go round for ever
 _ROUNDS, _LOOKED_AT = 4, 40  # times that entries are made; packets before each
 Events = list[trace_events.TraceEvent]
@@ -95,10 +96,10 @@ class Inputs:
     def packets(self, switch: Switch, count: int) -> Iterator[tuple[int, bytes]]:
         """Yield ports and packets; `switch`, which has the entries, is run to see how far they go.
 
-        Its passes are limited. Packets that go round for ever are left out, for BMv2 has no limit
-        that ends them, and packets for which an assertion fails or that use a cell beyond its
-        array's end, which ends its process. Where most packets are such, there are fewer than
-        `count`.
+        Its passes are limited. Packets that go round for ever, in a parser or a loop too, are left
+        out, for BMv2 has no limit that ends them, and packets for which an assertion fails or that
+        use a cell beyond its array's end, which ends its process. Where most packets are such,
+        there are fewer than `count`.
         """
         left = count
         switch.limit_passes(_PASSES)
@@ -180,9 +181,14 @@ def _with_checksum(packet: bytes, start: int) -> bytes:
 
 
 def _ends_bmv2(events: Events) -> bool:
-    """Return whether a packet was dropped because it came back too often, or by an assertion."""
+    """Return whether a packet was dropped because it came back too often, or by an assertion, or
+    went round in a parser or a loop, which BMv2 does not end."""
+    if any(isinstance(e, trace_events.Rejected) and e.error == "ParserTimeout" for e in events):
+        return True
     reasons = [event.reason for event in events if isinstance(event, trace_events.Dropped)]
-    return any(reason in ENDLESS or reason.endswith(_ASSERTIONS) for reason in reasons)
+    return any(
+        reason in ENDLESS or reason.endswith(_ASSERTIONS) or _LOOP in reason for reason in reasons
+    )
 
 
 def _is_short(events: Events) -> bool:

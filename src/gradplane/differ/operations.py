@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -125,6 +126,11 @@ class Ours:
             return (next((e.code for e in error.errors if e is not None), error.code),)
         except RpcError as error:
             return (error.code,)
+
+    def batch(self) -> AbstractContextManager[object]:
+        """Provide a batch of writes, which are taken back if an exception leaves it."""
+        assert self._device.pipeline is not None
+        return self._device.pipeline.store.batch()
 
     def _write(self, operation: Operation) -> Answer:
         update = p4r.Update(type=_WRITES[operation.kind], entity=operation.message)
@@ -243,6 +249,15 @@ def _sort(messages: Any) -> None:
 _WIDE = "a value that is too wide, or of no bytes"
 _REPLICATION = "an instance of 70000, a replica's port of 600"
 _UNSUPPORTED = "registers, value sets; a one-shot without actions"
+_GIVEN = "entries that the source gives to a table without `const`"
+_GIVEN_CODES = {
+    ("OK", "UNKNOWN"),
+    ("OK", "NOT_FOUND"),
+    ("OK", "INVALID_ARGUMENT"),  # of a direct counter or meter
+    ("ALREADY_EXISTS", "UNKNOWN"),
+}
+_TRANSLATED = "a key of a type with `@p4runtime_translation`"
+_TRANSLATED_CODES = {("OK", "UNKNOWN"), ("OK", "INVALID_ARGUMENT")}
 
 
 def _any(_: Operation) -> bool:
@@ -297,7 +312,7 @@ DOCUMENTED = [  # our code, BMv2's, of which operations, and the row of docs/com
     ("NOT_FOUND", "INVALID_ARGUMENT", _any, "a member, group or entry that does not exist"),
     ("FAILED_PRECONDITION", "UNKNOWN", _any, "the deletion of a member or group that is in use"),
     ("OK", "UNIMPLEMENTED", _any, _UNSUPPORTED),
-    ("OK", "INTERNAL", _any, "entries that the source gives to a table without `const`"),
+    ("OK", "INTERNAL", _any, _GIVEN),
     ("OK", "NOT_FOUND", _reads_replication, "a read of a multicast group or clone session"),
     ("OK", "OUT_OF_RANGE", _replicates, "multicast group ids above 0x7FFF"),
     ("OK", "UNKNOWN", _cuts, "`packet_length_bytes` of a clone session"),
@@ -318,6 +333,56 @@ _DEFAULT = "the default entry of a table with an action profile"
 
 
 @dataclass(frozen=True)
+class Special:
+    """What BMv2 does not write: tables with entries of the source, tables with translated keys, and
+    actions with parameters that are translated to strings; their ids."""
+
+    given: frozenset[int] = frozenset()
+    translated: frozenset[int] = frozenset()
+    with_strings: frozenset[int] = frozenset()
+
+    def row(self, entity: Any, codes: tuple[str, str]) -> str:
+        """Return the row of the document that explains two codes, "" if none does."""
+        if codes in _GIVEN_CODES and self.given & set(_owners(entity)):
+            return _GIVEN
+        parts = self.translated & set(_owners(entity)) or self.with_strings & set(_actions(entity))
+        return _TRANSLATED if codes in _TRANSLATED_CODES and parts else ""
+
+
+def special(info: p4i.P4Info) -> Special:
+    """Return what BMv2 does not write of a program."""
+    types = {name: t.translated_type for name, t in info.type_info.new_types.items()}
+    translated = {name for name, t in types.items() if t.uri}
+    strings = {name for name, t in types.items() if t.HasField("sdn_string")}
+
+    def typed(parts: Iterable[Any], names: set[str]) -> bool:
+        return any(part.type_name.name in names for part in parts)
+
+    tables = [t for t in info.tables if t.has_initial_entries and not t.is_const_table]
+    return Special(
+        frozenset(t.preamble.id for t in tables),
+        frozenset(t.preamble.id for t in info.tables if typed(t.match_fields, translated)),
+        frozenset(a.preamble.id for a in info.actions if typed(a.params, strings)),
+    )
+
+
+def _owners(entity: Any) -> Iterator[int]:
+    """Yield the id of the table whose entry is meant, 0 for none."""
+    yield entity.table_entry.table_id
+    yield entity.direct_counter_entry.table_entry.table_id
+    yield entity.direct_meter_entry.table_entry.table_id
+
+
+def _actions(entity: Any) -> Iterator[int]:
+    """Yield the ids of the actions that an entry or a member has, 0 for none."""
+    action = entity.table_entry.action
+    yield action.action.action_id
+    yield entity.action_profile_member.action.action_id
+    for one in action.action_profile_action_set.action_profile_actions:
+        yield one.action.action_id
+
+
+@dataclass(frozen=True)
 class Comparison:
     """What became of a script. documented: how often each row of the document was met."""
 
@@ -334,41 +399,70 @@ class Comparison:
         return "\n".join(lines)
 
 
-def compare(script: Sequence[Operation], ours: Ours, theirs: Theirs) -> Comparison:
+class _Refused(Exception):
+    """BMv2 has refused a write."""
+
+
+def compare(
+    script: Sequence[Operation], ours: Ours, theirs: Theirs, known: Special = Special()
+) -> Comparison:
     """Run a script on both switches, up to the first difference that is not documented."""
     documented = Counter[str]()
     for number, operation in enumerate(script):
+        try:
+            here, there = _both(operation, ours, theirs)
+        except _Failure as error:
+            return Comparison(number, documented, _first(operation, error.here, str(error)))
+        if here == there and not _leaves_a_group(operation, there):
+            continue
+        row = _row(operation, here, there, known)
+        if not row:
+            text = "\n".join(_listed("bmv2", there))
+            return Comparison(number, documented, _first(operation, here, text))
+        documented[row] += 1
+        _delete_what_bmv2_has(operation, here, there, ours, theirs)
+    return Comparison(len(script), documented)
+
+
+class _Failure(DiffError):
+    """BMv2 gives no answer to an operation; here: ours."""
+
+    def __init__(self, error: DiffError, here: Answer) -> None:
+        super().__init__(str(error))
+        self.here = here
+
+
+def _both(operation: Operation, ours: Ours, theirs: Theirs) -> tuple[Answer, Answer]:
+    """Return both answers; a write that BMv2 refuses is taken back here. Raises _Failure."""
+    writes = operation.kind in _WRITES
+    with suppress(_Refused), ours.batch() if writes else nullcontext():
         here = ours.run(operation)
         try:
             there = theirs.run(operation, here)
         except DiffError as error:
-            lines = [f"first difference: {operation}", *_listed("embedded", here), str(error)]
-            return Comparison(number, documented, "\n".join(lines))
-        if here == there and not _leaves_a_group(operation, there):
-            continue
-        row = _row(operation, here, there)
-        if not row:
-            lines = [f"first difference: {operation}", *_listed("embedded", here)]
-            return Comparison(number, documented, "\n".join([*lines, *_listed("bmv2", there)]))
-        documented[row] += 1
-        _delete_what_one_has(operation, here, there, ours, theirs)
-    return Comparison(len(script), documented)
+            raise _Failure(error, here) from error
+        if writes and there[:1] != ("OK",):
+            raise _Refused
+    return here, there
 
 
-def _delete_what_one_has(
+def _first(operation: Operation, here: Answer, there: str) -> str:
+    return "\n".join([f"first difference: {operation}", *_listed("embedded", here), there])
+
+
+def _delete_what_bmv2_has(
     operation: Operation, here: Answer, there: Answer, ours: Ours, theirs: Theirs
 ) -> None:
-    """Make the switches equal again after a write that one of them has refused."""
+    """Make the switches equal again after a write that BMv2 has done, or half done, alone."""
     undo = Operation("delete", operation.message)
     if _leaves_a_group(operation, there):
         theirs.run(undo, ())
-    if not any(answer[:1] == ("OK",) for answer in (here, there)):
-        return
-    changed = operation.kind == "modify" and operation.message.table_entry.match
-    if changed or operation.kind == "insert" and here[0] == "OK":
-        ours.run(undo)
-    if changed or operation.kind == "insert" and there[0] == "OK":
-        theirs.run(undo, ())
+    elif there[:1] == ("OK",) and here[0] != "OK":
+        changed = operation.kind == "modify" and operation.message.table_entry.match
+        if changed:
+            ours.run(undo)
+        if changed or operation.kind == "insert":
+            theirs.run(undo, ())
 
 
 def _listed(name: str, answer: Answer) -> Iterator[str]:
@@ -376,7 +470,7 @@ def _listed(name: str, answer: Answer) -> Iterator[str]:
     yield from (f"  {line}" for line in answer or ("nothing",))
 
 
-def _row(operation: Operation, here: Answer, there: Answer) -> str:
+def _row(operation: Operation, here: Answer, there: Answer, known: Special) -> str:
     """Return the row of the document that explains two answers, "" if none does."""
     if _leaves_a_group(operation, there):
         return _GROUP
@@ -387,8 +481,8 @@ def _row(operation: Operation, here: Answer, there: Answer) -> str:
     if here[0] == there[0]:
         return _row_of_read(operation.message, here, there)
     codes = here[0], there[0]
-    known = (row for *pair, fits, row in DOCUMENTED if (*pair,) == codes and fits(operation))
-    return next(known, "")
+    rows = (row for *pair, fits, row in DOCUMENTED if (*pair,) == codes and fits(operation))
+    return known.row(operation.message, codes) or next(rows, "")
 
 
 def _leaves_a_group(operation: Operation, there: Answer) -> bool:

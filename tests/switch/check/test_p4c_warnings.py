@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
+from v1programs import source
 from warning_case import TEMPLATE, warnings
 
 from gradplane.cli.app import app
+from gradplane.experiment import p4_programs
 from gradplane.switch.compiler import compile_source
+from gradplane.switch.source import CompileError
 
 LOOP = "for (bit<8> i = 0; i < 3; i = i + 1) { m.x = m.x + i; }"
 ONCE = "p4c for BMv2 does the body of a loop outside an action once"
@@ -864,6 +868,20 @@ def test_limits_of_psa_switch() -> None:
         "p4c for psa_switch has no conditions in deparsers",
         "p4c for psa_switch has no initial values of registers",
     }
+
+
+@pytest.mark.parametrize(
+    "cell", ["h_t", "h_t[2]", "u_t", "varbit<16>", "s_t", "tuple<h_t>", "s_t[2]"]
+)
+def test_a_register_that_is_an_error_has_no_warning_beside_it(cell: str) -> None:
+    """A warning says what runs here."""
+    types = "header h_t { bit<8> x; } header_union u_t { h_t h; } struct s_t { h_t h; }"
+    compiled = compile_source(
+        "case.p4", text=source(types=types, ingress_locals=f"register<{cell}>(4) r;")
+    )
+    assert [w.message for w in compiled.warnings if w.kind == "p4c"] == []
+    with pytest.raises(CompileError, match=f"register of {re.escape(cell)}: a cell must be"):
+        p4_programs.check(compiled)
 
 
 def test_a_table_is_silenced() -> None:

@@ -105,11 +105,27 @@ def _register(decl: ast.Instantiation) -> Iterator[Found]:
     t = decl.type  # a user may have an extern of this name, without a cell
     if isinstance(t, ExternType) and t.name in _REGISTERS and t.args:
         cell = t.args[0]
-        if not _is_bits(cell):
+        if not _is_bits(cell) and not _never_a_cell(cell):  # of which loading has an error
             text = f"p4c for BMv2 takes registers of bit<> and int<>, not of {cell}"
             yield decl, text, "use a register for each field"
         elif getattr(decl.args[0].expr, "const", None) == 0:
             yield decl, "p4c for BMv2 has no registers of size 0", ""
+
+
+def _never_a_cell(t: Type) -> bool:
+    """Return whether a type is, or has, a header or bits of variable length."""
+    match t:
+        case Header() | Union() | Varbit():
+            return True
+        case Fields():
+            return any(_never_a_cell(field.type) for field in t.fields)
+        case Tuple():
+            return any(map(_never_a_cell, t.elements))
+        case Array():
+            return _never_a_cell(t.element)
+        case NewType():
+            return _never_a_cell(t.underlying)
+    return False
 
 
 def _is_bits(t: Type) -> bool:
