@@ -19,6 +19,7 @@ import torch.distributed as dist
 
 from gradplane.torch.exchange import Exchange, FallbackWarning
 from gradplane.torch.membership import member
+from gradplane.torch.stand_ins import replaced
 
 NAME = "gradplane"
 _GLOO = dist.ProcessGroup.BackendType.GLOO
@@ -38,13 +39,16 @@ class NetworkGroup(dist.ProcessGroup):
 
     def __init__(self, store: Any, rank: int, size: int, timeout: datetime.timedelta) -> None:
         """Join the network; MembershipError where there is none. The default group's ranks must be
-        the job's workers; it waits until all of them have come so far."""
+        the job's workers; it waits until all of them have come so far. Where GRADPLANE_HOOK is
+        set, nothing is joined, and gloo does everything."""
         super().__init__(rank, size)  # type: ignore[call-arg]
         self._gloo = _Gloo(store, rank, size, timeout)
         self._register_backend(torch.device("cpu"), _GLOO, self._gloo)
         self._set_default_backend(_GLOO)
         self._exchange: Exchange | None = None  # of a group of all ranks
-        self._warned = False  # that it is a group of some of the ranks
+        self._warned = replaced()  # that it is a group of some of the ranks
+        if replaced():
+            return
         self._member = member(timeout.total_seconds())
         if not dist.is_initialized() or size == self._member.reducer.workers:
             self._member.check(rank, size)

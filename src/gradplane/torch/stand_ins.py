@@ -1,7 +1,8 @@
 """PyTorch's own hooks in the place of the network's, to compare them with the same script.
 
 Where GRADPLANE_HOOK is set, `join()` returns one of these and `hook` calls it: everything goes
-through the process group, over the same links, and nothing through the switch.
+through the process group, over the same links, and nothing through the switch. So does all that the
+back end `gradplane` does.
 """
 
 from __future__ import annotations
@@ -68,8 +69,12 @@ def stand_in(
     group: dist.ProcessGroup | None, environment: Mapping[str, str] = os.environ
 ) -> StandIn | None:
     """Return the hook that GRADPLANE_HOOK asks for; None where it asks for none."""
-    name = environment.get(HOOK_VARIABLE)
-    return StandIn(name, group) if name else None
+    return StandIn(environment[HOOK_VARIABLE], group) if replaced(environment) else None
+
+
+def replaced(environment: Mapping[str, str] = os.environ) -> bool:
+    """Return whether GRADPLANE_HOOK asks for a hook in the network's place."""
+    return bool(environment.get(HOOK_VARIABLE))
 
 
 def _group(group: dist.ProcessGroup | None) -> dist.ProcessGroup | None:
