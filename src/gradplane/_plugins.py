@@ -342,13 +342,20 @@ Doors = Mapping[str, tuple[Callable[[Any], bool], str]]
 
 def watch(what: str, kind: type[Any], doors: Doors) -> None:
     """Check what methods of a user's class get and return, wherever they are called: LoadError."""
+    for owner, method in own_methods(kind, doors):
+        setattr(owner, method.__name__, _watched(what, method, *doors[method.__name__]))
+
+
+def own_methods(kind: type[Any], names: Iterable[str]) -> Iterator[tuple[type[Any], Any]]:
+    """Yield the methods of these names that a user's class and its bases define, with the class
+    that does; without those of gradplane, and those that are checked already."""
     for owner in kind.__mro__:
         if owner.__module__.startswith("gradplane.") and not owner.__module__.startswith(_FILES):
             continue
-        for name in doors.keys() & vars(owner).keys():
-            method = vars(owner)[name]
+        for name in names:
+            method = vars(owner).get(name)
             if inspect.isfunction(method) and not hasattr(method, "__wrapped__"):
-                setattr(owner, name, _watched(what, method, *doors[name]))
+                yield owner, method
 
 
 def _watched(

@@ -89,10 +89,18 @@ def bench(
         make_console().print(output_tables.bench(found, values))
 
 
+_TRIED = 10_007  # values, for codecs of several partitions
+
+
 def _made(given: list[str] | None) -> "dict[str, Codec]":
-    """Return codecs by what was given for each, a name or a table as in an experiment."""
+    """Return codecs by what was given for each, a name or a table as in an experiment.
+
+    A user's are tried as a switch's, too, if their codes can be summed: LoadError, CodecError."""
     from gradplane import codecs as compression
+    from gradplane._plugins import is_reference
+    from gradplane.codecs._own_sums import try_sums
     from gradplane.experiment.document import parse_value
+    from gradplane.studies.gradients import drawn
 
     found = {}
     for text in given or compression.names():
@@ -100,7 +108,9 @@ def _made(given: list[str] | None) -> "dict[str, Codec]":
         if not isinstance(value, dict) or not isinstance(value.get("name"), str):
             example = "\"{name='topk', fraction=0.1}\""
             raise typer.BadParameter(f"{text}: write a TOML table, such as {example}")
-        found[text] = compression.get(**value)
+        found[text] = codec = compression.get(**value)
+        if codec.summable and is_reference(codec.name):
+            try_sums(codec, drawn("normal", _TRIED, 1))
     return found
 
 

@@ -44,6 +44,7 @@ from gradplane.codecs._network_limits import (
     code_overflow,
     sum_overflow,
 )
+from gradplane.codecs._own_sums import check_table, watch_sums
 from gradplane.codecs._per_tensor import PerTensor
 from gradplane.codecs._random import key
 from gradplane.codecs._table import optimal_table
@@ -115,7 +116,10 @@ def get(name: str, **params: Any) -> Codec:
         if param not in known:
             listed = f"its parameters: {', '.join(known)}" if known else "it has none"
             raise CodecError(f"{name} has no parameter {_hinted(param, known)} {listed}")
-    return kind(**params)
+    codec = kind(**params)
+    if is_reference(name) and codec.summable:
+        check_table(codec)
+    return codec
 
 
 _METHODS = {"max_size": ("n",), "_encode": ("x", "context"), "_decode": ("data", "n")}
@@ -147,6 +151,7 @@ def _check_own(name: str, kind: type[Codec], params: Collection[str]) -> None:
                 f"codec {name}: {kind.__name__}.{method}{signature}: write {expected}"
             ) from None
     _check_overridden(name, kind)
+    watch_sums(kind)
     lacking = [
         field.name
         for field in dataclasses.fields(kind)  # type: ignore[arg-type]

@@ -138,7 +138,7 @@ class Codec(ABC):
             what, most = f"codec {self.name}", self.most_bytes(x.size)
             right = _pair(found) and isinstance(found[0], bytes)
             returned(what, "_encode", found, right, "(bytes, state), such as (data, context.state)")
-            _check_state(what, "_encode", found[1])
+            check_state_returned(what, "_encode", found[1])
             if len(found[0]) > most:
                 raise CodecError(
                     f"{what}: _encode made {len(found[0])} bytes of {x.size} values, and"
@@ -256,7 +256,10 @@ class Codec(ABC):
         raise self._not_summable()
 
     def partitions(self, n: int) -> tuple[Partition, ...]:
-        """Cut a vector of n values; partition k uses element k of the shared statistic."""
+        """Cut a vector of n values into values and lanes one after another, none of them empty.
+
+        Partition k uses element k of the shared statistic, and is one partition as a vector of its
+        own, too: jobs code each by itself."""
         raise self._not_summable()
 
     def lanes(self, n: int) -> int:
@@ -275,12 +278,7 @@ class Codec(ABC):
         if not self.summable:
             raise self._not_summable()
         x = self._checked(x)
-        found = self._codes(x, self._complete(x, Context(shared, seed, state, worker)))
-        what = f"codec {self.name}"
-        returned(what, "_codes", found, _pair(found), "(codes, state)")
-        _check_state(what, "_codes", found[1])
-        returned_array(what, "_codes", found[0], "uint8", (self.lanes(x.size),))
-        return found
+        return self._codes(x, self._complete(x, Context(shared, seed, state, worker)))
 
     def add_codes(self, data: bytes, n: int, shared: Floats | None, sums: npt.NDArray[Any]) -> None:
         """Add the table's numbers of encode()'s codes to `sums`, unsigned integers[lanes(n)], of at
@@ -316,7 +314,7 @@ def _pair(found: Any) -> bool:
     return isinstance(found, tuple) and len(found) == 2
 
 
-def _check_state(what: str, method: str, state: State) -> None:
+def check_state_returned(what: str, method: str, state: State) -> None:
     """Raise LoadError if a method returned its whole context in the place of a state."""
     right, expected = not isinstance(state, Context), "context.state, or a state of the codec's own"
     returned(what, f"{method}, as the new state,", state, right, expected)

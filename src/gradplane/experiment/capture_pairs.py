@@ -173,7 +173,7 @@ class _Path:
 
 def _misfit(times: Ints, wanted: Ints) -> int:
     """Return the sum of the distances of some times from the nearest of others, which rise."""
-    after = np.clip(np.searchsorted(times, wanted), 1, len(times) - 1)
+    after = np.searchsorted(times[1:-1], wanted) + 1
     nearest = np.minimum(abs(times[after] - wanted), abs(times[after - 1] - wanted))
     return int(nearest.sum())
 

@@ -6,7 +6,6 @@ from typing import Any, Protocol
 import numpy as np
 
 from gradplane import codecs
-from gradplane._plugins import returned
 from gradplane.hosts.config import ConfigError, JobConfig, UnsuitableCodecError
 from gradplane.hosts.wire.marked_values import Marked
 
@@ -119,10 +118,7 @@ def summed_codec(job: JobConfig) -> codecs.Codec:
             " such as thc",
             "codec",
         )
-    table = codec.table
-    right = isinstance(table, tuple) and all(type(number) is int for number in table)
-    returned(f"codec {codec.name}", "table", table, right, "a tuple of int")
-    if overflow := codecs.code_overflow(len(table), job.transport.code_bits):
+    if overflow := codecs.code_overflow(len(codec.table), job.transport.code_bits):
         raise UnsuitableCodecError(f"codec {codec.name}: {overflow}", "codec")
     if overflow := codecs.sum_overflow(codec.table[-1], job.quorum, job.transport.sum_bits):
         raise UnsuitableCodecError(overflow, "codec")
