@@ -2,18 +2,20 @@
 
 import base64
 import errno
+import itertools
 import json
 import re
 import shutil
 import warnings
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gradplane.pages.report import causes, round_charts, round_records
+from gradplane.pages.report import causes, comparison_page, round_charts, round_records
 from gradplane.pages.report import page as report
 from gradplane.runs.records.run_data import RunData
 from gradplane.runs.records.run_folder import FolderError
@@ -137,6 +139,34 @@ def test_a_straggling_computation_is_the_cause(small_run: Runs) -> None:
     assert found[0].cause == "No phase is much longer than usual."
 
 
+def test_events_are_of_the_round_in_their_records(small_run: Runs) -> None:
+    """Answers to one worker are late, so that the others are a round ahead of it."""
+    late = '{model="jitter", link="h3", direction="down", delay_ms=30, jitter_ms=1}'
+    folder = small_run("job.aggregation=ps", f"impairment=[{late}]").folder
+    (job,) = round_records.read(RunData.read(folder))
+    assert any(after.started < max(lane.finished for lane in before.lanes)
+               for before, after in itertools.pairwise(job.rounds))  # fmt: skip
+    placed = [(r.number, e.line["training_round"]) for r in job.rounds for e in r.events]
+    assert placed and all(number == recorded for number, recorded in placed)
+    worker, *_ = job.rounds[2].lanes
+    resent = round_records.Event(worker.worker, worker.started - 1, "sent again", "", {})
+    assert round_records._round_at(job.rounds, resent) == 1
+    assert round_records._round_at(job.rounds, replace(resent, at=-1)) is None
+
+
+def test_what_queues_dropped_in_the_round_before_is_named(small_run: Runs) -> None:
+    """A worker began late, as its packets of the round before had been dropped."""
+    run = RunData.read(small_run().folder)
+    (job,) = round_records.read(run)
+    run.link_use[1]["links"][1][2:4] = [2, 5]
+    run.link_use[2]["links"][2][2:4] = [1, 0]
+    first, second = (link.name for link in run.deployment.topology.links[1:3])
+    assert list(causes._dropped_before(run, job, job.rounds[2])) == [
+        f"In the round before queues dropped 7 packets at {first}.",
+        f"In this round queues dropped 1 packet at {second}.",
+    ]
+
+
 def test_link_use_adds_up_to_the_counters(lossy_run: Summary) -> None:
     run = RunData.read(lossy_run.folder)
     assert len(run.link_use) == len(run.metrics)
@@ -203,6 +233,17 @@ def test_verdicts_are_placed_in_training_rounds(lossy_run: Summary) -> None:
     streams = sum(line["type"] in ("stream", "ack") for line in run.verdicts)
     assert placed == len(run.verdicts) - streams > 0
     assert {number for counts in by_round.values() for number in counts} <= set(range(6))
+
+
+def test_the_comparison_has_what_was_needed(small_run: Runs) -> None:
+    packets = '{link="h2", direction="up", type="indices", slot=1, use=3, attempt=0}'
+    lost = f'impairment=[{{model="drop list", packets=[{packets}]}}]'
+    job = small_run("job.reliability=retransmit", "job.slots=2", lost).values["jobs"][0]
+    assert again(job, "up") > 0
+    rows = dict(comparison_page._OF_JOBS)
+    for way in ("up", "down"):
+        found = rows[f"payload {way} needed, B"](job)
+        assert found == f"{job['needed'][f'payload_{way}']:,.0f}"
 
 
 def test_comparison(small_run: Runs, lossy_run: Summary, tmp_path: Path) -> None:

@@ -67,6 +67,7 @@ def _cause(run: RunData, job: RecordedRounds, slow: Round, usual: Sequence[float
     behind = last.started - slow.started
     if behind >= slow.took / 2:
         yield _began_late(last, behind)
+        yield from _dropped_before(run, job, slow)
         return
     beyond = [own - normal for own, normal in zip(last.lengths(), usual, strict=True)]
     place = beyond.index(max(beyond))
@@ -83,6 +84,7 @@ def _cause(run: RunData, job: RecordedRounds, slow: Round, usual: Sequence[float
         yield "The others waited for it."
         if late.started - last.started < _EXPLAINS * beyond[place]:
             yield from _packets(job, slow, phase)
+        yield from _dropped_before(run, job, slow)
         return
     if late.ends[1] - last.ends[1] >= beyond[place] / 2:
         own = late.lengths()
@@ -92,7 +94,7 @@ def _cause(run: RunData, job: RecordedRounds, slow: Round, usual: Sequence[float
     whole = sum(last.lengths()[PHASES.index(name)] for name in _WAITING)
     yield f"Worker {last.worker} waited {seconds(whole)} for the exchange{_what(slow, phase)}."
     explained = list(_packets(job, slow, phase))
-    dropped = _dropped(run, job, slow)
+    dropped = _dropped(run, job, slow.number)
     yield from explained
     if dropped:
         yield f"Queues dropped {dropped}."
@@ -208,12 +210,23 @@ def _then(resent: bool) -> str:
     return "" if resent else ", and it gave the result up"
 
 
-def _dropped(run: RunData, job: RecordedRounds, slow: Round) -> str:
+def _dropped_before(run: RunData, job: RecordedRounds, slow: Round) -> Iterator[str]:
+    """Yield what the queues dropped in the round before, which made a worker late, and in this."""
+    for number, when in ((slow.number - 1, "the round before"), (slow.number, "this round")):
+        if dropped := _dropped(run, job, number):
+            yield f"In {when} queues dropped {dropped}."
+
+
+def _dropped(run: RunData, job: RecordedRounds, number: int) -> str:
     """Return how many packets queues dropped in the round, by link; empty if none."""
     names = [link.name for link in run.deployment.topology.links]
     for line in run.link_use:
-        if (line["job"], line["training_round"]) == (job.number, slow.number):
+        if (line["job"], line["training_round"]) == (job.number, number):
             drops = {name: use[2] + use[3] for name, use in zip(names, line["links"], strict=True)}
-            parts = [f"{count} packets at {name}" for name, count in drops.items() if count]
+            parts = [
+                f"{count} packet{'s' * (count > 1)} at {name}"
+                for name, count in drops.items()
+                if count
+            ]
             return ", ".join(parts)
     return ""

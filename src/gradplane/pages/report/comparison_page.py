@@ -10,7 +10,13 @@ from gradplane.pages.report import causes, charts, round_records
 from gradplane.pages.report.round_records import RecordedRounds
 from gradplane.pages.report.run_page import losses, percent
 from gradplane.runs.records.run_data import RunData
-from gradplane.runs.records.summary import queue_drops, rate, time_to_accuracy, undelivered
+from gradplane.runs.records.summary import (
+    again,
+    queue_drops,
+    rate,
+    time_to_accuracy,
+    undelivered,
+)
 
 Values = dict[str, Any]
 Read = Callable[[Values], Any]
@@ -159,7 +165,8 @@ def _size(part: str, way: str) -> Read:
 
 def _needed(way: str) -> Read:
     def read(job: Values) -> str:
-        return f"{job['traffic'][f'payload_{way}'] + undelivered(job, way):,.0f}"
+        carried = job["traffic"][f"payload_{way}"]
+        return f"{carried + undelivered(job, way) - again(job, way):,.0f}"
 
     return read
 

@@ -3,6 +3,7 @@
 Times are ns since the experiment's start, as in the run folder.
 """
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -212,10 +213,15 @@ def _sent_before(run: RunData) -> dict[tuple[int, int, int, int], int]:
 def _add_events(run: RunData, jobs: Sequence[RecordedRounds]) -> None:
     used = run.rounds_of_slots()
     for event, job, number in _events(run, jobs, used):
+        rounds = jobs[job].rounds
+        of_stream = number is None or event.line.get("type") in STREAM_TYPES
         if number is None and event.at is not None:
-            number = _round_at(jobs[job], event)
-        if number is not None and number < len(jobs[job].rounds):
-            jobs[job].rounds[number].events.append(event)
+            number = _round_at(rounds, event)
+        if number is None or number >= len(rounds):
+            continue
+        if of_stream and event.at is not None and event.at > rounds[number].line["finished"]:
+            continue  # it is of the end of an epoch
+        rounds[number].events.append(event)
     for found in jobs:
         for training_round in found.rounds:
             training_round.events.sort(key=lambda event: (event.at is None, event.at or 0))
@@ -230,7 +236,7 @@ def _events(
         worker = jobs[job].hosts.get(line["link"]) if job < len(jobs) else None
         if worker is None:
             continue
-        number = None
+        number = line.get("training_round")
         if line["type"] not in STREAM_TYPES:
             number = used.get((job, line["slot"], line["use"]))
         verdict: str = line["verdict"]
@@ -322,19 +328,15 @@ def _stall(line: Line) -> str:
     return f"It waits for slot {line['slot']}; the switch says: {who}."
 
 
-def _round_at(job: RecordedRounds, event: Event) -> int | None:
-    """Return the round in which the event happened; None between rounds."""
-    assert event.at is not None
-    low, high = 0, len(job.rounds)
-    while low < high:
-        middle = (low + high) // 2
-        if job.rounds[middle].started <= event.at:
-            low = middle + 1
-        else:
-            high = middle
-    if not low or event.at > job.rounds[low - 1].line["finished"]:
-        return None  # it is of the end of an epoch
-    return low - 1
+def _round_at(rounds: Sequence[Round], event: Event) -> int | None:
+    """Return the last round that the event's worker had begun, as workers may run ahead of each
+    other; None before the first."""
+
+    def begun(found: Round) -> int:
+        return next((s.started for s in found.lanes if s.worker == event.worker), found.started)
+
+    before = bisect_right(rounds, event.at or 0, key=begun)
+    return before - 1 if before else None
 
 
 def seconds(ns: float) -> str:
