@@ -2,9 +2,11 @@
 
 import math
 import os
+import time
 
 import pytest
 
+from gradplane.runs import isolation
 from gradplane.studies import parallel
 
 
@@ -34,3 +36,11 @@ def test_each_raises_what_a_part_raises(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_single_part_needs_no_process(capsys: pytest.CaptureFixture[str]) -> None:
     assert parallel.each(lambda n: n + 1, [(1,)], "number") == [2]
     assert capsys.readouterr().err == ""
+
+
+def test_the_processor_time_of_the_parts_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1})
+    own, all_of_it = time.process_time(), isolation.processor_seconds()
+    parallel.each(sum, [(range(10_000_000),), (range(10_000_000),)], "number")
+    own, all_of_it = time.process_time() - own, isolation.processor_seconds() - all_of_it
+    assert all_of_it > own + 0.05

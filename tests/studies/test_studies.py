@@ -53,6 +53,10 @@ SMALL = {
     ],
     "thc-fig15": ["study.granularities=[7, 20]", "study.values=1024", "study.repetitions=2"],
     "3lc-table2": ["study.steps=4", "study.hidden=[16]", "study.s=[1.0, 1.9]"],
+    "espresso-fig16": [
+        *('study.models=["bert-base"]', 'study.systems=["nvlink-100g"]'),
+        *("study.hidden=[8]", "study.epochs=1", "study.batch=200", "study.repetitions=1"),
+    ],
     "inceptionn-fig4": ["study.steps=20", "study.hidden=[16]", "study.repetitions=2"],
     "inceptionn-fig5": ["study.steps=30", "study.hidden=[16]"],
     "inceptionn-table3": ["study.steps=3", "study.hidden=[16]"],

@@ -24,6 +24,7 @@ import atexit
 import contextlib
 import os
 import pickle
+import resource
 import select
 import shutil
 import signal
@@ -333,10 +334,22 @@ def _is_open(number: int) -> bool:
 
 
 def _unwrap(reply: bytes) -> Any:
-    value, error = pickle.loads(reply)
+    value, error, seconds = pickle.loads(reply)
+    _of_calls.append(seconds)
     if error is not None:
         raise error
     return value
+
+
+_of_calls: list[float] = []
+
+
+def processor_seconds() -> float:
+    """Return the processor time so far of this process, of its children that have ended, and of
+    the calls that it made."""
+    kinds = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    own = sum(use.ru_utime + use.ru_stime for use in map(resource.getrusage, kinds))
+    return own + sum(_of_calls)
 
 
 # The seed, and the forks that run calls
@@ -458,13 +471,18 @@ def answer(descriptor: int) -> NoReturn:
 
 
 def _run(data: bytes) -> bytes:
+    began = processor_seconds()
+
+    def reply(value: Any, error: BaseException | None) -> bytes:
+        return pickle.dumps((value, error, processor_seconds() - began))
+
     try:
         function, args = pickle.loads(data)
-        return pickle.dumps((function(*args), None))
+        return reply(function(*args), None)
     except Exception as error:
         text = traceback.format_exc()
         with contextlib.suppress(Exception):
-            pickled = pickle.dumps((None, error))
+            pickled = reply(None, error)
             pickle.loads(pickled)  # some exceptions can be pickled and not unpickled
             return pickled
-        return pickle.dumps((None, IsolationError(f"in the isolated process:\n{text}")))
+        return reply(None, IsolationError(f"in the isolated process:\n{text}"))

@@ -2,7 +2,6 @@
 
 import json
 import os
-import resource
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from gradplane.experiment.document import Document, ExperimentError, dumps, over
 from gradplane.experiment.schema import Experiment
 from gradplane.experiment.sections import Section
 from gradplane.pages.kit import render
+from gradplane.runs import isolation
 from gradplane.runs.machine import OneBlasThread, describe
 from gradplane.runs.records import run_folder
 from gradplane.studies import papers
@@ -82,14 +82,14 @@ def run(
     write_whole(folder / run_folder.EXPERIMENT, dumps(_values(file)))
     if (before := recorded(file.study.name)) and before.get("cpu_seconds", 0.0) > _SHORT:
         announce(_said(before, file))
-    started = _cpu_seconds()
+    started = isolation.processor_seconds()
     try:
         with OneBlasThread():
             outcome = file.study.run(file.seed)
     except BaseException as error:
         run_folder.write_failure(folder, f"{type(error).__name__}: {error}".removesuffix(": "))
         raise
-    _write(folder, file, outcome, _cpu_seconds() - started)
+    _write(folder, file, outcome, isolation.processor_seconds() - started)
     return Done(folder, outcome)
 
 
@@ -121,12 +121,6 @@ def _said(before: dict[str, Any], file: StudyFile) -> str:
     if before["study"] == file.study.model_dump(mode="json"):
         return f"{file.study.name} {taken}"
     return f"{file.study.name} as shipped {taken}; with these parameters it may differ"
-
-
-def _cpu_seconds() -> float:
-    """Return the processor time so far, with that of child processes that have ended."""
-    kinds = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    return sum(use.ru_utime + use.ru_stime for use in map(resource.getrusage, kinds))
 
 
 def _kind(document: Document) -> type[Study]:
