@@ -13,7 +13,8 @@ from namespaces_left import await_gone, processes_in
 from network_cases import job, of_kind, results, run, set_up, switch_config
 from scapy.utils import rdpcap
 
-from gradplane.runs import isolation
+from gradplane.experiment.loading import ExperimentError, load_deployment
+from gradplane.runs import isolation, run_experiment
 from gradplane.runs.run_experiment import load
 from gradplane.topologies import NetworkError, build
 from gradplane.topologies.mininet import mininet_network
@@ -96,6 +97,25 @@ def test_a_delay_takes_netem_and_a_kernel_without_says_so():
             " delay out, or use --net sim, where delays are virtual"
             " (tc: Error: Specified qdisc kind is unknown.)"
         )
+
+
+def test_what_the_kernel_cannot_shape_is_refused_before_a_run_is_started(tmp_path, monkeypatch):
+    """A kernel without netem, or without tbf: stood for by a tc that refuses it."""
+    tc = tmp_path / "tc"
+    tc.write_text('#!/bin/sh\ncase "$*" in *$REFUSED*) echo "Error: unknown." >&2; exit 2;; esac\n')
+    tc.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setattr(isolation, "command", list)  # whose namespaces do not see the folder
+    for refused, key, value, message in (
+        ("netem", "delay", "1ms", "a delay needs the kernel's netem, which this kernel refuses"),
+        ("tbf", "rate", "5Mbit", "a rate needs the kernel's tbf, which this kernel refuses"),
+    ):
+        monkeypatch.setenv("REFUSED", refused)
+        settings = ["topology.delay=0", f"topology.{key}={value}"]
+        deployment = load_deployment("thc-star", settings)
+        with pytest.raises(ExperimentError, match=f"^link h1-s1: {message}.*tc: Error: unknown."):
+            run_experiment.run_deployed(deployment, tmp_path / "run", net="mininet")
+        assert not (tmp_path / "run").exists()
 
 
 def test_a_program_with_an_error_is_shown_as_the_compiler_shows_it(tmp_path):

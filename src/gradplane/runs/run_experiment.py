@@ -36,6 +36,7 @@ from gradplane.runs.records.summary import (
     switch_counters,
 )
 from gradplane.topologies.network import NETWORKS, Network, Restarts
+from gradplane.topologies.topology_errors import NetworkError
 
 if TYPE_CHECKING:
     from gradplane.topologies.mininet.forks import Forks
@@ -218,15 +219,18 @@ def mininet_possible() -> tuple[bool, str]:
 
 
 def check_target(deployment: Deployment, network: str) -> None:
-    """Check that the target can run the program here, before anything is started or written.
+    """Check, before anything is started or written, that the target can run the program here, and
+    that Mininet can shape the links.
 
-    Raises ExperimentError where it cannot, and CompileError where the program is wrong."""
+    Raises ExperimentError where they cannot, and CompileError where the program is wrong."""
     target = deployment.target
     if network not in target.networks:
         names = " or ".join(f"--net {name}" for name in target.networks)
         raise ExperimentError(f'target = "{target.name}" cannot run on {network}: use {names}')
     if missing := target.missing():
         raise ExperimentError(f'target = "{target.name}" cannot be used here: {missing}')
+    if network == "mininet":
+        _check_links(deployment)
     lacking: dict[Path, dict[str, None]] = {}
     for name, setup in deployment.setups.items():
         found = lacking.setdefault(deployment.program(name).path, {})
@@ -373,6 +377,16 @@ def _network(task: _Task, forks: Forks | None) -> Network:
     from gradplane.topologies.mininet.mininet_network import MininetNetwork
 
     return MininetNetwork(topology, config, forks)
+
+
+def _check_links(deployment: Deployment) -> None:
+    """Raise ExperimentError unless Mininet's links can have their delays and rates here."""
+    from gradplane.topologies.mininet.mininet_network import check_shapes
+
+    try:
+        check_shapes(deployment.topology, isolation.command)
+    except NetworkError as error:
+        raise ExperimentError(str(error)) from None
 
 
 # Checks of a driver that the user has started: its program, its ports and the ways to them

@@ -333,6 +333,24 @@ _BURST = 0.001
 """Seconds of data that may leave in a burst; the kernel's timers are finer than that."""
 
 
+def check_shapes(topology: Topology, isolated: Callable[[list[str]], list[str]]) -> None:
+    """Raise NetworkError unless the kernel can shape the links, before anything is started.
+
+    Tried on the loopback interface of a network namespace that ends at once; `isolated` returns a
+    command that runs another as root in namespaces."""
+    delayed = [link for link in topology.links if link.delay]
+    limited = [link for link in topology.links if link.rate is not None]
+    tbf = ["tbf", "rate", "1mbit", "burst", "4kb", "limit", "4kb"]
+    for links, queue, why in (
+        (delayed, ["netem", "delay", "1ms"], _NO_NETEM),
+        (limited, tbf, _NO_TBF),
+    ):
+        if links:
+            add = ["unshare", "--net", "tc", "qdisc", "add", "dev", "lo", "root", *queue]
+            tried = subprocess.run(isolated(add), capture_output=True, text=True, check=False)
+            _check_added(links[0], tried, why)
+
+
 def shape(link: Link, pid: int, interface: str) -> None:
     """Shape what `interface`, an end of the link in the namespace of `pid`, sends.
 
@@ -377,7 +395,10 @@ def _add(link: Link, pid: int, interface: str, parent: str, queue: list[str], wh
     run: Callable[[], subprocess.CompletedProcess[str]] = partial(
         subprocess.run, command, capture_output=True, text=True, check=False
     )
-    done = within(pid, run)
+    _check_added(link, within(pid, run), why)
+
+
+def _check_added(link: Link, done: subprocess.CompletedProcess[str], why: str) -> None:
     if done.returncode != 0:
         raise NetworkError(f"link {link.name}: {why} (tc: {done.stderr.strip()})")
 
