@@ -188,6 +188,10 @@ def test_replay_and_report(command: Command, small_run: Runs, tmp_path: Path) ->
     status, output, _ = command("replay", run.folder)
     assert status == 0
     assert output.startswith("equal: 6 rounds, every gradient, code, sum and weight\n")
+    assert command("replay", run.folder, "-q") == (0, "", "")
+    changed = ("--set", "job.epochs=1", "--out", tmp_path / "changed", "--quiet")
+    assert command("replay", run.folder, *changed) == (0, "", "")
+    assert str(run) == f"small: test accuracy {run.test_accuracy:.2%}, in {run.folder}"
     out = tmp_path / "r.html"
     assert command("report", run.folder, "--out", out) == (0, f"report: {out}\n", "")
     assert out.read_text().startswith("<!DOCTYPE html>")

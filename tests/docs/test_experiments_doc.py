@@ -29,6 +29,18 @@ def rows(text: str, columns: int) -> list[list[str]]:
     return [cells for cells in lines if len(cells) == columns and cells[0][0].isdigit()]
 
 
+def test_the_script_runs_the_experiment_and_prints_its_summary(tmp_path: Path) -> None:
+    small = 'model = { name = "mlp", hidden = [8] }'
+    (tmp_path / "mine.toml").write_text(f"[topology]\nworkers = 2\n[[job]]\n{small}\n")
+    (tmp_path / "script.py").write_text(block("python run", DOCUMENT))
+    done = subprocess.run(
+        [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    first, second = done.stdout.splitlines()
+    assert re.fullmatch(r"mine: test accuracy \d+\.\d\d%, in runs/python", first), first
+    assert second.endswith("runs/python/report.html")
+
+
 def test_the_user_defined_model_trains_through_the_switch(tmp_path: Path) -> None:
     text = chapter("A user-defined model and data set")
     (tmp_path / "rings.py").write_text(block("python", text))

@@ -66,6 +66,18 @@ def test_a_csv_names_packets_by_their_number(tmp_path: Path) -> None:
     ]
 
 
+def test_a_csv_names_packets_of_both_directions(tmp_path: Path) -> None:
+    """Told by "both" or by an empty cell."""
+    (tmp_path / "a.csv").write_text("packet,link,direction\n2,h1,both\n3,h1,\n")
+    (section,) = experiment(tmp_path, 'file = "a.csv"').impairment
+    ways = ["up", "down"] * 3
+    found = verdicts(section, [packet(way) for way in ways])
+    assert found == [None, None, *[("drop", 0)] * 4]
+    (tmp_path / "a.csv").write_text("link,direction,type\nh1,both,indices\nh1,both,norm\n")
+    (section,) = experiment(tmp_path, 'file = "a.csv"').impairment
+    assert verdicts(section, [packet(), packet("down")]) == [("drop", 0)] * 2
+
+
 def test_a_csv_names_packets_by_their_time(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("time_ms,verdict,delay_ns\n5,,\n2,delay,7\n\n")
     (section,) = experiment(tmp_path, 'file = "a.csv"', 'direction = "up"').impairment
@@ -213,7 +225,10 @@ def test_entries_that_met_no_packet_are_named(tmp_path: Path) -> None:
         ("packet\n1,2\n", "a.csv:2: more cells than columns in the first line"),
         ("packet\n", "a.csv: no packet was lost or delayed there"),
         ("", "a.csv: it is empty; its first line has the columns' names"),
-        ("packet,direction\n1,left\n", 'a.csv:2: direction = "left": expected "up" or "down"'),
+        (
+            "packet,direction\n1,left\n",
+            'a.csv:2: direction = "left": expected "up", "down" or "both"',
+        ),
         ("packet,link\n1,h77\n", 'a.csv:2: no link "h77": known: h1, '),
     ],
 )

@@ -201,6 +201,7 @@ def replay(
     net: Annotated[
         str | None, typer.Option(metavar="mininet|sim", help="With --set: the network; default sim")
     ] = None,
+    quiet: Quiet = False,
 ) -> None:
     """Re-enact a run bit for bit; with --set, its losses under a changed experiment."""
     from gradplane.cli import output_tables
@@ -213,7 +214,11 @@ def replay(
     check_network(net)
     console = make_console()
     if settings:
-        result = gradplane.replay(folder, settings, out=out, net=net, console=True)
+        with only_errors(quiet):
+            result = gradplane.replay(folder, settings, out=out, net=net, console=not quiet)
+    elif quiet:
+        with only_errors(quiet):
+            result = gradplane.replay(folder)
     else:
         with console.status("replaying") as status:
             began = time.monotonic()
@@ -224,14 +229,18 @@ def replay(
 
             result = gradplane.replay(folder, on_round=on_round)
     if isinstance(result, Finished):
-        console.print(output_tables.torchrun(result.values))
-        say(console, f"records: {result.folder}")
+        if not quiet:
+            console.print(output_tables.torchrun(result.values))
+            say(console, f"records: {result.folder}")
         return
     if isinstance(result, Summary):
+        if quiet:
+            return
         console.print(output_tables.results(result))
         say(console, _where(result))
         return
-    say(console, result.text())
+    if not (quiet and result.equal):
+        say(console, result.text())
     if not result.equal:
         raise typer.Exit(1)
 

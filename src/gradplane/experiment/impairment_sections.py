@@ -119,11 +119,17 @@ def _note_old_name() -> None:
     )
 
 
+_ONE_WAY: dict[str | None, Literal["up", "down"]] = {"up": "up", "down": "down"}
+"""The directions of which a listed packet has one; "both" is as good as none."""
+
+
 class ListedPacket(Section):
     """The fields that must be equal in a packet, and its verdict."""
 
     link: str | None = None
-    direction: Literal["up", "down"] | None = None
+    direction: Annotated[
+        Literal["up", "down", "both"] | None, AfterValidator(lambda way: _ONE_WAY.get(way))
+    ] = None
     job: Number | None = None
     type: PacketType | None = None
     training_round: Number | None = None

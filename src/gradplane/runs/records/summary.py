@@ -38,6 +38,10 @@ class Summary:
     folder: Path
     values: dict[str, Any] = field(repr=False)
 
+    def __str__(self) -> str:
+        """The name, the accuracy and the folder, in a line."""
+        return f"{self.values['name']}: test accuracy {self.test_accuracy:.2%}, in {self.folder}"
+
     @property
     def test_accuracy(self) -> float:
         """The final test accuracy, from 0 to 1: the mean over workers, then over jobs."""
