@@ -314,3 +314,13 @@ def test_from_the_command_line(
     status, output, errors = command("run", path, "--net", "sim")
     assert (status, output) == (2, "")
     assert "a study has no network" in errors
+
+
+def test_a_study_that_was_not_recorded_may_take_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(launch, "recorded", lambda study: None)
+    settings = SMALL["inceptionn-fig5"]
+    launch.run("inceptionn-fig5", tmp_path / "run", settings=settings, announce=told.append)
+    assert told == ["inceptionn-fig5: how long it takes is not known; it may be over ten minutes"]

@@ -74,13 +74,16 @@ def run(
     """Run the study of a file and write its run folder, `out` (default: runs/NAME-N).
 
     settings: `KEY=VALUE` overrides, such as study.workers=8. seed: replaces the file's. announce:
-    gets a line before the start of a study that takes minutes, if docs/papers.md has its table.
+    gets a line before the start of a study that takes minutes, or of which nothing is recorded.
     Raises ExperimentError before anything is written, and CodecError, whose reason is in
     failure.txt."""
     file = load(path, settings, seed)
     folder = run_folder.create(out, file.name)
     write_whole(folder / run_folder.EXPERIMENT, dumps(_values(file)))
-    if (before := recorded(file.study.name)) and before.get("cpu_seconds", 0.0) > _SHORT:
+    before = recorded(file.study.name)
+    if before is None:
+        announce(f"{file.study.name}: how long it takes is not known; it may be over ten minutes")
+    elif before.get("cpu_seconds", 0.0) > _SHORT:
         announce(_said(before, file))
     started = isolation.processor_seconds()
     try:
