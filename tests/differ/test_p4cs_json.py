@@ -3,16 +3,13 @@ runs with ours: docs/coming-from-bmv2.md, "Compile for BMv2"."""
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
+from one_packet_there import p4c, sent
 from v1programs import source
 
-from gradplane.controller.targets.bmv2 import Bmv2
-from gradplane.differ.bmv2_switch import Bmv2Switch, DiffError
-from gradplane.experiment import p4_programs
+from gradplane.differ.bmv2_switch import DiffError
 from gradplane.switch import Switch
 from gradplane.switch.compiler import compile_source
 
@@ -95,17 +92,6 @@ CASES = {
 NAMES = list(CASES)
 
 
-def sent(parts: dict[str, str], config: bytes | None = None) -> list[tuple[int, bytes]]:
-    """Return what BMv2 sends; config: the JSON, by default ours."""
-    if shutil.which("simple_switch_grpc") is None:
-        pytest.skip("simple_switch_grpc is not on PATH")
-    compiled = compile_source("case.p4", text=source(**parts))
-    with Bmv2Switch(Bmv2("bmv2")) as switch:
-        info = p4_programs.p4info_message(compiled.program, "bmv2")
-        switch.load(info, config or p4_programs.compiled_for("bmv2", compiled).encode())
-        return switch.process(1, PACKET)
-
-
 @pytest.mark.parametrize("engine", ["interpreter", "jit"])
 @pytest.mark.parametrize("name", NAMES)
 def test_here(engine: str, name: str) -> None:
@@ -117,20 +103,16 @@ def test_here(engine: str, name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_there_with_our_json(name: str) -> None:
     parts, expected, _ = CASES[name]
-    assert sent(parts) == [(1, expected)]
+    assert sent(source(**parts), PACKET) == [(1, expected)]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_there_with_p4cs_json(name: str, tmp_path: Path) -> None:
-    if shutil.which("p4c-bm2-ss") is None:
-        pytest.skip("p4c-bm2-ss is not on PATH")
     parts, _, expected = CASES[name]
-    (tmp_path / "case.p4").write_text(source(**parts))
-    words = ["p4c-bm2-ss", "--Wdisable", "-o", "case.json", "case.p4"]
-    subprocess.run(words, cwd=tmp_path, check=True, capture_output=True)
+    assert p4c(source(**parts), tmp_path).returncode == 0
     config = (tmp_path / "case.json").read_bytes()
     if isinstance(expected, bytes):
-        assert sent(parts, config) == [(1, expected)]
+        assert sent(source(**parts), PACKET, config) == [(1, expected)]
         return
     with pytest.raises(DiffError, match=f"bmv2 .*{expected}"):
-        sent(parts, config)
+        sent(source(**parts), PACKET, config)

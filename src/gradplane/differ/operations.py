@@ -334,8 +334,8 @@ _DEFAULT = "the default entry of a table with an action profile"
 
 @dataclass(frozen=True)
 class Special:
-    """What BMv2 does not write: tables with entries of the source, tables with translated keys, and
-    actions with parameters that are translated to strings; their ids."""
+    """The ids of what BMv2 writes nothing to: tables with entries in the source, tables with
+    translated keys, and actions with parameters that are translated to strings."""
 
     given: frozenset[int] = frozenset()
     translated: frozenset[int] = frozenset()

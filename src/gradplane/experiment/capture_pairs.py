@@ -29,8 +29,10 @@ _PRECISION = 1000  # ns, of most captures
 
 @dataclass(frozen=True)
 class Missing:
-    """What a second capture lacks: of how many packets, which (index, ns since the first packet);
-    how many losses are a guess, among how many packets that look alike."""
+    """The packets of a first capture that a second one lacks.
+
+    packets: of the first capture. lost: index and ns since the first packet of each. guessed: how
+    many of these are a guess, among `alike` packets that look alike."""
 
     packets: int
     lost: list[tuple[int, int]]

@@ -3,16 +3,12 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
+from one_packet_there import p4c, sent
 from v1programs import packet, source
 
-from gradplane.controller.targets.bmv2 import Bmv2
-from gradplane.differ.bmv2_switch import Bmv2Switch
-from gradplane.experiment import p4_programs
 from gradplane.switch import Switch
 from gradplane.switch.compiler import compile_source
 
@@ -28,15 +24,6 @@ REFUSED = {
         "shift amount limited to 256",
     ),
 }
-
-
-def p4c(text: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run p4c; its JSON is case.json."""
-    if shutil.which("p4c-bm2-ss") is None:
-        pytest.skip("p4c-bm2-ss is not on PATH")
-    (folder / "case.p4").write_text(text)
-    words = ["p4c-bm2-ss", "--Wdisable", "-o", "case.json", "case.p4"]
-    return subprocess.run(words, cwd=folder, capture_output=True, text=True)
 
 
 @pytest.mark.parametrize(("parts", "message"), REFUSED.values(), ids=REFUSED)
@@ -114,17 +101,6 @@ RUN = {  # parts of a program, a packet, what leaves, and what does with p4c's J
 }  # fmt: skip
 
 
-def sent(parts: dict[str, str], given: bytes, config: bytes | None = None) -> list[bytes]:
-    """Return what BMv2 sends; config: the JSON, by default ours."""
-    if shutil.which("simple_switch_grpc") is None:
-        pytest.skip("simple_switch_grpc is not on PATH")
-    compiled = compile_source("case.p4", text=source(**parts))
-    with Bmv2Switch(Bmv2("bmv2")) as switch:
-        info = p4_programs.p4info_message(compiled.program, "bmv2")
-        switch.load(info, config or p4_programs.compiled_for("bmv2", compiled).encode())
-        return [data for _, data in switch.process(1, given)]
-
-
 @pytest.mark.parametrize("name", RUN)
 def test_here(name: str) -> None:
     parts, given, expected, _ = RUN[name]
@@ -136,7 +112,7 @@ def test_here(name: str) -> None:
 @pytest.mark.parametrize("name", RUN)
 def test_there_with_our_json(name: str) -> None:
     parts, given, expected, _ = RUN[name]
-    assert sent(parts, given) == [expected]
+    assert sent(source(**parts), given) == [(1, expected)]
 
 
 @pytest.mark.parametrize("name", RUN)
@@ -144,4 +120,5 @@ def test_there_with_p4cs_json(name: str, tmp_path: Path) -> None:
     parts, given, _, expected = RUN[name]
     done = p4c(source(**parts), tmp_path)
     assert done.returncode == 0, done.stderr
-    assert sent(parts, given, (tmp_path / "case.json").read_bytes()) == [expected]
+    config = (tmp_path / "case.json").read_bytes()
+    assert sent(source(**parts), given, config) == [(1, expected)]

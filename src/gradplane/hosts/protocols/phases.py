@@ -1,4 +1,4 @@
-"""What a reduce in flight is busy with, for those who measure it, such as a profiler."""
+"""The phases of a reduce, as a profiler that watches it is told of them."""
 
 from collections.abc import Callable
 from typing import Literal

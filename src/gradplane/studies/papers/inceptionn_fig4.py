@@ -16,7 +16,7 @@ Width = Annotated[int, Field(strict=True, ge=1)]
 Drop = Annotated[int, Field(strict=True, ge=1, le=31)]
 
 WHAT = {"gradients": (True, False), "weights": (False, True), "both": (True, True)}
-"""What is truncated: gradients, weights."""
+"""By its name, whether gradients are truncated, and whether weights are."""
 
 TEST = 0.2  # the share of images held out of the training
 

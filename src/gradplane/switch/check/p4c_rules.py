@@ -163,7 +163,7 @@ def _constant_of_parameter(decl: ast.ConstDecl) -> Iterator[Found]:
 
 @REFUSED.at(ast.Instantiation)
 def _computed_argument(decl: ast.Instantiation) -> Iterator[Found]:
-    """Of what p4c does not compute at compile time, an argument's first."""
+    """Refuse the first part of each argument that p4c does not compute at compile time."""
     for arg in decl.args:
         if found := next(filter(_is_computed_late, walk(arg.expr)), None):
             text = "p4c has no ?: and no comparison of a constructor's parameter here"

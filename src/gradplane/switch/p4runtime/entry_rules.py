@@ -41,7 +41,7 @@ _BUILTIN_KEYS = {GROUPS: "multicast_group_id", SESSIONS: "clone_session_id"}
 class _Target:
     """Keys of a table that others refer to. `there`: how many entries have each combination of
     values; `used`: how many values refer to it. `exists`: tells whether a builtin table has it;
-    `values`: how another table's keys are shown; `kept_out`: tells what no entry may have."""
+    `values`: how another table's keys are shown; `kept_out`: whether no entry may have them."""
 
     table: str
     keys: tuple[str, ...]
@@ -248,7 +248,8 @@ class EntryRules:
         raise ConstraintError(f"{owner}: @refers_to({table}, ...): it has no key {', '.join(keys)}")
 
     def _kept_out(self, info: TableInfo, keys: Sequence[str]) -> Callable[[Values], bool]:
-        """Return what tells whether a table's restriction allows no entry with these keys."""
+        """Return the function that says whether a table's restriction allows no entry with
+        such values of these keys."""
         constraint, fields = self._restrictions.get(info.id), list(info.fields.values())
         named = {f.value.name: f for f in fields}
         if constraint is None or len(keys) < len(fields) or any(f.kind != "exact" for f in fields):
