@@ -85,9 +85,10 @@ def three_levels(workers: int, servers: int = 0) -> Topology:
 
 
 @functools.cache
-def deployment(workers: int, leaves: int, **keys: object) -> Deployment:
+def deployment(workers: int, leaves: int, spines: int = 2, **keys: object) -> Deployment:
     """Return a job of so many workers on so many leaves; on one: a star, on none: three_levels."""
-    kind = {"kind": "leaf-spine", "leaves": leaves} if leaves > 1 else {"kind": "star"}
+    racks = {"kind": "leaf-spine", "leaves": leaves, "spines": spines}
+    kind = racks if leaves > 1 else {"kind": "star"}
     kind = kind if leaves else {"kind": "levels_network:three_levels"}
     job = {"push": {"name": "thc"}, "slots": SLOTS, "reliability": "retransmit"} | keys
     network = {"topology": kind | {"workers": workers}, "output": {"baseline": False}}

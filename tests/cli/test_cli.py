@@ -221,14 +221,16 @@ def test_topology_draws_the_tree_of_each_job(command: Command) -> None:
     assert status == 0
     lines = [line.strip("│├└─ ") for line in out.splitlines()]
     assert lines[:5] == [
-        "job thc-racks: 8 workers, summed in 3 switches",
-        "s3: adds the sums of 2 switches, waits for 1, 8-bit slots 0 to 7",
+        "job thc-racks: 8 workers, summed in 4 switches",
+        "s3: adds the sums of 2 switches, waits for 1, root of slots 0, 2, 4, 6, 8-bit slots 0 to"
+        " 7",
         "gets 2 receivers, 2 members, group 1 of 2 ports",
-        "s1: adds the codes of 4 workers, child 0 of the next one, by port 5, 25 Mbit/s,"
-        " 8-bit slots 0 to 7",
-        "gets 5 receivers, 5 parents, 4 members, 2,048 values in 128 lookup tables, group 1 of 4"
-        " ports",
+        "s1: adds the codes of 4 workers, child 0 of s3 by port 5, 25 Mbit/s, child 0 of s4 by port"
+        " 6, 25 Mbit/s, 8-bit slots 0 to 7",
+        "gets 6 receivers, 10 parents, 8 uplinks, 4 members, 2,048 values in 128 lookup tables,"
+        " group 1 of 4 ports",
     ]
+    assert lines[-3:] == [lines[2], "s1: above", "s2: above"]
     assert "h5: worker 4, port 1, 25 Mbit/s, 2 ms" in lines
     status, out, _ = command("topology", "thc-star", "--set", "job.aggregation=ps")
     assert out.splitlines()[:3] == [

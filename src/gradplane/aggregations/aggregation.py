@@ -183,12 +183,12 @@ class Aggregation(ABC):
         for key in ("pull_feedback", "pull_deltas"):
             if getattr(job, key) and self.no_pull is not None:
                 yield key, f'{self.no_pull}: {key} is for aggregation = "ps"'
-        if job.quorums is not None and not (self.has_levels and len(placed.switches) > 1):
-            yield (
-                "quorums",
-                "quorums are of switches that sum a job in levels, and here they do not: use"
-                " quorum",
-            )
+        if not (self.has_levels and len(placed.switches) > 1):
+            of_levels = "of switches that sum a job in levels, and here they do not"
+            if job.quorums is not None:
+                yield "quorums", f"quorums are {of_levels}: use quorum"
+            if job.roots is not None:
+                yield "roots", f"roots are {of_levels}: leave it out"
         if job.marked and not self.marks:
             yield (
                 "marked",

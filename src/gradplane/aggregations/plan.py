@@ -64,7 +64,7 @@ class PlanScheme(Aggregation):
 
     def aggregators(self, placed: PlacedJob) -> Sequence[str]:
         """Return the switch in the middle of the workers."""
-        return (placed.network.centre(host.name for host in placed.members),)
+        return placed.network.centres(host.name for host in placed.members)[:1]
 
     def plans(
         self, placed: PlacedJob, config: JobConfig, slots_end: Mapping[str, int]

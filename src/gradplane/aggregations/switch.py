@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext, suppress
-from dataclasses import replace
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import partial
 from itertools import chain, combinations, product
-from math import prod
+from math import ceil, prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,9 +37,9 @@ from gradplane.hosts.protocols.job_codec import summed_codec
 from gradplane.hosts.wire import aggregation
 from gradplane.hosts.wire.aggregation import Type
 from gradplane.hosts.wire.payloads import Payloads
-from gradplane.topologies.description import HostNode, Link
+from gradplane.topologies.description import Link, Topology
 from gradplane.topologies.topology_errors import TopologyError
-from gradplane.topologies.tree import TreeNode, switch_tree
+from gradplane.topologies.tree import TreeNode, switch_trees
 
 if TYPE_CHECKING:
     from gradplane.hosts.protocols.actions import Action
@@ -78,10 +79,11 @@ class SwitchScheme(Aggregation):
         """Yield a warning about a timeout that ends before any result can arrive."""
         job = placed.job
         passes = aggregation.passes(job.sum_bits)
-        trips = ((_round_trip_ns(placed, host), host.name) for host in placed.members)
-        switches = len(_way_up(placed, placed.members[0]))
+        ways = _ways_up(placed)
+        switches = max(len(way) for _, way in ways)
         through = passes * switches + switches - 1  # up, and down through all but the last
-        slowest, host = max((trip + through * latency_ns, name) for trip, name in trips)
+        slowest, host = max((_round_trip_ns(job, way), host) for host, way in ways)
+        slowest += through * latency_ns
         if job.timeout_ms * 1e6 <= slowest:
             yield (
                 "timeout_ms",
@@ -94,11 +96,13 @@ class SwitchScheme(Aggregation):
     def round_trip_ns(self, placed: PlacedJob, latency_ns: float, pass_ns: float) -> float:
         """Return the longest round trip, with the windows of all workers before a packet."""
         job, passes = placed.job, aggregation.passes(placed.job.sum_bits)
-        window = job.slots // 2
-        links = max(_round_trip_ns(placed, host, window) for host in placed.members)
-        children = max([count for _, count in _way_up(placed, host)] for host in placed.members)
-        switches = (latency_ns + window * count * pass_ns for count in children)
-        return links + passes * sum(switches)
+        window, ways = job.slots // 2, [way for _, way in _ways_up(placed)]
+        links = max(_round_trip_ns(job, way, window) for way in ways)
+        switches = max(
+            sum(latency_ns + hop.packets(window) * hop.children * pass_ns for hop in way)
+            for way in ways
+        )
+        return links + passes * switches
 
     def check_hosts(self, config: JobConfig) -> None:
         """Raise ConfigError for a codec whose codes the switch cannot sum."""
@@ -111,7 +115,7 @@ class SwitchScheme(Aggregation):
         if len(placed.switches) == 1:
             return placed.switches
         try:
-            return [node.switch for node in _tree(placed)]
+            return [node.switch for node in _trees(placed)]
         except TopologyError:  # which `check` reports
             return placed.switches
 
@@ -120,18 +124,18 @@ class SwitchScheme(Aggregation):
         if len(placed.switches) == 1:
             return ()
         number = {host.name: worker for worker, host in enumerate(placed.members)}
-        leaves = (node.children for node in _tree(placed) if node.leaf)
+        leaves = (node.children for node in _trees(placed) if node.leaf)
         return tuple(tuple(number[host] for host in hosts) for hosts in leaves)
 
     def plans(
         self, placed: PlacedJob, config: JobConfig, slots_end: Mapping[str, int]
     ) -> Iterator[tuple[str, JobPlan]]:
-        """Yield what each switch of the tree over the workers installs for the job."""
+        """Yield what each switch of the trees over the workers installs for the job."""
         if not config.leaves:
             (switch,) = placed.switches
             yield switch, job_plan(config, placed, switch, slots_end.get(switch, 0))
             return
-        nodes = {node.switch: node for node in _tree(placed)}
+        nodes = {node.switch: node for node in _trees(placed)}
         for node in nodes.values():
             base = slots_end.get(node.switch, 0)
             yield node.switch, _level_plan(config, placed, nodes, node, base)
@@ -153,34 +157,61 @@ class SwitchScheme(Aggregation):
         return _ReplayedReduces(replayed).reduce
 
 
-def _round_trip_ns(placed: PlacedJob, host: HostNode, packets: int = 1) -> float:
-    """Return the time that a packet of indices up and its sums down take on a host's links.
+@dataclass(frozen=True)
+class _Hop:
+    """A link on a way up, which a share of a job's slots takes; children: of the switch above."""
 
-    packets: as many as a link's queue holds are sent at once, of which this one is the last."""
-    total, up = 0.0, indices_bytes(placed.job)
-    for link, _ in _way_up(placed, host):
-        size = up + aggregation.SUMS_SIZE + 2 * (aggregation.HEADER_SIZE + UDP_OVERHEAD)
-        size *= min(packets, link.queue + 1)
+    link: Link
+    children: int
+    share: Fraction = Fraction(1)
+
+    def packets(self, window: int) -> int:
+        """Return how many packets of a worker's window take the link."""
+        return ceil(window * self.share)
+
+
+def _round_trip_ns(job: AskedJob, way: Sequence[_Hop], window: int = 1) -> float:
+    """Return the time that a packet of indices up and its sums down take on the links of a way.
+
+    window: as many are sent at once, of which a link's queue holds some; this one is the last."""
+    total, up = 0.0, indices_bytes(job)
+    for hop in way:
+        link, size = hop.link, up + aggregation.SUMS_SIZE
+        size += 2 * (aggregation.HEADER_SIZE + UDP_OVERHEAD)
+        size *= min(hop.packets(window), link.queue + 1)
         total += 2 * link.delay + (8e9 * size / link.rate if link.rate else 0.0)
         up = aggregation.SUMS_SIZE + aggregation.PATH_SIZE  # what switches send each other
     return total
 
 
-def _way_up(placed: PlacedJob, host: HostNode) -> list[tuple[Link, int]]:
-    """Return the links from a host to the switch that gives results, and the number of children of
-    the switch above each."""
-    network = placed.network
-    (link,) = (link for link in network.links if host.name in (link.a, link.b))
-    with suppress(TopologyError):  # which `check` reports
-        nodes = {node.switch: node for node in _tree(placed)}
-        node = nodes[network.attachment(host.name)[0]]
-        way = [(link, len(node.children))]
-        while node.parent is not None:
-            link = network.ports(node.switch)[network.port_to(node.switch, node.parent)]
-            node = nodes[node.parent]
-            way.append((link, len(node.children)))
-        return way
-    return [(link, placed.job.size)]
+def _ways_up(placed: PlacedJob) -> list[tuple[str, list[_Hop]]]:
+    """Return the ways from each host to each switch that gives results."""
+    network, found = placed.network, []
+    try:
+        nodes = {node.switch: node for node in _trees(placed)}
+    except TopologyError:  # which `check` reports
+        nodes = {}
+    for host in placed.members:
+        leaf, port = network.attachment(host.name)
+        link, node = network.ports(leaf)[port], nodes.get(leaf)
+        first = _Hop(link, len(node.children) if node else placed.job.size)
+        roots = len(node.parents) if node else 0
+        ways = [_hops_up(network, nodes, leaf, root) for root in range(roots)] or [[]]
+        found += [(host.name, [first, *way]) for way in ways]
+    return found
+
+
+def _hops_up(
+    network: Topology, nodes: Mapping[str, TreeNode], switch: str, root: int
+) -> list[_Hop]:
+    """Return the hops from a switch to a root."""
+    way = []
+    while (parents := nodes[switch].parents) and (above := parents[root]) is not None:
+        link = network.ports(switch)[network.port_to(switch, above)]
+        share = Fraction(parents.count(above), len(parents))
+        way.append(_Hop(link, len(nodes[above].children), share))
+        switch = above
+    return way
 
 
 class _ReplayedReduces:
@@ -412,8 +443,9 @@ def _job_plan(
     )
 
 
-def _tree(placed: PlacedJob) -> tuple[TreeNode, ...]:
-    return switch_tree(placed.network, [host.name for host in placed.members])
+def _trees(placed: PlacedJob) -> tuple[TreeNode, ...]:
+    job, hosts = placed.job, [host.name for host in placed.members]
+    return switch_trees(placed.network, hosts, min(job.roots or job.slots, job.slots))
 
 
 def _level_problems(placed: PlacedJob) -> Iterator[Keyed]:
@@ -421,7 +453,7 @@ def _level_problems(placed: PlacedJob) -> Iterator[Keyed]:
     job, out = placed.job, 'or use aggregation = "ps", or "ring" with "retransmit"'
     where = f"job {job.name}: its workers are attached to switches {', '.join(placed.switches)}"
     try:
-        tree = _tree(placed)
+        tree = _trees(placed)
     except TopologyError as error:
         yield "workers", f"{where}, and {error}, place the workers on one switch, {out}"
         return
@@ -490,15 +522,18 @@ def _level_plan(
         else:
             below, port = switches[child], network.port_to(node.switch, child)
             members.append(Member(number, port, below.mac, below.ip, aggregation.UDP_PORT))
-    parent = None
-    if node.parent is not None:
-        above, port = switches[node.parent], network.port_to(node.switch, node.parent)
-        number = nodes[node.parent].children.index(node.switch)
-        parent = Parent(port, number, above.mac, above.ip)
+    parents: list[Parent | None] = []
+    for name in node.parents:
+        parent = None
+        if name is not None:
+            above, port = switches[name], network.port_to(node.switch, name)
+            number = nodes[name].children.index(node.switch)
+            parent = Parent(port, number, above.mac, above.ip)
+        parents.append(parent)
     job = placed.job
     asks = any(_waits_for(job, each) < len(each.children) for each in nodes.values())
     summed = config.workers if job.quorums is None else prod(job.quorums)
-    level = Level(parent, not node.leaf, asks, summed)
+    level = Level(tuple(parents), not node.leaf, asks, summed)
     plan = _job_plan(config, members, slot_base, level)
     return replace(plan, quorum=_waits_for(job, node), next_only=plan.next_only and not asks)
 

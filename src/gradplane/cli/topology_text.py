@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import finsy
@@ -38,6 +38,7 @@ class _JobTree:
             for plan in setup.jobs
             if plan.number == job.number
         }
+        self._drawn: set[str] = set()
         self._parts = {host.name: f"worker {number}" for number, host in enumerate(job.members)}
         if job.server is not None and job.scheme.servers(job.job):
             self._parts[job.server.name] = "server"
@@ -54,7 +55,7 @@ class _JobTree:
         return [
             name
             for name, plan in self._plans.items()
-            if plan.level is None or plan.level.parent is None
+            if plan.level is None or not plan.level.parents
         ]
 
     def add(self, above: Tree, switch: str) -> None:
@@ -63,7 +64,11 @@ class _JobTree:
         if plan is None:
             self._add_forwarding(above.add(f"{switch}: forwards"), switch)
             return
-        branch = above.add(f"{switch}: {_role(plan, self._network.ports(switch))}")
+        if switch in self._drawn:
+            above.add(f"{switch}: above")
+            return
+        self._drawn.add(switch)
+        branch = above.add(f"{switch}: {', '.join(self._role(switch, plan))}")
         branch.add(f"gets {', '.join(self._installed(switch, plan))}")
         for child in plan.workers:
             if plan.adds:
@@ -89,6 +94,29 @@ class _JobTree:
     def _host(self, ip: str) -> str:
         return next(host.name for host in self._job.members if host.ip == ip)
 
+    def _role(self, switch: str, plan: JobPlan) -> Iterator[str]:
+        """Yield what describes a switch's part in a job."""
+        count, level = len(plan.workers), plan.level
+        what = f"the sums of {count} switches" if plan.adds else f"the codes of {count} workers"
+        yield f"adds {what}" if plan.quorum == count else f"adds {what}, waits for {plan.quorum}"
+        for parent in level.above if level is not None else ():
+            link = self._network.ports(switch)[parent.port]
+            above, _ = link.other_end(switch)
+            yield f"child {parent.number} of {above} by port {parent.port}{_limits(link)}"
+        own = [slot for slot in range(plan.slots) if self._root(slot) == switch]
+        if 0 < len(own) < plan.slots:
+            yield f"root of slots {_some(own)}"
+        yield f"{plan.sum_bits}-bit slots {plan.slot_base} to {plan.slot_range.stop - 1}"
+
+    def _root(self, slot: int) -> str:
+        """Return the switch that gives a slot's results."""
+        switch = next(name for name, plan in self._plans.items() if not plan.adds)
+        while (level := self._plans[switch].level) is not None:
+            if (parent := level.parent_of(slot)) is None:
+                break
+            switch, _ = self._network.ports(switch)[parent.port].other_end(switch)
+        return switch
+
     def _installed(self, switch: str, plan: JobPlan) -> Iterator[str]:
         """Yield how many entries of each table the job has on a switch."""
         schema = self._deployment.pipelines[switch].schema
@@ -104,17 +132,10 @@ class _JobTree:
         yield f"group {plan.group} of {len(plan.workers)} ports"
 
 
-def _role(plan: JobPlan, ports: Mapping[int, Link]) -> str:
-    """Describe a switch's part in a job; ports: its links."""
-    count, level = len(plan.workers), plan.level
-    what = f"the sums of {count} switches" if plan.adds else f"the codes of {count} workers"
-    parts = ["adds " + what if plan.quorum == count else f"adds {what}, waits for {plan.quorum}"]
-    if level is not None and level.parent is not None:
-        port = level.parent.port
-        next_one = f"of the next one, by port {port}{_limits(ports[port])}"
-        parts.append(f"child {level.parent.number} {next_one}")
-    parts.append(f"{plan.sum_bits}-bit slots {plan.slot_base} to {plan.slot_range.stop - 1}")
-    return ", ".join(parts)
+def _some(numbers: Sequence[int]) -> str:
+    """Return numbers of equal distance as a text, most of many left out."""
+    shown = [*numbers[:2], "...", numbers[-1]] if len(numbers) > 4 else numbers
+    return ", ".join(map(str, shown))
 
 
 def _limits(link: Link) -> str:

@@ -56,14 +56,24 @@ class Parent:
 class Level:
     """A switch's place in a job that several sum.
 
-    parent: None at the root. adds: its children are switches, whose sums it adds. asks: some switch
-    of the job closes a slot without all of its children. summed: the most workers in a sum.
+    parents: slot s has that of s % len(parents), or none where the slot is not summed here; empty
+    at a root. adds: its children are switches, whose sums it adds. asks: some switch of the job
+    closes a slot without all of its children. summed: the most workers in a sum.
     """
 
-    parent: Parent | None
+    parents: tuple[Parent | None, ...]
     adds: bool
     asks: bool
     summed: int
+
+    @property
+    def above(self) -> tuple[Parent, ...]:
+        """Its parents, each once."""
+        return tuple(dict.fromkeys(parent for parent in self.parents if parent is not None))
+
+    def parent_of(self, slot: int) -> Parent | None:
+        """Return a slot's parent; None at a root, or where the slot is not summed here."""
+        return self.parents[slot % len(self.parents)] if self.parents else None
 
 
 @dataclass(frozen=True)

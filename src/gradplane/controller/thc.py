@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import product
 from typing import Any
 
 import finsy
@@ -17,6 +18,7 @@ ROUTES = "ThcIngress.routes"
 MEMBERS = "ThcIngress.members"
 RECEIVERS = "ThcEgress.receivers"
 PARENTS = "ThcIngress.parents"
+UPLINKS = "ThcIngress.uplinks"
 EVENTS = "ThcIngress.events"
 COMPLETIONS = "ThcIngress.completions"
 """thc_tna.p4 counts completed sums and norms here: a packet counts once in a counter."""
@@ -28,7 +30,7 @@ EPOCHS_AT = {
 """The registers with epochs of slots, and the bit at which the epoch begins."""
 _ADMIT = "ThcIngress.admit"
 _ADMIT_IN_TREE = "ThcIngress.admit_in_tree"
-_PARENT = 255  # the parent's number among the receivers
+_PARENT = 255  # the first parent's number among the receivers; the others' are below
 _SLOTS = "ThcIngress.norm_max"
 _LOOKUP = re.compile(r"(ThcIngress\.block\d+\.)lookup(\d)")
 _LANES = 4  # of a block: codes that are looked up one by one, or in pairs
@@ -114,6 +116,7 @@ def job_entries(
     yield from _receivers(plan, local_ip, local_mac)
     yield group(plan)
     yield from _parents(plan)
+    yield from _uplinks(plan)
     yield from _members(plan)
 
 
@@ -141,8 +144,8 @@ def _pairs(plan: JobPlan) -> list[int]:
 
 def _receivers(plan: JobPlan, local_ip: str, local_mac: str) -> Iterator[finsy.P4TableEntry]:
     receivers = [(each.worker, each.mac, each.ip, each.udp_port) for each in plan.workers]
-    if plan.level is not None and (parent := plan.level.parent) is not None:
-        receivers.append((_PARENT, parent.mac, parent.ip, UDP_PORT))
+    for number, above in enumerate(plan.level.above if plan.level is not None else ()):
+        receivers.append((_PARENT - number, above.mac, above.ip, UDP_PORT))
     for number, mac, ip, port in receivers:
         action = finsy.Action(
             "ThcEgress.deliver", src_mac=local_mac, mac=mac, src_ip=local_ip, ip=ip, port=port
@@ -152,11 +155,10 @@ def _receivers(plan: JobPlan, local_ip: str, local_mac: str) -> Iterator[finsy.P
 
 
 def _parents(plan: JobPlan) -> Iterator[finsy.P4TableEntry]:
-    """Yield what packets from the parent are passed on by: to all children, or to one."""
-    if plan.level is None or plan.level.parent is None:
-        return
+    """Yield what packets from a parent are passed on by: to all children, or to one."""
+    above = plan.level.above if plan.level is not None else ()
     ways = [(0, 0), *((each.worker + 1, each.port) for each in plan.workers)]
-    for hop, port in ways:
+    for parent, (hop, port) in product(above, ways):
         action = finsy.Action(
             "ThcIngress.pass_down",
             slot_base=plan.slot_base,
@@ -166,8 +168,24 @@ def _parents(plan: JobPlan) -> Iterator[finsy.P4TableEntry]:
             epoch=plan.epoch,
             adds=int(plan.adds),
         )
-        match = finsy.Match(job=plan.number, port=plan.level.parent.port, hop=hop)
+        match = finsy.Match(job=plan.number, port=parent.port, hop=hop)
         yield finsy.P4TableEntry(PARENTS, match=match, action=action)
+
+
+def _uplinks(plan: JobPlan) -> Iterator[finsy.P4TableEntry]:
+    """Yield the parent of each slot, where a switch has several."""
+    if plan.level is None or len(above := plan.level.above) < 2:
+        return
+    for slot in range(plan.slots):
+        if (parent := plan.level.parent_of(slot)) is not None:
+            action = finsy.Action(
+                "ThcIngress.go_up",
+                parent=parent.port,
+                number=parent.number,
+                receiver=_PARENT - above.index(parent),
+            )
+            match = finsy.Match(job=plan.number, slot=slot)
+            yield finsy.P4TableEntry(UPLINKS, match=match, action=action)
 
 
 def _members(plan: JobPlan) -> Iterator[finsy.P4TableEntry]:
@@ -192,8 +210,7 @@ def _place(level: Level | None) -> dict[str, int]:
     """Return the parameters that say where in the job's tree a switch is."""
     if level is None:
         return {}
-    up = level.parent
-    own = (0, 0, 0) if up is None else (1, up.port, up.number)
+    own = next(((1, up.port, up.number) for up in level.above), (0, 0, 0))
     names = "adds", "asks", "has_parent", "parent", "number"
     return dict(zip(names, (int(level.adds), int(level.asks), *own), strict=True))
 
@@ -205,7 +222,8 @@ def gates(schema: finsy.P4Schema) -> list[str]:
 
 def job_tables(schema: finsy.P4Schema) -> list[str]:
     """Return the tables with entries of jobs, gates first: a removed job is shut out at once."""
-    return [*gates(schema), RECEIVERS, *lookup_tables(schema)]
+    uplinks = [table.name for table in schema.tables if table.name == UPLINKS]
+    return [*gates(schema), *uplinks, RECEIVERS, *lookup_tables(schema)]
 
 
 def claim(member: finsy.P4TableEntry) -> Claim:

@@ -161,6 +161,7 @@ def _plain(deployed: DeployedJob) -> Job:
             "sync": False,
             "quorum": deployed.job.size,
             "quorums": None,
+            "roots": None,
             "code_bits": None,
         }
     )

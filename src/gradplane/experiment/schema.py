@@ -260,6 +260,7 @@ class Job(Section):
     quorums: tuple[Annotated[int, Field(ge=1, le=MAX_WORKERS)], ...] | None = Field(
         default=None, strict=False, min_length=1
     )
+    roots: int | None = Field(default=None, ge=1)
     reliability: Literal["lossy", "retransmit"] = "lossy"
     error_feedback: bool = True
     slots: int = Field(default=8, ge=2, le=65534, multiple_of=2)

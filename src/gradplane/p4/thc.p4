@@ -14,6 +14,10 @@
 //
 //   job port hop    --> parents --> group of all children, or the port of one
 //
+// A switch may have several parents, each of other slots:
+//
+//   job slot        --> uplinks --> the slot's parent, where it is not the one of the members
+//
 // What switches say to each other has a path, a stack of the numbers of children plus 1, on which
 // an answer finds back; an empty one means all children. Upwards it is in the place of the bitmap (a
 // packet may not grow by more than its sums in BMv2), downwards behind the header.
@@ -83,7 +87,7 @@ const verdict_t ANSWER = 3;         // to the sender
 const verdict_t MULTICAST = 4;      // to all children
 const verdict_t UP = 5;             // to the parent
 
-const bit<8> PARENT = 255;          // its number among the receivers
+const bit<8> PARENT = 255;          // its number among the receivers; those of others are below
 
 // Precedes a packet between two passes: a Tofino has no field lists.
 header recirculation_t {
@@ -133,6 +137,7 @@ struct metadata_t {
     bit<1>  asks;           // some switch of the job closes without all of its children
     bit<8>  number;         // its own, at its parent
     bit<9>  parent;         // the port to it
+    bit<8>  above;          // its number among the receivers
     bit<1>  from_parent;
     bit<64> path;
 
@@ -339,6 +344,7 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
         meta.path = adds == 1 ? hdr.agg.bitmap : 0;
         meta.has_parent = has_parent;
         meta.parent = parent;
+        meta.above = PARENT;
         meta.number = number;
         meta.asks = asks;
     }
@@ -360,6 +366,8 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
     action pass_down(bit<16> slot_base, bit<16> slots, bit<16> group, bit<9> port, bit<8> epoch,
                      bit<1> adds) {
         meta.from_parent = 1;
+        meta.has_parent = 1;
+        meta.parent = standard_metadata.ingress_port;
         meta.slot_base = slot_base;
         meta.slots = slots;
         meta.group = group;
@@ -377,6 +385,24 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
         actions = { pass_down; @defaultonly NoAction; }
         const default_action = NoAction();
         size = 4096;
+    }
+
+    // -- several parents -----------------------------------------------------------------------
+
+    action go_up(bit<9> parent, bit<8> number, bit<8> receiver) {
+        meta.parent = parent;
+        meta.number = number;
+        meta.above = receiver;
+    }
+
+    table uplinks {
+        key = {
+            hdr.agg.job : exact @name("job");
+            hdr.agg.slot : exact @name("slot");
+        }
+        actions = { go_up; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = SLOTS;
     }
 
     // Of the cell: its state word, the epoch that used it last, and the packet's round less its own.
@@ -469,13 +495,19 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
 
         if (meta.local == 1 && hdr.agg.isValid()) {
             members.apply();
+            if (meta.member == 0 && hdr.path.isValid()) {
+                parents.apply();
+            }
+            if (meta.has_parent == 1) {
+                uplinks.apply();
+                if (meta.from_parent == 1 && meta.parent != standard_metadata.ingress_port) {
+                    meta.from_parent = 0;       // a parent of other slots
+                }
+            }
             meta.sender = hdr.agg.worker;
             meta.cell = (bit<32>) (meta.slot_base + hdr.agg.slot);
             meta.event = EVENT_UNKNOWN_TYPE;
             if (meta.member == 0) {
-                if (hdr.path.isValid()) {
-                    parents.apply();
-                }
                 if (meta.from_parent == 0) {
                     unknown_member.count(0);
                 } else if (hdr.agg.pass != 0) {
@@ -844,7 +876,7 @@ control ThcEgress(inout headers_t hdr, inout metadata_t meta,
                     meta.receiver = (bit<8>) (standard_metadata.egress_rid - 1);
                 }
                 if (meta.verdict == UP) {
-                    meta.receiver = PARENT;
+                    meta.receiver = meta.above;
                 } else if (meta.adds == 1
                         && (hdr.agg.type == TYPE_SUMS || hdr.agg.type == TYPE_NORM_RESULT)
                         && (bit<1>) (meta.bitmap >> meta.receiver) == 0) {

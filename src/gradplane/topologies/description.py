@@ -176,9 +176,7 @@ class Topology:
 
     def ports(self, switch: str) -> dict[int, Link]:
         """Return the switch's links by its port number."""
-        links = {link.b_port: link for link in self.links if link.b == switch}
-        links.update({link.a_port: link for link in self.links if link.a == switch})
-        return dict(sorted(links.items()))
+        return dict(sorted(self._links[switch].items()))
 
     def with_switch_ports(self, renumber: Callable[[int, str], int]) -> Topology:
         """Return the network with other port numbers at its switches.
@@ -195,7 +193,7 @@ class Topology:
 
     def attachment(self, host: str) -> tuple[str, int]:
         """Return (switch, port) that a host is attached to."""
-        return next(link.other_end(host) for link in self.links if host in (link.a, link.b))
+        return self._links[host][0].other_end(host)
 
     def host_ports(self, switch: str) -> dict[int, str]:
         """Return the hosts that are attached to the switch, by its port number."""
@@ -235,18 +233,28 @@ class Topology:
         node, found = source, []
         while node != destination:
             port = 0 if node == source else self.routes(node)[destination]
-            (link,) = (k for k in self.links if (node, port) in ((k.a, k.a_port), (k.b, k.b_port)))
+            link = self._links[node][port]
             found.append((node, link))
             node, _ = link.other_end(node)
         return found
 
-    def centre(self, hosts: Iterable[str]) -> str:
-        """Return the first switch whose farthest one of these hosts is nearest."""
+    def centres(self, hosts: Iterable[str]) -> list[str]:
+        """Return the switches whose farthest one of these hosts is nearest, in their order."""
         names, reach = list(hosts), self._distances
-        return min((s.name for s in self.switches), key=lambda s: max(reach[h][s] for h in names))
+        farthest = {s.name: max(reach[host][s.name] for host in names) for s in self.switches}
+        least = min(farthest.values())
+        return [name for name, distance in farthest.items() if distance == least]
 
     def _distances_to(self, node: str) -> dict[str, int]:
-        return _distances(self._neighbours, node, frozenset(s.name for s in self.switches))
+        if node not in self._switch_distances:
+            through = frozenset(s.name for s in self.switches)
+            self._switch_distances[node] = _distances(self._neighbours, node, through)
+        return self._switch_distances[node]
+
+    @cached_property
+    def _switch_distances(self) -> dict[str, dict[str, int]]:
+        """The distances to switches, as far as they have been asked for."""
+        return {}
 
     @cached_property
     def _distances(self) -> dict[str, dict[str, int]]:
@@ -258,9 +266,17 @@ class Topology:
     def _neighbours(self) -> dict[str, dict[int, str]]:
         """The node at the other end of each port of each node, in the ports' order."""
         return {
-            name: {port: link.other_end(name)[0] for port, link in self.ports(name).items()}
-            for name in self._names()
+            name: {port: link.other_end(name)[0] for port, link in sorted(links.items())}
+            for name, links in self._links.items()
         }
+
+    @cached_property
+    def _links(self) -> dict[str, dict[int, Link]]:
+        """The links of each node, by its port."""
+        found: dict[str, dict[int, Link]] = {name: {} for name in self._names()}
+        for link in self.links:
+            found[link.a][link.a_port] = found[link.b][link.b_port] = link
+        return found
 
 
 _KINDS = {"hosts": HostNode, "switches": SwitchNode, "links": Link}
