@@ -191,14 +191,13 @@ def _parted(reference: str) -> tuple[str, str, str]:
 
 def _imported(what: str, reference: str, name: str) -> ModuleType:
     is_file = name.endswith(".py")
-    folder = str(Path(name).resolve().parent) if is_file else os.getcwd()
-    if folder not in sys.path:
-        sys.path.append(folder)
+    if not is_file:
+        _look_into(os.getcwd())
     if is_file and not Path(name).is_file():
         missing = f"there is no file {name}{near_file(Path(name))}"
         raise LoadError(f"{what} {reference}: {missing}")
     try:
-        return importlib.import_module(_file_module(Path(name)) if is_file else name)
+        module = importlib.import_module(_file_module(Path(name)) if is_file else name)
     except ModuleNotFoundError as error:
         missing = error.name or ""
         if is_file or not (name == missing or name.startswith(f"{missing}.")):
@@ -209,6 +208,9 @@ def _imported(what: str, reference: str, name: str) -> ModuleType:
         ) from error
     except Exception as error:
         raise LoadError(f"{what} {reference}: {_raised(error)}") from error
+    if is_file:
+        _helpers[Path(name).resolve()] = helpers(Path(name))
+    return module
 
 
 def _raised(error: BaseException) -> str:
@@ -276,6 +278,48 @@ def _file_module(path: Path) -> str:
     return _FILES + os.fsencode(path.resolve()).hex()
 
 
+_folders: list[str] = []  # in sys.path, at its end, for users' modules
+_helpers: dict[Path, set[Path]] = {}
+
+
+def _look_into(folder: str) -> None:
+    """Have Python look into a user's folder after its own and before other users' folders; modules
+    from these, of names that are files here, too, are imported anew."""
+    if folder not in sys.path or folder in _folders:
+        for known in _folders:
+            sys.path.remove(known)
+        _folders[:] = [folder, *(known for known in _folders if known != folder)]
+        sys.path.extend(_folders)
+    for other in _folders:
+        for name in [] if other == folder else _modules_in(other):
+            if Path(folder, _file_in(other, sys.modules[name])).is_file():
+                del sys.modules[name]
+
+
+def _modules_in(folder: str) -> list[str]:
+    """Return the names of the imported modules that are files of a folder, or of packages there."""
+    return [
+        name
+        for name, module in sys.modules.items()
+        if (file := _file_in(folder, module))
+        and file.removesuffix(".py").removesuffix("/__init__") == name.replace(".", "/")
+    ]
+
+
+def _file_in(folder: str, module: ModuleType) -> str:
+    """Return the path of a module's file from a folder; empty if it is not in it."""
+    file = getattr(module, "__file__", None) or ""
+    return file.removeprefix(f"{folder}/") if file.startswith(f"{folder}/") else ""
+
+
+def helpers(file: Path) -> set[Path]:
+    """Return the files beside a user's file, or in packages there, that were imported when it was,
+    or since then, by their names; those that it imports are among them."""
+    folder = str(file.resolve().parent)
+    now = {Path(folder, _file_in(folder, sys.modules[name])) for name in _modules_in(folder)}
+    return now | _helpers.get(file.resolve(), set())
+
+
 class _Files(MetaPathFinder):
     """Finds the modules of users' files."""
 
@@ -284,6 +328,7 @@ class _Files(MetaPathFinder):
         if not name.startswith(_FILES):
             return None
         file = os.fsdecode(bytes.fromhex(name.removeprefix(_FILES)))
+        _look_into(os.path.dirname(file))
         return importlib.util.spec_from_file_location(name, file)
 
 

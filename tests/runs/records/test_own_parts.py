@@ -45,28 +45,29 @@ def number(deployment: Deployment) -> int:
     return int(codecs.get(deployment.experiment.job[0].push.name).config["number"])
 
 
-@pytest.fixture
-def codec(tmp_path: Path) -> Path:
-    """A codec's file, the run folder of an experiment that names it beside it."""
-    (tmp_path / "codec").mkdir()
-    codec = tmp_path / "codec" / "own.py"
-    codec.write_text(CODEC)
-    (tmp_path / "own.py").write_text(TOPOLOGY)
+def recorded(tmp_path: Path, codec: str = CODEC, topology: str = TOPOLOGY) -> Path:
+    """Make the run folder of an experiment that names two files; return the codec's."""
+    (tmp_path / "codec").mkdir(exist_ok=True)
+    file = tmp_path / "codec" / "own.py"
+    file.write_text(codec)
+    (tmp_path / "own.py").write_text(topology)
     (tmp_path / "x.toml").write_text(EXPERIMENT)
     deployment = load_deployment(tmp_path / "x.toml")
     plan = Manifest(network="sim", machine={}, jobs=manifest.extents(deployment))
     (tmp_path / "run").mkdir()
     manifest.start(tmp_path / "run", deployment.experiment, plan)
-    return codec
+    return file
+
+
+@pytest.fixture
+def codec(tmp_path: Path) -> Path:
+    return recorded(tmp_path)
 
 
 def test_a_file_that_was_changed_or_is_gone_has_its_copy(codec: Path, tmp_path: Path) -> None:
     folder = tmp_path / "run"
-    assert sorted(path.name for path in (folder / "parts").iterdir()) == [
-        "files.json",
-        "own-2.py",
-        "own.py",
-    ]
+    copies = sorted(str(path.relative_to(folder)) for path in folder.rglob("own.py"))
+    assert copies == ["parts/2/own.py", "parts/own.py"]
     run = RunData.opened(folder)
     assert run.experiment.job[0].push.name == str(codec)
     assert not [note for note in run.notes if "copy" in note]
@@ -78,7 +79,7 @@ def test_a_file_that_was_changed_or_is_gone_has_its_copy(codec: Path, tmp_path: 
     assert run.deployment.topology.kind == "star"
     assert [note for note in run.notes if "copy" in note] == [
         f"{tmp_path}/own.py is gone: its copy is used, {folder}/parts/own.py.",
-        f"{codec} was changed since the run: its copy is used, {folder}/parts/own-2.py.",
+        f"{codec} was changed since the run: its copy is used, {folder}/parts/2/own.py.",
     ]
     # What begins anew takes the file as it is now, and the copy only where there is none.
     anew = own_parts.renewed_deployment(folder)
@@ -97,9 +98,35 @@ def test_a_copy_from_elsewhere_is_not_run(
     codec.unlink()
     with pytest.raises(FolderError) as error:
         RunData.opened(folder)
-    assert str(error.value).startswith(f"{codec} is gone, and its copy {folder}/parts/own-2.py was")
-    codec.write_bytes((folder / "parts" / "own-2.py").read_bytes())
+    assert str(error.value).startswith(f"{codec} is gone, and its copy {folder}/parts/2/own.py was")
+    codec.write_bytes((folder / "parts" / "2" / "own.py").read_bytes())
     assert number(RunData.opened(folder).deployment) == 1
+
+
+def test_what_a_file_imports_from_beside_it_is_copied_too(tmp_path: Path) -> None:
+    """Each of two folders has its own module of a name. Where one of them was changed, the files
+    beside it come from their copies, too."""
+    helpers = [tmp_path / "sizes" / "of_it.py", tmp_path / "codec" / "sizes" / "of_it.py"]
+    for value, helper in enumerate(helpers, 5):
+        helper.parent.mkdir(parents=True)
+        helper.write_text(f"DEFAULT = {value}\n")
+    imported = "from sizes.of_it import DEFAULT\n"
+    ring = f"{imported}assert DEFAULT == 5\n{TOPOLOGY}"
+    recorded(tmp_path, imported + CODEC.replace("int = 1", "int = DEFAULT"), ring)
+    folder = tmp_path / "run"
+    assert number(RunData.opened(folder).deployment) == 6
+
+    helpers[1].write_text("DEFAULT = 7\n")
+    run = RunData.opened(folder)
+    assert run.experiment.job[0].push.name == f"{folder}/parts/2/own.py"
+    assert number(run.deployment) == 6
+    assert [note for note in run.notes if "copy" in note] == [
+        f"{helpers[1]} was changed since the run: its copy is used,"
+        f" {folder}/parts/2/sizes/of_it.py."
+    ]
+    (folder / "parts" / "hashlib.py").write_text("")
+    with pytest.raises(FolderError, match="of_it.py was not made on this machine"):
+        RunData.opened(folder)
 
 
 def test_damaged_lists_and_links_are_refused(codec: Path, tmp_path: Path) -> None:

@@ -57,11 +57,35 @@ def test_a_trace_shows_the_whole_path() -> None:
         "  extract h.b (8 bits at 32): v -2",
         "  cloned to session 3, ports 4",
         "== egress, port 4",
+        "  if ((m.round == 0) && (h.a.kind == 5)): false",
         "  sent to port 4, 6 bytes: 01001209fe21",
         "== egress, port 7",
+        "  if ((m.round == 0) && (h.a.kind == 5)): false",
         "  sent to port 7, 5 bytes: 0101120021",
     ]
     assert trace.outputs == [(4, bytes.fromhex("01001209fe21")), (7, bytes.fromhex("0101120021"))]
+
+
+def test_a_trace_shows_how_the_program_decided() -> None:
+    """The compiler's own branch, for the call on the right of &&, is none of the program's."""
+    sw = switch(
+        ingress_locals="action a() { } table t { key = { h.a.y: exact; } actions = { a; } }",
+        ingress="if (h.a.kind == 1 && t.apply().miss) { h.a.x = 1; } else if (h.a.z > 3) { exit; }"
+        " switch (h.a.z) { 9: { h.a.x = 2; } default: { } }"
+        " switch (t.apply().action_run) { a: { } default: { } }",
+    )
+    text = lines(sw.trace(0, packet(1, 0, 0x12, 9)).text())
+    applied = "  table I.t (h.a.y 0x12): miss; action NoAction()"
+    assert text[text.index("== ingress") + 1 : text.index("== egress, port 0")] == [
+        applied,
+        "  if (tmp): true",
+        "  h.a.x = 1",
+        "  switch (h.a.z): 9",
+        "  h.a.x = 2",
+        applied,
+    ]
+    text = lines(sw.trace(0, packet(2, 0, 0x12, 3)).text())
+    assert "  if (tmp): false" in text and "  if (h.a.z > 3): false" in text
 
 
 def test_a_trace_says_why_a_packet_was_dropped() -> None:

@@ -65,6 +65,8 @@ D Extracting header 'ipv4'
 D Parser 'parser': end
 D Pipeline 'ingress': start
 T {ROUTER}(114) Primitive MyIngress.seen.count(1)
+T {ROUTER}(115) Condition "hdr.packet_out.isValid()" is false
+T {ROUTER}(118) Condition "hdr.ipv4.isValid()" is true
 T {ROUTER}(119) Primitive MyIngress.last.write(0, 0xa000105)
 T Applying table 'MyIngress.ipv4_lpm'
 D Looking up key:
@@ -80,6 +82,7 @@ T {ROUTER}(90) Primitive standard_metadata.egress_spec = 2
 D Pipeline 'ingress': end
 D Egress port is 2
 D Pipeline 'egress': start
+T {ROUTER}(131) Condition "standard_metadata.egress_port == 510" is false
 D Pipeline 'egress': end
 D Transmitting packet of size 34 out of port 2
 """

@@ -3,8 +3,8 @@
     [10:57:40.482] [bmv2] [D] [thread 8210] [7.0] [cxt 0] Processing packet received on port 1
 
 That is: time, level (T: trace, D: debug, I: log_msg, E: parser errors), thread, packet, context and
-message. Primitives show values in place of expressions. Lines of that switch on conditions, keys of
-`select`, checksums, the deparser and its own parts (buffers, node names) have no counterpart here.
+message. Primitives show values in place of expressions. Lines of that switch on keys of `select`,
+checksums, the deparser and its own parts (buffers, node names) have no counterpart here.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from gradplane.switch.interp.trace_events import (
     Assigned,
     Called,
     Copied,
+    Decided,
     Dropped,
     Entered,
     Extracted,
@@ -91,6 +92,8 @@ class Bmv2Log:
                 yield from self._applied(event)
             case Assigned(target=target, value=value):
                 yield "T", f"{_place(event)}Primitive {target} = {value_text(value)}"
+            case Decided(statement="if", on=on, value=value):
+                yield "T", f'{_place(event)}Condition "{on}" is {value_text(value)}'
             case Called(name=name, args=args):
                 yield "T", f"{_place(event)}Primitive {name}({', '.join(map(value_text, args))})"
             case Logged(message=message):

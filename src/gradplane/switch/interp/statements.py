@@ -284,12 +284,18 @@ class Statements:
 
     # -- control flow ---------------------------------------------------------------------------
 
+    def condition(self, s: ir.If) -> Load:
+        return self.load(s.cond)
+
+    def subject(self, s: ir.SwitchStmt) -> Load:
+        return self.load(s.subject)
+
     def _if(self, s: ir.If) -> Code:
         """Compile an if; else-if chains run flat, however long."""
-        arms = [(self.load(s.cond), self.body(s.then))]
+        arms = [(self.condition(s), self.body(s.then))]
         other = s.other
         while len(other) == 1 and isinstance(other[0], ir.If):
-            arms.append((self.load(other[0].cond), self.body(other[0].then)))
+            arms.append((self.condition(other[0]), self.body(other[0].then)))
             other = other[0].other
         last = self.body(other)
         jumps = last.jumps or any(body.jumps for _, body in arms)
@@ -307,7 +313,7 @@ class Statements:
         return Code(run, jumps)
 
     def _switch(self, s: ir.SwitchStmt) -> Code:
-        subject, default = self.load(s.subject), self.body(s.default)
+        subject, default = self.subject(s), self.body(s.default)
         bodies = [(values, self.body(body)) for values, body in s.cases]
         chosen = {value: code.run for values, code in bodies for value in values}
         get, otherwise = chosen.get, default.run

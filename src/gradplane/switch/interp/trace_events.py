@@ -109,6 +109,20 @@ class Assigned(TraceEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class Decided(TraceEvent):
+    """An `if` or `switch` of the program was decided. `on`: its expression as text, in which a
+    variable of the compiler's stands for calls; `value`: what that was."""
+
+    kind = "branch"
+    statement: str
+    on: str
+    value: Any
+
+    def text(self) -> str:
+        return f"{self.statement} ({self.on}): {value_text(self.value)}"
+
+
+@dataclass(frozen=True, slots=True)
 class Called(TraceEvent):
     """A call of an extern. `args`: in arguments before it; `results`: out arguments after it."""
 

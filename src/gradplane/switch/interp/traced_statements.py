@@ -92,6 +92,29 @@ class TracedStatements(Statements):
 
         return observe
 
+    def condition(self, s: ir.If) -> Load:
+        load = super().condition(s)
+        if any(isinstance(part, ir.Assign) and part.target is s.cond for part in s.then + s.other):
+            return load  # the compiler's own, of an && or || whose right side calls something
+        return self._decided(s, "if", s.cond, load)
+
+    def subject(self, s: ir.SwitchStmt) -> Load:
+        load = super().subject(s)
+        of_table = isinstance(s.subject, ir.Var) and s.subject.name == "action_run"
+        return load if of_table else self._decided(s, "switch", s.subject, load)
+
+    def _decided(self, s: ir.Stmt, statement: str, on: ir.Expr, load: Load) -> Load:
+        text = plain_text(on)
+        asked = text[1:-1] if isinstance(on, ir.Binary | ir.Mux) else text
+
+        def decide(env: Env) -> Any:
+            value = load(env)
+            event = trace_events.Decided(statement, asked, plain(on.type, value), span=s.span)
+            env[0].events.append(event)
+            return value
+
+        return decide
+
     def _assigned(self, s: ir.Assign | ir.Lookahead, code: Code) -> Code:
         if isinstance(s, ir.Assign) and isinstance(s.target, ir.Var):
             return code
