@@ -13,7 +13,7 @@ from gradplane.experiment.loading import load, load_deployment
 from gradplane.hosts.drivers.background import Sender
 from gradplane.pages.report import page
 from gradplane.runs import run_experiment
-from gradplane.runs.records.summary import Summary
+from gradplane.runs.records.summary import Summary, datagrams_sent
 from gradplane.runs.replayer.replay_run import ReplayResult, replay
 from gradplane.runs.run_experiment import run
 from gradplane.switch.ports.pcap import PcapWriter
@@ -63,6 +63,8 @@ def test_a_capture_gives_sizes_and_times(small_run: Runs, tmp_path: Path) -> Non
     summary = small_run(*SLOW, flow)
     (counts,) = summary.values["background"]
     assert (counts["sent"], counts["received"], counts["packet"]) == (4, 4, 1472)
+    assert counts["captured"] == 4 and datagrams_sent([counts]) == "4"
+    assert datagrams_sent([counts | {"sent": 3}, counts]) == "7 of 8"
     (section,) = load(summary.folder / "experiment.toml").traffic
     sizes = ((0, 60), (1_000_000, 1000), (2_000_000, 1514), (2_000_000, 486))
     assert (section.file, section.packets) == (None, sizes)

@@ -21,6 +21,7 @@ from gradplane.experiment import shipped
 from gradplane.runs.records.run_data import RunData
 from gradplane.runs.records.summary import (
     Summary,
+    datagrams_sent,
     queue_drops,
     rate,
     time_to_accuracy,
@@ -104,6 +105,9 @@ def _job(
         table.add_row("packets sent again", *(f"{job.get('sent_again', 0):,}" for job in jobs))
     table.add_row("packets dropped by queues", *(_bad(queue_drops(values)) for values in runs))
     table.add_row("losses injected", *map(_injected, runs))
+    captures = [flow for flow in runs[0].get("background", ()) if "captured" in flow]
+    if any(flow["sent"] < flow["captured"] for flow in captures):
+        table.add_row("datagrams of captures sent", datagrams_sent(captures))
     if any(values["link_bytes"]["fabric"] for values in runs):
         sizes = (f"{values['link_bytes']['fabric']:,}" for values in runs)
         table.add_row("bytes between switches, in all", *sizes)

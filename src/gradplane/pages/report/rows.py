@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from gradplane.runs.records.summary import datagrams_sent
+
 Summary = dict[str, Any]
 Row = list[str]
 
@@ -174,7 +176,7 @@ BACKGROUND = ("flow", "from", "to", "bytes a datagram", "sent", "received")
 def background(summary: Summary) -> Iterator[Row]:
     """Yield a row for each flow of background traffic, with BACKGROUND's columns."""
     for number, flow in enumerate(summary.get("background", ())):
-        counts = (f"{flow[key]:,}" for key in ("packet", "sent", "received"))
+        counts = f"{flow['packet']:,}", datagrams_sent([flow]), f"{flow['received']:,}"
         yield [str(number), flow["source"], flow["destination"], *counts]
 
 

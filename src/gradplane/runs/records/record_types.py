@@ -321,11 +321,13 @@ class SwitchSummary(TypedDict):
 
 @with_config(ConfigDict(strict=True))
 class FlowSummary(TypedDict):
-    """A flow of background traffic in summary.json; datagrams."""
+    """A flow of background traffic in summary.json; datagrams. `captured`: those of its capture, of
+    which the end of the run leaves out the rest."""
 
     source: str
     destination: str
     packet: int
+    captured: NotRequired[int]
     sent: int
     received: int
 

@@ -138,10 +138,18 @@ def background(
     """Return summary.json's part about background traffic; empty if there is none."""
     flows = [
         {"source": flow.source, "destination": flow.destination, "packet": flow.packet}
+        | ({} if flow.packets is None else {"captured": len(flow.packets)})
         | {way: counts.get(number, {}).get(way, 0) for way in ("sent", "received")}
         for number, flow in enumerate(experiment.traffic)
     ]
     return {"background": flows} if flows else {}
+
+
+def datagrams_sent(flows: Sequence[Mapping[str, Any]]) -> str:
+    """Return how many datagrams a summary's flows sent, and of how many where captures had more."""
+    sent = sum(flow["sent"] for flow in flows)
+    captured = sum(flow.get("captured", flow["sent"]) for flow in flows)
+    return f"{sent:,} of {captured:,}" if captured > sent else f"{sent:,}"
 
 
 def _time_to_accuracy(target: float, tallies: Sequence[Tally]) -> dict[str, float | None]:
