@@ -85,11 +85,15 @@ def three_levels(workers: int, servers: int = 0) -> Topology:
 
 
 @functools.cache
-def deployment(workers: int, leaves: int, spines: int = 2, **keys: object) -> Deployment:
-    """Return a job of so many workers on so many leaves; on one: a star, on none: three_levels."""
+def deployment(
+    workers: int, leaves: int, spines: int = 2, placement: str = "", **keys: object
+) -> Deployment:
+    """Return a job of so many workers on so many leaves; on one: a star, on none: three_levels, or
+    a fat-tree with that placement."""
     racks = {"kind": "leaf-spine", "leaves": leaves, "spines": spines}
     kind = racks if leaves > 1 else {"kind": "star"}
     kind = kind if leaves else {"kind": "levels_network:three_levels"}
+    kind = {"kind": "fat-tree", "placement": placement} if placement else kind
     job = {"push": {"name": "thc"}, "slots": SLOTS, "reliability": "retransmit"} | keys
     network = {"topology": kind | {"workers": workers}, "output": {"baseline": False}}
     document = {"name": "levels", "job": [job]} | network

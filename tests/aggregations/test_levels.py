@@ -36,6 +36,21 @@ def test_sums_are_those_of_one_switch_under_losses_copies_and_disorder(spines: i
         assert network.check() == len(network.arrivals) > 0
 
 
+@pytest.mark.parametrize(
+    ("placement", "roots", "switches"), [("packed", 4, 12), ("packed", 3, 11), ("spread", 4, 20)]
+)
+def test_sums_over_a_fat_tree_are_those_of_one_switch(
+    placement: str, roots: int, switches: int
+) -> None:
+    flat = play(deployment(8, 1), 0, Faults())
+    tree = deployment(8, 0, placement=placement, roots=roots)
+    network = play(tree, roots, Faults(0.05, 0.05, 0.05, restarts=1))
+    assert len(network.switches) == switches
+    for ticket in range(2):
+        assert {found[ticket].sums for found in network.results} == {flat.results[0][ticket].sums}
+    assert network.check() == len(network.arrivals) > 0
+
+
 @pytest.mark.parametrize("leaves", [2, 0, 1])  # 0: three levels; 1: a star
 def test_sums_are_the_same_though_switches_lose_their_state(leaves: int) -> None:
     flat, tree, restarts = play(deployment(4, 1), 0, Faults()), deployment(4, leaves), 0
@@ -169,10 +184,20 @@ def test_only_children_send_partials_and_only_parents_results() -> None:
     assert network.arrivals == before
 
 
-def test_a_run_over_racks_is_the_stars_and_replays_equal(small_run: Runs) -> None:
+@pytest.mark.parametrize(
+    "kind",
+    [
+        TWO_RACKS,
+        (*TWO_RACKS, "job.roots=1", "topology.placement=spread"),
+        ("topology.kind=fat-tree", "topology.placement=[1, 1, 2, 3, 3, 5, 5, 8]"),
+    ],
+)
+def test_a_run_over_racks_is_the_stars_and_replays_equal(
+    small_run: Runs, kind: tuple[str, ...]
+) -> None:
     star, tree = (
         RunData.read(small_run("topology.workers=8", "job.epochs=1", *more).folder)
-        for more in ((), (*TWO_RACKS, *SLOW))
+        for more in ((), (*kind, *SLOW))
     )
     assert sums(tree) == sums(star)
     assert tree.stored["jobs"][0]["sent_again"] == 0
@@ -298,6 +323,7 @@ RESTART = '\n[[impairment]]\nmodel = "restart"\nswitch = "{}"\ntime_ms = 1\n'
         ("leaf-spine", "quorums = [1, 3]", r"with \[2, 2\] children or more"),
         ("leaf-spine", "quorums = [2, 1]\nquorum = 3", "2 × 1 = 2 workers: use quorum = 2"),
         ("star", "quorums = [2, 1]", "and here they do not: use quorum"),
+        ("star", "roots = 2", "roots are of switches that sum a job in levels, and here they do"),
         ("ring", "", "a switch sums for workers or for switches"),
         ("leaf-spine", RESTART.format("s9"), 'no switch "s9": known: s1, s2, s3'),
         (
@@ -341,11 +367,26 @@ def test_a_program_that_sums_alone_is_refused() -> None:
         check_program(plan, Capacity(256, 8, 64, levels=False))
 
 
-def test_the_server_of_the_baseline_takes_no_place(tmp_path: Path) -> None:
-    path = tmp_path / "e.toml"
-    path.write_text(
-        '[topology]\nkind = "leaf-spine"\nworkers = 4\nleaves = 2\nhosts_per_leaf = 2\n[[job]]\n'
+@pytest.mark.parametrize(
+    ("topology", "leaf"),
+    [
+        ('kind = "leaf-spine"\nworkers = 4\nleaves = 2\nhosts_per_leaf = 2', "s2"),
+        ('kind = "fat-tree"\nworkers = 2\nk = 2\nrate = ["1Mbit", "2Mbit"]', "s2"),
+        ('kind = "full.py"\nworkers = 4', "s1"),
+    ],
+)
+def test_the_server_of_the_baseline_takes_no_place(
+    tmp_path: Path, topology: str, leaf: str
+) -> None:
+    (tmp_path / "full.py").write_text(
+        "from gradplane.topologies import build\n"
+        "def full(workers, servers=0):\n"
+        '    return build("star", workers=workers)\n'
     )
+    (path := tmp_path / "e.toml").write_text(f"[topology]\n{topology}\n[[job]]\n")
     deployed = load_deployment(path)
-    assert [host.name for host in deployed.topology.hosts] == ["h1", "h2", "h3", "h4"]
-    assert baseline(deployed).jobs[0].server.name == "h5"
+    workers = deployed.experiment.topology.workers
+    assert len(deployed.topology.hosts) == workers
+    plain = baseline(deployed)
+    assert plain.jobs[0].server.name == f"h{workers + 1}"
+    assert plain.topology.attachment(f"h{workers + 1}")[0] == leaf

@@ -95,20 +95,67 @@ def test_workers_are_spread_evenly_and_servers_come_last(options, sizes):
     assert [len(fabric.host_ports(leaf)) for leaf in leaves] == sizes
 
 
+@pytest.mark.parametrize(
+    ("kind", "options", "hosts"),
+    [
+        ("leaf-spine", {"placement": "even", "leaves": 3}, ["1 2 3", "4 5 6", "7 8"]),
+        ("leaf-spine", {"placement": "packed", "hosts_per_leaf": 5}, ["1 2 3 4 5", "6 7 8"]),
+        ("leaf-spine", {"placement": "packed", "leaves": 3}, ["1 2 3", "4 5 6", "7 8"]),
+        ("leaf-spine", {"placement": "spread", "leaves": 3}, ["1 4 7", "2 5 8", "3 6"]),
+        (
+            "leaf-spine",
+            {"placement": [3, 3, 1, 1, 2, 1, 3, 1], "hosts_per_leaf": 4},
+            ["3 4 6 8", "5", "1 2 7"],
+        ),
+        ("fat-tree", {}, ["1 2", "3 4", "5 6", "7 8", "", "", "", ""]),
+        ("fat-tree", {"placement": "even"}, list("12345678")),
+        ("fat-tree", {"placement": "spread"}, list("15263748")),
+        ("fat-tree", {"placement": "spread", "workers": 5}, ["1", "5", "2", "", "3", "", "4", ""]),
+        (
+            "fat-tree",
+            {"k": 8, "placement": "spread"},
+            [name for n in "12345678" for name in (n, "", "", "")],
+        ),
+    ],
+)
+def test_workers_are_where_one_wants_them(kind, options, hosts):
+    fabric = build(kind, **({"workers": 8} | options))
+    leaves = [switch.name for switch in fabric.switches[: len(hosts)]]
+    found = [" ".join(name[1:] for name in fabric.host_ports(leaf).values()) for leaf in leaves]
+    assert found == hosts
+
+
+@pytest.mark.parametrize(("k", "hosts", "switches", "links"), [(4, 16, 20, 48), (8, 128, 80, 384)])
+def test_a_fat_tree_has_as_many_parts_as_its_switches_have_ports(k, hosts, switches, links):
+    tree = build("fat-tree", workers=hosts, k=k)
+    assert (len(tree.switches), len(tree.links)) == (switches, links)
+    assert {len(tree.ports(switch.name)) for switch in tree.switches} == {k}
+    assert len(tree.path("h1", f"h{hosts}")) == 6
+    assert len(tree.centres(tree.host)) == k * k // 4
+
+
+def test_links_up_have_a_part_of_the_hosts_rates():
+    options = {"workers": 8, "servers": 1, "rate": "100Mbit", "oversubscription": 4}
+    leaf_spine = build("leaf-spine", leaves=2, spines=2, **options)
+    assert {link.rate for link in leaf_spine.fabric_links()} == {50_000_000}
+    assert {link.rate for link in build("fat-tree", **options).fabric_links()} == {25_000_000}
+
+
 def test_kinds_are_named_as_one_writes_them():
-    assert {"star", "ring", "leaf-spine", "machines"} <= set(kinds())
+    assert {"star", "ring", "leaf-spine", "fat-tree", "machines"} <= set(kinds())
 
 
 @settings(deadline=None, max_examples=40)
 @given(
-    st.sampled_from(["ring", "leaf-spine"]),
+    st.sampled_from(["ring", "leaf-spine", "fat-tree"]),
     st.integers(1, 12),
     st.integers(0, 2),
     st.integers(1, 3),
 )
 def test_routes_lead_to_every_host_from_everywhere(kind, workers, servers, size):
-    option = {"ring": "hosts_per_switch", "leaf-spine": "spines"}[kind]
-    topology = build(kind, workers=workers, servers=servers, **{option: size})
+    options = {"ring": "hosts_per_switch", "leaf-spine": "spines"}
+    option = {options[kind]: size} if kind in options else {"k": 2 * size + 2}
+    topology = build(kind, workers=workers, servers=servers, **option)
     for start in topology.switches:
         for host in topology.host:
             node, hops = start.name, 0
@@ -145,8 +192,8 @@ def test_routes_lead_to_every_host_from_everywhere(kind, workers, servers, size)
             "leaf-spine",
             {"workers": 2, "spine": 1},
             'topology leaf-spine has no option "spine": did you mean "spines"? known: delay,'
-            " fabric_delay, fabric_queue, fabric_rate, hosts_per_leaf, leaves, queue, rate,"
-            " servers, spines, workers",
+            " fabric_delay, fabric_queue, fabric_rate, hosts_per_leaf, leaves, oversubscription,"
+            " placement, queue, rate, servers, spines, workers",
         ),
         ("leaf-spine", {"workers": 2, "spines": 0}, "spines = 0: spine switches, 1 or more"),
         (
@@ -158,6 +205,44 @@ def test_routes_lead_to_every_host_from_everywhere(kind, workers, servers, size)
             "leaf-spine",
             {"workers": 9, "leaves": 2, "hosts_per_leaf": 4},
             "leaves = 2, hosts_per_leaf = 4: they hold 8 hosts, and there are 9",
+        ),
+        ("fat-tree", {"workers": 4, "k": 3}, "k = 3: ports of a switch, an even number"),
+        ("fat-tree", {"workers": 17}, "k = 4: they hold 16 hosts, and there are 17"),
+        (
+            "fat-tree",
+            {"workers": 4, "placement": [1, 1, 1, 2]},
+            "k = 4: s1 holds 2 hosts, and gets 3 workers",
+        ),
+        (
+            "leaf-spine",
+            {"workers": 2, "placement": "close"},
+            'placement = "close": expected "even", "packed", "spread", or a list with the number of'
+            " each worker's leaf",
+        ),
+        (
+            "leaf-spine",
+            {"workers": 2, "placement": [1]},
+            "placement has 1 numbers for 2 workers: give one for each",
+        ),
+        (
+            "fat-tree",
+            {"workers": 1, "placement": [9]},
+            "placement has 9: a worker's edge switch is 1 to 8",
+        ),
+        (
+            "leaf-spine",
+            {"workers": 2, "oversubscription": 2},
+            "oversubscription = 2 of links without a rate: give a rate",
+        ),
+        (
+            "fat-tree",
+            {"workers": 2, "oversubscription": 2, "rate": "1Mbit", "fabric_rate": "1Mbit"},
+            "oversubscription beside fabric_rate: give one",
+        ),
+        (
+            "fat-tree",
+            {"workers": 2, "oversubscription": 0},
+            "oversubscription = 0: a number above 0",
         ),
     ],
 )

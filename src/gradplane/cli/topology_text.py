@@ -97,7 +97,10 @@ class _JobTree:
     def _role(self, switch: str, plan: JobPlan) -> Iterator[str]:
         """Yield what describes a switch's part in a job."""
         count, level = len(plan.workers), plan.level
-        what = f"the sums of {count} switches" if plan.adds else f"the codes of {count} workers"
+        several = count > 1
+        what = f"the codes of {count} worker{'s' if several else ''}"
+        if plan.adds:
+            what = f"the sums of {count} switch{'es' if several else ''}"
         yield f"adds {what}" if plan.quorum == count else f"adds {what}, waits for {plan.quorum}"
         for parent in level.above if level is not None else ():
             link = self._network.ports(switch)[parent.port]
@@ -126,10 +129,12 @@ class _JobTree:
                 counts[entity.table_id] += 1
         lookups = [counts.pop(name) for name in thc.lookup_tables(schema) if name in counts]
         for table, count in counts.items():
-            yield f"{count} {table.rpartition('.')[2]}"
+            name = table.rpartition(".")[2]
+            yield f"{count} {name if count > 1 else name.removesuffix('s')}"
         if lookups:
             yield f"{sum(lookups):,} values in {len(lookups)} lookup tables"
-        yield f"group {plan.group} of {len(plan.workers)} ports"
+        ports = len(plan.workers)
+        yield f"group {plan.group} of {ports} port{'s' if ports > 1 else ''}"
 
 
 def _some(numbers: Sequence[int]) -> str:

@@ -56,7 +56,7 @@ from gradplane.hosts.training.models import check_parameters
 from gradplane.hosts.wire.aggregation import CODE_BITS
 from gradplane.topologies import description
 from gradplane.topologies.description import HostNode, Topology
-from gradplane.topologies.topology_errors import TopologyError
+from gradplane.topologies.topology_errors import NoPlaceError, TopologyError
 
 _KEYS = {
     "codec": "push",
@@ -172,25 +172,23 @@ def baseline(deployment: Deployment) -> Deployment:
     jobs = tuple(_plain(deployed) for deployed in deployment.jobs)
     output = Output(baseline=False, target_accuracy=deployment.experiment.output.target_accuracy)
     plain: dict[str, Any] = {"job": jobs, "impairment": (), "traffic": (), "output": output}
-    topology = deployment.experiment.topology
-    if len(deployment.topology.hosts) == topology.workers:  # and now there may be a server
-        args = {key: value for key, value in topology.args.items() if key != "hosts_per_leaf"}
-        plain["topology"] = TopologySection(kind=topology.kind, workers=topology.workers, **args)
-    return deploy(resolve(deployment.experiment.model_copy(update=plain)))
+    full = len(deployment.topology.hosts) == deployment.experiment.topology.workers
+    return deploy(resolve(deployment.experiment.model_copy(update=plain)), beside=full)
 
 
-def deploy(experiment: Experiment, advise: bool = True) -> Deployment:
+def deploy(experiment: Experiment, advise: bool = True, beside: bool = False) -> Deployment:
     """Deploy a resolved experiment. Raises DeploymentError with everything that cannot work.
 
-    advise: also for warnings about probable mistakes."""
-    return _Deploying(experiment, advise).deployment()
+    advise: also for warnings about probable mistakes. beside: servers are added to the workers'
+    network, which has no place for them."""
+    return _Deploying(experiment, advise, beside).deployment()
 
 
 class _Deploying:
     """The parts of a deployment as they are made, and the problems found on the way."""
 
-    def __init__(self, experiment: Experiment, advise: bool) -> None:
-        self._experiment, self._advise = experiment, advise
+    def __init__(self, experiment: Experiment, advise: bool, beside: bool) -> None:
+        self._experiment, self._advise, self._beside = experiment, advise, beside
         self._problems: list[Problem] = []
 
     def deployment(self) -> Deployment:
@@ -319,10 +317,15 @@ class _Deploying:
             needed = max(needed, scheme.servers(job))
             wanted = max(wanted, needed, baseline.servers(job))
         options: dict[str, Any] = {"workers": section.workers} | section.args
+        if self._beside:
+            network = description.build(section.kind, **options)
+            for _ in range(wanted):
+                network = network.with_host_beside()
+            return network
         try:
             return description.build(section.kind, servers=wanted, **options)
-        except TopologyError as error:
-            if error.key != "leaves" or needed == wanted:
+        except NoPlaceError:
+            if needed == wanted:
                 raise
         # A server that only the baseline needs takes no worker's place.
         return description.build(section.kind, servers=needed, **options)

@@ -26,7 +26,7 @@ from gradplane._plugins import (
     own_place,
     returned,
 )
-from gradplane.topologies.topology_errors import TopologyError, nearest
+from gradplane.topologies.topology_errors import NoPlaceError, TopologyError, nearest
 
 MAX_HOSTS = 253
 """10.0.0.1 ... 10.0.0.253; .254 is the switch's own address."""
@@ -191,6 +191,15 @@ class Topology:
             links.append(replace(link, a_port=a, b_port=b))
         return replace(self, links=tuple(links))
 
+    def with_host_beside(self) -> Topology:
+        """Return the network with one more host, on the last one's switch, by a link like that."""
+        last = self.hosts[-1]
+        switch, _ = self.attachment(last.name)
+        host, port = HostNode.numbered(len(self.hosts) + 1), max(self._links[switch]) + 1
+        like = self._links[last.name][0]
+        link = Link(host.name, switch, 0, port, like.rate, like.delay, like.queue)
+        return replace(self, hosts=(*self.hosts, host), links=(*self.links, link))
+
     def attachment(self, host: str) -> tuple[str, int]:
         """Return (switch, port) that a host is attached to."""
         return self._links[host][0].other_end(host)
@@ -353,7 +362,7 @@ def build(kind: str, /, **options: Any) -> Topology:
     asked = {name: options.get(name, 0) for name in ("workers", "servers")}
     if len(network.hosts) < sum(asked.values()):
         listed = " and ".join(f"{name} = {count}" for name, count in asked.items())
-        raise TopologyError(
+        raise NoPlaceError(
             f"topology {kind} has {len(network.hosts)} hosts: {listed} need {sum(asked.values())}"
         )
     return network

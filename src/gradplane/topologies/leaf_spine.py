@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from gradplane.topologies.description import QUEUE, HostNode, Link, SwitchNode, Topology
 from gradplane.topologies.link_options import LinkOptions, Quantity, check_count, check_hosts
+from gradplane.topologies.placing import Placement, rack_rate, racks_of, seats, uplink_rate
 from gradplane.topologies.topology_errors import TopologyError
 
 
@@ -21,6 +22,8 @@ def leaf_spine(
     leaves: int | None = None,
     hosts_per_leaf: int | None = None,
     spines: int = 2,
+    placement: Placement = "even",
+    oversubscription: float | None = None,
     rate: Quantity | Sequence[Quantity] | None = None,
     delay: Quantity | Sequence[Quantity] = 0,
     queue: int | Sequence[int] = QUEUE,
@@ -28,16 +31,17 @@ def leaf_spine(
     fabric_delay: Quantity | Sequence[Quantity] = 0,
     fabric_queue: int | Sequence[int] = QUEUE,
 ) -> Topology:
-    """Return a network with the workers spread evenly and in order over the leaves.
+    """Return a network with the workers on leaves as `placement` says (`placing.racks_of`).
 
     The servers are on the last leaf, or on leaves of their own where it is full. Leaves are s1, s2,
     ..., the spines follow. Without `leaves` there are as many as `hosts_per_leaf` (2) takes. rate,
     delay and queue are those of the hosts' links, as in `star`; fabric_rate, fabric_delay and
-    fabric_queue those between switches (a list: s1's to each spine, then s2's, ...).
+    fabric_queue those between switches (a list: s1's to each spine, then s2's, ...); instead of
+    fabric_rate, `oversubscription` (`placing.uplink_rate`).
     """
     count = check_hosts(workers, servers, "leaf-spine")
     check_count("spines", spines, "spine switches")
-    on_leaf = _hosts_of_leaves(workers, servers, leaves, hosts_per_leaf)
+    on_leaf = _hosts_of_leaves(workers, servers, leaves, hosts_per_leaf, placement)
     options = LinkOptions.parse(count, "hosts", rate, delay, queue)
     links = [
         Link(f"h{n + 1}", f"s{leaf + 1}", 0, port, *options.of(n))
@@ -45,8 +49,11 @@ def leaf_spine(
         for port, n in enumerate(hosts, 1)
     ]
     pairs = [(leaf, spine) for leaf in range(len(on_leaf)) for spine in range(spines)]
+    up = uplink_rate(
+        oversubscription, fabric_rate, rack_rate(on_leaf, options.rates[:workers]), spines
+    )
     fabric = LinkOptions.parse(
-        len(pairs), "links between switches", fabric_rate, fabric_delay, fabric_queue, "fabric_"
+        len(pairs), "links between switches", up, fabric_delay, fabric_queue, "fabric_"
     )
     for n, (leaf, spine) in enumerate(pairs):
         name, port = f"s{len(on_leaf) + spine + 1}", len(on_leaf[leaf]) + spine + 1
@@ -57,33 +64,29 @@ def leaf_spine(
 
 
 def _hosts_of_leaves(
-    workers: int, servers: int, leaves: int | None, hosts_per_leaf: int | None
-) -> list[range]:
-    """Return the hosts of each leaf, counted from 0; the first leaves have one more if needed."""
+    workers: int,
+    servers: int,
+    leaves: int | None,
+    hosts_per_leaf: int | None,
+    placement: Placement,
+) -> list[list[int]]:
+    """Return the hosts of each leaf, counted from 0."""
     count = workers + servers
     if leaves is None:
         most = check_count("hosts_per_leaf", hosts_per_leaf or 2, "hosts on a leaf")
         for_workers = -(-workers // most)
-        free = most - workers // for_workers  # on the last of them
-        leaves = for_workers + (-(-servers // most) if servers > free else 0)
+        if not isinstance(placement, str):
+            for_workers = max([for_workers, *(n for n in placement if type(n) is int)])
     else:
-        most = hosts_per_leaf or count
-        for_workers = min(workers, check_count("leaves", leaves, "leaf switches"))
-    if leaves > count:
-        text = f"leaves = {leaves}: there are {count} hosts, at least one for each leaf"
-        raise TopologyError(text, "leaves")
-    few, more = divmod(workers, for_workers)
-    sizes = [few + (leaf < more) for leaf in range(for_workers)] + [0] * (leaves - for_workers)
-    rest = servers
-    for leaf in range(min(for_workers, leaves - 1), leaves):
-        taken = max(0, min(most - sizes[leaf], rest))
-        sizes[leaf] += taken
-        rest -= taken
-    if rest or max(sizes) > most:
-        raise TopologyError(
-            f"leaves = {leaves}, hosts_per_leaf = {most}: they hold {leaves * most} hosts, and"
-            f" there are {count}",
-            "leaves",
-        )
-    ends = [sum(sizes[: leaf + 1]) for leaf in range(leaves)]
-    return [range(end - size, end) for end, size in zip(ends, sizes, strict=True)]
+        check_count("leaves", leaves, "leaf switches")
+        most = hosts_per_leaf or (-(-workers // leaves) if placement == "packed" else count)
+        for_workers = min(workers, leaves) if isinstance(placement, str) else leaves
+        if leaves > count:
+            text = f"leaves = {leaves}: there are {count} hosts, at least one for each leaf"
+            raise TopologyError(text, "leaves")
+    places = racks_of(workers, placement, most, range(for_workers), "leaf")
+    if leaves is None:
+        full = servers > most - places.count(for_workers - 1)  # the last of them
+        leaves = for_workers + (-(-servers // most) if full else 0)
+    limits = f"leaves = {leaves}, hosts_per_leaf = {most}"
+    return seats(places, servers, leaves, most, min(for_workers, leaves - 1), limits)

@@ -18,6 +18,10 @@ class TopologyError(Exception):
         self.key = key
 
 
+class NoPlaceError(TopologyError):
+    """More hosts than a network has places for."""
+
+
 class NetworkError(Exception):
     """A network that could not be started, or a host or switch that failed while it ran."""
 
