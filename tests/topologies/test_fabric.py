@@ -130,7 +130,7 @@ def test_a_fat_tree_has_as_many_parts_as_its_switches_have_ports(k, hosts, switc
     tree = build("fat-tree", workers=hosts, k=k)
     assert (len(tree.switches), len(tree.links)) == (switches, links)
     assert {len(tree.ports(switch.name)) for switch in tree.switches} == {k}
-    assert len(tree.path("h1", f"h{hosts}")) == 6
+    assert len(tree.path("h1", f"h{hosts}", 1)) == 6
     assert len(tree.centres(tree.host)) == k * k // 4
 
 

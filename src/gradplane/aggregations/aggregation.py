@@ -247,8 +247,9 @@ class Aggregation(ABC):
 
         packet = segments.SEGMENT + segments.HEADER_SIZE + UDP_OVERHEAD
         pairs = [(a, b) for a, b, _ in (*messages, *others)]
-        paths = {(a, b): placed.network.path(a, b) for a, b in pairs}
-        paths |= {(b, a): placed.network.path(b, a) for a, b in pairs}
+        port = STREAM_PORT + placed.number
+        paths = {(a, b): placed.network.path(a, b, port) for a, b in pairs}
+        paths |= {(b, a): placed.network.path(b, a, port) for a, b in pairs}
         load: Counter[tuple[str, str]] = Counter()  # packets, by node and link
         for source, destination, size in (*messages, *others):
             packets = min(-(-size // segments.SEGMENT), segments.BEYOND)

@@ -158,13 +158,13 @@ def lacks(schema: finsy.P4Schema, setup: Setup) -> list[str]:
     """
     found: dict[str, None] = {}
     try:
-        routes = forwarding.table(schema)
+        forwarding.table(schema)
     except ControllerError as error:
         return [str(error)]
     in_levels = [plan for plan in setup.jobs if plan.level is not None]
     if in_levels and thc.aggregates(schema) and not thc.has_parents(schema):
         return [alone(plan) for plan in in_levels]
-    for entity in _widest(_entities(schema, setup, routes)):
+    for entity in _widest(_entities(schema, setup)):
         try:
             p4entity.encode_entities([entity], schema)
         except ValueError as error:  # finsy's, for names and values that the program lacks
@@ -177,9 +177,9 @@ def lacks(schema: finsy.P4Schema, setup: Setup) -> list[str]:
     return list(found)
 
 
-def _entities(schema: finsy.P4Schema, setup: Setup, routes: str) -> Iterator[Entity]:
-    """Yield what the controller would install; `routes` is the table of routes."""
-    yield from (forwarding.entry(route, routes) for route in setup.routes)
+def _entities(schema: finsy.P4Schema, setup: Setup) -> Iterator[Entity]:
+    """Yield what the controller would install."""
+    yield from forwarding.entries(setup.routes, schema)
     if setup.jobs:
         yield thc.local(setup.ip)
     for plan in setup.jobs:

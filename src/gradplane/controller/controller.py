@@ -88,8 +88,7 @@ class Controller:
 
     async def install_routes(self, routes: Iterable[Route]) -> None:
         """Install forwarding routes, in any program with a table `routes` like our programs'."""
-        table = forwarding.table(self._connection.schema)
-        await self._connection.put([forwarding.entry(to, table) for to in routes])
+        await self._connection.put(list(forwarding.entries(routes, self._connection.schema)))
 
     async def install_compression(self, plan: Compression) -> None:
         """Compress marked packets of hosts; ports and bounds of an earlier plan are removed."""

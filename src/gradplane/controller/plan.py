@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import ipaddress
+import struct
+import zlib
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -21,13 +24,43 @@ hosts/wire/aggregation.py, too."""
 
 
 @dataclass(frozen=True)
+class EqualWays:
+    """The ports of equal ways, of which a packet's flow decides; factor: of the switch, odd.
+
+    The decision is that of p4/include/equal_ways.p4."""
+
+    ports: tuple[int, ...]
+    factor: int
+
+    @property
+    def group(self) -> int:
+        """The number of this set of ports, 1 to 2^32 - 1."""
+        return zlib.crc32(struct.pack(f">{len(self.ports)}H", *self.ports)) or 1
+
+    def port(self, flow: bytes) -> int:
+        """Return the port of a flow, of which `udp_flow` returns the bytes."""
+        scattered = zlib.crc32(flow) * self.factor & 0xFFFFFFFF
+        return self.ports[(scattered >> 16) * len(self.ports) >> 16]
+
+
+def udp_flow(source: str, destination: str, source_port: int, destination_port: int) -> bytes:
+    """Return what decides the way of UDP packets between two addresses."""
+    addresses = ipaddress.IPv4Address(source).packed + ipaddress.IPv4Address(destination).packed
+    return addresses + struct.pack(">BHH", 17, source_port, destination_port)
+
+
+@dataclass(frozen=True)
 class Route:
-    """A route: packets to prefix/length leave through `port`, addressed to `mac`."""
+    """A route: packets to prefix/length leave through `port`, addressed to `mac`.
+
+    ways: among which flows decide, in programs that can; None where there is one way.
+    """
 
     prefix: str
     length: int
     port: int
     mac: str
+    ways: EqualWays | None = None
 
 
 @dataclass(frozen=True)

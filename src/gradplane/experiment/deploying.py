@@ -416,9 +416,16 @@ class _Deploying:
         summing = [switch for switch in network.switches if plans[switch.name]]
         setups = {}
         for switch in network.switches:
+            ports = network.routes(switch.name)
             routes = [
-                Route(network.host[host].ip, 32, port, network.host[host].mac)
-                for host, port in network.routes(switch.name).items()
+                Route(
+                    network.host[host].ip,
+                    32,
+                    ports[host],
+                    network.host[host].mac,
+                    ways if len(ways.ports) > 1 else None,
+                )
+                for host, ways in network.ways(switch.name).items()
             ]
             routes += [
                 Route(other.ip, 32, network.port_to(switch.name, other.name), other.mac)

@@ -37,6 +37,7 @@
 #include <v1model.p4>
 
 #include "include/headers.p4"
+#include "include/equal_ways.p4"
 #include "include/v1model_block.p4"
 
 // A packet in BMv2 may grow by 512 bytes until it is sent. One whose sums need more leaves before
@@ -119,6 +120,11 @@ struct metadata_t {
     bit<9>  port;           // ingress port, before any recirculation
     bit<8>  sender;
     bit<8>  receiver;
+
+    // of equal ways, from the table of routes
+    bit<32> ways;           // their group; 0: there is one
+    bit<16> count_of_ways;
+    bit<32> factor;
 
     // of the sender, from the table of members
     bit<1>  member;
@@ -309,13 +315,22 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
         meta.verdict = FORWARD;
     }
 
+    EqualWays() equal_ways;
+
+    action forward_by_flow(bit<48> mac, bit<32> group, bit<16> count, bit<32> factor) {
+        forward(mac, standard_metadata.egress_spec);
+        meta.ways = group;
+        meta.count_of_ways = count;
+        meta.factor = factor;
+    }
+
     action aggregate() { meta.local = 1; }
 
     action drop_route() { meta.verdict = DROP; }
 
     table routes {
         key = { hdr.ipv4.dst_addr : lpm; }
-        actions = { forward; aggregate; drop_route; }
+        actions = { forward; aggregate; drop_route; forward_by_flow; }
         const default_action = drop_route();
         size = 1024;
     }
@@ -486,6 +501,10 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
             } else if (hdr.ipv4.isValid() && standard_metadata.checksum_error == 0
                     && hdr.ipv4.ttl != 0) {
                 routes.apply();
+                if (meta.ways != 0) {
+                    equal_ways.apply(hdr.ipv4, hdr.udp, meta.ways, meta.count_of_ways, meta.factor,
+                                     standard_metadata);
+                }
                 if (meta.local == 1 && hdr.udp.isValid() && !hdr.agg.isValid()
                         && hdr.udp.dst_port == AGGREGATION_PORT) {
                     other_version.count((bit<32>) standard_metadata.ingress_port);

@@ -19,6 +19,7 @@
 #include <v1model.p4>
 
 #include "include/headers.p4"
+#include "include/equal_ways.p4"
 #include "include/inceptionn.p4"
 
 // The largest payload in an MTU of 1500.
@@ -128,6 +129,9 @@ struct metadata_t {
     bit<16>  left;              // bytes still to extract
 
     // from the tables
+    bit<32>  ways;              // the group of equal ones; 0: there is one
+    bit<16>  count_of_ways;
+    bit<32>  factor;
     bit<8>   bound;             // 0: none
     bit<8>   header_bytes;
     bit<1>   little_endian;
@@ -169,8 +173,22 @@ parser TosParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         transition select(hdr.ipv4.version, hdr.ipv4.tos[7:2]) {
             (4, MARKED): parse_marked;
             (4, COMPRESSED): parse_compressed;
+            (4, _): parse_plain;
             default: accept;
         }
+    }
+
+    // For the ports, by which equal ways are chosen.
+    state parse_plain {
+        transition select(hdr.ipv4.protocol, hdr.ipv4.ihl, hdr.ipv4.flags[0:0],
+                          hdr.ipv4.fragment_offset) {
+            (PROTOCOL_UDP, 5, 0, 0): parse_plain_udp;
+            default: accept;
+        }
+    }
+    state parse_plain_udp {
+        packet.extract(hdr.udp);
+        transition accept;
     }
 
     // -- marked ---------------------------------------------------------------------------------
@@ -327,9 +345,18 @@ control TosIngress(inout headers_t hdr, inout metadata_t meta,
         standard_metadata.egress_spec = port;
     }
 
+    EqualWays() equal_ways;
+
+    action forward_by_flow(bit<48> mac, bit<32> group, bit<16> count, bit<32> factor) {
+        forward(mac, standard_metadata.egress_spec);
+        meta.ways = group;
+        meta.count_of_ways = count;
+        meta.factor = factor;
+    }
+
     table routes {
         key = { hdr.ipv4.dst_addr : lpm; }
-        actions = { forward; drop; }
+        actions = { forward; drop; forward_by_flow; }
         default_action = drop();
         size = 1024;
     }
@@ -364,6 +391,10 @@ control TosIngress(inout headers_t hdr, inout metadata_t meta,
             standard_metadata.egress_spec = CABLE_OUT;
         } else if (hdr.ipv4.isValid()) {
             routes.apply();
+            if (meta.ways != 0) {
+                equal_ways.apply(hdr.ipv4, hdr.udp, meta.ways, meta.count_of_ways, meta.factor,
+                                 standard_metadata);
+            }
         } else if (hdr.ethernet.isValid()) {
             stations.apply();
         } else {

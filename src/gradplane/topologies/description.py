@@ -26,6 +26,8 @@ from gradplane._plugins import (
     own_place,
     returned,
 )
+from gradplane._splitmix64 import mix
+from gradplane.controller.plan import EqualWays, udp_flow
 from gradplane.topologies.topology_errors import NoPlaceError, TopologyError, nearest
 
 MAX_HOSTS = 253
@@ -224,24 +226,35 @@ class Topology:
         """Return the switch's port to each host, on a shortest path through switches.
 
         Among equally short paths the host's number chooses: the hosts are spread over the spines
-        evenly, and a switch sends all packets of one host the same way.
+        evenly. Programs that choose by flow have all of them, `ways`.
         """
-        found = {}
-        for number, (host, distance) in enumerate(self._distances.items()):
-            ports = _nearer(self._neighbours, switch, distance)
-            found[host] = ports[number % len(ports)]
-        return found
+        ways = enumerate(self.ways(switch).items())
+        return {host: way.ports[number % len(way.ports)] for number, (host, way) in ways}
+
+    def ways(self, switch: str) -> dict[str, EqualWays]:
+        """Return the switch's ports on all shortest paths to each host."""
+        return {host: self._ways(switch, host) for host in self.host}
+
+    def _ways(self, switch: str, host: str) -> EqualWays:
+        ports = _nearer(self._neighbours, switch, self._distances[host])
+        return EqualWays(tuple(ports), self._factors[switch])
+
+    @cached_property
+    def _factors(self) -> dict[str, int]:
+        """By switch, an odd number of 32 bits that decides flows' ways."""
+        return {node.name: mix(n) & 0xFFFFFFFF | 1 for n, node in enumerate(self.switches)}
 
     def port_to(self, switch: str, other: str) -> int:
         """Return a switch's port on a shortest path to another switch."""
         return _nearer(self._neighbours, switch, self._distances_to(other))[0]
 
-    def path(self, source: str, destination: str) -> list[tuple[str, Link]]:
-        """Return the links that a packet takes between two hosts, each behind the node from which
-        it enters the link."""
-        node, found = source, []
+    def path(self, source: str, destination: str, udp_port: int) -> list[tuple[str, Link]]:
+        """Return the links that a packet takes between two hosts, from that UDP port to the same,
+        each behind the node from which it enters the link."""
+        ends = self.host[source].ip, self.host[destination].ip
+        flow, node, found = udp_flow(*ends, udp_port, udp_port), source, []
         while node != destination:
-            port = 0 if node == source else self.routes(node)[destination]
+            port = 0 if node == source else self._ways(node, destination).port(flow)
             link = self._links[node][port]
             found.append((node, link))
             node, _ = link.other_end(node)
