@@ -37,17 +37,21 @@ _PRICES = np.array(
 
 
 def uncompressed(job: Candidates) -> Strategy:
-    """Return the strategy without compression: each tensor's quickest such option by itself."""
+    """Return the strategy without compression: each tensor's quickest such option by itself.
+
+    A tensor whose options all compress takes the quickest of these."""
     slots = []
-    for group in range(len(job.count)):
+    for group, count in enumerate(job.count):
         tensor = int(np.flatnonzero(job.group == group)[0])
-        plain = [s for s in range(job.count[group]) if job.kind[group, s] == PLAIN] or [0]
+        plain = [s for s in range(count) if job.kind[group, s] == PLAIN] or range(count)
         slots.append(min(plain, key=lambda s: sum(d for _, d in job.steps(tensor, s))))
     return [slots[group] for group in job.group]
 
 
-def algorithm1(job: Candidates, work: float = inf) -> Strategy:
-    """Return the strategy of Algorithm 1: compression with GPUs.
+def algorithm1(
+    job: Candidates, work: float = inf, kinds: Sequence[int] = (PLAIN, ON_GPU)
+) -> Strategy:
+    """Return the strategy of Algorithm 1: compression with GPUs, or with options of other `kinds`.
 
     Tensors are visited by descending size, among equal sizes those nearer to the output layer (the
     last in backward order) first. One without compression that is communicated before a bubble is
@@ -61,7 +65,7 @@ def algorithm1(job: Candidates, work: float = inf) -> Strategy:
             break
         if tensor in removed:
             continue
-        slot, _ = timeline.best_slot(tensor, (PLAIN, ON_GPU))
+        slot, _ = timeline.best_slot(tensor, kinds)
         if slot != timeline.strategy[tensor]:
             timeline.change(tensor, slot)
             removed |= timeline.before_bubble()

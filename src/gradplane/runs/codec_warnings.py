@@ -7,13 +7,15 @@ near side of its bound training works (tests/runs/test_codec_warnings.py).
   8 times the gradient's root mean square and 95 % of its values become 0: nothing is ever sent.
   With error feedback the values add up until they are.
 - `qsgd` with error feedback, where its error has at least 0.8 of the gradient's energy: the error
-  that is fed back grows from round to round.
+  that is fed back grows from round to round; `thc` and `uniform_thc` with rotation, which spreads
+  that error over all values, from the gradient's whole energy on.
 - `randomk` with error feedback and momentum m, where a value is sent in less than one round of
   1 / (2 (1 - m)): what was held back comes at once, and momentum repeats it.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 
@@ -24,8 +26,10 @@ from gradplane.hosts.config import JobConfig
 from gradplane.hosts.protocols.job_codec import make_codec
 from gradplane.hosts.training.train import Reduce, train
 
-AT_RISK = ("inceptionn", "qsgd", "randomk")
-_RMS, _ZEROS, _ENERGY = 8.0, 0.95, 0.8
+_RMS, _ZEROS = 8.0, 0.95
+_ENERGY = {"qsgd": 0.8, "thc": 1.0, "uniform_thc": 1.0}
+_MORE = {"qsgd": "more levels", "thc": "more bits", "uniform_thc": "more bits"}
+AT_RISK = ("inceptionn", "randomk", *_ENERGY)
 
 
 @dataclass(frozen=True)
@@ -107,11 +111,12 @@ def codec_risk(
                 f" bound, {bound:.3g}, is {times:.3g} times their root mean square, so it will"
                 f" hardly learn: use {', or '.join(ways) or 'another codec'}"
             )
-    if codec.name == "qsgd" and feedback and first.energy >= _ENERGY:
+    spread = codec.config.get("rotate", True)
+    if feedback and spread and first.energy >= _ENERGY.get(codec.name, inf):
         return (
-            f"qsgd's error has {first.energy:.3g} times the energy of the first gradient, and error"
-            " feedback adds it to the next one, so that it grows: use error_feedback = false, or"
-            " more levels"
+            f"{codec.name}'s error has {first.energy:.3g} times the energy of the first gradient,"
+            " and error feedback adds it to the next one, so that it grows: use error_feedback ="
+            f" false, or {_MORE[codec.name]}"
         )
     kept = 1 - first.zeros
     if codec.name == "randomk" and feedback and momentum and kept < 2 * (1 - momentum):

@@ -12,21 +12,21 @@ from typing import NamedTuple
 from gradplane.planner import search
 from gradplane.planner.compiled import Timeline, evaluate
 from gradplane.planner.inputs import Compression, Curve, Model, PlannerError, System, load
-from gradplane.planner.job import Builder, Candidates
+from gradplane.planner.job import MIXED, ON_GPU, PLAIN, Builder, Candidates
 from gradplane.planner.options import Constraint
 from gradplane.planner.planning import RESTRICTED, quickest_alone
 from gradplane.planner.search import choose
 
 ESPRESSO = "Alg. 1, 2"
 OURS = "our search"
-FP32 = "FP32"
+FP32, BF16 = "FP32", "BF16"
 BASELINES = {
     "BytePS-C.": "like BytePS-Compress",
     "HiTopKComm": "like HiTopKComm",
     "HiPress": "like HiPress",
 }
 """The paper's names of the restricted searches."""
-SCHEMES = (FP32, *BASELINES, ESPRESSO, OURS)
+SCHEMES = (FP32, BF16, *BASELINES, ESPRESSO, OURS)
 
 Strategist = Callable[[Candidates], Sequence[int]]
 
@@ -86,8 +86,11 @@ class Case(NamedTuple):
 
 
 def algorithms(job: Candidates) -> Sequence[int]:
-    """Return the strategy of Algorithms 1 and 2 (every offload up to 1000 combinations)."""
-    return search.algorithm2(job, search.algorithm1(job), search.COMBINATIONS)
+    """Return the strategy of Algorithms 1 and 2 (every offload up to 1000 combinations).
+
+    Where no option compresses with the GPU alone, Algorithm 1 chooses among the others."""
+    kinds = (PLAIN, ON_GPU if (job.kind == ON_GPU).any() else MIXED)
+    return search.algorithm2(job, search.algorithm1(job, kinds=kinds), search.COMBINATIONS)
 
 
 def times(case: Case) -> dict[str, float]:
@@ -97,13 +100,21 @@ def times(case: Case) -> dict[str, float]:
     does not compress.
     """
     plain = case.seconds(quickest_alone, ["compressions<=0"])
-    found = {FP32: plain}
+    found = {FP32: plain, BF16: halved(case).seconds(quickest_alone, ["compressions<=0"])}
     for name, restricted in BASELINES.items():
         try:
             found[name] = case.seconds(quickest_alone, RESTRICTED[restricted])
         except PlannerError:
             found[name] = plain
     return found | {ESPRESSO: case.seconds(algorithms), OURS: case.seconds()}
+
+
+def halved(case: Case) -> Case:
+    """Return the case with values of 16 bits; to convert them takes no time."""
+    tensors = tuple(
+        t.model_copy(update={"values": max(t.values // 2, 1)}) for t in case.model.tensors
+    )
+    return case._replace(model=case.model.model_copy(update={"tensors": tensors}))
 
 
 def upper_bound(case: Case) -> float:

@@ -27,6 +27,7 @@ FIGURE_2B: tuple[tuple[str, dict[str, Any], float | None], ...] = (
     ("TopK 10%", {"name": "topk", "fraction": 0.1}, 0.46),
     ("DGC 10%", {"name": "dgc", "fraction": 0.1}, None),
     ("THC", {"name": "thc", "bits": 4, "granularity": 30, "p": 1 / 32}, None),
+    ("bf16", {"name": "bfloat16"}, None),
 )
 LOGNORMAL = "lognormal"
 FIGURE_15_GRANULARITIES = (7, 10, 15, 20, 25, 30, 35, 40, 45)
@@ -102,6 +103,13 @@ def nmse_of_copies(
         y = mean_of(codec, [x] * workers, codecs.key(seed, "nmse", repetition))
         errors.append(nmse(x, y))
     return fmean(errors)
+
+
+def of_kind(codec: Codec, kind: str, workers: int, n: int, seed: int = 0) -> float:
+    """Return the NMSE on one gradient of n values, or on a shipped set by its name."""
+    if kind == LOGNORMAL:
+        return nmse_of_copies(codec, workers, n, seed=seed)
+    return nmse_of_recorded(codec, kind, workers, seed)
 
 
 def figure_2b(

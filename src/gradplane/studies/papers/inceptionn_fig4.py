@@ -87,7 +87,8 @@ class Fig4(Study):
         most = {what: max(_lost(s, plain) for s in schemes if s.what == what) for what in WHAT}
         return (
             f"At most {most['gradients']:.1f} points are lost where gradients are truncated,"
-            f" {most['weights']:.1f} where weights are, {most['both']:.1f} where both are.",
+            f" {most['weights']:.1f} where weights are, {most['both']:.1f} where both are."
+            " Cutting 16 bits leaves bf16's format, without its rounding.",
             "The paper says that truncated gradients hardly change the accuracy, that truncated"
             " weights lower it much, more so in larger networks, since their loss of precision"
             " adds up over the iterations. Its figure's numbers are not in our copy.",

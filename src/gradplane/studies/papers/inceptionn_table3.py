@@ -10,6 +10,7 @@ from pydantic import Field
 
 from gradplane.codecs import _bursts
 from gradplane.codecs._base import Codec, Floats, check_vector
+from gradplane.codecs.bfloat16 import BFloat16
 from gradplane.codecs.inceptionn import Inceptionn
 from gradplane.codecs.truncation import Truncation
 from gradplane.studies import gradients, plot
@@ -64,8 +65,9 @@ def table3(gradient: Floats, bounds: Sequence[int] = BOUNDS) -> list[Mix]:
 def against_truncation(
     gradient: Floats, bounds: Sequence[int] = BOUNDS, drops: Sequence[int] = DROPS
 ) -> list[CodecEffect]:
-    """Return ratio and error on float32[n], n > 0, of each truncation, then of each bound."""
+    """Return ratio and error on float32[n], n > 0, of each truncation, of bf16, of each bound."""
     truncated = [_error(Truncation(drop), drop, gradient) for drop in drops]
+    truncated.append(_error(BFloat16(), 16, gradient))
     return truncated + [_error(Inceptionn(bound), bound, gradient) for bound in bounds]
 
 
@@ -94,7 +96,7 @@ class Table3(Study):
     lr: float = Field(default=0.1, gt=0)
 
     def run(self, seed: int) -> StudyOutcome:
-        """Return a row for each truncation, then one for each error bound."""
+        """Return a row for each truncation, one for bf16, then one for each error bound."""
         steps = gradients.training(self.steps, self.hidden, self.batch, self.lr, seed)
         x = np.concatenate([gradients.flat(step.gradients) for step in steps])
         mixes = {mix.bound: mix for mix in table3(x, self.bounds)}
@@ -116,6 +118,7 @@ def _mix(error: CodecEffect, mixes: dict[int, Mix]) -> Mix | None:
 def _cells(error: CodecEffect, mixes: dict[int, Mix]) -> tuple[str, ...]:
     mix = _mix(error, mixes)
     label = f"bound 2^-{error.parameter}" if mix else f"{error.parameter} bits cut"
+    label = "bf16" if error.name == "bfloat16" else label
     shares = [f"{share:.1%}" for share in mix.shares] if mix else ["-"] * 4
     return (label, *shares, f"{error.ratio:.2f}", number(error.nmse, 2), NOT_IN_OUR_COPY)
 

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from gradplane import codecs
 from gradplane.studies import nmse, plot
 from gradplane.studies.study import NOT_IN_OUR_COPY, Study, StudyOutcome, number
 
@@ -33,6 +34,10 @@ class Fig15(Study):
         points = nmse.figure_15(
             self.bits, self.granularities, self.workers, self.p, self.values, self.repetitions, seed
         )
+        half = {
+            kind: nmse.of_kind(codecs.get("bfloat16"), kind, self.workers, self.values, seed)
+            for kind in dict.fromkeys(point.gradients for point in points)
+        }
         kinds: dict[str, dict[tuple[int, int], float]] = {}
         for point in points:
             kinds.setdefault(point.gradients, {})[point.granularity, point.bits] = point.nmse
@@ -43,11 +48,15 @@ class Fig15(Study):
             rows=tuple(
                 (kind, *self._row(of, g)) for kind, of in kinds.items() for g in self.granularities
             ),
-            notes=self._notes(found),
+            notes=self._notes(found, half),
             values=[
                 {"gradients": p.gradients, "bits": p.bits, "granularity": p.granularity}
                 | {"nmse": p.nmse, "paper": None}
                 for p in points
+            ]
+            + [
+                {"gradients": kind, "codec": "bfloat16", "nmse": error, "paper": None}
+                for kind, error in half.items()
             ],
             figure=plot.curves(self._lines(found), "granularity", "NMSE"),
         )
@@ -65,18 +74,21 @@ class Fig15(Study):
             lines[f"b = {b}"] = ([float(g) for g in places], [found[g, b] for g in places])
         return lines
 
-    def _notes(self, found: dict[tuple[int, int], float]) -> tuple[str, ...]:
+    def _notes(
+        self, found: dict[tuple[int, int], float], half: dict[str, float]
+    ) -> tuple[str, ...]:
         most = max(self.granularities)
         falls = [
             f"{found[most, low] / found[most, high]:.1f} times from {low} to {high}"
             for low, high in zip(self.bits, self.bits[1:], strict=False)
             if (most, low) in found and found.get((most, high))
         ]
+        errors = ", ".join(f"{error:.2g} ({kind})" for kind, error in half.items())
         said = f"At g = {most} the error falls {' and '.join(falls)} bits. " if falls else ""
         return (
             f"{said}The paper says that each bit reduces the error by almost an order of magnitude"
             " and that a larger granularity helps a little; its curves' values are not in our"
-            " copy.",
+            f" copy. bf16, four times the bits of b = 4, has errors of {errors}.",
             "Why they differ: one more bit roughly halves the distance between neighbouring values"
             " of the table, and so divides the variance of rounding by four, or by more at few"
             " bits, but not by ten. Our gradients are drawn from lognormal(0, 1), like the paper's;"
