@@ -1,6 +1,7 @@
 """Sums over levels of switches are the flat ones, whatever happens on the links."""
 
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,8 +15,9 @@ from gradplane.experiment.deploying import baseline
 from gradplane.experiment.document import ExperimentError
 from gradplane.experiment.loading import load_deployment
 from gradplane.hosts.config import UDP_OVERHEAD
+from gradplane.hosts.drivers import background
 from gradplane.hosts.wire.aggregation import Header, Type, parse
-from gradplane.pages.report import run_page
+from gradplane.pages.report import causes, round_records, run_page
 from gradplane.runs.records.run_data import RunData
 from gradplane.runs.records.summary import Summary
 from gradplane.runs.replayer.replay_run import ReplayResult, replay
@@ -220,6 +222,20 @@ def test_a_report_has_a_row_for_each_rack(small_run: Runs) -> None:
             again[line["worker"] // 2] += len(line["slots"])
     assert [row[6] for row in rows] == [str(count) for count in again] != ["0", "0"]
     assert all(float(row[3]) <= float(row[4]) for row in rows)
+
+
+def test_a_slow_round_names_rack_slot_root_and_link(small_run: Runs) -> None:
+    """Background traffic fills one spine's links, in the round of 6 ms."""
+    flow = 'traffic=[{source="h1", destination="h3", rate="80Mbit", start_ms=6, stop_ms=9}]'
+    rates = ("topology.rate=100Mbit", "topology.fabric_rate=25Mbit")
+    job = ("topology.workers=4", "job.reliability=retransmit", "job.slots=4")
+    run = RunData.read(small_run(*TWO_RACKS, *rates, *job, flow).folder)
+    hops = run.deployment.topology.path("h1", "h3", background.PORT)
+    spine = hops[2][0]
+    slow = causes.slowest(run, round_records.read(run))[0]
+    assert re.match(r"Worker \d of rack s[12] waited .* for the exchange", slow.cause)
+    assert f"The link from s1 to {spine} sent for" in slow.cause
+    assert [run.deployment.root(0, slot) for slot in range(4)] == ["s3", "s4"] * 2
 
 
 def test_a_run_over_racks_with_losses_and_a_late_worker_replays_equal(small_run: Runs) -> None:

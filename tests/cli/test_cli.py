@@ -225,8 +225,8 @@ def test_topology_draws_the_tree_of_each_job(command: Command) -> None:
         "s3: adds the sums of 2 switches, waits for 1, root of slots 0, 2, 4, 6, 8-bit slots 0 to"
         " 7",
         "gets 2 receivers, 2 members, group 1 of 2 ports",
-        "s1: adds the codes of 4 workers, child 0 of s3 by port 5, 25 Mbit/s, child 0 of s4 by port"
-        " 6, 25 Mbit/s, 8-bit slots 0 to 7",
+        "s1: adds the codes of 4 workers, child 0 of s3 and s4 by ports 5 and 6, 25 Mbit/s,"
+        " 8-bit slots 0 to 7",
         "gets 6 receivers, 10 parents, 8 uplinks, 4 members, 2,048 values in 128 lookup tables,"
         " group 1 of 4 ports",
     ]

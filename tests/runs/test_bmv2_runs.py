@@ -84,10 +84,13 @@ def experiment(tmp_path: Path) -> Path:
 
 @real
 def test_two_jobs_with_losses_replay_on_the_embedded_switch(experiment: Path) -> None:
+    """The first one's workers are in two racks under two spines, which sum its slots in turn."""
     out = experiment.parent / "run"
-    summary = gradplane.run(experiment, out, net="mininet")
+    racks = ("topology.kind=leaf-spine", "topology.leaves=3")
+    summary = gradplane.run(experiment, out, net="mininet", settings=racks)
     assert summary.values["target"].startswith("bmv2 (simple_switch_grpc ")
-    assert summary.values["switches"]["s1"]["events"]["0"]["completed sums"] > 0
+    for switch in ("s1", "s2", "s4", "s5"):
+        assert summary.values["switches"][switch]["events"]["0"]["completed sums"] > 0
     assert sum(sum(w.values()) for w in summary.values["losses_injected"].values()) > 0
     result = replay_run.replay(out)
     assert isinstance(result, replay_run.ReplayResult) and result.equal, result.text()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import finsy
@@ -32,12 +32,7 @@ class _JobTree:
 
     def __init__(self, deployment: Deployment, job: DeployedJob) -> None:
         self._deployment, self._network, self._job = deployment, deployment.topology, job
-        self._plans: dict[str, JobPlan] = {
-            name: plan
-            for name, setup in deployment.setups.items()
-            for plan in setup.jobs
-            if plan.number == job.number
-        }
+        self._plans = deployment.plans(job.number)
         self._drawn: set[str] = set()
         self._parts = {host.name: f"worker {number}" for number, host in enumerate(job.members)}
         if job.server is not None and job.scheme.servers(job.job):
@@ -102,23 +97,19 @@ class _JobTree:
         if plan.adds:
             what = f"the sums of {count} switch{'es' if several else ''}"
         yield f"adds {what}" if plan.quorum == count else f"adds {what}, waits for {plan.quorum}"
+        alike: dict[tuple[int, str], list[tuple[str, int]]] = {}
         for parent in level.above if level is not None else ():
             link = self._network.ports(switch)[parent.port]
-            above, _ = link.other_end(switch)
-            yield f"child {parent.number} of {above} by port {parent.port}{_limits(link)}"
-        own = [slot for slot in range(plan.slots) if self._root(slot) == switch]
+            same = alike.setdefault((parent.number, _limits(link)), [])
+            same.append((link.other_end(switch)[0], parent.port))
+        for (number, limits), ways in alike.items():
+            names, ports = (_listed(map(str, ends)) for ends in zip(*ways, strict=True))
+            yield f"child {number} of {names} by port{'s' if len(ways) > 1 else ''} {ports}{limits}"
+        slots = range(plan.slots)
+        own = [slot for slot in slots if self._deployment.root(plan.number, slot) == switch]
         if 0 < len(own) < plan.slots:
             yield f"root of slots {_some(own)}"
         yield f"{plan.sum_bits}-bit slots {plan.slot_base} to {plan.slot_range.stop - 1}"
-
-    def _root(self, slot: int) -> str:
-        """Return the switch that gives a slot's results."""
-        switch = next(name for name, plan in self._plans.items() if not plan.adds)
-        while (level := self._plans[switch].level) is not None:
-            if (parent := level.parent_of(slot)) is None:
-                break
-            switch, _ = self._network.ports(switch)[parent.port].other_end(switch)
-        return switch
 
     def _installed(self, switch: str, plan: JobPlan) -> Iterator[str]:
         """Yield how many entries of each table the job has on a switch."""
@@ -135,6 +126,11 @@ class _JobTree:
             yield f"{sum(lookups):,} values in {len(lookups)} lookup tables"
         ports = len(plan.workers)
         yield f"group {plan.group} of {ports} port{'s' if ports > 1 else ''}"
+
+
+def _listed(words: Iterable[str]) -> str:
+    *before, last = words
+    return f"{', '.join(before)} and {last}" if before else last
 
 
 def _some(numbers: Sequence[int]) -> str:

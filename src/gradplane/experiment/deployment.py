@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradplane.aggregations.aggregation import Aggregation, PlacedJob
-from gradplane.controller.plan import Setup
+from gradplane.controller.plan import JobPlan, Setup
 from gradplane.controller.targets import Target
 from gradplane.experiment.impairment_sections import RestartSection
 from gradplane.experiment.p4_programs import P4Program
@@ -76,6 +76,30 @@ class Deployment:
             for s in self.experiment.impairment
             if isinstance(s, RestartSection)
         )
+
+    def plans(self, job: int) -> dict[str, JobPlan]:
+        """Return what each switch that sums a job installs for it."""
+        return {
+            name: plan
+            for name, setup in self.setups.items()
+            for plan in setup.jobs
+            if plan.number == job
+        }
+
+    def root(self, job: int, slot: int) -> str:
+        """Return the switch that gives the results of a slot of a job that switches sum."""
+        plans = self.plans(job)
+        switch = next(name for name, plan in plans.items() if not plan.adds)
+        while (level := plans[switch].level) and (parent := level.parent_of(slot)) is not None:
+            switch, _ = self.topology.ports(switch)[parent.port].other_end(switch)
+        return switch
+
+    def rack(self, job: int, worker: int) -> str | None:
+        """Return the leaf of a worker of a job that several switches sum; None of other jobs."""
+        deployed = self.jobs[job]
+        if not deployed.config.leaves:
+            return None
+        return self.topology.attachment(deployed.members[worker].name)[0]
 
     @property
     def used_programs(self) -> list[P4Program]:

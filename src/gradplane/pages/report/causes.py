@@ -17,6 +17,7 @@ from gradplane.runs.records.run_data import RunData
 
 _MOST = 10
 _STANDS_OUT = 1.5  # times the median
+_BUSY = 0.5  # of a round's time: a link that sends for less did not hold it up
 _EXPLAINS = 0.8  # of the time lost: a late start that explains less is not the only cause
 _PACKET = ("link", "direction", "type", "slot", "verdict")
 _WAITING = ("norms", "send", "wait")
@@ -92,7 +93,9 @@ def _cause(run: RunData, job: RecordedRounds, slow: Round, usual: Sequence[float
         yield "The others waited for it."
         return
     whole = sum(last.lengths()[PHASES.index(name)] for name in _WAITING)
-    yield f"Worker {last.worker} waited {seconds(whole)} for the exchange{_what(slow, phase)}."
+    rack = run.deployment.rack(job.number, last.worker)
+    who = f"Worker {last.worker}" + (f" of rack {rack}" if rack else "")
+    yield f"{who} waited {seconds(whole)} for the exchange{_what(run, job, slow, phase)}."
     explained = list(_packets(job, slow, phase))
     dropped = _dropped(run, job, slow.number)
     yield from explained
@@ -103,6 +106,8 @@ def _cause(run: RunData, job: RecordedRounds, slow: Round, usual: Sequence[float
             "No loss, delay or timer is recorded in it: the time passed in queues and on links"
             + (", or the machine was busy." if run.network == "mininet" else ".")
         )
+    if not any(event.line["kind"] == "verdict" for event in slow.events):
+        yield from _busiest(run, job, slow)
 
 
 def _began_late(lane: Lane, behind: int) -> str:
@@ -118,13 +123,15 @@ def _long_phase(lane: Lane, place: int, usual: Sequence[float]) -> str:
     return f"Worker {lane.worker} {verb} for {seconds(took)} (usually {seconds(usual[place])})."
 
 
-def _what(slow: Round, phase: str) -> str:
+def _what(run: RunData, job: RecordedRounds, slow: Round, phase: str) -> str:
     """Return the last thing that arrived, behind a comma; empty where it is not known."""
     if phase == "norms":
         return ", above all for the common norm"
-    if (slot := _last_slot(slow)) is not None:
-        return f", last for slot {slot}"
-    return ""
+    if (slot := _last_slot(slow)) is None:
+        return ""
+    levels = run.deployment.jobs[job.number].config.leaves
+    above = f", summed up to {run.deployment.root(job.number, slot)}" if levels else ""
+    return f", last for slot {slot}{above}"
 
 
 def _last_slot(slow: Round) -> int | None:
@@ -210,6 +217,31 @@ def _then(resent: bool) -> str:
     return "" if resent else ", and it gave the result up"
 
 
+def _busiest(run: RunData, job: RecordedRounds, slow: Round) -> Iterator[str]:
+    """Yield where the longest queue was, of the links that sent for much of the round."""
+    found, links = list[tuple[int, float, str]](), run.deployment.topology.links
+    for line in _link_lines(run, job, slow.number):
+        for link, (up, down, _, _, *peaks) in zip(links, line["links"], strict=True):
+            ends = f"{link.a} to {link.b}", f"{link.b} to {link.a}"
+            for way, size, peak in zip(ends, (up, down), peaks, strict=True):
+                share = 0.0 if link.rate is None else 8e9 * size / link.rate / slow.took
+                if share >= _BUSY:
+                    found.append((peak, min(share, 1.0), way))
+    if found:
+        peak, share, way = max(found)
+        yield (
+            f"The link from {way} sent for {share:.0%} of it, with up to {peak}"
+            f" packet{'s' * (peak != 1)} queued."
+        )
+
+
+def _link_lines(run: RunData, job: RecordedRounds, number: int) -> Iterator[dict[str, Any]]:
+    """Yield the line of links.jsonl of a round, if there is one."""
+    for line in run.link_use:
+        if (line["job"], line["training_round"]) == (job.number, number):
+            yield line
+
+
 def _dropped_before(run: RunData, job: RecordedRounds, slow: Round) -> Iterator[str]:
     """Yield what the queues dropped in the round before, which made a worker late, and in this."""
     for number, when in ((slow.number - 1, "the round before"), (slow.number, "this round")):
@@ -220,13 +252,10 @@ def _dropped_before(run: RunData, job: RecordedRounds, slow: Round) -> Iterator[
 def _dropped(run: RunData, job: RecordedRounds, number: int) -> str:
     """Return how many packets queues dropped in the round, by link; empty if none."""
     names = [link.name for link in run.deployment.topology.links]
-    for line in run.link_use:
-        if (line["job"], line["training_round"]) == (job.number, number):
-            drops = {name: use[2] + use[3] for name, use in zip(names, line["links"], strict=True)}
-            parts = [
-                f"{count} packet{'s' * (count > 1)} at {name}"
-                for name, count in drops.items()
-                if count
-            ]
-            return ", ".join(parts)
+    for line in _link_lines(run, job, number):
+        drops = {name: use[2] + use[3] for name, use in zip(names, line["links"], strict=True)}
+        parts = [
+            f"{count} packet{'s' * (count > 1)} at {name}" for name, count in drops.items() if count
+        ]
+        return ", ".join(parts)
     return ""
