@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gradplane.codecs._base import CodecError, Floats
+from gradplane.hosts.training import datasets
 
 Images = tuple[Floats, npt.NDArray[np.int64]]
 Tensors = Callable[[list[Floats]], list[Floats]]
@@ -85,10 +86,8 @@ def flat(tensors: list[Floats]) -> Floats:
 
 def _split(test: float) -> tuple[Images, Images]:
     """Return the images to learn and the held-out ones; the split is always the same."""
-    from sklearn.datasets import load_digits
-
-    images, labels = load_digits(return_X_y=True)
-    images = (images / 16 - 0.5).astype(np.float32)
+    digits = datasets.read(datasets.BUNDLED["digits"])
+    images, labels = (digits[:, :-1] / 16 - 0.5).astype(np.float32), digits[:, -1].astype(np.int64)
     order = np.random.default_rng(0).permutation(len(labels))
     held, kept = np.split(order, [round(test * len(labels))])
     kept.sort()

@@ -154,7 +154,7 @@ def _describe(value: object) -> str:
 
 
 def _bundled(source: Bundled, seed: int, test: float) -> Dataset:
-    table = _read(source)
+    table = read(source)
     x, y = table[:, :-1], table[:, -1].astype(np.int64)
     order = permutation(key(seed, "split"), len(y))
     held, kept = np.split(order, [_held(source, test)])
@@ -203,8 +203,8 @@ def _path(source: Bundled) -> Path:
 
 
 @cache
-def _read(source: Bundled) -> npt.NDArray[np.float64]:
-    """Read the file's table.
+def read(source: Bundled) -> npt.NDArray[np.float64]:
+    """Return the file's table, float64[rows, features + 1]: a row's values, then its label.
 
     All hosts of a simulated network get the same array, which nobody writes to.
     """
