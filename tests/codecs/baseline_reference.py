@@ -8,7 +8,7 @@ import math
 import struct
 from fractions import Fraction
 
-from thc_reference import Grid, f32, key, word
+from thc_reference import Grid, f32, hadamard, key, word
 
 Encoded = tuple[bytes, list[float]]
 PARTITION = 2**20
@@ -160,6 +160,77 @@ def qsgd(x: list[float], seed: int, worker: int, levels: int = 7, bucket: int = 
         codes.append(2 * level + (level > 0 and v < 0))
         decoded.append(f32(sign(v) * (level * (r / levels))) if level else 0.0)
     return floats(norms) + fields(codes, 1 + levels.bit_length()), decoded
+
+
+MX = {  # bits of exponent and mantissa, bias, largest number: OCP MX 1.0, tables 1 to 5
+    "e5m2": (5, 2, 15, 57344),
+    "e4m3": (4, 3, 7, 448),
+    "e3m2": (3, 2, 3, 28),
+    "e2m3": (2, 3, 1, 7.5),
+    "e2m1": (2, 1, 1, 6),
+}
+
+
+def mx_magnitudes(element: str) -> list[Fraction]:
+    """Return the magnitude of each code, up to the largest number."""
+    exponent, mantissa, bias, largest = MX[element]
+    found = []
+    for field in range(2**exponent):
+        for part in range(2**mantissa):
+            whole = Fraction(part, 2**mantissa) + (field > 0)
+            found.append(whole * Fraction(2) ** (max(field, 1) - bias))
+    return [value for value in found if value <= largest]
+
+
+def mxfp(x: list[float], element: str) -> Encoded:
+    exponent, mantissa, _, largest = MX[element]
+    magnitudes, emax = mx_magnitudes(element), math.floor(math.log2(largest))
+    scales, codes, decoded = [], [], []
+    for piece in pieces(x, 32):
+        most, shared = max(map(abs, piece)), -127
+        while most and Fraction(2) ** (shared + emax + 1) <= most:
+            shared += 1
+        scales.append(shared + 127)
+        for v in piece:
+            wanted = Fraction(abs(v)) / Fraction(2) ** shared
+            # of two as near the even code
+            code = min(range(len(magnitudes)), key=lambda c: (abs(magnitudes[c] - wanted), c % 2))
+            negative = math.copysign(1, v) < 0
+            codes.append(code + (negative << exponent + mantissa))
+            decoded.append(f32(float(magnitudes[code] * Fraction(2) ** shared)) * (-1) ** negative)
+    return bytes(scales) + fields(codes, 1 + exponent + mantissa), decoded
+
+
+def rounded_blocks(
+    x: list[float], bits: int, block: int, levels: int, stream: int | None
+) -> Encoded:
+    """Integers that share a step: to nearest, or with a stream rounded up at random."""
+    top, steps, codes, decoded = 2 ** (bits - 1) - 1, [], [], []
+    for start in range(0, len(x), block):
+        piece = x[start : start + block]
+        step = f32(max(map(abs, piece)) / levels)
+        steps.append(step)
+        for i, v in enumerate(piece, start):
+            place = Fraction(v) / Fraction(step) if step else Fraction(0)
+            low = math.floor(place)
+            code = round(place) if stream is None else low + (uniform(stream, i) < place - low)
+            code = min(max(code, -top - 1), top)
+            codes.append(code + top + 1)
+            decoded.append(f32(f32(code) * step))
+    return floats(steps) + fields(codes, bits), decoded
+
+
+def zeropp(x: list[float], bits: int = 4, block: int = 256) -> Encoded:
+    return rounded_blocks(x, bits, block, 2 ** (bits - 1), None)
+
+
+def sdp4bit(x: list[float], seed: int, worker: int, bits: int = 4, block: int = 128) -> Encoded:
+    padded = x + [0.0] * (-len(x) % 32)
+    values = [v for piece in pieces(padded, 32) for v in hadamard(piece)]
+    stream, levels = key(seed, worker, "rounding"), 2 ** (bits - 1) - 1
+    data, received = rounded_blocks(values, bits, block, levels, stream)
+    back = [f32(v / 32) for piece in pieces(received, 32) for v in hadamard(piece)]
+    return data, back[: len(x)]
 
 
 def natural(x: list[float], seed: int, worker: int, bits: int = 9) -> Encoded:

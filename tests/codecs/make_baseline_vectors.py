@@ -100,6 +100,32 @@ def natural() -> list[Case]:
     return cases
 
 
+def mxfp() -> list[Case]:
+    """Among others, values half-way between two elements, and what float32 can hardly hold."""
+    cases = []
+    for element in reference.MX:
+        numbers = [float(v) for v in reference.mx_magnitudes(element)]
+        halves = [(a + b) / 2 for a, b in zip(numbers, numbers[1:], strict=False)]
+        ties = [v * s for v in halves[-15:] for s in (1, -1)] + [numbers[-1]]
+        odd = [reference.f32(v) for v in (1e-45, -3e-45, 1e-40, -0.0, 2.0**-126, -1e-38, 1.2e-38)]
+        for x in [*map(vector, SIZES), ties, odd, odd[:3], [3.4e38, -1.0], [0.0, -0.0]]:
+            cases.append(case({"element": element}, x, reference.mxfp(x, element)))
+    return cases
+
+
+def zeropp() -> list[Case]:
+    params = ({}, {"bits": 8}, {"bits": 5, "block": 7}, {"block": 1})
+    xs = [*map(vector, SIZES), [1.5, 0.5, -2.0, 2.0], [reference.f32(1e-45), -0.0]]
+    return [case(p, x, reference.zeropp(x, **p)) for p in params for x in xs]
+
+
+def sdp4bit() -> list[Case]:
+    params = ({}, {"bits": 8}, {"bits": 3, "block": 32})
+    xs = [*map(vector, SIZES), vector(300), [0.0] * 33]
+    encoded = [(p, x, reference.sdp4bit(x, **CHANCE, **p)) for p in params for x in xs]
+    return [case(*one, **CHANCE) for one in encoded]
+
+
 def powersgd() -> list[Case]:
     params = ({}, {"rank": 1}, {"rank": 2, "columns": 7}, {"rank": 3, "columns": 1000})
     return [
@@ -133,6 +159,9 @@ MADE = {
     "dgc": (1.0, dgc),
     "qsgd": (1.8, qsgd),
     "natural": (0.09, natural),
+    "mxfp": (0.001, mxfp),
+    "zeropp": (0.014, zeropp),
+    "sdp4bit": (0.03, sdp4bit),
     "powersgd": (0.95, powersgd),
     "switchml": (1e-12, switchml),
 }

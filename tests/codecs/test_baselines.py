@@ -3,8 +3,10 @@
 from typing import Any
 
 import baseline_reference as reference
+import ml_dtypes
 import numpy as np
 import pytest
+import scipy.linalg
 
 from gradplane import codecs
 from gradplane.codecs import Codec, CodecError
@@ -14,14 +16,17 @@ NAMES = [
     "bfloat16",
     "dgc",
     "efsignsgd",
+    "mxfp",
     "natural",
     "powersgd",
     "qsgd",
     "randomk",
+    "sdp4bit",
     "signsgd",
     "switchml",
     "terngrad",
     "topk",
+    "zeropp",
 ]
 SIZES = [1, 2, 3, 1000, 100_000]
 KINDS = ["normal", "zeros", "equal", "denormal", "tiny", "huge", "mixed"]
@@ -59,6 +64,58 @@ every_vector = pytest.mark.parametrize("x", [vector(k, n) for k in KINDS for n i
 def test_bfloat16_is_the_nearest(x: Array) -> None:
     error = np.abs(coded(codecs.get("bfloat16"), x) - x)
     assert (error <= np.maximum(np.abs(x) * 2.0**-8, 2.0**-134)).all()
+
+
+ELEMENTS = {
+    "e5m2": ml_dtypes.float8_e5m2,
+    "e4m3": ml_dtypes.float8_e4m3fn,
+    "e3m2": ml_dtypes.float6_e3m2fn,
+    "e2m3": ml_dtypes.float6_e2m3fn,
+    "e2m1": ml_dtypes.float4_e2m1fn,
+}
+
+
+@every_vector
+@pytest.mark.parametrize("element", ELEMENTS)
+def test_mxfp_rounds_as_the_formats_do(x: Array, element: str) -> None:
+    """Beside Google's ml_dtypes: scaled in float64, and cut to the largest number."""
+    kind, info = ELEMENTS[element], ml_dtypes.finfo(ELEMENTS[element])
+    blocks = np.zeros((-(-x.size // 32), 32))
+    blocks.reshape(-1)[: x.size] = x
+    most = np.abs(blocks).max(axis=1, keepdims=True)
+    shared = np.where(most > 0, np.frexp(most)[1] - np.frexp(float(info.max))[1], -127)
+    scale = 2.0 ** np.maximum(shared, -127)
+    elements = np.clip(blocks / scale, float(info.min), float(info.max)).astype(kind)
+    expected = (elements.astype(np.float64) * scale).reshape(-1)[: x.size]
+    assert np.array_equal(coded(codecs.get("mxfp", element=element), x), expected)
+
+
+@every_vector
+@pytest.mark.parametrize("bits, block", [(4, 256), (8, 100), (5, 1)])
+def test_zeropps_error_is_half_a_step_but_for_the_largest(x: Array, bits: int, block: int) -> None:
+    y = coded(codecs.get("zeropp", bits=bits, block=block), x)
+    starts = np.arange(0, x.size, block)
+    most = np.maximum.reduceat(np.abs(x), starts).astype(np.float64)
+    step = np.repeat(most / 2 ** (bits - 1), block)[: x.size]
+    bound = np.where(x > (2 ** (bits - 1) - 1) * step, 1, 0.5) * step
+    rounding = 2.0**-24 * np.abs(x) + 2.0**-149 * 2 ** (bits - 1)  # of values, and of tiny steps
+    assert (np.abs(y - x) <= bound + rounding).all()
+
+
+@every_vector
+@pytest.mark.parametrize("bits, block", [(4, 128), (8, 512), (2, 32)])
+def test_sdp4bits_error_is_a_step_of_the_transform(x: Array, bits: int, block: int) -> None:
+    y = coded(codecs.get("sdp4bit", bits=bits, block=block), x, seed=3)
+    padded = np.zeros((-(-x.size // 32), 32))
+    padded.reshape(-1)[: x.size] = x
+    transformed = (padded @ scipy.linalg.hadamard(32)).reshape(-1)
+    starts = np.arange(0, transformed.size, block)
+    most = np.maximum.reduceat(np.abs(transformed), starts)
+    step = np.repeat(most / (2 ** (bits - 1) - 1), block)[: transformed.size].reshape(-1, 32)
+    bound = (step**2).sum(axis=1) / 32 * (1 + 1e-5) + 1e-82
+    error = np.zeros_like(padded)
+    error.reshape(-1)[: x.size] = y - x
+    assert ((error**2).sum(axis=1) <= bound).all()
 
 
 @every_vector
@@ -339,6 +396,15 @@ def test_a_worker_louder_than_the_shared_scale_is_clamped(name: str) -> None:
         ("qsgd", {"levels": 0}, "levels must be from 1 to 32767, got 0"),
         ("qsgd", {"bucket": 0}, "bucket must be from 1 to 2147483648, got 0"),
         ("natural", {"bits": 10}, "bits must be from 2 to 9, got 10"),
+        (
+            "mxfp",
+            {"element": "e5m3"},
+            'element must be one of "e5m2", "e4m3", "e3m2", "e2m3", "e2m1", got \'e5m3\'',
+        ),
+        ("zeropp", {"bits": 3}, "bits must be from 4 to 8, got 3"),
+        ("zeropp", {"block": 0}, "block must be from 1 to 2147483648, got 0"),
+        ("sdp4bit", {"bits": 1}, "bits must be from 2 to 8, got 1"),
+        ("sdp4bit", {"block": 48}, "block must be a multiple of 32, got 48"),
         ("powersgd", {"rank": 0}, "rank must be from 1 to 64, got 0"),
         ("powersgd", {"columns": 0}, "columns must be at least 1, got 0"),
         ("switchml", {"workers": 65537}, "workers must be from 1 to 65536, got 65537"),
@@ -374,6 +440,14 @@ def test_wrong_parameters(name: str, params: dict[str, Any], text: str) -> None:
         ("qsgd", {}, "0000803f" + "01", 1, "code 1 at index 0 is none of 7 levels"),
         ("natural", {"bits": 8}, "8000" + "00", 1, "exponent 128 is not from -149 to 127"),
         ("natural", {"bits": 8}, "7f00" + "0080", 2, "code 128 at index 1 is a negative zero"),
+        ("mxfp", {}, "ff" + "00", 1, "the scale of block 0 is NaN"),
+        ("mxfp", {}, "7f" + "7f", 1, "NaN at index 0"),
+        ("mxfp", {"element": "e5m2"}, "7f" + "7c", 1, "NaN at index 0"),
+        ("mxfp", {}, "fe" + "7e", 1, "infinity at index 0"),
+        ("mxfp", {"element": "e3m2"}, "7f" + "40", 1, "the 2 bits after code 0 must be 0, got 0x1"),
+        ("zeropp", {}, "000080ff" + "08", 1, "step -inf of block 0 is not a magnitude"),
+        ("zeropp", {}, "ffff7f7f" + "00", 1, "-infinity at index 0"),
+        ("sdp4bit", {}, "0000c07f" + "88" * 16, 1, "step nan of block 0 is not a magnitude"),
         ("powersgd", {}, "0000803f" + "0000807f", 1, "infinity at index 1"),
         (
             "switchml",
@@ -399,6 +473,7 @@ def test_damaged_bytes_are_named(
         ("randomk", {"k": 1, "unbiased": True}, [1e38] * 9, "9.999999680285692e+37 times n / k"),
         ("qsgd", {}, [3e38] * 9, "the norm of bucket 0 is 9e+38, beyond float32: scale the"),
         ("natural", {}, [0, 2e38], "1.9999999360571385e+38 at index 1 is beyond 2^127: scale"),
+        ("sdp4bit", {}, [0, -2e37], "-1.9999999867631625e+37 at index 1 is beyond 1e37: scale"),
         ("powersgd", {}, [3e38] * 9, "a value "),
     ],
 )

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.linalg
 
 from gradplane import codecs
 from gradplane.codecs import Codec
@@ -32,6 +33,20 @@ def natural(codec: Codec, x: Array) -> Array:
     return (np.abs(x) - power) * (power + gap - np.abs(x))
 
 
+def sdp4bit(codec: Codec, x: Array) -> Array:
+    """Each transformed value's variance reaches all 32 in equal parts."""
+    padded = np.zeros(-(-x.size // 32) * 32)
+    padded[: x.size] = x
+    transformed = (padded.reshape(-1, 32) @ scipy.linalg.hadamard(32)).reshape(-1)
+    heads = np.arange(0, transformed.size, codec.block)
+    most = np.maximum.reduceat(np.abs(transformed), heads).astype(np.float32)
+    levels = np.float32(2 ** (codec.bits - 1) - 1)
+    step = np.repeat((most / levels).astype(np.float64), codec.block)[: transformed.size]
+    part = np.abs(transformed) / np.where(step > 0, step, 1) % 1
+    variance = (part * (1 - part) * step**2).reshape(-1, 32).sum(axis=1) / 32**2
+    return np.repeat(variance, 32)[: x.size]
+
+
 def randomk(codec: Codec, x: Array) -> Array:
     k = max(1, round(codec.fraction * x.size))
     return x * x * (x.size / k - 1)
@@ -46,6 +61,8 @@ UNBIASED = [
     (codecs.get("natural", bits=8), natural),
     (codecs.get("natural", bits=3), natural),
     (codecs.get("randomk", unbiased=True), randomk),
+    (codecs.get("sdp4bit"), sdp4bit),
+    (codecs.get("sdp4bit", bits=2, block=64), sdp4bit),
 ]
 NAMES = [str(codec) for codec, _ in UNBIASED]
 each = pytest.mark.parametrize("codec, variance", UNBIASED, ids=NAMES)

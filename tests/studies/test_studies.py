@@ -92,6 +92,11 @@ SMALL = {
         "study.target=0.05",
     ],
     "awp-precision": ["study.steps=60", "study.hidden=[16]", "study.repetitions=1"],
+    "formats": [
+        'study.formats=["SDP4Bit 4 bits", "THC 4 bits"]',
+        *("study.workers=2", "study.hidden=[8]", "study.epochs=1", "study.batch=200"),
+        *("study.repetitions=1", "study.target=0.01"),
+    ],
     "inceptionn-fig12": ["study.values=4096", "study.workers=2"],
     "inceptionn-fig13": [
         "study.hidden=[8]",

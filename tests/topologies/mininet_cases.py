@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from network_cases import hosts, job, run, set_up, switch_config
@@ -204,6 +205,9 @@ def queues():
         shaped("small frames", 200, 60)
         shaped("odd rate", 1, 60, rate=1001)
         subprocess.run(["ip", "link", "set", "qb", "down"], check=True)
+        shown = ["ip", "-o", "link", "show", "qa"]
+        while b"LOWERLAYERDOWN" not in subprocess.check_output(shown):
+            time.sleep(0.05)  # the kernel notices later; meanwhile a frame may get ENOBUFS
         seen["no carrier"] = sent(1, 60)
         subprocess.run(["ip", "link", "set", "qa", "down"], check=True)
         seen["down"] = sent(1, 60)

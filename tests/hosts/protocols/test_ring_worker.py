@@ -93,7 +93,10 @@ def test_the_steps_of_algorithm_1():
     ]
 
 
-@pytest.mark.parametrize("codec", ["float16", "int8", "inceptionn", "natural", "topk", "onebit"])
+@pytest.mark.parametrize(
+    "codec",
+    ["float16", "int8", "inceptionn", "mxfp", "natural", "sdp4bit", "topk", "onebit", "zeropp"],
+)
 @pytest.mark.parametrize("error_feedback", [False, True])
 def test_a_codec_of_the_hosts_on_every_hop(codec, error_feedback):
     job = ring_job(workers=4, codec=(codec, {}), error_feedback=error_feedback)

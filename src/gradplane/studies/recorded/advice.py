@@ -39,6 +39,9 @@ _CANDIDATES: tuple[tuple[Way, str, bool, tuple[dict[str, Any], ...]], ...] = (
     ("ps", "onebit", True, ({},)),
     ("ps", "qsgd", False, tuple({"levels": n} for n in (15, 63))),
     ("ps", "natural", False, ({},)),
+    ("ps", "mxfp", True, tuple({"element": e} for e in ("e4m3", "e2m3", "e2m1"))),
+    ("ps", "zeropp", True, tuple({"bits": b} for b in (4, 8))),
+    ("ps", "sdp4bit", False, tuple({"bits": b} for b in (4, 8))),
     ("ps", "bfloat16", False, ({},)),
     ("network", "inceptionn", False, tuple({"bound": k} for k in codecs.ERROR_BOUNDS)),
 )

@@ -1,0 +1,147 @@
+"""Number formats of today beside THC: accuracy, bits and time of one training, against bfloat16."""
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from gradplane.experiment.loading import Experiment, load
+from gradplane.runs import run_experiment
+from gradplane.studies import parallel, plot
+from gradplane.studies.repeated import Estimate, Network
+from gradplane.studies.study import Study, StudyOutcome
+
+Width = Annotated[int, Field(strict=True, ge=1)]
+Rate = Annotated[float, Field(gt=0)]
+
+BF16 = "bfloat16"
+FORMATS: Mapping[str, dict[str, Any]] = {
+    BF16: {"name": "bfloat16"},
+    "MXFP8 e4m3": {"name": "mxfp", "element": "e4m3"},
+    "MXFP6 e2m3": {"name": "mxfp", "element": "e2m3"},
+    "MXFP4 e2m1": {"name": "mxfp", "element": "e2m1"},
+    "ZeRO++ 8 bits": {"name": "zeropp", "bits": 8},
+    "ZeRO++ 4 bits": {"name": "zeropp", "bits": 4},
+    "SDP4Bit 8 bits": {"name": "sdp4bit", "bits": 8},
+    "SDP4Bit 4 bits": {"name": "sdp4bit", "bits": 4},
+}
+"""In a ring, where each hop decodes, adds and encodes again; without error feedback."""
+
+SWITCHED: Mapping[str, dict[str, Any]] = {
+    "THC 4 bits": {"name": "thc", "bits": 4, "granularity": 30, "p": 1 / 32},
+}
+"""Through the switch, with error feedback."""
+
+
+@dataclass(frozen=True)
+class Trained:
+    """Trainings under one format: each one's test accuracy, and seconds to the target or None.
+
+    bits: of a value, in the payload that a worker sends in a round."""
+
+    label: str
+    bits: float
+    accuracies: tuple[float, ...]
+    seconds: tuple[float | None, ...]
+
+    @property
+    def time(self) -> float | None:
+        """The mean seconds to the target; None where a training never had it."""
+        times = [one for one in self.seconds if one is not None]
+        return fmean(times) if len(times) == len(self.seconds) else None
+
+
+class Formats(Study):
+    """A perceptron learns handwritten digits, packet by packet, with each format."""
+
+    name: Literal["formats"] = "formats"
+    formats: tuple[str, ...] = Field(default=(*FORMATS, *SWITCHED), strict=False, min_length=1)
+    workers: Annotated[int, Field(strict=True, ge=2, le=64)] = 4
+    hidden: tuple[Width, ...] = Field(default=(128,), strict=False)
+    epochs: Annotated[int, Field(strict=True, ge=1)] = 10
+    batch: Annotated[int, Field(strict=True, ge=1)] = 16
+    lr: Rate = 0.05
+    momentum: float = Field(default=0.9, ge=0, lt=1)
+    target: float = Field(default=0.95, gt=0, le=1)
+    rate: str = "100Mbit"
+    compute_ms: float = Field(default=1.0, ge=0)
+    repetitions: Annotated[int, Field(strict=True, ge=1)] = 3
+    net: Network = "sim"
+
+    def run(self, seed: int) -> StudyOutcome:
+        """Return a row for each format; bfloat16 is always among them."""
+        labels = [BF16, *(label for label in self.formats if label != BF16)]
+        cases = [(self, label, seed) for label in labels]
+        found = parallel.each(Formats.train, cases, "format", alone=self.net == "mininet")
+        base = found[0]
+        return StudyOutcome(
+            title=f"Formats of today beside THC: digits, {self.workers} workers, {self.rate}/s",
+            head=("format", "bits", "accuracy, %", "beside bf16", f"ms to {self.target:.0%}"),
+            rows=tuple(
+                (
+                    *(one.label, f"{one.bits:.2f}", Estimate.of(one.accuracies).points),
+                    f"{100 * (fmean(one.accuracies) - fmean(base.accuracies)):+.1f}",
+                    "never" if one.time is None else f"{1e3 * one.time:.0f}",
+                )
+                for one in found
+            ),
+            notes=(
+                f"Mean and 95 % interval of {self.repetitions} trainings. `bits`: of a value, in"
+                " what a worker sends in a round: in a ring of n workers 2 (n - 1) / n values for"
+                " each of the gradient's, through a switch one.",
+                "No paper has this table; they differ from each other's in model, size and"
+                " network. A ring encodes partial sums again at each hop, for which DynamiQ (arXiv"
+                " 2602.08923) finds the microscaling formats wanting. Codecs take no time here.",
+            ),
+            values=[
+                {"format": one.label, "bits": one.bits, "accuracies": one.accuracies}
+                | {"seconds": one.seconds, "paper": None}
+                for one in found
+            ],
+            figure=plot.points(
+                {
+                    way: [(o.label, o.bits, fmean(o.accuracies)) for o in found if o.label in named]
+                    for way, named in (("ring", FORMATS), ("switch", SWITCHED))
+                },
+                *("bits of a value", "test accuracy"),
+            ),
+        )
+
+    def train(self, label: str, seed: int) -> Trained:
+        """Train under a format with each seed."""
+        ended = [self._once(label, seed + number) for number in range(self.repetitions)]
+        reached = [found["time_to_accuracy"]["seconds"] for found in ended]
+        job = ended[0]["jobs"][0]
+        bits = 8 * job["traffic"]["payload_up"] / job["values"]
+        accuracies = tuple(found["test_accuracy"] for found in ended)
+        return Trained(label, bits, accuracies, tuple(reached))
+
+    def _once(self, label: str, seed: int) -> dict[str, Any]:
+        way: dict[str, Any] = {"aggregation": "ring", "error_feedback": False}
+        if label in SWITCHED:
+            way = {"aggregation": "switch", "slots": 256}
+        job = {
+            "model": {"name": "mlp", "hidden": list(self.hidden)},
+            "epochs": self.epochs,
+            "batch": self.batch,
+            "lr": self.lr,
+            "momentum": self.momentum,
+            "compute_ms": self.compute_ms,
+            "reliability": "retransmit",
+            "push": {**FORMATS, **SWITCHED}[label],
+            **way,
+        }
+        values = {
+            "name": "format",
+            "seed": seed,
+            "topology": {"workers": self.workers, "rate": self.rate, "queue": 100_000},
+            "job": [job],
+            "output": {"baseline": False, "target_accuracy": self.target},
+        }
+        with tempfile.TemporaryDirectory() as folder:
+            experiment = load(Experiment.model_validate(values))
+            return run_experiment.measure(experiment, Path(folder), self.net)
