@@ -102,12 +102,10 @@ class Formats(Study):
                 | {"seconds": one.seconds, "paper": None}
                 for one in found
             ],
-            figure=plot.points(
-                {
-                    way: [(o.label, o.bits, fmean(o.accuracies)) for o in found if o.label in named]
-                    for way, named in (("ring", FORMATS), ("switch", SWITCHED))
-                },
-                *("bits of a value", "test accuracy"),
+            figure=plot.stacks(
+                [one.label.replace(" ", "\n", 1) for one in found],
+                {f"ms to {self.target:.0%}": [1e3 * (one.time or 0.0) for one in found]},
+                "ms",
             ),
         )
 
