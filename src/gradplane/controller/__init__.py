@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING
 from gradplane._lazy_names import lazy_names
 from gradplane.controller.compression import Bound, Compression, Format
 from gradplane.controller.controller_errors import ControllerError, PlanError, RequestError
-from gradplane.controller.plan import Capacity, JobPlan, Member, Route, Setup, allocate, check
+from gradplane.controller.plan import (
+    Capacity,
+    EqualWays,
+    JobPlan,
+    Member,
+    Route,
+    Setup,
+    allocate,
+    check,
+)
 from gradplane.controller.targets import QueueSettings, Target
 
 if TYPE_CHECKING:
@@ -30,6 +39,7 @@ __all__ = [
     "ControllerError",
     "Credentials",
     "Embedded",
+    "EqualWays",
     "Format",
     "JobPlan",
     "Member",
