@@ -224,18 +224,19 @@ def test_topology_draws_the_tree_of_each_job(command: Command) -> None:
         "job thc-racks: 8 workers, summed in 4 switches",
         "s3: adds the sums of 2 switches, waits for 1, root of slots 0, 2, 4, 6, 8-bit slots 0 to"
         " 7",
-        "gets 2 receivers, 2 members, group 1 of 2 ports",
+        "gets 8 routes, 2 receivers, 2 members, group 1 of 2 ports",
         "s1: adds the codes of 4 workers, child 0 of s3 and s4 by ports 5 and 6, 25 Mbit/s,"
         " 8-bit slots 0 to 7",
-        "gets 6 receivers, 10 parents, 8 uplinks, 4 members, 2,048 values in 128 lookup tables,"
-        " group 1 of 4 ports",
+        "gets 8 routes, 4 of them by flow, 6 receivers, 10 parents, 8 uplinks, 4 members, 2,048"
+        " values in 128 lookup tables, group 1 of 4 ports",
     ]
     assert lines[-3:] == [lines[2], "s1: above", "s2: above"]
     assert "h5: worker 4, port 1, 25 Mbit/s, 2 ms" in lines
     status, out, _ = command("topology", "thc-star", "--set", "job.aggregation=ps")
-    assert out.splitlines()[:3] == [
+    assert out.splitlines()[:4] == [
         'job thc-star: 4 workers, aggregation = "ps": no switch sums it',
         "└── s1: forwards",
+        "    ├── gets 5 routes",
         "    ├── h1: worker 0, port 1, 25 Mbit/s",
     ]
     assert out.splitlines()[-1] == "    └── h5: server, port 5, 25 Mbit/s"
@@ -258,9 +259,11 @@ def test_a_users_topology_is_drawn_as_shipped_ones_are(command: Command, tmp_pat
     assert status == 0
     assert [line.strip("│├└─ ") for line in out.splitlines()[1:]] == [
         "s1: forwards",
+        "gets 3 routes",
         "h1: worker 0, port 1, no limit",
         "s2: port 9, 10 Mbit/s, 0.5 ms",
         "s2: forwards",
+        "gets 3 routes",
         "h2: worker 1, port 1, no limit, 2 ms",
         "h3: server, port 2, no limit",
         "s1: port 9, 10 Mbit/s, 0.5 ms",

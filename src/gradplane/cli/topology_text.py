@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import finsy
 from rich.tree import Tree
 
-from gradplane.controller import thc
+from gradplane.controller import forwarding, thc
 
 if TYPE_CHECKING:
     from gradplane.controller.plan import JobPlan
@@ -57,7 +57,9 @@ class _JobTree:
         """Add a switch and what is below it."""
         plan = self._plans.get(switch)
         if plan is None:
-            self._add_forwarding(above.add(f"{switch}: forwards"), switch)
+            branch = above.add(f"{switch}: forwards")
+            branch.add(f"gets {self._routes(switch)}")
+            self._add_forwarding(branch, switch)
             return
         if switch in self._drawn:
             above.add(f"{switch}: above")
@@ -111,8 +113,15 @@ class _JobTree:
             yield f"root of slots {_some(own)}"
         yield f"{plan.sum_bits}-bit slots {plan.slot_base} to {plan.slot_range.stop - 1}"
 
+    def _routes(self, switch: str) -> str:
+        """Return how many routes a switch has, and how many of them have equal ways."""
+        schema, setup = self._deployment.pipelines[switch].schema, self._deployment.setups[switch]
+        by_flow = sum(map(forwarding.by_flow, forwarding.entries(setup.routes, schema)))
+        return f"{len(setup.routes)} routes" + (f", {by_flow} of them by flow" if by_flow else "")
+
     def _installed(self, switch: str, plan: JobPlan) -> Iterator[str]:
-        """Yield how many entries of each table the job has on a switch."""
+        """Yield the switch's routes, and how many entries of each table the job has on it."""
+        yield self._routes(switch)
         schema = self._deployment.pipelines[switch].schema
         setup, counts = self._deployment.setups[switch], Counter[str]()
         for entity in thc.job_entries(plan, schema, setup.ip, setup.mac):

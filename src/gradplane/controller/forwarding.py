@@ -36,20 +36,25 @@ def table(schema: finsy.P4Schema) -> str:
     )
 
 
+def by_flow(entry: finsy.P4TableEntry) -> bool:
+    """Return whether an entry is a route of which flows decide the way."""
+    return isinstance(entry.action, finsy.Action) and entry.action.name.endswith(_BY_FLOW)
+
+
 def entries(routes: Iterable[Route], schema: finsy.P4Schema) -> Iterator[finsy.P4TableEntry]:
     """Yield the entries of routes, those of equal ways first. Raises ControllerError without a
     table of routes."""
     name, wanted = table(schema), list(routes)
     block = name.rpartition(".")[0]
-    by_flow = any(action.name == f"{block}.{_BY_FLOW}" for action in schema.actions)
-    groups = {to.ways.group: to.ways.ports for to in wanted if by_flow and to.ways is not None}
+    can = any(action.name == f"{block}.{_BY_FLOW}" for action in schema.actions)
+    groups = {to.ways.group: to.ways.ports for to in wanted if can and to.ways is not None}
     for group, ports in groups.items():
         for way, port in enumerate(ports):
             leave = finsy.Action(f"{block}.equal_ways.leave", port=port)
             match = finsy.Match(group=group, way=way)
             yield finsy.P4TableEntry(f"{block}.{_WAYS}", match=match, action=leave)
     for to in wanted:
-        if by_flow and (ways := to.ways) is not None:
+        if can and (ways := to.ways) is not None:
             count = len(ways.ports)
             action = finsy.Action(
                 f"{block}.{_BY_FLOW}", mac=to.mac, group=ways.group, count=count, factor=ways.factor
