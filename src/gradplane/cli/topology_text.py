@@ -107,8 +107,8 @@ class _JobTree:
         for (number, limits), ways in alike.items():
             names, ports = (_listed(map(str, ends)) for ends in zip(*ways, strict=True))
             yield f"child {number} of {names} by port{'s' if len(ways) > 1 else ''} {ports}{limits}"
-        slots = range(plan.slots)
-        own = [slot for slot in slots if self._deployment.root(plan.number, slot) == switch]
+        roots = self._deployment.roots(plan.number)
+        own = [slot for slot in range(plan.slots) if roots[slot % len(roots)] == switch]
         if 0 < len(own) < plan.slots:
             yield f"root of slots {_some(own)}"
         yield f"{plan.sum_bits}-bit slots {plan.slot_base} to {plan.slot_range.stop - 1}"

@@ -86,20 +86,23 @@ class Deployment:
             if plan.number == job
         }
 
-    def root(self, job: int, slot: int) -> str:
-        """Return the switch that gives the results of a slot of a job that switches sum."""
+    def roots(self, job: int) -> list[str]:
+        """Return the switches that give a job's results: slot s has root s modulo their number."""
         plans = self.plans(job)
-        switch = next(name for name, plan in plans.items() if not plan.adds)
-        while (level := plans[switch].level) and (parent := level.parent_of(slot)) is not None:
-            switch, _ = self.topology.ports(switch)[parent.port].other_end(switch)
-        return switch
+        leaf = next(name for name, plan in plans.items() if not plan.adds)
+        level, found = plans[leaf].level, list[str]()
+        for slot in range(len(level.parents) if level is not None and level.parents else 1):
+            switch = leaf
+            while (level := plans[switch].level) and (parent := level.parent_of(slot)) is not None:
+                switch, _ = self.topology.ports(switch)[parent.port].other_end(switch)
+            found.append(switch)
+        return found
 
-    def rack(self, job: int, worker: int) -> str | None:
-        """Return the leaf of a worker of a job that several switches sum; None of other jobs."""
+    def racks(self, job: int) -> list[str]:
+        """Return the leaf of each worker of a job that several switches sum; [] of other jobs."""
         deployed = self.jobs[job]
-        if not deployed.config.leaves:
-            return None
-        return self.topology.attachment(deployed.members[worker].name)[0]
+        members = deployed.members if deployed.config.leaves else ()
+        return [self.topology.attachment(host.name)[0] for host in members]
 
     @property
     def used_programs(self) -> list[P4Program]:

@@ -1,5 +1,6 @@
 """The report in headless Chromium: what is clicked shows what the run folder says."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,22 @@ def test_a_click_opens_the_round_as_recorded(browser: Any, path: Path, lossy_run
     )
     expected = [(w["computed"] - w["started"]) / 1e6 for w in slowest["workers"]]
     assert computed == pytest.approx(expected)
+    assert errors(browser) == []
+
+
+def test_lanes_say_the_rack_and_slots_their_root(
+    browser: Any, small_run: Callable[..., Summary], tmp_path: Path
+) -> None:
+    racks = ("topology.kind=leaf-spine", "topology.leaves=2", "topology.workers=4")
+    run = small_run(*racks, "job.reliability=retransmit")
+    opened(browser, page.write([run.folder], tmp_path / "report.html"), fragment="#round-0")
+    lanes, slots = browser.execute_script(
+        "const timeline = document.getElementById('timeline');"
+        "const slots = timeline.data.find((t) => t.name === 'slots');"
+        "return [timeline.layout.yaxis.ticktext, slots.text];"
+    )
+    assert lanes == ["worker 0 (s1)", "worker 1 (s1)", "worker 2 (s2)", "worker 3 (s2)"]
+    assert slots[0].startswith("slot 0, use 1, summed up to s3: workers 0, 1, 2, 3 in the sum")
     assert errors(browser) == []
 
 

@@ -93,9 +93,8 @@ def _cause(run: RunData, job: RecordedRounds, slow: Round, usual: Sequence[float
         yield "The others waited for it."
         return
     whole = sum(last.lengths()[PHASES.index(name)] for name in _WAITING)
-    rack = run.deployment.rack(job.number, last.worker)
-    who = f"Worker {last.worker}" + (f" of rack {rack}" if rack else "")
-    yield f"{who} waited {seconds(whole)} for the exchange{_what(run, job, slow, phase)}."
+    who = f"Worker {last.worker}" + (f" of rack {job.racks[last.worker]}" if job.racks else "")
+    yield f"{who} waited {seconds(whole)} for the exchange{_what(job, slow, phase)}."
     explained = list(_packets(job, slow, phase))
     dropped = _dropped(run, job, slow.number)
     yield from explained
@@ -123,14 +122,13 @@ def _long_phase(lane: Lane, place: int, usual: Sequence[float]) -> str:
     return f"Worker {lane.worker} {verb} for {seconds(took)} (usually {seconds(usual[place])})."
 
 
-def _what(run: RunData, job: RecordedRounds, slow: Round, phase: str) -> str:
+def _what(job: RecordedRounds, slow: Round, phase: str) -> str:
     """Return the last thing that arrived, behind a comma; empty where it is not known."""
     if phase == "norms":
         return ", above all for the common norm"
     if (slot := _last_slot(slow)) is None:
         return ""
-    levels = run.deployment.jobs[job.number].config.leaves
-    above = f", summed up to {run.deployment.root(job.number, slot)}" if levels else ""
+    above = f", summed up to {job.roots[slot % len(job.roots)]}" if job.roots else ""
     return f", last for slot {slot}{above}"
 
 

@@ -266,6 +266,8 @@ def details(jobs: Sequence[RecordedRounds], slow: Sequence[SlowRound]) -> dict[s
             {
                 "name": job.name,
                 "workers": job.workers,
+                "racks": job.racks,
+                "roots": job.roots,
                 "count": len(job.rounds),
                 "rounds": [
                     _detail(r, causes.get((job.number, r.number), ""))

@@ -105,13 +105,19 @@ class Round:
 
 @dataclass(frozen=True)
 class RecordedRounds:
-    """A job's recorded rounds, in order."""
+    """A job's recorded rounds, in order.
+
+    racks, roots: of a job that several switches sum, the leaf of each worker, and the switches that
+    give the results of slots, in turn; else empty.
+    """
 
     number: int
     name: str
     workers: int
     hosts: dict[str, int]  # the worker of each host's name
     rounds: list[Round]
+    racks: Sequence[str] = ()
+    roots: Sequence[str] = ()
 
 
 def read(run: RunData) -> list[RecordedRounds]:
@@ -126,7 +132,9 @@ def read(run: RunData) -> list[RecordedRounds]:
             for config in run.deployment.hosts
             if config.job.number == number and config.worker is not None
         }
-        jobs.append(RecordedRounds(number, job.name or "", job.size, hosts, rounds))
+        found = run.deployment.racks(number)
+        roots = run.deployment.roots(number) if found else ()
+        jobs.append(RecordedRounds(number, job.name or "", job.size, hosts, rounds, found, roots))
     _add_slots(run, jobs)
     _add_events(run, jobs)
     return jobs

@@ -48,14 +48,15 @@ const markTraces = (events, lanes, scale) => Object.entries(MARKS).map(([what, [
 }).filter((trace) => trace.x.length);
 
 // A slot's use: from the first packet that was sent to the last result.
-const slotTrace = (slots, workers, scale) => ({
+const slotTrace = (slots, workers, roots, scale) => ({
   type: "bar", orientation: "h", name: "slots", yaxis: "y2", width: 0.62,
   y: slots.map((s) => slotName(s)), base: slots.map((s) => (s[2] ?? 0) / scale),
   x: slots.map((s) => Math.max(s[4] - (s[2] ?? 0), 0) / scale),
   marker: { color: slots.map((s) => s[6].length ? "#d0493b" : "#5aa897") },
   text: slots.map((s) => {
     const inside = workers.filter((worker) => !s[6].includes(worker));
-    return `${slotName(s)}: ${inside.length ? `${names(inside)} in the sum` : "no sum"}`
+    const above = roots.length ? `, summed up to ${roots[s[0] % roots.length]}` : "";
+    return `${slotName(s)}${above}: ${inside.length ? `${names(inside)} in the sum` : "no sum"}`
       + (s[6].length ? `<br>missing: ${names(s[6])}` : "<br>nobody is missing")
       + (s[2] === null ? "" : `<br>first sent at ${text(s[2])}`)
       + (s[3] === null ? "<br>no result came in time" : `<br>result from ${text(s[3])} to ${text(s[4])}`)
@@ -114,6 +115,11 @@ const inspect = (details) => {
     get("event-rest").querySelector("summary").textContent = `${more} more`;
   };
 
+  const laneName = (worker) => {
+    const rack = job().racks[worker];
+    return `worker ${worker}${rack ? ` (${rack})` : ""}`;
+  };
+
   const lanes = (round) => round.lanes.filter((lane) => !hidden.has(lane[0]));
 
   const figure = (round) => {
@@ -123,7 +129,7 @@ const inspect = (details) => {
       .sort((a, b) => a[1] - b[1] || a[0] - b[0]);
     const [unit, scale] = round.took >= 1e9 ? ["s", 1e9] : round.took >= 1e6 ? ["ms", 1e6] : ["µs", 1e3];
     const data = [...laneTraces(details.phases, shown, scale), ...markTraces(events, shown, scale)];
-    if (slots.length) data.push(slotTrace(slots, workers, scale));
+    if (slots.length) data.push(slotTrace(slots, workers, job().roots, scale));
     const top = 30 * shown.length + 20, below = slots.length ? 22 * slots.length + 50 : 0;
     const height = top + below + 60, split = below / (top + below);
     const layout = {
@@ -131,7 +137,7 @@ const inspect = (details) => {
       xaxis: { title: { text: `${unit} since the round's start` }, anchor: slots.length ? "y2" : "y",
                range: [-0.01 * round.took / scale, 1.01 * round.took / scale] },
       yaxis: { range: [shown.length - 0.5, -0.5], fixedrange: true, showgrid: false,
-               tickvals: shown.map((_, i) => i), ticktext: shown.map((lane) => `worker ${lane[0]}`),
+               tickvals: shown.map((_, i) => i), ticktext: shown.map((lane) => laneName(lane[0])),
                domain: [slots.length ? split : 0, 1] },
     };
     if (slots.length) layout.yaxis2 = {
