@@ -153,6 +153,8 @@ class Aggregation(ABC):
     """Each tensor may have a codec of its own."""
     has_levels: ClassVar[bool] = False
     """Several switches may sum a job, each at a quorum of its children (quorums)."""
+    restarts: ClassVar[bool] = False
+    """A job goes on where a switch loses its state."""
     no_pull: ClassVar[str | None] = None
     """Why nothing is encoded on the way back to the workers; None if `pull` says how."""
 

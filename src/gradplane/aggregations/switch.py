@@ -56,7 +56,7 @@ class SwitchScheme(Aggregation):
 
     worker_role = "gradplane.hosts.drivers.roles:SwitchWorkerRole"
     program = "thc.p4"
-    has_levels = True
+    has_levels = restarts = True
     no_pull = "a switch answers with the sums as they are"
 
     def check(self, placed: PlacedJob, others: Sequence[PlacedJob]) -> Iterator[Keyed]:

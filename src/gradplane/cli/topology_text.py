@@ -111,6 +111,11 @@ class _JobTree:
         own = [slot for slot in range(plan.slots) if roots[slot % len(roots)] == switch]
         if 0 < len(own) < plan.slots:
             yield f"root of slots {_some(own)}"
+        if plan.server is not None:
+            (server,) = (host.name for host in self._network.hosts if host.ip == plan.server.ip)
+            yield f"{plan.sum_bits}-bit slots of all jobs"
+            yield f"what finds none goes to {server} by port {plan.server.port}"
+            return
         yield f"{plan.sum_bits}-bit slots {plan.slot_base} to {plan.slot_range.stop - 1}"
 
     def _routes(self, switch: str) -> str:

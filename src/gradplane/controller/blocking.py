@@ -57,9 +57,10 @@ def restore(
     """Configure a switch that has lost its state, and give its jobs their next epoch on all
     switches that sum them; return the setups as they are from now on, by switch.
 
+    A job that owns no slots keeps its epoch: its workers send its server what was in them.
     All of them shut the jobs out before one has the new epoch, as an entry at a time gets it. The
     caller tells the jobs' workers their new epochs. Raises ControllerError."""
-    lost = {plan.number for plan in setups[switch].jobs}
+    lost = {plan.number for plan in setups[switch].jobs if plan.server is None}
     for name, setup in setups.items():
         if shut := lost & {plan.number for plan in setup.jobs} if name != switch else set():
             _run(_shut_out(Controller(addresses[name], None, target), pipelines[name], shut))

@@ -110,11 +110,26 @@ class Level:
 
 
 @dataclass(frozen=True)
+class Server:
+    """The server of a job that owns no slots: its addresses, and the switch's port to it.
+
+    patience: packets of other chunks after which a chunk in a slot makes way for this job's.
+    """
+
+    port: int
+    mac: str
+    ip: str
+    udp_port: int
+    patience: int
+
+
+@dataclass(frozen=True)
 class Capacity:
     """The limits of a loaded program.
 
     slots: slots for all jobs together; sum_bits, code_bits: widths of a sum and of a code; workers:
-    bits of a slot's bitmap; levels: it can be one of several switches that sum a job.
+    bits of a slot's bitmap; levels: it can be one of several switches that sum a job; shared: jobs
+    own no slots.
     """
 
     slots: int
@@ -122,6 +137,7 @@ class Capacity:
     workers: int
     levels: bool = True
     code_bits: int = 4
+    shared: bool = False
 
 
 @dataclass(frozen=True)
@@ -148,6 +164,9 @@ class JobPlan:
 
     level: where several switches sum the job. Then `workers` are the switch's children, by their
     numbers there, and `quorum` counts them; a switch that adds sums looks nothing up.
+
+    server: of a job that owns no slots, but shares all of the switch's; `slots` only number its
+    chunks then. It waits for all workers.
     """
 
     number: int
@@ -163,6 +182,7 @@ class JobPlan:
     next_only: bool = False
     level: Level | None = None
     code_bits: int = 4
+    server: Server | None = None
 
     def __post_init__(self) -> None:
         if self.group == 0:
@@ -207,7 +227,8 @@ class JobPlan:
     @property
     def claim(self) -> Claim:
         """The resources that no other job may use."""
-        return Claim(self.number, self.slot_range, self.group)
+        slots = self.slot_range if self.server is None else range(0)
+        return Claim(self.number, slots, self.group)
 
     @property
     def slot_range(self) -> range:
@@ -314,6 +335,14 @@ def check_program(plan: JobPlan, capacity: Capacity) -> None:
         )
     if plan.level is not None and not capacity.levels:
         raise PlanError(alone(plan))
+    if (plan.server is not None) != capacity.shared:
+        raise PlanError(
+            f"job {plan.number}: it shares slots with other jobs, and on this program each has its"
+            " own: use shared.p4"
+            if plan.server is not None
+            else f"job {plan.number}: it has slots of its own, and this program's are for jobs that"
+            " share them: use thc.p4"
+        )
     if plan.claim.slots.stop > capacity.slots:
         raise PlanError(
             f"job {plan.number}: slots {_span(plan.claim.slots)} reach beyond the program's"

@@ -1,4 +1,4 @@
-"""The control-plane names of `p4/thc.p4` and `p4/thc_tna.p4`, and a job as entries."""
+"""The control-plane names of `p4/thc.p4`, `thc_tna.p4` and `shared.p4`, and a job as entries."""
 
 from __future__ import annotations
 
@@ -19,19 +19,26 @@ MEMBERS = "ThcIngress.members"
 RECEIVERS = "ThcEgress.receivers"
 PARENTS = "ThcIngress.parents"
 UPLINKS = "ThcIngress.uplinks"
+SERVERS = "ThcIngress.servers"
+ANSWERS = "ThcIngress.answers"
+"""Where jobs share slots: the ways to a job's server, and from there to its workers."""
 EVENTS = "ThcIngress.events"
+SHARED_EVENTS = "ThcIngress.shared_events"
 COMPLETIONS = "ThcIngress.completions"
 """thc_tna.p4 counts completed sums and norms here: a packet counts once in a counter."""
 EPOCHS_AT = {
     "ThcIngress.slot_state": 24,
     "ThcIngress.norm_epoch": 0,
     "ThcIngress.epochs": 0,
+    "ThcIngress.cell_tag": 56,
 }
 """The registers with epochs of slots, and the bit at which the epoch begins."""
 _ADMIT = "ThcIngress.admit"
 _ADMIT_IN_TREE = "ThcIngress.admit_in_tree"
-_PARENT = 255  # the first parent's number among the receivers; the others' are below
-_SLOTS = "ThcIngress.norm_max"
+_ADMIT_SHARED = "ThcIngress.admit_shared"
+_ABOVE = 255  # the server's number among the receivers, or the first parent's; others' are below
+_SLOTS = ("ThcIngress.norm_max", "ThcIngress.slot_others")
+"""Registers with a cell for each slot: where jobs own slots, and where they share them."""
 _LOOKUP = re.compile(r"(ThcIngress\.block\d+\.)lookup(\d)")
 _LANES = 4  # of a block: codes that are looked up one by one, or in pairs
 UDP_PORT = 18256
@@ -56,14 +63,35 @@ EVENT_NAMES = (
     "passed down",
 )
 """The events of counter `events`: cell job * 16 + position."""
+SHARED_EVENT_NAMES = (
+    "accepted",
+    "duplicate",
+    "slot taken",
+    "completed sums",
+    "evicted another",
+    "sent again",
+    "sent again, slot freed",
+    "lost between passes",
+    "bad slot",
+    "bad length",
+    "spoofed pass",
+    "status request",
+    "unknown type",
+    "norm",
+    "other epoch",
+    "passed down",
+)
+"""Those of counter `shared_events`, likewise."""
 EVENTS_PER_JOB = 16
 
 
 def capacity(schema: finsy.P4Schema) -> Capacity:
     """Return the loaded program's limits; raise ControllerError where it is not thc.p4."""
+    shared = shares(schema)
     try:
-        slots = schema.registers[_SLOTS].size
-        bitmap = schema.actions[_ADMIT].params["worker_bit"].bitwidth
+        slots = schema.registers[_SLOTS[shared]].size
+        admit = _ADMIT_SHARED if shared else _ADMIT
+        bitmap = schema.actions[admit].params["worker_bit"].bitwidth
         tables = lookup_tables(schema)
         table, action = next(iter(tables.items()))
         lookup, codes = schema.tables[table], _codes_a_lookup(tables)
@@ -73,7 +101,7 @@ def capacity(schema: finsy.P4Schema) -> Capacity:
         raise ControllerError(
             f"the program on the switch is not p4/thc.p4, which this controller needs: {error}"
         ) from error
-    return Capacity(slots, sum_bits, bitmap, has_parents(schema), code_bits)
+    return Capacity(slots, sum_bits, bitmap, has_parents(schema), code_bits, shared)
 
 
 def capacity_of(p4info: p4i.P4Info | bytes) -> Capacity:
@@ -89,12 +117,21 @@ def lookup_tables(schema: finsy.P4Schema) -> dict[str, str]:
 
 def has_parents(schema: finsy.P4Schema) -> bool:
     """Return True if the program can pass partials to a parent."""
-    return any(table.name == PARENTS for table in schema.tables)
+    return _has(schema, PARENTS)
+
+
+def shares(schema: finsy.P4Schema) -> bool:
+    """Return True if the program's jobs share its slots, and have servers."""
+    return _has(schema, SERVERS)
 
 
 def aggregates(schema: finsy.P4Schema) -> bool:
-    """Return True if the loaded program is p4/thc.p4, by its names."""
-    return any(table.name == MEMBERS for table in schema.tables)
+    """Return True if the loaded program is one of these, by its names."""
+    return _has(schema, MEMBERS)
+
+
+def _has(schema: finsy.P4Schema, name: str) -> bool:
+    return any(table.name == name for table in schema.tables)
 
 
 def local(ip: str) -> finsy.P4TableEntry:
@@ -117,6 +154,7 @@ def job_entries(
     yield group(plan)
     yield from _parents(plan)
     yield from _uplinks(plan)
+    yield from _of_server(plan)
     yield from _members(plan)
 
 
@@ -145,7 +183,9 @@ def _pairs(plan: JobPlan) -> list[int]:
 def _receivers(plan: JobPlan, local_ip: str, local_mac: str) -> Iterator[finsy.P4TableEntry]:
     receivers = [(each.worker, each.mac, each.ip, each.udp_port) for each in plan.workers]
     for number, above in enumerate(plan.level.above if plan.level is not None else ()):
-        receivers.append((_PARENT - number, above.mac, above.ip, UDP_PORT))
+        receivers.append((_ABOVE - number, above.mac, above.ip, UDP_PORT))
+    if (server := plan.server) is not None:
+        receivers.append((_ABOVE, server.mac, server.ip, server.udp_port))
     for number, mac, ip, port in receivers:
         action = finsy.Action(
             "ThcEgress.deliver", src_mac=local_mac, mac=mac, src_ip=local_ip, ip=ip, port=port
@@ -157,8 +197,7 @@ def _receivers(plan: JobPlan, local_ip: str, local_mac: str) -> Iterator[finsy.P
 def _parents(plan: JobPlan) -> Iterator[finsy.P4TableEntry]:
     """Yield what packets from a parent are passed on by: to all children, or to one."""
     above = plan.level.above if plan.level is not None else ()
-    ways = [(0, 0), *((each.worker + 1, each.port) for each in plan.workers)]
-    for parent, (hop, port) in product(above, ways):
+    for parent, (hop, port) in product(above, _hops(plan)):
         action = finsy.Action(
             "ThcIngress.pass_down",
             slot_base=plan.slot_base,
@@ -182,26 +221,55 @@ def _uplinks(plan: JobPlan) -> Iterator[finsy.P4TableEntry]:
                 "ThcIngress.go_up",
                 parent=parent.port,
                 number=parent.number,
-                receiver=_PARENT - above.index(parent),
+                receiver=_ABOVE - above.index(parent),
             )
             match = finsy.Match(job=plan.number, slot=slot)
             yield finsy.P4TableEntry(UPLINKS, match=match, action=action)
 
 
+def _hops(plan: JobPlan) -> list[tuple[int, int]]:
+    """Return what answers from above have in the place of a child's number, and its port: 0 for
+    all, who are a group, or the number plus 1."""
+    return [(0, 0), *((each.worker + 1, each.port) for each in plan.workers)]
+
+
+def _of_server(plan: JobPlan) -> Iterator[finsy.P4TableEntry]:
+    """Yield what packets go on to the job's server by, and its answers to workers."""
+    if (server := plan.server) is None:
+        return
+    action = finsy.Action("ThcIngress.to_server", port=server.port)
+    yield finsy.P4TableEntry(SERVERS, match=finsy.Match(job=plan.number), action=action)
+    for hop, port in _hops(plan):
+        action = finsy.Action("ThcIngress.pass_answer", group=plan.group, port=port)
+        match = finsy.Match(job=plan.number, port=server.port, hop=hop)
+        yield finsy.P4TableEntry(ANSWERS, match=match, action=action)
+
+
 def _members(plan: JobPlan) -> Iterator[finsy.P4TableEntry]:
     for member in plan.workers:
-        action = finsy.Action(
-            _ADMIT if plan.level is None else _ADMIT_IN_TREE,
-            **_place(plan.level),
-            workers=len(plan.workers),
-            quorum=plan.quorum,
-            slot_base=plan.slot_base,
-            slots=plan.slots,
-            group=plan.group,
-            worker_bit=1 << member.worker,
-            epoch=plan.epoch,
-            next_only=int(plan.next_only),
-        )
+        if plan.server is not None:
+            action = finsy.Action(
+                _ADMIT_SHARED,
+                everyone=(1 << len(plan.workers)) - 1,
+                worker_bit=1 << member.worker,
+                slots=plan.slots,
+                epoch=plan.epoch,
+                patience=plan.server.patience,
+                group=plan.group,
+            )
+        else:
+            action = finsy.Action(
+                _ADMIT if plan.level is None else _ADMIT_IN_TREE,
+                **_place(plan.level),
+                workers=len(plan.workers),
+                quorum=plan.quorum,
+                slot_base=plan.slot_base,
+                slots=plan.slots,
+                group=plan.group,
+                worker_bit=1 << member.worker,
+                epoch=plan.epoch,
+                next_only=int(plan.next_only),
+            )
         match = finsy.Match(job=plan.number, worker=member.worker, port=member.port)
         yield finsy.P4TableEntry(MEMBERS, match=match, action=action)
 
@@ -222,15 +290,17 @@ def gates(schema: finsy.P4Schema) -> list[str]:
 
 def job_tables(schema: finsy.P4Schema) -> list[str]:
     """Return the tables with entries of jobs, gates first: a removed job is shut out at once."""
-    uplinks = [table.name for table in schema.tables if table.name == UPLINKS]
-    return [*gates(schema), *uplinks, RECEIVERS, *lookup_tables(schema)]
+    ways = [name for name in (UPLINKS, SERVERS, ANSWERS) if _has(schema, name)]
+    return [*gates(schema), *ways, RECEIVERS, *lookup_tables(schema)]
 
 
 def claim(member: finsy.P4TableEntry) -> Claim:
     """Return the resources of the job of this entry of `members`."""
     assert member.match is not None and isinstance(member.action, finsy.Action)
     args = member.action.args
-    slots = range(args["slot_base"], args["slot_base"] + args["slots"])
+    slots = range(0)
+    if "slot_base" in args:
+        slots = range(args["slot_base"], args["slot_base"] + args["slots"])
     return Claim(member.match["job"], slots, args["group"])
 
 
@@ -243,11 +313,11 @@ def epoch(member: finsy.P4TableEntry) -> int:
 def events(counters: Mapping[str, Mapping[int, Mapping[str, int]]]) -> dict[int, dict[str, int]]:
     """Return each job's events by name, from `Controller.counters()`, without those that are 0."""
     found: dict[int, dict[str, int]] = {}
-    cells = [*counters.get(EVENTS, {}).items(), *counters.get(COMPLETIONS, {}).items()]
-    for index, data in cells:
-        job, event = divmod(index, EVENTS_PER_JOB)
-        name = EVENT_NAMES[event] if event < len(EVENT_NAMES) else f"event {event}"
-        found.setdefault(job, {})[name] = data["packets"]
+    names = {EVENTS: EVENT_NAMES, COMPLETIONS: EVENT_NAMES, SHARED_EVENTS: SHARED_EVENT_NAMES}
+    for counter, known in names.items():
+        for index, data in counters.get(counter, {}).items():
+            job, event = divmod(index, EVENTS_PER_JOB)
+            found.setdefault(job, {})[known[event]] = data["packets"]
     return found
 
 

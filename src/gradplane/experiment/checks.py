@@ -386,7 +386,7 @@ def restarts(
             if spec.switch not in dict(job.scheme.plans(job, job.config, {})):
                 continue
             at = ("job", job.number, "quorum")
-            if job.config.aggregation != "switch":
+            if not job.scheme.restarts:
                 text = f'aggregation = "{job.config.aggregation}" does not go on: use "switch"'
             elif job.config.quorum < job.config.workers:
                 text = (

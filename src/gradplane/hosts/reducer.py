@@ -433,6 +433,6 @@ def _reducer_of(config: HostConfig) -> type[WorkerReducer]:
     if not (isinstance(role, type) and issubclass(role, ReducingRole)):
         raise ConfigError(
             f'host {config.name}: aggregation = "{config.job.aggregation}" is for the job\'s own'
-            ' training: a program of your own reduces through "switch", "ps" or "ring"'
+            ' training: a program of your own reduces through "switch", "shared", "ps" or "ring"'
         )
     return role.reducer

@@ -106,7 +106,7 @@ class Aggregation(Packet):
     fields_desc = [
         BitField("version", aggregation.VERSION, 4),
         BitEnumField("type", int(Type.NORM), 4, _TYPES),
-        FlagsField("flags", 0, 8, ["answer", "closed", "norm", "path", "uncounted"]),
+        FlagsField("flags", 0, 8, ["answer", "closed", "norm", "path", "uncounted", "direct"]),
         ByteField("job", 0),
         ByteField("worker", 0),
         ShortField("slot", 0),

@@ -8,13 +8,14 @@ import math
 from functools import partial
 from typing import ClassVar
 
-from gradplane.hosts.config import ConfigError, HostConfig, JobConfig
+from gradplane.hosts.config import STREAM_PORT_OFFSET, ConfigError, HostConfig, JobConfig
 from gradplane.hosts.drivers.action_driver import ActionDriver
 from gradplane.hosts.drivers.environment import Environment
 from gradplane.hosts.drivers.training_host import StreamHost, TrainingHost, about
 from gradplane.hosts.drivers.worker_reducers import (
     RingReducer,
     ServedReducer,
+    SharedReducer,
     SwitchReducer,
     WorkerReducer,
 )
@@ -30,6 +31,7 @@ from gradplane.hosts.protocols.parameter_server import PsServer
 from gradplane.hosts.protocols.planned_server import PlannedServer
 from gradplane.hosts.protocols.planned_worker import PlannedWorker
 from gradplane.hosts.protocols.run_plan import RunPlan, run_plan
+from gradplane.hosts.protocols.shared_server import SharedServer
 from gradplane.hosts.stream import segments
 from gradplane.hosts.training.sgd import served
 from gradplane.hosts.training.train import Reduce
@@ -78,6 +80,12 @@ class SwitchWorkerRole(ReducingRole):
             self._reducer.skip(self._skip, step.vector.size)
             self._skip = 0
         super().reduce(step)
+
+
+class SharedWorkerRole(SwitchWorkerRole):
+    """A worker whose codes the P4 program sums in slots that jobs share."""
+
+    reducer = SharedReducer
 
 
 class ServedWorkerRole(ReducingRole):
@@ -202,6 +210,29 @@ class ParameterServerRole(ServerRole):
         server = PsServer(config.job, served(config.job))
         self._machines.route(SERVER_KINDS, server.receive, server.timer)
         link.ports[port] = LocalPort.of_stream(self._machines)
+
+
+class SharedServerRole(ServerRole):
+    """The server of a job that shares a switch's slots with others."""
+
+    def __init__(self, config: HostConfig, env: Environment, link: HostLink) -> None:
+        super().__init__()
+        _, port = _server_address(config)
+        self._env = env
+        self._machines = ActionDriver(
+            env, port + STREAM_PORT_OFFSET, link.send, _undelivered, self._failed
+        )
+        self._server = SharedServer(config.job, env.granularity)
+        link.ports[port] = LocalPort(self._receive, aggregation_payload)
+
+    @property
+    def ignored(self) -> dict[str, int]:
+        """Return how many packets were foreign or invalid, by reason."""
+        return super().ignored | self._server.refused
+
+    def _receive(self, ip: str, source_port: int, payloads: Payloads) -> None:
+        actions = self._server.receive(ip, source_port, payloads, self._env.now())
+        self._machines.perform(actions, self._server.timer)
 
 
 def _undelivered(delivered: Deliver) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from gradplane.hosts.protocols.messages import RING_KINDS, WORKER_KINDS
 from gradplane.hosts.protocols.phases import Watch
 from gradplane.hosts.protocols.results import Floats, Reduced, Summed
 from gradplane.hosts.protocols.several_rounds import ring_worker, served_worker
+from gradplane.hosts.protocols.shared_worker import SharedWorker
 from gradplane.hosts.protocols.switch_worker import INEXACT, SwitchWorker
 from gradplane.hosts.wire import aggregation
 from gradplane.hosts.wire.payloads import Payloads
@@ -127,9 +128,11 @@ class WorkerReducer(ABC):
 class SwitchReducer(WorkerReducer):
     """Codes that the P4 program sums."""
 
+    protocol: ClassVar[type[SwitchWorker]] = SwitchWorker
+
     def connect(self) -> None:
         """Open the port of aggregation packets."""
-        self.machine = self._machine = SwitchWorker(self.job, self.worker, self.env.granularity)
+        self.machine = self._machine = self.protocol(self.job, self.worker, self.env.granularity)
         _, port = self.job.addresses.worker_addresses[self.worker]
         self.port = LocalPort(self._receive, aggregation_payload, self._machine.record)
         self.link.ports[port] = self.port
@@ -179,6 +182,12 @@ class SwitchReducer(WorkerReducer):
     def _receive(self, ip: str, source_port: int, payloads: Payloads) -> None:
         actions = self._machine.receive(ip, source_port, payloads, self.env.now())
         self.machines.perform(actions, self._machine.timer)
+
+
+class SharedReducer(SwitchReducer):
+    """Codes that the P4 program sums in slots that jobs share, or the job's server."""
+
+    protocol = SharedWorker
 
 
 class ServedReducer(WorkerReducer):

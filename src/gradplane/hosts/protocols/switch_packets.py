@@ -199,6 +199,17 @@ def words_sum(row, size):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
+def write_checksum(row):  # type: ignore[no-untyped-def]
+    """Write the checksum of a packet's header, which has no path."""
+    row[_CHECKSUM_AT : _CHECKSUM_AT + 2] = 0
+    total = words_sum(row, _HEADER)
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    row[_CHECKSUM_AT] = 0xFF - (total >> 8)
+    row[_CHECKSUM_AT + 1] = 0xFF - (total & 0xFF)
+
+
+@njit(cache=True, nogil=True)
 def bitmap_of(row):  # type: ignore[no-untyped-def]
     """Return who of the worker's switch is in a result, which a path says where there is one;
     nobody is of a rack that was not counted."""

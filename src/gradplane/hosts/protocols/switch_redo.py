@@ -12,14 +12,13 @@ import numpy as np
 
 from gradplane._kernels import njit
 from gradplane.hosts.protocols.chunk_table import Ints
-from gradplane.hosts.protocols.switch_packets import words_sum
+from gradplane.hosts.protocols.switch_packets import write_checksum
 from gradplane.hosts.protocols.switch_reduce import SwitchReduce
 from gradplane.hosts.protocols.switch_states import PartitionState
 from gradplane.hosts.wire import aggregation
-from gradplane.hosts.wire.aggregation import HEADER_SIZE
 from gradplane.hosts.wire.payloads import Bytes
 
-_EPOCH_AT, _CHECKSUM_AT = aggregation.EPOCH_AT, aggregation.CHECKSUM_AT
+_EPOCH_AT = aggregation.EPOCH_AT
 
 
 @njit(cache=True, nogil=True)
@@ -28,12 +27,7 @@ def restamp(packets, epoch):  # type: ignore[no-untyped-def]
     uint8[n, bytes]."""
     for row in packets:
         row[_EPOCH_AT] = epoch
-        row[_CHECKSUM_AT : _CHECKSUM_AT + 2] = 0
-        total = words_sum(row, HEADER_SIZE)
-        while total >> 16:
-            total = (total & 0xFFFF) + (total >> 16)
-        row[_CHECKSUM_AT] = 0xFF - (total >> 8)
-        row[_CHECKSUM_AT + 1] = 0xFF - (total & 0xFF)
+        write_checksum(row)
 
 
 class Redo:

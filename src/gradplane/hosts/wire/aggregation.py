@@ -33,6 +33,7 @@ CODE_BITS = 4
 """The width of indices where nothing else is said, as of all jobs before there were others."""
 STATUS_ANSWER, STATUS_CLOSED, STATUS_NORM = 1, 2, 4  # flags of STATUS; NORM: of the norm stage
 PATH, UNCOUNTED = 8, 16  # flags: there is a path; the receiver's rack is not in the result
+DIRECT = 32  # flag of INDICES, where jobs share memory: sent again, so that no switch adds them
 PATH_SIZE = 8
 ROUNDS = 2**32
 EPOCHS = range(1, 256)

@@ -59,6 +59,7 @@ const bit<8> FLAG_CLOSED = 2;
 const bit<8> FLAG_NORM = 4;     // of the slot's norm exchange instead of its sums
 const bit<8> FLAG_PATH = 8;     // there is a path: behind the header, to a parent in its bitmap
 const bit<8> FLAG_UNCOUNTED = 16;   // of a result: the sums of the receiver's rack are not in it
+const bit<8> FLAG_DIRECT = 32;  // of codes: sent again, so that no switch may add them
 
 header aggregation_t {
     bit<4>  version;

@@ -63,6 +63,11 @@ control Block(in bit<8> job, in codes4_t codes, in bit<32> cell, in update_t upd
             total = total + given;
             sums.write(cell, total);
         }
+#ifdef SWAPS
+        else if (update == UPDATE_SWAP) {
+            sums.write(cell, given);
+        }
+#endif
     }
 }
 
