@@ -340,6 +340,8 @@ RESTART = '\n[[impairment]]\nmodel = "restart"\nswitch = "{}"\ntime_ms = 1\n'
         ("leaf-spine", "quorums = [1, 3]", r"with \[2, 2\] children or more"),
         ("leaf-spine", "quorums = [2, 1]\nquorum = 3", "2 × 1 = 2 workers: use quorum = 2"),
         ("star", "quorums = [2, 1]", "and here they do not: use quorum"),
+        ("leaf-spine", "roots = 3", "and 2 above them can share 8 slots: use roots = 2, or leave"),
+        ("leaf-spine", "slots = 2\nroots = 3", "and 2 above them can share 2 slots: use roots ="),
         ("star", "roots = 2", "roots are of switches that sum a job in levels, and here they do"),
         ("ring", "", "a switch sums for workers or for switches"),
         ("leaf-spine", RESTART.format("s9"), 'no switch "s9": known: s1, s2, s3'),

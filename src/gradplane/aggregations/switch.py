@@ -458,6 +458,12 @@ def _level_problems(placed: PlacedJob) -> Iterator[Keyed]:
         yield "workers", f"{where}, and {error}, place the workers on one switch, {out}"
         return
     yield from _quorum_problems(job, tree, where)
+    if job.roots is not None and job.roots > (found := sum(not node.parents for node in tree)):
+        yield (
+            "roots",
+            f"roots = {job.roots}: {where}, and {found} above them can share {job.slots} slots:"
+            f" use roots = {found}, or leave it out",
+        )
     for node in tree:
         if len(node.children) > aggregation.MAX_WORKERS:
             yield (
