@@ -34,6 +34,11 @@ SMALL = {
         "study.batch=128",
         "study.repetitions=1",
     ],
+    "codec-references": [
+        'study.codecs=["threelc", "thc", "powersgd"]',
+        'study.models=["cnn", "mlp"]',
+        *("study.workers=2", "study.epochs=1", "study.batch=200", "study.repetitions=1"),
+    ],
     "thc-fig2b": ["study.values=4096", "study.repetitions=1"],
     "thc-fig10": [
         "study.workers=[2]",
@@ -59,6 +64,7 @@ SMALL = {
     ],
     "inceptionn-fig4": ["study.steps=20", "study.hidden=[16]", "study.repetitions=2"],
     "inceptionn-fig5": ["study.steps=30", "study.hidden=[16]"],
+    "inceptionn-fig7": ["study.values=4096", "study.workers=2", "study.repetitions=1"],
     "inceptionn-table3": ["study.steps=3", "study.hidden=[16]"],
     "inceptionn-fig14": ["study.epochs=1", "study.workers=2", "study.repetitions=1"],
     "3lc-fig3": [
@@ -86,7 +92,7 @@ SMALL = {
     "awp-table2": ["study.hidden=[8]", "study.epochs=1", "study.batch=128"],
     "awp-fig4": [
         'study.systems=["POWER"]',
-        "study.batches=[256]",
+        'study.models=["Resnet"]',
         "study.hidden=[8]",
         "study.epochs=1",
         "study.target=0.05",

@@ -1,5 +1,6 @@
 """PowerSGD beside PyTorch's powerSGD_hook, step by step."""
 
+import math
 import threading
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +14,7 @@ from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook as hook  #
 from gradplane import codecs  # noqa: E402
 from gradplane.codecs import ErrorFeedback, PerTensor  # noqa: E402
 from gradplane.codecs.powersgd import PowerSGD, Warm  # noqa: E402
+from gradplane.studies import references  # noqa: E402
 
 SHAPES = ((20, 30), (30,), (12, 5, 3, 3), (3, 4), ())
 WORKERS, STEPS = 3, 6
@@ -120,6 +122,37 @@ def test_every_step_is_that_of_pytorchs_hook(rank: int, monkeypatch: pytest.Monk
     ours = of_codec(gradients, first, rank)
     assert np.array_equal(ours[:, 0], ours[:, 1])
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=2e-5)
+
+
+@pytest.mark.parametrize("rank", [1, 2])
+def test_the_formula_of_studies_is_that_of_pytorchs_hook(
+    rank: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first Q is given; PyTorch's tensors are then as large as the formula's."""
+    rng = np.random.default_rng(rank)
+    gradients = rng.standard_normal((STEPS, WORKERS, sum(map(math.prod, SHAPES))))
+    gradients = gradients.astype(np.float32)
+    matrices = (SHAPES[0], SHAPES[2])
+    first = [rng.standard_normal((math.prod(s[1:]), rank)).astype(np.float32) for s in matrices]
+    theirs = of_torch(gradients, np.concatenate([q.ravel() for q in first]), rank, monkeypatch)
+    formula, start = references.low_rank(rank), 0
+    for shape in SHAPES:
+        part = slice(start, start := start + math.prod(shape))
+        memory = {"q": first[matrices.index(shape)]} if shape in matrices else {}
+        for step in range(STEPS):
+            tensors = gradients[step, :, part].reshape(WORKERS, *shape)
+            found = formula(tensors, memory, rng).ravel()
+            np.testing.assert_allclose(found, theirs[step, 0, part], rtol=0, atol=2e-5)
+
+
+@pytest.mark.parametrize(
+    ("formula", "kind"), [(references.half, torch.float16), (references.brain_half, torch.bfloat16)]
+)
+def test_16_bits_are_rounded_as_pytorch_rounds_them(formula: Any, kind: Any) -> None:
+    tensors = np.random.default_rng(0).standard_normal((WORKERS, 5000)).astype(np.float32)
+    parts = (torch.from_numpy(tensors) / WORKERS).to(kind)
+    expected = ((parts[0] + parts[1]) + parts[2]).to(torch.float32).numpy()
+    assert np.array_equal(formula(tensors, {}, np.random.default_rng(0)), expected)
 
 
 def test_two_rounds_of_one_worker_are_what_it_sends() -> None:

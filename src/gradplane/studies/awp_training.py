@@ -2,18 +2,17 @@
 
 The bus and the conversions take what the paper's tables II and III say of VGG: a small model's
 values cross a bus that is as much slower as the model is smaller, so that float32 weights take the
-paper's milliseconds. What is measured is which precision the training has when, and with what
-accuracy.
+paper's milliseconds. Alexnet and Resnet, of which the paper has no such table, take VGG's times by
+their numbers of weights and of multiplications. What is measured is which precision the training
+has when, and with what accuracy.
 """
 
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from itertools import accumulate
+from statistics import fmean
+from typing import Any, Literal
 
-from gradplane.experiment.loading import Experiment, load
-from gradplane.runs import run_experiment
-from gradplane.runs.records import run_folder
+from gradplane.studies import trainings
 
 NEVER = -1e9  # a threshold that no change rate falls below: the precision never changes
 DEVICES = 4  # both of the paper's systems have four GPUs
@@ -33,13 +32,47 @@ _POWER = (
 )
 
 
+ModelName = Literal["Alexnet", "VGG", "Resnet"]
+
+
+@dataclass(frozen=True)
+class Size:
+    """The paper's models (table I, 200 classes) beside VGG.
+
+    weights: of all layers; connected: those of fully connected layers; convolution: the
+    multiplications of an image in the others."""
+
+    weights: float
+    connected: float
+    convolution: float
+
+
+SIZES: dict[ModelName, Size] = {
+    "Alexnet": Size(75.3e6, 72.1e6, 0.780e9),
+    "VGG": Size(129.6e6, 120.4e6, 7.485e9),
+    "Resnet": Size(21.4e6, 0.1e6, 3.644e9),
+}
+
+
 @dataclass(frozen=True)
 class System:
-    """One of the paper's machines: its profiles of VGG with a batch of 64 images."""
+    """One of the paper's machines: its profiles of a model with a batch of 64 images."""
 
     name: str
     plain: Profile
     adaptive: Profile
+
+    def of(self, model: ModelName) -> "System":
+        """Return what another model than VGG would take."""
+        own, vgg = SIZES[model], SIZES["VGG"]
+        factors = dict.fromkeys(PARTS, own.weights / vgg.weights)
+        factors["connected"] = own.connected / vgg.connected
+        factors["convolution"] = own.convolution / vgg.convolution
+        plain, adaptive = (
+            {part: factors[part] * times[part] for part in PARTS}
+            for times in (self.plain, self.adaptive)
+        )
+        return System(self.name, plain, adaptive)
 
     def computing(self, batch: int) -> float:
         """Return the ms of what A2DTWP does not change; layers take time by the images."""
@@ -90,7 +123,7 @@ class DeviceTraining:
     """A whole training. profile: mean ms of the parts that take place, by name of PARTS.
 
     precision: bits of each layer's weights, by batch; empty for float32. curve: after each epoch,
-    its seconds since the start and the test accuracy.
+    its seconds since the start and the test accuracy. Exchanges between devices take no time.
     """
 
     profile: Profile
@@ -107,38 +140,57 @@ class DeviceTraining:
         return next((at for at, reached in self.curve if reached >= accuracy), None)
 
 
-def train(system: System, policy: dict[str, Any] | None, setting: Setting) -> DeviceTraining:
+@dataclass(frozen=True)
+class Course:
+    """A training as it goes on any system, since only times depend on that.
+
+    shares: of each batch, what its parts take, 1: a whole model's float32 on the bus, or norms and
+    conversions of all its values. precision, accuracies: as in DeviceTraining, by epoch."""
+
+    shares: tuple[Profile, ...]
+    precision: tuple[tuple[int, ...], ...]
+    accuracies: tuple[float, ...]
+    batch: int
+
+    def on(self, system: System) -> DeviceTraining:
+        """Return its times on a system."""
+        full = _full(system)
+        times = [{part: share * full[part] for part, share in s.items()} for s in self.shares]
+        computing = system.computing(self.batch)
+        ends = [ms / 1e3 for ms in accumulate(computing + sum(each.values()) for each in times)]
+        each = len(ends) // len(self.accuracies)
+        curve = zip(ends[each - 1 :: each], self.accuracies, strict=True)
+        profile = {part: fmean(each[part] for each in times) for part in full}
+        return DeviceTraining(profile, self.precision, tuple(curve))
+
+
+def _full(system: System) -> Profile:
+    """Return what the parts take that a precision changes, where all values take them."""
+    plain = {part: system.plain[part] for part in ("to GPU", "to CPU")}
+    return plain | {part: system.adaptive[part] for part in ("norm", "pack", "unpack")}
+
+
+def train(policy: dict[str, Any] | None, setting: Setting) -> Course:
     """Train with weights under a policy, `policy` as in an experiment, or as float32."""
-    job = {
-        "aggregation": "ring",
-        "push": "float32",
-        "reliability": "retransmit",
-        "model": {"name": "mlp", "hidden": list(setting.hidden)},
-        "epochs": setting.epochs,
-        "batch": setting.batch // DEVICES,
-        "lr": setting.lr,
-        "weight_decay": setting.decay,
-        "compute_ms": system.computing(setting.batch),
-        "device": system.device(setting.values, policy),
-    }
-    values = {
-        "name": "awp",
-        "seed": setting.seed,
-        "topology": {"workers": DEVICES},
-        "job": [job],
-    }
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        found = run_experiment.measure(load(Experiment.model_validate(values)), folder, "sim")
-        lines = list(run_folder.read_lines(folder / run_folder.METRICS))
-    times = {part: 1e3 * seconds for part, seconds in found["jobs"][0]["device"].items()}
-    profile = {"to GPU": times["down"], "to CPU": times["up"]}
-    profile |= {part: times[part] for part in ("norm", "pack", "unpack")}
-    start = min(line["started"] for line in lines)
-    ends = [line for line in lines if "test_accuracy" in line]
-    kept = (line["workers"][0].get("precision", [])[::2] for line in lines)  # without biases
-    return DeviceTraining(
-        profile,
-        tuple(tuple(8 * keep for keep in layers) for layers in kept),
-        tuple(((line["finished"] - start) / 1e9, line["test_accuracy"]) for line in ends),
+    system = SYSTEMS[0]
+    job = trainings.job(
+        DEVICES,
+        push="float32",
+        error_feedback=False,
+        model={"name": "mlp", "hidden": list(setting.hidden)},
+        epochs=setting.epochs,
+        batch=setting.batch // DEVICES,
+        lr=setting.lr,
+        weight_decay=setting.decay,
+        device=system.device(setting.values, policy),
+        seed=setting.seed,
     )
+    trained, full = trainings.run(job), _full(system)
+    names = {"to GPU": "down", "to CPU": "up", "norm": "norm", "pack": "pack", "unpack": "unpack"}
+    shares = tuple(
+        {part: record["device"][name] / 1e6 / full[part] for part, name in names.items()}
+        for record in trained.rounds
+    )
+    kept = (record.get("precision", [])[::2] for record in trained.rounds)  # without biases
+    precision = tuple(tuple(8 * keep for keep in layers) for layers in kept)
+    return Course(shares, precision, trained.accuracies, setting.batch)

@@ -28,6 +28,13 @@ SCHEMES: dict[str, dict[str, Any]] = {
 """Worker-aggregator (WA) and INCEPTIONN's ring (INC). With C, the network compresses the gradients;
 in WA+C only those on their way to the aggregator."""
 
+_HALF: dict[str, Any] = {"push": "bfloat16", "error_feedback": False}
+WITH_HALF = SCHEMES | {
+    "WA bf16": SCHEMES["WA"] | _HALF | {"pull": "bfloat16"},
+    "INC bf16": SCHEMES["INC"] | _HALF,
+}
+"""The same, and both without compression but with 16 bits a value."""
+
 Network = Literal["sim", "mininet"]
 _REAL_ROUNDS = 5
 _QUEUE = 10_000  # packets: what all workers send to one aggregator at once is not dropped
@@ -56,11 +63,11 @@ class Setting:
             "reduce_ns_per_value": self.reduce_ns,
         }
         values = {
-            "name": scheme.lower().replace("+", "-"),
+            "name": scheme.lower().replace("+", "-").replace(" ", "-"),
             "seed": self.seed,
             "topology": topology | fabric,
             "switch": {"program": "tos_compress.p4"},
-            "job": [common | SCHEMES[scheme] | dict(job)],
+            "job": [common | WITH_HALF[scheme] | dict(job)],
             "output": {"baseline": False},
         }
         return load(Experiment.model_validate(values))

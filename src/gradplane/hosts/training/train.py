@@ -173,10 +173,11 @@ Step = Compute | Reduce | Synchronise | Join | Crash | Report
 Steps = Generator[Step, Any, None]
 
 
-def train(job: JobConfig, worker: int, joins: int = 0) -> Steps:
+def train(job: JobConfig, worker: int, joins: int = 0, tested: bool = True) -> Steps:
     """Return the training of `worker` in `job`; each step is answered as its class says.
 
-    joins: the round that it begins with, 0 or the end of one of the worker's absences.
+    joins: the round that it begins with, 0 or the end of one of the worker's absences. tested:
+    whether it reports accuracies.
 
     Raises LoadError at once for an unusable model, data set or batch size, and TrainingError during
     training when a gradient is not finite.
@@ -184,10 +185,10 @@ def train(job: JobConfig, worker: int, joins: int = 0) -> Steps:
     data = datasets.build(job.training.data, job.training.data_args, job.seed)
     learner = _Learner(job, worker, data)
     learner.batches(0)
-    return _steps(job, learner, joins)
+    return _steps(job, learner, joins, tested)
 
 
-def _steps(job: JobConfig, learner: "_Learner", joins: int) -> Steps:
+def _steps(job: JobConfig, learner: "_Learner", joins: int, tested: bool) -> Steps:
     for epoch in range(job.training.epochs):
         rounds = len(learner.batches(epoch))
         if learner.rounds + rounds <= joins:
@@ -200,9 +201,10 @@ def _steps(job: JobConfig, learner: "_Learner", joins: int) -> Steps:
             synced = yield Synchronise(epoch, missed, learner.parameters, here)
         learner.parameters = synced.parameters
         outcome = {"missed": missed, "source": synced.source, "bytes": synced.nbytes}
-        yield Report("epoch", {"epoch": epoch} | learner.accuracies() | outcome)
-    test_accuracy = learner.accuracies()["test_accuracy"]
-    yield Report("done", {"test_accuracy": test_accuracy, "weights": digest(learner.parameters)})
+        accuracies = learner.accuracies() if tested else {}
+        yield Report("epoch", {"epoch": epoch} | accuracies | outcome)
+    last = {"test_accuracy": learner.accuracies()["test_accuracy"]} if tested else {}
+    yield Report("done", last | {"weights": digest(learner.parameters)})
 
 
 def _epoch(

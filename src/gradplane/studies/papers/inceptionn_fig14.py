@@ -54,7 +54,7 @@ class Fig14(Study):
     repetitions: int = Field(default=5, ge=1)
 
     def run(self, seed: int) -> StudyOutcome:
-        """Return a row for no compression, one for each truncation, one for each error bound."""
+        """Return a row for no compression, for bf16, for each truncation and each error bound."""
         schemes = [self._scheme(group, label, codec, seed) for group, label, codec in self._all()]
         plain = schemes[0].accuracy
         return StudyOutcome(
@@ -76,7 +76,8 @@ class Fig14(Study):
             ("INCEPTIONN", f"bound 2^-{bound}", _named("inceptionn", bound=bound))
             for bound in self.bounds
         ]
-        return [("no compression", "none", _named("float32")), *cut, *bounded]
+        half = ("16 bits", "bf16", _named("bfloat16"))
+        return [("no compression", "none", _named("float32")), half, *cut, *bounded]
 
     def _scheme(self, group: str, label: str, codec: NamedModel, seed: int) -> Scheme:
         trained = tuple(self._train(codec, seed + r) for r in range(self.repetitions))

@@ -5,11 +5,11 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from gradplane.studies import plot
-from gradplane.studies.exchange import SCHEMES, Exchange, Network, Setting, exchange, recorded
+from gradplane.studies.exchange import WITH_HALF, Exchange, Network, Setting, exchange, recorded
 from gradplane.studies.study import NOT_IN_OUR_COPY, Study, StudyOutcome
 
 Workers = Annotated[int, Field(strict=True, ge=2, le=32)]
-Scheme = Literal["WA", "WA+C", "INC", "INC+C"]
+Scheme = Literal["WA", "WA+C", "INC", "INC+C", "WA bf16", "INC bf16"]
 
 
 class Fig15(Study):
@@ -17,7 +17,9 @@ class Fig15(Study):
 
     name: Literal["inceptionn-fig15"] = "inceptionn-fig15"
     workers: tuple[Workers, ...] = Field(default=(4, 6, 8), min_length=1, strict=False)
-    schemes: tuple[Scheme, ...] = Field(default=("WA", "INC"), min_length=1, strict=False)
+    schemes: tuple[Scheme, ...] = Field(
+        default=("WA", "INC", "WA bf16", "INC bf16"), min_length=1, strict=False
+    )
     values: int = Field(default=65_536, ge=256, le=10**6)
     bound: Literal[6, 8, 10] = 10
     rate: str = "10Gbit"
@@ -30,7 +32,7 @@ class Fig15(Study):
         gradient = recorded(self.values, seed)
         found: dict[str, list[Exchange]] = {
             scheme: [exchange(setting, scheme, count, gradient) for count in self.workers]
-            for scheme in SCHEMES
+            for scheme in WITH_HALF
             if scheme in self.schemes
         }
         return StudyOutcome(

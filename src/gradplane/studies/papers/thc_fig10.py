@@ -16,7 +16,7 @@ Workers = Annotated[int, Field(strict=True, ge=2, le=64)]
 Width = Annotated[int, Field(strict=True, ge=1)]
 
 _PLAIN = "no compression"
-_CODECS = ("THC", "TopK", "QSGD")  # in the order of the rows
+_CODECS = ("THC", "TopK", "QSGD", "bf16")  # in the order of the rows
 _BITS = 4  # a value, to the switch or the server
 _SPARSE_BITS = 64  # of a value that TopK sends, with its index
 
@@ -104,6 +104,12 @@ class Fig10(Study):
         served = {"aggregation": "ps"}
         return {
             _PLAIN: served | {"push": {"name": "float32"}},
+            "bf16": served
+            | {
+                "push": {"name": "bfloat16"},
+                "pull": {"name": "bfloat16"},
+                "error_feedback": False,
+            },
             "THC": {
                 "push": thc,
                 "sum_bits": 16 if sum_overflow(self.granularity, n, 8) else 8,

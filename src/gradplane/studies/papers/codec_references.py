@@ -1,0 +1,238 @@
+"""Every codec beside its reference in the same trainings: a paper's formula, or PyTorch's hook."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from statistics import fmean
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import AfterValidator, Field
+
+from gradplane.codecs import Floats, get, key
+from gradplane.hosts.config import JobConfig
+from gradplane.hosts.training import datasets, models
+from gradplane.studies import parallel, plot, references, trainings
+from gradplane.studies.references import Formula, alone, fed_back
+from gradplane.studies.repeated import Estimate
+from gradplane.studies.study import Study, StudyOutcome
+
+PYTORCH, PAPER = "PyTorch's hook", "its paper"
+NEAR = 0.02  # of accuracy
+MODELS: dict[str, dict[str, Any]] = {
+    "cnn": {"name": "gradplane.studies.digits_cnn:cnn", "channels": [8, 16]},
+    "mlp": {"name": "mlp", "hidden": [54]},
+}
+ModelName = Literal["cnn", "mlp"]
+Pairs = dict[str, dict[str, list[tuple[float, float]]]]
+"""Accuracies of a codec and of its reference, by codec and model, a pair for each seed."""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A codec's parameters and its formula, for each tensor by itself or for the whole vector.
+
+    feedback: the job's error feedback; the formula has it where it belongs to it. momentum: the
+    optimizer's, where the study's does not apply."""
+
+    parameters: dict[str, Any]
+    formula: Formula
+    source: str = PAPER
+    feedback: bool = False
+    whole: bool = False
+    momentum: float | None = None
+
+
+def _thc(name: str) -> Reference:
+    codec: Any = get(name, bits=4, p=1 / 32)
+    formula = references.homomorphic(codec.table, 1 / 32)
+    return Reference({"bits": 4, "p": 1 / 32}, formula, feedback=True, whole=True)
+
+
+def _cut(**parameters: int) -> Reference:
+    bits = parameters.get("drop", 32 - 8 * parameters.get("keep", 4))
+    return Reference(parameters, alone(partial(references.cut, bits=bits)))
+
+
+REFERENCES = {
+    "float32": Reference({}, references.exact, PYTORCH),
+    "float16": Reference({}, references.half, PYTORCH),
+    "bfloat16": Reference({}, references.brain_half, PYTORCH),
+    "powersgd": Reference({"rank": 2}, references.low_rank(2), PYTORCH, feedback=True),
+    "adt": _cut(keep=2),
+    "truncation": _cut(drop=16),
+    "inceptionn": Reference({"bound": 10}, alone(partial(references.inceptionn, k=10))),
+    "int8": Reference({}, alone(references.eight_bits), whole=True),
+    "switchml": Reference({}, references.integers, whole=True),
+    "thc": _thc("thc"),
+    "uniform_thc": _thc("uniform_thc"),
+    "threelc": Reference({"s": 1.0}, fed_back(partial(references.three_values, s=1.0))),
+    "ternary": Reference({}, alone(references.ternary)),
+    "terngrad": Reference({}, references.terngrad),
+    "qsgd": Reference(
+        *({"levels": 7, "bucket": 512}, alone(partial(references.levels, count=7, bucket=512))),
+        whole=True,
+    ),
+    "natural": Reference({}, alone(references.powers)),
+    "signsgd": Reference({"vote": True}, references.vote, whole=True),
+    "efsignsgd": Reference({}, fed_back(references.sign)),
+    "onebit": Reference({}, fed_back(references.one_bit), feedback=True),
+    "topk": Reference(
+        *({"fraction": 0.1}, fed_back(partial(references.large, fraction=0.1))), feedback=True
+    ),
+    "sparse": Reference(
+        *({"fraction": 0.05}, fed_back(partial(references.large, fraction=0.05))), feedback=True
+    ),
+    "dgc": Reference({"fraction": 0.05}, references.deep(0.05), momentum=0.0),
+    "randomk": Reference(
+        *({"fraction": 0.1}, references.at_random(0.1)), feedback=True, momentum=0.0
+    ),
+}
+
+
+def known(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return names of codecs that have a reference; ValueError for another one."""
+    for name in names:
+        if name not in REFERENCES:
+            raise ValueError(f'no reference of codec "{name}": there are {", ".join(REFERENCES)}')
+    return names
+
+
+class Referenced:
+    """The means that a formula makes of the workers' vectors."""
+
+    def __init__(self, reference: Reference, job: JobConfig) -> None:
+        training = job.training
+        data = datasets.build(training.data, training.data_args, job.seed)
+        model = models.build(training.model, training.model_args, data.features, data.classes)
+        n = sum(tensor.size for tensor in model.tensors)
+        self._tensors = (models.Tensor("all", (n,), 0),) if reference.whole else model.tensors
+        self._memories: list[references.Memory] = [{} for _ in self._tensors]
+        self._formula, self._seed = reference.formula, job.seed
+
+    def __call__(self, ticket: int, vectors: Sequence[Floats]) -> Floats:
+        """Return the mean of a round, float32[n]."""
+        chance = np.random.default_rng([key(self._seed, "reference"), ticket])
+        mean = np.empty_like(vectors[0])
+        for tensor, memory in zip(self._tensors, self._memories, strict=True):
+            views = np.stack([tensor.view(vector) for vector in vectors])
+            tensor.view(mean)[...] = self._formula(views, memory, chance)
+        return mean
+
+
+class References(Study):
+    """Trainings on handwritten digits, each codec's twice: through its bytes, and by its formula.
+
+    Both have the same initial weights and batches, and means through one server."""
+
+    name: Literal["codec-references"] = "codec-references"
+    codecs: Annotated[tuple[str, ...], AfterValidator(known)] = Field(
+        default=tuple(REFERENCES), min_length=1, strict=False
+    )
+    models: tuple[ModelName, ...] = Field(default=("cnn", "mlp"), min_length=1, strict=False)
+    workers: int = Field(default=4, ge=1)
+    epochs: int = Field(default=4, ge=1)
+    batch: int = Field(default=16, ge=1)
+    lr: float = Field(default=0.05, gt=0)
+    momentum: float = Field(default=0.9, ge=0, lt=1)
+    repetitions: int = Field(default=3, ge=1)
+
+    def run(self, seed: int) -> StudyOutcome:
+        """Return a row for each codec."""
+        cases = [(self, model, name, seed) for name in self.codecs for model in self.models]
+        found = iter(parallel.each(References.pairs, cases, "codec and model"))
+        models: tuple[str, ...] = self.models
+        return self.outcome({n: {model: next(found) for model in models} for n in self.codecs})
+
+    def outcome(self, pairs: Pairs) -> StudyOutcome:
+        """Return the table of accuracies."""
+        gaps = {
+            name: {model: Estimate.of([a - b for a, b in both]) for model, both in own.items()}
+            for name, own in pairs.items()
+        }
+        head = [part for m in self.models for part in (f"{m}, its reference", f"{m}, points")]
+        return StudyOutcome(
+            title=f"Every codec beside its reference: accuracy, {self.repetitions} seeds",
+            head=("codec", *head),
+            rows=tuple(
+                (name, *(cell for model in own for cell in _cells(own[model], gaps[name][model])))
+                for name, own in pairs.items()
+            ),
+            notes=self._notes(gaps),
+            values=[
+                {
+                    "codec": name,
+                    "parameters": REFERENCES[name].parameters,
+                    "source": REFERENCES[name].source,
+                    "model": model,
+                    "accuracies": [a for a, _ in both],
+                    "reference_accuracies": [b for _, b in both],
+                    "gap": [gaps[name][model].mean, gaps[name][model].half],
+                    "paper": None,
+                }
+                for name, own in pairs.items()
+                for model, both in own.items()
+            ],
+            figure=plot.pairs(
+                list(gaps),
+                [100 * own[self.models[0]].mean for own in gaps.values()],
+                [None for _ in gaps],
+                f"points from the reference, {self.models[0]}",
+                spread=[100 * own[self.models[0]].half for own in gaps.values()],
+            ),
+        )
+
+    def pairs(self, model: str, name: str, seed: int) -> list[tuple[float, float]]:
+        """Return the accuracies of a codec and of its reference, a pair for each seed."""
+        return [
+            self._pair(REFERENCES[name], model, name, seed + r) for r in range(self.repetitions)
+        ]
+
+    def _pair(self, reference: Reference, model: str, name: str, seed: int) -> tuple[float, float]:
+        momentum = self.momentum if reference.momentum is None else reference.momentum
+        job = trainings.job(
+            self.workers,
+            push={"name": name} | reference.parameters,
+            error_feedback=reference.feedback,
+            model=MODELS[model],
+            epochs=self.epochs,
+            batch=self.batch,
+            lr=self.lr,
+            momentum=momentum,
+            seed=seed,
+        )
+        own, other = trainings.run(job), trainings.run(job, Referenced(reference, job))
+        return own.accuracy, other.accuracy
+
+    def _notes(self, gaps: dict[str, dict[str, Estimate]]) -> tuple[str, ...]:
+        flat = {f"{name} ({m})": gap for name, own in gaps.items() for m, gap in own.items()}
+        far = [label for label, gap in flat.items() if abs(gap.mean) > NEAR]
+        wide = [label for label, gap in flat.items() if abs(gap.mean) + gap.half > NEAR]
+        hooks = [name for name in gaps if REFERENCES[name].source == PYTORCH]
+        others = [
+            f"{name} {' '.join(f'{k} {v:g}' for k, v in REFERENCES[name].parameters.items())}"
+            for name in gaps
+            if REFERENCES[name].parameters
+        ]
+        return (
+            f"Within {100 * NEAR:g} points of its reference, in the mean of the seeds, are"
+            f" {len(flat) - len(far)} of {len(flat)}"
+            + (f"; not {', '.join(far)}." if far else ".")
+            + (f" Intervals beyond that have {', '.join(wide)}." if wide else ""),
+            "The reference is a formula on plain arrays (studies/references.py), in the same"
+            " training: the same initial weights, batches, learning rate and error feedback, other"
+            f" random numbers. It is that of the codec's paper; of {', '.join(hooks)} that of"
+            " PyTorch's communication hook. Points are the mean and half of the 95 % interval over"
+            " the seeds. 3LC, EF-SignSGD, 1-bit, TernGrad, PowerSGD and ternary take tensors by"
+            " themselves on both sides; of the others that have no scale of a whole vector, the"
+            " reference does, and the codec does not.",
+            f"Parameters: {', '.join(others)}. randomk and dgc, which has a momentum of its own,"
+            f" train without the optimizer's {self.momentum:g}.",
+            "Where they differ: accuracies are shares of 360 test images, so one image is 0.28"
+            " points, and an interval over three seeds is wide. No paper has these trainings.",
+        )
+
+
+def _cells(both: list[tuple[float, float]], gap: Estimate) -> tuple[str, str]:
+    own, other = (100 * fmean(each) for each in zip(*both, strict=True))
+    return f"{own:.1f}, {other:.1f}", gap.points
