@@ -13,9 +13,19 @@ from gradplane.studies.recorded import load
 
 EXACT = (
     "float32", "bfloat16", "adt", "truncation", "inceptionn", "int8", "threelc", "signsgd",
-    "efsignsgd", "onebit", "topk", "dgc",
+    "efsignsgd", "onebit", "topk", "dgc", "mxfp", "zeropp",
 )  # fmt: skip
-AT_RANDOM = ("ternary", "terngrad", "qsgd", "natural", "thc", "uniform_thc", "randomk", "sparse")
+AT_RANDOM = (
+    "ternary",
+    "terngrad",
+    "qsgd",
+    "natural",
+    "thc",
+    "uniform_thc",
+    "randomk",
+    "sparse",
+    "sdp4bit",
+)
 WORKERS = 3
 
 

@@ -248,6 +248,47 @@ def _hadamard(x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return np.asarray(x / n**0.5, np.float64)
 
 
+def microscaled(
+    x: Floats, chance: Chance, mantissa: int, least: int, emax: int, largest: float
+) -> Floats:
+    """Round blocks of 32 to floats of few bits times a power of two (OCP's MX formats).
+
+    least, emax: the exponents of the smallest normal element and of the largest one."""
+    blocks = _blocks(x, 32)
+    most = np.abs(blocks).max(axis=1, keepdims=True)
+    scale = np.exp2(np.floor(np.log2(np.where(most > 0, most, 1))) - emax)
+    places = blocks / scale
+    exponent = np.floor(np.log2(np.maximum(np.abs(places), 2.0**least)))
+    step = np.exp2(exponent - mantissa)
+    found = np.clip(np.rint(places / step) * step, -largest, largest) * scale
+    return np.asarray(found.reshape(-1)[: x.size].reshape(x.shape), np.float32)
+
+
+def _blocks(x: Floats, size: int) -> npt.NDArray[np.float64]:
+    """Return the values in rows of `size`, the last one filled with zeros."""
+    padded = np.pad(x.ravel().astype(np.float64), (0, -x.size % size))
+    return padded.reshape(-1, size)
+
+
+def block_integers(x: Floats, chance: Chance, bits: int, size: int) -> Floats:
+    """Round to even steps of each block's largest magnitude (ZeRO++, as DeepSpeed does)."""
+    blocks, top = _blocks(x, size), 2 ** (bits - 1)
+    step = np.abs(blocks).max(axis=1, keepdims=True) / top
+    codes = np.clip(np.rint(blocks / np.where(step > 0, step, 1)), -top, top - 1)
+    return np.asarray((codes * step).ravel()[: x.size].reshape(x.shape), np.float32)
+
+
+def rotated_integers(x: Floats, chance: Chance, bits: int, size: int) -> Floats:
+    """Transform each 32 values, and round to steps of each block at random (SDP4Bit)."""
+    rotated = _hadamard(_blocks(x, 32)).ravel()
+    blocks, top = _blocks(rotated.astype(np.float32), size), 2 ** (bits - 1) - 1
+    step = np.abs(blocks).max(axis=1, keepdims=True) / top
+    places = blocks / np.where(step > 0, step, 1)
+    codes = np.clip(np.floor(places + chance.random(places.shape)), -top - 1, top)
+    back = _hadamard((codes * step).ravel()[: rotated.size].reshape(-1, 32))
+    return np.asarray(back.ravel()[: x.size].reshape(x.shape), np.float32)
+
+
 def integers(tensors: Floats, memory: Memory, chance: Chance) -> Floats:
     """Round to 32-bit integers that add without overflow (SwitchML)."""
     step = 2 * _largest(tensors) * len(tensors) / (2**31 - 1)

@@ -23,6 +23,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "cnn": {"name": "gradplane.studies.digits_cnn:cnn", "channels": [8, 16]},
     "mlp": {"name": "mlp", "hidden": [54]},
 }
+MXFP4: dict[str, Any] = {"mantissa": 1, "least": 0, "emax": 2, "largest": 6.0}
 ModelName = Literal["cnn", "mlp"]
 Pairs = dict[str, dict[str, list[tuple[float, float]]]]
 """Accuracies of a codec and of its reference, by codec and model, a pair for each seed."""
@@ -63,6 +64,17 @@ REFERENCES = {
     "truncation": _cut(drop=16),
     "inceptionn": Reference({"bound": 10}, alone(partial(references.inceptionn, k=10))),
     "int8": Reference({}, alone(references.eight_bits), whole=True),
+    "mxfp": Reference(
+        *({"element": "e2m1"}, alone(partial(references.microscaled, **MXFP4))), whole=True
+    ),
+    "zeropp": Reference(
+        *({"bits": 4, "block": 256}, alone(partial(references.block_integers, bits=4, size=256))),
+        whole=True,
+    ),
+    "sdp4bit": Reference(
+        *({"bits": 4, "block": 128}, alone(partial(references.rotated_integers, bits=4, size=128))),
+        whole=True,
+    ),
     "switchml": Reference({}, references.integers, whole=True),
     "thc": _thc("thc"),
     "uniform_thc": _thc("uniform_thc"),
@@ -210,7 +222,7 @@ class References(Study):
         wide = [label for label, gap in flat.items() if abs(gap.mean) + gap.half > NEAR]
         hooks = [name for name in gaps if REFERENCES[name].source == PYTORCH]
         others = [
-            f"{name} {' '.join(f'{k} {v:g}' for k, v in REFERENCES[name].parameters.items())}"
+            f"{name} {' '.join(f'{k} {v}' for k, v in REFERENCES[name].parameters.items())}"
             for name in gaps
             if REFERENCES[name].parameters
         ]

@@ -10,7 +10,7 @@ from gradplane.studies.papers.threelc_table1 import DESIGNS, Trained, Width, kno
 from gradplane.studies.study import Study, StudyOutcome
 
 _PLAIN = DESIGNS[0].label
-_DESIGNS = ("ternary b-3-5", "sparse 5 %", "2 local steps", "3LC s=1", "3LC s=1.75")
+_DESIGNS = ("bf16", "ternary b-3-5", "sparse 5 %", "2 local steps", "3LC s=1", "3LC s=1.75")
 _QUARTERS = 4
 
 
