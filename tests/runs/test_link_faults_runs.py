@@ -85,3 +85,7 @@ def test_the_verdicts_of_a_run_are_the_losses_of_another(small_run: Runs) -> Non
     again = small_run("job.reliability=retransmit", losses)
     assert again.values["losses_injected"] == first.values["losses_injected"]
     assert again.weights == first.weights
+    listed, anew = RunData.read(again.folder), ("model=bernoulli", "rate=0")
+    changes = [f"impairment.0.{one}" for one in anew]
+    *_, section = under_recorded_losses(listed.experiment, listed.verdicts, changes).impairment
+    assert isinstance(section, BernoulliSection) and section.rate == 0

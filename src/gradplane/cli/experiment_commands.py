@@ -430,7 +430,7 @@ def records(
     kind: Annotated[
         str,
         typer.Option(
-            metavar="arrival|norm|resend|timeout|stall|epoch|verdict", help="Which records"
+            metavar="KIND", help="arrival, norm, resend, timeout, stall, epoch or verdict"
         ),
     ] = "arrival",
 ) -> None:

@@ -73,7 +73,8 @@ def _rows(runs: Sequence[dict[str, Any]], number: int, names: Sequence[str]) -> 
     heads = ["test\naccuracy", "bytes up\na round", "down", "rounds\n/s", "rounds", "missed"]
     if target:
         heads.insert(1, f"time to\n{100 * target['test_accuracy']:g}%")
-    table = _table(jobs[0]["name"], *heads)
+    same = len({job["name"] for job in jobs}) == 1
+    table = _table(jobs[0]["name"] if same else "run", *heads)
     table.columns[0].overflow = "fold"
     for name, job in zip(names, jobs, strict=True):
         cells: list[str | Text]

@@ -409,11 +409,15 @@ def trace(
         typer.Option(metavar="N", min=0, help="The ingress port; default 1, with --at any"),
     ] = None,
     where: Annotated[
-        str | None, typer.Option(metavar="P4", help="With --at: hdr.ipv4.dst == 10.0.0.5")
+        str | None,
+        typer.Option(metavar="P4", help="With --at or --pcap: hdr.ipv4.dst == 10.0.0.5"),
     ] = None,
+    dropped: Annotated[
+        bool, typer.Option("--dropped", help="With --pcap: packets of which nothing left")
+    ] = False,
     count: Annotated[
         int | None,
-        typer.Option("--next", metavar="N", min=1, help="With --at: end after this many"),
+        typer.Option("--next", metavar="N", min=1, help="With --at or --pcap: the first N"),
     ] = None,
     include: Includes = [],  # noqa: B006
     define: Defines = [],  # noqa: B006
@@ -428,9 +432,9 @@ def trace(
 ) -> None:
     """Trace a packet step by step, or the packets of a running switch."""
     if at is not None:
-        if program or packet or pcap or commands or externs or everything:
+        if program or packet or pcap or commands or externs or everything or dropped:
             raise typer.BadParameter(
-                "only without a program, packet, capture, commands, externs and --all",
+                "only without a program, packet, capture, commands, externs, --dropped and --all",
                 param_hint="--at",
             )
         _trace_live(at, port, where, count, json, tls_files(cacert, cert, key))
@@ -441,8 +445,10 @@ def trace(
         raise typer.BadParameter(
             "give FILE.p4 and --packet HEX or --pcap FILE, or --at HOST:PORT alone"
         )
-    if where is not None or count is not None:
-        raise typer.BadParameter("only with --at", param_hint="--where, --next")
+    if pcap is None and (where is not None or count is not None or dropped):
+        raise typer.BadParameter(
+            "only with --pcap or --at", param_hint="--where, --dropped, --next"
+        )
     from gradplane.experiment import p4_programs as programs
 
     data: bytes | Path = pcap or b""
@@ -459,7 +465,9 @@ def trace(
             )
         print(programs.outcome_tree(program, include, define, number, data), end="")
         return
-    traced = programs.trace(program, include, define, number, data, json, externs, commands)
+    traced = programs.trace(
+        *(program, include, define, number, data, json, externs, commands, where, dropped, count)
+    )
     print(folded(traced), end="")
 
 

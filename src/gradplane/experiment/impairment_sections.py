@@ -148,8 +148,10 @@ class ListedPacket(Section):
     def text(self) -> str:
         """The entry for people: where it is from, and which packet it asks for."""
         own = self.model_dump(exclude={"origin", "verdict", "delay_ns"}, exclude_none=True)
-        asked = ", ".join(f"{key} {value}" for key, value in own.items()) or "any packet"
-        return f"{self.origin} ({asked})" if self.origin else asked
+        asked = ", ".join(f"{key} {value}" for key, value in own.items() if value != "")
+        if self.origin is None or self.origin.endswith(f": {asked}"):
+            return self.origin or asked or "any packet"
+        return f"{self.origin} ({asked or 'any packet'})"
 
     @model_validator(mode="before")
     @classmethod

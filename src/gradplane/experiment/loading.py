@@ -62,11 +62,20 @@ def load_deployment(
     everywhere.append(f"traffic.seed={seed}")
     changes = [*settings, *([] if seed is None else everywhere)]
     override(document, changes, partial(completed, Experiment))
+    _leave_lists(document)
     for file, copy in (copies or {}).items():
         document.values = _copied(document.values, file, str(copy.resolve()))
     loading = _Loading(document, source)
     with beside(loading.folder):
         return _loaded(loading, recorded)
+
+
+def _leave_lists(document: Document) -> None:
+    """Take the packets of a list, which a run's folder has in place of a file's name, out of an
+    impairment that a setting gave another model."""
+    for number, section in enumerate(document.values.get("impairment", ())):
+        if ("impairment", number, "model") in document.settings and isinstance(section, dict):
+            section.pop("packets", None)
 
 
 def _loaded(loading: "_Loading", recorded: bool) -> Deployment:

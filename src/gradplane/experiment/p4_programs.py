@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gradplane._captures import ethernet_packets
 from gradplane._shipped_programs import INCLUDE_DIRS, SHIPPED, shipped
@@ -283,11 +284,16 @@ def trace(
     as_json: bool,
     externs: Path | None = None,
     commands: Sequence[Path] = (),
+    where: str | None = None,
+    dropped: bool = False,
+    count: int | None = None,
 ) -> str:
     """Return everything that happens to a packet in a new switch, a line an event, or as JSON.
 
-    packet: or a capture, whose packets come one after the other, with its times as the clock.
-    commands: files of commands to run first. Raises CaptureError and CommandError."""
+    packet: or a capture, whose packets come one after the other, with its times as the clock, and
+    last how many left, and why the others did not. commands: files of commands to run first. where,
+    dropped, count: of a capture, only packets that a filter wants (Switch.tracing), of which none
+    left, and the first of these. Raises CaptureError, CommandError and CompileError."""
     from gradplane.switch.switch import Switch
 
     found = compiled(program, folders, macros).program
@@ -299,10 +305,20 @@ def trace(
     if isinstance(packet, bytes):
         traced = switch.trace(port, packet)
         return json.dumps(traced.json(), indent=1) + "\n" if as_json else traced.text()
-    start, parts = now, []
+    chooses = None if where is None else switch.packet_filter(where)
+    start, parts, lost = now, list[Any](), Counter[str]()
     for number, one in enumerate(captured, 1):
         now = one.time
+        wanted = chooses is None or chooses(port, one.data)
         traced = switch.trace(port, one.data)
+        if not traced.outputs:
+            lost[traced.why_nothing_left()] += 1
+        if not wanted or (dropped and traced.outputs) or len(parts) == count:
+            continue
         heading = f"packet {number}, {(now - start) / 1e6:.6f} ms, port {port}, {one.size} bytes\n"
         parts.append({"time_ns": now} | traced.json() if as_json else heading + traced.text())
-    return json.dumps(parts, indent=1) + "\n" if as_json else "\n".join(map(str, parts))
+    if as_json:
+        return json.dumps(parts, indent=1) + "\n"
+    left = f"of {len(captured):,} packets {len(captured) - lost.total():,} left"
+    reasons = (f"{times:,}: {why}" for why, times in lost.most_common())
+    return "\n".join([*parts, "\n  ".join([left, *reasons]) + "\n"])

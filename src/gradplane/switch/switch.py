@@ -393,12 +393,17 @@ class Switch:
         close it, or use `with`. Packets given to run_once are not examined. Raises CompileError for
         an invalid filter.
         """
-        from gradplane.switch.packet_filters import PacketFilter  # imports the compiler
-
-        chooses = None if where is None else PacketFilter(self._model, where)
+        chooses = None if where is None else self.packet_filter(where)
         tracing = Tracing(port, chooses, count, self.unwatch)
         self.watch(tracing)
         return tracing
+
+    def packet_filter(self, where: str) -> Callable[[int, bytes], bool]:
+        """Return the function of a port and a packet that says whether `where`, as `tracing` has
+        it, is true. Raises CompileError for an invalid one."""
+        from gradplane.switch.packet_filters import PacketFilter  # imports the compiler
+
+        return PacketFilter(self._model, where)
 
     def watch(self, watcher: PacketWatcher) -> None:
         """Let a tracing, or another watcher, choose from the packets to come."""

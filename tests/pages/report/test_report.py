@@ -131,6 +131,20 @@ def test_a_slow_round_is_explained(small_run: Runs) -> None:
     assert "named worker 1 as missing" in round_two["cause"]
 
 
+def test_an_end_of_the_epoch_that_lost_packets_is_the_cause(small_run: Runs) -> None:
+    """Worker 1 misses results in the first of two epochs, and gets the others' parameters late."""
+    lost = [f'{{link="h2", direction="down", type="sums", use={use}}}' for use in (1, 2)]
+    lost += [f'{{link="h2", direction="down", type="stream", attempt={n}}}' for n in range(3)]
+    run = small_run(
+        *("job.sync=true", "job.reliability=lossy", "job.momentum=0.9"),
+        f'impairment=[{{model="drop list", packets=[{", ".join(lost)}]}}]',
+    )
+    (job,) = data_of(page(run.folder))["details"]["jobs"]
+    (cause,) = [r["cause"] for r in job["rounds"] if "end of the epoch" in (r["cause"] or "")]
+    assert "Worker 1 began it" in cause
+    assert "The packet to worker 1 (stream) was lost" in cause and "Streams sent" in cause
+
+
 def test_a_straggling_computation_is_the_cause(small_run: Runs) -> None:
     run = small_run("job.compute_ms=[1.0, 1.0, 9.0]")
     folder = run.folder

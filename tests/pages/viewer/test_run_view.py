@@ -166,6 +166,30 @@ def test_a_packet_that_came_is_told_from_one_that_never_came(tmp_path: Path) -> 
     assert never | {came, "came late; answered to N"} < fates
 
 
+def test_workers_of_several_racks_are_told_apart(experiment_file: Path, tmp_path: Path) -> None:
+    """A packet's header has its child's number at its leaf: 0 and 1 in each of the two racks."""
+    settings = [
+        'topology={kind="leaf-spine", leaves=2, hosts_per_leaf=2, spines=1, workers=4}',
+        'job.reliability="retransmit"',
+        'impairment=[{model="bernoulli", rate=0.2, direction="up"}]',
+    ]
+    summary = run(experiment_file, tmp_path / "racks", net="sim", settings=settings)
+    with RunView(RunData.read(summary.folder)) as view:
+        rounds = [view.round(0, number) for number in range(3)]
+    about = [
+        (event["worker"], one["packets"][event["packet"]])
+        for one in rounds
+        for event in one["events"]
+        if event["packet"] is not None
+    ]
+    assert {worker for worker, _ in about} >= {2, 3}
+    for worker, packet in about:
+        assert (packet["worker"], packet["host"]) == (worker, f"h{worker + 1}")
+    lost = [event for one in rounds for event in one["events"] if event["what"] == "lost"]
+    assert len(lost) > 3  # a re-enactment asks for no status
+    assert not [e for e in lost if e["packet"] is None and "status" not in e["text"]]
+
+
 def test_what_is_not_there_is_named(slow: RunView) -> None:
     with pytest.raises(NotThere, match="the run has 1 jobs, not job 1"):
         slow.round(1, 0)

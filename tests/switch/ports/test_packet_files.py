@@ -121,6 +121,28 @@ def test_a_trace_of_a_capture(folder: Path) -> None:
     assert [one["time_ns"] for one in json.loads(texts)] == list(TIMES)
 
 
+def test_a_trace_of_some_packets_of_a_capture(folder: Path) -> None:
+    """Of all the last lines say how many left, and what the program decided before a drop."""
+    source = Path("l2.p4").read_text()
+    third = "if (sm.ingress_global_timestamp > 100000) { mark_to_drop(sm); }"
+    Path("third.p4").write_text(source.replace("t.apply(); }", f"t.apply(); {third} }}"))
+    chosen = (
+        {"dropped": True},
+        {"where": "hdr.eth.dst == 0x010101010101", "count": 1},
+        {"where": "false"},
+    )
+    for some, shown in zip(chosen, ([3], [1], []), strict=True):
+        lines = trace(
+            *(Path("third.p4"), [], [], 1, Path("h1_in.pcap"), False, None, [Path("l2.txt")]),
+            **some,
+        ).splitlines()
+        heads = [line.partition(",")[0] for line in lines if line.startswith("packet ")]
+        assert heads == [f"packet {number}" for number in shown]
+        assert lines[-2] == "of 3 packets 2 left"
+        why = "  1: dropped: ingress: egress_spec is 511, after if (sm.ingress_global_timestamp > "
+        assert lines[-1].startswith(why + "100000): true [third.p4:")
+
+
 def test_a_packet_test_of_a_capture(folder: Path) -> None:
     capture(folder / "out.pcap", TIMES, [stamped(frame, at) for frame, at in zip(
         FRAMES, (1000, 1001, 251_000), strict=True

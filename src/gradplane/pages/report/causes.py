@@ -13,7 +13,7 @@ from statistics import median
 from typing import Any
 
 from gradplane.pages.report.round_records import PHASES, Event, Lane, RecordedRounds, Round, seconds
-from gradplane.runs.records.run_data import RunData
+from gradplane.runs.records.run_data import STREAM_TYPES, RunData
 
 _MOST = 10
 _STANDS_OUT = 1.5  # times the median
@@ -67,7 +67,7 @@ def _cause(run: RunData, job: RecordedRounds, slow: Round, usual: Sequence[float
     last = max(slow.lanes, key=lambda lane: lane.finished)
     behind = last.started - slow.started
     if behind >= slow.took / 2:
-        yield _began_late(last, behind)
+        yield from _began_late(job, slow, last, behind)
         yield from _dropped_before(run, job, slow)
         return
     beyond = [own - normal for own, normal in zip(last.lengths(), usual, strict=True)]
@@ -81,7 +81,7 @@ def _cause(run: RunData, job: RecordedRounds, slow: Round, usual: Sequence[float
         return
     late = max(slow.lanes, key=lambda lane: lane.ends[1])
     if late.started - last.started >= beyond[place] / 2:
-        yield _began_late(late, late.started - slow.started)
+        yield from _began_late(job, slow, late, late.started - slow.started)
         yield "The others waited for it."
         if late.started - last.started < _EXPLAINS * beyond[place]:
             yield from _packets(job, slow, phase)
@@ -109,11 +109,25 @@ def _cause(run: RunData, job: RecordedRounds, slow: Round, usual: Sequence[float
         yield from _busiest(run, job, slow)
 
 
-def _began_late(lane: Lane, behind: int) -> str:
-    return (
-        f"Worker {lane.worker} began it {seconds(behind)} after the first one, as it was still busy"
-        " with the round before or its end of the epoch."
-    )
+def _began_late(job: RecordedRounds, slow: Round, lane: Lane, behind: int) -> Iterator[str]:
+    """Yield what a worker did while others had begun, and what happened to its streams then."""
+    last = [r for r in job.rounds if r.number == slow.number - 1]
+    ended = [own.finished for r in last for own in r.lanes if own.worker == lane.worker]
+    epoch = bool(ended) and lane.started - ended[0] >= behind / 2
+    what = "the end of the epoch" if epoch else "the round before"
+    began = f"Worker {lane.worker} began it {seconds(behind)} after the first one"
+    yield f"{began}, as it was still busy with {what}."
+    if not epoch:
+        return
+    during = [
+        event
+        for one in (*last, slow)
+        for event in (*one.events, *one.after)
+        if ended[0] <= (event.at or 0) <= lane.started
+    ]
+    lost = [event for event in during if event.line.get("type") in STREAM_TYPES]
+    yield from _verdicts(lost, slow)
+    yield from _resent(during)
 
 
 def _long_phase(lane: Lane, place: int, usual: Sequence[float]) -> str:
@@ -157,10 +171,7 @@ def _packets(job: RecordedRounds, slow: Round, phase: str) -> Iterator[str]:
     )
     yield from _verdicts(verdicts or every, slow)
     yield from _timers([event for event in events if event.line["kind"] == "timeout"], events)
-    if resent := [event.line for event in events if event.line["kind"] == "resend"]:
-        count = sum(line["segments"] for line in resent)
-        wait = seconds(max(line["at"] - line["since"] for line in resent))
-        yield f"Streams sent {count} packet{'s' * (count > 1)} again, after {wait} at most."
+    yield from _resent(events)
     missing = {
         worker
         for event in events
@@ -168,8 +179,16 @@ def _packets(job: RecordedRounds, slow: Round, phase: str) -> Iterator[str]:
         for worker in event.line["missing"] or ()
     }
     if missing:
-        names = ", ".join(map(str, sorted(missing)))
-        yield f"Meanwhile the switch named worker{'s' * (len(missing) > 1)} {names} as missing."
+        names = f"worker{'s' * (len(missing) > 1)} {', '.join(map(str, sorted(missing)))}"
+        of_racks = " of the askers' racks" if job.racks else ""
+        yield f"Meanwhile the switch named {names}{of_racks} as missing."
+
+
+def _resent(events: Sequence[Event]) -> Iterator[str]:
+    if resent := [event.line for event in events if event.line["kind"] == "resend"]:
+        count = sum(line["segments"] for line in resent)
+        wait = seconds(max(line["at"] - line["since"] for line in resent))
+        yield f"Streams sent {count} packet{'s' * (count > 1)} again, after {wait} at most."
 
 
 def _verdicts(events: Sequence[Event], slow: Round) -> Iterator[str]:

@@ -80,12 +80,15 @@ class Event:
 
 @dataclass
 class Round:
-    """A round of training: its line of metrics.jsonl and what belongs to it."""
+    """A round of training: its line of metrics.jsonl and what belongs to it.
+
+    after: what happened to streams behind it, at the end of an epoch."""
 
     line: Line
     lanes: list[Lane]
     slots: dict[tuple[int, int], SlotUse] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
+    after: list[Event] = field(default_factory=list)
 
     @property
     def number(self) -> int:
@@ -228,7 +231,8 @@ def _add_events(run: RunData, jobs: Sequence[RecordedRounds]) -> None:
         if number is None or number >= len(rounds):
             continue
         if of_stream and event.at is not None and event.at > rounds[number].line["finished"]:
-            continue  # it is of the end of an epoch
+            rounds[number].after.append(event)
+            continue
         rounds[number].events.append(event)
     for found in jobs:
         for training_round in found.rounds:

@@ -152,7 +152,10 @@ class RunView:
         with self._lock:
             one = self._round(job, number)
             packets = self._of(job).of(number)
-            places = _places(packets)
+            places: dict[Key, int] = {}
+            for i, key in enumerate(self._keys(job, packets)):
+                if key is not None:
+                    places.setdefault(key, i)
             return {
                 "job": job,
                 "round": number,
@@ -184,14 +187,16 @@ class RunView:
             found = self._of(job).of(number)
             if not 0 <= index < len(found.packets):
                 raise NotThere(f"round {number} has {len(found.packets)} packets, not {index + 1}")
-            packet = found.packets[index]
-            row = self._row(job, index, packet, found, one)
+            packet, keys = found.packets[index], self._keys(job, found)
+            key, row = keys[index], self._row(job, index, packet, found, one)
             passes = [] if _absent(packet, row["lost"], row["attempts"]) else packet.passes
             return row | {
                 "started": one.started,
                 "recorded": self._recorded(job, packet),
-                "events": [_event(e, {}) for e in one.events if _about(e) == _key(packet)],
-                "slot_packets": _slot_mates(found, index),
+                "events": [_event(e, {}) for e in one.events if _about(e) == key],
+                "slot_packets": [  # of its type, for its slot and use
+                    i for i, other in enumerate(keys) if i == index or _same_slot(key, other)
+                ],
                 "passes": [self._traced(job, number, found, place) for place in passes],
                 "payload": None if passes else _header(packet.payload),
             }
@@ -247,14 +252,39 @@ class RunView:
             raise NotThere(f"job {job} has {len(rounds)} recorded rounds, not round {number}")
         return rounds[number]
 
+    @cached_property
+    def _workers(self) -> list[dict[str, int]]:
+        """The number of each worker of each job, by its host's address."""
+        jobs = self._run.deployment.jobs
+        return [{host.ip: n for n, host in enumerate(job.members)} for job in jobs]
+
+    def _key(self, job: int, packet: SentPacket) -> Key | None:
+        """Return what an aggregation packet is about; None for values of a stream.
+
+        The header's worker is the child of a leaf, which is another number where there are several.
+        """
+        worker = self._workers[job].get(packet.source[0])
+        try:
+            header, _ = aggregation.parse(packet.payload)
+        except aggregation.WireError:
+            return None
+        return (
+            None
+            if worker is None
+            else (worker, header.type.name.lower(), header.slot, header.round)
+        )
+
+    def _keys(self, job: int, found: RoundPackets) -> list[Key | None]:
+        return [self._key(job, packet) for packet in found.packets]
+
     def _recorded(self, job: int, packet: SentPacket) -> Values | None:
-        key = _key(packet)
+        key = self._key(job, packet)
         return None if key is None else self._sendings.get((job, key))
 
     def _row(
         self, job: int, index: int, packet: SentPacket, found: RoundPackets, one: Round
     ) -> Values:
-        key, recorded = _key(packet), self._recorded(job, packet)
+        key, recorded = self._key(job, packet), self._recorded(job, packet)
         hosts = self._run.deployment.topology.hosts
         host = next(h.name for h in hosts if h.ip == packet.source[0])
         lost = sum(_about(event) == key and event.what == "lost" for event in one.events)
@@ -354,29 +384,12 @@ def _header(payload: bytes) -> Values:
     }
 
 
-def _key(packet: SentPacket) -> Key | None:
-    """Return what an aggregation packet is about; None for values of a stream."""
-    try:
-        header, _ = aggregation.parse(packet.payload)
-    except aggregation.WireError:
-        return None
-    return header.worker, header.type.name.lower(), header.slot, header.round
-
-
 def _about(event: Event) -> Key | None:
     """Return the packet that a verdict is about, as a worker's own packet."""
     line = event.line
     if "verdict" not in line or line["type"] not in ("norm", "indices"):
         return None
     return event.worker, line["type"], line["slot"], line["use"]
-
-
-def _places(found: RoundPackets) -> dict[Key, int]:
-    places: dict[Key, int] = {}
-    for i, packet in enumerate(found.packets):
-        if (key := _key(packet)) is not None:
-            places.setdefault(key, i)
-    return places
 
 
 def _event(event: Event, places: dict[Key, int]) -> Values:
@@ -394,13 +407,8 @@ def _event(event: Event, places: dict[Key, int]) -> Values:
     }
 
 
-def _slot_mates(found: RoundPackets, index: int) -> list[int]:
-    """Return the packets of the same type for the same slot and use, in their order."""
-    key = _key(found.packets[index])
-    if key is None:
-        return [index]
-    keys = enumerate(map(_key, found.packets))
-    return [i for i, other in keys if other is not None and other[1:] == key[1:]]
+def _same_slot(key: Key | None, other: Key | None) -> bool:
+    return key is not None and other is not None and key[1:] == other[1:]
 
 
 def _sends_again(event: Event, key: Key | None) -> bool:

@@ -211,6 +211,16 @@ class Trace:
         """Return a line for each event, with its place in the source at the end."""
         return "".join(f"{_line(event)}\n" for event in self.events)
 
+    def why_nothing_left(self) -> str:
+        """Return the reason, for a packet that caused none, and what the program decided last."""
+        why, decided = "kept by the switch", ""
+        for event in self.events:
+            if isinstance(event, Decided):
+                decided = f", after {event.text()}" + (f" [{event.place}]" if event.place else "")
+            elif isinstance(event, Dropped | Rejected):
+                why = event.text()
+        return why + decided
+
     def _repr_html_(self) -> str:
         """Return a table of the events and the packets sent, for notebooks."""
         rows = [
