@@ -9,7 +9,10 @@ from gradplane.studies.papers.threelc_table1 import DESIGNS, Rate, Trained, Widt
 from gradplane.studies.study import Study, StudyOutcome
 
 _PLAIN = DESIGNS[0].label
-_DESIGNS = ("8-bit int", "ternary b-3-5", "sparse 5 %", "3LC s=1", "3LC s=1.75", "3LC s=1.9")
+_DESIGNS = (
+    *("bf16", "8-bit int", "ternary b-3-5", "sparse 5 %"),
+    *("3LC s=1", "3LC s=1.75", "3LC s=1.9"),
+)
 _SHARES = (1, 2, 3, 4)  # quarters of the steps
 
 
