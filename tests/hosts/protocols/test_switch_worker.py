@@ -444,6 +444,14 @@ def test_a_worker_of_another_life_says_so_and_ends():
             answer(started(**changes), Type.EPOCH, 0, 0, epoch=23)
 
 
+def test_a_notice_of_an_earlier_life_came_late():
+    """It answers a packet of a life before that one; the lives go round, 16 of them."""
+    for own, noticed in ((23, 1), (1, 240), (250, 160)):
+        assert answer(started(epoch=own), Type.EPOCH, 0, 0, epoch=noticed) == []
+    with pytest.raises(ReduceError, match="left of an earlier life"):
+        answer(started(epoch=250), Type.EPOCH, 0, 0, epoch=1)
+
+
 def test_a_later_epoch_of_its_life_lets_a_worker_send_again_what_is_under_way():
     worker = started(LONG)
     sums(worker, 0, 1, now=5)

@@ -418,7 +418,10 @@ class SwitchWorker:
 
     def _enter(self, epoch: int, now: int) -> None:
         """Go on in an epoch, if it is a later one, and send again what switches may have lost."""
-        if epoch // aggregation.LIFE != self._packets.epoch // aggregation.LIFE:
+        lives = aggregation.lives_ahead(epoch, self._packets.epoch)
+        if lives < 0:
+            return  # of a packet of an earlier life, and came late
+        if lives > 0:
             raise self._error(
                 f"the switch has the job in epoch {epoch}, and this worker is of epoch"
                 f" {self._packets.epoch}: it is left of an earlier life of the job"

@@ -140,6 +140,12 @@ def ahead(round: int, other: int) -> int:
     return (round - other + ROUNDS // 2) % ROUNDS - ROUNDS // 2
 
 
+def lives_ahead(epoch: int, other: int) -> int:
+    """Return how many lives of a job one epoch is later than another, from -8 to 7."""
+    lives = 256 // LIFE
+    return (epoch // LIFE - other // LIFE + lives // 2) % lives - lives // 2
+
+
 def parse(payload: bytes) -> tuple[Header, bytes]:
     """Return header and body of a UDP payload; WireError names the wrong field."""
     if payload and payload[0] >> 4 != VERSION:
