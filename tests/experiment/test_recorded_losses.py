@@ -84,6 +84,9 @@ def test_a_csv_names_packets_by_their_time(tmp_path: Path) -> None:
     times = [1_000_000, 3_000_000, 4_000_000, 9_000_000]
     found = verdicts(section, [packet(at=time) for time in times])
     assert found == [None, ("delay", 7), None, ("drop", 0)]
+    (section,) = experiment(tmp_path, 'file = "a.csv"', "within_ms = 1").impairment
+    found = verdicts(section, [packet(at=time) for time in (3_000_000, 6_000_001, 7_000_000)])
+    assert found == [("delay", 7), None, None]
 
 
 def test_a_pair_of_captures_names_what_did_not_leave(tmp_path: Path) -> None:
@@ -242,6 +245,9 @@ def test_a_wrong_csv_is_refused_with_its_line(tmp_path: Path, text: str, message
 def test_files_that_are_no_losses_are_refused(tmp_path: Path) -> None:
     assert "none.csv: No such file or directory" in refusal(tmp_path, 'file = "none.csv"')
     assert "by is a key of two captures" in refusal(tmp_path, 'file = "a"', 'by = "time"')
+    (tmp_path / "b.csv").write_text("packet\n3\n")
+    found = refusal(tmp_path, 'file = "b.csv"', "within_ms = 5")
+    assert "within_ms ends losses that go by their time" in found
     (tmp_path / "a.jsonl").write_text("{}\n")
     assert "a.jsonl:1: not a line of impairments.jsonl" in refusal(tmp_path, 'file = "a.jsonl"')
     capture(tmp_path / "in.pcap", [b"\1" * 60])

@@ -177,6 +177,7 @@ class DropListSection(ImpairmentSection):
 
     model: Literal["drop list"]
     packets: tuple[ListedPacket, ...] = Field(strict=False)
+    within_ms: float | None = Field(default=None, gt=0)
 
 
 def _one_or_a_pair(file: Any) -> Any:
@@ -197,6 +198,7 @@ class RecordedSection(ImpairmentSection):
         str | Annotated[tuple[str, str], Field(strict=False)], BeforeValidator(_one_or_a_pair)
     ]
     by: Literal["packet", "time"] | None = None
+    within_ms: float | None = Field(default=None, gt=0)
 
 
 class StragglerSection(ImpairmentSection):

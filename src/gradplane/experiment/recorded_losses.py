@@ -58,6 +58,10 @@ def drop_lists(section: RecordedSection, folder: Path) -> list[DropListSection]:
                 f"{left}: every packet of {entered} is in it, so none was lost: the capture of what"
                 " entered comes first"
             )
+    if section.within_ms is not None and not any("time_ns" in packet for packet in packets):
+        raise ExperimentError(
+            'within_ms ends losses that go by their time: use by = "time", or a column time'
+        )
     keys = section.model_dump(exclude={"model", "file", "by"}) | {"model": "drop list"}
     return [
         DropListSection.model_validate(keys | {"packets": packets})

@@ -5,6 +5,7 @@ A ruling is None, or a verdict (packet_types.py) and a delay in nanoseconds.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import NormalDist
@@ -138,7 +139,7 @@ class _Entry(NamedTuple):
 
 class DropList(ImpairmentModel):
     """The packets of a list, such as recorded verdicts: by their identity, by their number among
-    the selected packets of a direction, or the first one at a time or after it.
+    the selected packets of a direction, or the first one at a time or after it, within a limit.
     """
 
     def take(self, spec: Spec) -> None:
@@ -147,6 +148,8 @@ class DropList(ImpairmentModel):
         self._numbered: dict[tuple[str, int], _Entry] = {}
         self._timed: dict[str, list[tuple[int, _Entry]]] = {"up": [], "down": []}
         self._counts = {"up": 0, "down": 0}
+        limit = spec.get("within_ms")
+        self._within = math.inf if limit is None else limit * 1e6
         for index, packet in enumerate(spec["packets"]):
             wanted = dict(packet)
             wanted.pop("origin", None)
@@ -178,8 +181,11 @@ class DropList(ImpairmentModel):
         self._counts[way] += 1
         if numbered := self._numbered.get((way, self._counts[way])):
             return numbered
-        if self._timed[way] and self._timed[way][-1][0] <= packet.at:
-            return self._timed[way].pop()[1]
+        timed = self._timed[way]
+        while timed and timed[-1][0] + self._within < packet.at:
+            timed.pop()
+        if timed and timed[-1][0] <= packet.at:
+            return timed.pop()[1]
         for use in (packet.use, None):
             for wanted, ruling in self._listed.get(use, ()):
                 if all(getattr(packet, key) == value for key, value in wanted.items()):
