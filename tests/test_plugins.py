@@ -268,6 +268,26 @@ def test_what_a_target_returns_is_checked(folder: Path) -> None:
     assert targets.get("words.py").port(3, "h3") == 3
 
 
+@pytest.mark.parametrize(
+    "line, hint",
+    [
+        ("from . import scales", "is imported by its name alone: import NAME"),
+        ("from random import to_codes", "this is Python's random, not {}/random.py: give that"),
+        ("import random; random.to_codes", "this is Python's random, not {}/random.py: give that"),
+        ("from random import no_such_thing; import helper", None),
+    ],
+)
+def test_imports_that_find_another_module_than_the_one_beside_the_file(
+    folder: Path, line: str, hint: str | None
+) -> None:
+    (folder / "mine.py").write_text(f"{line}\n{HALF}")
+    if hint is not None:
+        (folder / "random.py").write_text("def to_codes(): pass\n")
+    with pytest.raises(LoadError) as error:
+        load("codec", f"{folder}/mine.py")
+    assert hint.format(folder) in str(error.value) if hint else "; " not in str(error.value)
+
+
 def test_a_refusal_of_an_unknown_name_says_how_to_add_one(folder: Path) -> None:
     own = r'or your own: "module:object", or "file.py" \(docs/own-parts.md\)'
     with pytest.raises(CodecError, match=own):

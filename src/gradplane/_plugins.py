@@ -215,11 +215,25 @@ def _imported(what: str, reference: str, name: str) -> ModuleType:
 
 def _raised(error: BaseException) -> str:
     """Return an error of a user's code with its place."""
-    text = f"{type(error).__name__}: {error}"
+    text = f"{type(error).__name__}: {error}{_hidden(error)}"
     frames = traceback.extract_tb(error.__traceback__)
     if isinstance(error, SyntaxError) or not frames:
         return text
     return f"{frames[-1].filename}:{frames[-1].lineno}: {text}"
+
+
+def _hidden(error: BaseException) -> str:
+    """Return why a user's import found another module than the one beside the file, or nothing."""
+    module = error.obj if isinstance(error, AttributeError) else None
+    name = error.name if isinstance(error, ImportError) else getattr(module, "__name__", None)
+    if not isinstance(name, str) or isinstance(error, ModuleNotFoundError):
+        return ""
+    if name == __name__:
+        return "; a file beside yours is imported by its name alone: import NAME"
+    folder = _folders[0] if _folders else ""  # of the file that was imported last
+    if not Path(folder, f"{name}.py").is_file() or _file_in(folder, sys.modules[name]):
+        return ""
+    return f"; this is Python's {name}, not {folder}/{name}.py: give that another name"
 
 
 def _only(
