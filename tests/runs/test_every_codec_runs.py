@@ -1,6 +1,7 @@
 """Any codec is a job's codec: through a parameter server, and through the switch if its codes can
 be summed. Whatever the network does on the way, workers end with what the codec itself decodes."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +79,7 @@ def summed(tmp_path_factory: pytest.TempPathFactory) -> Jobs:
 
 def agrees(job: dict[str, Any], weights: str) -> None:
     assert set(job["weights"].values()) == {weights}
-    assert job["missed"] == 0 and job["test_accuracy"] > 0.1
+    assert job["missed"] == 0 and math.isfinite(job["loss"])
 
 
 @pytest.mark.parametrize("name", PUSHED)
