@@ -10,12 +10,14 @@ from gradplane.studies import nmse
 def test_figure_2b_has_the_papers_order() -> None:
     rows = nmse.figure_2b(n=2**16, repetitions=2)
     error = {row.label: row.nmse for row in rows}
-    assert list(error) == ["TernGrad", "TopK 10%", "DGC 10%", "THC"]
+    assert list(error) == ["TernGrad", "TopK 10%", "DGC 10%", "THC", "bf16"]
     assert error["TernGrad"] > 10 * error["TopK 10%"]
     assert error["DGC 10%"] == error["TopK 10%"]
     assert error["THC"] < error["TopK 10%"] / 10
-    assert [row.paper for row in rows] == [6.95, 0.46, None, None]
-    assert [codecs.get(**row.config).name for row in rows] == ["terngrad", "topk", "dgc", "thc"]
+    assert error["bf16"] < error["THC"] / 100  # in four times the bits
+    assert [row.paper for row in rows] == [6.95, 0.46, None, None, None]
+    names = [codecs.get(**row.config).name for row in rows]
+    assert names == ["terngrad", "topk", "dgc", "thc", "bfloat16"]
     for name in ("digits-cnn", "letters-transformer"):
         found = {row.label: row.recorded[name] for row in rows}
         assert found["TernGrad"] > 10 * found["TopK 10%"] > 50 * found["THC"]
