@@ -300,8 +300,7 @@ def _look_into(folder: str) -> None:
     """Have Python look into a user's folder after its own and before other users' folders; modules
     from these, of names that are files here, too, are imported anew."""
     if folder not in sys.path or folder in _folders:
-        for known in _folders:
-            sys.path.remove(known)
+        sys.path[:] = [known for known in sys.path if known not in _folders]
         _folders[:] = [folder, *(known for known in _folders if known != folder)]
         sys.path.extend(_folders)
     for other in _folders:

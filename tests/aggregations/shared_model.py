@@ -21,11 +21,12 @@ A sum in the model is a sorted tuple of contributions. docs/shared-memory.md has
 from __future__ import annotations
 
 import sys
-import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
+
+from model_cases import check
 
 T = TypeVar("T")
 RESULTS = 2  # that a server keeps: of a chunk, until the next but one begins
@@ -519,21 +520,5 @@ CASES = {
 }
 
 
-def main(arguments: Iterable[str]) -> int:
-    """Check the cases whose names have one of the arguments in them, or all."""
-    wanted, failed = list(arguments), 0
-    for name, model in CASES.items():
-        if wanted and not any(word in name for word in wanted):
-            continue
-        begun = time.perf_counter()
-        try:
-            found = f"{explore(model)} states"
-        except Violation as violation:
-            failed += 1
-            found = "\n  ".join([str(violation), *violation.events])
-        print(f"{name}: {found}, {time.perf_counter() - begun:.1f} s", flush=True)
-    return min(failed, 1)
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(check(CASES, explore, Violation, sys.argv[1:]))

@@ -20,12 +20,13 @@ words. `python tests/aggregations/tree_model.py` checks all CASES.
 from __future__ import annotations
 
 import sys
-import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
+
+from model_cases import check
 
 SLOTS = 2
 LONGEST = 1000  # events of a fair end; those of the cases take some 200
@@ -650,21 +651,5 @@ CASES = {
 }
 
 
-def main(arguments: Iterable[str]) -> int:
-    """Check the cases whose names have one of the arguments in them, or all."""
-    wanted, failed = list(arguments), 0
-    for name, model in CASES.items():
-        if wanted and not any(word in name for word in wanted):
-            continue
-        begun = time.perf_counter()
-        try:
-            found = f"{explore(model)} states"
-        except Violation as violation:
-            failed += 1
-            found = "\n  ".join([str(violation), *violation.events])
-        print(f"{name}: {found}, {time.perf_counter() - begun:.1f} s", flush=True)
-    return min(failed, 1)
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(check(CASES, explore, Violation, sys.argv[1:]))

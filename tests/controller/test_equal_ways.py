@@ -1,4 +1,4 @@
-"""What is not summed takes one of equal ways, by its flow."""
+"""Packets that no switch sums take one of several equal ways, which their flow decides."""
 
 from __future__ import annotations
 

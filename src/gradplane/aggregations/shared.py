@@ -22,7 +22,13 @@ from gradplane.aggregations.aggregation import (
     suggesting,
 )
 from gradplane.aggregations.needs import AskedJob
-from gradplane.aggregations.switch import codec_bits, indices_bytes, job_plan, program_limits
+from gradplane.aggregations.switch import (
+    codec_bits,
+    indices_bytes,
+    job_plan,
+    one_width,
+    program_limits,
+)
 from gradplane.controller.plan import JobPlan, Server
 from gradplane.hosts.config import UDP_OVERHEAD, Addresses, JobConfig
 from gradplane.hosts.digest import digest
@@ -74,15 +80,7 @@ class SharedScheme(Aggregation):
                 " comes to the server only if workers send it again: use reliability ="
                 ' "retransmit"',
             )
-        first = next((other.job for other in others if other.job.aggregation == self.name), job)
-        for key in ("sum_bits", "code_bits"):
-            own, other = getattr(job, key), getattr(first, key)
-            if own != other:
-                yield (
-                    key,
-                    f"{key} = {own} beside {other} of job {first.name}: the switch's program has"
-                    " one width for all jobs",
-                )
+        yield from one_width(job, others)
 
     def round_trip_ns(self, placed: PlacedJob, latency_ns: float, pass_ns: float) -> float:
         """Return the longest round trip by way of the server, where all workers' windows wait.

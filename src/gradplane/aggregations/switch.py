@@ -65,15 +65,7 @@ class SwitchScheme(Aggregation):
         job = placed.job
         if len(placed.switches) > 1:
             yield from _level_problems(placed)
-        first = next((other.job for other in others if other.job.aggregation == self.name), job)
-        for key in ("sum_bits", "code_bits"):
-            own, other = getattr(job, key), getattr(first, key)
-            if own != other:
-                yield (
-                    key,
-                    f"{key} = {own} beside {other} of job {first.name}: the switch's program has"
-                    " one width for all jobs",
-                )
+        yield from one_width(job, others)
 
     def advise(self, placed: PlacedJob, latency_ns: float) -> Iterator[Keyed]:
         """Yield a warning about a timeout that ends before any result can arrive."""
@@ -155,6 +147,19 @@ class SwitchScheme(Aggregation):
     def replay(self, replayed: ReplayedJob) -> Callable[[], None]:
         """Return a function that re-enacts one reduce."""
         return _ReplayedReduces(replayed).reduce
+
+
+def one_width(job: AskedJob, others: Sequence[PlacedJob]) -> Iterator[Keyed]:
+    """Yield the widths in which a job differs from the first one of its scheme."""
+    first = next((one.job for one in others if one.job.aggregation == job.aggregation), job)
+    for key in ("sum_bits", "code_bits"):
+        own, other = getattr(job, key), getattr(first, key)
+        if own != other:
+            yield (
+                key,
+                f"{key} = {own} beside {other} of job {first.name}: the switch's program has one"
+                " width for all jobs",
+            )
 
 
 @dataclass(frozen=True)
