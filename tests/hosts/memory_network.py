@@ -13,7 +13,7 @@ from gradplane.hosts.config import JobConfig
 from gradplane.hosts.protocols.actions import Action, CancelTimer, Deliver, Record, Send, SetTimer
 from gradplane.hosts.protocols.switch_worker import SwitchWorker
 from gradplane.hosts.wire.aggregation import Type
-from gradplane.hosts.wire.payloads import Payloads
+from gradplane.hosts.wire.payloads import ECN_CAPABLE, ECN_MARKED, Payloads
 from gradplane.runs.records.run_data import expanded
 
 AGGREGATOR = ("10.0.0.254", 18256)
@@ -78,6 +78,7 @@ class MemoryNetwork:
     fate: Fate = perfect
     switch: SwitchModel | None = None
     lose_pass: Callable[[int, Any, int], bool] = lambda worker, header, number: False
+    marked: Callable[[], bool] = lambda: False  # of each packet from the switch
     now: int = 0
     delivered: dict[int, dict[int, Any]] = field(default_factory=lambda: defaultdict(dict))
     records: list[Record] = field(default_factory=list)
@@ -185,7 +186,8 @@ class MemoryNetwork:
         return arrive
 
     def _at_worker(self, w: int, payload: bytes) -> Callable[[], None]:
-        worker, payloads = self.workers[w], Payloads.of([payload])
+        tos = ECN_MARKED if self.marked() else ECN_CAPABLE
+        worker, payloads = self.workers[w], Payloads.of([payload]).with_tos(tos)
         return lambda: self._perform(w, worker.receive(*AGGREGATOR, payloads, self.now))
 
     def _set(self, w: int, action: SetTimer) -> None:

@@ -52,16 +52,18 @@ def plan(
 
 
 @functools.cache
-def program(sum_bits: int, code_bits: int) -> ir.Program:
+def program(sum_bits: int, code_bits: int, ecn: int | None = None) -> ir.Program:
     limits = {"SUM_BITS": sum_bits, "CODE_BITS": code_bits, "SLOTS": SLOTS}
+    if ecn is not None:
+        limits["ECN_THRESHOLD"] = ecn
     return compile_program("p4/shared.p4", defines={n: str(v) for n, v in limits.items()})
 
 
-def frame(port: int, job: int, payload: bytes) -> bytes:
+def frame(port: int, job: int, payload: bytes, tos: int = 0) -> bytes:
     """Return the datagram of the host at a port as an Ethernet frame."""
     source, target = bytes([10, 0, 0, port]), bytes(map(int, LOCAL_IP.split(".")))
     udp = struct.pack(">HHHH", udp_port(job), 18256, 8 + len(payload), 0) + payload
-    ip = struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(udp), port, 0, 64, 17, 0) + source + target
+    ip = struct.pack(">BBHHHBBH", 0x45, tos, 20 + len(udp), port, 0, 64, 17, 0) + source + target
     ip = ip[:10] + struct.pack(">H", checksum(ip)) + ip[12:]
     return bytes.fromhex("0000000000fe") + bytes([0, 0, 0, 0, 0, port]) + b"\x08\x00" + ip + udp
 
@@ -69,8 +71,15 @@ def frame(port: int, job: int, payload: bytes) -> bytes:
 class SharedSwitch:
     """A switch with both jobs' entries, as the controller makes them."""
 
-    def __init__(self, engine: str = "jit", sum_bits: int = 8, code_bits: int = 4, **own) -> None:
-        found = program(sum_bits, code_bits)
+    def __init__(
+        self,
+        engine: str = "jit",
+        sum_bits: int = 8,
+        code_bits: int = 4,
+        ecn: int | None = None,
+        **own,
+    ) -> None:
+        found = program(sum_bits, code_bits, ecn)
         self.schema = schema_of(parse_p4info(p4info_text(build_p4info(found)).encode()))
         self.switch = Switch(found, engine=engine)
         self._put(thc.local(LOCAL_IP))

@@ -33,19 +33,23 @@ def checksum(header: bytes) -> int:
     return ~total & 0xFFFF
 
 
-def frame(worker: int, payload: bytes, to: str = "10.0.0.254", port: int = 18256) -> bytes:
+def frame(
+    worker: int, payload: bytes, to: str = "10.0.0.254", port: int = 18256, tos: int = 0
+) -> bytes:
     """Return a worker's datagram as an Ethernet frame."""
     source, target = (bytes(map(int, ip.split("."))) for ip in (f"10.0.0.{worker + 1}", to))
     udp = struct.pack(">HHHH", 20000 + JOB, port, 8 + len(payload), 0) + payload
-    ip = struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(udp), worker, 0, 64, 17, 0) + source + target
+    ip = struct.pack(">BBHHHBBH", 0x45, tos, 20 + len(udp), worker, 0, 64, 17, 0) + source + target
     ip = ip[:10] + struct.pack(">H", checksum(ip)) + ip[12:]
     ethernet = bytes.fromhex("0000000000fe") + bytes([0, 0, 0, 0, 0, worker + 1])
     return ethernet + b"\x08\x00" + ip + udp
 
 
 @functools.cache
-def program(path: str, sum_bits: int, code_bits: int = 4) -> ir.Program:
+def program(path: str, sum_bits: int, code_bits: int = 4, ecn: int | None = None) -> ir.Program:
     limits = {"SUM_BITS": sum_bits, "CODE_BITS": code_bits, "SLOTS": 16}
+    if ecn is not None:
+        limits["ECN_THRESHOLD"] = ecn
     return compile_program(path, defines={name: str(value) for name, value in limits.items()})
 
 
@@ -77,9 +81,10 @@ class ThcSwitch:
         next_only: bool = False,
         table: Sequence[int] = CODEC.table,
         code_bits: int = 4,
+        ecn: int | None = None,
     ) -> None:
         self.ports, self.next_only = ports, next_only
-        self.switch = Switch(program(path, sum_bits, code_bits), engine=engine)
+        self.switch = Switch(program(path, sum_bits, code_bits, ecn), engine=engine)
         self.counters = ["events"]
         if path.endswith("_tna.p4"):  # counts completions apart: a counter counts once in a pass
             self.counters.append("completions")

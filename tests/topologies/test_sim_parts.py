@@ -28,7 +28,8 @@ def test_a_frame_comes_apart_as_it_was_built(payload, port, tos):
     source = frames.Address(H1.mac, H1.ip, port)
     frame = frames.build(source, H2, payload, tos)
     assert len(frame) == frames.HEADERS + len(payload)
-    assert frames.parse(frame, H2.mac) == frames.UdpDatagram(H1.ip, port, H2.ip, H2.port, payload)
+    datagram = frames.UdpDatagram(H1.ip, port, H2.ip, H2.port, payload, tos)
+    assert frames.parse(frame, H2.mac) == datagram
 
 
 def test_scapy_agrees_on_every_byte():

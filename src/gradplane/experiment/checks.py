@@ -114,6 +114,12 @@ def switches(experiment: Experiment, target: Target, network: Topology) -> Itera
         if name not in names:
             text = f'no switch "{name}": {nearest(name, names)}'
             yield Problem(text, (("switch", "only", name),))
+    if whole.ecn_threshold is not None and target.name != "embedded":
+        yield Problem(
+            f'ecn_threshold with target "{target.name}": thc.p4 and shared.p4 mark packets on'
+            ' switches of target = "embedded" only, which see the queues of their links',
+            (("switch", "ecn_threshold"), ("switch", "target")),
+        )
     found = (p for name in names for p in (*_queues(whole, name, target), *_macros(whole, name)))
     yield from dict.fromkeys(found)
 

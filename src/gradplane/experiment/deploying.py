@@ -353,8 +353,9 @@ class _Deploying:
         with self._about("job", number, also=[("job", number, "aggregation")]):
             absences = self._experiment.absences(placed.number)
             config = _config(job, placed, coding[:2], coding[2], absences)
+            ecn = self._experiment.switch.ecn_threshold is not None
             round_trip = scheme.round_trip_ns(placed, self._latency_ns, self._pass_ns)
-            config = config.changed(round_trip_ns=round(round_trip))
+            config = config.changed(round_trip_ns=round(round_trip), ecn=ecn)
             scheme.check_hosts(config)
             rounds, values = self._size(config)
             for key, text in planned_jobs.problems(job, values):
@@ -602,4 +603,6 @@ def _defines(experiment: Experiment) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, jobs in by_scheme.items():
         found |= aggregations.get(name).defines(jobs)
+    if experiment.switch.ecn_threshold is not None:
+        found["ECN_THRESHOLD"] = str(experiment.switch.ecn_threshold)
     return found

@@ -189,6 +189,7 @@ class SwitchSection(Section):
     recirculation_mbit: float = Field(default=100_000.0, gt=0)
     queue_rate: int | None = Field(default=None, ge=1, le=1_000_000_000)
     queue_depth: int | None = Field(default=None, ge=1, le=1_000_000)
+    ecn_threshold: int | None = Field(default=None, ge=1, lt=1 << 19)
     only: dict[str, SwitchPart] | None = None
 
     def of(self, switch: str) -> "SwitchSection":

@@ -93,10 +93,11 @@ class Transport:
     code_bits: int = 4  # 1 | 2 | 4 | 8; as all jobs of before had
     round_trip_ns: int = 0  # with all windows under way, by the links; 0: not known
     stream_trip_ns: int = 0  # likewise of a stream's segment, with all messages under way
+    ecn: bool = False  # switches mark packets at their queues, and windows adapt
 
     @property
     def window(self) -> int:
-        """The number of chunks that a worker keeps in flight."""
+        """The number of chunks that a worker keeps in flight, at most where windows adapt."""
         return self.slots // 2
 
 

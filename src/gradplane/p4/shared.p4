@@ -28,6 +28,7 @@
 #include <v1model.p4>
 
 #include "include/headers.p4"
+#include "include/ecn.p4"
 #define SWAPS
 #include "include/v1model_block.p4"
 
@@ -226,6 +227,9 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
     // For each slot.
     register<bit<32>>(SLOTS) slot_norm;
     register<bit<8>>(SLOTS)  slot_others;   // packets of other chunks since the last of its own
+#ifdef ECN_THRESHOLD
+    register<ecn_t>(SLOTS)   slot_ecn;
+#endif
 
     counter(4096, CounterType.packets) shared_events;
     counter(1, CounterType.packets) unknown_member;
@@ -464,6 +468,18 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                     } else if (meta.update == UPDATE_SWAP) {
                         slot_norm.write(meta.slot, hdr.agg.norm);
                     }
+#ifdef ECN_THRESHOLD
+                    // A partial leaves with the bits of the packets in it.
+                    ecn_t earlier;
+                    slot_ecn.read(earlier, meta.slot);
+                    if (meta.update == UPDATE_SWAP) {
+                        slot_ecn.write(meta.slot, hdr.ipv4.tos[1:0]);
+                        hdr.ipv4.tos[1:0] = earlier;
+                    } else {
+                        hdr.ipv4.tos[1:0] = hdr.ipv4.tos[1:0] | earlier;
+                        slot_ecn.write(meta.slot, hdr.ipv4.tos[1:0]);
+                    }
+#endif
                     if (meta.update == UPDATE_SWAP && meta.leaves == 1) {
                         hdr.agg.epoch = tag[63:56];
                         hdr.agg.job = tag[55:48];
@@ -596,6 +612,9 @@ control ThcEgress(inout headers_t hdr, inout metadata_t meta,
                 }
                 receivers.apply();
             }
+#ifdef ECN_THRESHOLD
+            mark_ecn(hdr.ipv4, standard_metadata.enq_qdepth);
+#endif
             port_out.count((bit<32>) standard_metadata.egress_port);
         }
     }

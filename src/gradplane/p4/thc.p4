@@ -38,6 +38,7 @@
 
 #include "include/headers.p4"
 #include "include/equal_ways.p4"
+#include "include/ecn.p4"
 #include "include/v1model_block.p4"
 
 // A packet in BMv2 may grow by 512 bytes until it is sent. One whose sums need more leaves before
@@ -161,6 +162,9 @@ struct metadata_t {
     bit<1>  collecting;
     bit<1>  duplicate;
     bit<4>  event;
+#ifdef ECN_THRESHOLD
+    ecn_t   ecn;            // of the packets that the answer is about
+#endif
 }
 
 parser ThcParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
@@ -294,6 +298,10 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
     register<bit<8>>(SLOTS)  norm_count;
     register<bit<1>>(SLOTS)  norm_closed;
     register<bit<32>>(SLOTS) norm_max;
+
+#ifdef ECN_THRESHOLD
+    register<ecn_t>(SLOTS)   slot_ecn;
+#endif
 
     counter(4096, CounterType.packets) events;
     counter(1, CounterType.packets) unknown_member;
@@ -476,6 +484,9 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
 
     apply {
         check = 0;
+#ifdef ECN_THRESHOLD
+        meta.ecn = hdr.ipv4.tos[1:0];
+#endif
         mark_to_drop(standard_metadata);
         meta.port = standard_metadata.ingress_port;
         if (hdr.recirculation.isValid()) {
@@ -752,6 +763,18 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                         }
                     }
                     meta.complete = meta.complete & meta.closed;
+#ifdef ECN_THRESHOLD
+                    if (hdr.agg.pass == PASSES - 1) {
+                        ecn_t earlier = 0;
+                        if (meta.update != UPDATE_START) {
+                            slot_ecn.read(earlier, (bit<32>) (meta.slot_base + hdr.agg.slot));
+                        }
+                        meta.ecn = meta.ecn | earlier;
+                        if (meta.update != UPDATE_NONE) {
+                            slot_ecn.write((bit<32>) (meta.slot_base + hdr.agg.slot), meta.ecn);
+                        }
+                    }
+#endif
 
                     // 2. The 128 sums.
                     hdr.sums.setValid();
@@ -873,8 +896,11 @@ control ThcEgress(inout headers_t hdr, inout metadata_t meta,
             recirculate_preserving_field_list(0);
         } else {
             if (meta.verdict >= ANSWER) {
-                // The replicas of an answer differ only in their addresses.
+                // The replicas of an answer differ only in their addresses, and in queues' marks.
                 hdr.ipv4.tos = 0;
+#ifdef ECN_THRESHOLD
+                hdr.ipv4.tos[1:0] = meta.ecn;
+#endif
                 hdr.ipv4.identification = 0;
                 hdr.ipv4.flags = 2;
                 hdr.ipv4.ttl = 64;
@@ -903,6 +929,9 @@ control ThcEgress(inout headers_t hdr, inout metadata_t meta,
                 }
                 receivers.apply();
             }
+#ifdef ECN_THRESHOLD
+            mark_ecn(hdr.ipv4, standard_metadata.enq_qdepth);
+#endif
             port_out.count((bit<32>) standard_metadata.egress_port);
         }
     }

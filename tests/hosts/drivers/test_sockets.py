@@ -20,7 +20,7 @@ from gradplane.hosts.protocols.actions import Deliver, Send
 from gradplane.hosts.protocols.job_codec import summed_codec
 from gradplane.hosts.protocols.switch_worker import SwitchWorker
 from gradplane.hosts.wire.aggregation import Type, parse, unpack_indices
-from gradplane.hosts.wire.payloads import Payloads
+from gradplane.hosts.wire.payloads import ECN_CAPABLE, ECN_MARKED, Payloads
 
 ADDRESS = f"127.{os.getpid() >> 14 & 255}.{os.getpid() >> 6 & 255}.{os.getpid() % 64 + 100}"
 """A loopback address that no other test process uses: its ports are free."""
@@ -65,6 +65,28 @@ def test_datagrams_carry_ports_addresses_and_bytes(env):
         env.send(Send(ports[0], ADDRESS, ports[1], Payloads.of([payload])))
         env.step()
     assert got == [(ports[1], ADDRESS, ports[0], p) for p in (b"one", b"", b"x" * 1500)]
+
+
+def test_marks_of_packets_are_read_where_marks_are_heeded():
+    """A socket that has sent a packet with ECN bits reads those of the packets that arrive."""
+    ports, got = [free_port(), free_port()], []
+    with (
+        closing(DatagramSocket(ADDRESS, ports[0])) as one,
+        closing(DatagramSocket(ADDRESS, ports[1])) as other,
+    ):
+
+        def taken():
+            select.select([one], [], [])
+            one.receive(lambda ip, port, payloads: got.append(payloads.marked))
+
+        other.send(ADDRESS, ports[0], Payloads.of([b"early"]), ECN_MARKED)
+        taken()
+        one.send(ADDRESS, ports[1], Payloads.of([b"heeds"]), ECN_CAPABLE)
+        for tos in (ECN_CAPABLE, ECN_MARKED, 0x2B, 0x28, ECN_MARKED):
+            other.send(ADDRESS, ports[0], Payloads.of([b"x"]), tos)
+            taken()
+    plain = [None if marked is None else marked.tolist() for marked in got]
+    assert plain == [None, None, [True], [True], None, [True]]
 
 
 @pytest.fixture(params=["segments", "messages"])

@@ -131,6 +131,36 @@ def test_retransmission_with_a_full_quorum_is_exact(changes, chaos, sizes):
             assert len({network.delivered[w][ticket].sums for w in range(job.workers)}) == 1
 
 
+@settings(max_examples=12)
+@given(JOBS, CHAOS, SIZES, st.sampled_from([0, 0.05, 0.5]))
+def test_windows_that_adapt_change_no_sum(changes, chaos, sizes, marks):
+    """Each worker's window is another one, as it sees other marks and losses."""
+    static, _ = run(make_job(**changes), Chaos(0, 0, 0, 0), sizes)
+    job = make_job(ecn=True, **changes)
+    network = MemoryNetwork(job, chaos, lose_pass=chaos.lose_pass)
+    network.marked = lambda: chaos.random.random() < marks
+    network.train([list(rows) for rows in zip(*gradients(sizes, job.workers, 3), strict=True)])
+    network.run()
+    for worker, results in static.delivered.items():
+        assert set(network.delivered[worker]) == set(results)
+        for ticket, result in results.items():
+            assert network.delivered[worker][ticket].sums == result.sums
+    lines = [line for line in network.records if line.kind == "window"]
+    assert all(1 <= line.fields["least"] <= job.transport.window for line in lines)
+    assert len(lines) == job.workers * 3 * len(sizes)
+
+
+@settings(max_examples=8)
+@given(CHAOS, SIZES)
+def test_windows_that_adapt_stop_no_lossy_job(chaos, sizes):
+    job = make_job(ecn=True, reliability="lossy", quorum=3, slots=16)
+    network = MemoryNetwork(job, chaos, lose_pass=chaos.lose_pass)
+    network.marked = lambda: chaos.random.random() < 0.2
+    network.train([list(rows) for rows in zip(*gradients(sizes, job.workers, 3), strict=True)])
+    network.run()
+    assert all(len(network.delivered[w]) == 3 * len(sizes) for w in range(job.workers))
+
+
 @settings(max_examples=10, deadline=None)
 @given(CHAOS, st.sampled_from(["lossy", "retransmit"]), st.integers(0, 3))
 def test_rounds_go_on_after_2_to_the_32(chaos, reliability, before):

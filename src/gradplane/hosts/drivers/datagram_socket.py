@@ -30,7 +30,7 @@ from gradplane.hosts.drivers.ordinary_exchange import (
     polled,
 )
 from gradplane.hosts.protocols.fast_results import WorkerRecord
-from gradplane.hosts.wire.payloads import Payloads
+from gradplane.hosts.wire.payloads import ECN_MARKED, Payloads
 
 BATCH = 256  # datagrams taken from a socket before timers get a turn
 LONGEST = 2048  # bytes of a datagram; longer ones are dropped
@@ -44,6 +44,8 @@ _CONTROL_LENGTH = 18
 # linux/udp.h, asm-generic/socket.h, bits/socket.h
 _UDP_SEGMENT = 103
 _MOST_SEGMENTS, _MOST_BYTES = 64, 65507  # of one GSO send
+_IP_RECVTOS = 13  # linux/in.h
+_RECEIVED_TOS = 24, 16  # bytes of the control message with a packet's ToS, and where that is
 _SO_RCVBUFFORCE = 33  # beyond net.core.rmem_max, where one may
 _MSG_TRUNC = 0x20
 
@@ -100,6 +102,7 @@ class DatagramSocket:
         self.unsent = self.too_long = 0
         self._ordinary = ordinary
         self._tos = 0
+        self._marks: npt.NDArray[np.uint8] | None = None  # control messages, where marks are read
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         try:
             _enlarge(self._socket)
@@ -141,7 +144,7 @@ class DatagramSocket:
         sizes = messages["length"].astype(np.int64)
         names = self._names[first:count, 0].copy()  # family, port and address
         cut = messages["flags"] & _MSG_TRUNC != 0
-        payloads = Payloads(self._data[first:count], sizes)
+        payloads = Payloads(self._data[first:count], sizes, self._marked(first, count))
         if cut.any():
             self.too_long += int(cut.sum())
             payloads, names = payloads.select(~cut), names[~cut]
@@ -151,7 +154,7 @@ class DatagramSocket:
         edges = [0, *(np.flatnonzero(names[1:] != names[:-1]) + 1).tolist(), len(names)]
         for name, first, end in zip(peers, edges, edges[1:], strict=False):
             if len(edges) == len(peers) + 1:  # one run of datagrams each: no need to copy them
-                some = Payloads(payloads.data[first:end], payloads.sizes[first:end])
+                some = payloads.part(first, end)
             else:
                 some = payloads.select(names == name)
             on_batch(*self._peer(name), some)
@@ -169,6 +172,26 @@ class DatagramSocket:
             stride = data.shape[1]
             equal = stride if (sizes[:-1] == stride).all() else 0
             self._transmit((ip, port), len(sizes), equal, tos)
+
+    def _marked(self, first: int, count: int) -> npt.NDArray[np.bool_] | None:
+        """Return which messages were marked; None where none is, or no marks are read."""
+        if self._marks is None:
+            return None
+        some = slice(first, count)
+        known = self._arrivals.messages["control size"][some] == _RECEIVED_TOS[0]
+        self._arrivals.messages["control size"] = _RECEIVED_TOS[0]
+        marked: npt.NDArray[np.bool_] = known & (
+            self._marks[some, _RECEIVED_TOS[1]] & ECN_MARKED == ECN_MARKED
+        )
+        return marked if marked.any() else None
+
+    def _read_marks(self) -> None:
+        """Let the kernel say of each packet that arrives whether it was marked."""
+        self._socket.setsockopt(socket.IPPROTO_IP, _IP_RECVTOS, 1)
+        self._marks = np.zeros((BATCH, _RECEIVED_TOS[0]), np.uint8)
+        rows = np.arange(BATCH, dtype=np.uint64) * np.uint64(_RECEIVED_TOS[0])
+        self._arrivals.messages["control"] = np.uint64(self._marks.ctypes.data) + rows
+        self._arrivals.messages["control size"] = _RECEIVED_TOS[0]
 
     def _exchange(self, ordinary: OrdinaryResults) -> tuple[int, int]:
         """Let the kernel exchange packets; return the number of the last ones, and of those it
@@ -196,6 +219,8 @@ class DatagramSocket:
         if tos != self._tos:
             self._socket.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, tos)
             self._tos = tos
+            if tos & ECN_MARKED and self._marks is None:  # who says that he heeds them
+                self._read_marks()
 
     def _send_one(self, ip: str, port: int, payloads: Payloads) -> None:
         try:

@@ -41,6 +41,9 @@ AFTER = transitions(CHUNK)
 WAITING, EARLY, PENDING, MISSED, DONE = (np.uint8(_STATES.index(s)) for s in _STATES)
 TURN, RESULT, _RETRY, _EXPIRY, _OVERTAKEN = (_EVENTS.index(e) for e in _EVENTS)
 
+ALL = 1 << 30
+"""The number of chunks to advance() where nothing limits it."""
+
 # What accept() says of a packet.
 OUTSIDE, NEW, KNOWN, OTHER_NORM, BEYOND_TABLE = range(5)
 
@@ -134,14 +137,17 @@ def send(table, indices, now, deadline):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def advance(first, table, turns, after, out):  # type: ignore[no-untyped-def]
+def advance(first, table, turns, after, out, start, most):  # type: ignore[no-untyped-def]
     """Give the chunks of each chain their turns, up to the first that must wait.
 
-    Writes the indices of those that are now pending to out, int64[window], in the chains' order.
-    Returns their number, and how many chunks ended because their result had come early.
+    Writes the indices of those that are now pending to out, int64[window], in the chains' order
+    from chain `start` on. Beyond `most` of them only the first of all chunks may be another one,
+    for which other workers may wait. Returns their number, and how many chunks ended because
+    their result had come early.
     """
     pending, ended = 0, 0
-    for chain in range(len(turns)):
+    for i in range(len(turns)):
+        chain = (start + i) % len(turns)
         while True:
             index = turns[chain] - first
             if index < 0 or index >= len(table):
@@ -150,6 +156,8 @@ def advance(first, table, turns, after, out):  # type: ignore[no-untyped-def]
             if not row.open or (row.state != WAITING and row.state != EARLY):
                 break
             waited = row.state == WAITING
+            if waited and pending >= most and turns[chain] > turns.min():
+                break
             step(row, TURN, after)
             if waited:
                 out[pending] = index

@@ -11,6 +11,8 @@ do.
 from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass
+from itertools import groupby, repeat
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,7 @@ from gradplane.hosts.protocols.actions import Action, CancelTimer, Send, SetTime
 from gradplane.hosts.protocols.job_codec import summed_codec
 from gradplane.hosts.wire import aggregation
 from gradplane.hosts.wire.aggregation import Header, Type, WireError
-from gradplane.hosts.wire.payloads import Payloads
+from gradplane.hosts.wire.payloads import ECN_CAPABLE, ECN_MARKED, Payloads
 
 TIMER = "ask"
 """The key of a server's only timer."""
@@ -39,6 +41,7 @@ class _Chunk:
     norm: int
     sums: Sums
     bitmap: int = 0
+    marked: bool = False  # one of its packets was, at a queue
     ask_at: int | None = None
     asked: int = 0
 
@@ -77,7 +80,8 @@ class SharedServer:
         self._norms: dict[int, _Norm] = {}
         self.alarm: int | None = None
         """When its timer runs out; None where it is not set."""
-        self._out: list[bytes] = []
+        self._tos = {False: ECN_CAPABLE, True: ECN_MARKED} if transport.ecn else {False: 0}
+        self._out: list[tuple[bool, bytes]] = []  # marked; packet
         self.refused: Counter[str] = Counter()
 
     def receive(self, ip: str, source_port: int, payloads: Payloads, now: int) -> list[Action]:
@@ -85,13 +89,14 @@ class SharedServer:
         if (ip, source_port) != self._job.addresses.aggregator:
             self.refused["stranger"] += len(payloads)
             return []
-        for payload in payloads:
+        marked = repeat(False) if payloads.marked is None else payloads.marked.tolist()
+        for mark, payload in zip(marked, payloads, strict=False):
             try:
                 header, body = aggregation.parse(payload)
             except WireError:
                 self.refused["malformed"] += 1
                 continue
-            self._take(header, body, now)
+            self._take(header, body, mark, now)
         return self._taken(now)
 
     def timer(self, key: Hashable, now: int) -> list[Action]:
@@ -104,7 +109,7 @@ class SharedServer:
 
     # Packets
 
-    def _take(self, header: Header, body: bytes, now: int) -> None:
+    def _take(self, header: Header, body: bytes, marked: bool, now: int) -> None:
         if reason := self._problem(header):
             self.refused[reason] += 1
         elif header.epoch != self._job.transport.epoch:
@@ -116,7 +121,7 @@ class SharedServer:
         elif header.type is Type.NORM:
             self._norm(header)
         else:
-            self._codes(header, body, now)
+            self._codes(header, body, marked, now)
 
     def _problem(self, header: Header) -> str:
         """Return why a packet is refused, or nothing."""
@@ -154,7 +159,7 @@ class SharedServer:
                 Type.NORM_RESULT, header.slot, known.round, known.norm, known.bitmap, to=to
             )
 
-    def _codes(self, header: Header, body: bytes, now: int) -> None:
+    def _codes(self, header: Header, body: bytes, marked: bool, now: int) -> None:
         known = self._chunks.get(header.slot)
         later = 1 if known is None else aggregation.ahead(header.round, known.round)
         if later < 0:
@@ -166,6 +171,7 @@ class SharedServer:
                 return
             zeros = np.zeros(aggregation.LANES[self._job.transport.sum_bits], self._dtype)
             known = self._chunks[header.slot] = _Chunk(header.round, header.norm, zeros)
+        known.marked |= marked and self._job.transport.ecn
         if header.norm != known.norm:
             self.refused["another norm"] += 1
         elif known.bitmap == self._everyone:
@@ -198,7 +204,7 @@ class SharedServer:
     def _result(self, slot: int, chunk: _Chunk, to: int | None = None) -> None:
         body = aggregation.pack_sums(chunk.sums, self._job.transport.sum_bits)
         place = slot, chunk.round, chunk.norm, chunk.bitmap
-        self._answer(Type.SUMS, *place, to=to, body=body)
+        self._answer(Type.SUMS, *place, to=to, body=body, marked=chunk.marked)
 
     def _ask(self, slot: int, chunk: _Chunk, now: int) -> None:
         """Ask the missing workers for a chunk, which no switch is to add."""
@@ -231,11 +237,12 @@ class SharedServer:
         count: int | None = None,
         to: int | None = None,
         body: bytes = b"",
+        marked: bool = False,
     ) -> None:
         """Send a packet to a worker, None: to all. Its number says to the switch who gets it.
 
         count: the workers in it; None: those of the bitmap. Of an epoch notice: the epoch that is
-        refused."""
+        refused. marked: whether a packet that it is about was."""
         transport = self._job.transport
         hop = 0 if to is None else to + 1
         place = (kind, self._job.number, hop, slot, round, transport.sum_bits, norm, bitmap, flags)
@@ -245,15 +252,16 @@ class SharedServer:
             epoch=transport.epoch,
             code_bits=transport.code_bits,
         )
-        self._out.append(header.pack() + body)
+        self._out.append((marked, header.pack() + body))
 
     def _taken(self, now: int) -> list[Action]:
-        """Return what is to be done: the answers of a kind are a batch."""
+        """Return what is to be done: answers in a row with equal marks are a batch."""
         actions: list[Action] = []
-        if self._out:
-            payloads = Payloads.of(self._out)
-            actions.append(Send(self._port, *self._job.addresses.aggregator, payloads))
-            self._out = []
+        for marked, some in groupby(self._out, key=itemgetter(0)):
+            payloads = Payloads.of([packet for _, packet in some])
+            to = self._job.addresses.aggregator
+            actions.append(Send(self._port, *to, payloads, self._tos[marked]))
+        self._out = []
         times = [chunk.ask_at for chunk in self._chunks.values() if chunk.ask_at is not None]
         alarm = min(times, default=None)
         if alarm is not None and alarm != self.alarm:

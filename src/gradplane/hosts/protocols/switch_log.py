@@ -112,6 +112,10 @@ class SwitchLog:
         """Return the line of a worker that goes on in another epoch, and sends packets again."""
         return Record("redo", self._who | {"epoch": epoch, "at": at})
 
+    def window(self, reduce: SwitchReduce, window: dict[str, float], at: int) -> Record:
+        """Return the line of a worker's congestion window at a reduce's end."""
+        return Record("window", self._who | {"ticket": reduce.ticket} | window | {"at": at})
+
     def stall(self, number: int, missing: list[int] | None, at: int) -> Record:
         """Return the line of a long wait; `missing` are the absent workers, None if unknown."""
         slot, round = self._slot(number)

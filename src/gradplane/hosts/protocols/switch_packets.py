@@ -13,7 +13,7 @@ from gradplane.hosts.config import JobConfig, Transport
 from gradplane.hosts.protocols.actions import Peer, Send
 from gradplane.hosts.wire import aggregation
 from gradplane.hosts.wire.aggregation import HEADER_SIZE, Header, Type
-from gradplane.hosts.wire.payloads import Bytes, Ints, Payloads
+from gradplane.hosts.wire.payloads import ECN_CAPABLE, Bytes, Ints, Payloads
 
 # Columns of a parsed packet.
 KIND, NUMBER, WORKERS, BITMAP, NORM = range(5)
@@ -46,12 +46,13 @@ class Results:
     parsed: int64[n, 5], the columns above: type, chunk number, workers in the result (of an EPOCH
     notice: the epoch), bitmap (64 bits: of the worker's own switch), norm. packets: uint8[n,
     bytes], whole rows, which are contiguous: a kernel is compiled for one layout, and a part of a
-    row is contiguous only where there is a single row.
+    row is contiguous only where there is a single row. marked: as in Payloads.
     """
 
     kind: Type
     parsed: Ints
     packets: Bytes
+    marked: npt.NDArray[np.bool_] | None = None
 
     def sums(self, i: int) -> bytes:
         """Return what follows the header of packet i of SUMS, and its path."""
@@ -75,6 +76,7 @@ class SwitchPackets:
         self.epoch = job.transport.epoch
         self._number, self._children = rack.index(worker), len(rack)  # at its switch
         self._source_port = job.addresses.worker_addresses[worker][1]
+        self._tos = ECN_CAPABLE if job.transport.ecn else 0
 
     def make(self, kind: Type, number: int, norm: int = 0, flags: int = 0) -> Send:
         """Return a packet about a chunk that consists of the header only."""
@@ -83,7 +85,7 @@ class SwitchPackets:
 
     def send(self, payloads: Payloads) -> Send:
         """Return the action that sends these payloads to the switch."""
-        return Send(self._source_port, *self._job.addresses.aggregator, payloads)
+        return Send(self._source_port, *self._job.addresses.aggregator, payloads, self._tos)
 
     def indices(self, first: int, codes: npt.NDArray[np.uint8], norm: int) -> Bytes:
         """Return the payloads of a partition's INDICES packets, uint8[chunks, bytes].
@@ -124,9 +126,8 @@ class SwitchPackets:
             wrong = parsed[:, KIND] < 0
             reasons = [_REASONS[-kind] for kind in parsed[wrong, KIND].tolist()]
             self._refused.update(reasons)
-            parsed, data = parsed[~wrong], payloads.data[~wrong]
-        else:
-            data = payloads.data
+            parsed, payloads = parsed[~wrong], payloads.select(~wrong)
+        data, marked = payloads.data, payloads.marked
         kinds = parsed[:, KIND]
         if not len(kinds):
             return []
@@ -134,7 +135,9 @@ class SwitchPackets:
         if len(kinds) > 1:
             edges[1:1] = (np.flatnonzero(np.diff(kinds)) + 1).tolist()
         return [
-            Results(Type(int(kinds[a])), parsed[a:b], data[a:b])
+            Results(
+                Type(int(kinds[a])), parsed[a:b], data[a:b], None if marked is None else marked[a:b]
+            )
             for a, b in zip(edges, edges[1:], strict=False)
         ]
 

@@ -20,6 +20,10 @@ A switch that loses its state gives the job a later epoch of its life. With a fu
 then sends again what it waits for, and what others may lack (`switch_redo`). With a smaller one
 nobody may be left who would send what it waits for: from then on it gives up after `retries`.
 
+Where switches mark packets at their queues, a window that adapts (`congestion_window`) says how
+many chunks are in flight: the others wait, though it is their turn. The first chunk of all in turn
+never does, so that no two workers with different windows wait for each other.
+
 What need not delay packets, such as the error feedback, is computed after they are sent (Defer).
 
 Timeouts are measured (RFC 6298), with the job's `timeout_ns` as their ceiling: the time after
@@ -36,12 +40,14 @@ from collections.abc import Callable, Hashable
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from gradplane._deferred import Deferred
 from gradplane.hosts.config import JobConfig, Transport
 from gradplane.hosts.protocols import chunk_table
 from gradplane.hosts.protocols.actions import Action, CancelTimer, Defer, Deliver, SetTimer
-from gradplane.hosts.protocols.chunk_table import AFTER, Ints
+from gradplane.hosts.protocols.chunk_table import AFTER, ALL, Ints
+from gradplane.hosts.protocols.congestion_window import CongestionWindow
 from gradplane.hosts.protocols.fast_results import NO_ALARM, WorkerRecord
 from gradplane.hosts.protocols.integer_digits import IntegerDigits
 from gradplane.hosts.protocols.job_codec import summed_codec
@@ -117,6 +123,7 @@ class SwitchWorker:
         self._allocated = 0  # chunks so far
         self._bounded = False  # where it may wait for what nobody sends any more
         self._turns: Ints = np.arange(job.transport.window)  # by chain: the chunk whose turn it is
+        self._window = CongestionWindow(job.transport.window) if job.transport.ecn else None
         self._released = np.empty(job.transport.window, np.int64)  # for the kernels' answers
         self._out: list[Action] = []
         self._deferred: list[Deferred[Any]] = []
@@ -284,6 +291,8 @@ class SwitchWorker:
         if reduce.tensor < TRANSIENT:
             self._states[reduce.tensor] = [part.state for part in reduce.parts]
         self._out += self._log.arrivals(reduce, now)
+        if self._window is not None:
+            self._out.append(self._log.window(reduce, self._window.take(), now))
         self.watch(reduce.ticket, "decode")
         self._out.append(Deliver(reduce.ticket, reduce.result()))
 
@@ -292,10 +301,20 @@ class SwitchWorker:
     def _advance(self, reduce: SwitchReduce, now: int) -> None:
         """Send the chunks whose turn has come; those of silent partitions only wait."""
         place = (reduce.first, reduce.table, self._turns, AFTER, self._released)
-        pending, ended = chunk_table.advance(*place)
-        reduce.left -= ended
-        if pending:
-            self._attempt(reduce, self._released[:pending].copy(), now)
+        if self._window is None:
+            pending, ended = chunk_table.advance(*place, 0, ALL)
+            reduce.left -= ended
+            if pending:
+                self._attempt(reduce, self._released[:pending].copy(), now)
+            return
+        ended = 1
+        while ended:  # by chunks whose turn comes another may be the first of all
+            in_flight = sum(int(chunk_table.pending(r.table).sum()) for r in self._reduces)
+            free = max(self._window.size - in_flight, 0)
+            pending, ended = chunk_table.advance(*place, int(self._turns.argmin()), free)
+            reduce.left -= ended
+            if pending:
+                self._attempt(reduce, self._released[:pending].copy(), now)
 
     def _attempt(self, reduce: SwitchReduce, indices: Ints, now: int) -> None:
         """Send chunks that are pending, and set their deadlines."""
@@ -324,6 +343,8 @@ class SwitchWorker:
             sent_at = reduce.table["sent_at"][indices[~silent]]
             since = int(sent_at.min())
             self._timeout.back_off(int(sent_at.max()), now)
+            if self._window is not None:
+                self._window.cut(int(sent_at.max()), now)
         given_up = silent | self._lossy | self._is_last(reduce.table["attempts"][indices])
         again = indices[~given_up]
         stage = "sums" if len(again) else "given up"
@@ -351,6 +372,8 @@ class SwitchWorker:
             if sent_at >= 0:
                 self._timeout.measure(sent_at, now)
             refused += wrong
+        if self._window is not None:
+            self._adapt(self._window, results, found == chunk_table.NEW, now)
         if refused:
             self._count_refused(found)
         for i in np.flatnonzero(found == chunk_table.OUTSIDE).tolist():
@@ -358,6 +381,20 @@ class SwitchWorker:
         if self._redo.deadline is not None:
             self._redo.answered(parsed[:, NUMBER].tolist())
         self._moved_on(results, now)
+
+    def _adapt(
+        self, window: CongestionWindow, results: Results, new: npt.NDArray[np.bool_], now: int
+    ) -> None:
+        """Tell the window of results of chunks that were sent."""
+        marked = np.zeros(len(new), bool) if results.marked is None else results.marked
+        for number, mark in zip(
+            results.parsed[new, NUMBER].tolist(), marked[new].tolist(), strict=True
+        ):
+            reduce = self._find(number)
+            assert reduce is not None, "a new result is of a reduce in flight"
+            row = reduce.table[number - reduce.first]
+            if row["attempts"]:
+                window.result(int(row["sent_at"]), mark, now)
 
     def _count_refused(self, found: Ints) -> None:
         for reason, number in (
@@ -500,7 +537,7 @@ class SwitchWorker:
             pending = np.flatnonzero(chunk_table.pending(reduce.table))
             self._end(reduce, pending, expired=False)
             place = (reduce.first, reduce.table, self._turns, AFTER, self._released)
-            released, ended = chunk_table.advance(*place)
+            released, ended = chunk_table.advance(*place, 0, ALL)
             reduce.left -= ended
             if not released and not ended and not len(pending):
                 return  # its chains have not come to it yet

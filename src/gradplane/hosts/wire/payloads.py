@@ -13,6 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+ECN_CAPABLE, ECN_MARKED = 2, 3
+"""The ECN bits of IP's ToS byte: ECT(0), as all hosts send that heed marks, and a mark."""
+
 Bytes = npt.NDArray[np.uint8]
 Ints = npt.NDArray[np.int64]
 
@@ -21,11 +24,13 @@ Ints = npt.NDArray[np.int64]
 class Payloads:
     """Payloads of UDP datagrams: payload i is `data[i, : sizes[i]]`.
 
-    data: uint8[n, stride], rows contiguous. sizes: int64[n], none above the stride.
+    data: uint8[n, stride], rows contiguous. sizes: int64[n], none above the stride. marked: of
+    those that arrived, which a switch marked at a queue (ECN), bool[n]; None: none.
     """
 
     data: Bytes
     sizes: Ints
+    marked: npt.NDArray[np.bool_] | None = None
 
     @classmethod
     def of(cls, payloads: Sequence[bytes]) -> Payloads:
@@ -38,6 +43,12 @@ class Payloads:
         for row, payload in zip(data, payloads, strict=True):
             row[: len(payload)] = np.frombuffer(payload, np.uint8)
         return cls(data, sizes)
+
+    def with_tos(self, tos: int) -> Payloads:
+        """Return the payloads as they arrived in packets with this ToS byte."""
+        if tos & ECN_MARKED != ECN_MARKED:
+            return self
+        return Payloads(self.data, self.sizes, np.ones(len(self), bool))
 
     @classmethod
     def equal(cls, data: Bytes) -> Payloads:
@@ -56,7 +67,13 @@ class Payloads:
 
     def select(self, rows: npt.NDArray[Any]) -> Payloads:
         """Return a copy of some payloads, by a mask or by their numbers."""
-        return Payloads(self.data[rows], self.sizes[rows])
+        marked = None if self.marked is None else self.marked[rows]
+        return Payloads(self.data[rows], self.sizes[rows], marked)
+
+    def part(self, first: int, end: int) -> Payloads:
+        """Return payloads `first` to `end` - 1, which are not copied."""
+        marked = None if self.marked is None else self.marked[first:end]
+        return Payloads(self.data[first:end], self.sizes[first:end], marked)
 
     @property
     def nbytes(self) -> int:

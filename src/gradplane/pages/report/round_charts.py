@@ -46,6 +46,7 @@ def _panels(run: RunData, jobs: Sequence[RecordedRounds]) -> Iterator[Panel]:
         yield found
     yield from _missed(jobs)
     yield from _slots(jobs)
+    yield from _windows(run, jobs)
     yield from _links(run, jobs)
 
 
@@ -135,6 +136,29 @@ def _slots(jobs: Sequence[RecordedRounds]) -> Iterator[Panel]:
         if len(slots) > len(shown):
             about += f" The first {len(shown)} of {len(slots):,} slots."
         yield _panel(f"Slots{name}", about, figure, unit="workers missing")
+
+
+def _windows(run: RunData, jobs: Sequence[RecordedRounds]) -> Iterator[Panel]:
+    """Yield the windows of jobs whose workers adapt them."""
+    lines, entries, marks = [], [], Counter[str]()
+    for job, colour in zip(jobs, _colours(len(jobs)), strict=True):
+        rounds: dict[int, list[Line]] = {r.number: [] for r in job.rounds}
+        for line in run.arrivals:
+            if line["kind"] == "window" and line["job"] == job.number and line["ticket"] in rounds:
+                rounds[line["ticket"]].append(line)
+        found = {number: own for number, own in rounds.items() if own}
+        means = [sum(line["size"] for line in own) / len(own) for own in found.values()]
+        least = [min(line["least"] for line in own) for own in found.values()]
+        for label, dashed, y in (("mean at the end", False, means), ("least", True, least)):
+            lines.append(Curve(f"{job.name}, {label}", colour, dashed, list(found), y))
+            entries.append(key(lines[-1].name, colour, dashed=dashed))
+        marks[job.name] = sum(line["marks"] for own in found.values() for line in own)
+    if any(line.x for line in lines):
+        figure = figures.curves(lines, "round, from 0", "chunks in flight", link=LINK)
+        figure["layout"]["yaxis"] |= {"rangemode": "tozero"}
+        said = "; ".join(f"{name} {count:,}" for name, count in marks.items())
+        text = f"Of all workers of a job. Results that were marked at a queue: {said}."
+        yield _panel("Windows", text, figure, entries)
 
 
 def missing(use: SlotUse, training_round: Round) -> list[int]:

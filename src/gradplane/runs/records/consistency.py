@@ -26,6 +26,7 @@ from gradplane.runs.records.record_types import (
     Timeline,
     Timeout,
     Verdict,
+    Window,
     fault,
 )
 from gradplane.runs.records.run_folder import EXPERIMENT, SUMMARY, FolderError
@@ -44,6 +45,7 @@ _ARRIVALS = {
     "timeline": Timeline,
     "timeout": Timeout,
     "resend": Resend,
+    "window": Window,
 }
 
 

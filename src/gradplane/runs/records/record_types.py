@@ -146,6 +146,20 @@ class Redo(TypedDict):
 
 
 @with_config(ConfigDict(strict=True))
+class Window(TypedDict):
+    """A line of kind "window" in arrivals.jsonl: a worker's congestion window at the end of a
+    reduce, and its least size in it, in chunks, and how many results were marked."""
+
+    job: int
+    worker: int
+    ticket: int
+    size: float
+    least: float
+    marks: int
+    at: int
+
+
+@with_config(ConfigDict(strict=True))
 class Stall(TypedDict):
     """A line of kind "stall" in arrivals.jsonl."""
 

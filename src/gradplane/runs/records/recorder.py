@@ -46,6 +46,7 @@ _ARRIVALS = (
     "timeline",
     "timeout",
     "resend",
+    "window",
 )
 
 

@@ -129,8 +129,9 @@ class Reenactment:
     def __init__(
         self, deployed: DeployedJob, outcomes: RecordedOutcomes, network: ReplayNetwork
     ) -> None:
-        # Nothing takes time in a replay, nor does work that took time in the run.
-        self._job = job = deployed.config.changed(codec_ns=0.0, reduce_ns=0.0)
+        # Nothing takes time in a replay, nor does work that took time in the run, and nothing waits
+        # in queues.
+        self._job = job = deployed.config.changed(codec_ns=0.0, reduce_ns=0.0, ecn=False)
         hosts = [host.name for host in deployed.members]
         self._workers = [Worker(job, number) for number in range(job.workers)]
         self._syncs = [Synchronisation(job, number) for number in range(job.workers)]

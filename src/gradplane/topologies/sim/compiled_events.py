@@ -19,7 +19,7 @@ from gradplane.switch.switch import Switch
 from gradplane.topologies.sim import loop
 from gradplane.topologies.sim import loop_layout as at
 from gradplane.topologies.sim.events import SimEvent
-from gradplane.topologies.sim.frames import HEADERS
+from gradplane.topologies.sim.frames import HEADERS, TOS_AT
 from gradplane.topologies.topology_errors import NetworkError
 
 # The memory of the compiled event loop: tables that grow, and the buffers of frames
@@ -132,6 +132,10 @@ class LoopMemory:
         """Return a copy of the payload of a packet's datagram, uint8[1, size]."""
         data: npt.NDArray[np.uint8] = self._data[packet : packet + 1, HEADERS : HEADERS + size]
         return data.copy()
+
+    def tos(self, packet: int) -> int:
+        """Return the ToS byte of a packet."""
+        return int(self._data[packet, TOS_AT])
 
     def put_frame(self, packet: int, frame: bytes) -> None:
         """Set a packet's frame, for which there is room."""
@@ -251,9 +255,9 @@ class CompiledEvents:
             loop.release(self._words, packet)
             stack.receive(frame)
             return
-        data = self._memory.payload(packet, size)
+        data, tos = self._memory.payload(packet, size), self._memory.tos(packet)
         loop.release(self._words, packet)
-        payloads = Payloads(data, np.array([size]))
+        payloads = Payloads(data, np.array([size])).with_tos(tos)
         stack.deliver(port, (self._name(ip), source), payloads)
 
     def _name(self, ip: int) -> str:

@@ -15,6 +15,8 @@ HEADERS = 42
 """Bytes before the payload: Ethernet 14, IPv4 20, UDP 8."""
 
 MTU = 1500
+TOS_AT = 15
+"""Where IP's ToS byte is in a frame."""
 _ETHERNET = struct.Struct("!6s6sH")
 _IPV4 = struct.Struct("!BBHHHBBH4s4s")
 _UDP = struct.Struct("!HHHH")
@@ -44,6 +46,7 @@ class UdpDatagram:
     ip: str
     port: int
     payload: bytes
+    tos: int = 0
 
 
 def build(source: Address, to: Address, payload: bytes, tos: int = 0) -> bytes:
@@ -91,7 +94,7 @@ def parse(frame: bytes, mac: str) -> UdpDatagram:
 
 
 def _parse_ip(packet: bytes) -> UdpDatagram:
-    first, _, length, _, fragment, _, protocol, _, source, destination = _IPV4.unpack_from(packet)
+    first, tos, length, _, fragment, _, protocol, _, source, destination = _IPV4.unpack_from(packet)
     size = (first & 15) * 4
     if first >> 4 != 4 or not 20 <= size <= length - 8 or length > len(packet):
         raise FrameError(f"IP version and header length {first:#04x}, total length {length}")
@@ -108,7 +111,7 @@ def _parse_ip(packet: bytes) -> UdpDatagram:
     if checksum and internet_checksum(pseudo + datagram) != 0:
         raise FrameError("the UDP checksum is wrong")
     addresses = socket.inet_ntoa(source), source_port, socket.inet_ntoa(destination), port
-    return UdpDatagram(*addresses, datagram[8:])
+    return UdpDatagram(*addresses, datagram[8:], tos)
 
 
 def internet_checksum(data: bytes) -> int:

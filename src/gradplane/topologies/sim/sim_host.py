@@ -74,7 +74,7 @@ class HostStack:
             self._reject(datagram.ip, datagram.port)
             return
         source = datagram.source_ip, datagram.source_port
-        self.deliver(datagram.port, source, Payloads.of([datagram.payload]))
+        self.deliver(datagram.port, source, Payloads.of([datagram.payload]).with_tos(datagram.tos))
 
     def deliver(self, port: int, source: Peer, payloads: Payloads) -> None:
         """Deliver datagrams for a port of this host, or count that nobody listens."""
