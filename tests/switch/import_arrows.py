@@ -1,6 +1,18 @@
-"""What each module of the package imports, for types only and within functions, too; read once."""
+"""What each module of the package imports, for types only and within functions, too; read once, by
+the first test that asks: to parse the package while tests are collected would keep all waiting."""
+
+from functools import cache
 
 import count_source
 
-MODULES = count_source.modules()
-ARROWS = count_source.imports(MODULES)
+
+@cache
+def modules() -> dict[str, count_source.Module]:
+    """Return the package's modules, by name."""
+    return count_source.modules()
+
+
+@cache
+def arrows() -> count_source.Imports:
+    """Return the modules that each module imports."""
+    return count_source.imports(modules())
