@@ -4,7 +4,6 @@ They are forked from one process that has imported PyTorch and has kernels ready
 which takes longer than most tests.
 """
 
-import faulthandler
 import multiprocessing
 import os
 import signal
@@ -16,6 +15,7 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from unittest.mock import patch
 
+import rank_process
 from loopback_job import running
 
 HEAD = """
@@ -44,9 +44,6 @@ def run_ranks(job, script, folder, group="gloo", **environment):
 
     group: the back end of its process group.
     """
-    _start_server()
-    program = folder / "program.py"
-    program.write_text(HEAD + script)
     with running(job) as hosts, socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # torch's store sets it, too
         probe.bind(("127.0.0.1", 0))  # kept: else another process might get the port
@@ -66,8 +63,8 @@ def run_ranks(job, script, folder, group="gloo", **environment):
                 "GRADPLANE_NETWORK": str(folder),
                 "GRADPLANE_HOST": config.name,
             }
-            arguments = (program, {**os.environ, **own, **environment}, folder / f"rank{rank}")
-            ranks.append(_FORKED.Process(target=_run, args=arguments))
+            everything = {**os.environ, **own, **environment}
+            ranks.append(forked(HEAD + script, everything, folder / f"rank{rank}"))
         for rank in ranks:
             rank.start()
         try:
@@ -79,13 +76,19 @@ def run_ranks(job, script, folder, group="gloo", **environment):
             for rank in ranks:
                 rank.kill()
                 rank.join()
-    said = [_printed(folder / f"rank{number}") for number in range(len(ranks))]
+    said = [printed(folder / f"rank{number}") for number in range(len(ranks))]
     codes = [rank.exitcode for rank in ranks]
     assert not any(codes), "".join(
         f"rank {number} ended with {code}:\n{errors}"
         for number, (code, (_, errors)) in enumerate(zip(codes, said, strict=True))
     )
     return [output.splitlines() for output, _ in said]
+
+
+def forked(source, environment, out):
+    """Return a process, not started, that runs a program's text; `printed(out)` is its output."""
+    _start_server()
+    return _FORKED.Process(target=rank_process.run, args=(source, environment, out))
 
 
 def _start_server():
@@ -109,17 +112,6 @@ def _unfinished(ranks):
     return []
 
 
-def _run(program, environment, out):
-    """Run a program in this process, which is a rank's: its output goes to files."""
-    for number, suffix in ((1, ".out"), (2, ".err")):
-        with open(out.with_suffix(suffix), "wb") as file:
-            os.dup2(file.fileno(), number)
-    faulthandler.register(signal.SIGUSR1)
-    os.environ.clear()
-    os.environ.update(environment)
-    source = program.read_text()
-    exec(compile(source, str(program), "exec"), {"__name__": "__main__", "__file__": str(program)})
-
-
-def _printed(out):
+def printed(out):
+    """Return what the program wrote to its standard output and error."""
     return [out.with_suffix(suffix).read_text() for suffix in (".out", ".err")]

@@ -1,5 +1,6 @@
 """What each rank would do first, done once in the process that ranks are forked from."""
 
+import rank_process  # noqa: F401
 import torch
 import torch.distributed
 import torch.nn.parallel

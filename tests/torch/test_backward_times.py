@@ -1,12 +1,15 @@
 """`gradplane plan --profile`: model files from scripts' backward passes."""
 
+import re
 import subprocess
 import sys
 from importlib.util import find_spec
 
 import pytest
+import ranks
 
-from gradplane.planner.inputs import Model, load
+from gradplane.planner import measured
+from gradplane.planner.inputs import Model, PlannerError, load
 
 pytestmark = pytest.mark.skipif(
     find_spec("torch") is None, reason="needs PyTorch: pip install gradplane[torch]"
@@ -47,7 +50,6 @@ def train(net, steps, call=None):
         loss.backward()
         optimizer.step()
 """
-PLAIN = "import helper\nprint('said', sys.argv[1:], __name__)\ntrain(Net(), 7)\n"
 DDP = """
 import torch.distributed as dist
 import gradplane.torch
@@ -71,30 +73,69 @@ train(net, 30)
 """
 
 
-def profile(folder, script, *arguments):
-    """Profile a script in a folder of its own, from an empty one; return what came of it."""
-    for name in ("of script", "current"):
-        (folder / name).mkdir(exist_ok=True)
+def written(folder, script):
+    """Write a script into a folder of its own, and a helper beside it."""
+    (folder / "of script").mkdir()
     (folder / "of script" / "helper.py").write_text("")
-    (folder / "current" / "helper.py").write_text("raise SystemExit('not this one')")
     file = folder / "of script" / "train.py"
     file.write_text(HEAD + script)
-    command = [sys.executable, "-P", "-m", "gradplane", "plan", "--profile", str(file), *arguments]
-    return subprocess.run(
-        command, cwd=folder / "current", capture_output=True, text=True, check=False
+    return file
+
+
+@pytest.fixture()
+def measure(tmp_path, monkeypatch):
+    """Return `measure`, whose process is forked from one that has imported PyTorch."""
+
+    def run(command, env, check):
+        _, _, _, module, *arguments = command
+        source = f"import sys; sys.argv[1:] = {arguments}; from {module} import main; main()"
+        process = ranks.forked(source, env, tmp_path / "said")
+        process.start()
+        process.join()
+        return subprocess.CompletedProcess(command, process.exitcode)
+
+    monkeypatch.setattr(measured.subprocess, "run", run)
+    return measured.measure
+
+
+def test_the_command_writes_a_file_that_the_planner_reads(tmp_path):
+    """Modules beside the script are found, those of the current folder are not."""
+    script = written(
+        tmp_path, "import helper\nprint('said', sys.argv[1:], __name__)\ntrain(Net(), 7)\n"
     )
+    (tmp_path / "current").mkdir()
+    (tmp_path / "current" / "helper.py").write_text("raise SystemExit('not this one')")
+    command = [sys.executable, "-P", "-m", "gradplane", "plan", "--profile", str(script)]
 
+    def profile(*arguments):
+        return subprocess.run(
+            [*command, *arguments],
+            cwd=tmp_path / "current",
+            capture_output=True,
+            text=True,
+            check=False,
+        )
 
-@pytest.mark.parametrize("script, passes", [(PLAIN, 4), (DDP, 20), (BACK_END, 20)])
-def test_the_file_has_the_tensors_in_backward_order_with_their_times(tmp_path, script, passes):
-    """And the planner reads it. Endless scripts are ended; they need no network."""
-    done = profile(tmp_path, script, "--", "--rate", "3")
+    done = profile("--", "--rate", "3")
     assert done.returncode == 0, done.stderr
-    if script is PLAIN:
-        assert "said ['--rate', '3'] __main__" in done.stdout
-    assert f"medians of {passes} passes" in done.stdout
+    assert "said ['--rate', '3'] __main__" in done.stdout
+    assert "medians of 4 passes" in done.stdout
     assert "next: gradplane plan train.toml --system" in done.stdout
-    model = load(Model, tmp_path / "current" / "train.toml")
+    check_model(load(Model, tmp_path / "current" / "train.toml"))
+
+    again = profile()
+    assert again.returncode == 2 and "train.toml exists" in again.stderr
+
+
+@pytest.mark.parametrize("script", [DDP, BACK_END])
+def test_the_tensors_are_in_backward_order_with_their_times(tmp_path, measure, script):
+    """Endless scripts are ended; they need no network."""
+    found = measure(written(tmp_path, script))
+    assert found.passes == 20
+    check_model(found.model)
+
+
+def check_model(model):
     second, *first = model.tensors
     assert (model.name, second.name, second.values) == ("train", "second.weight", 64)
     assert {tensor.name: tensor.values for tensor in first} == {
@@ -104,9 +145,6 @@ def test_the_file_has_the_tensors_in_backward_order_with_their_times(tmp_path, s
     assert second.compute < 0.02 <= first[0].compute
     assert 0.02 <= sum(tensor.compute for tensor in model.tensors) < 0.2
     assert 0 < model.forward < 0.2
-
-    again = profile(tmp_path, script)
-    assert again.returncode == 2 and "train.toml exists" in again.stderr
 
 
 RAISES = """
@@ -138,28 +176,27 @@ train(Net(), 5)
     [
         ("", "it ended without a backward pass of a model in its own process"),
         ("train(Net(), 5)", "it ended after 5 backward passes of the model: 3 to get warm and 3"),
-        (RAISES, "ValueError: mine\ngradplane: "),
-        (IN_BACKWARD, "ValueError: bad\ngradplane: "),
+        (RAISES, "train.py failed: nothing was measured"),
+        (IN_BACKWARD, "train.py failed: nothing was measured"),
         (CAUGHT, "train.py failed: nothing was measured"),
         (SEVERAL, "come to parameters of several models (Linear, Net): a plan is for one"),
         ("import os, signal; os.kill(os.getpid(), signal.SIGTERM)", "was ended by signal 15"),
     ],
 )
-def test_what_cannot_be_measured_is_said(tmp_path, script, said):
-    done = profile(tmp_path, script)
-    assert done.returncode == 1
-    assert said in done.stderr
-    assert "backward_times" not in done.stderr and "runpy" not in done.stderr
+def test_what_cannot_be_measured_is_said(tmp_path, measure, script, said):
+    with pytest.raises(PlannerError, match=re.escape(said)):
+        measure(written(tmp_path, script))
+    _, errors = ranks.printed(tmp_path / "said")
+    assert "backward_times" not in errors and "runpy" not in errors
     if script in (RAISES, IN_BACKWARD):
-        assert done.stderr.startswith("Traceback (most recent call last):\n")
-    assert not list((tmp_path / "current").glob("*.toml"))
+        assert errors.startswith("Traceback (most recent call last):\n")
+        assert errors.endswith(f"ValueError: {'mine' if script is RAISES else 'bad'}\n")
 
 
 def test_a_script_that_is_missing_and_options_of_plans(tmp_path):
     from typer.testing import CliRunner
 
     from gradplane.cli.app import app
-    from gradplane.planner.inputs import PlannerError
 
     def said(*arguments):
         found = CliRunner().invoke(app, ["plan", *map(str, arguments)])
