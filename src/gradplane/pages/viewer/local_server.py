@@ -89,7 +89,9 @@ def _bounded() -> type[Any]:
             self.opened[self] = None
             self.loop.call_later(SILENCE, self.end_if_silent)
             if len(self.opened) > CONNECTIONS:
-                next((one for one in self.opened if not one.answers), self).transport.close()
+                oldest = next((one for one in self.opened if not one.answers), self)
+                del self.opened[oldest]  # its end comes later, perhaps after other beginnings
+                oldest.transport.close()
 
         def connection_lost(self, error: Exception | None) -> None:
             self.opened.pop(self, None)
