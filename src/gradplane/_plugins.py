@@ -303,20 +303,22 @@ def _look_into(folder: str) -> None:
         sys.path[:] = [known for known in sys.path if known not in _folders]
         _folders[:] = [folder, *(known for known in _folders if known != folder)]
         sys.path.extend(_folders)
-    for other in _folders:
-        for name in [] if other == folder else _modules_in(other):
-            if Path(folder, _file_in(other, sys.modules[name])).is_file():
-                del sys.modules[name]
+    for name, other in _modules_in({*_folders} - {folder}):
+        if Path(folder, _file_in(other, sys.modules[name])).is_file():
+            del sys.modules[name]
 
 
-def _modules_in(folder: str) -> list[str]:
-    """Return the names of the imported modules that are files of a folder, or of packages there."""
-    return [
-        name
-        for name, module in sys.modules.items()
-        if (file := _file_in(folder, module))
-        and file.removesuffix(".py").removesuffix("/__init__") == name.replace(".", "/")
-    ]
+def _modules_in(folders: Collection[str]) -> list[tuple[str, str]]:
+    """Return the names and folders of the imported modules that are files of one of these folders,
+    or of packages there."""
+    found = []
+    for name, module in sys.modules.items() if folders else ():
+        file = getattr(module, "__file__", None) or ""
+        for end in (".py", "/__init__.py"):
+            path = f"/{name.replace('.', '/')}{end}"
+            if file.endswith(path) and (folder := file.removesuffix(path)) in folders:
+                found.append((name, folder))
+    return found
 
 
 def _file_in(folder: str, module: ModuleType) -> str:
@@ -329,7 +331,8 @@ def helpers(file: Path) -> set[Path]:
     """Return the files beside a user's file, or in packages there, that were imported when it was,
     or since then, by their names; those that it imports are among them."""
     folder = str(file.resolve().parent)
-    now = {Path(folder, _file_in(folder, sys.modules[name])) for name in _modules_in(folder)}
+    found = _modules_in({folder})
+    now = {Path(folder, _file_in(folder, sys.modules[name])) for name, _ in found}
     return now | _helpers.get(file.resolve(), set())
 
 
