@@ -27,7 +27,7 @@ from gradplane.runs.run_experiment import run
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # Ten thousand tests are objects that are kept, and tests that compile programs make many: garbage
 # collection took a fifth of the processor time of tests/switch.
-gc.set_threshold(50_000, 50, 50)
+gc.set_threshold(1_000_000, 20, 20)
 
 # What several tests share is in modules beside them, each of a name of its own
 # (test_imports.py); the scripts have tests, too. Pytest's importlib mode finds none of them.
