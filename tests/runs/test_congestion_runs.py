@@ -71,6 +71,29 @@ def test_marks_of_a_link_between_switches_come_back_to_all_racks(small_run: Runs
     assert replays_equal(adapted)
 
 
+def test_a_spine_alone_sums_what_its_leaves_pass_on(small_run: Runs) -> None:
+    racks = *LARGE, "topology.kind=leaf-spine", "topology.leaves=2", 'topology.rate="50Mbit"'
+    two, one = small_run(*racks), small_run(*racks, "topology.forwarding_leaves=true")
+    assert one.weights == two.weights == small_run(*LARGE).weights
+    assert one.values["link_bytes"]["fabric"] > two.values["link_bytes"]["fabric"]
+    events = one.values["switches"]
+    assert [name for name, switch in events.items() if switch["events"]] == ["s3"]
+    assert replays_equal(one)
+
+
+def test_a_flow_that_adapts_leaves_a_job_its_part_of_a_link(small_run: Runs) -> None:
+    """A flow of more than the link of worker 0 carries, beside that worker's results."""
+    rates = *LARGE, 'topology.rate="5Mbit"', "topology.queue=30", "switch.ecn_threshold=4"
+    flow = 'traffic=[{source="h2", destination="h1", rate="8Mbit", adapts=true}]'
+    alone, beside = small_run(*rates), small_run(*rates, flow)
+    assert beside.weights == alone.weights
+    assert beside.values["seconds"] < 3 * alone.values["seconds"]
+    (counts,) = beside.values["background"]
+    carried = counts["received"] * 8 * 1442 / beside.values["seconds"]
+    assert 5e6 / 4 < carried < 5e6 * 3 / 4
+    assert replays_equal(beside)
+
+
 @pytest.mark.parametrize("target", ["bmv2", "tna"])
 def test_other_targets_are_refused(experiment_file: Path, target: str) -> None:
     with pytest.raises(ExperimentError, match=f'ecn_threshold with target "{target}": thc.p4'):

@@ -103,6 +103,15 @@ SMALL = {
         *("study.workers=2", "study.hidden=[8]", "study.epochs=1", "study.batch=200"),
         *("study.repetitions=1", "study.target=0.01"),
     ],
+    "memory-sharing": [
+        *("study.jobs=[1, 2]", "study.slots=[2, 8]", "study.workers=2", "study.window=2"),
+        *("study.values=4096", "study.rounds=2"),
+    ],
+    "incast": [
+        *("study.workers=[4]", "study.values=16384", "study.rounds=2"),
+        *("study.queue=12", "study.threshold=4"),
+    ],
+    "sum-levels": ["study.workers=[2]", "study.values=8192", "study.rounds=2", "study.slots=16"],
     "inceptionn-fig12": ["study.values=4096", "study.workers=2"],
     "inceptionn-fig13": [
         "study.hidden=[8]",
@@ -219,6 +228,18 @@ def test_inceptionns_order(done: dict[str, launch.Done]) -> None:
     assert 1.7 < growth["WA", 4] < 2.3 and growth["INC", 4] < growth["WA", 4]
     runs = done["inceptionn-fig13"].outcome.values
     assert runs[0]["speed_up"] == 1 and runs[3]["speed_up"] > 1
+
+
+def test_what_sharing_levels_and_marks_bring(done: dict[str, launch.Done]) -> None:
+    rows = {(r["jobs"], r["slots"]): r for r in done["memory-sharing"].outcome.values}
+    assert rows[2, 2]["own"] is None and rows[2, 8]["own"] is not None
+    assert rows[1, 2]["own"]["rounds"] < rows[1, 8]["own"]["rounds"]
+    assert len(rows[2, 2]["shared"]["rounds"]) == 2
+    static, marked = done["incast"].outcome.values
+    assert marked["dropped"] < static["dropped"] and marked["window"] < 16
+    one, two = done["sum-levels"].outcome.values
+    assert two["between"] < one["between"]
+    assert two["rounds"] > one["rounds"]
 
 
 def test_espressos_order(done: dict[str, launch.Done]) -> None:

@@ -58,8 +58,8 @@ class PlacedJob:
 
     @property
     def switches(self) -> list[str]:
-        """The switches that the workers are attached to, sorted."""
-        return sorted({self.network.attachment(host.name)[0] for host in self.members})
+        """The switches that get the workers' aggregation packets, sorted."""
+        return sorted({self.network.aggregator(host.name) for host in self.members})
 
 
 class ReplayError(Exception):

@@ -6,7 +6,7 @@ The class `SwitchScheme` is the scheme; `_ReplayedReduces` re-enacts its reduces
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -164,7 +164,8 @@ def one_width(job: AskedJob, others: Sequence[PlacedJob]) -> Iterator[Keyed]:
 
 @dataclass(frozen=True)
 class _Hop:
-    """A link on a way up, which a share of a job's slots takes; children: of the switch above."""
+    """A link on a way up, which a share of a job's slots takes, above 1 where several workers'
+    packets do; children: of the switch above."""
 
     link: Link
     children: int
@@ -196,13 +197,20 @@ def _ways_up(placed: PlacedJob) -> list[tuple[str, list[_Hop]]]:
         nodes = {node.switch: node for node in _trees(placed)}
     except TopologyError:  # which `check` reports
         nodes = {}
+    to_leaf = {
+        host.name: network.way(host.name, network.aggregator(host.name)) for host in placed.members
+    }
+    sharing = Counter(link for way in to_leaf.values() for link in way)
     for host in placed.members:
-        leaf, port = network.attachment(host.name)
-        link, node = network.ports(leaf)[port], nodes.get(leaf)
-        first = _Hop(link, len(node.children) if node else placed.job.size)
+        leaf = network.aggregator(host.name)
+        node = nodes.get(leaf)
+        children = len(node.children) if node else placed.job.size
+        *passed, last = to_leaf[host.name]
+        first = [_Hop(link, 1, Fraction(sharing[link])) for link in passed]
+        first.append(_Hop(last, children, Fraction(sharing[last])))
         roots = len(node.parents) if node else 0
         ways = [_hops_up(network, nodes, leaf, root) for root in range(roots)] or [[]]
-        found += [(host.name, [first, *way]) for way in ways]
+        found += [(host.name, [*first, *way]) for way in ways]
     return found
 
 

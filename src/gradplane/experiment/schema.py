@@ -70,6 +70,7 @@ class TrafficSection(Section):
     stop_ms: float | None = Field(default=None, gt=0)
     size: int | None = Field(default=None, ge=1)
     arrivals: Literal["constant", "poisson"] = "constant"
+    adapts: bool = False
     seed: int | None = Field(default=None, ge=0, lt=2**63)
 
     @model_validator(mode="after")
@@ -79,6 +80,9 @@ class TrafficSection(Section):
             raise PydanticCustomError("contradiction", "{text}", {"text": text})
         if self.source == self.destination:
             text = f"traffic: source and destination are both {self.source}"
+            raise PydanticCustomError("contradiction", "{text}", {"text": text})
+        if self.adapts and self.rate is None:
+            text = "traffic: adapts with a file, whose datagrams leave at its times: leave it out"
             raise PydanticCustomError("contradiction", "{text}", {"text": text})
         given = [key for key in ("rate", "file", "packets") if getattr(self, key) is not None]
         if len(given) != 1:
@@ -101,6 +105,7 @@ class TrafficSection(Section):
             poisson=self.arrivals == "poisson",
             seed=self.seed,
             captured=() if self.packets is None else self.packets,
+            adapts=self.adapts,
         )
 
 

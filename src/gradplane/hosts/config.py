@@ -185,6 +185,8 @@ class Flow:
     packet: bytes of a datagram after UDP. stop_ns, packets: where it ends, None: not before the
     run. poisson: datagrams at random times of that mean rate, not at equal distances. captured: in
     place of a rate, of each datagram the ns since the flow's start and the bytes with its headers.
+    adapts: no more datagrams are under way than a window that heeds marks and losses has; what is
+    due meanwhile is not sent.
     """
 
     number: int
@@ -198,6 +200,7 @@ class Flow:
     poisson: bool
     seed: int
     captured: tuple[tuple[int, int], ...] = ()
+    adapts: bool = False
 
 
 @dataclass(frozen=True)

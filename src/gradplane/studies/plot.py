@@ -184,6 +184,25 @@ def linear(lines: Lines, x: str, y: str, from_zero: bool = True) -> Figure:
     return figure
 
 
+def doublings(lines: Lines, x: str, y: str) -> Figure:
+    """Draw a line for each label over a logarithmic x axis of base 2; y starts at 0.
+
+    Lines come in pairs of one colour each, of which the second is dashed."""
+    figure, axes = new_axes(6.4, 3.6)
+    colours = _colours(-(-len(lines) // 2))
+    for place, (label, (xs, ys)) in enumerate(lines.items()):
+        (line,) = axes.plot(xs, ys, label=label, linewidth=1.8, marker="o", markersize=3.5)
+        line.set_color(colours[place // 2])
+        line.set_linestyle("--" if place % 2 else "-")
+    axes.set_ylim(bottom=0)
+    axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    legend(axes, 4)
+    return figure
+
+
 def intervals(
     lines: Mapping[str, tuple[Sequence[float], Sequence[float], Sequence[float]]], x: str, y: str
 ) -> Figure:

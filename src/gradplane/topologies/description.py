@@ -206,6 +206,14 @@ class Topology:
         """Return (switch, port) that a host is attached to."""
         return self._links[host][0].other_end(host)
 
+    def aggregator(self, host: str) -> str:
+        """Return the switch that gets what a host sends to SWITCH_IP: the nearest one with that
+        address, or where none has it the host's own."""
+        distance = self._distances[host]
+        nearest_first = sorted(self.switches, key=lambda switch: distance[switch.name])
+        taking = (switch.name for switch in nearest_first if switch.ip == SWITCH_IP)
+        return next(taking, nearest_first[0].name)
+
     def host_ports(self, switch: str) -> dict[int, str]:
         """Return the hosts that are attached to the switch, by its port number."""
         found = self._neighbours[switch].items()
@@ -258,6 +266,15 @@ class Topology:
             link = self._links[node][port]
             found.append((node, link))
             node, _ = link.other_end(node)
+        return found
+
+    def way(self, host: str, switch: str) -> list[Link]:
+        """Return the links on a shortest path from a host to a switch."""
+        node, port = self.attachment(host)
+        found = [self._links[node][port]]
+        while node != switch:
+            found.append(self._links[node][self.port_to(node, switch)])
+            node, _ = found[-1].other_end(node)
         return found
 
     def centres(self, hosts: Iterable[str]) -> list[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gradplane._suggestions import quoted
 from gradplane.topologies.description import QUEUE, HostNode, Link, SwitchNode, Topology
 from gradplane.topologies.link_options import LinkOptions, Quantity, check_count, check_hosts
 from gradplane.topologies.placing import Placement, rack_rate, racks_of, seats, uplink_rate
@@ -30,6 +31,7 @@ def leaf_spine(
     fabric_rate: Quantity | Sequence[Quantity] | None = None,
     fabric_delay: Quantity | Sequence[Quantity] = 0,
     fabric_queue: int | Sequence[int] = QUEUE,
+    forwarding_leaves: bool = False,
 ) -> Topology:
     """Return a network with the workers on leaves as `placement` says (`placing.racks_of`).
 
@@ -37,8 +39,12 @@ def leaf_spine(
     ..., the spines follow. Without `leaves` there are as many as `hosts_per_leaf` (2) takes. rate,
     delay and queue are those of the hosts' links, as in `star`; fabric_rate, fabric_delay and
     fabric_queue those between switches (a list: s1's to each spine, then s2's, ...); instead of
-    fabric_rate, `oversubscription` (`placing.uplink_rate`).
+    fabric_rate, `oversubscription` (`placing.uplink_rate`). forwarding_leaves: leaves sum nothing,
+    and pass on what is for the switch that does, a spine.
     """
+    if not isinstance(forwarding_leaves, bool):
+        text = f"forwarding_leaves = {quoted(forwarding_leaves)}: true or false"
+        raise TopologyError(text, "forwarding_leaves")
     count = check_hosts(workers, servers, "leaf-spine")
     check_count("spines", spines, "spine switches")
     on_leaf = _hosts_of_leaves(workers, servers, leaves, hosts_per_leaf, placement)
@@ -58,7 +64,11 @@ def leaf_spine(
     for n, (leaf, spine) in enumerate(pairs):
         name, port = f"s{len(on_leaf) + spine + 1}", len(on_leaf[leaf]) + spine + 1
         links.append(Link(f"s{leaf + 1}", name, port, leaf + 1, *fabric.of(n)))
-    switches = tuple(SwitchNode(f"s{n}") for n in range(1, len(on_leaf) + spines + 1))
+    numbers = range(1, len(on_leaf) + spines + 1)
+    passing = len(on_leaf) if forwarding_leaves else 0
+    switches = tuple(
+        SwitchNode.forwarding(n) if n <= passing else SwitchNode(f"s{n}") for n in numbers
+    )
     hosts = tuple(HostNode.numbered(n) for n in range(1, count + 1))
     return Topology("leaf-spine", hosts, switches, tuple(links))
 

@@ -52,12 +52,12 @@ def switch_trees(
     """Return the switches over these hosts, leaves first, in the hosts' order, and the roots last.
 
     The roots are the switches in the middle of the hosts that all leaves reach in the same way, at
-    most so many; one switch alone is leaf and root. Raises TopologyError where hosts are attached
-    to a switch that others are below.
+    most so many; one switch alone is leaf and root. Switches that pass packets to SWITCH_IP on are
+    like wires. Raises TopologyError where hosts are attached to a switch that others are below.
     """
     leaves: dict[str, list[str]] = {}
     for host in hosts:
-        leaves.setdefault(network.attachment(host)[0], []).append(host)
+        leaves.setdefault(network.aggregator(host), []).append(host)
     roots = list(leaves) if len(leaves) == 1 else network.centres(hosts)
     trees: list[_Tree] = []
     for root in roots:

@@ -1,13 +1,14 @@
 """How many of a worker's chunks may be in flight, where switches mark packets at their queues.
 
 Additive increase, multiplicative decrease: by one a round trip, and one a result until the first
-mark; by half for a result that is marked, or a packet whose timer ran out, once for all that was
-in flight then. A result is marked where a packet of any of the job's workers was, so that all of
-them see the same marks.
+mark; to four fifths for a result that is marked (RFC 8511: queues that mark are short), to half for
+a packet whose timer ran out, once for all that was in flight then. A result is marked where a
+packet of any of the job's workers was, so that all of them see the same marks.
 """
 
 _FIRST = 4  # RFC 3390's, in packets
 _LEAST = 1.0
+_AT_MARK, _AT_LOSS = 0.8, 0.5
 
 
 class CongestionWindow:
@@ -28,15 +29,19 @@ class CongestionWindow:
         """Take note of the result of a chunk, which was sent at `sent_at`."""
         self._marks += marked
         if marked:
-            self.cut(sent_at, now)
+            self._cut(_AT_MARK, sent_at, now)
         else:
             grown = self._size + (1 if self._size < self._slow_to else 1 / self._size)
             self._size = min(grown, self._most)
 
-    def cut(self, sent_at: int, now: int) -> None:
-        """Halve it, but once for all packets that had been sent when it was halved."""
+    def lost(self, sent_at: int, now: int) -> None:
+        """Take note of a packet whose timer ran out."""
+        self._cut(_AT_LOSS, sent_at, now)
+
+    def _cut(self, to: float, sent_at: int, now: int) -> None:
+        """Make it smaller, but once for all packets that had been sent when it was."""
         if sent_at > self._cut_at:
-            self._size = self._slow_to = max(self._size / 2, _LEAST)
+            self._size = self._slow_to = max(self._size * to, _LEAST)
             self._least, self._cut_at = min(self._least, self._size), now
 
     def take(self) -> dict[str, float]:

@@ -344,7 +344,7 @@ class SwitchWorker:
             since = int(sent_at.min())
             self._timeout.back_off(int(sent_at.max()), now)
             if self._window is not None:
-                self._window.cut(int(sent_at.max()), now)
+                self._window.lost(int(sent_at.max()), now)
         given_up = silent | self._lossy | self._is_last(reduce.table["attempts"][indices])
         again = indices[~given_up]
         stage = "sums" if len(again) else "given up"
