@@ -430,7 +430,7 @@ def records(
     kind: Annotated[
         str,
         typer.Option(
-            metavar="KIND", help="arrival, norm, resend, timeout, stall, epoch or verdict"
+            metavar="KIND", help="arrival, norm, resend, timeout, stall, window, epoch or verdict"
         ),
     ] = "arrival",
 ) -> None:

@@ -442,7 +442,7 @@ def _plan_table(first: str) -> Table:
     return Table(first, box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
 
 
-RECORD_KINDS = ("arrival", "norm", "resend", "timeout", "stall", "epoch", "verdict")
+RECORD_KINDS = ("arrival", "norm", "resend", "timeout", "stall", "window", "epoch", "verdict")
 
 
 def write_records(folder: Path, kind: str, out: TextIO) -> int:

@@ -103,13 +103,13 @@ class MemorySharing(Study):
         return lines
 
     def _notes(self, found: list[Measured]) -> tuple[str, ...]:
-        need = {jobs: 2 * jobs * self.window for jobs in self.jobs}
+        in_flight = {jobs: jobs * self.window for jobs in self.jobs}
         halves = [
             f"{one.jobs} jobs {one.shared.total / self._enough(found, one.jobs):.2f}"
             for one in found
-            if one.jobs > 1 and 2 * one.slots == need[one.jobs]
+            if one.jobs > 1 and 2 * one.slots == in_flight[one.jobs]
         ]
-        said = f" With half of the slots that their windows take: {', '.join(halves)}."
+        said = f" With a slot for two chunks in flight: {', '.join(halves)}."
         return (
             f"Each job has {self.workers} workers and, where its memory allows it, {self.window}"
             f" chunks in flight, which is {2 * self.window} slots; one of the workers is"
