@@ -61,7 +61,7 @@ def test_the_page_of_a_program_replaces_a_link_in_the_current_folder(
 def test_pages_and_tables_are_written_by_these_functions_alone() -> None:
     """Logs, whose lines are written as they come, and files for other processes are no such."""
     others = {
-        "codecs/_table.py", "topologies/mininet/host_runner.py", "runs/torchrun.py",
+        "codecs/_table.py", "topologies/host_runner.py", "runs/torchrun.py",
         "topologies/mininet/mininet_network.py", "planner/architectures.py", "_whole_files.py",
         "cli/bmv2_commands.py", "cli/p4runtime_shell.py",
     }  # fmt: skip

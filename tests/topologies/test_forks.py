@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gradplane.runs import isolation
-from gradplane.topologies.mininet.child_process import Running
+from gradplane.topologies.child_process import Running
 from gradplane.topologies.mininet.forks import PYTHON, Forks, load
 from gradplane.topologies.topology_errors import NetworkError
 

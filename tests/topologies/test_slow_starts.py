@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from gradplane.topologies.mininet import child_process
-from gradplane.topologies.mininet.child_process import Process, free_port, wait_for_port
+from gradplane.topologies import child_process
+from gradplane.topologies.child_process import Process, free_port, wait_for_port
 from gradplane.topologies.topology_errors import NetworkError
 
 WORKS = "import time\nwhile time.process_time() < {}: pass\nprint('{{\"ready\": 1}}', flush=True)\n"

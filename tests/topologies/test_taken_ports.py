@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from gradplane.topologies.mininet.child_process import check_free, free_port
+from gradplane.topologies.child_process import check_free, free_port
 from gradplane.topologies.topology_errors import NetworkError
 
 

@@ -56,7 +56,8 @@ def run(
         ),
     ] = None,
     net: Annotated[
-        str | None, typer.Option(metavar="mininet|sim", help="Default: mininet where possible")
+        str | None,
+        typer.Option(metavar="mininet|sim|cluster", help="Default: mininet where possible"),
     ] = None,
     out: Out = None,
     seed: Seed = None,
@@ -76,7 +77,7 @@ def run(
     """Run an experiment, or a study, and write its run folder; or finish a stopped run."""
     from gradplane.experiment import shipped
 
-    check_network(net)
+    check_network(net, machines=True)
     shown = progress(as_json, quiet, verbose)
     if resume is not None:
         if experiment or out or settings or cli or web or (seed, target_accuracy) != (None, None):

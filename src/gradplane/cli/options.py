@@ -105,11 +105,13 @@ def only_errors(wanted: bool) -> Iterator[None]:
         log.setLevel(before)
 
 
-def check_network(net: str | None) -> None:
-    from gradplane.topologies.network import NETWORKS
+def check_network(net: str | None, machines: bool = False) -> None:
+    """Raise BadParameter for no name of a network. machines: real ones will do, too."""
+    from gradplane.topologies.network import EMULATED, NETWORKS
 
-    if net not in (None, *NETWORKS):
-        raise typer.BadParameter(f"use {' or '.join(NETWORKS)}", param_hint="--net")
+    names = NETWORKS if machines else EMULATED
+    if net not in (None, *names):
+        raise typer.BadParameter(f"use {' or '.join(names)}", param_hint="--net")
 
 
 def tls_files(cacert: Path | None, cert: Path | None, key: Path | None) -> "ClientTls | None":

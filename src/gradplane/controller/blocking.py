@@ -18,10 +18,12 @@ from gradplane.controller import compression, forwarding, thc
 from gradplane.controller.connection import Entity, Pipeline
 from gradplane.controller.controller import Controller, Counters, Credentials
 from gradplane.controller.controller_errors import ControllerError
-from gradplane.controller.plan import JobPlan, Setup, alone, check
+from gradplane.controller.plan import ControlServer, JobPlan, Setup, alone, check
 from gradplane.controller.targets import Target
 
 T = TypeVar("T")
+Address = str | ControlServer
+"""HOST:PORT of a switch's control server, or all that is needed for a connection."""
 
 # grpc.aio has one queue of events for a whole process: event loops of several threads that use it
 # at the same time get each other's events ("Event loop is closed").
@@ -29,7 +31,7 @@ _ONE_LOOP = threading.Lock()
 
 
 def configure(
-    address: str,
+    address: Address,
     pipeline: Pipeline,
     setup: Setup,
     target: str | Target = "embedded",
@@ -49,7 +51,7 @@ def configure(
 
 def restore(
     switch: str,
-    addresses: Mapping[str, str],
+    addresses: Mapping[str, Address],
     pipelines: Mapping[str, Pipeline],
     setups: Mapping[str, Setup],
     target: str | Target = "embedded",
@@ -74,7 +76,7 @@ def restore(
 
 
 def set_bound(
-    address: str,
+    address: Address,
     prefix: str,
     length: int,
     k: int | None,
@@ -94,7 +96,7 @@ def check_running(pipeline: Pipeline, target: Target) -> None:
 
 
 def read_counters(
-    address: str, target: str | Target = "embedded", credentials: Credentials | None = None
+    address: Address, target: str | Target = "embedded", credentials: Credentials | None = None
 ) -> Counters:
     """Return the counters that are not 0: name, index, {"packets": ..., "bytes": ...}."""
     return _run(_read_counters(Controller(address, None, target, credentials)))

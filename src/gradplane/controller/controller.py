@@ -22,7 +22,15 @@ from gradplane.controller.bfruntime_connection import BfRuntimeConnection
 from gradplane.controller.compression import Bound, Compression
 from gradplane.controller.connection import Connection, Entity, Pipeline
 from gradplane.controller.controller_errors import ControllerError, NotServedError
-from gradplane.controller.plan import Capacity, Claim, JobPlan, Route, check_beside, check_program
+from gradplane.controller.plan import (
+    Capacity,
+    Claim,
+    ControlServer,
+    JobPlan,
+    Route,
+    check_beside,
+    check_program,
+)
 from gradplane.controller.targets import Target
 
 Counters = dict[str, dict[int, dict[str, int]]]
@@ -32,25 +40,31 @@ Credentials = finsy.GRPCCredentialsTLS
 class Controller:
     """A session with one switch. Methods raise RequestError where the switch refuses.
 
-    device_id: None for the target's default. target: a name of `targets.names()`, or one of its
-    objects. credentials: for TLS; None for a plain connection. Raises ControllerError where these
-    have a certificate without its key, or a key without its certificate.
+    address: of its server; a ControlServer has all but the target. device_id: None for the
+    target's default. target: a name of `targets.names()`, or one of its objects. credentials: for
+    TLS; None for a plain connection. Raises ControllerError where these have a certificate without
+    its key, or a key without its certificate.
     """
 
     def __init__(
         self,
-        address: str,
+        address: str | ControlServer,
         device_id: int | None = None,
         target: str | Target = "embedded",
         credentials: Credentials | None = None,
     ) -> None:
+        chosen = targets.get(target) if isinstance(target, str) else target
+        self._lasting = chosen.lasting or isinstance(address, ControlServer)
+        if isinstance(address, ControlServer):
+            device_id, tls, address = address.device_id, address.tls, address.address
+            credentials = None
+            if tls is not None:
+                credentials = Credentials(cacert=tls.cacert, cert=tls.cert, private_key=tls.key)
         if credentials is not None and (not credentials.cert) != (not credentials.private_key):
             raise ControllerError("credentials: cert and private_key: give both or none")
-        chosen = targets.get(target) if isinstance(target, str) else target
         number = chosen.device_id if device_id is None else device_id
         kind = BfRuntimeConnection if chosen.protocol == "bfruntime" else Connection
         self._connection = kind(address, number, chosen, credentials)
-        self._lasting = chosen.lasting
         self._local: tuple[str, str] | None = None
 
     async def __aenter__(self) -> Controller:

@@ -6,8 +6,10 @@ import dataclasses
 import ipaddress
 import struct
 import zlib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
 
 from gradplane import codecs
 from gradplane.controller.compression import Compression
@@ -21,6 +23,28 @@ LIFE = 16
 """Epochs of one life of a job, 16L to 16L + 15: its first, and one for each time that a switch lost
 its state. Workers go on in a later one of their life, and end in another life's; in
 hosts/wire/aggregation.py, too."""
+
+
+@dataclass(frozen=True)
+class TlsFiles:
+    """PEM files of an encrypted connection: the authority that the server's certificate is of, and
+    this side's certificate with its private key, where the server asks for one."""
+
+    cacert: Path
+    cert: Path | None = None
+    key: Path | None = None
+
+
+@dataclass(frozen=True)
+class ControlServer:
+    """The control server of a switch that runs before and after a run.
+
+    device_id: None for the target's default. tls: None for a plain connection.
+    """
+
+    address: str
+    device_id: int | None = None
+    tls: TlsFiles | None = None
 
 
 @dataclass(frozen=True)
@@ -280,6 +304,9 @@ class JobPlan:
         return PlanError(f"job {self.number}: {what}")
 
 
+Placed = TypeVar("Placed", Route, Member, Server)
+
+
 @dataclass(frozen=True)
 class Setup:
     """The configuration of a switch: its own address, routes and jobs, and its compression.
@@ -292,6 +319,22 @@ class Setup:
     routes: Sequence[Route]
     jobs: Sequence[JobPlan]
     compression: Compression | None = None
+
+    def with_macs(self, real: Mapping[str, str]) -> Setup:
+        """Return the setup for hosts with other MAC addresses, which are given by those here."""
+
+        def moved(one: Placed) -> Placed:
+            return dataclasses.replace(one, mac=real.get(one.mac, one.mac))
+
+        jobs = [
+            dataclasses.replace(
+                plan,
+                workers=tuple(map(moved, plan.workers)),
+                server=None if plan.server is None else moved(plan.server),
+            )
+            for plan in self.jobs
+        ]
+        return dataclasses.replace(self, routes=[moved(route) for route in self.routes], jobs=jobs)
 
 
 def quorum_problem(quorum: int, workers: int) -> str | None:

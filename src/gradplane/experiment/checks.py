@@ -182,6 +182,33 @@ def running_switch(experiment: Experiment, target: Target, network: Topology) ->
         yield Problem(f"ports: the network has no host {host}", places)
 
 
+def cluster(experiment: Experiment, network: Topology) -> Iterator[Problem]:
+    """Yield what [cluster] says of hosts, switches and ports that the topology does not have, and
+    machines that would be two hosts."""
+    section = experiment.cluster
+    if section is None:
+        return
+    hosts, switches = network.host, [switch.name for switch in network.switches]
+    for kind, given, known in (
+        ("hosts", section.hosts, hosts),
+        ("switches", section.switches, switches),
+    ):
+        for name in given:
+            if name not in known:
+                text = f'no {kind[:-2] if kind == "switches" else "host"} "{name}":'
+                yield Problem(f"{text} {nearest(name, known)}", (("cluster", kind, name),))
+    for name in section.switches.keys() & switches:
+        ends = [link.other_end(name)[0] for link in network.ports(name).values()]
+        for node in (section.switches[name].ports or {}).keys() - set(ends):
+            text = f'switch {name} has no link to "{node}": {nearest(node, ends)}'
+            yield Problem(text, (("cluster", "switches", name, "ports"),))
+    of_machine: dict[str, str] = {}
+    for name, place in section.hosts.items():
+        if (other := of_machine.setdefault(place.machine, name)) != name:
+            text = f"{other} and {name} are both on machine {place.machine}: a host is a machine"
+            yield Problem(text, (("cluster", "hosts", name, "machine"),))
+
+
 def job(experiment: Experiment, placed: PlacedJob) -> Iterator[Problem]:
     """Yield the problems of a job that do not depend on its scheme."""
     job, hosts = experiment.job[placed.number], experiment.topology.workers

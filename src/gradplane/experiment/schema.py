@@ -16,6 +16,7 @@ from gradplane._captures import frame_sizes
 from gradplane._plugins import is_reference, own
 from gradplane._toml_documents import Key
 from gradplane.codecs import CodeWidth, ErrorBound, SumWidth
+from gradplane.controller.plan import ControlServer
 from gradplane.controller.targets import QueueSettings
 from gradplane.experiment.compute_times import ComputeTime
 from gradplane.experiment.impairment_sections import (
@@ -28,6 +29,7 @@ from gradplane.hosts.absences import Absence
 from gradplane.hosts.config import LEAST_PACKET, UDP_OVERHEAD, Flow
 from gradplane.hosts.wire.aggregation import MAX_WORKERS
 from gradplane.topologies import description
+from gradplane.topologies.cluster.plan import Cluster, HostMachine
 from gradplane.topologies.description import MAX_HOSTS, Topology, impairment_hint
 from gradplane.topologies.link_options import parse_rate
 from gradplane.topologies.topology_errors import TopologyError
@@ -301,6 +303,45 @@ class Job(Section):
         return self.workers
 
 
+class MachineSection(Section):
+    """A table [cluster.hosts.NAME]."""
+
+    machine: str
+    interface: str
+
+
+class SwitchPlaceSection(Section):
+    """A table [cluster.switches.NAME]."""
+
+    address: Annotated[str, Field(pattern=r"^(\[[^\]]+\]|[^:\s]+):\d{1,5}$")]
+    device_id: int | None = Field(default=None, ge=0, lt=1 << 32)
+    ports: dict[str, int] | None = None
+
+
+class ClusterSection(Section):
+    """The table [cluster]: the machines, and the running switches, of --net cluster."""
+
+    scheduler: str
+    hosts: dict[str, MachineSection]
+    switches: dict[str, SwitchPlaceSection]
+
+    def port(self, switch: str, number: int, node: str) -> int:
+        """Return the port of a switch that leads to a node. number: that of the topology."""
+        place = self.switches.get(switch)
+        return ((place.ports if place else None) or {}).get(node, number)
+
+    def cluster(self) -> Cluster:
+        """Return where everything is, for the network."""
+        return Cluster(
+            self.scheduler,
+            {name: HostMachine(one.machine, one.interface) for name, one in self.hosts.items()},
+            {
+                name: ControlServer(one.address, one.device_id)
+                for name, one in self.switches.items()
+            },
+        )
+
+
 class Output(Section):
     """The table [output]."""
 
@@ -323,6 +364,7 @@ class Experiment(Section):
     impairment: tuple[Impairment, ...] = Field(default=(), strict=False)
     traffic: tuple[TrafficSection, ...] = Field(default=(), strict=False)
     output: Output = Output()
+    cluster: ClusterSection | None = None
 
     @staticmethod
     def elsewhere(key: Key) -> str:

@@ -8,6 +8,7 @@ import socket
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,6 +16,7 @@ from rich.console import Console
 
 from gradplane.controller.blocking import check_running, configure, lacks, read_counters, restore
 from gradplane.controller.controller_errors import ControllerError
+from gradplane.controller.plan import Setup
 from gradplane.experiment.deploying import baseline
 from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.loading import Experiment, ExperimentError, load_deployment
@@ -179,7 +181,7 @@ def measure(experiment: Experiment, folder: Path, net: str) -> dict[str, Any]:
 
 def _isolated(task: _Task) -> dict[str, Any]:
     """Execute the task, on Mininet in private namespaces."""
-    if task.network == "sim":
+    if task.network != "mininet":
         return _execute(task)
     keep = [task.folder, *(program.path.parent for program in task.deployment.used_programs)]
     return isolation.call(_execute, task, keep=keep, load=load)
@@ -193,14 +195,15 @@ def load() -> None:
 
 
 def choose_network(net: str | None, console: Console | None) -> str:
-    """Return "mininet" or "sim": `net`, or by default mininet where the machine allows it.
+    """Return `net`, one of NETWORKS, or by default "mininet" where the machine allows it and "sim"
+    where not.
 
     If it does not, the reason is printed on the console. Raises ExperimentError for another name,
     or for mininet where it cannot be used."""
     if net not in (None, *NETWORKS):
         raise ExperimentError(f'no network "{net}": use {" or ".join(NETWORKS)}')
-    if net == "sim":
-        return "sim"
+    if net is not None and net != "mininet":
+        return net
     possible, reason = mininet_possible()
     if possible:
         return "mininet"
@@ -227,7 +230,9 @@ def check_target(deployment: Deployment, network: str) -> None:
     if network not in target.networks:
         names = " or ".join(f"--net {name}" for name in target.networks)
         raise ExperimentError(f'target = "{target.name}" cannot run on {network}: use {names}')
-    if missing := target.missing():
+    if network == "cluster":
+        _check_machines(deployment)
+    elif missing := target.missing():
         raise ExperimentError(f'target = "{target.name}" cannot be used here: {missing}')
     if network == "mininet":
         _check_links(deployment)
@@ -244,6 +249,46 @@ def check_target(deployment: Deployment, network: str) -> None:
         raise ExperimentError("\n".join(refused))
     if target.lasting:
         check_driver(deployment)
+
+
+def _check_machines(deployment: Deployment) -> None:
+    """Raise ExperimentError unless [cluster] has all that the run needs, and nothing is asked for
+    that machines which exist do not have."""
+    experiment, topology = deployment.experiment, deployment.topology
+    section = experiment.cluster
+    if section is None:
+        raise ExperimentError("--net cluster needs the table [cluster] (docs/cluster.md)")
+    if find_spec("distributed") is None:
+        raise ExperimentError("--net cluster needs distributed: pip install 'gradplane[sweep]'")
+    lines = []
+    if lacking := [one.name for one in topology.switches if one.name not in section.switches]:
+        lines.append(f"cluster.switches lacks {', '.join(lacking)}")
+    used = _used_hosts(deployment)
+    if lacking := sorted(used - section.hosts.keys()):
+        lines.append(f"cluster.hosts lacks {', '.join(lacking)}")
+    if experiment.output.baseline:
+        more = sorted(_used_hosts(baseline(deployment)) - used - section.hosts.keys())
+        if more:
+            lines.append(
+                f"cluster.hosts lacks {', '.join(more)}, which only the baseline needs: or set"
+                " output.baseline = false"
+            )
+    for link in topology.links:
+        if link.rate is not None or link.delay:
+            key = "rate" if link.rate is not None else "delay"
+            lines.append(f"link {link.name}: real links have their own {key}: leave it out")
+            break
+    if experiment.switch.queues is not None or experiment.output.pcap:
+        key = "output.pcap" if experiment.output.pcap else "switch.queue_rate"
+        lines.append(f"{key} is for switches that the run starts: give it to yours")
+    if deployment.restarts:
+        lines.append("impairment restart is for switches that the run starts: restart yours")
+    if lines:
+        raise ExperimentError("--net cluster: " + "\n".join(lines))
+
+
+def _used_hosts(deployment: Deployment) -> frozenset[str]:
+    return frozenset(host.name for host in deployment.hosts)
 
 
 def _console(wanted: bool | str) -> Console | None:
@@ -300,18 +345,19 @@ def _train(task: _Task, title: str, forks: Forks | None) -> dict[str, Any]:
         if not task.cli:
             stack.enter_context(screen)
         net = stack.enter_context(_network(task, forks))
-        for name, setup in deployment.setups.items():
+        setups = _setups(deployment, net)
+        for name, setup in setups.items():
             configure(net.switch_addresses[name], pipelines[name], setup, target)
         if task.cli:
             net.cli()
             stack.enter_context(screen)
-        recorder = _record(task, net, screen)
+        recorder = _record(task, net, screen, setups)
         switches = {
             name: switch_counters(read_counters(address, target), pipelines[name])
             for name, address in net.switch_addresses.items()
         }
         links = net.link_counters()
-    found = {"switches": switches} | link_counters(links, net.topology)
+    found = {"switches": switches} | link_counters(links, net.topology) | net.about()
     found |= background(deployment.experiment, recorder.background)
     values = outcome(deployment.experiment, recorder.jobs, recorder.verdicts, recorder.met, found)
     for job, deployed in zip(values["jobs"], deployment.jobs, strict=True):
@@ -319,10 +365,18 @@ def _train(task: _Task, title: str, forks: Forks | None) -> dict[str, Any]:
     return values
 
 
-def _restarts(task: _Task, net: Network) -> Restarts | None:
-    """Return the switches that lose their state, and how they are restored; None without any."""
+def _setups(deployment: Deployment, net: Network) -> dict[str, Setup]:
+    """Return what the switches install for the hosts' MAC addresses in the running network."""
+    hosts = zip(deployment.topology.hosts, net.topology.hosts, strict=True)
+    real = {planned.mac: host.mac for planned, host in hosts}
+    return {name: setup.with_macs(real) for name, setup in deployment.setups.items()}
+
+
+def _restarts(task: _Task, net: Network, setups: dict[str, Setup]) -> Restarts | None:
+    """Return the switches that lose their state, and how they are restored; None without any.
+
+    setups: as they are installed."""
     deployment = task.deployment
-    setups = dict(deployment.setups)
 
     def again(switch: str) -> dict[int, int]:
         place = net.switch_addresses, deployment.pipelines
@@ -334,7 +388,7 @@ def _restarts(task: _Task, net: Network) -> Restarts | None:
     return Restarts(deployment.restarts, again) if deployment.restarts else None
 
 
-def _record(task: _Task, net: Network, on_round: Show) -> Recorder:
+def _record(task: _Task, net: Network, on_round: Show, setups: dict[str, Setup]) -> Recorder:
     experiment = task.deployment.experiment
     sizes, patience = [job.size for job in experiment.job], round(experiment.patience_s * 1e9)
     absences = [experiment.absences(number) for number in range(len(sizes))]
@@ -345,7 +399,7 @@ def _record(task: _Task, net: Network, on_round: Show) -> Recorder:
             on_round(recorder, job)
 
         with Recorder(task.folder, sizes, ended, patience, absences) as recorder:
-            hosts, restarts = task.deployment.hosts, _restarts(task, net)
+            hosts, restarts = task.deployment.hosts, _restarts(task, net, setups)
             if task.live:
                 hosts = tuple(dataclasses.replace(host, live=True) for host in hosts)
                 asked = AskedInterventions(task.folder)
@@ -357,7 +411,7 @@ def _record(task: _Task, net: Network, on_round: Show) -> Recorder:
 
 def _forks(task: _Task) -> AbstractContextManager[Forks | None]:
     """Return what starts the processes of Mininet's networks, training and baseline."""
-    if task.network == "sim":
+    if task.network != "mininet":
         return nullcontext()
     from gradplane.topologies.mininet.forks import Forks
 
@@ -374,6 +428,12 @@ def _network(task: _Task, forks: Forks | None) -> Network:
         from gradplane.topologies.sim.sim_network import SimNetwork
 
         return SimNetwork(topology, config)
+    if task.network == "cluster":
+        from gradplane.topologies.cluster.cluster_network import ClusterNetwork
+
+        section = deployment.experiment.cluster
+        assert section is not None, "checked"
+        return ClusterNetwork(topology, section.cluster(), _used_hosts(deployment))
     from gradplane.topologies.mininet.mininet_network import MininetNetwork
 
     return MininetNetwork(topology, config, forks)

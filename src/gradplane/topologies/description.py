@@ -180,16 +180,17 @@ class Topology:
         """Return the switch's links by its port number."""
         return dict(sorted(self._links[switch].items()))
 
-    def with_switch_ports(self, renumber: Callable[[int, str], int]) -> Topology:
+    def with_switch_ports(self, renumber: Callable[[str, int, str], int]) -> Topology:
         """Return the network with other port numbers at its switches.
 
-        renumber: returns a port's number, given the one here and the node that it leads to.
+        renumber: returns a port's number, given the switch, the number here and the node that it
+        leads to.
         """
         switches = {switch.name for switch in self.switches}
         links = []
         for link in self.links:
-            a = renumber(link.a_port, link.b) if link.a in switches else link.a_port
-            b = renumber(link.b_port, link.a) if link.b in switches else link.b_port
+            a = renumber(link.a, link.a_port, link.b) if link.a in switches else link.a_port
+            b = renumber(link.b, link.b_port, link.a) if link.b in switches else link.b_port
             links.append(replace(link, a_port=a, b_port=b))
         return replace(self, links=tuple(links))
 

@@ -13,13 +13,15 @@ from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from gradplane.controller.plan import ControlServer
 from gradplane.controller.targets import QueueSettings
 from gradplane.hosts.config import HostConfig
 from gradplane.hosts.impairments.interventions import Intervention
 from gradplane.topologies.description import Topology
 from gradplane.topologies.topology_errors import NetworkError
 
-NETWORKS = ("mininet", "sim")
+EMULATED = ("mininet", "sim")
+NETWORKS = (*EMULATED, "cluster")
 """The names of the networks that a run can be on."""
 
 Record = dict[str, Any]
@@ -102,10 +104,12 @@ class Network(Protocol):
     """A context manager; everything that it started ends with it."""
 
     topology: Topology
+    """With the hosts' real MAC addresses, which are known once it is entered."""
 
     @property
-    def switch_addresses(self) -> Mapping[str, str]:
-        """Each switch's P4Runtime or BFRuntime server, HOST:PORT, by the switch's name."""
+    def switch_addresses(self) -> Mapping[str, str | ControlServer]:
+        """Each switch's P4Runtime or BFRuntime server, HOST:PORT or all that a connection needs, by
+        the switch's name."""
 
     def run(
         self,
@@ -130,6 +134,9 @@ class Network(Protocol):
         """Return for each link the most frames in the queues of its two ends since the last call.
 
         None where the network does not keep them: Linux' queues do not."""
+
+    def about(self) -> dict[str, Any]:
+        """Return further values for summary.json."""
 
     def cli(self) -> None:
         """Open a prompt on the running network, until the user leaves it."""

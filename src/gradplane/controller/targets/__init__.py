@@ -93,7 +93,7 @@ class Target(ABC):
     batch: ClassVar[int]
     """The maximum number of updates in one write request."""
     networks: ClassVar[tuple[str, ...]] = ("mininet",)
-    """The networks that can start it. On "sim" gradplane's engine stands for it."""
+    """The networks that can have it. On "sim" gradplane's engine stands for it."""
     announces: ClassVar[bool] = False
     """The process prints {"ready": true, "grpc": ADDRESS} as a line of JSON when it takes packets.
     Otherwise it is given a free port and is ready when that port takes connections."""

@@ -34,6 +34,7 @@ class Bmv2(Target):
     """BMv2's simple_switch_grpc in Mininet. binary: command or path; compiler: one of COMPILERS."""
 
     batch = 512
+    networks = ("mininet", "cluster")
     pass_ns = 500_000.0  # of eight a packet, a few hundred packets a second
     cable = (508, 509)  # p4/tos_compress.p4 makes packets longer than a pass there can
     keys = ("binary", "compiler")

@@ -16,7 +16,7 @@ class Embedded(Target):
     """The target embedded: `gradplane switch` in Mininet, its engine in the simulated network."""
 
     batch = 512
-    networks: ClassVar[tuple[str, ...]] = ("mininet", "sim")
+    networks: ClassVar[tuple[str, ...]] = ("mininet", "sim", "cluster")
     announces = True
     queues = True
 

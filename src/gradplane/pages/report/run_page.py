@@ -28,7 +28,11 @@ _FEW = 8  # rows that are shown without a click
 def contents(run: RunData) -> Values:
     """Return everything that run.html shows."""
     summary = run.summary
-    where = {"mininet": " on Mininet", "sim": " on the simulated network"}.get(run.network, "")
+    where = {
+        "mininet": " on Mininet",
+        "sim": " on the simulated network",
+        "cluster": " on real machines",
+    }.get(run.network, "")
     switch = f", switch {summary['target']}" if "target" in summary else ""
     jobs = round_records.read(run)
     slow = causes.slowest(run, jobs)

@@ -35,10 +35,7 @@ import numpy as np
 
 from gradplane import _one_thread
 from gradplane.hosts.config import HostConfig
-from gradplane.topologies.mininet.child_process import LEASH, Process, Running
-
-PYTHON = (sys.executable, "-P", "-m")
-"""The head of the command lines that a fork can stand for."""
+from gradplane.topologies.child_process import LEASH, PYTHON, Process, Running
 
 DESCRIPTORS = 4
 """The descriptors of a request: standard input, output, errors, and the status."""

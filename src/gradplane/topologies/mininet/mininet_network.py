@@ -23,30 +23,20 @@ from mininet.node import Switch
 
 from gradplane.controller import targets
 from gradplane.controller.targets import Target
-from gradplane.hosts.config import HostConfig
 from gradplane.switch.daemon.clients import CommandClient
 from gradplane.switch.ports import offload
 from gradplane.topologies.description import Link, Topology
+from gradplane.topologies.host_runner import LocalPlace, Places, ProcessNetwork
 from gradplane.topologies.mininet.forks import Forks
-from gradplane.topologies.mininet.host_runner import HostProcess
 from gradplane.topologies.mininet.netns import switch_off_offloads, within
-from gradplane.topologies.network import (
-    AskedFor,
-    LinkCounters,
-    OnRecord,
-    Restarts,
-    SwitchConfig,
-    SwitchRestart,
-    check_hosts,
-)
+from gradplane.topologies.network import LinkCounters, SwitchConfig, SwitchRestart
 from gradplane.topologies.topology_errors import NetworkError
 
-_POLL = 0.02  # seconds between reads of the hosts' logs
 _PACKAGES = {"mnexec": "mininet", "ifconfig": "net-tools", "ip": "iproute2", "tc": "iproute2"}
 _IPV6 = Path("/proc/sys/net/ipv6/conf/default/disable_ipv6")
 
 
-class MininetNetwork:
+class MininetNetwork(ProcessNetwork):
     """The `Network` of Mininet. Needs root in its namespaces, and mnexec.
 
     forks: starts its processes; None: one of its own.
@@ -153,98 +143,29 @@ class MininetNetwork:
         """See Network."""
         return {switch.name: switch.address for switch in self._net.switches}
 
-    def run(
-        self,
-        hosts: Sequence[HostConfig],
-        on_record: OnRecord,
-        deadline: float | None = None,
-        asked: AskedFor | None = None,
-        restarts: Restarts | None = None,
-    ) -> None:
-        """See Network; the deadline is in seconds of the wall clock, and a switch is down for as
-        long as its process takes to start."""
-        with self._started(hosts) as processes:
-            self._follow(processes, on_record, deadline, asked, restarts)
-            for process in processes:
-                process.end(on_record)
-
     @contextmanager
-    def beside(
-        self, hosts: Sequence[HostConfig], on_record: OnRecord
-    ) -> Iterator[Callable[[], None]]:
-        """Run hosts that have no end of their own, such as servers, until the block ends.
-
-        Yields a function that passes on their new records, and raises NetworkError if one of them,
-        or a switch, has failed."""
-        with self._started(hosts) as processes:
-            yield lambda: self._poll(processes, on_record)
-            for process in processes:
-                process.end(on_record)
-
-    @contextmanager
-    def _started(self, hosts: Sequence[HostConfig]) -> Iterator[list[HostProcess]]:
-        """Start the hosts' processes, which count time from the same moment."""
-        check_hosts(self.topology, hosts)
+    def _places(self) -> Iterator[Places]:
+        """See ProcessNetwork; the processes are forks."""
         assert self._forks is not None, "outside of a with statement"
-        with tempfile.TemporaryDirectory() as folder, ExitStack() as running:
-            processes = []
-            for config in hosts:
-                start = partial(self._forks.start, namespaces=self._net[config.name].pid)
-                processes.append(running.enter_context(HostProcess(config, Path(folder), start)))
-            for process in processes:
-                process.wait_ready()
-            origin = time.monotonic_ns()
-            for process in processes:
-                process.go(origin)
-            yield processes
+        forks, nodes = self._forks, self._net
+        with tempfile.TemporaryDirectory() as folder:
 
-    def _follow(
-        self,
-        processes: Sequence[HostProcess],
-        on_record: OnRecord,
-        deadline: float | None,
-        asked: AskedFor | None,
-        restarts: Restarts | None,
-    ) -> None:
-        """Follow the hosts until all have finished."""
-        begun = time.monotonic()
-        end = None if deadline is None else begun + deadline
-        planned = sorted(restarts.planned if restarts else (), key=lambda restart: restart.at)
-        while not all(process.finished for process in processes):
-            time.sleep(_POLL)
-            for intervention in asked() if asked else ():
-                for process in processes:
-                    if process.host == intervention.link:
-                        process.impair(intervention)
-            while planned and time.monotonic() - begun >= planned[0].at / 1e9:
-                assert restarts is not None
-                self._restart(planned.pop(0), restarts, processes)
-            self._poll(processes, on_record)
-            if end is not None and time.monotonic() > end:
-                names = "; ".join(p.name for p in processes if not p.finished)
-                raise NetworkError(
-                    f"the deadline has passed at {deadline:g} s, not finished: {names}"
-                )
+            def place(host: str) -> LocalPlace:
+                return LocalPlace(Path(folder), partial(forks.start, namespaces=nodes[host].pid))
 
-    def _restart(
-        self, planned: SwitchRestart, restarts: Restarts, processes: Sequence[HostProcess]
-    ) -> None:
-        """Start a switch's process anew, let the controller restore it, and tell the hosts."""
+            yield place
+
+    def _check(self) -> None:
+        for switch in self._net.switches:
+            switch.check()
+
+    def _restart(self, planned: SwitchRestart) -> None:
+        """Start a switch's process anew."""
         switch = self._net[planned.switch]
         switch.kill()
         time.sleep(planned.down / 1e9)
         switch.launch()
         switch.wait_ready()
-        epochs = restarts.restore(planned.switch)
-        for process in processes:
-            if process.job in epochs:
-                process.in_epoch(epochs[process.job])
-
-    def _poll(self, processes: Sequence[HostProcess], on_record: OnRecord) -> None:
-        for process in processes:
-            process.poll(on_record)
-        for switch in self._net.switches:
-            switch.check()
 
     def link_counters(self) -> list[LinkCounters]:
         """See Network; counted by the kernel, from the start of the network."""

@@ -23,7 +23,7 @@ from gradplane.controller import targets
 from gradplane.switch.daemon.clients import CommandClient
 from gradplane.switch.ports import offload
 from gradplane.switch.runtime.control_errors import SwitchError
-from gradplane.topologies.mininet.child_process import (
+from gradplane.topologies.child_process import (
     LEASH,
     Process,
     Start,

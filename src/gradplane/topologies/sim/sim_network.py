@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from gradplane._suggestions import quoted
 from gradplane.hosts.config import HostConfig
@@ -203,6 +204,10 @@ class SimNetwork:
         switch = self._fabric.switches.get(node)
         before = 0 if switch is None else switch.queue_dropped(port)
         return packets, sent, dropped + before
+
+    def about(self) -> dict[str, Any]:
+        """See Network."""
+        return {}
 
     def cli(self) -> None:
         """Raise NetworkError: Mininet's prompt needs Mininet's hosts."""

@@ -13,6 +13,7 @@ import os
 import select
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -31,6 +32,9 @@ WORK = 1.0
 
 FIRST_NOTE = 15.0
 """Seconds of a start after which a note says what is waited for; the next ones after twice that."""
+
+PYTHON = (sys.executable, "-P", "-m")
+"""The head of the command lines that run a module; a fork can stand for them."""
 
 LEASH = ("setpriv", "--pdeathsig", "KILL", "--")
 """A prefix of command lines: the process is killed when its parent dies."""
@@ -113,15 +117,18 @@ class Process:
         return [json.loads(line) for line in lines]
 
     @property
+    def status(self) -> int | None:
+        """Its exit status; None while it runs."""
+        return self._popen.poll()
+
+    @property
     def ended(self) -> bool:
         """True once the process has ended."""
-        return self._popen.poll() is not None
+        return self.status is not None
 
     def check(self) -> None:
         """Raise NetworkError, with its last messages, if it has ended."""
-        status = self._popen.poll()
-        if status is not None:
-            raise NetworkError(f"{self.name} ended with status {status}: {self.last_words()}")
+        check_running(self)
 
     def last_words(self, lines: int = 40) -> str:
         """Return the end of its stderr."""
@@ -135,12 +142,7 @@ class Process:
 
         Raises NetworkError when the process ends or is stuck.
         """
-        waiting = _Waiting(self, f"the answer {key}")
-        while True:
-            for answer in self.answers():
-                if key in answer:
-                    return answer
-            waiting.go_on(self._stdout)
+        return wait_for(self, key, self._stdout)
 
     def processor_time(self) -> float:
         """Return the seconds of processor time that it used, with its ended children's."""
@@ -150,9 +152,13 @@ class Process:
             return 0.0
         return sum(map(int, status.rpartition(")")[2].split()[11:15])) / os.sysconf("SC_CLK_TCK")
 
+    def close_input(self) -> None:
+        """Close its stdin, so that it ends by itself."""
+        self._stdin.close()
+
     def end(self) -> None:
         """Close its stdin and wait until it ends. Raises NetworkError where it fails."""
-        self._stdin.close()
+        self.close_input()
         if self._popen.wait() != 0:
             self.check()
 
@@ -168,6 +174,49 @@ class Process:
             self._popen.wait()
         self._stdout.close()
         self._log.close()
+
+
+class Watched(Protocol):
+    """What is asked of a process that is watched, here or on another machine."""
+
+    name: str
+
+    @property
+    def status(self) -> int | None:
+        """Its exit status; None while it runs."""
+
+    def answers(self) -> list[dict[str, Any]]:
+        """Return its answers since the last call."""
+
+    def check(self) -> None:
+        """Raise NetworkError, with its last messages, if it has ended."""
+
+    def last_words(self) -> str:
+        """Return the end of its stderr."""
+
+    def processor_time(self) -> float:
+        """Return the seconds of processor time that it used."""
+
+
+def check_running(process: Watched) -> None:
+    """Raise NetworkError, with the last messages of the process, if it has ended."""
+    if process.status is not None:
+        raise NetworkError(
+            f"{process.name} ended with status {process.status}: {process.last_words()}"
+        )
+
+
+def wait_for(process: Watched, key: str, *files: IO[bytes]) -> dict[str, Any]:
+    """Return the first answer with that key, however slow the machine is.
+
+    files: have data when there is an answer. Raises NetworkError when the process ends or is
+    stuck."""
+    waiting = _Waiting(process, f"the answer {key}")
+    while True:
+        for answer in process.answers():
+            if key in answer:
+                return answer
+        waiting.go_on(*files)
 
 
 def free_port() -> int:
@@ -211,7 +260,7 @@ def wait_for_port(process: Process, address: str) -> None:
 class _Waiting:
     """A wait for what a starting process is to do; from time to time a note says so."""
 
-    def __init__(self, process: Process, awaited: str) -> None:
+    def __init__(self, process: Watched, awaited: str) -> None:
         self._process, self._awaited = process, awaited
         self._begun = self._worked = time.monotonic()
         self._note, self._time = FIRST_NOTE, process.processor_time()

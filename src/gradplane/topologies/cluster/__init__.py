@@ -1,0 +1,1 @@
+"""Real machines: hosts are workers of Dask Distributed, switches are found at addresses."""

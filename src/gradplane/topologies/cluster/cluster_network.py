@@ -1,0 +1,366 @@
+"""The network of machines that exist: their hosts' processes by Dask Distributed, their switches at
+addresses. Nothing is started but the hosts' processes.
+
+A clock is read on each machine, so that hosts count time from one moment although no two machines'
+clocks agree; the error is half of the shortest time that a question and its answer took.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from gradplane._suggestions import did_you_mean
+from gradplane._version import __version__
+from gradplane.controller.plan import ControlServer
+from gradplane.hosts.config import HostConfig
+from gradplane.topologies.child_process import check_running, wait_for
+from gradplane.topologies.cluster.machine import Clock, Machine, News, Traffic
+from gradplane.topologies.cluster.plan import Cluster, HostMachine
+from gradplane.topologies.description import Topology
+from gradplane.topologies.host_runner import Places, ProcessNetwork
+from gradplane.topologies.network import LinkCounters, SwitchRestart
+from gradplane.topologies.topology_errors import NetworkError
+
+_PATIENCE = 30.0  # seconds for a scheduler or a machine to answer
+_PINGS = 10  # readings of a machine's clock, of which the fastest counts
+
+
+class ClusterNetwork(ProcessNetwork):
+    """The `Network` of real machines. used: the hosts that have something to do."""
+
+    def __init__(self, topology: Topology, cluster: Cluster, used: frozenset[str]) -> None:
+        self.topology = topology
+        self._cluster, self._used = cluster, used
+        self._exit = ExitStack()
+        self._machines: dict[str, _RemoteMachine] = {}
+        self._before: dict[str, Traffic] = {}
+
+    def __enter__(self) -> ClusterNetwork:
+        with ExitStack() as on_failure:
+            client = on_failure.enter_context(_connected(self._cluster.scheduler))
+            workers = _workers(client, self._cluster.scheduler)
+            for host in (host for host in self.topology.hosts if host.name in self._used):
+                place = self._cluster.hosts[host.name]
+                address = _address(workers, place.machine, host.name)
+                about = f"machine {place.machine} (host {host.name})"
+                machine = _RemoteMachine(client, address, about, place)
+                on_failure.callback(machine.leave)
+                self._machines[host.name] = machine
+            self.topology = self._with_macs()
+            for host in self.topology.hosts:
+                if host.name in self._machines:
+                    others = {ip: mac for ip, mac in self.topology.arp.items() if ip != host.ip}
+                    self._machines[host.name].call("set_up", host.ip, others)
+            self._before = self._traffic()
+            self._exit = on_failure.pop_all()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._exit.close()
+
+    def _with_macs(self) -> Topology:
+        """Return the topology with the MAC addresses of the machines' interfaces."""
+        macs = {name: machine.mac for name, machine in self._machines.items()}
+        hosts = (replace(one, mac=macs.get(one.name, one.mac)) for one in self.topology.hosts)
+        return replace(self.topology, hosts=tuple(hosts))
+
+    @property
+    def switch_addresses(self) -> Mapping[str, ControlServer]:
+        """See Network."""
+        return self._cluster.switches
+
+    @contextmanager
+    def _places(self) -> Iterator[Places]:
+        yield self._machines.__getitem__
+
+    def _fetch(self) -> None:
+        """Ask all machines at once."""
+        asked = [(machine, machine.ask()) for machine in self._machines.values()]
+        for machine, answer in asked:
+            machine.take(answer)
+
+    def _check(self) -> None:
+        """Switches are looked after by their hosts, who wait for them."""
+
+    def _restart(self, planned: SwitchRestart) -> None:
+        raise NetworkError(
+            f"switch {planned.switch} is not started by the run: restart it yourself"
+        )
+
+    def link_counters(self) -> list[LinkCounters]:
+        """See Network; counted by the hosts' interfaces, so links between switches, and those of
+        hosts without a machine, are not in it. What is dropped before a host gets it is not known
+        there."""
+        found = []
+        now = self._traffic()
+        for link in self.topology.links:
+            host = link.a if link.a in now else link.b
+            if host in now:
+                pairs = zip(now[host], self._before[host], strict=True)
+                sent, sent_bytes, lost, *received = (new - old for new, old in pairs)
+                ways = [(sent, sent_bytes, lost), (*received, 0)]
+                up, down = ways if host == link.a else reversed(ways)
+                found.append(LinkCounters(link.name, *up, *down))
+        return found
+
+    def queue_peaks(self) -> None:
+        """See Network."""
+        return None
+
+    def about(self) -> dict[str, Any]:
+        """See Network: how the machines' clocks differ from the one here."""
+        return {"clocks": {name: one.clock.values() for name, one in self._machines.items()}}
+
+    def cli(self) -> None:
+        """See Network; machines have prompts of their own."""
+        raise NetworkError("a cluster has no prompt: log in to its machines")
+
+    def _traffic(self) -> dict[str, Traffic]:
+        return {name: machine.call("traffic") for name, machine in self._machines.items()}
+
+
+class ClockDifference(NamedTuple):
+    """How far a machine's clocks are ahead of those here, in ns: the one that hosts count time by,
+    and the time of day; and the most by which that is wrong."""
+
+    machine: str
+    ahead: int
+    of_day_ahead: int
+    error: int
+
+    def values(self) -> dict[str, Any]:
+        """Return them for summary.json."""
+        numbers = {f"{name}_ns": value for name, value in self._asdict().items()}
+        return {"machine": numbers.pop("machine_ns")} | numbers
+
+
+class _RemoteMachine:
+    """A machine, as the run sees it; the place of its host's processes."""
+
+    def __init__(self, client: Any, address: str, about: str, place: HostMachine) -> None:
+        self.about, self._place = about, place
+        self._numbers = itertools.count()
+        self._hosts: dict[int, _RemoteHost] = {}
+        self._commands: dict[int, list[str | None]] = defaultdict(list)
+        self._lost = False
+        self._actor: Any = None
+        with self._named():
+            self._actor = client.submit(
+                Machine, place.interface, actor=True, workers=[address], pure=False
+            ).result(_PATIENCE)
+        version, self._folder, self.mac = self.call("about")
+        if version != __version__:
+            raise NetworkError(
+                f"{about}: gradplane {version} is there, and {__version__} here: install the same"
+            )
+        self.clock = self._compare_clocks()
+
+    def _compare_clocks(self) -> ClockDifference:
+        found = []
+        for _ in range(_PINGS):
+            before, wall = time.monotonic_ns(), time.time_ns()
+            there: Clock = self.call("clock")
+            half = (time.monotonic_ns() - before) // 2
+            found.append((half, there.monotonic - before - half, there.wall - wall - half))
+        error, ahead, of_day = min(found)
+        return ClockDifference(self._place.machine, ahead, of_day, error)
+
+    @property
+    def clock_ahead(self) -> int:
+        """See Place."""
+        return self.clock.ahead
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Raise NetworkError with the machine's name for what Dask, or the machine, says."""
+        try:
+            yield
+        except NetworkError as error:
+            raise NetworkError(f"{self.about}: {error}") from None
+        except TimeoutError:
+            self._lost = True
+            raise NetworkError(f"{self.about} has not answered for {_PATIENCE:g} s") from None
+        except Exception as error:
+            self._lost = True
+            raise NetworkError(f"{self.about} is lost: {error}{self._left()}") from None
+
+    def _left(self) -> str:
+        if not self._hosts:
+            return ""
+        return f"; what its hosts recorded after the last answer is there, in {self._folder}"
+
+    def call(self, method: str, *arguments: Any) -> Any:
+        """Call a method of the Machine. Raises NetworkError."""
+        return self.result(self._call(method, *arguments))
+
+    def _call(self, method: str, *arguments: Any) -> Any:
+        with self._named():
+            if self._lost:
+                raise NetworkError("it is lost")
+            return getattr(self._actor, method)(*arguments)
+
+    def result(self, answer: Any) -> Any:
+        """Wait for an answer."""
+        with self._named():
+            return answer.result(_PATIENCE)
+
+    def begin(self, name: str, config: HostConfig) -> _RemoteHost:
+        """See Place."""
+        number = next(self._numbers)
+        self.call("begin", number, name, config.to_json())
+        self._hosts[number] = _RemoteHost(f"host {name}", self, number)
+        return self._hosts[number]
+
+    def command(self, number: int, line: str | None) -> None:
+        """Have a line, or the end of its input, given to a process with the next question."""
+        self._commands[number].append(line)
+
+    def ask(self) -> Any:
+        """Ask for all news."""
+        commands, self._commands = dict(self._commands), defaultdict(list)
+        return self._call("exchange", commands)
+
+    def take(self, answer: Any) -> None:
+        """Pass the news of an answer on to the hosts."""
+        for number, news in self.result(answer).items():
+            self._hosts[number].add(news)
+
+    def end(self, number: int) -> None:
+        """End a process."""
+        del self._hosts[number]
+        with suppress(NetworkError):
+            self.call("close", number)
+
+    def leave(self) -> None:
+        """Leave nothing there."""
+        with suppress(NetworkError):
+            self.call("leave")
+
+
+class _RemoteHost:
+    """A process on another machine, with the news that have come of it; a StartedHost."""
+
+    def __init__(self, name: str, machine: _RemoteMachine, number: int) -> None:
+        self.name = name
+        self._machine, self._number = machine, number
+        self._answers: list[dict[str, Any]] = []
+        self._lines: list[str] = []
+        self._news = News([], [], None, "", 0.0)
+
+    def add(self, news: News) -> None:
+        """Take what is new."""
+        self._answers += news.answers
+        self._lines += news.lines
+        self._news = news
+
+    @property
+    def status(self) -> int | None:
+        """Its exit status; None while it ran, when the machine was asked."""
+        return self._news.status
+
+    @property
+    def ended(self) -> bool:
+        """See StartedHost."""
+        return self.status is not None
+
+    def send(self, line: str) -> None:
+        """See StartedHost."""
+        self._machine.command(self._number, line)
+
+    def answers(self) -> list[dict[str, Any]]:
+        """See StartedHost."""
+        found, self._answers = self._answers, []
+        return found
+
+    def lines(self) -> list[str]:
+        """See StartedHost."""
+        found, self._lines = self._lines, []
+        return found
+
+    def check(self) -> None:
+        """See StartedHost."""
+        check_running(self)
+
+    def last_words(self) -> str:
+        """Return the end of its stderr, once it has ended."""
+        return self._news.last_words or "it printed nothing"
+
+    def processor_time(self) -> float:
+        """Ask the machine; return the seconds of processor time that it used."""
+        self._machine.take(self._machine.ask())
+        return self._news.processor_time
+
+    def wait_for(self, key: str) -> dict[str, Any]:
+        """See StartedHost."""
+        return wait_for(self, key)
+
+    def end(self) -> None:
+        """See StartedHost."""
+        self._machine.command(self._number, None)
+        while not self.ended:
+            self._machine.take(self._machine.ask())
+        if self.status != 0:
+            self.check()
+
+    def close(self) -> None:
+        """See StartedHost."""
+        self._machine.end(self._number)
+
+
+# Dask
+
+
+@contextmanager
+def _connected(scheduler: str) -> Iterator[Any]:
+    """Connect to a scheduler. Raises NetworkError where none answers."""
+    import distributed
+
+    with _quiet():
+        try:
+            client: Any = distributed.Client(  # type: ignore[no-untyped-call]
+                scheduler, timeout=_PATIENCE, set_as_default=False
+            )
+        except (OSError, ValueError, TimeoutError) as error:
+            raise NetworkError(f"{scheduler}: no Dask scheduler answers: {error}") from None
+        with client, client.as_current():
+            yield client
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep Dask's messages about machines that are lost off the terminal: an error names them."""
+    logger = logging.getLogger("distributed")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+
+
+def _workers(client: Any, scheduler: str) -> dict[str, str]:
+    """Return the addresses of the workers, by their names."""
+    found = client.scheduler_info(n_workers=-1)["workers"]
+    if not found:
+        raise NetworkError(
+            f"{scheduler}: the scheduler has no workers: start one on each machine:"
+            f" dask worker {scheduler} --name MACHINE"
+        )
+    return {str(worker["name"]): address for address, worker in found.items()}
+
+
+def _address(workers: Mapping[str, str], name: str, host: str) -> str:
+    if name not in workers:
+        near = did_you_mean(name, workers)
+        raise NetworkError(
+            f'host {host}: no Dask worker has the name "{name}":'
+            f" {near}{' ' * bool(near)}there are {', '.join(sorted(workers))}"
+        )
+    return workers[name]
