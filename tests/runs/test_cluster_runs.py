@@ -58,8 +58,45 @@ def test_weights_are_those_of_the_simulated_network(folder: Path) -> None:
     assert cluster["baseline"]["jobs"][0]["weights"] == sim["baseline"]["jobs"][0]["weights"]
 
 
-def test_a_replay_is_equal(folder: Path) -> None:
-    assert replay(folder / "cluster").equal
+@pytest.mark.parametrize("name", ["cluster", "restarted", "bmv2", "lost"])
+def test_a_replay_is_equal(folder: Path, name: str) -> None:
+    """Of the machine that died, all rounds that were recorded before."""
+    if not (folder / name).exists():
+        pytest.skip("no simple_switch_grpc")
+    assert replay(folder / name).equal
+
+
+@pytest.mark.parametrize("name", ["restarted", "bmv2"])
+def test_another_switch_sums_the_same(folder: Path, found: Any, name: str) -> None:
+    if name not in found:
+        pytest.skip("no simple_switch_grpc")
+    assert found[name] == ""
+    values = summary(folder / name)
+    assert values["jobs"][0]["weights"] == summary(folder / "cluster")["jobs"][0]["weights"]
+    assert values["restarted"] == (["s1"] if name == "restarted" else [])
+
+
+WHY = {
+    "name": 'host h1: no Dask worker has the name "m8"; the scheduler has m1, m2, m3, m4: start it'
+    " on that machine: dask worker tcp://10.1.0.254:8786 --name m8",
+    "interface": "machine m1 (host h1): it has no interface eth8, but lo, eth0, eth1",
+    "scheduler": "tcp://10.1.0.254:1: no Dask scheduler answers: Timed out",
+    "switch": "switch s1: nothing answers at 10.1.0.100:1: is the switch running, and is this its"
+    " control server's address?",
+    "device": "switch s1: 10.1.0.100:9559: connect refused: NOT_FOUND: device id 5 is not served",
+}
+
+
+@pytest.mark.parametrize("name", WHY)
+def test_what_is_not_there_is_named(found: Any, folder: Path, name: str) -> None:
+    assert found["refused"][name].startswith(WHY[name])
+    assert not (folder / name).exists()
+
+
+def test_a_machine_that_dies_is_named_and_the_records_are_kept(found: Any, folder: Path) -> None:
+    assert found["lost"].startswith("machine m3 (host h3) is lost: ")
+    rounds = len((folder / "lost" / "metrics.jsonl").read_text().splitlines())
+    assert f"{rounds} of 14000 rounds are recorded" in found["lost"]
 
 
 def test_the_clocks_of_all_machines_were_compared(folder: Path) -> None:

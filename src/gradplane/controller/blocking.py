@@ -37,16 +37,17 @@ def configure(
     target: str | Target = "embedded",
     credentials: Credentials | None = None,
     anew: bool = False,
+    kept: bool = False,
 ) -> tuple[JobPlan, ...]:
     """Load the program and install the setup; return the jobs' plans as they are installed.
 
     All jobs are checked before the first is installed. anew: the jobs start at their first round,
     so that each gets an epoch that nothing on the switch has (`Controller.begin_job`): its workers
-    need that of the plan returned. Otherwise what is installed already stays as it is.
-    Raises ControllerError.
+    need that of the plan returned. Otherwise what is installed already stays as it is, if the
+    switch was started for this, or is to be `kept` as it is. Raises ControllerError.
     """
     session = Controller(address, None, target, credentials)
-    return _run(_configure(session, pipeline, setup, anew))
+    return _run(_configure(session, pipeline, setup, anew, kept))
 
 
 def restore(
@@ -71,7 +72,8 @@ def restore(
         plans = [plan.raised() if plan.number in lost else plan for plan in setup.jobs]
         found[name] = replace(setup, jobs=plans)
         if name == switch or found[name] != setup:
-            configure(addresses[name], pipelines[name], found[name], target)
+            kept = name != switch
+            configure(addresses[name], pipelines[name], found[name], target, kept=kept)
     return found
 
 
@@ -109,10 +111,10 @@ def _run(coroutine: Coroutine[Any, Any, T]) -> T:
 
 
 async def _configure(
-    session: Controller, pipeline: Pipeline, setup: Setup, anew: bool
+    session: Controller, pipeline: Pipeline, setup: Setup, anew: bool, kept: bool
 ) -> tuple[JobPlan, ...]:
     async with session as controller:
-        await controller.start(pipeline)
+        await (controller.load if kept else controller.start)(pipeline)
         if setup.jobs:
             check(setup.jobs, controller.capacity)
         await controller.install_routes(setup.routes)
@@ -131,7 +133,7 @@ async def _configure(
 
 async def _shut_out(session: Controller, pipeline: Pipeline, jobs: Iterable[int]) -> None:
     async with session as controller:
-        await controller.start(pipeline)
+        await controller.load(pipeline)
         for number in jobs:
             await controller.shut_out(number)
 

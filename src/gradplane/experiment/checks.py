@@ -419,17 +419,21 @@ def restarts(
             if spec.switch not in dict(job.scheme.plans(job, job.config, {})):
                 continue
             at = ("job", job.number, "quorum")
-            if not job.scheme.restarts:
-                text = f'aggregation = "{job.config.aggregation}" does not go on: use "switch"'
-            elif job.config.quorum < job.config.workers:
-                text = (
-                    f"quorum = {job.config.quorum} of {job.config.workers} workers: after a restart"
-                    " a chunk may have a second result, and a replay cannot tell who took which:"
-                    " use a quorum of all"
-                )
-            else:
-                continue
-            yield Problem(f"impairment restart: job {job.job.name}: {text}", (where, at))
+            if problem := restart_problem(job):
+                yield Problem(f"impairment restart: job {job.job.name}: {problem}", (where, at))
+
+
+def restart_problem(job: DeployedJob) -> str | None:
+    """Return None if a job goes on after its switch has lost its state, else why not."""
+    if not job.scheme.restarts:
+        return f'aggregation = "{job.config.aggregation}" does not go on: use "switch"'
+    if job.config.quorum < job.config.workers:
+        return (
+            f"quorum = {job.config.quorum} of {job.config.workers} workers: after a restart a chunk"
+            " may have a second result, and a replay cannot tell who took which: use a quorum of"
+            " all"
+        )
+    return None
 
 
 def traffic(experiment: Experiment, network: Topology) -> Iterator[Problem]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 import shutil
 import socket
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,6 +17,7 @@ from rich.console import Console
 from gradplane.controller.blocking import check_running, configure, lacks, read_counters, restore
 from gradplane.controller.controller_errors import ControllerError
 from gradplane.controller.plan import Setup
+from gradplane.experiment.checks import restart_problem
 from gradplane.experiment.deploying import baseline
 from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.loading import Experiment, ExperimentError, load_deployment
@@ -321,7 +322,9 @@ def _execute(task: _Task) -> dict[str, Any]:
         values = task.trained
         if values is None:
             about = {"name": experiment.name, "network": task.network, "seed": experiment.seed}
-            about |= {"target": task.deployment.target.description()}
+            target = task.deployment.target
+            there = task.network == "cluster"  # its version is not known
+            about |= {"target": target.name if there else target.description()}
             values = _train(task, "run", forks) | about | describe()
             manifest.finish(task.folder, values)
         if experiment.output.baseline:
@@ -347,7 +350,8 @@ def _train(task: _Task, title: str, forks: Forks | None) -> dict[str, Any]:
         net = stack.enter_context(_network(task, forks))
         setups = _setups(deployment, net)
         for name, setup in setups.items():
-            configure(net.switch_addresses[name], pipelines[name], setup, target)
+            with _about_switch(name):
+                configure(net.switch_addresses[name], pipelines[name], setup, target)
         if task.cli:
             net.cli()
             stack.enter_context(screen)
@@ -363,6 +367,15 @@ def _train(task: _Task, title: str, forks: Forks | None) -> dict[str, Any]:
     for job, deployed in zip(values["jobs"], deployment.jobs, strict=True):
         job["values"] = deployed.values
     return values
+
+
+@contextmanager
+def _about_switch(name: str) -> Iterator[None]:
+    """Name the switch in errors of its controller."""
+    try:
+        yield
+    except ControllerError as error:
+        raise type(error)(f"switch {name}: {error}") from error
 
 
 def _setups(deployment: Deployment, net: Network) -> dict[str, Setup]:
@@ -385,7 +398,10 @@ def _restarts(task: _Task, net: Network, setups: dict[str, Setup]) -> Restarts |
         setups.update(now)
         return {plan.number: plan.epoch for name in changed for plan in now[name].jobs}
 
-    return Restarts(deployment.restarts, again) if deployment.restarts else None
+    there = task.network == "cluster"  # they may restart by themselves
+    summed = (job for job in deployment.jobs if deployment.plans(job.number))
+    goes_on = there and not any(map(restart_problem, summed))
+    return Restarts(deployment.restarts, again) if deployment.restarts or goes_on else None
 
 
 def _record(task: _Task, net: Network, on_round: Show, setups: dict[str, Setup]) -> Recorder:

@@ -236,6 +236,12 @@ class ProcessNetwork(ABC):
     def _restart(self, planned: SwitchRestart) -> None:
         """Let a switch lose its state. Raises NetworkError where that is not possible."""
 
+    def _returned(self) -> Sequence[str]:
+        """Return the switches that have lost their state and are there again since the last call.
+
+        Raises NetworkError where one stays away."""
+        return ()
+
     def about(self) -> dict[str, Any]:
         """See Network."""
         return {}
@@ -311,6 +317,13 @@ class ProcessNetwork(ABC):
                 assert restarts is not None
                 self._restart(planned[0])
                 _tell(processes, restarts.restore(planned.pop(0).switch))
+            for switch in self._returned():
+                if restarts is None:
+                    raise NetworkError(
+                        f"switch {switch} was away and has lost its state, and a job does not go"
+                        " on without"
+                    )
+                _tell(processes, restarts.restore(switch))
             self._poll(processes, on_record)
             if end is not None and time.monotonic() > end:
                 names = "; ".join(p.name for p in processes if not p.finished)

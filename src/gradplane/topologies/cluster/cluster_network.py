@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import itertools
 import logging
+import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from gradplane._suggestions import did_you_mean
 from gradplane._version import __version__
 from gradplane.controller.plan import ControlServer
 from gradplane.hosts.config import HostConfig
@@ -28,7 +29,21 @@ from gradplane.topologies.host_runner import Places, ProcessNetwork
 from gradplane.topologies.network import LinkCounters, SwitchRestart
 from gradplane.topologies.topology_errors import NetworkError
 
+log = logging.getLogger(__name__)
+
 _PATIENCE = 30.0  # seconds for a scheduler or a machine to answer
+CONNECTING = 10.0
+"""Seconds in which a scheduler answers."""
+_LASTING = [
+    ("grpc.client_idle_timeout_ms", 2**31 - 1),
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 1000),
+]
+_BETWEEN_TRIES = 0.5  # seconds
+JOINING = 60.0
+"""Seconds without a new worker, or for a switch to answer, after which nothing is waited for."""
+_POLL = 0.05  # seconds
 _PINGS = 10  # readings of a machine's clock, of which the fastest counts
 
 
@@ -40,24 +55,30 @@ class ClusterNetwork(ProcessNetwork):
         self._cluster, self._used = cluster, used
         self._exit = ExitStack()
         self._machines: dict[str, _RemoteMachine] = {}
+        self._watches: dict[str, _SwitchWatch] = {}
+        self._restarted: list[str] = []
         self._before: dict[str, Traffic] = {}
 
     def __enter__(self) -> ClusterNetwork:
         with ExitStack() as on_failure:
             client = on_failure.enter_context(_connected(self._cluster.scheduler))
-            workers = _workers(client, self._cluster.scheduler)
-            for host in (host for host in self.topology.hosts if host.name in self._used):
-                place = self._cluster.hosts[host.name]
-                address = _address(workers, place.machine, host.name)
-                about = f"machine {place.machine} (host {host.name})"
-                machine = _RemoteMachine(client, address, about, place)
+            used = [host.name for host in self.topology.hosts if host.name in self._used]
+            workers = _workers(client, self._cluster, used)
+            for host in used:
+                place = self._cluster.hosts[host]
+                about = f"machine {place.machine} (host {host})"
+                machine = _RemoteMachine(client, workers[place.machine], about, place)
                 on_failure.callback(machine.leave)
-                self._machines[host.name] = machine
+                self._machines[host] = machine
             self.topology = self._with_macs()
-            for host in self.topology.hosts:
-                if host.name in self._machines:
-                    others = {ip: mac for ip, mac in self.topology.arp.items() if ip != host.ip}
-                    self._machines[host.name].call("set_up", host.ip, others)
+            for name, machine in self._machines.items():
+                own = self.topology.host[name].ip
+                others = {ip: mac for ip, mac in self.topology.arp.items() if ip != own}
+                machine.call("set_up", own, others)
+            for name, server in self._cluster.switches.items():
+                self._watches[name] = on_failure.enter_context(_SwitchWatch(name, server))
+            for watch in self._watches.values():
+                watch.wait()
             self._before = self._traffic()
             self._exit = on_failure.pop_all()
         return self
@@ -87,7 +108,16 @@ class ClusterNetwork(ProcessNetwork):
             machine.take(answer)
 
     def _check(self) -> None:
-        """Switches are looked after by their hosts, who wait for them."""
+        for watch in self._watches.values():
+            watch.check()
+
+    def _returned(self) -> list[str]:
+        """See ProcessNetwork."""
+        found = [name for name, watch in self._watches.items() if watch.returned()]
+        self._restarted += found
+        for name in found:
+            log.warning("switch %s was away: its entries are installed again", name)
+        return found
 
     def _restart(self, planned: SwitchRestart) -> None:
         raise NetworkError(
@@ -115,8 +145,10 @@ class ClusterNetwork(ProcessNetwork):
         return None
 
     def about(self) -> dict[str, Any]:
-        """See Network: how the machines' clocks differ from the one here."""
-        return {"clocks": {name: one.clock.values() for name, one in self._machines.items()}}
+        """See Network: how the machines' clocks differ from the one here, and the switches that
+        have lost their state, each time."""
+        clocks = {name: one.clock.values() for name, one in self._machines.items()}
+        return {"clocks": clocks, "restarted": self._restarted}
 
     def cli(self) -> None:
         """See Network; machines have prompts of their own."""
@@ -124,6 +156,78 @@ class ClusterNetwork(ProcessNetwork):
 
     def _traffic(self) -> dict[str, Traffic]:
         return {name: machine.call("traffic") for name, machine in self._machines.items()}
+
+
+class _SwitchWatch:
+    """A connection to a switch's control server, which is there for its end to be seen.
+
+    A switch is taken to have lost its state when it is reached again: whatever it still has is
+    replaced then. A context manager: ends the connection."""
+
+    def __init__(self, name: str, server: ControlServer) -> None:
+        self._name, self._server = name, server
+        self._away = self._back = False  # since it was reached first, or last returned
+        self._reached = False
+        self._since = self._again = 0.0  # that it is away; when it is tried again
+        self._channel = self._opened()
+        self._channel.subscribe(self._changed, try_to_connect=True)
+
+    def _opened(self) -> Any:
+        import grpc
+
+        tls, address = self._server.tls, self._server.address
+        if tls is None:
+            return grpc.insecure_channel(address, _LASTING)
+        files = (file and file.read_bytes() for file in (tls.cacert, tls.key, tls.cert))
+        return grpc.secure_channel(address, grpc.ssl_channel_credentials(*files), _LASTING)
+
+    def __enter__(self) -> _SwitchWatch:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._channel.close()
+
+    def _changed(self, state: Any) -> None:
+        """Take a state of the connection, in a thread of gRPC's."""
+        if state.name == "READY":
+            self._back = self._away
+            self._reached = True
+        elif self._reached and not self._away:
+            self._since = time.monotonic()
+            self._away = True
+
+    def wait(self) -> None:
+        """Wait until it is reached. Raises NetworkError where it is not."""
+        begun = time.monotonic()
+        while not self._reached:
+            if time.monotonic() - begun > JOINING:
+                tls = "" if self._server.tls is None else " with these certificates"
+                raise NetworkError(
+                    f"switch {self._name}: nothing answers at {self._server.address}{tls}: is the"
+                    " switch running, and is this its control server's address?"
+                )
+            time.sleep(_POLL)
+
+    def returned(self) -> bool:
+        """Return whether it was away since the last call, and is there again."""
+        found = self._back
+        if found:
+            self._away = self._back = False
+        return found
+
+    def check(self) -> None:
+        """Reach for it while it is away; raise NetworkError if that is too long."""
+        if not self._away or self._back:
+            return
+        now = time.monotonic()
+        if now > self._again:  # a connection that has ended is not made again by itself
+            self._again = now + _BETWEEN_TRIES
+            self._channel.unsubscribe(self._changed)
+            self._channel.subscribe(self._changed, try_to_connect=True)
+        if now - self._since > _PATIENCE:
+            raise NetworkError(
+                f"switch {self._name} at {self._server.address} is gone for {_PATIENCE:g} s"
+            )
 
 
 class ClockDifference(NamedTuple):
@@ -320,17 +424,33 @@ class _RemoteHost:
 @contextmanager
 def _connected(scheduler: str) -> Iterator[Any]:
     """Connect to a scheduler. Raises NetworkError where none answers."""
-    import distributed
-
     with _quiet():
-        try:
-            client: Any = distributed.Client(  # type: ignore[no-untyped-call]
-                scheduler, timeout=_PATIENCE, set_as_default=False
-            )
-        except (OSError, ValueError, TimeoutError) as error:
-            raise NetworkError(f"{scheduler}: no Dask scheduler answers: {error}") from None
+        client = _client(scheduler)
         with client, client.as_current():
             yield client
+
+
+def _client(scheduler: str) -> Any:
+    """Return a client. Its own time limit does not hold where another server answers, such as
+    Dask's page."""
+    import distributed
+
+    made: Future[Any] = Future()
+
+    def make() -> None:
+        try:
+            made.set_result(
+                distributed.Client(scheduler, timeout=CONNECTING, set_as_default=False)  # type: ignore[no-untyped-call]
+            )
+        except Exception as error:
+            made.set_exception(error)
+
+    threading.Thread(target=make, daemon=True).start()
+    try:
+        return made.result(2 * CONNECTING)
+    except (OSError, ValueError, TimeoutError) as error:
+        why = str(error) or "what listens there does not speak its protocol"
+        raise NetworkError(f"{scheduler}: no Dask scheduler answers: {why}") from None
 
 
 @contextmanager
@@ -345,22 +465,26 @@ def _quiet() -> Iterator[None]:
         logger.setLevel(before)
 
 
-def _workers(client: Any, scheduler: str) -> dict[str, str]:
-    """Return the addresses of the workers, by their names."""
-    found = client.scheduler_info(n_workers=-1)["workers"]
-    if not found:
-        raise NetworkError(
-            f"{scheduler}: the scheduler has no workers: start one on each machine:"
-            f" dask worker {scheduler} --name MACHINE"
-        )
-    return {str(worker["name"]): address for address, worker in found.items()}
+def _workers(client: Any, cluster: Cluster, hosts: Iterable[str]) -> dict[str, str]:
+    """Return the addresses of the hosts' workers, by their names, once they have all come.
 
-
-def _address(workers: Mapping[str, str], name: str, host: str) -> str:
-    if name not in workers:
-        near = did_you_mean(name, workers)
-        raise NetworkError(
-            f'host {host}: no Dask worker has the name "{name}":'
-            f" {near}{' ' * bool(near)}there are {', '.join(sorted(workers))}"
-        )
-    return workers[name]
+    Raises NetworkError, with the names that are there, where one does not come."""
+    needed = {cluster.hosts[host].machine: host for host in hosts}
+    found: dict[str, str] = {}
+    newest = time.monotonic()
+    while missing := [name for name in needed if name not in found]:
+        there = client.scheduler_info(n_workers=-1)["workers"].items()
+        now = {str(worker["name"]): address for address, worker in there}
+        if now.keys() - found.keys():
+            newest = time.monotonic()
+        elif time.monotonic() - newest > JOINING:
+            name = missing[0]
+            raise NetworkError(
+                f'host {needed[name]}: no Dask worker has the name "{name}"; the scheduler has'
+                f" {', '.join(sorted(now)) or 'none'}: start it on that machine: dask worker"
+                f" {cluster.scheduler} --name {name}"
+            )
+        else:
+            time.sleep(_BETWEEN_TRIES)
+        found = now
+    return found
