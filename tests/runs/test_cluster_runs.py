@@ -20,24 +20,33 @@ FILES = dict(re.findall(r"^```\w+ ([\w.-]+)\n(.*?)^```$", TEXT, re.MULTILINE | r
 LOGS = ("scheduler.txt", "s.txt", "m1.txt")
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of a run among the machines that the page's script makes."""
+def among_machines(path: Path, *words: str) -> None:
+    """Run a command in a folder that has the page's files, with the script's machines around."""
     possible, reason = isolation.can_isolate()
     if not possible:
         pytest.skip(reason)
-    path = tmp_path_factory.mktemp("cluster")
-    for name, text in FILES.items():
-        (path / name).write_text(text)
     programs = Path(sys.executable).parent
     environment = os.environ | {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
-    words = ["sh", "machines.sh", sys.executable, cluster_cases.__file__, str(path)]
     done = subprocess.run(
-        isolation.command(words, keep=[path]),
+        isolation.command(["sh", "machines.sh", *words], keep=[path]),
         cwd=path, env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     logs = "".join((path / name).read_text() for name in LOGS)
     assert done.returncode == 0, done.stdout + done.stderr + logs
+
+
+def page_files(path: Path) -> Path:
+    """Write the page's files into a folder; return it."""
+    for name, text in FILES.items():
+        (path / name).write_text(text)
+    return path
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of the runs of cluster_cases."""
+    path = page_files(tmp_path_factory.mktemp("cluster"))
+    among_machines(path, sys.executable, cluster_cases.__file__, str(path))
     return path
 
 
@@ -96,7 +105,7 @@ def test_what_is_not_there_is_named(found: Any, folder: Path, name: str) -> None
 def test_a_machine_that_dies_is_named_and_the_records_are_kept(found: Any, folder: Path) -> None:
     assert found["lost"].startswith("machine m3 (host h3) is lost: ")
     rounds = len((folder / "lost" / "metrics.jsonl").read_text().splitlines())
-    assert f"{rounds} of 14000 rounds are recorded" in found["lost"]
+    assert f"{rounds} of 14,000 rounds are recorded" in found["lost"]
 
 
 def test_the_clocks_of_all_machines_were_compared(folder: Path) -> None:
@@ -104,3 +113,14 @@ def test_the_clocks_of_all_machines_were_compared(folder: Path) -> None:
     assert [one["machine"] for one in clocks.values()] == ["m1", "m2", "m3"]
     for one in clocks.values():  # one kernel's
         assert abs(one["ahead_ns"]) <= one["error_ns"]
+
+
+def test_all_connections_are_encrypted_where_the_page_says(folder: Path, tmp_path: Path) -> None:
+    """The scheduler, the workers and the switch take no other ones."""
+    page_files(tmp_path)
+    subprocess.run(["sh", "keys.sh"], cwd=tmp_path, check=True, capture_output=True)
+    command = TEXT.partition("sh keys.sh\n")[2].partition("machines.sh ")[2].partition("\n")[0]
+    plain = [word for setting in cluster_cases.PLAIN for word in ("--set", setting)]
+    among_machines(tmp_path, *command.split(), *plain)
+    values = summary(tmp_path / "runs" / "tls")
+    assert values["jobs"][0]["weights"] == summary(folder / "cluster")["jobs"][0]["weights"]

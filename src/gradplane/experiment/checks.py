@@ -13,7 +13,7 @@ from gradplane.controller.plan import quorum_problem
 from gradplane.controller.targets import Target
 from gradplane.experiment import p4_programs
 from gradplane.experiment.compute_times import workers_problem
-from gradplane.experiment.deployment import DeployedJob
+from gradplane.experiment.deployment import DeployedJob, Deployment
 from gradplane.experiment.impairment_sections import (
     CrashSection,
     DropListSection,
@@ -202,6 +202,13 @@ def cluster(experiment: Experiment, network: Topology) -> Iterator[Problem]:
         for node in (section.switches[name].ports or {}).keys() - set(ends):
             text = f'switch {name} has no link to "{node}": {nearest(node, ends)}'
             yield Problem(text, (("cluster", "switches", name, "ports"),))
+    if section.tls is not None:
+        encrypted = section.scheduler.startswith("tls://")
+        if not encrypted:
+            text = f"{section.scheduler}: with [cluster.tls] the scheduler's address is tls://..."
+            yield Problem(text, (("cluster", "scheduler"),))
+        if (section.tls.cert is None) != (section.tls.key is None):
+            yield Problem("cert and key: give both or none", (("cluster", "tls"),))
     of_machine: dict[str, str] = {}
     for name, place in section.hosts.items():
         if (other := of_machine.setdefault(place.machine, name)) != name:
@@ -433,6 +440,25 @@ def restart_problem(job: DeployedJob) -> str | None:
             " may have a second result, and a replay cannot tell who took which: use a quorum of"
             " all"
         )
+    return None
+
+
+def script_problem(deployment: Deployment) -> str | None:
+    """Return None if the ranks of a script can be the job's workers, else why not."""
+    if len(deployment.jobs) != 1:
+        return (
+            f"{len(deployment.jobs)} jobs: torchrun starts one script, so the experiment must have"
+            " one [[job]]"
+        )
+    config = deployment.jobs[0].config
+    if config.coding.served_steps:
+        return (
+            "a job whose server makes the steps is for `gradplane run`: a script makes its own:"
+            " use a pull without a policy, and pull_deltas = false"
+        )
+    if config.coding.plan is not None or config.absences:
+        what = "a plan" if config.coding.plan is not None else "workers that crash or join late"
+        return f"a job with {what} is for `gradplane run`: a script trains itself"
     return None
 
 

@@ -86,6 +86,8 @@ def _loaded(loading: "_Loading", recorded: bool) -> Deployment:
     experiment = loading.resolved(loading.with_plans(experiment))
     experiment = loading.with_traces(loading.with_program(experiment))
     experiment = loading.with_captures(loading.with_losses(experiment))
+    if not recorded:  # a run folder has the paths of another time, perhaps of another machine
+        experiment = loading.with_certificates(experiment)
     return loading.deployed(experiment, advise=not recorded)
 
 
@@ -255,6 +257,20 @@ class _Loading:
                 self._add(str(error), key, mended=key)
                 sections.append(DropListSection(model="drop list", packets=(), seed=0))
         return experiment.model_copy(update={"impairment": (*sections, *further)})
+
+    def with_certificates(self, experiment: Experiment) -> Experiment:
+        """Return the experiment with the paths of its TLS files, which are looked for from its
+        folder."""
+        section = experiment.cluster
+        if section is None or section.tls is None:
+            return experiment
+        found = {}
+        for key, name in section.tls.model_dump(exclude_none=True).items():
+            found[key] = str((self.folder / name).resolve())
+            if not Path(found[key]).is_file():
+                self._add(f"no file {found[key]}", ("cluster", "tls", key))
+        tls = section.tls.model_copy(update=found)
+        return experiment.model_copy(update={"cluster": section.model_copy(update={"tls": tls})})
 
     def with_captures(self, experiment: Experiment) -> Experiment:
         """Return the experiment with the packets of its background traffic's captures."""

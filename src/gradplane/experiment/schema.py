@@ -16,7 +16,7 @@ from gradplane._captures import frame_sizes
 from gradplane._plugins import is_reference, own
 from gradplane._toml_documents import Key
 from gradplane.codecs import CodeWidth, ErrorBound, SumWidth
-from gradplane.controller.plan import ControlServer
+from gradplane.controller.plan import ControlServer, TlsFiles
 from gradplane.controller.targets import QueueSettings
 from gradplane.experiment.compute_times import ComputeTime
 from gradplane.experiment.impairment_sections import (
@@ -318,10 +318,25 @@ class SwitchPlaceSection(Section):
     ports: dict[str, int] | None = None
 
 
+class TlsSection(Section):
+    """The table [cluster.tls]: files of the runner's side of all connections."""
+
+    cacert: str
+    cert: str | None = None
+    key: str | None = None
+
+    @property
+    def files(self) -> TlsFiles:
+        """The files."""
+        cert, key = (Path(name) if name else None for name in (self.cert, self.key))
+        return TlsFiles(Path(self.cacert), cert, key)
+
+
 class ClusterSection(Section):
     """The table [cluster]: the machines, and the running switches, of --net cluster."""
 
     scheduler: str
+    tls: TlsSection | None = None
     hosts: dict[str, MachineSection]
     switches: dict[str, SwitchPlaceSection]
 
@@ -332,13 +347,15 @@ class ClusterSection(Section):
 
     def cluster(self) -> Cluster:
         """Return where everything is, for the network."""
+        tls = None if self.tls is None else self.tls.files
         return Cluster(
             self.scheduler,
             {name: HostMachine(one.machine, one.interface) for name, one in self.hosts.items()},
             {
-                name: ControlServer(one.address, one.device_id)
+                name: ControlServer(one.address, one.device_id, tls)
                 for name, one in self.switches.items()
             },
+            tls,
         )
 
 

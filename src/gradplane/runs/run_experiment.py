@@ -8,7 +8,6 @@ import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -38,6 +37,7 @@ from gradplane.runs.records.summary import (
     outcome,
     switch_counters,
 )
+from gradplane.topologies.description import Topology
 from gradplane.topologies.network import NETWORKS, Network, Restarts
 from gradplane.topologies.topology_errors import NetworkError
 
@@ -259,8 +259,6 @@ def _check_machines(deployment: Deployment) -> None:
     section = experiment.cluster
     if section is None:
         raise ExperimentError("--net cluster needs the table [cluster] (docs/cluster.md)")
-    if find_spec("distributed") is None:
-        raise ExperimentError("--net cluster needs distributed: pip install 'gradplane[sweep]'")
     lines = []
     if lacking := [one.name for one in topology.switches if one.name not in section.switches]:
         lines.append(f"cluster.switches lacks {', '.join(lacking)}")
@@ -348,7 +346,7 @@ def _train(task: _Task, title: str, forks: Forks | None) -> dict[str, Any]:
         if not task.cli:
             stack.enter_context(screen)
         net = stack.enter_context(_network(task, forks))
-        setups = _setups(deployment, net)
+        setups = installed_setups(deployment, net.topology)
         for name, setup in setups.items():
             with _about_switch(name):
                 configure(net.switch_addresses[name], pipelines[name], setup, target)
@@ -378,9 +376,9 @@ def _about_switch(name: str) -> Iterator[None]:
         raise type(error)(f"switch {name}: {error}") from error
 
 
-def _setups(deployment: Deployment, net: Network) -> dict[str, Setup]:
+def installed_setups(deployment: Deployment, running: Topology) -> dict[str, Setup]:
     """Return what the switches install for the hosts' MAC addresses in the running network."""
-    hosts = zip(deployment.topology.hosts, net.topology.hosts, strict=True)
+    hosts = zip(deployment.topology.hosts, running.hosts, strict=True)
     real = {planned.mac: host.mac for planned, host in hosts}
     return {name: setup.with_macs(real) for name, setup in deployment.setups.items()}
 

@@ -14,7 +14,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -24,6 +23,7 @@ from typing import Any
 from gradplane._suggestions import near_file
 from gradplane._whole_files import write_whole
 from gradplane.controller.blocking import configure, read_counters
+from gradplane.experiment.checks import script_problem
 from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.document import dumps
 from gradplane.experiment.loading import Experiment, ExperimentError, load_deployment
@@ -32,7 +32,7 @@ from gradplane.runs import isolation
 from gradplane.runs.machine import OneBlasThread, describe
 from gradplane.runs.records import own_parts, run_folder, script_run
 from gradplane.runs.records.script_run import COUNTERS
-from gradplane.runs.records.summary import injected, link_counters, switch_counters
+from gradplane.runs.records.summary import link_counters, switch_counters
 from gradplane.runs.run_experiment import check_target, load, mininet_possible
 from gradplane.topologies.mininet.mininet_network import MininetNetwork
 
@@ -105,20 +105,8 @@ def _check(deployment: Deployment, script: Path | None) -> None:
     if script is not None and not script.is_file():
         raise ExperimentError(f"there is no script {script}{near_file(Path(script))}")
     check_target(deployment, "mininet")
-    if len(deployment.jobs) != 1:
-        raise ExperimentError(
-            f"{len(deployment.jobs)} jobs: torchrun starts one script, so the experiment must have"
-            " one [[job]]"
-        )
-    config = deployment.jobs[0].config
-    if config.coding.served_steps:
-        raise ExperimentError(
-            "a job whose server makes the steps is for `gradplane run`: a script makes its own:"
-            " use a pull without a policy, and pull_deltas = false"
-        )
-    if config.coding.plan is not None or config.absences:
-        what = "a plan" if config.coding.plan is not None else "workers that crash or join late"
-        raise ExperimentError(f"a job with {what} is for `gradplane run`: a script trains itself")
+    if problem := script_problem(deployment):
+        raise ExperimentError(problem)
 
 
 @dataclass(frozen=True)
@@ -173,28 +161,14 @@ def _execute(task: _Task) -> dict[str, Any]:
         links = link_counters(net.link_counters(), net.topology)
     about = {"name": deployment.experiment.name, "script": str(task.script or "")}
     values = about | {"arguments": task.arguments, "seconds": seconds}
-    values |= _reduces(task) | {"switches": switches} | links | describe()
+    values |= (
+        script_run.reduces(task.folder, [host.name for host in task.ranks])
+        | {"switches": switches}
+        | links
+        | describe()
+    )
     run_folder.write_json(task.folder / COUNTERS, values)
     return values
-
-
-def _reduces(task: _Task) -> dict[str, Any]:
-    """Return the ranks' number, the most reduces of one, the results that all missed, and the
-    verdicts on all hosts' packets."""
-    names = [*(host.name for host in task.ranks), "others"]
-    logs = [task.folder / run_folder.HOSTS / f"{name}.jsonl" for name in names]
-    counts, missed = [0], 0
-    verdicts: Counter[tuple[str, str]] = Counter()
-    for log in filter(Path.exists, logs):  # a script need not join
-        lines = list(run_folder.read_lines(log, unfinished=True))
-        reduces = [line for line in lines if line["kind"] == "reduce"]
-        counts.append(len(reduces))
-        missed += sum(line["missed"] for line in reduces)
-        verdicts.update(
-            (line["verdict"], line["direction"]) for line in lines if line["kind"] == "verdict"
-        )
-    found = {"ranks": len(task.ranks), "reduces": max(counts), "missed": missed}
-    return found | {"losses_injected": injected(verdicts)}
 
 
 def _write_configurations(task: _Task) -> None:

@@ -10,7 +10,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.distributed as dist
@@ -19,6 +19,9 @@ from gradplane.hosts.config import HostConfig
 from gradplane.hosts.reducer import Reducer
 from gradplane.torch.exchange import Exchange
 from gradplane.torch.stand_ins import StandIn, stand_in
+
+if TYPE_CHECKING:
+    from gradplane.runs.machine_ranks import MachineRank
 
 NETWORK_VARIABLE = "GRADPLANE_NETWORK"
 """The folder in which a running network's hosts have their configurations, NAME.json."""
@@ -156,13 +159,19 @@ class NetworkState:
     bucket that says whether all its values are finite.
     """
 
-    def __init__(self, member: Member, group: dist.ProcessGroup | None = None) -> None:
-        """Take part as `member`; group: None for the default one.
+    def __init__(
+        self,
+        member: Member,
+        group: dist.ProcessGroup | None = None,
+        rank: MachineRank | None = None,
+    ) -> None:
+        """Take part as `member`; group: None for the default one. rank: of the machine, which the
+        run of a script alone has.
 
         Waits until all ranks have come so far. Raises MembershipError where the group's ranks are
         not the job's workers."""
         member.check(dist.get_rank(group), dist.get_world_size(group))
-        self.member, self.group = member, group
+        self.member, self.group, self._rank = member, group, rank
         self.exchange = Exchange(member.reducer, self._maximum)
         self._user = member.user()
         self._steps = 0
@@ -202,8 +211,15 @@ class NetworkState:
 
     def close(self) -> None:
         """Leave the network, with all models and groups of this process; at the program's end
-        this happens by itself."""
+        this happens by itself.
+
+        Where `join` was given an experiment, all ranks make this call, while the process group is
+        there: the records come to rank 0. Without it they stay on their machines, in runs/."""
         self.member.close()
+        rank, self._rank = self._rank, None
+        if rank is not None:
+            rank.close()
+            del os.environ[NETWORK_VARIABLE], os.environ[HOST_VARIABLE]
 
     def _maximum(self, flag: torch.Tensor) -> Any:
         return dist.all_reduce(flag, dist.ReduceOp.MAX, self.group, async_op=True).get_future()
@@ -214,18 +230,51 @@ def available(environment: Mapping[str, str] = os.environ) -> bool:
     return NETWORK_VARIABLE in environment and HOST_VARIABLE in environment
 
 
-def join(group: dist.ProcessGroup | None = None, timeout: float = 60.0) -> NetworkState | StandIn:
+def join(
+    experiment: str | Path | None = None,
+    group: dist.ProcessGroup | None = None,
+    timeout: float = 60.0,
+) -> NetworkState | StandIn:
     """Join the network that GRADPLANE_NETWORK and GRADPLANE_HOST name, and return hook's state.
 
     The process group must be initialised; all its ranks make this call. timeout: seconds that a
     bucket may take. Raises MembershipError, and OSError where the host's address cannot be bound.
     Where GRADPLANE_HOOK is set, nothing is joined: see stand_ins.py.
+
+    experiment: a file with a table [cluster]. Where no network is running, the ranks make its hosts
+    of their machines, and rank 0 configures its switches; the state's close() is then a call of all
+    ranks, and gives rank 0 all records.
     """
-    if available() and not dist.is_initialized():
+    if (available() or experiment is not None) and not dist.is_initialized():
         raise MembershipError(
             'no process group: call torch.distributed.init_process_group("gloo") before join()'
         )
-    return stand_in(group) or NetworkState(member(timeout), group)
+    if (found := stand_in(group)) is not None:
+        return found
+    rank = None
+    if experiment is not None and not available():
+        rank = _on_machines(experiment, group)
+    return NetworkState(member(timeout), group, rank)
+
+
+def _on_machines(experiment: str | Path, group: dist.ProcessGroup | None) -> MachineRank:
+    """Make this process's machine a host of the experiment's network, with the two variables."""
+    from gradplane.runs.machine_ranks import MachineRank, RanksError
+
+    size = dist.get_world_size(group)
+
+    def exchange(mine: Any) -> list[Any]:
+        found: list[Any] = [None] * size
+        dist.all_gather_object(found, mine, group)
+        return found
+
+    try:
+        rank = MachineRank(experiment, dist.get_rank(group), size, exchange)
+    except RanksError as error:
+        raise MembershipError(str(error)) from None
+    os.environ[NETWORK_VARIABLE] = str(rank.folder / "hosts")
+    os.environ[HOST_VARIABLE] = rank.host
+    return rank
 
 
 def _configuration() -> HostConfig:

@@ -7,7 +7,7 @@ Times are ns since the first host of the run joined the network.
 import json
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 
 from gradplane.runs.records.recorder import TRAFFIC
 from gradplane.runs.records.run_folder import HOSTS, METRICS, read_lines
+from gradplane.runs.records.summary import injected
 
 Line = dict[str, Any]
 
@@ -80,6 +81,24 @@ def _host(lines: list[Line], origin: int) -> HostRecords:
     reduces = [line for line in lines if line["kind"] == "reduce"]
     events = [line for line in lines if line["kind"] in _EVENTS]
     return HostRecords(reduces[0]["worker"] if reduces else 0, reduces, events)
+
+
+def reduces(folder: Path, ranks: Sequence[str]) -> dict[str, Any]:
+    """Return the ranks' number, the most reduces of one, the results that all missed, and the
+    verdicts on all hosts' packets. ranks: the names of their hosts."""
+    logs = [folder / HOSTS / f"{name}.jsonl" for name in (*ranks, "others")]
+    counts, missed = [0], 0
+    verdicts: Counter[tuple[str, str]] = Counter()
+    for log in filter(Path.exists, logs):  # a script need not join
+        lines = list(read_lines(log, unfinished=True))
+        own = [line for line in lines if line["kind"] == "reduce"]
+        counts.append(len(own))
+        missed += sum(line["missed"] for line in own)
+        verdicts.update(
+            (line["verdict"], line["direction"]) for line in lines if line["kind"] == "verdict"
+        )
+    found = {"ranks": len(ranks), "reduces": max(counts), "missed": missed}
+    return found | {"losses_injected": injected(verdicts)}
 
 
 def write_metrics(folder: Path) -> None:

@@ -19,10 +19,10 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from gradplane._version import __version__
-from gradplane.controller.plan import ControlServer
+from gradplane.controller.plan import ControlServer, TlsFiles
 from gradplane.hosts.config import HostConfig
 from gradplane.topologies.child_process import check_running, wait_for
-from gradplane.topologies.cluster.machine import Clock, Machine, News, Traffic
+from gradplane.topologies.cluster.machine import Clock, Machine, News, Traffic, version
 from gradplane.topologies.cluster.plan import Cluster, HostMachine
 from gradplane.topologies.description import Topology
 from gradplane.topologies.host_runner import Places, ProcessNetwork
@@ -61,12 +61,13 @@ class ClusterNetwork(ProcessNetwork):
 
     def __enter__(self) -> ClusterNetwork:
         with ExitStack() as on_failure:
-            client = on_failure.enter_context(_connected(self._cluster.scheduler))
+            client = on_failure.enter_context(_connected(self._cluster))
             used = [host.name for host in self.topology.hosts if host.name in self._used]
             workers = _workers(client, self._cluster, used)
+            _check_versions(client, workers, self._cluster, used)
             for host in used:
                 place = self._cluster.hosts[host]
-                about = f"machine {place.machine} (host {host})"
+                about = _about(self._cluster, host)
                 machine = _RemoteMachine(client, workers[place.machine], about, place)
                 on_failure.callback(machine.leave)
                 self._machines[host] = machine
@@ -259,11 +260,7 @@ class _RemoteMachine:
             self._actor = client.submit(
                 Machine, place.interface, actor=True, workers=[address], pure=False
             ).result(_PATIENCE)
-        version, self._folder, self.mac = self.call("about")
-        if version != __version__:
-            raise NetworkError(
-                f"{about}: gradplane {version} is there, and {__version__} here: install the same"
-            )
+        self._folder, self.mac = self.call("about")
         self.clock = self._compare_clocks()
 
     def _compare_clocks(self) -> ClockDifference:
@@ -422,25 +419,44 @@ class _RemoteHost:
 
 
 @contextmanager
-def _connected(scheduler: str) -> Iterator[Any]:
+def _connected(cluster: Cluster) -> Iterator[Any]:
     """Connect to a scheduler. Raises NetworkError where none answers."""
     with _quiet():
-        client = _client(scheduler)
+        client = _client(cluster)
         with client, client.as_current():
             yield client
 
 
-def _client(scheduler: str) -> Any:
+def _security(tls: TlsFiles) -> Any:
+    """Return Dask's settings of an encrypted connection; what is not given is as Dask has it."""
+    import distributed
+
+    files = {"tls_ca_file": tls.cacert, "tls_client_cert": tls.cert, "tls_client_key": tls.key}
+    given = {key: str(path) for key, path in files.items() if path is not None}
+    return distributed.Security(require_encryption=True, **given)  # type: ignore[no-untyped-call]
+
+
+def _client(cluster: Cluster) -> Any:
     """Return a client. Its own time limit does not hold where another server answers, such as
     Dask's page."""
-    import distributed
+    try:
+        import distributed
+    except ImportError:
+        raise NetworkError(
+            "--net cluster needs distributed: pip install 'gradplane[sweep]'"
+        ) from None
 
     made: Future[Any] = Future()
 
     def make() -> None:
         try:
             made.set_result(
-                distributed.Client(scheduler, timeout=CONNECTING, set_as_default=False)  # type: ignore[no-untyped-call]
+                distributed.Client(  # type: ignore[no-untyped-call]
+                    cluster.scheduler,
+                    timeout=CONNECTING,
+                    set_as_default=False,
+                    security=None if cluster.tls is None else _security(cluster.tls),
+                )
             )
         except Exception as error:
             made.set_exception(error)
@@ -450,7 +466,7 @@ def _client(scheduler: str) -> Any:
         return made.result(2 * CONNECTING)
     except (OSError, ValueError, TimeoutError) as error:
         why = str(error) or "what listens there does not speak its protocol"
-        raise NetworkError(f"{scheduler}: no Dask scheduler answers: {why}") from None
+        raise NetworkError(f"{cluster.scheduler}: no Dask scheduler answers: {why}") from None
 
 
 @contextmanager
@@ -488,3 +504,21 @@ def _workers(client: Any, cluster: Cluster, hosts: Iterable[str]) -> dict[str, s
             time.sleep(_BETWEEN_TRIES)
         found = now
     return found
+
+
+def _check_versions(
+    client: Any, workers: Mapping[str, str], cluster: Cluster, hosts: Iterable[str]
+) -> None:
+    """Raise NetworkError for a machine that has not this version of gradplane."""
+    machines = {workers[cluster.hosts[host].machine]: _about(cluster, host) for host in hosts}
+    found = client.run(version, workers=list(machines), on_error="return")
+    for address, there in found.items():
+        if there != __version__:
+            what = f"no gradplane that can take part: {there}"
+            if isinstance(there, str):
+                what = f"gradplane {there} is there, and {__version__} here"
+            raise NetworkError(f"{machines[address]}: {what}: install the same")
+
+
+def _about(cluster: Cluster, host: str) -> str:
+    return f"machine {cluster.hosts[host].machine} (host {host})"

@@ -54,6 +54,11 @@ class Traffic(NamedTuple):
     received_bytes: int
 
 
+def version() -> str:
+    """Return the version of gradplane."""
+    return __version__
+
+
 class Machine:
     """A machine whose network interface stands for a host's. Methods raise NetworkError.
 
@@ -68,9 +73,9 @@ class Machine:
         self._undo: list[list[str]] = []
         self._closed = weakref.finalize(self, _leave, self._processes, self._undo)
 
-    def about(self) -> tuple[str, str, str]:
-        """Return the version of gradplane, the folder, and the interface's MAC address."""
-        return __version__, self._folder, str(self._shown("link")["address"])
+    def about(self) -> tuple[str, str]:
+        """Return the folder, and the interface's MAC address."""
+        return self._folder, str(self._shown("link")["address"])
 
     def clock(self) -> Clock:
         """Return the time now."""
