@@ -117,7 +117,7 @@ class MachineRank:
         kept = round(1e6 * experiment.output.gradients_mb / len(self._hosts))
         path = self.folder / run_folder.HOSTS / f"{host.name}.json"
         log = str(path.with_suffix(".jsonl"))
-        path.write_text(replace(host, log=log, kept_bytes=kept).to_json())
+        write_whole(path, replace(host, log=log, kept_bytes=kept).to_json())
         return mac
 
     @property
@@ -170,7 +170,7 @@ class MachineRank:
         if self._rank == 0:
             for files_of_rank, _ in found:
                 for name, data in files_of_rank.items():
-                    (self.folder / run_folder.HOSTS / name).write_bytes(data)
+                    write_whole(self.folder / run_folder.HOSTS / name, data)
             self._count([traffic for _, traffic in found])
 
     def _count(self, traffic: list[Traffic]) -> None:
@@ -203,4 +203,5 @@ def _move_times(path: Path, ns: int) -> None:
     key = "at" if path.name.endswith(".values.jsonl") else "origin"
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     moved = [line | ({key: line[key] + ns} if key in line else {}) for line in lines]
-    path.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in moved))
+    text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in moved)
+    write_whole(path, text)
