@@ -93,7 +93,8 @@ def run_deployed(
         isolation.prepare(load)
     check_target(deployment, network)
     if cli and network != "mininet":
-        raise ExperimentError("--cli is Mininet's prompt, and this run is on the simulated network")
+        where = "real machines" if network == "cluster" else "the simulated network"
+        raise ExperimentError(f"--cli is Mininet's prompt, and this run is on {where}")
     if (shown := _console(console)) is not None:
         for text in codec_warnings(deployment):
             shown.print(f"warning: {text}", soft_wrap=True, highlight=False, markup=False)

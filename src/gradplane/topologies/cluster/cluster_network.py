@@ -31,8 +31,9 @@ from gradplane.topologies.topology_errors import NetworkError
 
 log = logging.getLogger(__name__)
 
-_PATIENCE = 30.0  # seconds for a scheduler or a machine to answer
-CONNECTING = 10.0
+PATIENCE = 30.0
+"""Seconds for a machine to answer, and for a switch to come back."""
+CONNECTING = 30.0
 """Seconds in which a scheduler answers."""
 _LASTING = [
     ("grpc.client_idle_timeout_ms", 2**31 - 1),
@@ -225,9 +226,9 @@ class _SwitchWatch:
             self._again = now + _BETWEEN_TRIES
             self._channel.unsubscribe(self._changed)
             self._channel.subscribe(self._changed, try_to_connect=True)
-        if now - self._since > _PATIENCE:
+        if now - self._since > PATIENCE:
             raise NetworkError(
-                f"switch {self._name} at {self._server.address} is gone for {_PATIENCE:g} s"
+                f"switch {self._name} at {self._server.address} is gone for {PATIENCE:g} s"
             )
 
 
@@ -259,7 +260,7 @@ class _RemoteMachine:
         with self._named():
             self._actor = client.submit(
                 Machine, place.interface, actor=True, workers=[address], pure=False
-            ).result(_PATIENCE)
+            ).result(PATIENCE)
         self._folder, self.mac = self.call("about")
         self.clock = self._compare_clocks()
 
@@ -287,7 +288,7 @@ class _RemoteMachine:
             raise NetworkError(f"{self.about}: {error}") from None
         except TimeoutError:
             self._lost = True
-            raise NetworkError(f"{self.about} has not answered for {_PATIENCE:g} s") from None
+            raise NetworkError(f"{self.about} has not answered for {PATIENCE:g} s") from None
         except Exception as error:
             self._lost = True
             raise NetworkError(f"{self.about} is lost: {error}{self._left()}") from None
@@ -310,7 +311,7 @@ class _RemoteMachine:
     def result(self, answer: Any) -> Any:
         """Wait for an answer."""
         with self._named():
-            return answer.result(_PATIENCE)
+            return answer.result(PATIENCE)
 
     def begin(self, name: str, config: HostConfig) -> _RemoteHost:
         """See Place."""
@@ -463,7 +464,7 @@ def _client(cluster: Cluster) -> Any:
 
     threading.Thread(target=make, daemon=True).start()
     try:
-        return made.result(2 * CONNECTING)
+        return made.result(CONNECTING + 10)
     except (OSError, ValueError, TimeoutError) as error:
         why = str(error) or "what listens there does not speak its protocol"
         raise NetworkError(f"{cluster.scheduler}: no Dask scheduler answers: {why}") from None
