@@ -28,6 +28,7 @@ WRONG = {
     "cluster.switches.s1.ports.h9=3": 'switch s1 has no link to "h9": ',
     "cluster.switches.s1.ports.h2=9": "interface",
     'cluster.switches.s1.address="s1"': "cluster.switches.s1.address",
+    'switch.target="tofino"': 'target "tofino": ports lacks h2, h3, as the chip has them',
 }
 REFUSED = {
     "topology.workers=3": "cluster.hosts lacks h3",
@@ -75,3 +76,12 @@ def test_without_the_table_the_error_says_where_it_is_explained(tmp_path: Path) 
     file.write_text("[topology]\nworkers = 2\n")
     with pytest.raises(ExperimentError, match=r"needs the table \[cluster\] \(docs/cluster.md\)"):
         check_target(load_deployment(file), "cluster")
+
+
+def test_a_chips_ports_are_those_of_the_table(file: Path) -> None:
+    settings = ['switch.target="tofino"', "cluster.switches.s1.ports={h1=9, h2=136, h3=10}"]
+    deployment = load_deployment(file, settings)
+    check_target(deployment, "cluster")
+    assert [member.port for member in deployment.setups["s1"].jobs[0].workers] == [9, 136]
+    with pytest.raises(ExperimentError, match="lacks ports, which lead to it outside a cluster"):
+        check_target(deployment, "mininet")

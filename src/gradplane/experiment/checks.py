@@ -153,7 +153,7 @@ def _queues(whole: SwitchSection, switch: str, target: Target) -> Iterator[Probl
 
 def running_switch(experiment: Experiment, target: Target, network: Topology) -> Iterator[Problem]:
     """Yield the problems of a network around a switch that runs already, before any run."""
-    if not target.lasting:
+    if not target.lasting or (experiment.cluster is not None and not target.attachments):
         return
     if experiment.output.pcap:
         yield Problem(
@@ -182,9 +182,9 @@ def running_switch(experiment: Experiment, target: Target, network: Topology) ->
         yield Problem(f"ports: the network has no host {host}", places)
 
 
-def cluster(experiment: Experiment, network: Topology) -> Iterator[Problem]:
-    """Yield what [cluster] says of hosts, switches and ports that the topology does not have, and
-    machines that would be two hosts."""
+def cluster(experiment: Experiment, target: Target, network: Topology) -> Iterator[Problem]:
+    """Yield what [cluster] says of hosts, switches and ports that the topology does not have,
+    machines that would be two hosts, and ports that a chip does not number by itself."""
     section = experiment.cluster
     if section is None:
         return
@@ -199,6 +199,10 @@ def cluster(experiment: Experiment, network: Topology) -> Iterator[Problem]:
                 yield Problem(f"{text} {nearest(name, known)}", (("cluster", kind, name),))
     for name in section.switches.keys() & switches:
         ends = [link.other_end(name)[0] for link in network.ports(name).values()]
+        lacking = [node for node in ends if section.port(name, node) is None]
+        if target.lasting and not target.attachments and lacking:
+            text = f'target "{target.name}": ports lacks {", ".join(lacking)}, as the chip has them'
+            yield Problem(text, (("cluster", "switches", name),))
         for node in (section.switches[name].ports or {}).keys() - set(ends):
             text = f'switch {name} has no link to "{node}": {nearest(node, ends)}'
             yield Problem(text, (("cluster", "switches", name, "ports"),))

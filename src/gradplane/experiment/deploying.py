@@ -210,16 +210,18 @@ class _Deploying:
         programs = self._programs(target.suffix)
         if network is not None:
             self._problems += checks.running_switch(experiment, target, network)
-            self._problems += checks.cluster(experiment, network)
+            self._problems += checks.cluster(experiment, target, network)
         if network is None or target.lasting:
             self._stop(of_jobs=True)
         assert network is not None, "a problem with the network has been reported"
         place = experiment.cluster
-        if place is None:
-            network = network.with_switch_ports(lambda _, number, node: target.port(number, node))
-        else:
-            with self._about("cluster", "switches"):
-                network = network.with_switch_ports(place.port)
+
+        def port(switch: str, number: int, node: str) -> int:
+            given = None if place is None else place.port(switch, node)
+            return target.port(number, node) if given is None else given
+
+        with self._about("cluster", "switches"):
+            network = network.with_switch_ports(port)
         jobs: list[DeployedJob] = []
         placed = [_placed(network, n, job) for n, job in enumerate(experiment.job)]
         for one in placed:

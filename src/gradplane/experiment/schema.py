@@ -340,10 +340,10 @@ class ClusterSection(Section):
     hosts: dict[str, MachineSection]
     switches: dict[str, SwitchPlaceSection]
 
-    def port(self, switch: str, number: int, node: str) -> int:
-        """Return the port of a switch that leads to a node. number: that of the topology."""
+    def port(self, switch: str, node: str) -> int | None:
+        """Return the port of a switch that leads to a node; None where it is not given."""
         place = self.switches.get(switch)
-        return ((place.ports if place else None) or {}).get(node, number)
+        return ((place.ports if place else None) or {}).get(node)
 
     def cluster(self) -> Cluster:
         """Return where everything is, for the network."""

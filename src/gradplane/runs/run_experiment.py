@@ -249,7 +249,7 @@ def check_target(deployment: Deployment, network: str) -> None:
     ]
     if refused:
         raise ExperimentError("\n".join(refused))
-    if target.lasting:
+    if target.lasting and network != "cluster":
         check_driver(deployment)
 
 
@@ -474,6 +474,8 @@ def check_driver(deployment: Deployment) -> None:
     """
     target = deployment.target
     about = f'target = "{target.name}"'
+    if not target.attachments:
+        raise ExperimentError(f"{about}: [switch] lacks ports, which lead to it outside a cluster")
     if not isolation.isolated():
         raise ExperimentError(
             f"{about}: a run outside a lab has namespaces of its own, where the driver and its"

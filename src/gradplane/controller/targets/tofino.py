@@ -30,7 +30,7 @@ class Tofino(Tna):
     the port (pipe << 7 | port) and the interface on this machine that leads to it.
     """
 
-    networks = ("mininet",)
+    networks = ("mininet", "cluster")
     announces = False
     queues = False
     protocol = "bfruntime"
