@@ -36,6 +36,12 @@ are below its table.
 same size. **different**: not so, and why. **not offered**: no study, and why. **not run**: the
 study's table is not kept here. Drawings and pseudocode are left out.
 
+bf16, 16 bits a value without compression, stands beside the codecs in every study: in its table, or
+in its notes where the table has no place for it. A²DTWP's "16 bits" are bf16 without rounding. It
+is left out where no values are sent in a format: how gradients are distributed (INCEPTIONN, figure
+5), how large models are (Espresso, table 4 and figure 11), how long a search takes (tables 5 and
+6), and what compression saves for its time (figure 10), as a cast takes none here.
+
 A paper's numbers are those of the text that we have. INCEPTIONN's were lost in it, and of the
 public copies (on fdocuments.net, docslib.org and experts.illinois.edu) we could read the beginnings
 only: there orders are compared.

@@ -81,9 +81,9 @@ def run(
     folder = run_folder.create(out, file.name)
     write_whole(folder / run_folder.EXPERIMENT, dumps(_values(file)))
     before = recorded(file.study.name)
-    if before is None:
+    if before is None or "cpu_seconds" not in before:
         announce(f"{file.study.name}: how long it takes is not known; it may be over ten minutes")
-    elif before.get("cpu_seconds", 0.0) > _SHORT:
+    elif before["cpu_seconds"] > _SHORT:
         announce(_said(before, file))
     started = isolation.processor_seconds()
     try:
