@@ -1,4 +1,4 @@
-"""The formulas that codecs are held against, and the network in NumPy they train."""
+"""The formulas that codecs are held against, and the networks in NumPy that they train."""
 
 from typing import Any
 
@@ -8,6 +8,7 @@ import pytest
 from gradplane import codecs
 from gradplane.studies import references
 from gradplane.studies.digits_cnn import cnn
+from gradplane.studies.letters_transformer import ALPHABET, sentences, transformer
 from gradplane.studies.papers.codec_references import REFERENCES
 from gradplane.studies.recorded import load
 
@@ -102,3 +103,47 @@ def test_the_network_is_that_of_the_recorded_gradients() -> None:
 def test_the_network_takes_square_images_of_an_even_side() -> None:
     with pytest.raises(ValueError, match="cnn: 25 features are no square image of an even side"):
         cnn(25, 10)
+
+
+def test_the_transformers_gradient_is_pytorchs() -> None:
+    torch = pytest.importorskip("torch")
+    import record_gradients  # in scripts/: the model whose gradients were recorded
+
+    data, letters = sentences(1, context=record_gradients.CONTEXT), len(ALPHABET)
+    x, y = data.train_x[:3], data.train_y[:3]
+    own = transformer(record_gradients.CONTEXT, letters)
+    params = own.parameters(1)
+    model = record_gradients.Transformer(letters)
+    for tensor, parameter in zip(own.tensors, model.parameters(), strict=True):
+        parameter.data[...] = torch.from_numpy(tensor.view(params).copy())
+    pieces = torch.from_numpy(np.column_stack([x, y]).astype(np.int64))
+    found = torch.nn.functional.cross_entropy(
+        model(pieces[:, :-1]).flatten(0, 1), pieces[:, 1:].flatten()
+    )
+    found.backward()
+    loss, gradient = own.loss_and_gradient(params, x, y)
+    theirs = torch.cat([parameter.grad.flatten() for parameter in model.parameters()]).numpy()
+    assert loss == pytest.approx(found.item(), rel=1e-5)
+    np.testing.assert_allclose(gradient, theirs, rtol=0, atol=1e-5 * np.abs(theirs).max())
+
+
+def test_the_transformer_has_the_layers_of_the_recorded_gradients() -> None:
+    recorded = load("letters-transformer")
+    (letters, _), (context, _), *_ = recorded.shapes
+    tensors = transformer(context, letters).tensors
+    assert [tensor.name for tensor in tensors] == list(recorded.layers)
+    assert [tensor.shape for tensor in tensors] == list(recorded.shapes)
+
+
+def test_the_transformer_takes_a_width_of_whole_heads() -> None:
+    with pytest.raises(ValueError, match="width must be a multiple of 4 heads, got 6"):
+        transformer(8, 29, width=6)
+
+
+def test_sentences_differ_by_seed_and_end_with_what_is_to_be_said() -> None:
+    data = sentences(1, rows=50, test=20)
+    assert data.train_x.shape == (50, 8) and data.test_x.shape == (20, 8)
+    assert data.classes == len(ALPHABET), "each letter may be one to say"
+    again, other = sentences(1, rows=50, test=20), sentences(2, rows=50, test=20)
+    assert np.array_equal(data.test_x, again.test_x)
+    assert not np.array_equal(data.test_x, other.test_x)
