@@ -89,6 +89,27 @@ def test_a_csv_names_packets_by_their_time(tmp_path: Path) -> None:
     assert found == [("delay", 7), None, None]
 
 
+def test_a_csv_names_all_packets_of_a_while(tmp_path: Path) -> None:
+    text = "# two bursts\ntime_ms,until_ms,link\n2,4,h1\n# the second\n3,9,h2\n"
+    (tmp_path / "a.csv").write_text(text)
+    (section,) = experiment(tmp_path, 'file = "a.csv"').impairment
+    assert [entry.origin.rpartition(":")[2] for entry in section.packets] == ["3", "5"]
+    times = [1_999_999, 2_000_000, 3_000_000, 3_999_999, 4_000_000]
+    found = verdicts(section, [packet(at=time) for time in times])
+    assert found == [None, *[("drop", 0)] * 3, None]
+
+
+def test_packets_that_were_changed_on_the_way_are_warned_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    frames = [bytes([n] * 60) for n in range(5)]
+    capture(tmp_path / "in.pcap", frames)
+    capture(tmp_path / "out.pcap", [frames[0], bytes([77] * 60), frames[4]])
+    (section,) = experiment(tmp_path, 'file = ["in.pcap", "out.pcap"]').impairment
+    assert [entry.packet for entry in section.packets] == [2, 3, 4]
+    assert "out.pcap: 1 packets of it are not in" in caplog.text
+
+
 def test_a_pair_of_captures_names_what_did_not_leave(tmp_path: Path) -> None:
     """Routers change Ethernet's addresses, time to live and checksum; equal packets count."""
     ip = [
@@ -220,6 +241,9 @@ def test_entries_that_met_no_packet_are_named(tmp_path: Path) -> None:
     [
         ("packet,lnk\n1,h1\n", 'a.csv:1: no column "lnk": did you mean "link"?'),
         ("packet\nx\n", 'a.csv:2: packet = "x": expected a whole number'),
+        ("until\n1\n", "a.csv:2: until ends what a time begins"),
+        ("time,until\n2,1\n", "a.csv:2: until 1000000000 ns ends what begins at 2000000000 ns"),
+        ("#\ntme\n", 'a.csv:2: no column "tme"'),
         ("time\nx\n", 'a.csv:2: time = "x": expected a number'),
         ("packet\n0\n\n-1\n", "a.csv:2: packet = 0: expected at least 1"),
         ("packet\n0\n\n-1\n", "a.csv:4: packet = -1: expected at least 1"),

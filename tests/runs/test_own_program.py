@@ -124,6 +124,17 @@ def differing(tmp_path: Path) -> Path:
     return tmp_path / "e.toml"
 
 
+def test_a_program_that_only_forwards_is_for_jobs_that_need_no_sums(differing: Path) -> None:
+    text = EXPERIMENT.replace("mine.p4", "router.p4")
+    differing.write_text(text)
+    with pytest.raises(ExperimentError) as refused:
+        run(differing, differing.parent / "run", net="sim")
+    assert 'no table named "ThcIngress.block0.lookup0"' in str(refused.value)
+    assert str(refused.value).endswith('for jobs with aggregation = "ps" or "ring"')
+    differing.write_text(text.replace("[[job]]", '[[job]]\naggregation = "ps"'))
+    run(differing, differing.parent / "run", net="sim")
+
+
 FAST = ("job.batch=300", "output.baseline=false", "output.report=false")
 
 

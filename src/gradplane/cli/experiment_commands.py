@@ -359,10 +359,13 @@ def topology(
     """Draw the tree of switches that sum each job, and what each of them gets installed."""
     from gradplane.cli import topology_text
     from gradplane.experiment.loading import load_deployment
+    from gradplane.runs.run_experiment import check_programs
 
+    deployment = load_deployment(experiment, settings)
+    check_programs(deployment)
     console = make_console()
     console.width = max(console.width, _LINE)
-    for tree in topology_text.trees(load_deployment(experiment, settings)):
+    for tree in topology_text.trees(deployment):
         console.print(tree, highlight=False)
 
 

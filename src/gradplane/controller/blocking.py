@@ -179,6 +179,8 @@ def lacks(schema: finsy.P4Schema, setup: Setup) -> list[str]:
             check(setup.jobs, thc.capacity(schema))
         except ControllerError as error:
             found[_plain(str(error))] = None
+    if found and setup.jobs and not thc.aggregates(schema):
+        found['a program that sums nothing is for jobs with aggregation = "ps" or "ring"'] = None
     return list(found)
 
 
@@ -234,7 +236,11 @@ def _shape(entity: Entity) -> str:
     """Return the table, key and action that an entry needs of a program."""
     if not isinstance(entity, finsy.P4TableEntry):
         return "multicast groups"
-    shape = f"table {entity.table_id}, key {', '.join(entity.match or {})}"
+    keys = (
+        f"{name} (lpm)" if isinstance(value, str) and "/" in value else name
+        for name, value in (entity.match or {}).items()
+    )
+    shape = f"table {entity.table_id}, key {', '.join(keys)}"
     if isinstance(action := entity.action, finsy.Action):
         shape += f", action {action.name}({', '.join(action.args)})"
     return shape

@@ -83,6 +83,7 @@ SHARED_EVENT_NAMES = (
 )
 """Those of counter `shared_events`, likewise."""
 EVENTS_PER_JOB = 16
+_FIRST_LOOKUP = {"ThcIngress.block0.lookup0": "ThcIngress.block0.set0"}  # of a program without any
 
 
 def capacity(schema: finsy.P4Schema) -> Capacity:
@@ -144,7 +145,7 @@ def job_entries(
     plan: JobPlan, schema: finsy.P4Schema, local_ip: str, local_mac: str
 ) -> Iterator[finsy.P4TableEntry | finsy.P4MulticastGroupEntry]:
     """Yield a job's entries, members last: packets are admitted when all is installed."""
-    tables = {} if plan.adds else lookup_tables(schema)
+    tables = {} if plan.adds else lookup_tables(schema) or _FIRST_LOOKUP
     values = plan.table if plan.adds or _codes_a_lookup(tables) == 1 else _pairs(plan)
     for table, action in tables.items():
         for index, value in enumerate(values):

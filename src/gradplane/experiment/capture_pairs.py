@@ -32,12 +32,14 @@ class Missing:
     """The packets of a first capture that a second one lacks.
 
     packets: of the first capture. lost: index and ns since the first packet of each. guessed: how
-    many of these are a guess, among `alike` packets that look alike."""
+    many of these are a guess, among `alike` packets that look alike. strangers: packets of the
+    second capture that the first one lacks."""
 
     packets: int
     lost: list[tuple[int, int]]
     guessed: int
     alike: int
+    strangers: int
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,9 @@ def missing_packets(entered: Path, left: Path) -> Missing:
             guessed += 0 if certain else len(lost[-1])
             alike += 0 if certain else len(group.entered)
     indices = sorted(chain.from_iterable(part.tolist() for part in lost))
-    return Missing(len(first), [(i, int(first[i] - first[0])) for i in indices], guessed, alike)
+    strangers = len(second) - sum(len(group.left) for group in groups)
+    lost_at = [(i, int(first[i] - first[0])) for i in indices]
+    return Missing(len(first), lost_at, guessed, alike, strangers)
 
 
 def _read(path: Path) -> tuple[dict[bytes, list[int]], Ints]:

@@ -139,6 +139,7 @@ class ListedPacket(Section):
     peer: str | None = None
     packet: Count | None = None
     time_ns: Number | None = None
+    until_ns: Number | None = None
     verdict: Literal["drop", "delay", "leave out", "corrupt", "duplicate"] = "drop"
     delay_ns: Number = 0
     origin: str | None = None  # where it is from, "file:line", for people
@@ -168,6 +169,11 @@ class ListedPacket(Section):
         others = [key for key in identity if getattr(self, key) is not None]
         if len(counted) + bool(counted and others) > 1:
             text = f"give one of packet (its number), time and {', '.join(identity)}"
+            raise PydanticCustomError("contradiction", "{text}", {"text": text})
+        if self.until_ns is not None and (self.time_ns is None or self.time_ns >= self.until_ns):
+            text = "until ends what a time begins: give time, too"
+            if self.time_ns is not None:
+                text = f"until {self.until_ns} ns ends what begins at {self.time_ns} ns: not later"
             raise PydanticCustomError("contradiction", "{text}", {"text": text})
         return self
 

@@ -10,6 +10,7 @@ import json
 import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,10 @@ log = logging.getLogger(__name__)
 IDENTITY = ("link", "direction", "job", "type", "use", "slot", "attempt", "peer")
 _VERDICTS = "impairments.jsonl"  # of a run folder
 _HOSTS = "hosts"  # of the folder of `gradplane torchrun`
-_TIMES = {"time": 1e9, "time_s": 1e9, "time_ms": 1e6, "time_us": 1e3, "time_ns": 1.0}
+_UNITS = {"": 1e9, "_s": 1e9, "_ms": 1e6, "_us": 1e3, "_ns": 1.0}
+_TIMES = {
+    f"{name}{unit}": (f"{name}_ns", ns) for name in ("time", "until") for unit, ns in _UNITS.items()
+}
 _WORDS = ("link", "direction", "type", "peer", "verdict")
 _NUMBERS = (
     "packet", "job", "training_round", "use", "slot", "attempt", "delay_ns", "round",
@@ -74,7 +78,7 @@ def separated(lines: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     lists: list[list[dict[str, Any]]] = []
     seen: Counter[tuple[Any, ...]] = Counter()
     for line in lines:
-        packet = tuple(line.get(key) for key in (*IDENTITY, "packet", "time_ns"))
+        packet = tuple(line.get(key) for key in (*IDENTITY, "packet", "time_ns", "until_ns"))
         if seen[packet] == len(lists):
             lists.append([])
         lists[seen[packet]].append(line)
@@ -140,20 +144,25 @@ def _verdict(text: str) -> dict[str, Any] | None:
 
 def _rows(path: Path, file: Iterable[str]) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the rows of a CSV, by the names in its first line, each with its line's number."""
-    reader = csv.DictReader(file, skipinitialspace=True)
+    lines = iter(file)
+    first, comments = next(lines, ""), 0
+    while first.startswith("#"):
+        first, comments = next(lines, ""), comments + 1
+    rest = ("\n" if line.startswith("#") else line for line in lines)
+    reader = csv.DictReader(chain([first], rest), skipinitialspace=True)
     known = (*_TIMES, *_WORDS, *_NUMBERS, *_LEFT_OUT)
     columns = [name.strip() for name in reader.fieldnames or ()]
     reader.fieldnames = columns
     for name in columns:
         if name not in known:
             raise ExperimentError(
-                f'{path}:1: no column "{name}": {nearest(name, known)}; the first line has the'
-                " columns' names, such as packet,link,direction or time,link,direction"
+                f'{path}:{1 + comments}: no column "{name}": {nearest(name, known)}; the first line'
+                " has the columns' names, such as packet,link,direction or time,link,direction"
             )
     if not columns:
         raise ExperimentError(f"{path}: it is empty; its first line has the columns' names")
     for row in reader:
-        yield reader.line_num, row
+        yield reader.line_num + comments, row
 
 
 def _entry(row: dict[str, str | None]) -> dict[str, Any]:
@@ -167,7 +176,8 @@ def _entry(row: dict[str, str | None]) -> dict[str, Any]:
             continue
         try:
             if name in _TIMES:
-                found["time_ns"] = round(float(text) * _TIMES[name])
+                key, unit = _TIMES[name]
+                found[key] = round(float(text) * unit)
             else:
                 found[name] = int(text) if name in _NUMBERS else text
         except (ValueError, OverflowError):
@@ -192,6 +202,12 @@ def _not_left(entered: Path, left: Path, by: str) -> Iterator[dict[str, Any]]:
             "%s: %d of %d packets look alike, and neither order nor times tell which of them left;"
             " losses that are guesses: %d",
             entered, found.alike, found.packets, found.guessed,
+        )  # fmt: skip
+    if found.strangers:
+        log.warning(
+            "%s: %d packets of it are not in %s: if they were changed on the way, as by a program"
+            " that rewrites them, the same packets count as lost",
+            left, found.strangers, entered,
         )  # fmt: skip
     for index, time in found.lost:
         place = {"packet": index + 1} if by == "packet" else {"time_ns": max(0, time)}

@@ -238,6 +238,14 @@ def check_target(deployment: Deployment, network: str) -> None:
         raise ExperimentError(f'target = "{target.name}" cannot be used here: {missing}')
     if network == "mininet":
         _check_links(deployment)
+    check_programs(deployment)
+    if target.lasting and network != "cluster":
+        check_driver(deployment)
+
+
+def check_programs(deployment: Deployment) -> None:
+    """Raise ExperimentError where a program lacks what the jobs need of it, and CompileError where
+    it is wrong."""
     lacking: dict[Path, dict[str, None]] = {}
     for name, setup in deployment.setups.items():
         found = lacking.setdefault(deployment.program(name).path, {})
@@ -249,8 +257,6 @@ def check_target(deployment: Deployment, network: str) -> None:
     ]
     if refused:
         raise ExperimentError("\n".join(refused))
-    if target.lasting and network != "cluster":
-        check_driver(deployment)
 
 
 def _check_machines(deployment: Deployment) -> None:

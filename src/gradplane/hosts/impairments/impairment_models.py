@@ -139,7 +139,8 @@ class _Entry(NamedTuple):
 
 class DropList(ImpairmentModel):
     """The packets of a list, such as recorded verdicts: by their identity, by their number among
-    the selected packets of a direction, or the first one at a time or after it, within a limit.
+    the selected packets of a direction, the first one at a time or after it, within a limit, or
+    all from a time until another.
     """
 
     def take(self, spec: Spec) -> None:
@@ -147,6 +148,7 @@ class DropList(ImpairmentModel):
         self._listed: dict[int | None, list[tuple[dict[str, Any], _Entry]]] = {}
         self._numbered: dict[tuple[str, int], _Entry] = {}
         self._timed: dict[str, list[tuple[int, _Entry]]] = {"up": [], "down": []}
+        self._lasting: dict[str, list[tuple[int, int, _Entry]]] = {"up": [], "down": []}
         self._counts = {"up": 0, "down": 0}
         limit = spec.get("within_ms")
         self._within = math.inf if limit is None else limit * 1e6
@@ -166,6 +168,9 @@ class DropList(ImpairmentModel):
         for direction in ("up", "down") if way is None else (way,):
             if "packet" in wanted:
                 self._numbered.setdefault((direction, wanted["packet"]), ruling)
+            elif "until_ns" in wanted:
+                span = wanted["time_ns"], wanted["until_ns"], ruling
+                self._lasting[direction].append(span)
             else:
                 self._timed[direction].append((wanted["time_ns"], ruling))
 
@@ -186,6 +191,9 @@ class DropList(ImpairmentModel):
             timed.pop()
         if timed and timed[-1][0] <= packet.at:
             return timed.pop()[1]
+        for start, end, ruling in self._lasting[way]:
+            if start <= packet.at < end:
+                return ruling
         for use in (packet.use, None):
             for wanted, ruling in self._listed.get(use, ()):
                 if all(getattr(packet, key) == value for key, value in wanted.items()):

@@ -28,7 +28,8 @@ and of each model:
                slot, from 1), slot, attempt, peer as they are recorded; a missing key matches
                everything; verdict and delay_ns. In place of the identity, `packet`, the number
                among the packets of a direction that the keys above select, from 1, or `time_ns`:
-               the first packet from then on; within_ms: an entry by time ends so long after it
+               the first packet from then on, with `until_ns` all that come before that time;
+               within_ms: an entry by time ends so long after it
     straggler  workers: their numbers, or count: how many, drawn in each round;
                delay_ms, or leave_out = true; when: probability, every or rounds (default: always)
 

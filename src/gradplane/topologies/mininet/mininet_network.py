@@ -302,7 +302,7 @@ def dropped(pid: int, interface: str) -> int:
 
 
 _NO_NETEM = (
-    "a delay needs the kernel's netem, which this kernel refuses: leave the delay out, or use"
+    "a delay needs the kernel's netem, which this kernel refuses: leave the delay out or 0, or use"
     " --net sim, where delays are virtual"
 )
 _NO_TBF = (
