@@ -8,7 +8,7 @@ from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 
-_SIMILARITY = 0.6  # difflib's ratio, from 0 (nothing in common) to 1
+_SIMILARITY = 0.61  # difflib's ratio, from 0 (nothing in common) to 1
 
 
 def quoted(value: object) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import struct
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -209,6 +210,19 @@ def test_another_runs_verdicts(tmp_path: Path) -> None:
         ("delay", 4),
     ]
     assert first.link == "h1"
+    first, second = experiment(tmp_path, 'file = "run"', 'by = "time"').impairment
+    other = replace(packet(at=4), type="stream", use=7)
+    assert verdicts(first, [other, replace(other, at=5)]) == [None, ("delay", 3)]
+
+
+def test_packets_that_no_job_sends_are_warned_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "a.csv").write_text("type,use\nnorm,1\n")
+    for aggregation, warned in (("switch", False), ("ps", True)):
+        job = f'file = "a.csv"\n[[job]]\naggregation = "{aggregation}"'
+        experiment(tmp_path, job)
+        assert ("only jobs summed in switches send" in caplog.text) is warned
 
 
 def test_the_verdicts_of_a_scripts_run(tmp_path: Path) -> None:
@@ -268,7 +282,7 @@ def test_a_wrong_csv_is_refused_with_its_line(tmp_path: Path, text: str, message
 
 def test_files_that_are_no_losses_are_refused(tmp_path: Path) -> None:
     assert "none.csv: No such file or directory" in refusal(tmp_path, 'file = "none.csv"')
-    assert "by is a key of two captures" in refusal(tmp_path, 'file = "a"', 'by = "time"')
+    assert "by is a key of two captures" in refusal(tmp_path, 'file = "a.csv"', 'by = "time"')
     (tmp_path / "b.csv").write_text("packet\n3\n")
     found = refusal(tmp_path, 'file = "b.csv"', "within_ms = 5")
     assert "within_ms ends losses that go by their time" in found

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from gradplane.experiment.loading import ExperimentError, load_deployment
+from gradplane.pages.report.page import write
 from gradplane.runs.records.run_data import RunData
 from gradplane.runs.records.run_folder import FolderError
 from gradplane.runs.replayer.replay_run import replay
@@ -132,7 +133,15 @@ def test_a_program_that_only_forwards_is_for_jobs_that_need_no_sums(differing: P
     assert 'no table named "ThcIngress.block0.lookup0"' in str(refused.value)
     assert str(refused.value).endswith('for jobs with aggregation = "ps" or "ring"')
     differing.write_text(text.replace("[[job]]", '[[job]]\naggregation = "ps"'))
-    run(differing, differing.parent / "run", net="sim")
+    counts = "counter(4, CounterType.packets) routed;\n    apply {\n        routed.count(2);"
+    program = differing.parent / "router.p4"
+    program.write_text(program.read_text().replace("apply {\n        routes", f"{counts}\n routes"))
+    summary = run(differing, differing.parent / "run", net="sim")
+    (counted,) = summary.values["switches"]["s1"]["counters"]["Route.routed"].values()
+    assert counted["packets"] > 0
+    write(differing.parent / "run")
+    page = (differing.parent / "run" / "report.html").read_text()
+    assert "<td>Route.routed</td>" in page
 
 
 FAST = ("job.batch=300", "output.baseline=false", "output.report=false")

@@ -89,6 +89,29 @@ def bench(
         make_console().print(output_tables.bench(found, values))
 
 
+@codec_commands.command()
+def check(
+    names: Annotated[
+        list[str],
+        typer.Argument(metavar="CODEC", help="A name, a file, or a table, as of `codecs bench`"),
+    ],
+) -> None:
+    """Check that codecs keep their contract: sizes, round trips, damaged bytes, NaN, ...
+
+    The exit status is 1 if one breaks a rule.
+    """
+    from gradplane.cli import output_tables
+    from gradplane.codecs import _contract
+
+    console, broken = make_console(), False
+    for name, codec in _made(names).items():
+        found = list(_contract.check(codec))
+        broken |= any(problem for *_, problem in found)
+        say(console, f"codec {name}")
+        console.print(output_tables.contract(found))
+    raise typer.Exit(broken)
+
+
 _TRIED = 10_007  # values, for codecs of several partitions
 
 

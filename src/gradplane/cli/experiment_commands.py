@@ -121,10 +121,13 @@ def run(
 def _show(summary: "Summary", as_json: bool, quiet: bool) -> None:
     from gradplane.cli import output_tables
     from gradplane.runs.records.run_folder import SUMMARY
+    from gradplane.runs.records.summary import unmet
 
     if as_json:
         print((summary.folder / SUMMARY).read_text("utf-8"), end="")
     if as_json or quiet:
+        if text := unmet(summary.values):  # else a run without losses would pass for one with them
+            typer.echo(text, err=True)
         return
     console = make_console()
     console.print(output_tables.results(summary))

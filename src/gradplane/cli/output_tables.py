@@ -181,6 +181,14 @@ def codecs() -> Table:
     return table
 
 
+def contract(found: Iterable[tuple[str, str, str]]) -> Table:
+    """Return the rules of codecs, and whether one keeps them."""
+    table = _table("rule", "", "kept", justify="left")
+    for name, rule, problem in found:
+        table.add_row(name, rule, Text(f"no: {problem}", "bold red") if problem else "yes")
+    return table
+
+
 def _summable(codec: compression.Codec) -> str:
     """Say whether a switch can sum a codec, and the bits of a value in packets to it."""
     if not codec.summable:

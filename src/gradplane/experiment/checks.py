@@ -25,6 +25,7 @@ from gradplane.experiment.impairment_sections import (
 from gradplane.experiment.schema import Experiment, Job, SwitchSection
 from gradplane.hosts.absences import Absence, donor, of_worker, present
 from gradplane.hosts.config import JobConfig
+from gradplane.hosts.impairments.packet_types import AGG_TYPES
 from gradplane.hosts.wire.aggregation import MAX_WORKERS
 from gradplane.topologies.description import MAX_HOSTS, Topology
 from gradplane.topologies.link_options import bare_rate
@@ -327,8 +328,10 @@ def impairments(experiment: Experiment, network: Topology) -> Iterator[Problem]:
 
 
 def listed_links(experiment: Experiment, network: Topology) -> Iterator[Problem]:
-    """Yield lists of packets none of whose links exist; warn of those with some such links."""
+    """Yield lists of packets none of whose links exist; warn of those with some such links, and of
+    packets that no job sends."""
     hosts = [host.name for host in network.hosts]
+    summed_by_hosts = all(job.aggregation in ("ps", "ring") for job in experiment.job)
     for index, spec in enumerate(experiment.impairment):
         if not isinstance(spec, DropListSection):
             continue
@@ -343,6 +346,12 @@ def listed_links(experiment: Experiment, network: Topology) -> Iterator[Problem]
             yield Problem(text, (("impairment", index),))
         elif unknown:
             log.warning("impairment %d: %s; such packets are never met", index, "; ".join(texts))
+        if summed_by_hosts and {one.type for one in spec.packets} <= {*AGG_TYPES}:
+            log.warning(
+                "impairment %d: all its packets are of a kind (%s) that only jobs summed in"
+                ' switches send, so none is met; another run\'s losses may go by = "time"',
+                index, spec.packets[0].type,
+            )  # fmt: skip
 
 
 def absences(experiment: Experiment, jobs: Sequence[DeployedJob]) -> Iterator[Problem]:

@@ -49,9 +49,14 @@ def drop_lists(section: RecordedSection, folder: Path) -> list[DropListSection]:
 
     Raises ExperimentError, with file and line where there is one."""
     if isinstance(section.file, str):
-        if section.by is not None:
-            raise ExperimentError("by is a key of two captures: file = [ENTERED, LEFT]")
-        packets = [found for file in _files(folder / section.file) for found in _listed(file)]
+        if section.by == "packet" or (section.by and section.file.endswith(".csv")):
+            raise ExperimentError(
+                'by is a key of two captures, file = [ENTERED, LEFT], and, as by = "time", of'
+                " another run's losses"
+            )
+        by_time = section.by is not None
+        files = _files(folder / section.file)
+        packets = [found for file in files for found in _listed(file, by_time)]
         if not packets:
             raise ExperimentError(f"{section.file}: no packet was lost or delayed there")
     else:
@@ -99,15 +104,16 @@ def _files(path: Path) -> list[Path]:
     return [log for log in logs if not log.match("*.values.jsonl")] or [path / _VERDICTS]
 
 
-def _listed(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the entries of a file of verdicts, of a host's log, or of a CSV, each checked."""
+def _listed(path: Path, by_time: bool = False) -> Iterator[dict[str, Any]]:
+    """Yield the entries of a file of verdicts, of a host's log, or of a CSV, each checked; by_time:
+    of a verdict, the first packet of its link and direction from its time on."""
     wrong: list[str] = []
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             recorded = path.suffix == ".jsonl"
             for number, row in enumerate(file, 1) if recorded else _rows(path, file):
                 try:
-                    found = _verdict(row) if isinstance(row, str) else _entry(row)
+                    found = _verdict(row, by_time) if isinstance(row, str) else _entry(row)
                     if found is None:
                         continue
                     ListedPacket.model_validate(found)
@@ -131,12 +137,15 @@ class _RowError(Exception):
     """A line that cannot be read as an entry."""
 
 
-def _verdict(text: str) -> dict[str, Any] | None:
+def _verdict(text: str, by_time: bool) -> dict[str, Any] | None:
     """Return the entry of a recorded verdict; None for another line of a host's log."""
     try:
         line = json.loads(text)
         if line.get("kind", "verdict") != "verdict":
             return None
+        if by_time:
+            keys = ("link", "direction", "verdict", "delay_ns")
+            return {key: line[key] for key in keys} | {"time_ns": line["at"]}
         return listed({"use": line.get("round")} | line)  # of an older version
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise _RowError(f"not a line of {_VERDICTS} ({error})") from None

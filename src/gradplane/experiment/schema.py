@@ -386,7 +386,14 @@ class Experiment(Section):
     @staticmethod
     def elsewhere(key: Key) -> str:
         """Return the hint for a key that other sections know by another name, or ""."""
-        return "" if key[0] == "impairment" else impairment_hint(str(key[-1]))
+        section, name = key[0], str(key[-1])
+        if section == "impairment" and name.startswith(("duration", "until")):
+            return 'losses of a while are rows of a CSV: model = "recorded", time_ms,until_ms'
+        if section == "job" and name in ("codec", "compression", "compressor"):
+            return "the codec of gradients is push, and that of a server's answers pull"
+        if section == "switch" and name in ("commands", "entries", "table_entries"):
+            return "a program's own tables have const entries, in its source"
+        return "" if section == "impairment" else impairment_hint(name)
 
     def absences(self, job: int) -> tuple[Absence, ...]:
         """Return the absences of a resolved job's workers, in the order of their sections."""

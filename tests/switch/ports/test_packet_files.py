@@ -122,10 +122,12 @@ def test_a_trace_of_a_capture(folder: Path) -> None:
 
 
 def test_a_trace_of_some_packets_of_a_capture(folder: Path) -> None:
-    """Of all the last lines say how many left, and what the program decided before a drop."""
+    """Of all the last lines say how many left, and what the program had decided when it dropped
+    one: the first condition, not the second."""
     source = Path("l2.p4").read_text()
     third = "if (sm.ingress_global_timestamp > 100000) { mark_to_drop(sm); }"
-    Path("third.p4").write_text(source.replace("t.apply(); }", f"t.apply(); {third} }}"))
+    later = "if (sm.packet_length > 1) { sm.priority = 1; }"
+    Path("third.p4").write_text(source.replace("t.apply(); }", f"t.apply(); {third} {later} }}"))
     chosen = (
         {"dropped": True},
         {"where": "hdr.eth.dst == 0x010101010101", "count": 1},

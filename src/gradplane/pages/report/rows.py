@@ -9,6 +9,7 @@ Summary = dict[str, Any]
 Row = list[str]
 
 PORTS = ("switch", "port", "packets in", "packets out", "damaged headers", "of another version")
+COUNTERS = ("switch", "counter", "cell", "packets", "bytes")
 COMPRESSION = (
     *("switch", "compressed", "bytes before", "bytes after", "decompressed", "passed as it was"),
     *("0 bits", "8", "16", "32", "values' ratio"),
@@ -33,6 +34,14 @@ def ports(summary: Summary) -> Iterator[Row]:
             refused = data.get("damaged", 0), data.get("other_version", 0)
             counts = (data["in_packets"], data["out_packets"], *refused)
             yield [name, port, *(f"{count:,}" for count in counts)]
+
+
+def counters(summary: Summary) -> Iterator[Row]:
+    """Yield a row for each cell of the programs' other counters, with the columns of COUNTERS."""
+    for name, switch in summary["switches"].items():
+        for counter, cells in switch.get("counters", {}).items():
+            for cell, data in cells.items():
+                yield [name, counter, cell, f"{data['packets']:,}", f"{data['bytes']:,}"]
 
 
 def refused(summary: Summary) -> str:

@@ -259,18 +259,23 @@ def _losses(run: RunData) -> Values:
 
 
 def switches(summary: Values) -> Values | None:
-    """Return the switches' counters; None where the run stopped before they were read."""
+    """Return the switches' counters; None where there are none, as in a run that stopped before
+    they were read."""
     if not summary["switches"]:
         return None
     names = [job["name"] for job in summary["jobs"]]
     ports = list(report_rows.ports(summary))
     ratio = report_rows.ratio(summary)
-    return {
+    found = {
         "events": {"head": ("event", *names), "rows": list(report_rows.events(summary))},
         "compression": {
             "head": report_rows.COMPRESSION,
             "rows": list(report_rows.compression(summary)),
             "ratio": f"{ratio:.2f}" if ratio else "-",
+        },
+        "counters": {
+            "head": report_rows.COUNTERS,
+            "rows": list(report_rows.counters(summary)),
         },
         "ports": {
             "title": f"{len(ports)} ports",
@@ -279,6 +284,7 @@ def switches(summary: Values) -> Values | None:
             "open": len(ports) <= _FEW,
         },
     }
+    return found if any(each["rows"] for each in found.values()) else None
 
 
 def _weights(run: RunData) -> Values:

@@ -145,7 +145,11 @@ class RunData:
         if not (folder / EXPERIMENT).exists():
             if manifest:
                 raise FolderError(f"{folder / EXPERIMENT}: missing: nothing can be read without it")
-            near = near_file(folder)
+            depths = (sorted(folder.glob(f"{way}/{EXPERIMENT}")) for way in ("*", "*/*"))
+            within = next(chain.from_iterable(depths), None)
+            near = (
+                f"; there are runs in it, such as {within.parent}" if within else near_file(folder)
+            )
             raise FolderError(f"{folder}: not a run folder: it has no {EXPERIMENT}{near}")
         wrong = list(manifest.mismatches(folder)) if manifest else []
         if manifest and wrong:

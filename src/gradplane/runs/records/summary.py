@@ -29,6 +29,12 @@ _PORT_COUNTERS = {
     "other_version": "other_version",
 }
 """The programs' counters by port, and their names in summary.json."""
+_TOLD = {
+    *_PORT_COUNTERS, "events", "completions", "shared_events", "unknown_member", "compressed",
+    "decompressed", "compressed_sizes", "decompressed_sizes", "passed", "malformed", "overtaken",
+    "tags",
+}  # fmt: skip
+"""The shipped programs' counters, which have keys of their own there."""
 
 
 @dataclass(frozen=True)
@@ -311,11 +317,17 @@ def unmet(values: Mapping[str, Any]) -> str:
 
 
 def switch_counters(counters: Counters, pipeline: Pipeline) -> dict[str, Any]:
-    """Return a switch's events by job, its ports' packets, and what it compressed, if it does."""
+    """Return a switch's events by job, its ports' packets, the cells that are not 0 of other
+    counters, and what it compressed, if it does."""
     found = {
         "events": {str(job): counts for job, counts in sorted(events(counters).items())},
         "not_admitted": counters.get("ThcIngress.unknown_member", {}).get(0, {}).get("packets", 0),
         "ports": _ports(counters),
+        "counters": {
+            name: {str(index): cells[index] for index in sorted(cells)}
+            for name, cells in sorted(counters.items())
+            if name.rpartition(".")[2] not in _TOLD
+        },
     }
     return found | ({"compression": statistics(counters)} if compresses(pipeline.schema) else {})
 

@@ -165,6 +165,18 @@ class Dropped(TraceEvent):
     reason: str
 
 
+_WAYS = {
+    "mark_to_drop", "drop_packet", "send_to_port", "egress_spec", "ucast_egress_port",
+    "egress_port", "drop_ctl", "drop", "mcast_grp", "mcast_grp_a", "multicast_group",
+}  # fmt: skip
+
+
+def _chooses_way(event: Assigned | Called) -> bool:
+    """Return whether an event says where the packet goes, or that it is dropped."""
+    name = event.target if isinstance(event, Assigned) else event.name
+    return name.rpartition(".")[2] in _WAYS
+
+
 OF_ONE_TEXT: dict[str, Callable[..., TraceEvent]] = {
     event.kind: event for event in (Entered, Rejected, Copied, Dropped)
 }
@@ -212,14 +224,20 @@ class Trace:
         return "".join(f"{_line(event)}\n" for event in self.events)
 
     def why_nothing_left(self) -> str:
-        """Return the reason, for a packet that caused none, and what the program decided last."""
-        why, decided = "kept by the switch", ""
+        """Return the reason, for a packet that caused none, and what the program had decided or
+        looked up when it last chose the packet's way, or last of all where it chose none."""
+        why, last, chosen = "kept by the switch", "", None
         for event in self.events:
             if isinstance(event, Decided):
-                decided = f", after {event.text()}" + (f" [{event.place}]" if event.place else "")
+                last = f", after {event.text()}" + (f" [{event.place}]" if event.place else "")
+            elif isinstance(event, Applied):
+                last = f", after table {event.table}: {'hit' if event.hit else 'miss'}"
+                last += f"; action {event.action}"
             elif isinstance(event, Dropped | Rejected):
                 why = event.text()
-        return why + decided
+            elif isinstance(event, Assigned | Called) and _chooses_way(event):
+                chosen = last
+        return why + (last if chosen is None else chosen)
 
     def _repr_html_(self) -> str:
         """Return a table of the events and the packets sent, for notebooks."""
