@@ -503,8 +503,8 @@ def test_one_jobs_error_is_printed_at_that_job(tmp_path: Path) -> None:
     assert refusal(write(tmp_path, text)).splitlines() == [
         "e.toml:6: job job1: its workers are attached to switches s1, s2, and switch s1 has workers"
         " and passes on what switch s2 sums: a switch sums for workers or for switches: use kind ="
-        ' "leaf-spine", place the workers on one switch, or use aggregation = "ps", or "ring" with'
-        ' "retransmit"'
+        ' "leaf-spine", or a switch without workers above both, place the workers on one switch, or'
+        ' use aggregation = "ps", or "ring" with "retransmit"'
     ]
 
 

@@ -211,7 +211,7 @@ def test_choice_of_the_network(monkeypatch: pytest.MonkeyPatch) -> None:
     assert str(refused.value) == "Mininet cannot be used here: no mnexec here; or use --net sim"
     with pytest.raises(ExperimentError) as unknown:
         run_experiment.choose_network("ns3", console)
-    assert str(unknown.value) == 'no network "ns3": use mininet or sim'
+    assert str(unknown.value) == 'no network "ns3": use mininet or sim or cluster'
 
 
 def test_the_prompt_needs_mininet(experiment_file: Path, tmp_path: Path) -> None:

@@ -219,10 +219,16 @@ def bench(found: Mapping[str, Mapping[str, float]], values: int) -> Table:
     table = _table(f"{values:,}\nvalues", *heads, *(f"NMSE,\n{kind}" for kind in kinds))
     for name, of in found.items():
         cells = (
-            f"{value:{'.2g' if key.startswith(_NMSE) else '.2f'}}" for key, value in of.items()
+            f"{value:.2g}" if key.startswith(_NMSE) else _two_digits(value)
+            for key, value in of.items()
         )
         table.add_row(name, *cells)
     return table
+
+
+def _two_digits(value: float) -> str:
+    """Return a number with two decimals, or with two digits if it is small."""
+    return f"{value:.2f}" if value >= 0.1 else f"{value:.2g}"
 
 
 def recorded_bench(effects: Mapping[str, Sequence[Effect]], recorded: RecordedGradients) -> Group:
@@ -233,7 +239,7 @@ def recorded_bench(effects: Mapping[str, Sequence[Effect]], recorded: RecordedGr
         for row in rows:
             whole = row is rows[0]
             errors = (f"{value:.2g}" for value in (row.nmse, row.nmse_of_mean))
-            speeds = (f"{v:.2f}" for v in (row.encode_gb_per_second, row.decode_gb_per_second))
+            speeds = map(_two_digits, (row.encode_gb_per_second, row.decode_gb_per_second))
             table.add_row(
                 Text(name if whole else f"  {row.layer}", "bold" if whole else ""),
                 *(f"{row.values:,}", f"{row.bytes:,.0f}", *errors, f"{row.bias:+.1%}", *speeds),

@@ -88,7 +88,7 @@ def _tree(network: Topology, leaves: Mapping[str, Sequence[str]], root: str) -> 
 def _mixed(leaf: str, child: str) -> TopologyError:
     return TopologyError(
         f"switch {leaf} has workers and passes on what switch {child} sums: a switch sums for"
-        ' workers or for switches: use kind = "leaf-spine"'
+        ' workers or for switches: use kind = "leaf-spine", or a switch without workers above both'
     )
 
 
