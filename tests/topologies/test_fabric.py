@@ -192,8 +192,8 @@ def test_routes_lead_to_every_host_from_everywhere(kind, workers, servers, size)
             "leaf-spine",
             {"workers": 2, "spine": 1},
             'topology leaf-spine has no option "spine": did you mean "spines"? known: delay,'
-            " fabric_delay, fabric_queue, fabric_rate, hosts_per_leaf, leaves, oversubscription,"
-            " placement, queue, rate, servers, spines, workers",
+            " fabric_delay, fabric_queue, fabric_rate, forwarding_leaves, hosts_per_leaf, leaves,"
+            " oversubscription, placement, queue, rate, servers, spines, workers",
         ),
         ("leaf-spine", {"workers": 2, "spines": 0}, "spines = 0: spine switches, 1 or more"),
         (

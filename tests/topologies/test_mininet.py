@@ -94,7 +94,7 @@ def test_a_delay_takes_netem_and_a_kernel_without_says_so():
     else:
         assert said == (
             "link h1-s1: a delay needs the kernel's netem, which this kernel refuses: leave the"
-            " delay out, or use --net sim, where delays are virtual"
+            " delay out or 0, or use --net sim, where delays are virtual"
             " (tc: Error: Specified qdisc kind is unknown.)"
         )
 

@@ -163,7 +163,7 @@ class References(Study):
     lr: float = Field(default=0.05, gt=0)
     momentum: float = Field(default=0.9, ge=0, lt=1)
     repetitions: int = Field(default=3, ge=1)
-    most: int = Field(default=3, ge=1)
+    most: int = Field(default=12, ge=1)
 
     def run(self, seed: int) -> StudyOutcome:
         """Return a row for each codec and model."""
