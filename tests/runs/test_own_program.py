@@ -139,7 +139,7 @@ def test_a_program_that_only_forwards_is_for_jobs_that_need_no_sums(differing: P
     summary = run(differing, differing.parent / "run", net="sim")
     (counted,) = summary.values["switches"]["s1"]["counters"]["Route.routed"].values()
     assert counted["packets"] > 0
-    write(differing.parent / "run")
+    write([differing.parent / "run"])
     page = (differing.parent / "run" / "report.html").read_text()
     assert "<td>Route.routed</td>" in page
 
