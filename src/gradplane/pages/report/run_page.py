@@ -266,7 +266,7 @@ def switches(summary: Values) -> Values | None:
     names = [job["name"] for job in summary["jobs"]]
     ports = list(report_rows.ports(summary))
     ratio = report_rows.ratio(summary)
-    found = {
+    found: dict[str, Values] = {
         "events": {"head": ("event", *names), "rows": list(report_rows.events(summary))},
         "compression": {
             "head": report_rows.COMPRESSION,
