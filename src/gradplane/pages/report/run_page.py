@@ -127,7 +127,9 @@ def _between_switches(summary: Values, base: Values | None) -> Iterator[Values]:
 def _ratio(plain: float, size: float) -> str:
     if not size or not plain:
         return "none" if not size else "-"
-    return f"{plain / size:.2f}× less" if size <= plain else f"{size / plain:.2f}× more"
+    if abs(size - plain) < 0.005 * plain:
+        return "as much"
+    return f"{plain / size:.2f}× less" if size < plain else f"{size / plain:.2f}× more"
 
 
 def _speed(summary: Values, base: Values | None) -> str:
