@@ -1,4 +1,4 @@
-"""What each module of the package imports, for types only and within functions, too; read once, by
+"""What each module of the package imports, also for types only and within functions; read once, by
 the first test that asks: to parse the package while tests are collected would keep all waiting."""
 
 from functools import cache

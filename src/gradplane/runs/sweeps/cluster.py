@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+from gradplane._quiet_dask import quiet_dask
 from gradplane._version import __version__
 from gradplane.runs.sweeps import run_task
 from gradplane.runs.sweeps.plan_file import SweepError
@@ -53,7 +54,7 @@ def connected(address: str | None, network: str, workers: int | None = None) -> 
     check_installed()
     with ExitStack() as stack:
         if address is None:
-            stack.enter_context(_quiet())
+            stack.enter_context(quiet_dask())
             yield stack.enter_context(_local(network, workers))
         else:
             client = stack.enter_context(_existing(address))
@@ -178,15 +179,3 @@ def _result(future: Any, name: str) -> RunResult:
     except Exception as error:
         return RunResult(name, f"{type(error).__name__}: {error}")
     return found
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep Dask's messages about a worker that ends off the terminal; its run is run again."""
-    logger = logging.getLogger("distributed")
-    before = logger.level
-    logger.setLevel(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        logger.setLevel(before)

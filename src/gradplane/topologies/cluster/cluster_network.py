@@ -18,6 +18,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from gradplane._quiet_dask import quiet_dask
 from gradplane._version import __version__
 from gradplane.controller.plan import ControlServer, TlsFiles
 from gradplane.hosts.config import HostConfig
@@ -422,7 +423,7 @@ class _RemoteHost:
 @contextmanager
 def _connected(cluster: Cluster) -> Iterator[Any]:
     """Connect to a scheduler. Raises NetworkError where none answers."""
-    with _quiet():
+    with quiet_dask():
         client = _client(cluster)
         with client, client.as_current():
             yield client
@@ -468,18 +469,6 @@ def _client(cluster: Cluster) -> Any:
     except (OSError, ValueError, TimeoutError) as error:
         why = str(error) or "what listens there does not speak its protocol"
         raise NetworkError(f"{cluster.scheduler}: no Dask scheduler answers: {why}") from None
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep Dask's messages about machines that are lost off the terminal: an error names them."""
-    logger = logging.getLogger("distributed")
-    before = logger.level
-    logger.setLevel(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        logger.setLevel(before)
 
 
 def _workers(client: Any, cluster: Cluster, hosts: Iterable[str]) -> dict[str, str]:

@@ -45,7 +45,7 @@ class Clock(NamedTuple):
 
 
 class Traffic(NamedTuple):
-    """What an interface has sent and received since it is there."""
+    """What an interface has sent and received since it was made."""
 
     sent_packets: int
     sent_bytes: int
