@@ -272,6 +272,8 @@ def _expected(model: type[BaseModel], kind: str, item: dict[str, Any]) -> str:
         return str(item["ctx"]["expected"]).replace("'", '"')
     if kind == "string_pattern_mismatch":
         return "letters, digits, '_', '.' and '-', a letter or digit first"
+    if kind == "too_short":
+        return f"at least {item['ctx']['min_length']} in the list"
     noun = _KINDS.get(kind.partition("_")[0])
     at = field_at(model, item["loc"])
     allowed = _range(at, item) + _unit(at)

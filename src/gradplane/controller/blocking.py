@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import threading
-from collections.abc import Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Coroutine, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, TypeVar
 
-import finsy
-from finsy import p4entity
-
-from gradplane import _suggestions
-from gradplane.controller import compression, forwarding, thc
-from gradplane.controller.connection import Entity, Pipeline
+from gradplane.controller.connection import Pipeline
 from gradplane.controller.controller import Controller, Counters, Credentials
-from gradplane.controller.controller_errors import ControllerError
-from gradplane.controller.plan import ControlServer, JobPlan, Setup, alone, check
+from gradplane.controller.plan import ControlServer, JobPlan, Setup, check
 from gradplane.controller.targets import Target
 
 T = TypeVar("T")
@@ -117,6 +110,7 @@ async def _configure(
         await (controller.load if kept else controller.start)(pipeline)
         if setup.jobs:
             check(setup.jobs, controller.capacity)
+        await controller.install_entries(setup.entries)
         await controller.install_routes(setup.routes)
         if controller.aggregates:
             await controller.install_local(setup.ip, setup.mac)
@@ -152,95 +146,3 @@ async def _set_bound(session: Controller, prefix: str, length: int, k: int | Non
 async def _read_counters(session: Controller) -> Counters:
     async with session as controller:
         return await controller.counters()
-
-
-def lacks(schema: finsy.P4Schema, setup: Setup) -> list[str]:
-    """Describe what the program lacks or declares differently; empty if the setup fits it.
-
-    To be checked before a switch starts. What would be installed is encoded against the program's
-    P4Info, so the check knows no names of its own, and shows what each kind of entry needs: of the
-    entries that differ in their numbers alone, those with the largest.
-    """
-    found: dict[str, None] = {}
-    try:
-        forwarding.table(schema)
-    except ControllerError as error:
-        return [str(error)]
-    in_levels = [plan for plan in setup.jobs if plan.level is not None]
-    if in_levels and thc.aggregates(schema) and not thc.has_parents(schema):
-        return [alone(plan) for plan in in_levels]
-    for entity in _widest(_entities(schema, setup)):
-        try:
-            p4entity.encode_entities([entity], schema)
-        except ValueError as error:  # finsy's, for names and values that the program lacks
-            found[f"{_plain(str(error))} (needed: {_shape(entity)})"] = None
-    if not found and setup.jobs:
-        try:
-            check(setup.jobs, thc.capacity(schema))
-        except ControllerError as error:
-            found[_plain(str(error))] = None
-    if found and setup.jobs and not thc.aggregates(schema):
-        found['a program that sums nothing is for jobs with aggregation = "ps" or "ring"'] = None
-    return list(found)
-
-
-def _entities(schema: finsy.P4Schema, setup: Setup) -> Iterator[Entity]:
-    """Yield what the controller would install."""
-    yield from forwarding.entries(setup.routes, schema)
-    if setup.jobs:
-        yield thc.local(setup.ip)
-    for plan in setup.jobs:
-        yield from thc.job_entries(plan, schema, setup.ip, setup.mac)
-    if setup.compression is not None:
-        yield from compression.entries(setup.compression)
-
-
-def _widest(entities: Iterable[Entity]) -> Iterator[Entity]:
-    """Yield of the entries of one shape one for each number of theirs: in which it is largest."""
-    largest: dict[tuple[str, str], tuple[int, Entity]] = {}
-    for entity in entities:
-        shape, numbers = _shape(entity), _numbers(entity)
-        if not numbers:
-            yield entity
-        for name, number in numbers.items():
-            if number > largest.get((shape, name), (-1, entity))[0]:
-                largest[shape, name] = number, entity
-    yield from {id(entity): entity for _, entity in largest.values()}.values()
-
-
-def _numbers(entity: Entity) -> dict[str, int]:
-    """Return the keys and arguments of an entry that are numbers."""
-    if not isinstance(entity, finsy.P4TableEntry):
-        return {}
-    args = entity.action.args if isinstance(entity.action, finsy.Action) else {}
-    values = {**(entity.match or {}), **args}
-    return {name: value for name, value in values.items() if isinstance(value, int)}
-
-
-_HINT = re.compile(r"named '([^']+)'\. Did you mean '([^']+)'\?")
-
-
-def _plain(text: str) -> str:
-    """Return finsy's message without its own type names and without hints at unlike names."""
-    plain = re.sub(r"\bP4(?=[A-Z])(\w+)", lambda kind: kind[1].lower(), _HINT.sub(_hint, text))
-    return plain.replace("'", '"')
-
-
-def _hint(found: re.Match[str]) -> str:
-    missing, known = (name.rpartition(".")[2] for name in found.groups())
-    alike = _suggestions.nearest(missing, [known])
-    return f"named '{found[1]}'" + (f", did you mean '{found[2]}'?" if alike else "")
-
-
-def _shape(entity: Entity) -> str:
-    """Return the table, key and action that an entry needs of a program."""
-    if not isinstance(entity, finsy.P4TableEntry):
-        return "multicast groups"
-    keys = (
-        f"{name} (lpm)" if isinstance(value, str) and "/" in value else name
-        for name, value in (entity.match or {}).items()
-    )
-    shape = f"table {entity.table_id}, key {', '.join(keys)}"
-    if isinstance(action := entity.action, finsy.Action):
-        shape += f", action {action.name}({', '.join(action.args)})"
-    return shape

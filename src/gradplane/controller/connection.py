@@ -25,7 +25,7 @@ from gradplane.controller.controller_errors import (
 )
 from gradplane.controller.targets import Target
 
-Entity = finsy.P4TableEntry | finsy.P4MulticastGroupEntry
+Entity = finsy.P4TableEntry | finsy.P4MulticastGroupEntry | finsy.P4CloneSessionEntry
 R = TypeVar("R")
 E = TypeVar(
     "E",
@@ -123,6 +123,10 @@ def _existing(error: finsy.P4ClientError) -> list[int]:
     return list(error.details)
 
 
+def _always_exists(entity: Entity) -> bool:
+    return isinstance(entity, finsy.P4TableEntry) and entity.is_default_action
+
+
 def _name_in_full(entity: Any, schema: finsy.P4Schema) -> None:
     """Replace an entity's alias, which finsy gives, with the full name."""
     if isinstance(entity, finsy.P4TableEntry):
@@ -203,8 +207,12 @@ class Connection:
         self._schema, self._cookie = schema, schema.p4cookie
 
     async def put(self, entities: Iterable[Entity]) -> None:
-        """Insert the entities; those that exist are modified instead."""
-        for batch in self._batches(entities):
+        """Insert the entities; those that exist, as default entries do, are modified instead."""
+        given = list(entities)
+        for batch in self._batches(filter(_always_exists, given)):
+            with self._in_words("modify"):
+                await self._write(p4r.Update.MODIFY, batch)
+        for batch in self._batches(itertools.filterfalse(_always_exists, given)):
             with self._in_words("insert"):
                 try:
                     await self._write(p4r.Update.INSERT, batch)

@@ -104,6 +104,10 @@ class Controller:
         """Install forwarding routes, in any program with a table `routes` like our programs'."""
         await self._connection.put(list(forwarding.entries(routes, self._connection.schema)))
 
+    async def install_entries(self, entries: Iterable[Entity]) -> None:
+        """Install entries of tables that are the program's own, groups and clone sessions."""
+        await self._connection.put(list(entries))
+
     async def install_compression(self, plan: Compression) -> None:
         """Compress marked packets of hosts; ports and bounds of an earlier plan are removed."""
         self._check_compresses()

@@ -9,11 +9,14 @@ import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from gradplane import codecs
 from gradplane.controller.compression import Compression
 from gradplane.controller.controller_errors import PlanError
+
+if TYPE_CHECKING:
+    from gradplane.controller.connection import Entity
 
 MAX_JOBS = 256
 """A job number has eight bits on the wire."""
@@ -311,7 +314,7 @@ Placed = TypeVar("Placed", Route, Member, Server)
 class Setup:
     """The configuration of a switch: its own address, routes and jobs, and its compression.
 
-    compression: None for a program without it.
+    compression: None for a program without it. entries: of tables that are the program's own.
     """
 
     ip: str
@@ -319,6 +322,7 @@ class Setup:
     routes: Sequence[Route]
     jobs: Sequence[JobPlan]
     compression: Compression | None = None
+    entries: Sequence[Entity] = ()
 
     def with_macs(self, real: Mapping[str, str]) -> Setup:
         """Return the setup for hosts with other MAC addresses, which are given by those here."""

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from gradplane import aggregations
 from gradplane._shipped_programs import shipped
@@ -121,8 +121,20 @@ def switches(experiment: Experiment, target: Target, network: Topology) -> Itera
             ' switches of target = "embedded" only, which see the queues of their links',
             (("switch", "ecn_threshold"), ("switch", "target")),
         )
-    found = (p for name in names for p in (*_queues(whole, name, target), *_macros(whole, name)))
-    yield from dict.fromkeys(found)
+    each = (_queues(whole, name, target) for name in names)
+    own = (_own_entries(whole, name, target) for name in names)
+    macros = (_macros(whole, name) for name in names)
+    yield from dict.fromkeys(chain(*each, *own, *macros))
+
+
+def _own_entries(whole: SwitchSection, switch: str, target: Target) -> Iterator[Problem]:
+    """Yield the problem of entries that are P4Runtime's on a switch that speaks BFRuntime."""
+    if whole.of(switch).entries is not None and target.protocol == "bfruntime":
+        yield Problem(
+            f'entries with target "{target.name}": they are those of P4Runtime, and its driver'
+            " takes BFRuntime's: install them there, and leave them out here",
+            (whole.place(switch, "entries"), ("switch", "target")),
+        )
 
 
 def _macros(whole: SwitchSection, switch: str) -> Iterator[Problem]:

@@ -4,12 +4,14 @@ Addresses are those of docs/architecture.md: host N is hN, 10.0.0.N; the hosts o
 first, then one for servers.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gradplane import aggregations
 from gradplane._plugins import LoadError, is_reference
@@ -57,6 +59,9 @@ from gradplane.hosts.wire.aggregation import CODE_BITS
 from gradplane.topologies import description
 from gradplane.topologies.description import HostNode, Topology
 from gradplane.topologies.topology_errors import NoPlaceError, TopologyError
+
+if TYPE_CHECKING:
+    from gradplane.controller.connection import Entity
 
 _KEYS = {
     "codec": "push",
@@ -443,9 +448,15 @@ class _Deploying:
             ]
             compression = _compression(network, switch.name, jobs)
             setups[switch.name] = Setup(
-                switch.ip, switch.mac, routes, plans[switch.name], compression
-            )
+                switch.ip, switch.mac, routes, plans[switch.name], compression,
+                self._own_entries(switch.name),
+            )  # fmt: skip
         return setups
+
+    def _own_entries(self, switch: str) -> Sequence[Entity]:
+        entries = self._experiment.switch.of(switch).entries
+        assert not isinstance(entries, str), "the experiment is not resolved"
+        return () if entries is None else tuple(entries.entities())
 
 
 def _with_stream_trips(jobs: Sequence[DeployedJob]) -> list[DeployedJob]:

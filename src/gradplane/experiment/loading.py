@@ -1,6 +1,6 @@
 """Load an experiment file: read, overridden, validated, resolved and deployed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,7 @@ from gradplane import _shipped_programs, aggregations
 from gradplane._captures import CaptureError
 from gradplane._plugins import LoadError, beside, is_reference, located
 from gradplane._toml_documents import field_at, models_in, problems
-from gradplane.experiment import checks, p4_programs, shipped, tensor_codecs
+from gradplane.experiment import checks, own_entries, p4_programs, shipped, tensor_codecs
 from gradplane.experiment.checks import Problem
 from gradplane.experiment.compute_times import with_trace
 from gradplane.experiment.deploying import DeploymentError, deploy, resolve
@@ -26,6 +26,7 @@ from gradplane.experiment.document import (
     read,
 )
 from gradplane.experiment.impairment_sections import DropListSection, Impairment, RecordedSection
+from gradplane.experiment.own_entries import OwnEntries
 from gradplane.experiment.planned_jobs import with_plan
 from gradplane.experiment.recorded_losses import drop_lists
 from gradplane.experiment.schema import Experiment, NamedModel, with_capture
@@ -86,6 +87,7 @@ def _loaded(loading: "_Loading", recorded: bool) -> Deployment:
     experiment = loading.resolved(loading.with_plans(experiment))
     experiment = loading.with_traces(loading.with_program(experiment))
     experiment = loading.with_captures(loading.with_losses(experiment))
+    experiment = loading.with_entries(experiment)
     if not recorded:  # a run folder has the paths of another time, perhaps of another machine
         experiment = loading.with_certificates(experiment)
     return loading.deployed(experiment, advise=not recorded)
@@ -206,14 +208,21 @@ class _Loading:
 
     def with_program(self, experiment: Experiment) -> Experiment:
         """Return the experiment with its programs: shipped ones by name, users' by their paths."""
+        return self._each_switch(experiment, "program", self._program)
+
+    def with_entries(self, experiment: Experiment) -> Experiment:
+        """Return the experiment with the entries of own tables, not their files' names."""
+        return self._each_switch(experiment, "entries", self._entries)
+
+    def _each_switch(
+        self, experiment: Experiment, key: str, found: Callable[[Any, Key], Any]
+    ) -> Experiment:
+        """Return the experiment with what is found for a key of all switches, or of one."""
         section = experiment.switch
-        update: dict[str, Any] = {"program": self._program(section.program, ("switch", "program"))}
+        update = {key: found(getattr(section, key), ("switch", key))}
         if section.only is not None:
             update["only"] = {
-                name: _with(
-                    part,
-                    {"program": self._program(part.program, ("switch", "only", name, "program"))},
-                )
+                name: _with(part, {key: found(getattr(part, key), ("switch", "only", name, key))})
                 for name, part in section.only.items()
             }
         return _with(experiment, {"switch": _with(section, update)})
@@ -226,6 +235,15 @@ class _Loading:
         except ExperimentError as error:
             self._add(str(error), key, mended=key)
             return _PROGRAM
+
+    def _entries(self, entries: str | OwnEntries | None, key: Key) -> OwnEntries | None:
+        if not isinstance(entries, str):
+            return entries
+        try:
+            return own_entries.read(entries, self.folder)
+        except ExperimentError as error:
+            self._add(str(error), key, mended=key)
+            return None
 
     def with_traces(self, experiment: Experiment) -> Experiment:
         """Return the experiment with the rows of its traces of compute times, not their names."""

@@ -24,6 +24,7 @@ from gradplane.experiment.impairment_sections import (
     Impairment,
     LateJoinSection,
 )
+from gradplane.experiment.own_entries import OwnEntries
 from gradplane.experiment.sections import OpenSection, Section
 from gradplane.hosts.absences import Absence
 from gradplane.hosts.config import LEAST_PACKET, UDP_OVERHEAD, Flow
@@ -178,6 +179,7 @@ class SwitchPart(Section):
     recirculation_mbit: float | None = Field(default=None, gt=0)
     queue_rate: int | None = Field(default=None, ge=1, le=1_000_000_000)
     queue_depth: int | None = Field(default=None, ge=1, le=1_000_000)
+    entries: str | OwnEntries | None = None
 
 
 class SwitchSection(Section):
@@ -197,6 +199,7 @@ class SwitchSection(Section):
     queue_rate: int | None = Field(default=None, ge=1, le=1_000_000_000)
     queue_depth: int | None = Field(default=None, ge=1, le=1_000_000)
     ecn_threshold: int | None = Field(default=None, ge=1, lt=1 << 19)
+    entries: str | OwnEntries | None = None
     only: dict[str, SwitchPart] | None = None
 
     def of(self, switch: str) -> "SwitchSection":
@@ -391,8 +394,8 @@ class Experiment(Section):
             return 'losses of a while are rows of a CSV: model = "recorded", time_ms,until_ms'
         if section == "job" and name in ("codec", "compression", "compressor"):
             return "the codec of gradients is push, and that of a server's answers pull"
-        if section == "switch" and name in ("commands", "entries", "table_entries"):
-            return "a program's own tables have const entries, in its source"
+        if section == "switch" and name in ("commands", "tables", "runtime_json"):
+            return "entries of a program's own tables are in a file of runtime JSON: entries"
         return "" if section == "impairment" else impairment_hint(name)
 
     def absences(self, job: int) -> tuple[Absence, ...]:

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from rich.console import Console
 
-from gradplane.controller.blocking import check_running, configure, lacks, read_counters, restore
+from gradplane.controller.blocking import check_running, configure, read_counters, restore
 from gradplane.controller.controller_errors import ControllerError
+from gradplane.controller.installable import lacks
 from gradplane.controller.plan import Setup
 from gradplane.experiment.checks import restart_problem
 from gradplane.experiment.deploying import baseline
