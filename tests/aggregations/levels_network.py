@@ -20,7 +20,6 @@ from typing import NamedTuple
 import finsy
 import numpy as np
 
-from gradplane import codecs
 from gradplane.controller import thc
 from gradplane.controller.connection import parse_p4info
 from gradplane.experiment.deploying import deploy, resolve
@@ -28,6 +27,7 @@ from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.schema import Experiment
 from gradplane.hosts.digest import digest
 from gradplane.hosts.protocols.actions import Deliver, Record, Send
+from gradplane.hosts.protocols.job_codec import summed_codec
 from gradplane.hosts.protocols.results import TRANSIENT
 from gradplane.hosts.protocols.switch_worker import SwitchWorker
 from gradplane.hosts.wire import aggregation
@@ -59,8 +59,11 @@ class Faults(NamedTuple):
 
 
 @functools.cache
-def _program(sum_bits: int):
-    return compile_program("p4/thc.p4", defines={"SUM_BITS": str(sum_bits), "SLOTS": "16"})
+def _program(sum_bits: int, nonzero_blocks: bool = False):
+    defines = {"SUM_BITS": str(sum_bits), "SLOTS": "16"}
+    if nonzero_blocks:
+        defines["NONZERO_BLOCKS"] = "1"
+    return compile_program("p4/thc.p4", defines=defines)
 
 
 @functools.cache
@@ -124,11 +127,15 @@ class Network:
         self._deployed, self._changes = deployed, []  # those that the controller has yet to make
         self._starts: list[tuple[int, int, np.ndarray]] = []  # of reduces: worker, ticket, vector
         self._last: dict[int, bytes] = {}
+        self.sparse, self.bytes = self.job.transport.nonzero_blocks, 0  # of all frames
         self.links: list[str] = []  # that frames were sent on, as node they left
 
     def reduce(self, ticket: int, seed: int, workers: Iterable[int] | None = None) -> None:
         for w in range(self.job.workers) if workers is None else workers:
-            vector = np.random.default_rng([seed, ticket, w]).normal(size=VALUES)
+            draw = np.random.default_rng([seed, ticket, w])
+            vector = draw.normal(size=VALUES)
+            if self.sparse:
+                vector *= np.repeat(draw.random(VALUES // 100) < 0.05, 100)
             self._starts.append((w, ticket, vector.astype(np.float32)))
         while self._starts and not self._faults.late:
             self._start(0)
@@ -256,6 +263,7 @@ class Network:
 
     def _leave(self, node: str, port: int, frame: bytes) -> None:
         self.links.append(node)
+        self.bytes += len(frame)
         self.under_way.append((*self._ends[node, port].other_end(node), frame))
 
     def _perform(self, worker: int, actions: Sequence[object]) -> None:
@@ -269,10 +277,10 @@ class Network:
                 self._note(worker, {"kind": action.kind} | action.fields)
 
     def _send(self, worker: int, payload: bytes) -> None:
-        header = aggregation.parse(payload)[0]
+        header, body = aggregation.parse(payload)
         if header.type is Type.INDICES:
-            table = np.array([*codecs.get("thc").table, *[0] * 16][:16])
-            values = table[aggregation.unpack_indices(payload[aggregation.HEADER_SIZE :], 4)]
+            table = np.array([*summed_codec(self.job).table, *[0] * 16][:16])
+            values = table[aggregation.unpack_indices(body, 4)]
             known = self.sent.setdefault((worker, header.slot, header.round), values)
             assert (known == values).all(), "other codes in one use of a slot"
             self._last[worker] = payload
@@ -327,16 +335,14 @@ def play(deployed: Deployment, seed: int, faults: Faults, reduces: int = 2) -> N
 
 
 @functools.cache
-def _made(deployed_id: int, name: str, sum_bits: int) -> Switch:
-    return Switch(_program(sum_bits), engine="jit")
+def _made(deployed_id: int, name: str, sum_bits: int, nonzero_blocks: bool) -> Switch:
+    return Switch(_program(sum_bits, nonzero_blocks), engine="jit")
 
 
 def _switch(deployed: Deployment, name: str) -> Switch:
     """Return a switch with a job's entries and empty registers; it is made once."""
-    switch, setup = (
-        _made(id(deployed), name, deployed.jobs[0].config.transport.sum_bits),
-        deployed.setups[name],
-    )
+    transport, setup = deployed.jobs[0].config.transport, deployed.setups[name]
+    switch = _made(id(deployed), name, transport.sum_bits, transport.nonzero_blocks)
     if not switch.table("routes").entries():
         _put(switch, thc.local(setup.ip))
         for entity in _entities(deployed, name):

@@ -155,6 +155,8 @@ class Aggregation(ABC):
     """Several switches may sum a job, each at a quorum of its children (quorums)."""
     restarts: ClassVar[bool] = False
     """A job goes on where a switch loses its state."""
+    leaves_out_zeros: ClassVar[bool] = False
+    """Blocks of zeros may travel as headers (nonzero_blocks)."""
     no_pull: ClassVar[str | None] = None
     """Why nothing is encoded on the way back to the workers; None if `pull` says how."""
 
@@ -196,6 +198,12 @@ class Aggregation(ABC):
                 "marked",
                 f'marked = true with aggregation = "{self.name}": its workers do not send float32'
                 ' values: use aggregation = "ring" or "ps"',
+            )
+        if job.nonzero_blocks and not self.leaves_out_zeros:
+            yield (
+                "nonzero_blocks",
+                f'nonzero_blocks = true with aggregation = "{self.name}": only the switch of'
+                ' aggregation = "switch" fills in the blocks that workers leave out: leave it out',
             )
         if job.local_steps > 1 and (job.marked or not self.skips_rounds):
             how = "marked = true" if job.marked else f'aggregation = "{self.name}"'

@@ -56,7 +56,7 @@ class SwitchScheme(Aggregation):
 
     worker_role = "gradplane.hosts.drivers.roles:SwitchWorkerRole"
     program = "thc.p4"
-    has_levels = restarts = True
+    has_levels = restarts = leaves_out_zeros = True
     no_pull = "a switch answers with the sums as they are"
 
     def check(self, placed: PlacedJob, others: Sequence[PlacedJob]) -> Iterator[Keyed]:
@@ -68,8 +68,17 @@ class SwitchScheme(Aggregation):
         yield from one_width(job, others)
 
     def advise(self, placed: PlacedJob, latency_ns: float) -> Iterator[Keyed]:
-        """Yield a warning about a timeout that ends before any result can arrive."""
+        """Yield warnings about a timeout that ends before any result can arrive, and about zeros
+        that a codec spreads."""
         job = placed.job
+        if job.nonzero_blocks and getattr(
+            codecs.get(job.push.name, **job.push.args), "rotate", False
+        ):
+            yield (
+                "nonzero_blocks",
+                f'nonzero_blocks = true with push = "{job.push.name}": its rotation leaves no block'
+                ' of zeros: use push = "switchml", or leave it out',
+            )
         passes = aggregation.passes(job.sum_bits)
         ways = _ways_up(placed)
         switches = max(len(way) for _, way in ways)
@@ -138,10 +147,15 @@ class SwitchScheme(Aggregation):
 
     def defines(self, jobs: Sequence[AskedJob]) -> dict[str, str]:
         """Return the widths and the number of slots that the program has."""
-        return program_limits(jobs[0], sum(job.slots for job in jobs))
+        limits = program_limits(jobs[0], sum(job.slots for job in jobs))
+        if any(job.nonzero_blocks for job in jobs):
+            limits["NONZERO_BLOCKS"] = "1"
+        return limits
 
     def result_bytes(self, job: AskedJob) -> tuple[int, int]:
-        """Return the payload of a packet of indices and of one of sums."""
+        """Return the payload of a packet of indices and of one of sums, where all are whole."""
+        if job.nonzero_blocks:
+            return 0, 0
         return indices_bytes(job), aggregation.SUMS_SIZE
 
     def replay(self, replayed: ReplayedJob) -> Callable[[], None]:

@@ -121,6 +121,13 @@ def switches(experiment: Experiment, target: Target, network: Topology) -> Itera
             ' switches of target = "embedded" only, which see the queues of their links',
             (("switch", "ecn_threshold"), ("switch", "target")),
         )
+    for n, job in enumerate(experiment.job):
+        if job.nonzero_blocks and target.name != "embedded":
+            yield Problem(
+                f'nonzero_blocks with target "{target.name}": thc.p4 fills in the blocks that'
+                ' workers leave out on switches of target = "embedded" only',
+                (("job", n, "nonzero_blocks"), ("switch", "target")),
+            )
     each = (_queues(whole, name, target) for name in names)
     own = (_own_entries(whole, name, target) for name in names)
     macros = (_macros(whole, name) for name in names)

@@ -277,6 +277,7 @@ class Job(Section):
     slots: int = Field(default=8, ge=2, le=65534, multiple_of=2)
     sum_bits: SumWidth = 8
     code_bits: CodeWidth | None = None
+    nonzero_blocks: bool = False
     timeout_ms: float = Field(default=2000.0, ge=1e-6, le=1e12)
     retries: int = Field(default=10, ge=0)
     model: Named = NamedModel(name="mlp")

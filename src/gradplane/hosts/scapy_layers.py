@@ -55,6 +55,7 @@ _BURST = 8
 _SHIM_BYTES = 4
 _MESSAGE_BYTES = 16
 _SHOWN = 16
+_FLAGS = ["answer", "closed", "norm", "path", "uncounted", "direct", "repeats"]
 _TYPES = {kind.value: kind.name.lower() for kind in Type}
 
 
@@ -106,7 +107,7 @@ class Aggregation(Packet):
     fields_desc = [
         BitField("version", aggregation.VERSION, 4),
         BitEnumField("type", int(Type.NORM), 4, _TYPES),
-        FlagsField("flags", 0, 8, ["answer", "closed", "norm", "path", "uncounted", "direct"]),
+        FlagsField("flags", 0, 8, _FLAGS),
         ByteField("job", 0),
         ByteField("worker", 0),
         ShortField("slot", 0),
@@ -274,7 +275,8 @@ def _width(packet: Packet) -> int:
 
 def _body_size(packet: Packet) -> int:
     sum_bits = packet.sum_bits if packet.sum_bits in aggregation.LANES else 8
-    return aggregation.body_size(Type(packet.type), sum_bits, _code_bits(packet))
+    flags = int(packet.flags)
+    return aggregation.body_size(Type(packet.type), sum_bits, _code_bits(packet), flags)
 
 
 def _code_bits(packet: Packet) -> int:

@@ -32,6 +32,10 @@
 // multicasts the result; the sender of one that finds every pass closed gets it alone. With a parent,
 // both go to it instead, the second with its path. Where some switch of the job closes without all of
 // its children, a packet that is counted already goes up as a question, as higher up it may be closed.
+//
+// With the macro NONZERO_BLOCKS, codes that repeat their first eight bytes, as those of zeros do, come
+// as a header with these bytes in the place of the bitmap; the switch adds what they stand for. Where
+// no child sent more, the sums repeat, too, and a worker gets the first of them.
 
 #include <core.p4>
 #include <v1model.p4>
@@ -79,6 +83,19 @@ const bit<4> EVENT_PASSED_DOWN = 15;
     hdr.agg.version, hdr.agg.type, hdr.agg.flags, hdr.agg.job, hdr.agg.worker, hdr.agg.slot, \
     hdr.agg.pass, hdr.agg.sum_bits, hdr.agg.round, hdr.agg.bitmap, hdr.agg.norm, hdr.agg.count, \
     hdr.agg.epoch, hdr.agg.code_bits
+
+// The sizes of a packet's codes and sums. Those that repeat, with the flag, have a period of eight
+// bytes of codes.
+#ifdef NONZERO_BLOCKS
+#define REPEATED_BYTES (8 * SUM_BITS / CODE_BITS)
+#define MAY_REPEAT FLAG_REPEATS
+#define CODES_SENT ((hdr.agg.flags & FLAG_REPEATS) != 0 ? 16w0 : 16w0 + CODES_BYTES)
+#define SUMS_SENT ((hdr.agg.flags & FLAG_REPEATS) != 0 ? 16w0 + REPEATED_BYTES : 16w0 + SUMS_BYTES)
+#else
+#define MAY_REPEAT 0
+#define CODES_SENT (16w0 + CODES_BYTES)
+#define SUMS_SENT (16w0 + SUMS_BYTES)
+#endif
 
 // The verdict on the packet.
 typedef bit<3> verdict_t;
@@ -156,6 +173,9 @@ struct metadata_t {
     bit<15> summed;         // workers
     bit<1>  closed;
     bit<32> norm;
+#ifdef NONZERO_BLOCKS
+    bit<1>  repeats;        // the sums do
+#endif
     update_t update;
     bit<1>  closing;        // this packet closed the cell (collecting: the last pass)
     bit<1>  complete;
@@ -259,10 +279,22 @@ parser ThcParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
     }
     state parse_lanes {
         transition select(hdr.agg.type) {
+#ifdef NONZERO_BLOCKS
+            TYPE_CODES: parse_all_codes;
+#else
             TYPE_CODES: parse_codes;
+#endif
             default: parse_sums;
         }
     }
+#ifdef NONZERO_BLOCKS
+    state parse_all_codes {
+        transition select(hdr.agg.flags[6:6]) {
+            0: parse_codes;
+            default: accept;
+        }
+    }
+#endif
     state parse_sums {
         packet.extract(hdr.sums);
         transition accept;
@@ -301,6 +333,9 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
 
 #ifdef ECN_THRESHOLD
     register<ecn_t>(SLOTS)   slot_ecn;
+#endif
+#ifdef NONZERO_BLOCKS
+    register<bit<1>>(SLOTS)  slot_repeats;
 #endif
 
     counter(4096, CounterType.packets) events;
@@ -545,11 +580,11 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                 } else if (hdr.agg.slot >= meta.slots) {
                     meta.event = EVENT_BAD_SLOT;
                 } else if (hdr.agg.sum_bits != SUM_BITS || hdr.agg.code_bits != CODE_BITS
-                        || (hdr.agg.flags & ~FLAG_UNCOUNTED) != FLAG_PATH
+                        || (hdr.agg.flags & ~(FLAG_UNCOUNTED | MAY_REPEAT)) != FLAG_PATH
                         || (bit<32>) hdr.ipv4.total_length + 14 != standard_metadata.packet_length
                         || hdr.udp.length + IPV4_BYTES != hdr.ipv4.total_length
                         || hdr.ipv4.total_length != IPV4_BYTES + UDP_BYTES + AGGREGATION_BYTES
-                            + PATH_BYTES + (hdr.agg.type == TYPE_SUMS ? 16w0 + SUMS_BYTES : 16w0)) {
+                            + PATH_BYTES + (hdr.agg.type == TYPE_SUMS ? SUMS_SENT : 16w0)) {
                     meta.event = EVENT_BAD_FORMAT;
                 } else if (hdr.agg.epoch != meta.epoch && hdr.agg.type != TYPE_EPOCH) {
                     meta.event = EVENT_OTHER_EPOCH;
@@ -558,6 +593,9 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                     meta.event = EVENT_PASSED_DOWN;
                     meta.verdict = meta.path == 0 ? MULTICAST : ANSWER;
                     meta.header_only = hdr.agg.type == TYPE_SUMS ? 1w0 : 1w1;
+#ifdef NONZERO_BLOCKS
+                    meta.repeats = hdr.agg.flags[6:6];
+#endif
                     meta.sender = meta.path[7:0] - 1;
                     meta.path = meta.path >> 8;
                     // A result says at a worker who of its rack is in.
@@ -594,13 +632,17 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                     && (hdr.agg.sum_bits != SUM_BITS || hdr.agg.code_bits != CODE_BITS
                         || hdr.agg.flags[3:3] != meta.adds
                         || ((hdr.agg.flags & ~FLAG_PATH) != 0
+#ifdef NONZERO_BLOCKS
+                            && ((hdr.agg.type != TYPE_CODES && hdr.agg.type != TYPE_PARTIAL_SUMS)
+                                || (hdr.agg.flags & ~FLAG_PATH) != FLAG_REPEATS)
+#endif
                             && ((hdr.agg.type != TYPE_STATUS && hdr.agg.type != TYPE_QUESTION)
                                 || (hdr.agg.flags & ~FLAG_PATH) != FLAG_NORM))
                         || (bit<32>) hdr.ipv4.total_length + 14 != standard_metadata.packet_length
                         || hdr.udp.length + IPV4_BYTES != hdr.ipv4.total_length
                         || hdr.ipv4.total_length != IPV4_BYTES + UDP_BYTES + AGGREGATION_BYTES
                             + (meta.adds == 0
-                                ? (hdr.agg.type == TYPE_CODES ? 16w0 + CODES_BYTES : 16w0)
+                                ? (hdr.agg.type == TYPE_CODES ? CODES_SENT : 16w0)
                                 : (hdr.agg.type == TYPE_PARTIAL_SUMS
                                     ? 16w0 + SUMS_BYTES : 16w0)))) {
                 meta.event = EVENT_BAD_FORMAT;
@@ -776,6 +818,26 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                     }
 #endif
 
+#ifdef NONZERO_BLOCKS
+                    if (hdr.agg.pass == PASSES - 1) {
+                        bit<1> earlier = 1;
+                        if (meta.update != UPDATE_START) {
+                            slot_repeats.read(earlier, (bit<32>) (meta.slot_base + hdr.agg.slot));
+                        }
+                        meta.repeats = earlier;
+                        if (meta.update != UPDATE_NONE) {
+                            meta.repeats = earlier & hdr.agg.flags[6:6];
+                            slot_repeats.write((bit<32>) (meta.slot_base + hdr.agg.slot),
+                                               meta.repeats);
+                        }
+                    }
+                    if (hdr.agg.type == TYPE_CODES && (hdr.agg.flags & FLAG_REPEATS) != 0) {
+                        hdr.codes.setValid();
+#define REPEAT(n) hdr.codes.block##n = (codes4_t) (hdr.agg.bitmap >> (64 - 4 * CODE_BITS - n * 4 * CODE_BITS % 64));
+                        EACH_BLOCK(REPEAT)
+                    }
+#endif
+
                     // 2. The 128 sums.
                     hdr.sums.setValid();
 #define BLOCK_APPLY(n) block##n.apply(hdr.agg.job, hdr.codes.block##n, meta.cell, meta.update, meta.adds, hdr.sums.block##n);
@@ -854,6 +916,12 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                 hdr.agg.bitmap = meta.path;
                 hdr.agg.flags = hdr.agg.flags | FLAG_PATH;
             }
+#ifdef NONZERO_BLOCKS
+            if (meta.repeats == 1
+                    && (hdr.agg.type == TYPE_SUMS || hdr.agg.type == TYPE_PARTIAL_SUMS)) {
+                hdr.agg.flags = hdr.agg.flags | FLAG_REPEATS;
+            }
+#endif
             if ((meta.adds == 1 || meta.from_parent == 1)
                     && (meta.verdict == ANSWER || meta.verdict == MULTICAST)) {
                 hdr.path.setValid();
@@ -909,6 +977,13 @@ control ThcEgress(inout headers_t hdr, inout metadata_t meta,
                 hdr.udp.length = UDP_BYTES + AGGREGATION_BYTES;
                 if (meta.header_only == 0) {
                     hdr.udp.length = UDP_BYTES + AGGREGATION_BYTES + SUMS_BYTES;
+#ifdef NONZERO_BLOCKS
+                    if (meta.repeats == 1 && hdr.agg.type == TYPE_SUMS) {
+                        hdr.udp.length = UDP_BYTES + AGGREGATION_BYTES + REPEATED_BYTES;
+                        truncate(14 + 20 + 8 + 30 + REPEATED_BYTES
+                                 + (hdr.path.isValid() ? 32w8 : 32w0));
+                    }
+#endif
                 } else {
                     truncate(14 + 20 + 8 + 30 + (hdr.path.isValid() ? 32w8 : 32w0));
                 }

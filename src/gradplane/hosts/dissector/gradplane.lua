@@ -31,6 +31,7 @@ f.of_norm = ProtoField.bool("gradplane.flags.norm", "Of the norm", 8, nil, 0x04)
 f.has_path = ProtoField.bool("gradplane.flags.path", "Path", 8, nil, 0x08)
 f.uncounted = ProtoField.bool("gradplane.flags.uncounted", "Rack not counted", 8, nil, 0x10)
 f.direct = ProtoField.bool("gradplane.flags.direct", "Direct: no switch may add it", 8, nil, 0x20)
+f.repeats = ProtoField.bool("gradplane.flags.repeats", "Repeats eight bytes of indices", 8, nil, 0x40)
 f.path = ProtoField.uint64("gradplane.path", "Path (at a worker: its rack's workers in)", base.HEX)
 f.job = ProtoField.uint8("gradplane.job", "Job")
 f.worker = ProtoField.uint8("gradplane.worker", "Worker (version 1, results: workers summed)")
@@ -69,8 +70,10 @@ local function add_missing(tree, buffer, needed)
   tree:add_proto_expert_info(buffer:reported_len() < needed and short or cut)
 end
 
-local function body_size(kind, sum_bits, code_bits)
-  if kind == INDICES then return 1024 / sum_bits * code_bits end
+local function body_size(kind, sum_bits, code_bits, flags)
+  local repeats = math.floor(flags / 64) % 2 == 1
+  if kind == INDICES then return repeats and 0 or 1024 / sum_bits * code_bits end
+  if kind == SUMS and repeats then return 8 * sum_bits / code_bits end
   if kind == SUMS or kind == PARTIAL then return 1024 end
   return 0
 end
@@ -133,6 +136,7 @@ local function add_header(tree, buffer)
   flags:add(f.has_path, buffer(1, 1))
   flags:add(f.uncounted, buffer(1, 1))
   flags:add(f.direct, buffer(1, 1))
+  flags:add(f.repeats, buffer(1, 1))
   tree:add(f.job, buffer(2, 1))
   tree:add(f.worker, buffer(3, 1))
   tree:add(f.slot, buffer(4, 2))
@@ -190,7 +194,7 @@ function gradplane.dissector(buffer, packet, root)
     tree:add_proto_expert_info(unknown)
     return buffer:len()
   end
-  local size = body_size(kind, sum_bits, code_bits)
+  local size = body_size(kind, sum_bits, code_bits, buffer(1, 1):uint())
   if buffer:len() < header_size + size then
     add_missing(tree, buffer, header_size + size)
   elseif size > 0 then

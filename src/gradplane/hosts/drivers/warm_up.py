@@ -70,7 +70,8 @@ def _answer(job: JobConfig, payload: bytes) -> bytes:
     """Return the switch's result for a worker's packet: its norm, or sums of zero."""
     header, _ = parse(payload)
     kind = Type.NORM_RESULT if header.type is Type.NORM else Type.SUMS
-    everyone = replace(header, type=kind, count=job.workers, bitmap=(1 << job.workers) - 1)
+    bitmap = (1 << job.workers) - 1
+    everyone = replace(header, type=kind, count=job.workers, bitmap=bitmap, flags=0)
     return everyone.pack() + bytes(body_size(kind, header.sum_bits, header.code_bits))
 
 

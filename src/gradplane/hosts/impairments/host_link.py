@@ -186,7 +186,7 @@ class HostLink:
             config.live,
         )
         self._late = LatePackets()
-        self._ecn = job.transport.ecn
+        self._each = job.transport.ecn or job.transport.nonzero_blocks
         self.ports: dict[int, LocalPort] = {}
         self.strays = 0  # datagrams for ports without a receiver
 
@@ -203,8 +203,9 @@ class HostLink:
 
     def fast_results(self, port: int) -> WorkerRecord | None:
         """Return the record on which a kernel may take packets for a local port; None where
-        impairments rule on each, a window adapts to each, or the port has no kernel."""
-        each = self._impairments.active or self._ecn
+        impairments rule on each, a window adapts to each, some are short, or the port has no
+        kernel."""
+        each = self._impairments.active or self._each
         return None if each else self.ports[port].record
 
     def send(self, send: Send) -> None:

@@ -36,6 +36,7 @@ _COUNT_AT, _EPOCH_AT, _CHECKSUM_AT = (
 _CODE_BITS_AT = aggregation.EPOCH_AT + 1
 _HALF = aggregation.ROUNDS // 2
 _TYPES, _ANSWER = int(max(Type)), aggregation.STATUS_ANSWER
+_REPEATS, _REPEATED = aggregation.REPEATS, aggregation.REPEATED
 _PATH, _UNCOUNTED, _PATH_SIZE = aggregation.PATH, aggregation.UNCOUNTED, aggregation.PATH_SIZE
 
 
@@ -87,11 +88,17 @@ class SwitchPackets:
         """Return the action that sends these payloads to the switch."""
         return Send(self._source_port, *self._job.addresses.aggregator, payloads, self._tos)
 
+    def send_indices(self, packets: Bytes) -> Send:
+        """Return the action that sends rows of indices(), of which some end with the header."""
+        sizes = np.where(packets[:, 1] & _REPEATS, _HEADER, packets.shape[1])
+        return self.send(Payloads(packets, sizes))
+
     def indices(self, first: int, codes: npt.NDArray[np.uint8], norm: int) -> Bytes:
         """Return the payloads of a partition's INDICES packets, uint8[chunks, bytes].
 
         first: number of its first chunk. codes: uint8[lanes], below 2^code_bits; the last packet
-        is filled up with 0.
+        is filled up with 0. Where the job sends nonzero blocks only, one whose indices repeat has
+        the flag, and ends with the header.
         """
         transport = self._job.transport
         count = -(-codes.size // aggregation.LANES[transport.sum_bits])
@@ -99,6 +106,8 @@ class SwitchPackets:
         template = self._header(Type.INDICES, first, norm, 0)
         _head(np.frombuffer(template, np.uint8), first, transport.slots, packets)
         _pack(codes, transport.code_bits, packets)
+        if transport.nonzero_blocks:
+            _shorten(packets)
         return packets
 
     def _header(self, kind: Type, number: int, norm: int, flags: int) -> bytes:
@@ -120,6 +129,8 @@ class SwitchPackets:
         job, n = self._job, len(payloads)
         parsed = np.empty((n, 5), np.int64)
         transport = job.transport
+        if transport.nonzero_blocks:
+            payloads = _whole(payloads, transport)
         widths = transport.sum_bits, transport.code_bits
         limits = (self.epoch, *widths, transport.slots, job.workers, self._children)
         if _parse(payloads.data, payloads.sizes, job.number, *limits, near, parsed):
@@ -146,6 +157,44 @@ def indices_size(transport: Transport) -> int:
     """Return the bytes of a packet of indices, with its header."""
     widths = transport.sum_bits, transport.code_bits
     return HEADER_SIZE + aggregation.body_size(Type.INDICES, *widths)
+
+
+def _whole(payloads: Payloads, transport: Transport) -> Payloads:
+    """Return the payloads with whole sums in place of those that repeat."""
+    unit = aggregation.body_size(
+        Type.SUMS, transport.sum_bits, transport.code_bits, aggregation.REPEATS
+    )
+    stride = _HEADER + _PATH_SIZE + _SUMS_SIZE
+    data = np.zeros((len(payloads), max(stride, payloads.data.shape[1])), np.uint8)
+    data[:, : payloads.data.shape[1]] = payloads.data
+    sizes = payloads.sizes.copy()
+    _repeat(data, sizes, unit)
+    return Payloads(data, sizes, payloads.marked)
+
+
+@njit(cache=True, nogil=True)
+def _repeat(data, sizes, unit):  # type: ignore[no-untyped-def]
+    """Repeat the sums, of `unit` bytes, of the results that have no more."""
+    for i in range(len(sizes)):
+        row = data[i]
+        start = _HEADER + (_PATH_SIZE if row[1] & _PATH else 0)
+        if sizes[i] == start + unit and row[0] & 15 == _SUMS and row[1] & _REPEATS:
+            for at in range(start + unit, start + _SUMS_SIZE):
+                row[at] = row[at - unit]
+            sizes[i] = start + _SUMS_SIZE
+
+
+@njit(cache=True, nogil=True)
+def _shorten(packets):  # type: ignore[no-untyped-def]
+    """Put the first bytes of indices that repeat them into the header, with the flag."""
+    for row in packets:
+        at = _HEADER + _REPEATED
+        while at < len(row) and row[at] == row[at - _REPEATED]:
+            at += 1
+        if at == len(row):
+            row[1] |= _REPEATS
+            row[_BITMAP_AT : _BITMAP_AT + _REPEATED] = row[_HEADER : _HEADER + _REPEATED]
+            write_checksum(row)
 
 
 @njit(cache=True, nogil=True)

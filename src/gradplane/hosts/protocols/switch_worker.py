@@ -328,8 +328,7 @@ class SwitchWorker:
             deadline = now + self._patience * self._timeout.value
             chunk_table.send(table, indices, now, deadline)
             self._wake(deadline)
-            payloads = Payloads.equal(reduce.packets(indices))
-            self._out.append(self._packets.send(payloads))
+            self._out.append(self._packets.send_indices(reduce.packets(indices)))
 
     def _end(self, reduce: SwitchReduce, indices: Ints, expired: bool) -> None:
         """Give up pending chunks: their timeout has come, or their slot is in a later round."""
@@ -491,7 +490,7 @@ class SwitchWorker:
         """Send what others may still lack in this epoch, now and at the next timeout."""
         packets, norms = self._redo.pending()
         if packets:
-            self._out.append(self._packets.send(Payloads.equal(np.concatenate(packets))))
+            self._out.append(self._packets.send_indices(np.concatenate(packets)))
         for number, norm in norms:
             self._out.append(self._packets.make(Type.NORM, number, norm))
             packets.append(np.empty(0, np.uint8))

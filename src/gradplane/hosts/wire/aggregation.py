@@ -6,7 +6,8 @@ is IPv4's, over the header and the path. With the flag PATH the 64 bits of a pat
 switches of one job send downwards, and to workers: of results, the bitmap of the worker's own
 switch. Upwards the path is in the place of the bitmap. INDICES packets go on with indices of
 code_bits each, the first in a byte's high bits; SUMS and PARTIAL packets with unsigned sums of
-sum_bits each, in network order.
+sum_bits each, in network order. With the flag REPEATS, INDICES end with the header: eight bytes in
+the place of the bitmap stand for all, repeated; SUMS with it have those of these bytes alone.
 
 Rounds count modulo 2^32, and they are compared as serial numbers (RFC 1982).
 """
@@ -34,6 +35,8 @@ CODE_BITS = 4
 STATUS_ANSWER, STATUS_CLOSED, STATUS_NORM = 1, 2, 4  # flags of STATUS; NORM: of the norm stage
 PATH, UNCOUNTED = 8, 16  # flags: there is a path; the receiver's rack is not in the result
 DIRECT = 32  # flag of INDICES, where jobs share memory: sent again, so that no switch adds them
+REPEATS = 64  # flag of INDICES and SUMS: the body is the first REPEATED bytes of indices, repeated
+REPEATED = 8
 PATH_SIZE = 8
 ROUNDS = 2**32
 EPOCHS = range(1, 256)
@@ -166,8 +169,11 @@ def parse(payload: bytes) -> tuple[Header, bytes]:
         raise WireError(f"code_bits {code_bits}, known are {', '.join(map(str, CODE_WIDTHS))}")
     kind = Type(first & 15)
     path, body = int.from_bytes(payload[HEADER_SIZE:start], "big"), payload[start:]
-    if len(body) != (expected := body_size(kind, sum_bits, code_bits)):
+    if len(body) != (expected := body_size(kind, sum_bits, code_bits, flags)):
         raise WireError(f"{kind.name}: {len(body)} bytes after the header, expected {expected}")
+    if flags & REPEATS and (whole := body_size(kind, sum_bits, code_bits)):
+        unit = body or payload[BITMAP_AT : BITMAP_AT + REPEATED]
+        body = unit * (whole // len(unit))
     place = (kind, job, worker, slot, round, sum_bits, norm, bitmap, flags, passed)
     return Header(*place, count, epoch, code_bits, path), body
 
@@ -177,10 +183,12 @@ def passes(sum_bits: int) -> int:
     return LANES[sum_bits] // LANES_A_PASS
 
 
-def body_size(kind: Type, sum_bits: int, code_bits: int) -> int:
+def body_size(kind: Type, sum_bits: int, code_bits: int, flags: int = 0) -> int:
     """Return the number of bytes after the header."""
     if kind is Type.INDICES:
-        return LANES[sum_bits] * code_bits // 8
+        return 0 if flags & REPEATS else LANES[sum_bits] * code_bits // 8
+    if kind is Type.SUMS and flags & REPEATS:
+        return REPEATED * sum_bits // code_bits
     return SUMS_SIZE if kind in (Type.SUMS, Type.PARTIAL) else 0
 
 
