@@ -9,12 +9,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Ether
 
 import gradplane
 from gradplane._shipped_programs import SHIPPED
 from gradplane.cli import main
 from gradplane.runs.records.run_data import RunData
 from gradplane.runs.records.summary import Summary
+from gradplane.switch import packet_rates
 
 ROOT = Path(__file__).parents[2]
 PACKET = "00" * 12 + "0800" + "45" + "00" * 19
@@ -211,6 +214,8 @@ def test_records_are_a_line_a_packet(command: Command, small_run: Runs) -> None:
     norms = command("records", folder, "--kind", "norm")[1].splitlines()
     at = norms[0].split(",").index("norm")
     assert all(0 < float(line.split(",")[at]) < 100 for line in norms[1:]) and len(norms) > 1
+    nothing = command("records", folder, "--kind", "stall")
+    assert nothing[:2] == (0, "") and "has no records of kind stall" in nothing[2]
     assert command("records", folder, "--kind", "x")[0] == 2
 
 
@@ -598,3 +603,23 @@ def test_a_file_that_is_missing_is_answered_with_the_nearest(
     status, out, err = command(*words.split())
     assert status in (1, 2)
     assert near.format("did you mean ") in out + err
+
+
+def test_p4_bench_measures_packets_with_entries(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packet_rates, "SECONDS", 0)
+    program = SHIPPED / "tos_compress.p4"
+    commands = tmp_path / "entries.txt"
+    commands.write_text("table_add TosIngress.routes TosIngress.forward 10.0.0.0/8 => 1 2\n")
+    packet = bytes(Ether() / IP(dst="10.0.0.1") / UDP() / bytes(50)).hex()
+    given = "p4", "bench", program, "--packet", packet, "--packet", packet
+    status, output, _ = command(*given, "--commands", commands)
+    assert status == 0 and max(map(len, output.splitlines())) <= 80
+    assert "2 packets of 92 bytes in the mean, of which 2 leave" in output
+    assert "process_buffer" in output
+    values = json.loads(command(*given, "--commands", commands, "--json")[1])
+    (way,) = values["ways"]
+    assert way["packets"] == 2 and "routes: forward" in way["steps"] and way["ns"] > 0
+    refused = command("p4", "bench", program)
+    assert refused[0] == 2 and "give --pcap FILE or --packet HEX" in refused[2]

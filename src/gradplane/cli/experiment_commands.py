@@ -447,7 +447,8 @@ def records(
     if kind not in output_tables.RECORD_KINDS:
         known = ", ".join(output_tables.RECORD_KINDS)
         raise typer.BadParameter(f"{kind!r}: it must be one of {known}", param_hint="--kind")
-    output_tables.write_records(folder, kind, sys.stdout)
+    if not output_tables.write_records(folder, kind, sys.stdout):
+        print(f"gradplane: {folder} has no records of kind {kind}", file=sys.stderr)
 
 
 @commands.command()

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from gradplane.studies.recorded import Effect
     from gradplane.studies.recorded.advice import Candidate
     from gradplane.studies.study import StudyOutcome
+    from gradplane.switch.packet_rates import Rates
 
 
 def results(summary: Summary) -> Group:
@@ -224,6 +225,29 @@ def bench(found: Mapping[str, Mapping[str, float]], values: int) -> Table:
         )
         table.add_row(name, *cells)
     return table
+
+
+WAYS = 8  # that are shown each
+
+
+def packet_rates(program: str, rates: Rates) -> Group:
+    """Return a program's figures, and a row for each way of its packets that takes much time."""
+    speeds = _table(program, "ns a packet", "packets/s")
+    for name, ns in (
+        ("many in a call, process_buffer", rates.batch),
+        ("one in a call, process", rates.single),
+        ("traced, trace", rates.traced),
+    ):
+        speeds.add_row(name, f"{ns:,.0f}", f"{1e9 / ns:,.0f}")
+    ways = _table("of these packets", "packets", "ns each", "passes", "lookups", "calls")
+    for way in rates.ways[:WAYS]:
+        counts = f"{way.packets:,}", f"{way.ns:,.0f}", way.passes, way.lookups, way.calls
+        name = Text(way.headers or "no header").append(f"\n{way.steps}" * bool(way.steps), "dim")
+        ways.add_row(name, *map(str, counts))
+    if len(rates.ways) > WAYS:
+        ways.add_row(f"{len(rates.ways) - WAYS} other ways, which take less", *[""] * 5)
+    about = f" {rates.packets:,} packets of {rates.size:,.0f} bytes in the mean,"
+    return Group(Text(f"{about} of which {rates.leaving:,} leave or have copies"), speeds, ways)
 
 
 def _two_digits(value: float) -> str:

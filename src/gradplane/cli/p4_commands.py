@@ -14,6 +14,7 @@ from gradplane._suggestions import quoted
 from gradplane._whole_files import write_output, write_whole
 from gradplane.cli.options import (
     AnyProgram,
+    AsJson,
     Cacert,
     Cert,
     Defines,
@@ -197,6 +198,55 @@ def tests(
 def _search_progress(covered: int, goals: int, seconds: float) -> None:
     text = f"{covered} of {goals} statements and outcomes in {seconds:.0f} s"
     print(f"\r{text}\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+@p4_commands.command()
+def bench(
+    program: Program,
+    pcap: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A capture with the packets to measure")
+    ] = None,
+    packet: Annotated[
+        list[str],
+        typer.Option(metavar="HEX", help="Or a packet, from Ethernet on; may be given repeatedly"),
+    ] = [],  # noqa: B006
+    port: Annotated[int, typer.Option(metavar="N", min=0, help="The ingress port")] = 1,
+    commands: Annotated[
+        list[Path], typer.Option(metavar="FILE", help="Commands, or runtime JSON, to run first")
+    ] = [],  # noqa: B006
+    include: Includes = [],  # noqa: B006
+    define: Defines = [],  # noqa: B006
+    externs: Externs = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure how many packets a second a program takes, and what each of their ways costs.
+
+    In memory, on one core, in processor time; docs/performance.md has what ports add."""
+    from json import dumps
+
+    from gradplane._captures import ethernet_packets
+    from gradplane.cli import output_tables
+    from gradplane.experiment import p4_programs as programs
+
+    if (pcap is None) == (not packet):
+        raise typer.BadParameter("give --pcap FILE or --packet HEX")
+    data = list(map(_bytes, packet)) if pcap is None else [p.data for p in ethernet_packets(pcap)]
+    if not data:
+        raise typer.BadParameter(f"{pcap}: no packets", param_hint="--pcap")
+    found = programs.rates(program, include, define, [(port, p) for p in data], commands, externs)
+    if as_json:
+        ways = [way._asdict() for way in found.ways]
+        print(dumps(found._asdict() | {"ways": ways}, indent=1))
+    else:
+        make_console().print(output_tables.packet_rates(program.name, found))
+
+
+def _bytes(packet: str) -> bytes:
+    try:
+        return bytes.fromhex(packet)
+    except ValueError:
+        what = f"not an even number of hexadecimal digits: {quoted(packet)}"
+        raise typer.BadParameter(what, param_hint="--packet") from None
 
 
 @p4_commands.command()
@@ -451,12 +501,7 @@ def trace(
         )
     from gradplane.experiment import p4_programs as programs
 
-    data: bytes | Path = pcap or b""
-    try:
-        data = bytes.fromhex(packet) if packet is not None else data
-    except ValueError:
-        what = f"not an even number of hexadecimal digits: {quoted(packet or '')}"
-        raise typer.BadParameter(what, param_hint="--packet") from None
+    data: bytes | Path = pcap or _bytes(packet or "")
     number = 1 if port is None else port
     if everything:
         if json or externs is not None or commands or isinstance(data, Path):

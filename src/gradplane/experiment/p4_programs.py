@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from gradplane._p4runtime import p4i
     from gradplane.switch.compiler import Compiled
     from gradplane.switch.ir import nodes as ir
+    from gradplane.switch.packet_rates import Rates
 
 
 @dataclass(frozen=True)
@@ -322,3 +323,29 @@ def trace(
     left = f"of {len(captured):,} packets {len(captured) - lost.total():,} left"
     reasons = (f"{times:,}: {why}" for why, times in lost.most_common())
     return "\n".join([*parts, "\n  ".join([left, *reasons]) + "\n"])
+
+
+def rates(
+    program: Path,
+    folders: Sequence[Path],
+    macros: Sequence[str],
+    packets: Sequence[tuple[int, bytes]],
+    commands: Sequence[Path] = (),
+    externs: Path | None = None,
+) -> Rates:
+    """Return how fast a program is with these packets, and files of commands that are run first.
+
+    Raises CommandError and CompileError."""
+    from gradplane.switch.packet_rates import measure
+    from gradplane.switch.switch import Switch
+
+    found = compiled(program, folders, macros).program
+    texts = [(file.read_text("utf-8-sig"), str(file)) for file in commands]
+
+    def made() -> Switch:
+        switch = Switch(found, externs=externs)
+        for text in texts:
+            switch.run_commands(*text)
+        return switch
+
+    return measure(made, packets)
