@@ -242,8 +242,8 @@ def packet_rates(program: str, rates: Rates) -> Group:
     ways = _table("of these packets", "packets", "ns each", "passes", "lookups", "calls")
     for way in rates.ways[:WAYS]:
         counts = f"{way.packets:,}", f"{way.ns:,.0f}", way.passes, way.lookups, way.calls
-        name = Text(way.headers or "no header").append(f"\n{way.steps}" * bool(way.steps), "dim")
-        ways.add_row(name, *map(str, counts))
+        taken = Text(way.headers or "no header").append(f"\n{way.steps}" * bool(way.steps), "dim")
+        ways.add_row(taken, *map(str, counts))
     if len(rates.ways) > WAYS:
         ways.add_row(f"{len(rates.ways) - WAYS} other ways, which take less", *[""] * 5)
     about = f" {rates.packets:,} packets of {rates.size:,.0f} bytes in the mean,"
