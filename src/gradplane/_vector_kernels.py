@@ -21,14 +21,14 @@ def add(x, y, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def descend(parameters, velocity, mean, momentum, decay, lr, out):  # type: ignore[no-untyped-def]
-    """Step by momentum: set velocity to momentum * velocity + mean + decay * parameters, and out
-    to parameters - lr * velocity."""
+def descend(parameters, velocity, mean, momentum, decay, lr, out, changed):  # type: ignore[no-untyped-def]
+    """Step by momentum: set changed to momentum * velocity + mean + decay * parameters, and out
+    to parameters - lr * changed."""
     for i in range(out.size):
         step = velocity[i] * momentum + mean[i]
         if decay != 0:
             step += decay * parameters[i]
-        velocity[i] = step
+        changed[i] = step
         out[i] = parameters[i] - lr * step
 
 

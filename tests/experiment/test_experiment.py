@@ -88,7 +88,7 @@ def test_ones_own_program_is_found_from_the_file(tmp_path: Path) -> None:
             "e.toml:2: unknown key output.zzz: known: baseline, gradients_mb, pcap, report,"
             " target_accuracy",
         ),
-        ("[[job]]\nquorum = 254\n", "e.toml:2: job.0.quorum = 254: expected from 1 to 253"),
+        ("[[job]]\nquorum = 32768\n", "e.toml:2: job.0.quorum = 32768: expected from 1 to 32767"),
         (
             "[[job]]\ntimeout_ms = 0\n",
             "e.toml:2: job.0.timeout_ms = 0: expected from 1e-06 to 1000000000000.0",
@@ -449,9 +449,9 @@ def test_impairments_that_cannot_be(tmp_path: Path, text: str, message: str) -> 
 
 
 def test_all_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
-    path = write(tmp_path, "[[job]]\nquorum = 254\nslotz = 4\n[output]\npcap = 3\n")
+    path = write(tmp_path, "[[job]]\nquorum = 32768\nslotz = 4\n[output]\npcap = 3\n")
     assert refusal(path).splitlines() == [
-        "e.toml:2: job.0.quorum = 254: expected from 1 to 253",
+        "e.toml:2: job.0.quorum = 32768: expected from 1 to 32767",
         'e.toml:3: unknown key job.0.slotz: did you mean "slots"?',
         "e.toml:5: output.pcap = 3: expected true or false",
     ]

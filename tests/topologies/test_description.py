@@ -81,12 +81,12 @@ STAR_OPTIONS = "delay, queue, rate, servers, workers"
         (
             "star",
             {"workers": 0},
-            "workers = 0, servers = 0: a star has 1 worker or more, and 253 hosts at most",
+            "workers = 0, servers = 0: a star has 1 worker or more, and 32767 hosts at most",
         ),
         (
             "star",
-            {"workers": 253, "servers": 1},
-            "workers = 253, servers = 1: a star has 1 worker or more, and 253 hosts at most",
+            {"workers": 32767, "servers": 1},
+            "workers = 32767, servers = 1: a star has 1 worker or more, and 32767 hosts at most",
         ),
         (
             "star",

@@ -171,7 +171,7 @@ def test_routes_lead_to_every_host_from_everywhere(kind, workers, servers, size)
         (
             "ring",
             {"workers": 0},
-            "workers = 0, servers = 0: a ring has 1 worker or more, and 253 hosts at most",
+            "workers = 0, servers = 0: a ring has 1 worker or more, and 32767 hosts at most",
         ),
         (
             "ring",

@@ -625,4 +625,15 @@ def _defines(experiment: Experiment) -> dict[str, str]:
         found |= aggregations.get(name).defines(jobs)
     if experiment.switch.ecn_threshold is not None:
         found["ECN_THRESHOLD"] = str(experiment.switch.ecn_threshold)
+    if (routes := _routes(experiment.topology.workers)) > _ROUTES:
+        found["ROUTES"] = str(routes)
     return found
+
+
+_ROUTES = 1024
+"""Of which a program without the macro ROUTES has room."""
+
+
+def _routes(workers: int) -> int:
+    """Return a power of two with room for routes to so many workers, to servers and switches."""
+    return 1 << (workers + workers // 8).bit_length()

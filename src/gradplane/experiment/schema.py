@@ -161,7 +161,7 @@ class TopologySection(OpenSection):
     """The table [topology]: `kind` names a file in topologies/; other keys are its arguments."""
 
     kind: str = "star"
-    workers: int = Field(default=4, ge=1, le=253)
+    workers: int = Field(default=4, ge=1, le=MAX_HOSTS)
 
     @staticmethod
     def further_keys() -> set[str]:
@@ -255,7 +255,7 @@ class Job(Section):
     """A table [[job]]."""
 
     name: str = ""
-    first_host: int = Field(default=1, ge=1, le=253)
+    first_host: int = Field(default=1, ge=1, le=MAX_HOSTS)
     workers: int | None = Field(default=None, ge=1, le=MAX_HOSTS)
     push: NamedCodec = NamedModel(name="thc")
     pull: Annotated[NamedModel | None, BeforeValidator(_by_tensor)] = None

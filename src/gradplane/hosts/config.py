@@ -9,6 +9,7 @@ import dataclasses
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from gradplane.hosts.absences import Absence
@@ -113,8 +114,12 @@ class Addresses:
 
     def stream(self, worker: int) -> tuple[str, int]:
         """Return the address of a worker's stream."""
-        ip, port = self.worker_addresses[worker]
-        return ip, port + STREAM_PORT_OFFSET
+        return self.streams[worker]
+
+    @cached_property
+    def streams(self) -> tuple[tuple[str, int], ...]:
+        """The addresses of all workers' streams."""
+        return tuple((ip, port + STREAM_PORT_OFFSET) for ip, port in self.worker_addresses)
 
     def notice(self, worker: int) -> tuple[str, int]:
         """Return the address of a worker's stream of short notices, where it has one."""
@@ -142,10 +147,15 @@ class JobConfig:
     absences: tuple[Absence, ...] = ()  # of workers, in training rounds
     leaves: tuple[tuple[int, ...], ...] = ()  # the workers of each switch; none: of the only one
 
+    @cached_property
+    def everybody(self) -> tuple[int, ...]:
+        """The numbers of all workers."""
+        return tuple(range(self.workers))
+
     def rack(self, worker: int) -> tuple[int, ...]:
         """Return the workers of a worker's switch, by their numbers there: it is one of them."""
         found = (leaf for leaf in self.leaves if worker in leaf)
-        return next(found, tuple(range(self.workers)))
+        return next(found, self.everybody)
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> "JobConfig":

@@ -34,6 +34,7 @@ from gradplane.hosts.drivers.worker_reducers import SwitchReducer, WorkerReducer
 from gradplane.hosts.impairments.host_link import HostLink, LocalPort, PortTraffic
 from gradplane.hosts.protocols.actions import Deliver, Failed
 from gradplane.hosts.protocols.job_codec import parts, pull_codec, push_codec
+from gradplane.hosts.protocols.once import is_constant
 from gradplane.hosts.protocols.phases import Phase
 from gradplane.hosts.protocols.results import (
     TRANSIENT,
@@ -348,7 +349,8 @@ class Reducer:
     def _result(self, given: npt.NDArray[Any], reduced: Reduced) -> Result:
         """Return the result of an array that was given."""
         if not is_integers(given):
-            return Result(reduced.mean.reshape(given.shape), self.workers, reduced.missed)
+            mean = reduced.mean.copy() if is_constant(reduced.mean) else reduced.mean
+            return Result(mean.reshape(given.shape), self.workers, reduced.missed)
         total = self._reducer.integer_sums(reduced, given.dtype).reshape(given.shape)
         mean = (total / self.workers).astype(np.float32)
         return Result(mean, self.workers, reduced.missed, total)

@@ -52,6 +52,11 @@
 #define HAS_CABLE
 #endif
 #endif
+// Hosts, and switches with addresses of their own.
+#ifndef ROUTES
+#define ROUTES 1024
+#endif
+
 const bit<9> CABLE_OUT = 508;
 const bit<9> CABLE_IN = 509;
 
@@ -375,7 +380,7 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
         key = { hdr.ipv4.dst_addr : lpm; }
         actions = { forward; aggregate; drop_route; forward_by_flow; }
         const default_action = drop_route();
-        size = 1024;
+        size = ROUTES;
     }
 
     // -- members -------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
 """The description of a network: hosts, switches and links as plain data, checked without root.
 
 Mininet's naming rule: hosts h1, h2, ..., switches s1, s2, ...; interface N of a node is `h1-ethN`;
-a host's only interface is eth0, a switch's ports count from 1. Host N has 10.0.0.N and MAC N.
+a host's only interface is eth0, a switch's ports count from 1. Host N has 10.0.0.N and MAC N, from
+254 on 10.1.H.L and MAC 00:00:00:01:H:L, where N is 256 H + L.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import inspect
 import ipaddress
 import math
 import pkgutil
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -30,8 +31,10 @@ from gradplane._splitmix64 import mix
 from gradplane.controller.plan import EqualWays, udp_flow
 from gradplane.topologies.topology_errors import NoPlaceError, TopologyError, nearest
 
-MAX_HOSTS = 253
-"""10.0.0.1 ... 10.0.0.253; .254 is the switch's own address."""
+MAX_HOSTS = 32_767
+"""As many workers as a sum's count has bits for (15, in thc.p4)."""
+_NEAR_HOSTS = 253
+"""Hosts with addresses 10.0.0.1 ... 10.0.0.253; .254 is the switch's own."""
 MAX_PORT = 510
 """P4 programs for v1model and TNA have ports of 9 bits, and 511 drops a packet."""
 
@@ -55,7 +58,10 @@ class HostNode:
     @classmethod
     def numbered(cls, number: int) -> HostNode:
         """Return host `number`, counted from 1, by the naming rule."""
-        return cls(f"h{number}", f"10.0.0.{number}", f"00:00:00:00:00:{number:02x}")
+        if number <= _NEAR_HOSTS:
+            return cls(f"h{number}", f"10.0.0.{number}", f"00:00:00:00:00:{number:02x}")
+        high, low = divmod(number, 256)
+        return cls(f"h{number}", f"10.1.{high}.{low}", f"00:00:00:01:{high:02x}:{low:02x}")
 
 
 @dataclass(frozen=True)
@@ -128,10 +134,12 @@ class Topology:
         _check_unique("MAC address", [host.mac for host in self.hosts])
         _check_unique("link", [link.name for link in self.links])
         _check_unique("interface", [f"{node}-eth{port}" for node, port in self._ends()])
+        known = dict.fromkeys(self._names())
         for node, _ in self._ends():
-            self._check_node(node)
-        for host in self.hosts:
-            self._check_host(host)
+            if node not in known:
+                text = f'a link leads to "{node}", which does not exist: {nearest(node, known)}'
+                raise TopologyError(text)
+        self._check_hosts()
         self._check_connected()
 
     def _names(self) -> list[str]:
@@ -142,27 +150,25 @@ class Topology:
             yield link.a, link.a_port
             yield link.b, link.b_port
 
-    def _check_node(self, name: str) -> None:
-        known = self._names()
-        if name not in known:
-            raise TopologyError(
-                f'a link leads to "{name}", which does not exist: {nearest(name, known)}'
-            )
-
-    def _check_host(self, host: HostNode) -> None:
-        _check_address(host)
-        ports = [port for node, port in self._ends() if node == host.name]
-        if ports != [0]:
-            raise TopologyError(
-                f"host {host.name} has interfaces {ports}: a host has exactly one, numbered 0"
-            )
+    def _check_hosts(self) -> None:
+        found: dict[str, list[int]] = {host.name: [] for host in self.hosts}
+        for node, port in self._ends():
+            if node in found:
+                found[node].append(port)
+        for host in self.hosts:
+            _check_address(host)
+            if (ports := found[host.name]) != [0]:
+                raise TopologyError(
+                    f"host {host.name} has interfaces {ports}: a host has exactly one, numbered 0"
+                )
 
     def _check_connected(self) -> None:
-        for host, distance in self._distances.items():
+        for host in self.hosts:
+            distance = self._distances_to(self._edge(host.name))
             for switch in self.switches:
                 if switch.name not in distance:
                     raise TopologyError(
-                        f"no path leads from switch {switch.name} to host {host}: link them"
+                        f"no path leads from switch {switch.name} to host {host.name}: link them"
                     )
 
     @cached_property
@@ -175,6 +181,11 @@ class Topology:
         """All MAC addresses by IP address, the switches' own included."""
         hosts = {host.ip: host.mac for host in self.hosts}
         return hosts | {switch.ip: switch.mac for switch in self.switches}
+
+    @property
+    def prefix_length(self) -> int:
+        """The length of the hosts' network: 10.0.0.0/24, or 10.0.0.0/8 for more of them."""
+        return 24 if len(self.hosts) <= _NEAR_HOSTS else 8
 
     def ports(self, switch: str) -> dict[int, Link]:
         """Return the switch's links by its port number."""
@@ -210,10 +221,10 @@ class Topology:
     def aggregator(self, host: str) -> str:
         """Return the switch that gets what a host sends to SWITCH_IP: the nearest one with that
         address, or where none has it the host's own."""
-        distance = self._distances[host]
-        nearest_first = sorted(self.switches, key=lambda switch: distance[switch.name])
-        taking = (switch.name for switch in nearest_first if switch.ip == SWITCH_IP)
-        return next(taking, nearest_first[0].name)
+        edge = self._edge(host)
+        distance = self._distances_to(edge)
+        taking = (switch.name for switch in self.switches if switch.ip == SWITCH_IP)
+        return min(taking, key=distance.__getitem__, default=edge)
 
     def host_ports(self, switch: str) -> dict[int, str]:
         """Return the hosts that are attached to the switch, by its port number."""
@@ -245,8 +256,18 @@ class Topology:
         return {host: self._ways(switch, host) for host in self.host}
 
     def _ways(self, switch: str, host: str) -> EqualWays:
-        ports = _nearer(self._neighbours, switch, self._distances[host])
-        return EqualWays(tuple(ports), self._factors[switch])
+        edge, port = self.attachment(host)
+        if edge == switch:
+            return EqualWays((port,), self._factors[switch])
+        if (switch, edge) not in self._found_ways:
+            ports = _nearer(self._neighbours, switch, self._distances_to(edge))
+            self._found_ways[switch, edge] = EqualWays(tuple(ports), self._factors[switch])
+        return self._found_ways[switch, edge]
+
+    @cached_property
+    def _found_ways(self) -> dict[tuple[str, str], EqualWays]:
+        """The ways from one switch to another, as far as they have been asked for."""
+        return {}
 
     @cached_property
     def _factors(self) -> dict[str, int]:
@@ -280,8 +301,8 @@ class Topology:
 
     def centres(self, hosts: Iterable[str]) -> list[str]:
         """Return the switches whose farthest one of these hosts is nearest, in their order."""
-        names, reach = list(hosts), self._distances
-        farthest = {s.name: max(reach[host][s.name] for host in names) for s in self.switches}
+        reach = [self._distances_to(edge) for edge in {self._edge(host) for host in hosts}]
+        farthest = {s.name: max(distance[s.name] for distance in reach) for s in self.switches}
         least = min(farthest.values())
         return [name for name, distance in farthest.items() if distance == least]
 
@@ -296,11 +317,9 @@ class Topology:
         """The distances to switches, as far as they have been asked for."""
         return {}
 
-    @cached_property
-    def _distances(self) -> dict[str, dict[str, int]]:
-        """The distance to each host of every node from which a path leads to it."""
-        switches = frozenset(node.name for node in self.switches)
-        return {h.name: _distances(self._neighbours, h.name, switches) for h in self.hosts}
+    def _edge(self, host: str) -> str:
+        """Return the switch that a host is attached to."""
+        return self.attachment(host)[0]
 
     @cached_property
     def _neighbours(self) -> dict[str, dict[int, str]]:
@@ -462,11 +481,9 @@ def _check_address(host: HostNode) -> None:
 
 
 def _check_unique(what: str, values: Sequence[str]) -> None:
-    for value in values:
-        if values.count(value) > 1:
-            raise TopologyError(
-                f"{what} {value} is used {values.count(value)} times, once is allowed"
-            )
+    for value, times in Counter(values).items():
+        if times > 1:
+            raise TopologyError(f"{what} {value} is used {times} times, once is allowed")
 
 
 def _distances(neighbours: Neighbours, to: str, through: frozenset[str]) -> dict[str, int]:

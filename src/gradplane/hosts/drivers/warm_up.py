@@ -22,7 +22,7 @@ def warm_up(job: JobConfig) -> None:
     """Load the compiled kernels of the job's codecs, of streams, and of a training step."""
     exercise_streams()
     one = np.ones(1, np.float32)
-    descend(job.training, one, one.copy(), one)
+    descend(job.training, one, one, one)
     codecs = [push_codec(job), make_codec(job.coding.pull_codec, "pull_codec")]
     if job.coding.bound is not None:
         codecs.append(make_codec(("inceptionn", {"bound": job.coding.bound}), "bound"))

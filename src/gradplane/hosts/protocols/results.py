@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gradplane._finite import all_finite
+from gradplane.hosts.protocols.once import is_constant
 
 Floats = npt.NDArray[np.float32]
 Sums = npt.NDArray[np.unsignedinteger[Any]]
@@ -90,7 +91,7 @@ def is_integers(vector: npt.NDArray[Any]) -> bool:
 
 
 def checked_vector(vector: Floats, worker: int, ticket: int) -> Floats:
-    """Return a copy of a finite float32[n]; ReduceError for anything else."""
+    """Return a finite float32[n], a copy unless it is constant; ReduceError for anything else."""
     where = f"worker {worker}, ticket {ticket}"
     if not isinstance(vector, np.ndarray) or vector.dtype != np.float32 or vector.ndim != 1:
         got = getattr(vector, "dtype", type(vector).__name__)
@@ -98,4 +99,4 @@ def checked_vector(vector: Floats, worker: int, ticket: int) -> Floats:
     if not all_finite(vector):
         index = int(np.argmin(np.isfinite(vector)))
         raise ReduceError(f"{where}: {vector[index]} at index {index}: did the training diverge?")
-    return vector.copy()
+    return vector if is_constant(vector) else vector.copy()

@@ -12,7 +12,7 @@ from gradplane.hosts.config import JobConfig
 from gradplane.hosts.digest import digest
 from gradplane.hosts.protocols import chunk_table
 from gradplane.hosts.protocols.chunk_table import Ints, Table
-from gradplane.hosts.protocols.once import Once
+from gradplane.hosts.protocols.once import Common, Once
 from gradplane.hosts.protocols.partition import WorkerPartition
 from gradplane.hosts.protocols.results import (
     Floats,
@@ -55,7 +55,7 @@ class SwitchReduce(Record):
         self.table: Table = chunk_table.make(chunks)
         self.ends: Ints = np.array([part.stop - self.first for part in parts], np.int64)
         self.norms: Ints = np.full(len(parts), -1, np.int64)
-        self.gradient = Deferred(digest, vector)
+        self.gradient = Deferred(_digest_vector, vector)
         self.codes = Deferred(self._digest_codes)
         self._workers = job.workers
         shape = (chunks, aggregation.LANES[job.transport.sum_bits])
@@ -109,6 +109,10 @@ class SwitchReduce(Record):
     def _digest_codes(self) -> str:
         return digest(*(part.codes for part in self.parts))
 
+    def settle(self) -> None:
+        """Keep the sums, which no packet changes any more, once for all workers that have them."""
+        self.sums = _common_sums(self.sums)
+
     def result(self) -> Reduced:
         """Return what is delivered."""
         means = []
@@ -121,7 +125,7 @@ class SwitchReduce(Record):
             for part in self.parts
         ]
         reduced = Reduced(
-            mean=_joined(means),
+            mean=_joined(*means),
             counts=counts,
             missed=counts.size - int(np.count_nonzero(counts)),
             gradient=self.gradient.get(),
@@ -141,10 +145,12 @@ class SwitchReduce(Record):
         return Summed(**vars(replace(reduced, mean=mean)), total=total)
 
 
-_digest = Once(digest)
+_digest, _digest_vector = Once(digest), Once(digest)
+_common_sums = Common()
 
 
-def _joined(pieces: list[Floats]) -> Floats:
+@Once
+def _joined(*pieces: Floats) -> Floats:
     """Return the pieces as one vector: a copy if there are several."""
     if len(pieces) == 1:
         return pieces[0]

@@ -290,6 +290,7 @@ class SwitchWorker:
             self._redo.keep(reduce)
         if reduce.tensor < TRANSIENT:
             self._states[reduce.tensor] = [part.state for part in reduce.parts]
+        reduce.settle()
         self._out += self._log.arrivals(reduce, now)
         if self._window is not None:
             self._out.append(self._log.window(reduce, self._window.take(), now))

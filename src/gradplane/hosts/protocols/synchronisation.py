@@ -51,8 +51,8 @@ class Synchronisation:
 
     def __init__(self, job: JobConfig, worker: int) -> None:
         self._job, self._worker = job, worker
-        self._peers = [job.addresses.stream(w) for w in range(job.workers)]
-        self._everybody = tuple(range(job.workers))
+        self._peers = job.addresses.streams
+        self._everybody = job.everybody
         self._own: dict[int, Floats] = {}  # by epoch under way
         self._workers: dict[int, tuple[int, ...]] = {}  # by epoch under way: who takes part
         self._reports: defaultdict[int, dict[int, int]] = defaultdict(dict)
@@ -166,7 +166,7 @@ class Joining:
 
     def __init__(self, job: JobConfig, worker: int) -> None:
         self._job, self._worker = job, worker
-        self._peers = [job.addresses.stream(w) for w in range(job.workers)]
+        self._peers = job.addresses.streams
         self._round: int | None = None  # whose start this worker waits for
         self._state = Joined(np.empty(0, np.float32), np.empty(0, np.float32))
         self._has_state = False

@@ -30,6 +30,7 @@ from gradplane._plugins import (
 from gradplane._suggestions import did_you_mean, quoted
 from gradplane.codecs import key
 from gradplane.hosts.philox import uniforms
+from gradplane.hosts.protocols.once import Once, constant
 
 Floats = npt.NDArray[np.float32]
 Labels = npt.NDArray[np.int64]
@@ -63,18 +64,19 @@ class Synthetic:
     It predicts class -1, so its accuracy is 0 on any data.
     """
 
-    def __init__(self, gradient: Floats) -> None:
-        self._gradient = gradient
-        self.tensors: tuple[Tensor, ...] = (Tensor("values", gradient.shape, 0),)
+    def __init__(self, twice: Floats) -> None:
+        """Take the values twice, one after the other, float32[2 n]."""
+        self._size, self._twice = twice.size // 2, constant(twice)
+        self.tensors: tuple[Tensor, ...] = (Tensor("values", (self._size,), 0),)
 
     def parameters(self, seed: int) -> Floats:
         """Return zeros, float32[n]."""
-        return np.zeros(self._gradient.size, np.float32)
+        return np.zeros(self._size, np.float32)
 
     def loss_and_gradient(self, params: Floats, x: Floats, y: Labels) -> tuple[float, Floats]:
         """Return loss 0, and the values from an index on that depends on the batch alone."""
-        place = zlib.crc32(y.tobytes(), zlib.crc32(x.tobytes())) % self._gradient.size
-        return 0.0, np.concatenate((self._gradient[place:], self._gradient[:place]))
+        place = zlib.crc32(y.tobytes(), zlib.crc32(x.tobytes())) % self._size
+        return 0.0, self._twice[place : place + self._size]
 
     def predict(self, params: Floats, x: Floats) -> Labels:
         """Return -1 for each row."""
@@ -94,24 +96,31 @@ def synthetic(
     With `file` they are, scaled, those of a .npy file, float32[n], such as a recorded gradient;
     values and distribution do not apply. LoadError for unusable arguments.
     """
-    drawn: npt.NDArray[np.floating[Any]]
-    if file is not None:
-        drawn = _read(file)
-    else:
-        if distribution not in DISTRIBUTIONS:
-            known = " or ".join(map(quoted, DISTRIBUTIONS))
-            raise LoadError(f"synthetic: distribution must be {known}, got {quoted(distribution)}")
-        if isinstance(values, bool) or not isinstance(values, int) or values < 1:
-            raise LoadError(f"synthetic: values must be a positive integer, got {values!r}")
-        normal = _normal(values)
-        drawn = normal if distribution == "normal" else np.exp(normal)
     if isinstance(scale, bool) or not isinstance(scale, int | float):
         raise LoadError(f"synthetic: scale must be a number, got {scale!r}")
+    if file is not None:
+        return Synthetic(_scaled(_read(file), scale))
+    if distribution not in DISTRIBUTIONS:
+        known = " or ".join(map(quoted, DISTRIBUTIONS))
+        raise LoadError(f"synthetic: distribution must be {known}, got {quoted(distribution)}")
+    if isinstance(values, bool) or not isinstance(values, int) or values < 1:
+        raise LoadError(f"synthetic: values must be a positive integer, got {values!r}")
+    return Synthetic(_drawn(values, distribution, scale))
+
+
+@Once
+def _drawn(values: int, distribution: str, scale: float) -> Floats:
+    normal = _normal(values)
+    return _scaled(normal if distribution == "normal" else np.exp(normal), scale)
+
+
+def _scaled(drawn: npt.NDArray[np.floating[Any]], scale: float) -> Floats:
+    """Return the values twice, one after the other, float32[2 n]."""
     with np.errstate(over="ignore"):
         gradient = (scale * drawn).astype(np.float32)
     if not np.isfinite(gradient).all():
         raise LoadError(f"synthetic: scale = {scale} makes values that are not finite")
-    return Synthetic(gradient)
+    return np.concatenate((gradient, gradient))
 
 
 def _normal(n: int) -> npt.NDArray[np.float64]:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gradplane.hosts.config import JobConfig, Training
+from gradplane.hosts.protocols.once import Once
 from gradplane.hosts.training import datasets as datasets
 from gradplane.hosts.training import models
 
@@ -18,16 +19,23 @@ Floats = npt.NDArray[np.float32]
 
 def descend(
     training: Training, parameters: Floats, velocity: Floats, mean: Floats, done: float = 0.0
-) -> Floats:
-    """Return the parameters after a step, float32[n]; `velocity` is updated in place.
+) -> tuple[Floats, Floats]:
+    """Return the parameters and the velocity after a step, float32[n] each.
 
     done: the share of the training's steps before this one."""
+    keys = (training.momentum, training.weight_decay, _rate(training, done))
+    after = _step(parameters, velocity, mean, *map(np.float32, keys))
+    return after[0], after[1]
+
+
+@Once
+def _step(parameters: Floats, velocity: Floats, mean: Floats, *keys: np.float32) -> Floats:
+    """Return parameters and velocity after a step, float32[2, n]; keys: momentum, weight decay and
+    learning rate."""
     from gradplane._vector_kernels import descend
 
-    after = np.empty_like(parameters)  # the former parameters stay as they are
-    keys = (training.momentum, training.weight_decay, _rate(training, done))
-    momentum, decay, lr = map(np.float32, keys)
-    descend(parameters, velocity, mean, momentum, decay, lr, after)
+    after = np.empty((2, parameters.size), np.float32)
+    descend(parameters, velocity, mean, *keys, after[0], after[1])
     return after
 
 
@@ -53,7 +61,8 @@ class ServedWeights:
         """Apply a mean gradient, float32[n]; return the parameters after it, or their change."""
         before = self.parameters
         done = self._done / max(self._steps, 1)
-        self.parameters = descend(self._job.training, before, self._velocity, mean, done)
+        stepped = descend(self._job.training, before, self._velocity, mean, done)
+        self.parameters, self._velocity = stepped
         self._done += 1
         return self.parameters - before if self._job.coding.pull_deltas else self.parameters
 

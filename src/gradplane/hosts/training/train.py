@@ -22,10 +22,12 @@ import numpy as np
 import numpy.typing as npt
 
 from gradplane._finite import all_finite
+from gradplane._plugins import is_reference
 from gradplane.hosts.absences import joining, of_worker, present
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.digest import digest
 from gradplane.hosts.protocols.job_codec import adaptive
+from gradplane.hosts.protocols.once import Common, Once
 from gradplane.hosts.protocols.results import Joined, Reduced, Synchronised
 from gradplane.hosts.training import datasets as datasets
 from gradplane.hosts.training import models
@@ -237,8 +239,7 @@ def _membership(job: JobConfig, learner: "_Learner", round: int) -> Generator[St
             yield Crash(round, absence.back)
     if joining(job.absences, round):
         state: Joined = yield Join(round, Joined(learner.parameters, learner.velocity))
-        # The momentum is updated in place, and a replay gives several workers the same array.
-        learner.parameters, learner.velocity = state.parameters, state.momentum.copy()
+        learner.parameters, learner.velocity = state.parameters, state.momentum
 
 
 def _digests(reduced: Reduced, parameters: Floats) -> dict[str, str]:
@@ -246,8 +247,12 @@ def _digests(reduced: Reduced, parameters: Floats) -> dict[str, str]:
         "gradient": reduced.gradient,
         "codes": reduced.codes,
         "sums": reduced.sums,
-        "weights": digest(parameters),
+        "weights": _digest_weights(parameters),
     }
+
+
+_common_parameters, _common_velocity = Common(), Common()
+_digest_weights = Once(digest)
 
 
 class _Learner:
@@ -260,6 +265,9 @@ class _Learner:
         self.parameters = self.model.parameters(job.seed)
         check_parameters(own.model, self.parameters)
         self.velocity = np.zeros_like(self.parameters)
+        if not is_reference(own.model):  # a user's model may change them
+            self.parameters = _common_parameters(self.parameters)
+            self.velocity = _common_velocity(self.velocity)
         self.rounds = 0
         self._steps = own.epochs * datasets.rounds(len(data.train_y), job.workers, own.batch)
         self._device = None if own.device is None else Device(own.device, self.parameters)
@@ -317,7 +325,8 @@ class _Learner:
         else:
             done = self.rounds / self._steps
             own, mean = self.job.training, reduced.mean
-            self.parameters = descend(own, self.parameters, self.velocity, mean, done)
+            stepped = descend(own, self.parameters, self.velocity, mean, done)
+            self.parameters, self.velocity = stepped
         self.rounds += 1
 
     def accuracies(self) -> dict[str, float]:

@@ -77,7 +77,7 @@ class ClusterNetwork(ProcessNetwork):
             for name, machine in self._machines.items():
                 own = self.topology.host[name].ip
                 others = {ip: mac for ip, mac in self.topology.arp.items() if ip != own}
-                machine.call("set_up", own, others)
+                machine.call("set_up", f"{own}/{self.topology.prefix_length}", others)
             for name, server in self._cluster.switches.items():
                 self._watches[name] = on_failure.enter_context(_SwitchWatch(name, server))
             for watch in self._watches.values():

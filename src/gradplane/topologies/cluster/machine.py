@@ -23,10 +23,6 @@ from gradplane.switch.ports import offload
 from gradplane.topologies.host_runner import LoggedProcess
 from gradplane.topologies.topology_errors import NetworkError
 
-PREFIX = 24
-"""The length of the hosts' network, 10.0.0.0/24."""
-
-
 class News(NamedTuple):
     """What is new about a process; `lines` are of its log, and complete once there is a status."""
 
@@ -81,8 +77,9 @@ class Machine:
         """Return the time now."""
         return Clock(time.monotonic_ns(), time.time_ns())
 
-    def set_up(self, ip: str, neighbours: Mapping[str, str]) -> None:
-        """Give the interface a host's address, and the MAC addresses of all others.
+    def set_up(self, address: str, neighbours: Mapping[str, str]) -> None:
+        """Give the interface a host's address, such as 10.0.0.1/24, and the MAC addresses of all
+        others.
 
         What is there already is left as it is, so that a worker without the right to change it can
         do with what an administrator has set."""
@@ -93,8 +90,8 @@ class Machine:
         if link.get("linkinfo", {}).get("info_kind") == "veth":
             offload.switch_off(self._interface)  # there is no wire for which it would be undone
         addresses = {one["local"] for one in self._shown("address")["addr_info"]}
-        if ip not in addresses:
-            self._add("address", f"{ip}/{PREFIX}")
+        if address.partition("/")[0] not in addresses:
+            self._add("address", address)
         known = {
             one["dst"]: one.get("lladdr")
             for one in self._asked("neighbour", "show", "dev", self._interface, "nud", "permanent")

@@ -79,14 +79,14 @@ class MininetNetwork(ProcessNetwork):
         # Mininet would raise limits of the whole machine permanently.
         Mininet.inited = True
         _disable_ipv6()
-        return Mininet(self._topo(), host=_host_class(), controller=None, ipBase="10.0.0.0/24")
+        return Mininet(self._topo(), host=_host_class(), controller=None, ipBase="10.0.0.0/8")
 
     def _topo(self) -> Any:
         from mininet.topo import Topo
 
         topo = Topo()
         for host in self.topology.hosts:
-            topo.addHost(host.name, ip=f"{host.ip}/24", mac=host.mac)
+            topo.addHost(host.name, ip=f"{host.ip}/{self.topology.prefix_length}", mac=host.mac)
         for switch in self.topology.switches:
             topo.addSwitch(switch.name, **self._switch_params(switch.name))
         for link in self.topology.links:

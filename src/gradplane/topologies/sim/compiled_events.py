@@ -37,6 +37,8 @@ class LoopMemory:
     def __init__(self) -> None:
         self.words = np.zeros(at.WORDS, np.int64)
         self._tables: dict[int, npt.NDArray[np.int64]] = {}
+        self._room: dict[int, npt.NDArray[np.int64]] = {}  # of which the tables are the beginning
+        self._most_calls = 0
         self.words[at.PENDING] = self.words[at.FREE] = -1
         self._data = np.zeros((0, _STRIDE), np.uint8)
         self._metas = np.zeros((0, _META_STRIDE), np.uint8)
@@ -59,11 +61,9 @@ class LoopMemory:
 
     def append(self, which: int, row: list[int]) -> int:
         """Add a row, filled up with zeros; return its number."""
-        table = self._tables[which]
-        full = np.zeros((1, table.shape[1]), np.int64)
-        full[0, : len(row)] = row
-        self._place(which, np.concatenate([table, full]))
-        return len(table)
+        table = self._lengthened(which, 1)
+        table[-1, : len(row)] = row
+        return len(table) - 1
 
     def replace(self, which: int, table: npt.NDArray[np.int64]) -> None:
         """Set a whole table."""
@@ -71,9 +71,18 @@ class LoopMemory:
 
     def add_ring(self, places: int) -> int:
         """Add places to the table of a channel's times; return the number of the first."""
-        ring = self._tables[at.LEAVING]
-        self._place(at.LEAVING, np.concatenate([ring, np.zeros(places, np.int64)]))
-        return len(ring)
+        return len(self._lengthened(at.LEAVING, places)) - places
+
+    def _lengthened(self, which: int, rows: int) -> npt.NDArray[np.int64]:
+        """Add rows of zeros to a table, which has room for twice as many where it is copied."""
+        table = self._tables[which]
+        room, length = self._room.get(which, table), len(table) + rows
+        if len(room) < length:
+            room = np.zeros((2 * length, *table.shape[1:]), np.int64)
+            room[: len(table)] = table
+            self._room[which] = room
+        self._place(which, room[:length])
+        return self._tables[which]
 
     def _place(self, which: int, table: npt.NDArray[np.int64]) -> None:
         self._tables[which] = table
@@ -106,7 +115,7 @@ class LoopMemory:
         self._place(at.PACKETS, packets)
         self.words[at.FREE] = before
         self.words[at.FREE_COUNT] += count - before
-        self.need_events(0)
+        self.need_events(self._most_calls)
 
     def free_packets(self) -> None:
         """Give all packets back."""
@@ -151,7 +160,8 @@ class LoopMemory:
     # -- events ---------------------------------------------------------------------------------
 
     def need_events(self, calls: int) -> None:
-        """Have room for an event of each packet and for so many calls."""
+        """Have room for an event of each packet and for so many calls, now and later."""
+        self._most_calls = calls = max(calls, self._most_calls)
         heap = self._tables[at.HEAP]
         least = len(self._tables[at.PACKETS]) + calls + _SPARE_EVENTS
         if len(heap) < least:
