@@ -18,6 +18,7 @@ from gradplane.topologies.sim import frames
 from gradplane.topologies.sim.events import Channel, EventQueue
 from gradplane.topologies.sim.sim_host import HostStack, SimEnvironment
 from gradplane.topologies.sim.sim_switch import SimSwitch, compiled
+from gradplane.topologies.sim.spare_cores import SpareCores
 
 H1 = frames.Address("00:00:00:00:00:01", "10.0.0.1", 20000)
 H2 = frames.Address("00:00:00:00:00:02", "10.0.0.2", 18256)
@@ -233,7 +234,7 @@ def test_an_environment_counts_time_from_its_start_and_records_plain_values():
     _, stack = _stack()
     events.at(100, lambda: None)
     events.step()
-    env = SimEnvironment(events, stack, records.append, events.now, lambda back: None)
+    env = SimEnvironment(events, stack, records.append, events.now, lambda back: None, SpareCores())
     env.call_at(7, lambda: env.record("round", at=env.now(), loss=np.float32(0.5), pair=(1, 2)))
     events.step()
     assert records == [{"kind": "round", "at": 7, "loss": 0.5, "pair": [1, 2]}]

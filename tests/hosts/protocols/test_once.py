@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gradplane.hosts.protocols.once import Once
+from gradplane.hosts.protocols.once import Common, Once, constant, is_constant
 
 
 def test_equal_arguments_are_worked_on_once():
@@ -48,3 +48,36 @@ def test_errors_are_not_remembered():
     for _ in range(2):
         with pytest.raises(ValueError, match="7"):
             fails(7)
+
+
+def test_large_arrays_that_nobody_changes_are_known_by_their_memory():
+    calls = []
+
+    @Once
+    def doubled(x):
+        calls.append(x.size)
+        return 2 * x
+
+    large = constant(np.ones(10**6, np.float32))
+    assert doubled(large[:500_000]) is doubled(large[:500_000])
+    assert (doubled(large[1:500_001]) == 2).all()
+    assert calls == [500_000, 500_000]
+    assert is_constant(doubled(large[:500_000]))
+    assert not is_constant(large.copy())
+
+
+def test_equal_arrays_become_one():
+    common = Common()
+    first = common(np.arange(9, dtype=np.uint16))
+    assert common(np.arange(9, dtype=np.uint16)) is first
+    assert is_constant(first)
+    for other in (
+        np.arange(9, dtype=np.uint32),
+        np.arange(9, dtype=np.uint32).reshape(3, 3),
+        np.arange(1, 10, dtype=np.uint32).reshape(3, 3),
+    ):
+        assert common(other) is other
+    last = np.zeros(1001, np.uint8)
+    changed = last.copy()
+    changed[-1] = 1
+    assert common(last) is not common(changed)

@@ -1,7 +1,8 @@
 """A host of a job in the role that its configuration names, on the network of its Environment."""
 
-from typing import Protocol
+from typing import Any, Protocol
 
+from gradplane._deferred import Deferred
 from gradplane._plugins import load
 from gradplane.hosts.config import HostConfig
 from gradplane.hosts.drivers.environment import Environment
@@ -74,6 +75,12 @@ class Host:
         go_on = getattr(self.role, "in_epoch", None)
         if go_on is not None:
             go_on(epoch)
+
+    def prepared(self, ticket: int, partition: int, norm: int) -> Deferred[Any] | None:
+        """Return what the role will need after a norm of its job, if it has a method `prepared`."""
+        prepare = getattr(self.role, "prepared", None)
+        found: Deferred[Any] | None = prepare and prepare(ticket, partition, norm)
+        return found
 
     def start(self) -> None:
         """Begin, or be called back at the time that the configuration says."""

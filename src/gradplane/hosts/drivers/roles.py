@@ -6,8 +6,9 @@ any module.
 
 import math
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from gradplane._deferred import Deferred
 from gradplane.hosts.config import STREAM_PORT_OFFSET, ConfigError, HostConfig, JobConfig
 from gradplane.hosts.drivers.action_driver import ActionDriver
 from gradplane.hosts.drivers.environment import Environment
@@ -73,6 +74,10 @@ class SwitchWorkerRole(ReducingRole):
     def in_epoch(self, epoch: int) -> None:
         """Go on in an epoch of the job, as a switch has lost its state."""
         self._reducer.in_epoch(epoch)
+
+    def prepared(self, ticket: int, partition: int, norm: int) -> Deferred[Any] | None:
+        """Return the encoding of a partition that waits for this norm; see SwitchWorker."""
+        return self._reducer.prepared(ticket, partition, norm)
 
     def reduce(self, step: Reduce) -> None:
         """Begin the reduce that the training asks for."""

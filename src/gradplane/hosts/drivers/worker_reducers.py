@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from gradplane._deferred import Deferred
 from gradplane.hosts.config import ConfigError, HostConfig
 from gradplane.hosts.drivers.action_driver import ActionDriver
 from gradplane.hosts.drivers.environment import Environment
@@ -147,6 +148,10 @@ class SwitchReducer(WorkerReducer):
         """Begin a reduce."""
         actions = self._machine.reduce(ticket, vector, self.env.now(), tensor)
         self.machines.perform(actions, self._machine.timer)
+
+    def prepared(self, ticket: int, partition: int, norm: int) -> Deferred[Any] | None:
+        """Return the encoding of a partition that waits for this norm; see SwitchWorker."""
+        return self._machine.prepared(ticket, partition, norm)
 
     def in_epoch(self, epoch: int) -> None:
         """Go on in an epoch of the job."""

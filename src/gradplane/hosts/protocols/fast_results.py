@@ -248,11 +248,15 @@ def _scatter(body, sums, index, lanes, sum_bits, most):  # type: ignore[no-untyp
                 return False
         copy(sums + index * lanes, np.int64(body.ctypes.data), lanes)
         return True
-    for lane in range(lanes):
-        total = np.int64(body[2 * lane]) << 8 | np.int64(body[2 * lane + 1])
-        if total > most:
-            return False
     row = carray(pointer(sums + 2 * index * lanes), (lanes,), np.uint16)
+    words = carray(pointer(np.int64(body.ctypes.data)), (lanes,), np.uint16)
+    greatest = np.uint16(0)
     for lane in range(lanes):
-        row[lane] = np.uint16(body[2 * lane]) << np.uint16(8) | np.uint16(body[2 * lane + 1])
+        word = words[lane]
+        total = np.uint16(word << np.uint16(8) | word >> np.uint16(8))
+        greatest = max(greatest, total)
+        row[lane] = total
+    if greatest > most:
+        row[:] = 0  # as it was
+        return False
     return True

@@ -35,6 +35,11 @@ class SummedCodes(Protocol):
     def decode_sum(self, sums: Any, n: int, count: Any, shared: Any, seed: int = 0) -> Any: ...
 
 
+Encoding = Deferred[tuple[npt.NDArray[np.uint8], Any]]
+"""The codes, and the codec's state after them."""
+_LARGE = 1 << 12  # values
+
+
 class WorkerPartition:
     """Partition `index` of a reduce: values x, float32[n], in the job's chunks `first` to
     `stop` - 1.
@@ -62,6 +67,7 @@ class WorkerPartition:
         self.asked_at = self.sent_at = self.deadline = self.attempts = 0
         self.own_norm = 0  # float32 bits
         self.codes = np.empty(0, np.uint8)
+        self._prepared: tuple[int, Encoding] | None = None  # and its norm
         self.packets = np.empty((0, 0), np.uint8)  # payloads of the chunks, once encoded
 
     def step(self, event: PartitionEvent) -> PartitionState:
@@ -76,8 +82,24 @@ class WorkerPartition:
 
     def encode(self, norm: int | None, worker: int) -> None:
         """Compute the codes; `norm` is the workers' common norm, None if the codec needs none."""
+        expected, work = self._prepared or (None, None)
+        if work is None or norm != expected:
+            work = self._encoding(norm, worker)
+        self.codes, self.state = work.get()
+        self._prepared = None
+
+    def prepared(self, norm: int, worker: int) -> Encoding | None:
+        """Return the encoding with this norm, which another thread may begin; None where it is not
+        due, or is little, or may change a state that another norm would need."""
+        waits = self.stage is PartitionState.NORM and self.state is None
+        if not waits or self._x.size < _LARGE:
+            return None
+        self._prepared = norm, self._encoding(norm, worker)
+        return self._prepared[1]
+
+    def _encoding(self, norm: int | None, worker: int) -> Encoding:
         shared = None if norm is None else _shared(norm)
-        self.codes, self.state = self._codec.codes(self._x, shared, self.seed, self.state, worker)
+        return Deferred(self._codec.codes, self._x, shared, self.seed, self.state, worker)
 
     def deferred(self) -> tuple[Deferred[Any], ...]:
         """Return what encode() put off."""

@@ -200,6 +200,14 @@ class SwitchWorker:
         self._rearm()
         return self._taken()
 
+    def prepared(self, ticket: int, partition: int, norm: int) -> Deferred[Any] | None:
+        """Return the encoding of a partition that waits for its norm, which will probably be this;
+        None where nothing is to be gained."""
+        for reduce in self._reduces:
+            if reduce.ticket == ticket and partition < len(reduce.parts):
+                return reduce.parts[partition].prepared(norm, self._worker)
+        return None
+
     def in_epoch(self, epoch: int, now: int) -> list[Action]:
         """Go on in an epoch of the job, as the controller says; in an earlier one of its life, or
         the same, nothing happens.

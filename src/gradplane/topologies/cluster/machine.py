@@ -23,6 +23,7 @@ from gradplane.switch.ports import offload
 from gradplane.topologies.host_runner import LoggedProcess
 from gradplane.topologies.topology_errors import NetworkError
 
+
 class News(NamedTuple):
     """What is new about a process; `lines` are of its log, and complete once there is a status."""
 

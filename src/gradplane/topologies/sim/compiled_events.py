@@ -43,6 +43,7 @@ class LoopMemory:
         self._data = np.zeros((0, _STRIDE), np.uint8)
         self._metas = np.zeros((0, _META_STRIDE), np.uint8)
         self._place(at.HEAP, np.zeros((0, at.HEAP_COLUMNS), np.int64))
+        self._place(at.LEAVES, np.zeros((0, at.HEAP_COLUMNS), np.int64))
         self._place(at.PACKETS, np.zeros((0, at.PACKET_COLUMNS), np.int64))
         for which, columns in (
             (at.CHANNELS, at.CHANNEL_COLUMNS),
@@ -168,6 +169,13 @@ class LoopMemory:
             larger = np.zeros((2 * least, at.HEAP_COLUMNS), np.int64)
             larger[: len(heap)] = heap
             self._place(at.HEAP, larger)
+        ring = self._tables[at.LEAVES]
+        if len(ring) < len(self._tables[at.PACKETS]):
+            larger = np.zeros((len(self._tables[at.PACKETS]), at.HEAP_COLUMNS), np.int64)
+            first = int(self.words[at.LEAVES_FIRST])
+            larger[: len(ring)] = np.concatenate((ring[first:], ring[:first]))
+            self._place(at.LEAVES, larger)
+            self.words[at.LEAVES_FIRST] = 0
 
 
 _NEVER = 1 << 62
@@ -233,7 +241,7 @@ class CompiledEvents:
     def clear(self) -> None:
         """Cancel all events."""
         self._calls.clear()
-        self._words[at.EVENTS] = 0
+        self._words[at.EVENTS] = self._words[at.LEAVES_COUNT] = 0
         self._memory.free_packets()
 
     def step(self, until: int | None = None) -> bool:

@@ -152,6 +152,49 @@ def push(words, time, what, subject):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
+def push_leave(words, time, number, packet):  # type: ignore[no-untyped-def]
+    """Schedule that a chain of packets leaves a switch; the ring has room."""
+    ring = _table(words, at.LEAVES, at.HEAP_COLUMNS)
+    first, count = words[at.LEAVES_FIRST], words[at.LEAVES_COUNT]
+    last = first + count - 1
+    last -= len(ring) if last >= len(ring) else 0
+    what = at.LEAVE | number << 8
+    if count and ring[last, at.TIME] > time:
+        push(words, time, what, packet)
+        return
+    place = first + count
+    place -= len(ring) if place >= len(ring) else 0
+    words[at.ORDER] += 1
+    words[at.LEAVES_COUNT] += 1
+    ring[place, at.TIME], ring[place, at.CREATED] = time, words[at.ORDER]
+    ring[place, at.WHAT], ring[place, at.SUBJECT] = what, packet
+
+
+@njit(cache=True, nogil=True)
+def _leave_first(words, heap):  # type: ignore[no-untyped-def]
+    """Return whether the first event of all is in the ring of those that leave switches."""
+    if words[at.LEAVES_COUNT] == 0:
+        return False
+    if words[at.EVENTS] == 0:
+        return True
+    event = _table(words, at.LEAVES, at.HEAP_COLUMNS)[words[at.LEAVES_FIRST]]
+    if event[at.TIME] != heap[0, at.TIME]:
+        return event[at.TIME] < heap[0, at.TIME]
+    return event[at.CREATED] < heap[0, at.CREATED]
+
+
+@njit(cache=True, nogil=True)
+def _pop_leave(words):  # type: ignore[no-untyped-def]
+    """Run the first event of the ring."""
+    ring = _table(words, at.LEAVES, at.HEAP_COLUMNS)
+    event = ring[words[at.LEAVES_FIRST]]
+    words[at.LEAVES_FIRST] = (words[at.LEAVES_FIRST] + 1) % len(ring)
+    words[at.LEAVES_COUNT] -= 1
+    words[at.NOW] = event[at.TIME]
+    _leave(words, event[at.WHAT] >> 8, event[at.SUBJECT])
+
+
+@njit(cache=True, nogil=True)
 def _before(heap, a, b):  # type: ignore[no-untyped-def]
     if heap[a, at.TIME] != heap[b, at.TIME]:
         return heap[a, at.TIME] < heap[b, at.TIME]
@@ -313,7 +356,7 @@ def _collect(words, number):  # type: ignore[no-untyped-def]
     store(switch[at.SENT_AT] + 8, 0)
     store(switch[at.OUT_AT] + 8, 0)
     store(switch[at.AGAIN_AT] + 8, 0)
-    push(words, words[at.NOW] + switch[at.LATENCY], at.LEAVE | number << 8, first)
+    push_leave(words, words[at.NOW] + switch[at.LATENCY], number, first)
     return -1
 
 
@@ -410,6 +453,9 @@ def run(words):  # type: ignore[no-untyped-def]
     for _ in range(_BUDGET):
         if words[at.NOW] > words[at.UNTIL]:
             return at.LATE
+        if _leave_first(words, heap):
+            _pop_leave(words)
+            continue
         if words[at.EVENTS] == 0:
             return at.EMPTY
         time, what, subject = heap[0, at.TIME], heap[0, at.WHAT], heap[0, at.SUBJECT]

@@ -13,13 +13,17 @@ NOW, ORDER, EVENTS, FREE, FREE_COUNT, PENDING, UNTIL, WHO, REF, AT = range(10)
 NEED_PACKETS, NEED_STRIDE, DATA, STRIDE, METAS, META_STRIDE = range(10, 16)
 # Addresses of the tables; the next word of each is the number of its rows.
 HEAP, PACKETS, CHANNELS, LEAVING, SWITCHES, PORTS, HOSTS, RECEIVERS = range(16, 32, 2)
+LEAVES: Final = 36
 # The datagram that a host has to take: the bytes of its payload, -1 where the frame is not one for
 # the host or has IP options; and its addresses.
 DATAGRAM, SOURCE_IP, SOURCE_PORT, TO_PORT = range(32, 36)
-WORDS: Final = 36
+# Of LEAVES, a ring: the place of its first event, and how many there are.
+LEAVES_FIRST, LEAVES_COUNT = 38, 39
+WORDS: Final = 40
 
 # HEAP: the events, a binary heap ordered by time, then by creation. WHAT is a kind of event, and a
-# number beside it from bit 8 on; SUBJECT the packet, or the number of the call.
+# number beside it from bit 8 on; SUBJECT the packet, or the number of the call. LEAVES: events of
+# the kind LEAVE that were made in their order, as they are where all switches have one latency.
 TIME, CREATED, WHAT, SUBJECT = range(4)
 HEAP_COLUMNS: Final = 4
 ARRIVE, LEAVE, CALL = range(3)

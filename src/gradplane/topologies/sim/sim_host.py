@@ -15,6 +15,7 @@ from gradplane.topologies import description
 from gradplane.topologies.network import OnRecord
 from gradplane.topologies.sim import frames
 from gradplane.topologies.sim.events import Events, SimEvent
+from gradplane.topologies.sim.spare_cores import SpareCores
 from gradplane.topologies.topology_errors import NetworkError
 
 Receive = Callable[[int, str, int, Payloads], None]  # (local port, ip, source port, payloads)
@@ -100,11 +101,14 @@ class SimEnvironment:
         on_record: OnRecord,
         origin: int,
         on_crash: Callable[[int], None],
+        spare: SpareCores,
     ) -> None:
         """Set up a host's environment.
 
         origin: the time that counts as 0. on_crash: gets the round that the host is back in.
+        spare: computes what is put off.
         """
+        self._spare = spare
         self._events, self._stack, self._on_record = events, stack, on_record
         self._origin, self._on_crash = origin, on_crash
         self._crashed = False
@@ -124,7 +128,7 @@ class SimEnvironment:
 
     def when_idle(self, work: Deferred[Any]) -> None:
         """Compute it: that takes no virtual time."""
-        work.get()
+        self._spare.compute(work)
 
     def _call(self, callback: Callable[[], None]) -> None:
         if not self._crashed:

@@ -21,6 +21,7 @@ from gradplane.topologies.network import (
     AskedFor,
     LinkCounters,
     OnRecord,
+    Record,
     Restarts,
     SwitchConfig,
     check_hosts,
@@ -29,6 +30,7 @@ from gradplane.topologies.sim.events import NS
 from gradplane.topologies.sim.fabric import Fabric, Receiver, ReferenceFabric
 from gradplane.topologies.sim.sim_host import SimEnvironment
 from gradplane.topologies.sim.sim_switch import compiled
+from gradplane.topologies.sim.spare_cores import SpareCores
 from gradplane.topologies.topology_errors import NetworkError
 
 SIMULATORS = ("compiled", "reference")
@@ -68,10 +70,13 @@ class SimNetwork:
         self._exit = ExitStack()
         self._fabric: Fabric
         self._programs: list[_Program] = []
+        self._spare = SpareCores()
+        self._norms: set[tuple[int, int, int]] = set()  # job, ticket and partition
 
     def __enter__(self) -> SimNetwork:
         with ExitStack() as on_failure:
             self._fabric = self._build(on_failure)
+            self._spare = on_failure.enter_context(SpareCores())
             self._exit = on_failure.pop_all()
         return self
 
@@ -147,11 +152,27 @@ class SimNetwork:
             start = partial(self._restart, place, again, on_record, origin)
             self._fabric.events.at(self._fabric.events.now, start)
 
-        environment = SimEnvironment(self._fabric.events, stack, on_record, origin, crash)
+        noted = partial(self._noted, on_record)
+        environment = SimEnvironment(self._fabric.events, stack, noted, origin, crash, self._spare)
         host = Host(config, environment)
         for port in host.ports:
             stack.listen(port, host.receive)
         return _Program(config, host, environment)
+
+    def _noted(self, on_record: OnRecord, record: Record) -> None:
+        """Pass a record on. After the first norm of a partition all hosts begin to encode it."""
+        on_record(record)
+        if record["kind"] != "norm" or record["result"] != "in time":
+            return
+        job, ticket, partition = (record[key] for key in ("job", "ticket", "partition"))
+        if (job, ticket, partition) in self._norms:
+            return
+        self._norms = {norm for norm in self._norms if norm[:2] == (job, ticket) or norm[0] != job}
+        self._norms.add((job, ticket, partition))
+        for program in self._programs:
+            own = program.config.job.number == job
+            if own and (work := program.host.prepared(ticket, partition, record["norm"])):
+                self._spare.compute(work)
 
     def _restart(self, place: int, config: HostConfig, on_record: OnRecord, origin: int) -> None:
         """Start a program in the place of one that has crashed."""
