@@ -68,7 +68,7 @@ _DOORS: _plugins.Doors = {
 
 def names() -> list[str]:
     """Return the names of all schemes."""
-    return _plugins.names(__path__, "aggregation", "needs")
+    return _plugins.names(__path__, "aggregation", "groups", "needs")
 
 
 def get(name: str) -> Aggregation:

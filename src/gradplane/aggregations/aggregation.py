@@ -7,8 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from gradplane.aggregations.groups import Groups
 from gradplane.aggregations.needs import AskedJob, Network, Outcomes
 from gradplane.codecs import Codec
 from gradplane.controller.plan import JobPlan
@@ -47,7 +49,9 @@ Keyed = tuple[str, str]
 class PlacedJob:
     """A job of a resolved experiment with the hosts that it runs on.
 
-    `server` is the host for servers, the topology's last one; None where there is none.
+    `server` is the last host for servers that the topology has; None where there is none. groups:
+    of its workers, where it has such. servers: the hosts that its own servers are on, those of
+    groups last.
     """
 
     number: int
@@ -55,6 +59,8 @@ class PlacedJob:
     members: tuple[HostNode, ...]
     server: HostNode | None
     network: Topology
+    groups: Groups
+    servers: tuple[HostNode, ...]
 
     @property
     def switches(self) -> list[str]:
@@ -157,6 +163,10 @@ class Aggregation(ABC):
     """A job goes on where a switch loses its state."""
     leaves_out_zeros: ClassVar[bool] = False
     """Blocks of zeros may travel as headers (nonzero_blocks)."""
+    takes_groups: ClassVar[bool] = False
+    """Groups of workers are summed first, and then their sums (groups)."""
+    group_servers: ClassVar[bool] = False
+    """Where there are groups, each has a server of its own."""
     no_pull: ClassVar[str | None] = None
     """Why nothing is encoded on the way back to the workers; None if `pull` says how."""
 
@@ -187,9 +197,14 @@ class Aggregation(ABC):
         for key in ("pull_feedback", "pull_deltas"):
             if getattr(job, key) and self.no_pull is not None:
                 yield key, f'{self.no_pull}: {key} is for aggregation = "ps"'
+        if job.groups is not None and not self.takes_groups:
+            text = f'groups with aggregation = "{self.name}": they are of "ring" and "ps"'
+            yield "groups", text
+        if job.between is not None and (job.groups is None or not self.group_servers):
+            yield "between", 'between is of aggregation = "ps" with groups: leave it out'
         if not (self.has_levels and len(placed.switches) > 1):
             of_levels = "of switches that sum a job in levels, and here they do not"
-            if job.quorums is not None:
+            if job.quorums is not None and (job.groups is None or not self.group_servers):
                 yield "quorums", f"quorums are {of_levels}: use quorum"
             if job.roots is not None:
                 yield "roots", f"roots are {of_levels}: leave it out"
@@ -335,6 +350,37 @@ class Aggregation(ABC):
         Each worker's step is a Reduce when it is called, and `take` has been called on each worker
         when it returns.
         """
+
+
+def quorum_problems(job: AskedJob, fewest: Sequence[int], where: str, what: str) -> Iterator[Keyed]:
+    """Yield what is wrong with the quorums of a job that is summed in levels.
+
+    fewest: by level, how many children each node has at least. where, what: the nodes, in words."""
+    if job.quorums is None:
+        if job.quorum is not None and job.quorum < job.size:
+            yield (
+                "quorum",
+                f"quorum = {job.quorum} of {job.size} workers: {where}, and each of these waits for"
+                f" children of its own: use quorums = {list(fewest)}, from the leaves to the root,"
+                " or less",
+            )
+        return
+    if len(job.quorums) != len(fewest) or any(
+        q > few for q, few in zip(job.quorums, fewest, strict=False)
+    ):
+        yield (
+            "quorums",
+            f"quorums = {list(job.quorums)}: {where}; there are {len(fewest)} levels of {what},"
+            f" from the leaves to the root, with {list(fewest)} children or more: use as many of"
+            " each, or fewer",
+        )
+    elif job.quorum is not None and job.quorum > (reached := prod(job.quorums)):
+        yield (
+            "quorum",
+            f"quorum = {job.quorum} with quorums = {list(job.quorums)}: a result has"
+            f" {' × '.join(map(str, job.quorums))} = {reached} workers: use quorum = {reached}, or"
+            " larger quorums",
+        )
 
 
 @contextmanager

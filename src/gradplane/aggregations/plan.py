@@ -56,10 +56,8 @@ class PlanScheme(Aggregation):
 
     def addresses(self, placed: PlacedJob) -> Addresses:
         """Return where the job's packets go, with the plan's servers."""
-        hosts, port = placed.network.hosts, STREAM_PORT + placed.number
-        servers = hosts[len(hosts) - self.servers(placed.job) :]
-        found = super().addresses(placed)
-        addresses = tuple((host.ip, port) for host in servers)
+        found, port = super().addresses(placed), STREAM_PORT + placed.number
+        addresses = tuple((host.ip, port) for host in placed.servers)
         return replace(found, server_address=None, servers=addresses)
 
     def aggregators(self, placed: PlacedJob) -> Sequence[str]:

@@ -1,4 +1,5 @@
-"""A software parameter server on the job's last host adds the gradients.
+"""A software parameter server on the job's last host adds the gradients; or one for each group of
+workers does, and the one on the last host adds their sums.
 
 The class `ServerScheme` is the scheme; `_ReplayedReduces` re-enacts its reduces.
 """
@@ -6,18 +7,34 @@ The class `ServerScheme` is the scheme; `_ReplayedReduces` re-enacts its reduces
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from gradplane.aggregations.aggregation import Aggregation, Messages, PlacedJob, ReplayedJob
+from gradplane.aggregations.aggregation import (
+    STREAM_PORT,
+    Aggregation,
+    Keyed,
+    Messages,
+    PlacedJob,
+    ReplayedJob,
+    quorum_problems,
+)
 from gradplane.codecs import Codec
-from gradplane.hosts.config import ConfigError, JobConfig
-from gradplane.hosts.protocols.job_codec import answers_sums, make_codec, push_codec, sums_type
-from gradplane.hosts.protocols.messages import Kind, parse
+from gradplane.hosts.config import Addresses, ConfigError, JobConfig
+from gradplane.hosts.protocols.job_codec import (
+    SUMS,
+    answers_sums,
+    check_group_sums,
+    make_codec,
+    push_codec,
+    sums_type,
+)
+from gradplane.hosts.protocols.messages import SERVER_KINDS, Kind, parse
 from gradplane.topologies.description import HostNode
 
 if TYPE_CHECKING:
-    from gradplane.hosts.protocols.actions import Action
+    from gradplane.hosts.protocols.actions import Action, Peer
 
 
 class ServerScheme(Aggregation):
@@ -25,7 +42,7 @@ class ServerScheme(Aggregation):
 
     worker_role = "gradplane.hosts.drivers.roles:ServedWorkerRole"
     server_role = "gradplane.hosts.drivers.roles:ParameterServerRole"
-    marks = skips_rounds = sums_by_tensor = True
+    marks = skips_rounds = sums_by_tensor = takes_groups = group_servers = True
 
     def takes_tensors(self, codec: Codec) -> bool:
         """Return whether the codec's paper takes tensors by themselves."""
@@ -35,9 +52,39 @@ class ServerScheme(Aggregation):
         """Return the default codec of the answers."""
         return {"pull": {"name": "float32"}}
 
+    def addresses(self, placed: PlacedJob) -> Addresses:
+        """Return where the job's packets go, with the servers of its groups."""
+        own = tuple((host.ip, STREAM_PORT + placed.number) for host in placed.servers[1:])
+        return replace(super().addresses(placed), servers=own)
+
+    def check(self, placed: PlacedJob, others: Sequence[PlacedJob]) -> Iterator[Keyed]:
+        """Yield problems that prevent a run, each with its key."""
+        yield from super().check(placed, others)
+        job = placed.job
+        if not placed.groups:
+            return
+        where = f"{len(placed.groups)} groups have a server each, below the job's"
+        fewest = [min(map(len, placed.groups)), len(placed.groups)]
+        yield from quorum_problems(job, fewest, where, "servers")
+        if job.quorums is not None and job.local_steps > 1:
+            yield (
+                "local_steps",
+                f"local_steps = {job.local_steps} with quorums: a group that is left out would lose"
+                " its step: use quorums of all, or local_steps = 1",
+            )
+        sums = job.pull is not None and job.pull.name == SUMS
+        if job.between is not None and (job.marked or sums):
+            yield (
+                "between",
+                f"between with {'pull = sums' if sums else 'marked = true'}: groups' sums travel as"
+                f" {'integers' if sums else 'float32, which the network compresses'}: leave it out",
+            )
+
     def check_hosts(self, config: JobConfig) -> None:
         """Raise ConfigError for a codec that the server cannot take, or not with its weights."""
         codec = push_codec(config)
+        if config.groups and not answers_sums(config):
+            check_group_sums(config, codec)
         if codec.carriers and config.coding.served_steps:
             raise ConfigError(
                 f"codec {codec.name}: its workers take several means a step, and this server makes"
@@ -47,21 +94,22 @@ class ServerScheme(Aggregation):
             )
 
     def streams(self, placed: PlacedJob, config: JobConfig, values: int) -> Sequence[Messages]:
-        """Return all workers' messages to the server, and its answers."""
-        assert placed.server is not None
-        server, names = placed.server.name, [host.name for host in placed.members]
+        """Return all messages to servers, and their answers."""
+        server, *of_groups = (host.name for host in placed.servers)
+        names = [host.name for host in placed.members]
         codec = push_codec(config)
         push = codec.most_bytes(values)
         pull = make_codec(config.coding.pull_codec, "pull_codec").most_bytes(values)
         if answers_sums(config):
-            pull = codec.lanes(values) * sums_type(codec, config.quorum).itemsize
-        pushed, pulled = ((n, server, push) for n in names), ((server, n, pull) for n in names)
-        return [*pushed, *pulled]
+            pull = codec.lanes(values) * sums_type(codec, config.most).itemsize
+        pairs = [(name, server, push) for name in (of_groups or names)]
+        for own, group in zip(of_groups, placed.groups, strict=True):
+            pairs += [(names[worker], own, push) for worker in group]
+        return [*pairs, *((above, below, pull) for below, above, _ in pairs)]
 
     def marked_receivers(self, placed: PlacedJob) -> tuple[HostNode, ...]:
-        """Return the server: its answers are never marked."""
-        assert placed.server is not None
-        return (placed.server,)
+        """Return the servers: answers are never marked."""
+        return placed.servers
 
     def replay(self, replayed: ReplayedJob) -> Callable[[], None]:
         """Return a function that re-enacts one reduce."""
@@ -69,53 +117,59 @@ class ServerScheme(Aggregation):
 
 
 class _ReplayedReduces:
-    """Reduces through the server: late messages come after the answers."""
+    """Reduces through the servers: late messages come after the answers."""
 
     def __init__(self, replayed: ReplayedJob) -> None:
-        from gradplane.hosts.protocols.parameter_server import PsServer
+        from gradplane.hosts.protocols.server_tree import server
         from gradplane.hosts.protocols.several_rounds import served_worker
         from gradplane.hosts.training.sgd import served
 
         job = replayed.config
-        assert job.addresses.server_address is not None
-        self._replayed, self._address = replayed, job.addresses.server_address
+        root = job.addresses.server_address
+        assert root is not None
+        self._replayed = replayed
+        self._workers = [served_worker(job, w) for w in range(job.workers)]
         self._peers = [job.addresses.stream(w) for w in range(job.workers)]
-        self._server = PsServer(job, served(job))
-        self._machines = [served_worker(job, w) for w in range(job.workers)]
+        self._machines = {root: server(job, root, served(job)).receive}
+        for address in job.addresses.servers:
+            self._machines[address] = server(job, address).receive
+        for peer, worker in zip(self._peers, self._workers, strict=True):
+            self._machines[peer] = worker.receive
+        self._behind = {peer: 1 << worker for worker, peer in enumerate(self._peers)}
+        for address, group in zip(job.addresses.servers, job.groups, strict=True):
+            self._behind[address] = sum(1 << worker for worker in group)
         self._rounds = len(push_codec(job).carriers) or 1
         self._everyone = (1 << job.workers) - 1
-        self._in_time: deque[tuple[int, bytes]] = deque()
-        self._late: deque[tuple[int, bytes]] = deque()
+        self._in_time: deque[tuple[Peer, Peer, bytes]] = deque()  # source, receiver, message
+        self._late: deque[tuple[Peer, Peer, bytes]] = deque()
 
     def reduce(self) -> None:
         """Re-enact the reduce that all workers ask for."""
-        from gradplane.hosts.protocols.actions import SendMessage
-
-        for (worker, step), machine in zip(self._replayed.asked(), self._machines, strict=True):
-            self._perform(worker.number, machine.reduce(step.round, step.vector, 0, step.tensor))
+        for (worker, step), machine in zip(self._replayed.asked(), self._workers, strict=True):
+            asked = machine.reduce(step.round, step.vector, 0, step.tensor)
+            self._perform(self._peers[worker.number], asked)
         while self._in_time or self._late:
-            sender, data = (self._in_time or self._late).popleft()
-            for action in self._server.receive(self._peers[sender], data, 0):
-                assert isinstance(action, SendMessage), action
-                number = self._peers.index(action.peer)
-                answered = self._machines[number].receive(self._address, action.data, 0)
-                self._perform(number, answered)
+            source, receiver, data = (self._in_time or self._late).popleft()
+            self._perform(receiver, self._machines[receiver](source, data, 0))
 
-    def _perform(self, number: int, actions: Iterable[Action]) -> None:
+    def _perform(self, here: Peer, actions: Iterable[Action]) -> None:
         from gradplane.hosts.protocols.actions import Deliver, SendMessage
 
         for action in actions:
             if isinstance(action, SendMessage):
-                data = self._replayed.arrived(self._peers[number], action)
-                queue = self._in_time if self._counts(number, data) else self._late
-                queue.append((number, data))
+                data = self._replayed.arrived(here, action)
+                queue = self._in_time if self._counts(here, data) else self._late
+                queue.append((here, action.peer, data))
             elif isinstance(action, Deliver):
-                self._replayed.workers[number].take(action)
+                self._replayed.workers[self._peers.index(here)].take(action)
 
-    def _counts(self, number: int, data: bytes) -> bool:
-        """Return whether the worker's message is in the server's answer."""
+    def _counts(self, source: Peer, data: bytes) -> bool:
+        """Return whether what a worker or a group's server sends up is in the answer; what comes
+        down always counts."""
         message, outcomes = parse(data), self._replayed.outcomes
+        if message.kind not in SERVER_KINDS:
+            return True
         ticket, round = divmod(message.ticket, self._rounds)
         early = message.kind is Kind.STAT or round < self._rounds - 1
         answers = outcomes.stats if early else outcomes.pushes
-        return bool(answers.get(ticket, self._everyone) >> number & 1)
+        return bool(answers.get(ticket, self._everyone) & self._behind[source])

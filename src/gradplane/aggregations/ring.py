@@ -1,10 +1,12 @@
-"""The workers add the gradients themselves, block by block round a ring (INCEPTIONN).
+"""The workers add the gradients themselves, block by block round a ring (INCEPTIONN), or round
+rings of groups whose leaders have one of their own.
 
 The class `RingScheme` is the scheme; `_ReplayedReduces` re-enacts its reduces.
 """
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 
 from gradplane.aggregations.aggregation import (
     Aggregation,
@@ -21,11 +23,12 @@ from gradplane.hosts.protocols.job_codec import push_codec
 
 
 class RingScheme(Aggregation):
-    """Each worker adds its values to a block and passes it to its right neighbour."""
+    """Each worker adds its values to a block and passes it to its right neighbour (protocols
+    ring_worker and, with `groups`, ring_groups)."""
 
     worker_role = "gradplane.hosts.drivers.roles:RingWorkerRole"
     baseline = "ring"
-    marks = sums_by_tensor = True
+    marks = sums_by_tensor = takes_groups = True
     no_pull = "a ring has no server that answers"
 
     def takes_tensors(self, codec: Codec) -> bool:
@@ -52,21 +55,37 @@ class RingScheme(Aggregation):
             )
 
     def streams(self, placed: PlacedJob, config: JobConfig, values: int) -> Sequence[Messages]:
-        """Return a block of each worker, to its right neighbour."""
+        """Return a block of each worker, to its right neighbour; over groups likewise of each
+        leader among these, and down each group."""
         names = [host.name for host in placed.members]
-        block = -(-push_codec(config).most_bytes(values) // len(names))
-        return [(a, b, block) for a, b in zip(names, names[1:] + names[:1], strict=True) if a != b]
+        if not placed.groups:
+            return list(_round(names, push_codec(config), values))
+        codec, found = push_codec(config), list[Messages]()
+        for members in (*placed.groups, [group[0] for group in placed.groups]):
+            found += _round([names[worker] for worker in members], codec, values)
+        block = -(-codec.most_bytes(values) // len(placed.groups))
+        for group in placed.groups:
+            found += [(names[a], names[b], block) for a, b in pairwise(group)]
+        return found
 
     def check_hosts(self, config: JobConfig) -> None:
         """Raise ConfigError for a codec that does not encode partial sums."""
-        from gradplane.hosts.protocols.several_rounds import ring_plans
+        from gradplane.hosts.protocols.several_rounds import ring_worker
 
         with suggesting("ps"):
-            ring_plans(config)
+            ring_worker(config, 0)
 
     def replay(self, replayed: ReplayedJob) -> Callable[[], None]:
         """Return a function that re-enacts one reduce."""
         return _ReplayedReduces(replayed).reduce
+
+
+def _round(names: Sequence[str], codec: Codec, values: int) -> Iterator[Messages]:
+    """Yield a block of each host of a ring, to its right neighbour."""
+    block = -(-codec.most_bytes(values) // len(names))
+    for place, name in enumerate(names):
+        if len(names) > 1:
+            yield name, names[(place + 1) % len(names)], block
 
 
 class _ReplayedReduces:

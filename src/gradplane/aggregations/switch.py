@@ -27,6 +27,7 @@ from gradplane.aggregations.aggregation import (
     ReplayedWorker,
     ReplayError,
     WrongSum,
+    quorum_problems,
     suggesting,
 )
 from gradplane.aggregations.needs import AskedJob, Outcome, Place
@@ -504,31 +505,7 @@ def _quorum_problems(job: AskedJob, tree: Sequence[TreeNode], where: str) -> Ite
     """Yield what is wrong with a job's quorums: those of each level, and the total."""
     levels = tree[-1].level + 1
     fewest = [min(len(n.children) for n in tree if n.level == level) for level in range(levels)]
-    if job.quorums is None:
-        if job.quorum is not None and job.quorum < job.size:
-            yield (
-                "quorum",
-                f"quorum = {job.quorum} of {job.size} workers: {where}, and each of these waits for"
-                f" children of its own: use quorums = {fewest}, from the leaves to the root, or"
-                " less",
-            )
-        return
-    if len(job.quorums) != levels or any(
-        q > few for q, few in zip(job.quorums, fewest, strict=False)
-    ):
-        yield (
-            "quorums",
-            f"quorums = {list(job.quorums)}: {where}; there are {levels} levels of switches, from"
-            f" the leaves to the root, with {fewest} children or more: use as many of each, or"
-            " fewer",
-        )
-    elif job.quorum is not None and job.quorum > (reached := prod(job.quorums)):
-        yield (
-            "quorum",
-            f"quorum = {job.quorum} with quorums = {list(job.quorums)}: a result has"
-            f" {' × '.join(map(str, job.quorums))} = {reached} workers: use quorum = {reached}, or"
-            " larger quorums",
-        )
+    yield from quorum_problems(job, fewest, where, "switches")
 
 
 def _waits_for(job: AskedJob, node: TreeNode) -> int:

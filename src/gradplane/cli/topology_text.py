@@ -34,13 +34,12 @@ class _JobTree:
         self._deployment, self._network, self._job = deployment, deployment.topology, job
         self._plans = deployment.plans(job.number)
         self._drawn: set[str] = set()
-        self._parts = {host.name: f"worker {number}" for number, host in enumerate(job.members)}
-        if job.server is not None and job.scheme.servers(job.job):
-            self._parts[job.server.name] = "server"
+        self._parts = dict(_parts(job))
 
     def summary(self) -> str:
         if not self._plans:
-            return f'aggregation = "{self._job.config.aggregation}": no switch sums it'
+            groups = f" in {len(self._job.groups)} groups" if self._job.groups else ""
+            return f'aggregation = "{self._job.config.aggregation}"{groups}: no switch sums it'
         return f"summed in {len(self._plans)} switch{'es' if len(self._plans) > 1 else ''}"
 
     def roots(self) -> list[str]:
@@ -140,6 +139,21 @@ class _JobTree:
             yield f"{sum(lookups):,} values in {len(lookups)} lookup tables"
         ports = len(plan.workers)
         yield f"group {plan.group} of {ports} port{'s' if ports > 1 else ''}"
+
+
+def _parts(job: DeployedJob) -> Iterator[tuple[str, str]]:
+    """Yield the part of each of a job's hosts, by its name."""
+    group_of = {worker: n for n, group in enumerate(job.groups) for worker in group}
+    leaders = {group[0] for group in job.groups} if not job.servers else set()
+    for worker, host in enumerate(job.members):
+        group = f" of group {group_of[worker]}" if job.groups else ""
+        yield host.name, f"worker {worker}{', the leader' if worker in leaders else ''}{group}"
+    of_groups = len(job.groups) if job.groups and job.servers else 0
+    count = len(job.servers) - of_groups
+    for host in job.servers[:count]:
+        yield host.name, "root server" if of_groups else "server"
+    for n, host in enumerate(job.servers[count:]):
+        yield host.name, f"server of group {n}"
 
 
 def _listed(words: Iterable[str]) -> str:

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 from gradplane import aggregations
 from gradplane._plugins import LoadError, is_reference
+from gradplane._suggestions import quoted
 from gradplane._toml_documents import nearest
+from gradplane.aggregations import groups
 from gradplane.aggregations.aggregation import STREAM_PORT, PlacedJob
 from gradplane.codecs import CodecError
 from gradplane.controller import targets
@@ -52,6 +54,7 @@ from gradplane.hosts.config import (
     Training,
     Transport,
 )
+from gradplane.hosts.protocols.job_codec import make_codec
 from gradplane.hosts.stream.segments import VALUES_HEADER_SIZE
 from gradplane.hosts.training import datasets, models
 from gradplane.hosts.training.models import check_parameters
@@ -168,6 +171,7 @@ def _plain(deployed: DeployedJob) -> Job:
             "quorums": None,
             "roots": None,
             "code_bits": None,
+            "between": None,
         }
     )
 
@@ -228,7 +232,7 @@ class _Deploying:
         with self._about("cluster", "switches"):
             network = network.with_switch_ports(port)
         jobs: list[DeployedJob] = []
-        placed = [_placed(network, n, job) for n, job in enumerate(experiment.job)]
+        placed = [self._placed(network, n, job) for n, job in enumerate(experiment.job)]
         for one in placed:
             if job := self._job(one, placed[: one.number]):
                 self._problems += checks.marked(job, jobs)
@@ -323,25 +327,50 @@ class _Deploying:
         if "servers" in section.args:
             text = "servers is not a key: a host for servers is added where a job needs one"
             raise TopologyError(text, "servers")
+        options: dict[str, Any] = {"workers": section.workers} | section.args
+        nics = options.pop("nics", False)
+        if not isinstance(nics, bool):
+            raise TopologyError(f"nics = {quoted(nics)}: true or false", "nics")
+        network = self._with_servers(section.kind, options)
+        for host in _group_seats(network, self._experiment.job):
+            network = network.with_host_beside(host)
+        return network.with_nics() if nics else network
+
+    def _with_servers(self, kind: str, options: dict[str, Any]) -> Topology:
+        """Build a network of a kind with hosts for all servers but those of groups."""
         needed = wanted = 0
         for job in self._experiment.job:
             scheme = aggregations.get(job.aggregation)
             baseline = aggregations.get(scheme.baseline)
             needed = max(needed, scheme.servers(job))
             wanted = max(wanted, needed, baseline.servers(job))
-        options: dict[str, Any] = {"workers": section.workers} | section.args
         if self._beside:
-            network = description.build(section.kind, **options)
+            network = description.build(kind, **options)
             for _ in range(wanted):
                 network = network.with_host_beside()
             return network
         try:
-            return description.build(section.kind, servers=wanted, **options)
+            return description.build(kind, servers=wanted, **options)
         except NoPlaceError:
             if needed == wanted:
                 raise
         # A server that only the baseline needs takes no worker's place.
-        return description.build(section.kind, servers=needed, **options)
+        return description.build(kind, servers=needed, **options)
+
+    def _placed(self, network: Topology, number: int, job: Job) -> PlacedJob:
+        """Return a job's place; without its groups where they are wrong."""
+        scheme, members = aggregations.get(job.aggregation), _members(network, job)
+        own: groups.Groups = ()
+        if len(members) == job.size and scheme.takes_groups:
+            with self._about("job", number):
+                own = groups.groups_of(job, members, network)
+        added = len(_group_seats(network, self._experiment.job))
+        others = network.hosts[: len(network.hosts) - added]
+        servers = others[len(others) - scheme.servers(job) :]
+        if scheme.group_servers:
+            of_groups = groups.seated(network, members, own, network.hosts[len(others) :])
+            servers = (*servers, *of_groups)
+        return PlacedJob(number, job, members, others[-1], network, own, servers)
 
     def _job(self, placed: PlacedJob, others: Sequence[PlacedJob]) -> DeployedJob | None:
         """Check a job and return it, or None where it cannot work."""
@@ -374,8 +403,8 @@ class _Deploying:
             for key, text in planned_jobs.problems(job, values):
                 self._add(text, ("job", number, key), ("job", number, "plan"))
             return DeployedJob(
-                number, job, placed.members, placed.server, placed.network,
-                scheme, config, rounds, values,
+                number, job, placed.members, placed.server, placed.network, placed.groups,
+                placed.servers, scheme, config, rounds, values,
             )  # fmt: skip
         return None
 
@@ -386,6 +415,9 @@ class _Deploying:
             push = host_codec(job.push, job)
         with self._about("job", number, "pull"):
             pull = tensor_codecs.pull_codec(job.pull or NamedModel(name="float32"), job)
+        if job.between is not None:
+            with self._about("job", number, "between"):
+                make_codec((job.between.name, job.between.args), "between")
         with self._about("job", number, "device"):
             device = tensor_codecs.device(job)
         return (push, pull, device) if len(self._problems) == found else None
@@ -480,9 +512,19 @@ def _with_stream_trips(jobs: Sequence[DeployedJob]) -> list[DeployedJob]:
     return found
 
 
-def _placed(network: Topology, number: int, job: Job) -> PlacedJob:
-    members = network.hosts[job.first_host - 1 : job.first_host - 1 + job.size]
-    return PlacedJob(number, job, members, network.hosts[-1], network)
+def _members(network: Topology, job: Job) -> tuple[HostNode, ...]:
+    return network.hosts[job.first_host - 1 : job.first_host - 1 + job.size]
+
+
+def _group_seats(network: Topology, jobs: Sequence[Job]) -> list[str]:
+    """Return the hosts beside which servers of groups are added; those of wrong groups are not."""
+    found = []
+    for job in jobs:
+        members = _members(network, job)
+        if aggregations.get(job.aggregation).group_servers and len(members) == job.size:
+            with suppress(TopologyError):
+                found.append((members, groups.groups_of(job, members, network)))
+    return groups.seats(network, found)
 
 
 def _config(
@@ -516,6 +558,8 @@ def _config(
         addresses=scheme.addresses(placed),
         absences=absences,
         leaves=scheme.racks(placed),
+        groups=placed.groups,
+        quorums=job.quorums or () if placed.groups else (),
     )
 
 
@@ -539,6 +583,7 @@ def _training(job: Job, device: dict[str, Any] | None) -> Training:
 
 
 def _coding(job: Job, push: Named, pull: Named) -> Coding:
+    between = None if job.between is None else (job.between.name, job.between.args)
     return Coding(
         codec=push,
         pull_codec=pull,
@@ -551,15 +596,16 @@ def _coding(job: Job, push: Named, pull: Named) -> Coding:
         plan=None if job.plan is None else json.loads(job.plan),
         pull_feedback=job.pull_feedback,
         pull_deltas=job.pull_deltas,
+        between=between,
     )
 
 
 def _hosts(experiment: Experiment, deployed: DeployedJob) -> Iterator[HostConfig]:
     """Yield a configuration for each worker of the job, and for its server if it has one."""
-    scheme, network = deployed.scheme, deployed.network
+    scheme = deployed.scheme
     roles: list[tuple[HostNode, str, int | None]]
     roles = [(host, scheme.worker_role, worker) for worker, host in enumerate(deployed.members)]
-    for host in network.hosts[len(network.hosts) - scheme.servers(deployed.job) :]:
+    for host in deployed.servers:
         assert scheme.server_role is not None, "servers without a role"
         roles.append((host, scheme.server_role, None))
     for host, role, worker in roles:

@@ -240,6 +240,20 @@ def _scheme(name: str) -> str:
     return name
 
 
+def _groups(value: Any) -> Any:
+    """Return a list of lists of workers as tuples; other values as they are."""
+    lists = isinstance(value, list | tuple) and all(isinstance(one, list | tuple) for one in value)
+    return tuple(map(tuple, value)) if lists else value
+
+
+_GroupWorkers = Annotated[tuple[Annotated[int, Field(strict=True, ge=0)], ...], Field(strict=False)]
+Groups = Annotated[
+    Literal["racks"] | Annotated[int, Field(strict=True, ge=1)] | tuple[_GroupWorkers, ...],
+    BeforeValidator(_groups),
+]
+"""`"racks"`, a number of groups, or the workers of each."""
+
+
 class DeviceSection(Section):
     """A job's `device`: the bus between a worker's host and its device, and a policy for it."""
 
@@ -272,6 +286,8 @@ class Job(Section):
         default=None, strict=False, min_length=1
     )
     roots: int | None = Field(default=None, ge=1)
+    groups: Groups | None = None
+    between: Annotated[NamedModel | None, BeforeValidator(_by_name)] = None
     reliability: Literal["lossy", "retransmit"] = "lossy"
     error_feedback: bool = True
     slots: int = Field(default=8, ge=2, le=65534, multiple_of=2)

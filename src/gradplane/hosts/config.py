@@ -7,6 +7,7 @@ pydantic again would cost each process a seventh of a second.
 
 import dataclasses
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -69,6 +70,7 @@ class Coding:
     plan: dict[str, Any] | None = None  # of a planned job: see protocols/run_plan.py
     pull_feedback: bool = False  # the server keeps the error of its answers for the next ones
     pull_deltas: bool = False  # the server answers with the change of its weights
+    between: tuple[str, dict[str, Any]] | None = None  # of groups' sums; None: as workers push
 
     @property
     def pulls_weights(self) -> bool:
@@ -110,7 +112,7 @@ class Addresses:
     aggregator: tuple[str, int]  # the switch's address and UDP port 18256
     worker_addresses: tuple[tuple[str, int], ...]  # aggregation ports; streams: port + 1000
     server_address: tuple[str, int] | None  # the parameter server's stream port
-    servers: tuple[tuple[str, int], ...] = ()  # of a planned job: the stream ports of those
+    servers: tuple[tuple[str, int], ...] = ()  # the stream ports of a plan's, or of each group's
 
     def stream(self, worker: int) -> tuple[str, int]:
         """Return the address of a worker's stream."""
@@ -146,6 +148,8 @@ class JobConfig:
     addresses: Addresses
     absences: tuple[Absence, ...] = ()  # of workers, in training rounds
     leaves: tuple[tuple[int, ...], ...] = ()  # the workers of each switch; none: of the only one
+    groups: tuple[tuple[int, ...], ...] = ()  # of workers whose hosts sum in two levels; none: one
+    quorums: tuple[int, ...] = ()  # with groups and a server each: its workers, the root's servers
 
     @cached_property
     def everybody(self) -> tuple[int, ...]:
@@ -156,6 +160,24 @@ class JobConfig:
         """Return the workers of a worker's switch, by their numbers there: it is one of them."""
         found = (leaf for leaf in self.leaves if worker in leaf)
         return next(found, self.everybody)
+
+    @property
+    def most(self) -> int:
+        """The most workers whose vectors are in a result of hosts."""
+        if not self.groups:
+            return self.quorum
+        return math.prod(self.quorums) if self.quorums else self.workers
+
+    def server(self, worker: int) -> tuple[str, int] | None:
+        """Return the stream port of the server that a worker pushes to: its group's, or the job's;
+        None where there is none."""
+        if not self.groups:
+            return self.addresses.server_address
+        return next(
+            address
+            for address, group in zip(self.addresses.servers, self.groups, strict=True)
+            if worker in group
+        )
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> "JobConfig":
@@ -242,11 +264,13 @@ class HostConfig:
         """Return the configuration in a text of to_json()."""
         raw = json.loads(text)
         job = raw["job"]
-        addresses = ("aggregator", "server_address", "codec", "pull_codec")
+        addresses = ("aggregator", "server_address", "codec", "pull_codec", "between")
         job |= {key: None if job[key] is None else tuple(job[key]) for key in addresses}
         job["worker_addresses"] = tuple(tuple(address) for address in job["worker_addresses"])
         job["servers"] = tuple(tuple(address) for address in job["servers"])
-        job["leaves"] = tuple(tuple(leaf) for leaf in job["leaves"])
+        for key in ("leaves", "groups"):
+            job[key] = tuple(tuple(workers) for workers in job[key])
+        job["quorums"] = tuple(job["quorums"])
         job["absences"] = tuple(Absence(**absence) for absence in job["absences"])
         parts = {"job": JobConfig.of(job), "impairments": tuple(raw["impairments"])}
         return cls(**raw | parts | {"flows": tuple(Flow(**flow) for flow in raw["flows"])})

@@ -118,7 +118,8 @@ class Topology:
     """A checked network. Raises TopologyError if names repeat, a link's end does not exist, or a
     number of a link is none.
 
-    inside: the switches that are parts of machines; to the other switches they are hosts.
+    inside: the switches that are parts of machines; to the other switches they are hosts. nics: the
+    switches that stand for the network cards of the hosts that are attached to them.
     """
 
     kind: str
@@ -126,6 +127,7 @@ class Topology:
     switches: tuple[SwitchNode, ...]
     links: tuple[Link, ...]
     inside: frozenset[str] = frozenset()
+    nics: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         _check_kinds(self)
@@ -205,14 +207,44 @@ class Topology:
             links.append(replace(link, a_port=a, b_port=b))
         return replace(self, links=tuple(links))
 
-    def with_host_beside(self) -> Topology:
-        """Return the network with one more host, on the last one's switch, by a link like that."""
-        last = self.hosts[-1]
-        switch, _ = self.attachment(last.name)
+    def with_host_beside(self, other: str = "") -> Topology:
+        """Return the network with one more host, on the switch of another, by a link like that's.
+
+        other: its name; none: the last host's. TopologyError where there are as many as there may
+        be."""
+        other = other or self.hosts[-1].name
+        if len(self.hosts) == MAX_HOSTS:
+            raise TopologyError(f"{MAX_HOSTS + 1} hosts: a network has {MAX_HOSTS} at most")
+        switch, _ = self.attachment(other)
         host, port = HostNode.numbered(len(self.hosts) + 1), max(self._links[switch]) + 1
-        like = self._links[last.name][0]
+        like = self._links[other][0]
         link = Link(host.name, switch, 0, port, like.rate, like.delay, like.queue)
         return replace(self, hosts=(*self.hosts, host), links=(*self.links, link))
+
+    def with_nics(self) -> Topology:
+        """Return the network with a switch in each host's link that stands for its network card.
+
+        The link of the card to the network is that of the host before; the host's to its card has
+        no limit. Cards have addresses of their own: what is for the switch that sums passes."""
+        first, links = len(self.switches) + 1, list[Link]()
+        nics = {host.name: first + n for n, host in enumerate(self.hosts)}
+        for link in self.links:
+            if link.a in nics:
+                nic = f"s{nics[link.a]}"
+                links.append(Link(link.a, nic, 0, 1))
+                link = replace(link, a=nic, a_port=2)
+            links.append(link)
+        cards = tuple(SwitchNode.forwarding(number) for number in nics.values())
+        names = frozenset(card.name for card in cards)
+        return replace(self, switches=(*self.switches, *cards), links=tuple(links), nics=names)
+
+    def rack(self, host: str) -> str:
+        """Return the switch that a host, or its network card, is attached to."""
+        switch, _ = self.attachment(host)
+        if switch not in self.nics:
+            return switch
+        ends = (link.other_end(switch)[0] for link in self._links[switch].values())
+        return next(end for end in ends if end != host)
 
     def attachment(self, host: str) -> tuple[str, int]:
         """Return (switch, port) that a host is attached to."""
@@ -444,8 +476,9 @@ def kinds() -> list[str]:
 
 
 def options() -> set[str]:
-    """Return the options of all kinds."""
-    return {option for kind in kinds() for option in inspect.signature(_find(kind)).parameters}
+    """Return the options of all kinds, and `nics`, which is none of a kind's own (with_nics)."""
+    own = (inspect.signature(_find(kind)).parameters for kind in kinds())
+    return {"nics"}.union(*own)
 
 
 def _find(kind: str) -> Callable[..., Topology]:

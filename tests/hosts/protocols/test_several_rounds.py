@@ -11,7 +11,7 @@ from gradplane.hosts.config import UnsuitableCodecError
 from gradplane.hosts.protocols.actions import Deliver, Record, SendMessage
 from gradplane.hosts.protocols.job_codec import push_codec, reduce_seed
 from gradplane.hosts.protocols.parameter_server import PsServer
-from gradplane.hosts.protocols.several_rounds import ring_plans, ring_worker, served_worker
+from gradplane.hosts.protocols.several_rounds import ring_worker, served_worker
 
 SERVER = ("10.0.0.9", 21003)
 MATRIX, VECTOR = ("powersgd", {"rank": 2, "columns": 15}), ("float32", {})
@@ -111,4 +111,4 @@ def test_local_steps_leave_rounds_out():
 def test_a_ring_refuses_a_lossy_codec_beside():
     job = make_job(aggregation="ring", codec=MIXED, error_feedback=False)
     with pytest.raises(UnsuitableCodecError, match="^codec by tensor: a ring's workers sum whole"):
-        ring_plans(job)
+        ring_worker(job, 0)

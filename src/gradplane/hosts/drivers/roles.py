@@ -27,11 +27,11 @@ from gradplane.hosts.impairments.host_link import (
     aggregation_payload,
 )
 from gradplane.hosts.protocols.actions import Deliver, Failed
-from gradplane.hosts.protocols.messages import PLAN_KINDS, SERVER_KINDS
-from gradplane.hosts.protocols.parameter_server import PsServer
+from gradplane.hosts.protocols.messages import PLAN_KINDS, SERVER_KINDS, WORKER_KINDS
 from gradplane.hosts.protocols.planned_server import PlannedServer
 from gradplane.hosts.protocols.planned_worker import PlannedWorker
 from gradplane.hosts.protocols.run_plan import RunPlan, run_plan
+from gradplane.hosts.protocols.server_tree import server
 from gradplane.hosts.protocols.shared_server import SharedServer
 from gradplane.hosts.stream import segments
 from gradplane.hosts.training.sgd import served
@@ -202,19 +202,22 @@ class PlannedServerRole(ServerRole):
 
 
 class ParameterServerRole(ServerRole):
-    """The parameter server."""
+    """A parameter server: the only one of its job, the root of a tree of them, or a group's."""
 
     def __init__(self, config: HostConfig, env: Environment, link: HostLink) -> None:
         super().__init__()
-        _, port = _server_address(config)
+        addresses = (_server_address(config), *config.job.addresses.servers)
+        (own,) = (address for address in addresses if address[0] == config.ip)
         self._machines = ActionDriver(
-            *(env, port, link.send, _undelivered, self._failed),
+            *(env, own[1], link.send, _undelivered, self._failed),
             trip=config.job.transport.stream_trip_ns,
             about=about(config),
         )
-        server = PsServer(config.job, served(config.job))
-        self._machines.route(SERVER_KINDS, server.receive, server.timer)
-        link.ports[port] = LocalPort.of_stream(self._machines)
+        steps = own == config.job.addresses.server_address
+        machine = server(config.job, own, served(config.job) if steps else None)
+        kinds = SERVER_KINDS | WORKER_KINDS
+        self._machines.route(kinds, machine.receive, machine.timer)
+        link.ports[own[1]] = LocalPort.of_stream(self._machines)
 
 
 class SharedServerRole(ServerRole):

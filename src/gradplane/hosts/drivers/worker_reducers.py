@@ -200,7 +200,7 @@ class ServedReducer(WorkerReducer):
 
     def connect(self) -> None:
         """Listen to the server."""
-        if self.job.addresses.server_address is None:
+        if self.job.server(self.worker) is None:
             raise ConfigError(f"worker {self.worker}: its job needs a server_address")
         self.encode_ns = codec_ns(self.job, self.job.coding.codec)
         self.decode_ns = codec_ns(self.job, self.job.coding.pull_codec)
@@ -214,8 +214,9 @@ class ServedReducer(WorkerReducer):
 
     def waiting(self, ticket: int) -> str:
         """Name the server."""
-        assert self.job.addresses.server_address is not None
-        ip, port = self.job.addresses.server_address
+        address = self.job.server(self.worker)
+        assert address is not None
+        ip, port = address
         return f"the mean of {ip}:{port}"
 
 
@@ -233,6 +234,8 @@ class RingReducer(WorkerReducer):
         self.machines.perform(actions, self._machine.timer)
 
     def waiting(self, ticket: int) -> str:
-        """Name the left neighbour."""
+        """Name the left neighbour; over groups the blocks that do not come."""
+        if self.job.groups:
+            return f"{', '.join(self._machine.missing(ticket))} of the neighbours in its rings"
         ip, port = self.job.addresses.stream((self.worker - 1) % self.job.workers)
         return f"{len(self._machine.missing(ticket))} blocks of {ip}:{port}"

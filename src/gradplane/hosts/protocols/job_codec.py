@@ -90,6 +90,56 @@ def push_codec(job: JobConfig) -> codecs.Codec:
     return codecs.LocalSteps(codec, job.coding.local_steps) if job.coding.local_steps > 1 else codec
 
 
+def between_codec(job: JobConfig, push: codecs.Codec) -> codecs.Codec:
+    """Return the codec of the sums that a group's server sends on, with the job's error feedback
+    and local steps: that of its workers, `push`, unless the job names another.
+
+    Sums have no statistic for workers to agree on, so codecs that need one are float32 here. Of a
+    codec with a memory of gradients (DGC's momentum) only the error is fed back: the workers' has
+    done the rest."""
+    if job.coding.marked:
+        return Marked()
+    if job.coding.between is None:
+        return codecs.get("float32") if agrees(push) else _of_sums(push)
+    codec = make_codec(job.coding.between, "between")
+    if agrees(codec):
+        raise ConfigError(
+            f"codec {codec.name}: workers agree on a statistic before they encode, and sums have"
+            " none: use another codec, such as float32",
+            "between",
+        )
+    if job.coding.error_feedback:
+        codec = _with_feedback(codec)
+    return codecs.LocalSteps(codec, job.coding.local_steps) if job.coding.local_steps > 1 else codec
+
+
+def _of_sums(codec: codecs.Codec) -> codecs.Codec:
+    if isinstance(codec, codecs.LocalSteps):
+        return codecs.LocalSteps(_of_sums(codec.codec), codec.steps)
+    if isinstance(codec, codecs.PerTensor):
+        return codec.each(_of_sums)
+    return codecs.ErrorFeedback(codec) if codec.memoryless != codec else codec
+
+
+def check_group_sums(job: JobConfig, push: codecs.Codec) -> None:
+    """Raise ConfigError where groups' sums do not stand for their workers' vectors."""
+    one, three = np.ones(1, np.float32), np.full(1, 3, np.float32)
+    for codec in push.carriers or (push,):
+        between_codec(job, codec)
+        if any(part.merge([one, three])[0] != 2 for part in parts(codec)):
+            raise ConfigError(
+                f"codec {codec.name}: its server counts votes, and a group's server sends a sum:"
+                ' use pull = "sums", which adds the votes of all, or leave out groups',
+                "codec",
+            )
+
+
+def agrees(codec: codecs.Codec) -> bool:
+    """Return whether a codec's workers agree on a statistic before they encode."""
+    one = np.ones(1, np.float32)
+    return any(part.local(one, part.start(1)) is not None for part in parts(codec))
+
+
 def parts(codec: codecs.Codec) -> Iterator[codecs.Codec]:
     """Yield the codecs that a job's codec consists of, with their error feedback."""
     if isinstance(codec, codecs.LocalSteps):

@@ -31,11 +31,12 @@ class Kind(IntEnum):
     READY = 12  # newcomer to all others of round `ticket`: it has the state
     PLANNED = 13  # between workers of a plan: part `count` of a task, `bitmap`, of `tensor`
     AWAIT = 14  # to a newcomer of round `ticket`: is it ready? READY answers
+    TOTAL_BLOCK = 15  # within a group: block `count` of n values, summed over all groups in bitmap
 
 
 SERVER_KINDS = frozenset({Kind.STAT, Kind.PUSH})
 WORKER_KINDS = frozenset({Kind.STAT_RESULT, Kind.PULL})
-RING_KINDS = frozenset({Kind.PARTIAL_BLOCK, Kind.WHOLE_BLOCK})
+RING_KINDS = frozenset({Kind.PARTIAL_BLOCK, Kind.WHOLE_BLOCK, Kind.TOTAL_BLOCK})
 SYNC_KINDS = frozenset({Kind.REPORT, Kind.DECISION, Kind.PARAMETERS})
 JOIN_KINDS = frozenset({Kind.JOIN, Kind.STATE, Kind.READY, Kind.AWAIT})
 PLAN_KINDS = frozenset({Kind.PLANNED})

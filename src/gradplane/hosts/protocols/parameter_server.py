@@ -13,7 +13,7 @@ answers are never marked.
 """
 
 from collections import defaultdict
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -72,12 +72,13 @@ class PsWorker:
     """
 
     def __init__(self, job: JobConfig, worker: int, push: codecs.Codec | None = None) -> None:
-        assert job.addresses.server_address is not None
+        server = job.server(worker)
+        assert server is not None
         self._job, self._worker = job, worker
         self.watch: Watch = unwatched
-        self._server = job.addresses.server_address
+        self._server = server
         self._push, self._pull = push or push_codec(job), pull_codec(job)
-        self._sums = sums_type(self._push, job.quorum) if answers_sums(job) else None
+        self._sums = sums_type(self._push, job.most) if answers_sums(job) else None
         self._reduces: dict[int, _Reduce] = {}
         self._states: dict[int, Any] = {}
         self._newest = -1  # ticket started
@@ -206,16 +207,34 @@ class PsWorker:
         return SendMessage(self._server, message.pack())
 
 
+@dataclass(frozen=True)
+class Children:
+    """Who sends to a server: addresses, how many of them it waits for, the workers of each."""
+
+    peers: tuple[Peer, ...]
+    quorum: int
+    workers: tuple[int, ...]  # bitmaps
+
+    @classmethod
+    def of_workers(cls, job: JobConfig, workers: Sequence[int], quorum: int) -> "Children":
+        """Return these workers as children."""
+        peers = tuple(job.addresses.stream(w) for w in workers)
+        return cls(peers, quorum, tuple(1 << w for w in workers))
+
+
 @dataclass
-class _Ticket:
-    """A reduce at the server: the messages so far, and whether they were answered."""
+class Ticket:
+    """A reduce at a server: the messages so far by child, and whether they were answered."""
 
     n: int
+    tensor: int = 0
     stats: dict[int, Floats] = field(default_factory=dict)
+    stat_members: int = 0  # bitmap of the workers in the statistic
     stat_sent: bool = False
     shared: Floats | None = None  # the statistic that workers got
     sums: npt.NDArray[Any] | None = None  # of codes, where they are not decoded
     vectors: dict[int, Floats] = field(default_factory=dict)
+    members: int = 0  # bitmap of the workers in the vectors
     closed: bool = False
     heard: set[int] = field(default_factory=set)
     codec_ns: int = 0
@@ -223,23 +242,24 @@ class _Ticket:
 
 
 class PsServer:
-    """The server of one job.
+    """The server of one job, to which all workers push.
 
     Actions: SendMessage; SetTimer and Record (parts) where the job's codec_ns or reduce_ns is not
     0. Gets messages of SERVER_KINDS. Holds at most a quorum of vectors a ticket, besides those
     being decoded; where it answers with sums, one array of them. `weights` holds a job's weights if
     the server makes its steps. Under a codec of several rounds each is a ticket of its own: see
-    several_rounds.py.
+    several_rounds.py. The servers of a tree (server_tree.py) derive from it.
     """
 
-    def __init__(self, job: JobConfig, weights: Weights | None = None) -> None:
-        assert job.coding.served_steps == (weights is not None), "a server steps with weights"
+    def __init__(
+        self, job: JobConfig, weights: Weights | None = None, children: Children | None = None
+    ) -> None:
         self._job, self._weights = job, weights
         push = push_codec(job)
         self._carriers, self._pull = push.carriers or (push,), pull_codec(job)
-        self._sums = sums_type(push, job.quorum) if answers_sums(job) else None
-        self._peers = [job.addresses.stream(w) for w in range(job.workers)]
-        self._tickets: dict[int, _Ticket] = {}
+        self._sums = sums_type(push, job.most) if answers_sums(job) else None
+        self._children = children or Children.of_workers(job, range(job.workers), job.quorum)
+        self._tickets: dict[int, Ticket] = {}
         self._states: dict[tuple[int, int], Any] = {}  # the pull codec's, by tensor and round
         self._push_ns, self._pull_ns = (
             codec_ns(job, job.coding.codec),
@@ -252,57 +272,81 @@ class PsServer:
         return self._work.timer(now)
 
     def receive(self, peer: Peer, data: bytes, now: int) -> list[Action]:
-        """Take a message from a worker. MessageError if it is malformed or from another peer."""
+        """Take a message from a child. MessageError if it is malformed or from another peer."""
         message = parse(data)
-        if peer not in self._peers:
+        if peer not in self._children.peers:
             raise MessageError(
                 f"{message.kind.name} from {peer}, which is not a worker of this job"
             )
-        worker = self._peers.index(peer)
-        ticket = self._tickets.setdefault(message.ticket, _Ticket(message.n))
+        child = self._children.peers.index(peer)
+        ticket = self._ticket(message)
         if ticket.n != message.n:
             raise MessageError(
-                f"worker {worker}, ticket {message.ticket}: {message.n} values, "
+                f"{self._who(child)}, ticket {message.ticket}: {message.n} values, "
                 f"others sent {ticket.n}"
             )
         if message.kind is Kind.STAT:
-            return self._stat(message, worker, ticket)
-        return self._vector(message, worker, ticket, now)
+            return self._stat(message, child, ticket)
+        return self._vector(message, child, ticket, now)
 
-    def _stat(self, message: Message, worker: int, ticket: _Ticket) -> list[Action]:
+    def _ticket(self, message: Message) -> Ticket:
+        return self._tickets.setdefault(message.ticket, Ticket(message.n, message.tensor))
+
+    def _who(self, child: int) -> str:
+        workers = self._children.workers[child]
+        return f"worker {workers.bit_length() - 1}"
+
+    def _members(self, message: Message, child: int) -> int:
+        """Return the bitmap of the workers in a child's message."""
+        return self._children.workers[child]
+
+    def _stat(self, message: Message, child: int, ticket: Ticket) -> list[Action]:
         if ticket.stat_sent:
             return []
-        ticket.stats[worker] = _floats(message)
-        if len(ticket.stats) < self._job.quorum:
+        ticket.stats[child] = _floats(message)
+        ticket.stat_members |= self._members(message, child)
+        if len(ticket.stats) < self._children.quorum:
             return []
         ticket.stat_sent = True
         ticket.shared = self._carrier(message).combine(list(ticket.stats.values()))
-        body = ticket.shared.astype("<f4").tobytes()
-        who = {"count": len(ticket.stats), "bitmap": sum(1 << w for w in ticket.stats)}
-        result = Message(Kind.STAT_RESULT, message.ticket, message.n, **who, body=body)
-        return self._answer(result)
+        return self._agreed(message, ticket, ticket.shared.astype("<f4").tobytes())
 
-    def _vector(self, message: Message, worker: int, ticket: _Ticket, now: int) -> list[Action]:
-        actions = [] if ticket.closed else self._add(message, worker, ticket, now)
-        ticket.heard.add(worker)
-        if len(ticket.heard) == self._job.workers:
+    def _agreed(self, message: Message, ticket: Ticket, body: bytes) -> list[Action]:
+        """Answer: the statistics of a quorum are in."""
+        members = ticket.stat_members
+        who = {"count": members.bit_count(), "bitmap": members}
+        found = Message(
+            Kind.STAT_RESULT, message.ticket, message.n, message.tensor, **who, body=body
+        )
+        return self._answer(found)
+
+    def _vector(self, message: Message, child: int, ticket: Ticket, now: int) -> list[Action]:
+        actions = [] if ticket.closed else self._add(message, child, ticket, now)
+        ticket.heard.add(child)
+        if self._ended(ticket):
             del self._tickets[message.ticket]
         return actions
 
-    def _add(self, message: Message, worker: int, ticket: _Ticket, now: int) -> list[Action]:
-        if self._sums is not None and worker in ticket.vectors:
+    def _ended(self, ticket: Ticket) -> bool:
+        """Return whether nothing more comes for a ticket."""
+        return len(ticket.heard) == len(self._children.peers)
+
+    def _add(self, message: Message, child: int, ticket: Ticket, now: int) -> list[Action]:
+        if self._sums is not None and child in ticket.vectors:
             return []  # its codes are in the sum
         try:
             vector = self._taken(message, ticket)
         except codecs.CodecError as error:
-            raise MessageError(f"worker {worker}, ticket {message.ticket}: {error}") from error
+            where = f"{self._who(child)}, ticket {message.ticket}"
+            raise MessageError(f"{where}: {error}") from error
         decode, add = round(self._push_ns * message.n) if self._sums is None else 0, 0
         if ticket.vectors:
             add = round(self._job.coding.reduce_ns * message.n)
-        ticket.vectors[worker] = vector
+        ticket.vectors[child] = vector
+        ticket.members |= self._members(message, child)
         ticket.codec_ns += decode
         ticket.reduce_ns += add
-        if len(ticket.vectors) < self._job.quorum:
+        if len(ticket.vectors) < self._children.quorum:
             return self._work.do(decode + add, lambda at: [], now)
         ticket.closed = True
         encode = round(self._pull_ns * message.n) if self._sums is None else 0
@@ -310,7 +354,7 @@ class PsServer:
         ns = decode + add + encode
         return self._work.do(ns, lambda at: self._close(message, ticket, at), now)
 
-    def _taken(self, message: Message, ticket: _Ticket) -> Floats:
+    def _taken(self, message: Message, ticket: Ticket) -> Floats:
         """Return a pushed vector; or add its codes to the ticket's sums, and return nothing."""
         carrier = self._carrier(message)
         if self._sums is None:
@@ -320,17 +364,16 @@ class PsServer:
         carrier.add_codes(message.body, message.n, ticket.shared, ticket.sums)
         return _NO_VALUES
 
-    def _close(self, message: Message, ticket: _Ticket, now: int) -> list[Action]:
+    def _close(self, message: Message, ticket: Ticket, now: int) -> list[Action]:
         """Answer: the vectors of a quorum are in, and the time to add them has passed."""
         sums, ticket.sums = ticket.sums, None
-        body = sums.tobytes() if sums is not None else self._encode_mean(message, ticket.vectors)
-        bitmap = sum(1 << w for w in ticket.vectors)
-        count = len(ticket.vectors)
+        body = sums.tobytes() if sums is not None else self._encode_mean(message, ticket)
         ticket.vectors = {}
-        mean = Message(Kind.PULL, message.ticket, message.n, message.tensor, count, bitmap, body)
+        who = {"count": ticket.members.bit_count(), "bitmap": ticket.members}
+        mean = Message(Kind.PULL, message.ticket, message.n, message.tensor, **who, body=body)
         return [*self._parts(message, ticket, now), *self._answer(mean)]
 
-    def _parts(self, message: Message, ticket: _Ticket, now: int) -> list[Action]:
+    def _parts(self, message: Message, ticket: Ticket, now: int) -> list[Record]:
         if not self._job.coding.codec_ns and not self._job.coding.reduce_ns:
             return []
         spent = {"codec": ticket.codec_ns, "reduce": ticket.reduce_ns, "at": now}
@@ -341,8 +384,13 @@ class PsServer:
         """Return the codec of what workers push in the message's round."""
         return self._carriers[message.ticket % len(self._carriers)]
 
-    def _encode_mean(self, message: Message, vectors: dict[int, Floats]) -> bytes:
-        answer = self._carrier(message).merge([vectors[worker] for worker in sorted(vectors)])
+    def _merged(self, message: Message, ticket: Ticket) -> Floats:
+        """Return what the vectors together stand for, in the children's order."""
+        vectors = [ticket.vectors[child] for child in sorted(ticket.vectors)]
+        return self._carrier(message).merge(vectors)
+
+    def _encode_mean(self, message: Message, ticket: Ticket) -> bytes:
+        answer = self._merged(message, ticket)
         place = message.tensor, message.ticket % len(self._carriers)
         state = self._states.get(place)
         if state is None:
@@ -364,7 +412,7 @@ class PsServer:
 
     def _answer(self, message: Message) -> list[Action]:
         data = message.pack()
-        return [SendMessage(peer, data) for peer in self._peers]
+        return [SendMessage(peer, data) for peer in self._children.peers]
 
 
 def _floats(message: Message) -> Floats:

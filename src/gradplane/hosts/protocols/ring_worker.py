@@ -26,7 +26,7 @@ largest of 20,000 values:
 """
 
 from collections import defaultdict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -51,13 +51,15 @@ from gradplane.hosts.wire.marked_values import truncated
 
 
 @dataclass
-class _Reduce:
+class RingReduce:
+    """A reduce in flight at a member of a ring: `sums` has what is whole, `sent` what was added."""
+
     ticket: int
     tensor: int
     vector: Floats
     sums: Floats
     missing: set[tuple[Kind, int]]  # messages to come: kind and block
-    left: int  # blocks whose sums are not whole
+    left: int  # blocks whose sums are to become whole here
     sent: dict[int, bytes] = field(default_factory=dict)  # by block: as this worker encoded it
     codec_ns: int = 0
     reduce_ns: int = 0
@@ -68,18 +70,29 @@ class RingWorker:
 
     Actions: SendMessage, SetTimer, Deliver(ticket, Summed), Record (arrival). Gets messages of
     messages.RING_KINDS; later tickets have higher numbers.
+
+    A ring that is a part of a larger one (ring_groups.py) shares its worker's `work`, and says what
+    follows in the place of Deliver (`then`) and of each whole block that comes past (`also`).
     """
 
-    def __init__(self, plan: RingPlan, worker: int) -> None:
-        self._plan, self._worker = plan, worker
+    def __init__(
+        self,
+        plan: RingPlan,
+        place: int,
+        work: ComputeQueue | None = None,
+        then: "Callable[[RingReduce, int], list[Action]] | None" = None,
+        also: Callable[[Message], list[Action]] = lambda message: [],
+    ) -> None:
+        self._plan, self._place, self._worker = plan, place, plan.members[place]
         self.watch: Watch = unwatched
         n = len(plan.peers)
-        self._left, self._right = (worker - 1) % n, (worker + 1) % n
-        self._reduces: dict[int, _Reduce] = {}
+        self._left, self._right = (place - 1) % n, (place + 1) % n
+        self._reduces: dict[int, RingReduce] = {}
         self._states: dict[tuple[int, int, int], Any] = {}  # the codec's, by tensor, n and block
         self._newest = -1  # ticket started
         self._early: defaultdict[int, list[Message]] = defaultdict(list)
-        self._work = ComputeQueue()
+        self._work = work or ComputeQueue()
+        self._then, self._also = then or self._deliver, also
 
     def save(self) -> Any:
         """Return what later reduces need of the earlier ones; none is in flight."""
@@ -99,7 +112,7 @@ class RingWorker:
         vector = checked_vector(vector, self._worker, ticket)
         self._check(ticket, tensor)
         reduce = self._begin(ticket, tensor, vector)
-        actions = self._own_block(reduce, now)
+        actions = self._own_blocks(reduce, now)
         for message in self._early.pop(ticket, []):  # the left neighbour did not wait for us
             try:
                 actions += self._take(message, reduce, now)
@@ -113,7 +126,7 @@ class RingWorker:
         """
         message = parse(data)
         left = self._plan.peers[self._left]
-        if peer != left or self._left == self._worker:
+        if peer != left or self._left == self._place:
             raise MessageError(f"{_text(message)}: from {peer}, the left neighbour is {left}")
         reduce = self._reduces.get(message.ticket)
         if reduce is not None:
@@ -145,22 +158,26 @@ class RingWorker:
             )
         self._newest = ticket
 
-    def _begin(self, ticket: int, tensor: int, vector: Floats) -> _Reduce:
-        n = len(self._plan.peers)
-        partial = {(Kind.PARTIAL_BLOCK, b) for b in range(n) if b != self._worker}
-        whole = {(Kind.WHOLE_BLOCK, b) for b in range(n) if self._plan.owner(b) != self._worker}
+    def _begin(self, ticket: int, tensor: int, vector: Floats) -> RingReduce:
+        plan, here, blocks = self._plan, self._place, range(self._plan.blocks)
+        partial = {(Kind.PARTIAL_BLOCK, b) for b in blocks if plan.start(b) != here}
+        whole = {(Kind.WHOLE_BLOCK, b) for b in blocks if plan.gets(b, here)}
+        left = len(whole) + sum(plan.owner(b) == here for b in blocks)
         sums = np.zeros(vector.size, np.float32)
-        reduce = _Reduce(ticket, tensor, vector, sums, partial | whole, n)
+        reduce = RingReduce(ticket, tensor, vector, sums, partial | whole, left)
         self._reduces[ticket] = reduce
         return reduce
 
-    def _own_block(self, reduce: _Reduce, now: int) -> list[Action]:
-        block = self._worker
+    def _own_blocks(self, reduce: RingReduce, now: int) -> list[Action]:
+        own = [b for b in range(self._plan.blocks) if self._plan.start(b) == self._place]
+        return [action for block in own for action in self._own_block(block, reduce, now)]
+
+    def _own_block(self, block: int, reduce: RingReduce, now: int) -> list[Action]:
         x = reduce.vector[self._plan.span(block, reduce.vector.size)]
         reduce.codec_ns += (ns := self._codec_ns(x))
         return self._work.do(ns, lambda at: self._added(block, x, reduce, at), now)
 
-    def _take(self, message: Message, reduce: _Reduce, now: int) -> list[Action]:
+    def _take(self, message: Message, reduce: RingReduce, now: int) -> list[Action]:
         """Take a message for a reduce in flight; it is checked before it takes emulated time."""
         self.watch(reduce.ticket, "decode")
         x = self._checked(message, reduce)
@@ -179,13 +196,13 @@ class RingWorker:
         done = decode + add + encode
         return self._work.do(done, lambda at: self._added(block, total, reduce, at), now)
 
-    def _added(self, block: int, total: Floats, reduce: _Reduce, now: int) -> list[Action]:
+    def _added(self, block: int, total: Floats, reduce: RingReduce, now: int) -> list[Action]:
         """Forward a block's sum, to which this worker's values were added, to the next worker."""
-        whole = self._plan.owner(block) == self._worker
+        whole = self._plan.owner(block) == self._place
         self.watch(reduce.ticket, "encode")
         body = self._encode(block, total, whole, reduce)
         kind = Kind.WHOLE_BLOCK if whole else Kind.PARTIAL_BLOCK
-        bitmap = self._plan.bitmap(block, self._worker)
+        bitmap = self._plan.bitmap(block, self._place)
         n, tensor = reduce.vector.size, reduce.tensor
         message = Message(kind, reduce.ticket, n, tensor, block, bitmap, body)
         if not whole:
@@ -196,40 +213,25 @@ class RingWorker:
         return [*self._pass_on(message), *self._whole(block, sums, reduce, now)]
 
     def _pass_on(self, message: Message) -> list[Action]:
-        """Forward a whole block to the right, up to the worker before its owner."""
-        return [] if self._right == self._plan.owner(message.count) else [self._send(message)]
+        """Forward a whole block to the right, where that neighbour gets it."""
+        on = [self._send(message)] if self._plan.gets(message.count, self._right) else []
+        return [*on, *self._also(message)]
 
-    def _whole(self, block: int, sums: Floats, reduce: _Reduce, now: int) -> list[Action]:
+    def _whole(self, block: int, sums: Floats, reduce: RingReduce, now: int) -> list[Action]:
         reduce.sums[self._plan.span(block, reduce.vector.size)] = sums
         reduce.left -= 1
         if not reduce.left:
-            return self._deliver(reduce, now)
+            del self._reduces[reduce.ticket]
+            return self._then(reduce, now)
         self.watch(reduce.ticket, "network")
         return []
 
-    def _deliver(self, reduce: _Reduce, now: int) -> list[Action]:
-        del self._reduces[reduce.ticket]
-        n = len(self._plan.peers)
-        result = Summed(
-            mean=reduce.sums / np.float32(n),
-            counts=np.array([n], np.int64),
-            missed=0,
-            gradient=digest(reduce.vector),
-            codes=digest(*(reduce.sent[block] for block in sorted(reduce.sent))),
-            sums=digest(reduce.sums),
-            codec_ns=reduce.codec_ns,
-            reduce_ns=reduce.reduce_ns,
-            total=reduce.sums,
-        )
-        who = {"job": self._plan.number, "ticket": reduce.ticket, "worker": self._worker}
-        place = {"slot": None, "use": None, "result": "in time", "count": n}
-        bitmap = {"bitmap": f"{(1 << n) - 1:016x}", "digest": result.sums}
-        more = {"attempts": 1, "notices": 0, "at": now}
-        return [Record("arrival", who | place | bitmap | more), Deliver(reduce.ticket, result)]
+    def _deliver(self, reduce: RingReduce, now: int) -> list[Action]:
+        return delivered(self._plan, self._worker, len(self._plan.peers), [reduce], now)
 
     # Messages
 
-    def _checked(self, message: Message, reduce: _Reduce) -> Floats:
+    def _checked(self, message: Message, reduce: RingReduce) -> Floats:
         """Return the block's values; MessageError if the message does not fit the reduce."""
         block, n = message.count, reduce.vector.size
         if message.n != n or message.tensor != reduce.tensor:
@@ -252,10 +254,10 @@ class RingWorker:
         except CodecError as error:
             raise MessageError(f"{_text(message)}: {error}") from error
 
-    def _encode(self, block: int, x: Floats, whole: bool, reduce: _Reduce) -> bytes:
+    def _encode(self, block: int, x: Floats, whole: bool, reduce: RingReduce) -> bytes:
         key = reduce.tensor, reduce.vector.size, block
         state = self._states[key] if key in self._states else self._plan.codec.start(x.size)
-        seed = reduce_seed(self._plan, reduce.ticket, block)
+        seed = reduce_seed(self._plan, reduce.ticket, self._plan.first_part + block)
         try:
             if whole and self._plan.bound is not None:
                 x = truncated(x, self._plan.bound)
@@ -270,13 +272,43 @@ class RingWorker:
         return body
 
     def _send(self, message: Message) -> Action:
-        right = self._plan.peers[self._right]
-        if self._plan.bound is None:
-            return SendMessage(right, message.pack())
-        return SendMessage(right, replace(message, body=b"").pack(), message.body)
+        return block_message(self._plan.peers[self._right], message, self._plan.bound, message.kind)
 
     def _codec_ns(self, x: Floats) -> int:
         return round(self._plan.codec_ns * x.size)
+
+
+def block_message(peer: Peer, message: Message, bound: int | None, kind: Kind) -> Action:
+    """Return the sending of a block; with a bound, the network may compress its values."""
+    message = replace(message, kind=kind)
+    if bound is None:
+        return SendMessage(peer, message.pack())
+    return SendMessage(peer, replace(message, body=b"").pack(), message.body)
+
+
+def delivered(
+    plan: RingPlan, worker: int, workers: int, parts: Sequence[RingReduce], now: int
+) -> list[Action]:
+    """Return the result of a worker's reduce, of which it took the parts, and its record.
+
+    parts: in the rings of the job that it is a member of, the last one with the whole sums."""
+    first, sums = parts[0], parts[-1].sums
+    result = Summed(
+        mean=sums / np.float32(workers),
+        counts=np.array([workers], np.int64),
+        missed=0,
+        gradient=digest(first.vector),
+        codes=digest(*(part.sent[block] for part in parts for block in sorted(part.sent))),
+        sums=digest(sums),
+        codec_ns=sum(part.codec_ns for part in parts),
+        reduce_ns=sum(part.reduce_ns for part in parts),
+        total=sums,
+    )
+    who = {"job": plan.number, "ticket": first.ticket, "worker": worker}
+    place = {"slot": None, "use": None, "result": "in time", "count": workers}
+    bitmap = {"bitmap": f"{(1 << workers) - 1:016x}", "digest": result.sums}
+    more = {"attempts": 1, "notices": 0, "at": now}
+    return [Record("arrival", who | place | bitmap | more), Deliver(first.ticket, result)]
 
 
 def _text(message: Message) -> str:

@@ -25,6 +25,7 @@ from gradplane.hosts.protocols.results import (
     ReduceError,
     checked_vector,
 )
+from gradplane.hosts.protocols.ring_groups import GroupPlans, GroupRingWorker
 from gradplane.hosts.protocols.ring_plan import RingPlan
 from gradplane.hosts.protocols.ring_worker import RingWorker
 
@@ -68,17 +69,21 @@ def served_worker(job: JobConfig, worker: int) -> Machine:
     return RoundsWorker(job, worker, codec, machines)
 
 
-def ring_plans(job: JobConfig) -> list[RingPlan]:
-    """Return the plan of each round of a ring; ConfigError for an unsuitable codec."""
-    return [RingPlan.of(job, carrier) for carrier in push_codec(job).carriers or (None,)]
-
-
 def ring_worker(job: JobConfig, worker: int) -> Machine:
-    """Return the machine of a ring's worker."""
-    machines = [RingWorker(plan, worker) for plan in ring_plans(job)]
+    """Return the machine of a ring's worker, or of one in a ring over groups.
+
+    ConfigError for an unsuitable codec."""
+    carriers = push_codec(job).carriers or (None,)
+    machines: list[Machine] = [_ring(job, worker, carrier) for carrier in carriers]
     if len(machines) == 1:
         return machines[0]
     return RoundsWorker(job, worker, push_codec(job), machines)
+
+
+def _ring(job: JobConfig, worker: int, codec: codecs.Codec | None) -> Machine:
+    if job.groups:
+        return GroupRingWorker(GroupPlans.of(job, codec), worker)
+    return RingWorker(RingPlan.of(job, codec), worker)
 
 
 class RoundsWorker:

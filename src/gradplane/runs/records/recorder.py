@@ -280,11 +280,13 @@ class Recorder:
         self.jobs[record["job"]].add_arrivals(record)
 
     def _server_parts(self, record: Record) -> None:
-        """Subtract a server's work from the communication time: all workers wait for it."""
+        """Subtract a server's work from the communication time of those that wait for it: all
+        workers, or those of its group."""
         job = self.jobs[record["job"]]
+        waiting = record.get("workers", job.workers)
         for part in ("codec", "reduce"):
-            job.parts[part] += job.workers * record[part]
-            job.parts["communication"] -= job.workers * record[part]
+            job.parts[part] += waiting * record[part]
+            job.parts["communication"] -= waiting * record[part]
 
     def _background(self, record: Record) -> None:
         counts = self.background.setdefault(record["flow"], Counter())
