@@ -55,7 +55,7 @@ def test_kinds_are_found_by_file_name():
     assert not {"description", "sim", "mininet", "network", "link_options"} & set(kinds())
 
 
-STAR_OPTIONS = "delay, queue, rate, servers, workers"
+STAR_OPTIONS = "delay, nics, queue, rate, servers, workers"
 
 
 @pytest.mark.parametrize(

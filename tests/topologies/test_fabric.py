@@ -13,6 +13,8 @@ from gradplane.runs.run_experiment import load
 from gradplane.topologies import HostNode, Link, SwitchNode, Topology, TopologyError, build, kinds
 from gradplane.topologies.sim.sim_network import SimNetwork
 
+LINKS = {"rate": "1Gbit", "delay": "1ms", "queue": 7}
+
 
 def names(topology):
     return [link.name for link in topology.links]
@@ -48,6 +50,37 @@ def test_a_leaf_spine_has_every_leaf_on_every_spine():
     assert [link.delay for link in fabric.links] == [0] * 4 + [2000] * 4
     assert fabric.host_ports("s2") == {1: "h3", 2: "h4"} and fabric.host_ports("s3") == {}
     assert fabric.routes("s3") == {"h1": 1, "h2": 1, "h3": 2, "h4": 2}
+
+
+def test_any_kind_may_have_network_cards_that_are_switches():
+    star = build("star", workers=2, rate="1Gbit", delay="1ms", queue=7, nics=True)
+    assert names(star) == ["h1-s2", "s2-s1", "h2-s3", "s3-s1"]
+    assert [(link.rate, link.delay, link.queue) for link in star.links] == [
+        (None, 0, 1000),
+        (10**9, 10**6, 7),
+    ] * 2
+    assert star.nics == {"s2", "s3"} and star.rack("h2") == "s1" != star.attachment("h2")[0]
+    assert star.edge_ports("s3") == (1,) and star.edge_ports("s1") == ()
+    assert star.aggregator("h1") == "s1" and star == build("star", workers=2, nics=True, **LINKS)
+    with pytest.raises(TopologyError, match=r"nics = 1: true or false"):
+        build("ring", workers=2, nics=1)
+    with pytest.raises(TopologyError, match=r'no option "nic": did you mean "nics"'):
+        build("ring", workers=2, nic=True)
+    assert build("star", workers=2, nics=False) == build("star", workers=2)
+
+
+def test_a_host_beside_another_has_a_link_like_that_ones():
+    fabric = build("leaf-spine", workers=4, rate=["1Gbit", "2Gbit", "3Gbit", "4Gbit"])
+    added = fabric.with_host_beside("h2").with_host_beside()
+    assert [link.name for link in added.links if link.rate == 2 * 10**9] == [
+        "h2-s1",
+        "h5-s1",
+        "h6-s1",
+    ]
+    assert added.attachment("h6") == ("s1", 6)
+    full = build("star", workers=253)
+    with pytest.raises(TopologyError, match="254 hosts: a network has 253 at most"):
+        full.with_host_beside("h1")
 
 
 def test_machines_have_local_links_and_one_network_interface():
@@ -193,7 +226,7 @@ def test_routes_lead_to_every_host_from_everywhere(kind, workers, servers, size)
             {"workers": 2, "spine": 1},
             'topology leaf-spine has no option "spine": did you mean "spines"? known: delay,'
             " fabric_delay, fabric_queue, fabric_rate, forwarding_leaves, hosts_per_leaf, leaves,"
-            " oversubscription, placement, queue, rate, servers, spines, workers",
+            " nics, oversubscription, placement, queue, rate, servers, spines, workers",
         ),
         ("leaf-spine", {"workers": 2, "spines": 0}, "spines = 0: spine switches, 1 or more"),
         (

@@ -56,7 +56,8 @@ class _JobTree:
         """Add a switch and what is below it."""
         plan = self._plans.get(switch)
         if plan is None:
-            branch = above.add(f"{switch}: forwards")
+            card = switch in self._network.nics
+            branch = above.add(f"{switch}: {'a network card, ' if card else ''}forwards")
             branch.add(f"gets {self._routes(switch)}")
             self._add_forwarding(branch, switch)
             return

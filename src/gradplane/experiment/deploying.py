@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from gradplane import aggregations
 from gradplane._plugins import LoadError, is_reference
-from gradplane._suggestions import quoted
 from gradplane._toml_documents import nearest
 from gradplane.aggregations import groups
 from gradplane.aggregations.aggregation import STREAM_PORT, PlacedJob
@@ -329,12 +328,10 @@ class _Deploying:
             raise TopologyError(text, "servers")
         options: dict[str, Any] = {"workers": section.workers} | section.args
         nics = options.pop("nics", False)
-        if not isinstance(nics, bool):
-            raise TopologyError(f"nics = {quoted(nics)}: true or false", "nics")
         network = self._with_servers(section.kind, options)
         for host in _group_seats(network, self._experiment.job):
             network = network.with_host_beside(host)
-        return network.with_nics() if nics else network
+        return network.with_nics(nics)
 
     def _with_servers(self, kind: str, options: dict[str, Any]) -> Topology:
         """Build a network of a kind with hosts for all servers but those of groups."""

@@ -41,6 +41,17 @@ class DeployedJob(PlacedJob):
     values: int
 
     @property
+    def racks(self) -> dict[str, tuple[int, ...]]:
+        """The workers of each part that is summed first, by its switch's name, or a group's number
+        where groups are not those of racks; nothing where all are summed at once."""
+        parts = self.config.leaves or self.groups
+        switches = [{self.network.rack(self.members[w].name) for w in part} for part in parts]
+        names = [min(found) for found in switches]
+        if len(set(names)) < len(names) or any(len(found) > 1 for found in switches):
+            names = [f"group {number}" for number in range(len(parts))]
+        return dict(zip(names, parts, strict=True))
+
+    @property
     def marked_hosts(self) -> set[str]:
         """The names of the hosts between which marked transfers go."""
         receivers = self.scheme.marked_receivers(self)
@@ -87,8 +98,12 @@ class Deployment:
         }
 
     def roots(self, job: int) -> list[str]:
-        """Return the switches that give a job's results: slot s has root s modulo their number."""
+        """Return the switches that give a job's results: slot s has root s modulo their number.
+
+        None where no switch sums."""
         plans = self.plans(job)
+        if not plans:
+            return []
         leaf = next(name for name, plan in plans.items() if not plan.adds)
         level, found = plans[leaf].level, list[str]()
         for slot in range(len(level.parents) if level is not None and level.parents else 1):
@@ -99,10 +114,9 @@ class Deployment:
         return found
 
     def racks(self, job: int) -> list[str]:
-        """Return the leaf of each worker of a job that several switches sum; [] of other jobs."""
-        deployed = self.jobs[job]
-        members = deployed.members if deployed.config.leaves else ()
-        return [self.topology.attachment(host.name)[0] for host in members]
+        """Return the rack or group of each worker of a job that is summed in parts; else []."""
+        of = {w: name for name, workers in self.jobs[job].racks.items() for w in workers}
+        return [of[worker] for worker in sorted(of)]
 
     @property
     def used_programs(self) -> list[P4Program]:

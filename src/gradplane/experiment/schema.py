@@ -15,6 +15,7 @@ from gradplane import aggregations
 from gradplane._captures import frame_sizes
 from gradplane._plugins import is_reference, own
 from gradplane._toml_documents import Key
+from gradplane.aggregations.groups import RACKS
 from gradplane.codecs import CodeWidth, ErrorBound, SumWidth
 from gradplane.controller.plan import ControlServer, TlsFiles
 from gradplane.controller.targets import QueueSettings
@@ -241,16 +242,17 @@ def _scheme(name: str) -> str:
 
 
 def _groups(value: Any) -> Any:
-    """Return a list of lists of workers as tuples; other values as they are."""
+    """Return groups with the workers of each in tuples; anything but groups is refused."""
+    if value is None or value == RACKS or (type(value) is int and value > 0):
+        return value
     lists = isinstance(value, list | tuple) and all(isinstance(one, list | tuple) for one in value)
-    return tuple(map(tuple, value)) if lists else value
+    if lists and all(type(worker) is int and worker >= 0 for one in value for worker in one):
+        return tuple(map(tuple, value))
+    text = f'groups: expected "{RACKS}", a number of groups, or the workers of each: [[0, 1], [2]]'
+    raise PydanticCustomError("contradiction", "{text}", {"text": text})
 
 
-_GroupWorkers = Annotated[tuple[Annotated[int, Field(strict=True, ge=0)], ...], Field(strict=False)]
-Groups = Annotated[
-    Literal["racks"] | Annotated[int, Field(strict=True, ge=1)] | tuple[_GroupWorkers, ...],
-    BeforeValidator(_groups),
-]
+Groups = Annotated[Any, BeforeValidator(_groups)]
 """`"racks"`, a number of groups, or the workers of each."""
 
 
@@ -286,7 +288,7 @@ class Job(Section):
         default=None, strict=False, min_length=1
     )
     roots: int | None = Field(default=None, ge=1)
-    groups: Groups | None = None
+    groups: Groups = None
     between: Annotated[NamedModel | None, BeforeValidator(_by_name)] = None
     reliability: Literal["lossy", "retransmit"] = "lossy"
     error_feedback: bool = True

@@ -28,6 +28,7 @@ from gradplane._plugins import (
     returned,
 )
 from gradplane._splitmix64 import mix
+from gradplane._suggestions import quoted
 from gradplane.controller.plan import EqualWays, udp_flow
 from gradplane.topologies.topology_errors import NoPlaceError, TopologyError, nearest
 
@@ -221,11 +222,16 @@ class Topology:
         link = Link(host.name, switch, 0, port, like.rate, like.delay, like.queue)
         return replace(self, hosts=(*self.hosts, host), links=(*self.links, link))
 
-    def with_nics(self) -> Topology:
+    def with_nics(self, wanted: object = True) -> Topology:
         """Return the network with a switch in each host's link that stands for its network card.
 
         The link of the card to the network is that of the host before; the host's to its card has
-        no limit. Cards have addresses of their own: what is for the switch that sums passes."""
+        no limit. Cards have addresses of their own: what is for the switch that sums passes.
+        wanted: the option `nics`, with which nothing changes if it is false."""
+        if not isinstance(wanted, bool):
+            raise TopologyError(f"nics = {quoted(wanted)}: true or false", "nics")
+        if not wanted:
+            return self
         first, links = len(self.switches) + 1, list[Link]()
         nics = {host.name: first + n for n, host in enumerate(self.hosts)}
         for link in self.links:
@@ -413,8 +419,9 @@ def build(kind: str, /, **options: Any) -> Topology:
     A kind is a file of this folder with a function of the file's name; "leaf-spine" is in
     leaf_spine.py; or a user's function ("module:object", "file.py"). Raises TopologyError for an
     unknown kind or option, with the nearest known one, and for invalid values; LoadError for a
-    user's function that is none or returns something else.
+    user's function that is none or returns something else. Any kind has `nics` (with_nics).
     """
+    nics = options.pop("nics", False)
     function = _find(kind)
     known = inspect.signature(function).parameters
     for option in options:
@@ -447,7 +454,7 @@ def build(kind: str, /, **options: Any) -> Topology:
         raise NoPlaceError(
             f"topology {kind} has {len(network.hosts)} hosts: {listed} need {sum(asked.values())}"
         )
-    return network
+    return network.with_nics(nics)
 
 
 def _elsewhere(option: str, known: Iterable[str]) -> str:
@@ -459,7 +466,7 @@ def _elsewhere(option: str, known: Iterable[str]) -> str:
     having = [kind for kind in kinds() if option in inspect.signature(_find(kind)).parameters]
     if having:
         return f"it is one of {' and '.join(having)}; known: {', '.join(sorted(known))}"
-    return nearest(option, known)
+    return nearest(option, [*known, "nics"])
 
 
 def impairment_hint(option: str) -> str:

@@ -93,7 +93,7 @@ def _cause(run: RunData, job: RecordedRounds, slow: Round, usual: Sequence[float
         yield "The others waited for it."
         return
     whole = sum(last.lengths()[PHASES.index(name)] for name in _WAITING)
-    who = f"Worker {last.worker}" + (f" of rack {job.racks[last.worker]}" if job.racks else "")
+    who = f"Worker {last.worker}" + (_rack(job, last.worker) if job.racks else "")
     yield f"{who} waited {seconds(whole)} for the exchange{_what(job, slow, phase)}."
     explained = list(_packets(job, slow, phase))
     dropped = _dropped(run, job, slow.number)
@@ -182,6 +182,11 @@ def _packets(job: RecordedRounds, slow: Round, phase: str) -> Iterator[str]:
         names = f"worker{'s' * (len(missing) > 1)} {', '.join(map(str, sorted(missing)))}"
         of_racks = " of the askers' racks" if job.racks else ""
         yield f"Meanwhile the switch named {names}{of_racks} as missing."
+
+
+def _rack(job: RecordedRounds, worker: int) -> str:
+    name = job.racks[worker]
+    return f" of {name}" if name.startswith("group") else f" of rack {name}"
 
 
 def _resent(events: Sequence[Event]) -> Iterator[str]:

@@ -118,15 +118,16 @@ RACKS = ("", "rack", "workers", "round, mean ms", "longest ms", "missed", "sent 
 
 
 def racks(
-    of_jobs: Sequence[tuple[str, Mapping[str, Sequence[int]]]],
+    of_jobs: Sequence[tuple[str, Mapping[str, Sequence[int]], Sequence[str]]],
     rounds: Sequence[dict[str, Any]],
     lines: Sequence[dict[str, Any]],
 ) -> Iterator[Row]:
-    """Yield a row for each rack of jobs that several switches sum, with RACKS' columns.
+    """Yield a row for each rack or group of jobs that are summed in parts, with RACKS' columns.
 
-    of_jobs: each job's name, and the workers by leaf; rounds: the lines of metrics.jsonl; lines:
-    those of arrivals.jsonl. A round lasts until a rack's last worker has finished it."""
-    for number, (name, leaves) in enumerate(of_jobs):
+    of_jobs: each job's name, the workers by part, and the workers' hosts; rounds: the lines of
+    metrics.jsonl; lines: those of arrivals.jsonl. A round lasts until a part's last worker has
+    finished it."""
+    for number, (name, leaves, hosts) in enumerate(of_jobs):
         own = [line["workers"] for line in rounds if line["job"] == number]
         for leaf, members in leaves.items():
             here = [[w for w in workers if w["worker"] in members] for workers in own]
@@ -140,6 +141,13 @@ def racks(
                 for line in lines
                 if line["kind"] == "timeout" and line["stage"] != "given up"
                 if line["job"] == number and line["worker"] in members
+            )
+            here_hosts = {hosts[worker] for worker in members}
+            again += sum(
+                line["segments"]
+                for line in lines
+                if line["kind"] == "resend"
+                if line["job"] == number and line["link"] in here_hosts
             )
             missed = sum(w["missed"] for some in here for w in some)
             mean, longest = (

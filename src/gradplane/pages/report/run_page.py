@@ -220,12 +220,10 @@ def _compute_rows(run: RunData) -> Iterator[list[str]]:
 
 
 def _rack_rows(run: RunData) -> Iterator[list[str]]:
-    jobs = []
-    for job in run.deployment.jobs:
-        leaves = {
-            job.network.attachment(job.members[rack[0]].name)[0]: rack for rack in job.config.leaves
-        }
-        jobs.append((job.job.name, leaves))
+    jobs = [
+        (job.job.name, job.racks, [host.name for host in job.members])
+        for job in run.deployment.jobs
+    ]
     yield from report_rows.racks(jobs, run.metrics, run.arrivals)
 
 

@@ -1,0 +1,251 @@
+"""A tree of parameter servers: sums, what recompresses, quorums of both levels, late groups."""
+
+from random import Random
+
+import numpy as np
+import pytest
+from memory_network import make_job
+
+from gradplane import codecs
+from gradplane.hosts.config import ConfigError
+from gradplane.hosts.protocols.actions import Deliver, Record, SendMessage, SetTimer
+from gradplane.hosts.protocols.job_codec import between_codec, check_group_sums, push_codec
+from gradplane.hosts.protocols.messages import Kind, Message, MessageError, parse
+from gradplane.hosts.protocols.server_tree import GroupServer, RootServer, server
+from gradplane.hosts.protocols.several_rounds import served_worker
+
+ROOT = ("10.0.0.99", 21003)
+GROUPS = ((0, 1, 2), (3, 4))
+N = 1000
+
+
+def tree_job(groups=GROUPS, workers=5, **changes):
+    workers = sum(map(len, groups)) or workers
+    servers = tuple((f"10.0.0.{100 + n}", 21003) for n in range(len(groups)))
+    given = {"aggregation": "ps", "codec": ("float32", {}), "error_feedback": False}
+    given |= {"workers": workers, "groups": groups, "server_address": ROOT, "servers": servers}
+    return make_job(**given | changes)
+
+
+def vectors(workers=5, seed=0, n=N):
+    rng = np.random.default_rng(seed)
+    return [rng.normal(size=n).astype(np.float32) for _ in range(workers)]
+
+
+class Wired:
+    """Workers and servers; messages of each pair in order, the pairs' mixed by `seed`. What `held`
+    workers send waits until release()."""
+
+    def __init__(self, job, seed=0, held=()):
+        self.job, self.random, self.now = job, Random(seed), 0
+        self.peers = [job.addresses.stream(w) for w in range(job.workers)]
+        self.held = {self.peers[w] for w in held}
+        addresses = [job.addresses.server_address, *job.addresses.servers]
+        self.servers = {address: server(job, address) for address in addresses}
+        self.workers = [served_worker(job, w) for w in range(job.workers)]
+        self.machines = dict(zip(self.peers, self.workers, strict=True)) | self.servers
+        self.queues, self.sent, self.timers = {}, [], []
+        self.delivered, self.records = {}, []
+
+    def reduce(self, ticket, xs, tensor=0):
+        for w, x in enumerate(xs):
+            self.perform(self.peers[w], self.workers[w].reduce(ticket, x, self.now, tensor))
+        self.run()
+
+    def perform(self, here, actions):
+        for action in actions:
+            match action:
+                case SendMessage(peer, data, values):
+                    self.sent.append((here, peer, data + values))
+                    self.queues.setdefault((here, peer), []).append(data + values)
+                case SetTimer(key, at):
+                    self.timers.append((at, here, key))
+                case Deliver(ticket, result):
+                    self.delivered[self.peers.index(here), ticket] = result
+                case Record():
+                    self.records.append((action.kind, action.fields))
+
+    def run(self):
+        while True:
+            ready = [p for p, q in self.queues.items() if q and p[0] not in self.held]
+            if ready:
+                source, to = self.random.choice(sorted(ready))
+                data = self.queues[source, to].pop(0)
+                self.perform(to, self.machines[to].receive(source, data, self.now))
+            elif self.timers:
+                self.timers.sort()
+                self.now, here, key = self.timers.pop(0)
+                self.perform(here, self.machines[here].timer(key, self.now))
+            else:
+                return
+
+    def release(self):
+        self.held = set()
+        self.run()
+
+
+def total(vectors):
+    found = np.zeros(vectors[0].size, np.float32)
+    for vector in vectors:
+        found += vector
+    return found
+
+
+def mean_of(groups, xs):
+    """Return the documented mean: groups' sums in worker order, added in the groups' order."""
+    sums = [total([xs[w] for w in group]) for group in groups]
+    return total(sums) / np.float32(sum(map(len, groups)))
+
+
+@pytest.mark.parametrize("groups", [GROUPS, ((0,), (1,)), ((4, 0), (2, 1, 3)), ((0,), (1,), (2,))])
+@pytest.mark.parametrize("seed", range(3))
+def test_float32_is_exact_in_the_documented_order(groups, seed):
+    wired = Wired(tree_job(groups), seed)
+    xs = vectors(sum(map(len, groups)))
+    for ticket in range(2):
+        wired.reduce(ticket, xs)
+    for w in range(len(xs)):
+        result = wired.delivered[w, 1]
+        assert np.array_equal(result.mean, mean_of(groups, xs))
+        assert (result.counts.tolist(), result.missed) == ([len(xs)], 0)
+    assert not any(s._tickets for s in wired.servers.values())
+
+
+@pytest.mark.parametrize("push", [("thc", {}), ("uniform_thc", {}), ("signsgd", {"vote": True})])
+def test_sums_of_codes_are_those_of_one_server(push):
+    keys = {"codec": push, "pull_codec": ("sums", {}), "error_feedback": True}
+    tree = Wired(tree_job(**keys))
+    flat = Wired(tree_job(**keys, groups=()))
+    for ticket in range(3):
+        for wired in (tree, flat):
+            wired.reduce(ticket, vectors(seed=ticket))
+    for place, result in flat.delivered.items():
+        assert np.array_equal(tree.delivered[place].mean, result.mean)
+        assert tree.delivered[place].sums == result.sums
+
+
+def test_a_codec_is_applied_again_to_the_groups_sums_with_a_residual_of_their_own():
+    job = tree_job(codec=("threelc", {}), pull_codec=("threelc", {}), error_feedback=True)
+    wired, codec = Wired(job), codecs.get("threelc")
+    own, pulled = [codec.start(N) for _ in range(5)], codec.start(N)
+    residuals, between = [np.zeros(N, np.float32) for _ in GROUPS], codec.memoryless
+    for ticket in range(3):
+        xs, sums = vectors(seed=ticket), []
+        wired.reduce(ticket, xs)
+        decoded = []
+        for w, x in enumerate(xs):
+            data, own[w] = codec.encode(x, state=own[w])
+            decoded.append(codec.decode(data, N))
+        for g, group in enumerate(GROUPS):
+            wanted = total([decoded[w] for w in group]) + residuals[g]
+            found = between.decode(between.encode(wanted)[0], N)
+            residuals[g] = wanted - found
+            sums.append(found)
+        mean = total(sums) / np.float32(5)
+        data, pulled = codec.encode(mean, state=pulled)
+        answer = codec.decode(data, N)
+        assert np.array_equal(wired.delivered[4, ticket].mean, answer)
+
+
+def test_between_chooses_the_codec_of_groups_sums():
+    job = tree_job(codec=("threelc", {}), between=("float32", {}), error_feedback=True)
+    wired = Wired(job)
+    wired.reduce(0, vectors())
+    up = [parse(data) for _, to, data in wired.sent if to == ROOT]
+    assert [(m.kind, len(m.body)) for m in up] == [(Kind.PUSH, 4 * N)] * 2
+    assert {(m.count, m.bitmap) for m in up} == {(3, 0b111), (2, 0b11000)}
+
+
+def test_codecs_that_need_a_statistic_or_remember_gradients():
+    job = tree_job(codec=("thc", {}))
+    assert between_codec(job, push_codec(job)).name == "float32"
+    wired = Wired(job)
+    wired.reduce(0, vectors())
+    norms = [parse(data) for _, to, data in wired.sent if to == ROOT]
+    assert [m.kind for m in norms] == [Kind.STAT] * 2 + [Kind.PUSH] * 2
+    assert len({wired.delivered[w, 0].sums for w in range(5)}) == 1
+    momentum = between_codec(job, codecs.get("dgc"))
+    assert isinstance(momentum, codecs.ErrorFeedback)
+    with pytest.raises(ConfigError, match="agree on a statistic before they encode"):
+        named = tree_job(between=("thc", {}))
+        between_codec(named, push_codec(named))
+    with pytest.raises(ConfigError, match="counts votes"):
+        voting = tree_job(codec=("signsgd", {"vote": True}))
+        check_group_sums(voting, push_codec(voting))
+
+
+@pytest.mark.parametrize("codec", ["powersgd", "topk", "qsgd", "sparse", "dgc", "efsignsgd"])
+def test_every_worker_has_the_same_mean(codec):
+    wired = Wired(tree_job(codec=(codec, {}), error_feedback=codec != "qsgd"), seed=3)
+    for ticket in range(3):
+        wired.reduce(ticket, vectors(seed=ticket, n=900))
+        means = [wired.delivered[w, ticket].mean for w in range(5)]
+        assert np.any(means[0]) and all(np.array_equal(means[0], mean) for mean in means)
+
+
+def test_quorums_of_both_levels_leave_out_late_workers_and_groups():
+    job = tree_job(quorums=(2, 1), quorum=2)
+    wired, xs = Wired(job, held=[0, 3, 4]), vectors()
+    wired.reduce(0, xs)
+    mean = total([xs[1], xs[2]]) / np.float32(2)
+    assert sorted(wired.delivered) == [(w, 0) for w in range(5)]
+    for w in range(5):
+        assert np.array_equal(wired.delivered[w, 0].mean, mean)
+    wired.release()
+    assert {fields["bitmap"] for _, fields in wired.records} == {f"{0b110:016x}"}
+    empty = [parse(data) for _, to, data in wired.sent if to == ROOT]
+    assert sorted((m.count, m.bitmap, len(m.body)) for m in empty) == [
+        (0, 0, 0),
+        (2, 0b110, 4 * N),
+    ]
+    assert not any(s._tickets for s in wired.servers.values())
+
+
+def test_a_sum_that_came_too_late_leaves_the_residual_as_it_was():
+    """So that a replay, which knows who is in a result, has the same residuals."""
+    job = tree_job(codec=("onebit", {}), quorums=(2, 1), quorum=2, error_feedback=True)
+    late = Wired(job)
+    slow = job.addresses.servers[1]
+    late.held = {slow}  # its sum is sent after the root has answered
+    late.reduce(0, vectors())
+    late.release()
+    early = Wired(job, held=[3, 4])
+    early.reduce(0, vectors())
+    early.release()
+    for wired in (late, early):
+        wired.held = {job.addresses.servers[0]}  # the next result is the second group's
+        wired.reduce(1, vectors(seed=1))
+        wired.release()
+    assert late.delivered[0, 1].sums == early.delivered[0, 1].sums
+
+
+def test_work_takes_time_and_changes_no_mean():
+    keys = {"codec": ("float16", {}), "codec_ns": 2.0, "reduce_ns": 1.0}
+    busy, idle = Wired(tree_job(**keys)), Wired(tree_job(codec=("float16", {})))
+    for wired in (busy, idle):
+        wired.reduce(0, vectors())
+    assert busy.delivered[0, 0].sums == idle.delivered[0, 0].sums
+    found = [fields for kind, fields in busy.records if kind == "parts"]
+    assert sorted((f.get("workers"), f["codec"], f["reduce"]) for f in found[:2]) == [
+        (2, 3 * 2 * N, N),
+        (3, 4 * 2 * N, 2 * N),
+    ]
+    assert (found[2].get("workers"), found[2]["codec"]) == (None, 2 * 2 * N)  # float32 down
+
+
+def test_messages_that_do_not_fit_are_refused():
+    job = tree_job()
+    root, group = RootServer(job), GroupServer(job, 1)
+    first, second = job.addresses.servers
+    body = bytes(4 * N)
+    for members in (0, 0b1000):
+        push = Message(Kind.PUSH, 0, N, 0, 1, members, body).pack()
+        with pytest.raises(MessageError, match=r"group 0, ticket 0: a sum over workers .* 111"):
+            root.receive(first, push, 0)
+    with pytest.raises(MessageError, match="the server of group 1, ticket 0: "):
+        root.receive(second, Message(Kind.PUSH, 0, N, 0, 1, 0b1000, body[1:]).pack(), 0)
+    with pytest.raises(MessageError, match="not a worker of this job"):
+        group.receive(job.addresses.stream(0), Message(Kind.PUSH, 0, N, body=body).pack(), 0)
+    group.receive(ROOT, Message(Kind.PULL, 0, N, 0, 3, 0b111, body).pack(), 0)
+    with pytest.raises(MessageError, match="ticket 0: PULL again"):
+        group.receive(ROOT, Message(Kind.PULL, 0, N, 0, 3, 0b111, body).pack(), 0)
