@@ -433,7 +433,8 @@ def build(kind: str, /, **options: Any) -> Topology:
             raise TopologyError(text, option)
         if option not in known:
             raise TopologyError(
-                f'topology {kind} has no option "{option}": {_elsewhere(option, known)}', option
+                f'topology {kind} has no option "{option}": {_elsewhere(option, {*known, "nics"})}',
+                option,
             )
     missing = [name for name, p in known.items() if p.default is p.empty and name not in options]
     if missing:
@@ -466,7 +467,7 @@ def _elsewhere(option: str, known: Iterable[str]) -> str:
     having = [kind for kind in kinds() if option in inspect.signature(_find(kind)).parameters]
     if having:
         return f"it is one of {' and '.join(having)}; known: {', '.join(sorted(known))}"
-    return nearest(option, [*known, "nics"])
+    return nearest(option, known)
 
 
 def impairment_hint(option: str) -> str:
