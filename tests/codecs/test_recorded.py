@@ -128,5 +128,9 @@ def test_advice_is_the_smallest_that_is_near_enough() -> None:
     for one in found:
         near = one.error <= 0.1 and one.risk is None
         assert not near or one.bytes >= chosen[one.way].bytes
+    sent = {one.codec: 8 * one.bytes / 9930 for one in found if one.way == "switch"}
+    assert {name: round(bits) for name, bits in sent.items()} == {
+        "thc": 4, "terngrad": 2, "signsgd": 1, "switchml": 32,
+    }  # fmt: skip
     randomk = [one for one in found if one.codec == "randomk"]
     assert randomk[0].risk is not None and randomk[0].error_feedback

@@ -98,8 +98,9 @@ def _measured(recorded: RecordedGradients, momentum: float, seed: int) -> Iterat
                 error, size = _sent(codec, feedback, recorded, seed)
             except CodecError:  # values that grow beyond float32: it diverges
                 error, size = float("inf"), float(codec.max_size(n))
-            if way == "switch":  # whose packets have fields of four bits
-                size = codec.lanes(n) / 2 + 4 * len(codec.partitions(n))
+            if way == "switch":  # as in its packets
+                bits = codecs.code_bits(len(codec.table)) * codec.lanes(n)
+                size = bits / 8 + 4 * len(codec.partitions(n))
             first = (step[0] for step in rounds(recorded))
             risks = (codec_risk(codec, x, feedback, momentum, seed=seed) for x in first)
             risk = next((text for text in risks if text is not None), None)
