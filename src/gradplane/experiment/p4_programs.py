@@ -300,7 +300,7 @@ def trace(
     found = compiled(program, folders, macros).program
     captured = ethernet_packets(packet) if isinstance(packet, Path) else []
     now = captured[0].time if captured else time.monotonic_ns()
-    switch = Switch(found, externs=externs, clock=lambda: now)
+    switch = Switch(found, engine="interpreter", externs=externs, clock=lambda: now)
     for file in commands:
         switch.run_commands(file.read_text("utf-8-sig"), str(file))
     if isinstance(packet, bytes):

@@ -88,6 +88,7 @@ class Switch:
     the state of the ports' links, to share it. externs: the implementations of user-defined
     externs: functions and classes by name, a module, or a Python file. pipe_scopes: the pipes that
     run each pipeline of a chip's program, by the pipelines' names, or each of several programs.
+    quick: machine code that is ready sooner and slower, for tests of a few packets.
     Raises CompileError if the program is not accepted, SwitchError for other arguments.
 
     `lock` is held for each packet and each change; hold it to do several as one. `state` holds the
@@ -111,6 +112,7 @@ class Switch:
         links: Links | None = None,
         externs: Implementations | str | Path | None = None,
         pipe_scopes: Mapping[str, Sequence[int]] | None = None,
+        quick: bool = False,
     ) -> None:
         if engine not in ENGINES:
             raise SwitchError(f"there is no engine {engine!r}; engines: {', '.join(ENGINES)}")
@@ -149,7 +151,9 @@ class Switch:
         self._watchers = Watchers()
         self._engine: Engine | None = None
         if engine == "jit":
-            self._engine = self.architecture.engine(program, self.state, self.cpu_port, users)
+            self._engine = self.architecture.engine(
+                program, self.state, self.cpu_port, users, quick
+            )
         self.state.scopes.changed.append(self._pipes_changed)
         self._departures = QueueDepartures(self.state, self._model, self._engine)
         self._unfinished = UnfinishedTraces()

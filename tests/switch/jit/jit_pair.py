@@ -51,12 +51,13 @@ class Pair:
         seed: int = 0,
         cpu_port: int | None = None,
         other: ir.Program | None = None,
+        quick: bool = False,
     ) -> None:
         self.rng = random.Random(seed)
         self.same = other is None
         self.clock = Clock()
         self.interpreter, self.jit = (
-            Switch(runs, engine=engine, seed=seed, clock=self.clock, cpu_port=cpu_port)
+            Switch(runs, engine=engine, seed=seed, clock=self.clock, cpu_port=cpu_port, quick=quick)
             for engine, runs in (("interpreter", other or program), ("jit", program))
         )
         self.both = self.interpreter, self.jit

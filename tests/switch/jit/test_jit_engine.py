@@ -48,6 +48,20 @@ def test_first_use_writes_the_cache_and_later_ones_read_it(monkeypatch: pytest.M
     assert sorted(disk_cache.folder("jit").iterdir()) == kept, "nothing but whole objects is left"
 
 
+def test_quick_code_is_kept_by_itself_and_better_code_is_preferred(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    other = "apply { s.egress_spec = s.ingress_port + 1; }"
+    assert switch(other, quick=True).process(5, b"a") == [(6, b"a")]
+    monkeypatch.setattr(native_code, "_made_quickly", lambda *_: pytest.fail("compiled again"))
+    assert switch(other, quick=True).process(5, b"a") == [(6, b"a")]
+    switch(ECHO)
+    monkeypatch.setattr(native_code, "_compiled", lambda *_: pytest.fail("compiled again"))
+    assert switch(ECHO, quick=True).process(5, b"a") == [(5, b"a")]
+    with pytest.raises(pytest.fail.Exception):
+        switch(other)
+
+
 def test_a_cache_that_cannot_be_written_is_done_without(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

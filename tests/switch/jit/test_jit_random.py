@@ -24,6 +24,13 @@ def test_random_programs_agree(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
+def test_code_that_is_made_quickly_agrees(seed: int) -> None:
+    rng = random.Random(seed)
+    pair = Pair(random_program(rng), seed, quick=True)
+    pair.check([random_packet(rng, rng.choice([40, 70, 110, 150, 250])) for _ in range(300)])
+
+
+@pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("make", [v1model_program, psa_program, tna_program])
 def test_random_sources_agree(make: Callable[[random.Random], str], seed: int) -> None:
     """Random sources compile to legal IR and run alike in either spelling."""

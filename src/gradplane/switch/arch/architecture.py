@@ -160,8 +160,9 @@ class Architecture:
         state: State,
         cpu_port: int | None = None,
         user_externs: UserExterns | None = None,
+        quick: bool = False,
     ) -> Engine:
-        """Compile a program, which the interpreter has loaded, to machine code."""
+        """Compile a program, which the interpreter has loaded, to machine code; quick: Native."""
         from gradplane.switch.jit.engine import Engine  # LLVM is loaded where it is used
         from gradplane.switch.machine.native_paths import write_path
         from gradplane.switch.machine.primitives import IN_BODIES
@@ -173,7 +174,7 @@ class Architecture:
             path = partial(write_path, path=self.path(program))
             return Engine(
                 program, state, path, builders, made.direct.compile, self.sessions,
-                self.groups, cpu_port=cpu_port, user_externs=user_externs,
+                self.groups, cpu_port=cpu_port, user_externs=user_externs, quick=quick,
             )  # fmt: skip
 
 

@@ -112,7 +112,8 @@ class Engine:
 
     path, builders, observe, sessions, groups: the architecture's path of a packet, its externs,
     what its tables do with direct counters and meters on each lookup, and its limits. cpu_port:
-    packets that leave there become PacketIn messages. cache: keep the machine code on disk.
+    packets that leave there become PacketIn messages. cache: keep the machine code on disk. quick:
+    as in Native.
     user_externs: the implementations of user-defined externs; without, the program has none.
     Raises CompileError for what it cannot compile. Not safe for threads: callers hold a lock.
     """
@@ -121,13 +122,14 @@ class Engine:
         self, program: ir.Program, state: State, path: WritePath,
         builders: Builders, observe: Observe, sessions: int, groups: int,
         cpu_port: int | None = None, cache: bool = True, user_externs: UserExterns | None = None,
+        quick: bool = False,
     ) -> None:  # fmt: skip
         self.state = state
         self.cpu_port = cpu_port
         written = write(program, state, path, builders, observe, sessions, groups)
         self._written, self._layouts, self._pipeline = written, written.layouts, written.pipeline
         self._sites = [(site, self._reader(site)) for site in written.sites]
-        self._native = Native(written.text, cache)
+        self._native = Native(written.text, cache, quick)
         pointer, number = ctypes.c_void_p, ctypes.c_int64
         self._process = self._native.function("process", *[pointer] * 4, number)
         self._once = self._native.function("once", pointer, number, number, number, pointer, number)

@@ -24,11 +24,14 @@ FORMAT = 5  # to be raised when compiling the same assembly gives other code
 
 
 class Native:
-    """Loaded code. `function(name, ...)`: a callable that releases the GIL."""
+    """Loaded code. `function(name, ...)`: a callable that releases the GIL.
 
-    def __init__(self, assembly: str, cached: bool = True) -> None:
-        self._machine = _target_machine()
-        object_code = _object_code(assembly, self._machine, cached)
+    quick: code that is made in a sixth of the time and takes two to fifteen times as long to run,
+    unless there is a better one in the cache."""
+
+    def __init__(self, assembly: str, cached: bool = True, quick: bool = False) -> None:
+        self._machine = _target_machine(0 if quick else 2)
+        object_code = _object_code(assembly, self._machine, cached, quick)
         # MCJIT needs a module beside the object.
         empty = llvm.parse_assembly("")
         # llvmlite's memory manager takes one block for the code and its data. LLVM's own looks for
@@ -53,12 +56,12 @@ class Native:
         return found
 
 
-def _target_machine() -> llvm.TargetMachine:
+def _target_machine(level: int) -> llvm.TargetMachine:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     target = llvm.Target.from_default_triple()
     return target.create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=_features(), opt=2, jit=True, reloc="pic",
+        cpu=llvm.get_host_cpu_name(), features=_features(), opt=level, jit=True, reloc="pic",
         codemodel="small",
     )  # fmt: skip
 
@@ -69,13 +72,15 @@ def _features() -> str:
     return str(features.flatten())
 
 
-def _object_code(assembly: str, machine: llvm.TargetMachine, cached: bool) -> bytes:
+def _object_code(assembly: str, machine: llvm.TargetMachine, cached: bool, quick: bool) -> bytes:
+    make = _made_quickly if quick else _compiled
     if not cached:
-        return _compiled(assembly, machine)
-    path = disk_cache.folder("jit") / f"{_key(assembly)}.o"
-    code = disk_cache.read(path)
+        return make(assembly, machine)
+    folder, key = disk_cache.folder("jit"), _key(assembly)
+    better, path = folder / f"{key}.o", folder / f"{key}{'-quick' * quick}.o"
+    code = disk_cache.read(better) or (disk_cache.read(path) if quick else None)
     if code is None:
-        code = _compiled(assembly, machine)
+        code = make(assembly, machine)
         disk_cache.write(path, code)
     return code
 
@@ -87,10 +92,20 @@ def _key(assembly: str) -> str:
     )  # fmt: skip
 
 
-def _compiled(assembly: str, machine: llvm.TargetMachine) -> bytes:
+def _made_quickly(assembly: str, machine: llvm.TargetMachine) -> bytes:
+    code: bytes = machine.emit_object(_parsed(assembly, machine))
+    return code
+
+
+def _parsed(assembly: str, machine: llvm.TargetMachine) -> llvm.ModuleRef:
     module = llvm.parse_assembly(assembly)
     module.triple = llvm.get_default_triple()
     module.data_layout = str(machine.target_data)
+    return module
+
+
+def _compiled(assembly: str, machine: llvm.TargetMachine) -> bytes:
+    module = _parsed(assembly, machine)
     tuning = llvm.create_pipeline_tuning_options(speed_level=2)
     tuning.loop_vectorization = False
     tuning.slp_vectorization = _widest_integer(assembly) <= 64  # LLVM cannot lower wider vectors

@@ -64,6 +64,7 @@ def run(
             include_dirs=include_dirs,
             defines=defines,
             externs=externs,
+            quick=True,
         )
         tester = Tester(switch, clock, str(test))
         wrong = []
