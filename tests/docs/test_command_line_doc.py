@@ -92,7 +92,7 @@ def test_the_schema_has_every_key_of_a_summary(
         unknown = {k for k in keys(run.values) if not any(p.fullmatch(k) for p in PATTERNS)}
         assert not unknown
     other = re.compile(
-        r"losses_injected|loss_lists|jobs.\.device|switches.*(compression|counters)|background|clocks|restarted"
+        r"losses_injected|loss_lists|jobs.\.(device|lost)|switches.*(compression|counters)|background|clocks|restarted"
     )
     unmet = [p.pattern for p in PATTERNS if not any(p.fullmatch(k) for k in keys(target.values))]
     assert not [pattern for pattern in unmet if not other.match(pattern)]

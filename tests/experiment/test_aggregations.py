@@ -23,7 +23,7 @@ def test_a_refused_deployment_can_be_pickled() -> None:
 
 
 def test_schemes_are_found_by_file_name() -> None:
-    assert aggregations.names() == ["plan", "ps", "ring", "shared", "switch"]
+    assert aggregations.names() == ["optireduce", "plan", "ps", "ring", "shared", "switch"]
     assert [aggregations.get(name).name for name in aggregations.names()] == aggregations.names()
 
 

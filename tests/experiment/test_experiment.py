@@ -125,8 +125,8 @@ def test_ones_own_program_is_found_from_the_file(tmp_path: Path) -> None:
         ("[[job]]\nsum_bits = 9\n", "e.toml:2: job.0.sum_bits = 9: expected 8 or 16"),
         (
             '[[job]]\naggregation = "tree"\n',
-            'e.toml:2: job.0.aggregation = "tree": expected "plan", "ps", "ring", "shared" or'
-            ' "switch", or your own: "module:object", or "file.py" (docs/own-parts.md)',
+            'e.toml:2: job.0.aggregation = "tree": expected "optireduce", "plan", "ps", "ring",'
+            ' "shared" or "switch", or your own: "module:object", or "file.py" (docs/own-parts.md)',
         ),
         ("[[job]]\npush = { bits = 4 }\n", "e.toml:2: job.0.push.name is missing"),
         ("[[job]]\npush = 4\n", "e.toml:2: job.0.push = 4: expected a table"),
@@ -353,7 +353,7 @@ model = { name = "mlp", hiden = [3] }
 
 TYPES = (
     '"norm", "norm result", "indices", "sums", "straggler", "partial", "status", "epoch",'
-    ' "question", "stream",'
+    ' "question", "part", "mean", "stream",'
     ' "values", "ack", "other"'
 )
 

@@ -130,8 +130,8 @@ def test_a_new_scheme_says_what_cannot_work(package: Path) -> None:
     )
     assert refused(package, "job.aggregation=alon") == (
         'gradplane: --set job.aggregation=alon: job.0.aggregation = "alon": expected "alone",'
-        ' "plan", "ps", "ring", "shared" or "switch", or your own: "module:object", or "file.py"'
-        " (docs/own-parts.md)\n"
+        ' "optireduce", "plan", "ps", "ring", "shared" or "switch", or your own: "module:object",'
+        ' or "file.py" (docs/own-parts.md)\n'
     )
 
 

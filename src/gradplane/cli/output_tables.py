@@ -103,6 +103,9 @@ def _job(
     table.add_row("rounds a second", *(rate(job["rounds_per_second"]) for job in jobs))
     table.add_row("rounds", *(f"{job['rounds']:,}" for job in jobs))
     table.add_row("results missed", *(_bad(job["missed"]) for job in jobs))
+    for stage in ("parts", "means"):
+        if any("lost" in job for job in jobs):
+            table.add_row(f"  {stage} not in time", *(_late_share(job, stage) for job in jobs))
     if any(job.get("sent_again") for job in jobs):
         table.add_row("packets sent again", *(f"{job.get('sent_again', 0):,}" for job in jobs))
     table.add_row("packets dropped by queues", *(_bad(queue_drops(values)) for values in runs))
@@ -124,6 +127,12 @@ def _traffic(way: str, job: dict[str, Any]) -> str:
 def _injected(values: dict[str, Any]) -> str:
     found = values["losses_injected"]
     return ", ".join(f"{kind} {sum(ways.values()):,}" for kind, ways in found.items()) or "none"
+
+
+def _late_share(job: Mapping[str, Any], stage: str) -> str:
+    """Return the share of a stage's packets that did not come in time, of bounded transport."""
+    found = job.get("lost", {}).get(stage)
+    return "-" if not found else f"{100 * found['lost'] / max(found['sent'], 1):.2f}%"
 
 
 def _bad(count: int) -> Text:

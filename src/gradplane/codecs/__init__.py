@@ -52,6 +52,7 @@ from gradplane.codecs._table import optimal_table
 if TYPE_CHECKING:
     from gradplane.codecs._adaptive import AdaptiveADT
     from gradplane.codecs._recorded import RecordedGradients
+    from gradplane.codecs._rotation import rotated, rotated_size, unrotated
     from gradplane.codecs.policies.awp import AWP
 
 
@@ -83,13 +84,17 @@ __all__ = [
     "key",
     "names",
     "optimal_table",
+    "rotated",
+    "rotated_size",
     "sum_overflow",
+    "unrotated",
 ]
 
 
 __getattr__ = lazy_names(  # what few need, or what needs kernels, which take long to import
     __name__,
-    {"AWP": "policies.awp", "AdaptiveADT": "_adaptive", "RecordedGradients": "_recorded"},
+    {"AWP": "policies.awp", "AdaptiveADT": "_adaptive", "RecordedGradients": "_recorded"}
+    | dict.fromkeys(("rotated", "rotated_size", "unrotated"), "_rotation"),
 )
 
 

@@ -550,6 +550,7 @@ def _config(
             code_bits=job.code_bits or CODE_BITS,
             timeout_ns=round(job.timeout_ms * 1e6),
             retries=job.retries,
+            observed=job.observed,
             nonzero_blocks=job.nonzero_blocks,
         ),
         addresses=scheme.addresses(placed),

@@ -298,6 +298,7 @@ class Job(Section):
     nonzero_blocks: bool = False
     timeout_ms: float = Field(default=2000.0, ge=1e-6, le=1e12)
     retries: int = Field(default=10, ge=0)
+    observed: int = Field(default=20, ge=1)
     model: Named = NamedModel(name="mlp")
     data: Named = NamedModel(name="digits")
     epochs: int = Field(default=5, ge=1)

@@ -97,6 +97,7 @@ class Transport:
     round_trip_ns: int = 0  # with all windows under way, by the links; 0: not known
     stream_trip_ns: int = 0  # likewise of a stream's segment, with all messages under way
     ecn: bool = False  # switches mark packets at their queues, and windows adapt
+    observed: int = 20  # bounded transport: reduces of a size whose times set its limits
     nonzero_blocks: bool = False  # chunks whose codes repeat travel as headers
 
     @property

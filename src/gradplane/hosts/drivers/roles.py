@@ -14,6 +14,7 @@ from gradplane.hosts.drivers.action_driver import ActionDriver
 from gradplane.hosts.drivers.environment import Environment
 from gradplane.hosts.drivers.training_host import StreamHost, TrainingHost, about
 from gradplane.hosts.drivers.worker_reducers import (
+    BoundedReducer,
     RingReducer,
     ServedReducer,
     SharedReducer,
@@ -103,6 +104,17 @@ class RingWorkerRole(ReducingRole):
     """A worker of a ring."""
 
     reducer = RingReducer
+
+
+class BoundedWorkerRole(ReducingRole):
+    """A worker that exchanges blocks with all others in bounded time."""
+
+    reducer = BoundedReducer
+
+    def take_traffic(self) -> PortTraffic:
+        """Return the traffic of both ports since the last call."""
+        ports = self.reduce_port, self.stream_port
+        return PortTraffic.total([port.take_traffic() for port in ports])
 
 
 class PlannedWorkerRole(StreamHost):

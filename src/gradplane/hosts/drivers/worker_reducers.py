@@ -17,6 +17,7 @@ from gradplane.hosts.config import ConfigError, HostConfig
 from gradplane.hosts.drivers.action_driver import ActionDriver
 from gradplane.hosts.drivers.environment import Environment
 from gradplane.hosts.impairments.host_link import HostLink, LocalPort, aggregation_payload
+from gradplane.hosts.protocols.bounded_worker import BoundedWorker
 from gradplane.hosts.protocols.job_codec import codec_ns
 from gradplane.hosts.protocols.messages import RING_KINDS, WORKER_KINDS
 from gradplane.hosts.protocols.phases import Watch
@@ -24,7 +25,7 @@ from gradplane.hosts.protocols.results import Floats, Reduced, Summed
 from gradplane.hosts.protocols.several_rounds import ring_worker, served_worker
 from gradplane.hosts.protocols.shared_worker import SharedWorker
 from gradplane.hosts.protocols.switch_worker import INEXACT, SwitchWorker
-from gradplane.hosts.wire import aggregation
+from gradplane.hosts.wire import aggregation, bounded
 from gradplane.hosts.wire.payloads import Payloads
 
 _BITS = 16
@@ -218,6 +219,37 @@ class ServedReducer(WorkerReducer):
         assert address is not None
         ip, port = address
         return f"the mean of {ip}:{port}"
+
+
+class BoundedReducer(WorkerReducer):
+    """Blocks that workers exchange in bounded time."""
+
+    def connect(self) -> None:
+        """Open the port of bounded packets, and listen to the streams of all others."""
+        self.machine = self._machine = BoundedWorker(self.job, self.worker, self.env.granularity)
+        _, port = self.job.addresses.worker_addresses[self.worker]
+        self.port = LocalPort(self._receive, bounded.payload_size)
+        self.link.ports[port] = self.port
+        self.machines.route(RING_KINDS, self._machine.message, self._machine.timer)
+        self.encode_ns = self.decode_ns = codec_ns(self.job, self.job.coding.codec)
+        self.refused = self._machine.refused
+
+    def reduce(self, ticket: int, vector: Floats, tensor: int = 0) -> None:
+        """Begin a reduce."""
+        actions = self._machine.reduce(ticket, vector, self.env.now(), tensor)
+        self.machines.perform(actions, self._machine.timer)
+
+    def integers_obstacle(self) -> str | None:
+        """Return why integers cannot be summed exactly: parts of a sum may be lost."""
+        return INEXACT
+
+    def waiting(self, ticket: int) -> str:
+        """Name what has not come."""
+        return ", ".join(self._machine.missing(ticket)) or "nothing has been sent"
+
+    def _receive(self, ip: str, source_port: int, payloads: Payloads) -> None:
+        actions = self._machine.receive(ip, source_port, payloads, self.env.now())
+        self.machines.perform(actions, self._machine.timer)
 
 
 class RingReducer(WorkerReducer):

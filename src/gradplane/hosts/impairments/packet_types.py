@@ -1,5 +1,6 @@
 """The types of packets that impairments distinguish, the flows that they form, and the verdicts."""
 
+from gradplane.hosts.wire import bounded
 from gradplane.hosts.wire.aggregation import Type
 
 VERDICTS = ("drop", "delay", "leave out", "corrupt", "duplicate")
@@ -8,12 +9,13 @@ ARRIVING = ("delay", "duplicate")
 
 
 AGG_TYPES = tuple(kind.name.lower().replace("_", " ") for kind in Type)
+BLOCK_TYPES = tuple(kind.name.lower() for kind in bounded.Type)
 STREAM_TYPES = ("stream", "values", "ack")
 OTHER = "other"
 FLOWS = {
-    "agg": AGG_TYPES,
+    "agg": (*AGG_TYPES, *BLOCK_TYPES),
     "stream": STREAM_TYPES,
-    "all": (*AGG_TYPES, *STREAM_TYPES, OTHER),
+    "all": (*AGG_TYPES, *BLOCK_TYPES, *STREAM_TYPES, OTHER),
 }
 """The packet types of each value of an impairment's key `flow` that is not one type."""
 

@@ -8,8 +8,8 @@ completes (experiment/impairment_sections.py). Keys of all models:
     link       a host's name, or "*" (default)
     direction  "up" (from the host) | "down" | "both" (default)
     flow       "agg" | "stream" | "all" (default), or a list of packet types: "norm", "norm result",
-               "indices", "sums", "straggler", "partial", "status", "stream", "values", "ack",
-               "other"
+               "indices", "sums", "straggler", "partial", "status", "part", "mean", "stream",
+               "values", "ack", "other"
     seed       default: the experiment's
 
 and of each model:
@@ -59,13 +59,19 @@ from gradplane.hosts.impairments.impairment_models import (
     PacketIdentity,
     make_model,
 )
-from gradplane.hosts.impairments.packet_types import AGG_TYPES, ARRIVING, OTHER
+from gradplane.hosts.impairments.packet_types import (
+    AGG_TYPES,
+    ARRIVING,
+    BLOCK_TYPES,
+    OTHER,
+)
 from gradplane.hosts.protocols.actions import Record
 from gradplane.hosts.stream import segments
-from gradplane.hosts.wire import aggregation
+from gradplane.hosts.wire import aggregation, bounded
 from gradplane.hosts.wire.payloads import Payloads
 
 _LATE_TYPES = ("norm", "indices")
+_BOUNDED = bytes([bounded.MAGIC])
 _REMEMBERED = 1 << 14  # packets whose attempts are counted
 
 _Key = tuple[str, str, int, str, int, int]  # direction, peer, job, type, use, slot
@@ -194,6 +200,9 @@ class Impairments:
             if port == aggregation.UDP_PORT:
                 header, _ = aggregation.parse(payload)
                 return "", header.job, AGG_TYPES[header.type - 1], header.round, header.slot
+            if payload[:1] == _BOUNDED and len(block := bounded.parse(Payloads.of([payload]))):
+                kind, job, round, slot = block.header[0][["type", "job", "round", "slot"]].item()
+                return peer, job, BLOCK_TYPES[kind - 1], round, slot
             segment = segments.parse(payload)
         except (aggregation.WireError, segments.SegmentError):
             return peer, self._job, OTHER, 0, 0

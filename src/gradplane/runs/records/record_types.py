@@ -67,6 +67,7 @@ class Result(TypedDict):
     result: str
     bitmap: str
     digest: NotRequired[Digest]
+    lost: NotRequired[dict[str, list[int]]]
 
 
 Column = int | dict[str, str]
@@ -76,6 +77,7 @@ Column = int | dict[str, str]
 class Arrivals(TypedDict):
     """A line of kind "arrivals" in arrivals.jsonl: columns, see hosts/packed_columns.py.
 
+    lost: of bounded transport, by stage, packets that did not come in time, and of how many.
     rack: where several switches sum, the workers that the bits of `bitmap` stand for; workers: how
     many the job has, all of whom are in a result with this count.
     """
@@ -95,6 +97,7 @@ class Arrivals(TypedDict):
     sent: NotRequired[Column]
     rack: NotRequired[list[int]]
     workers: NotRequired[int]
+    lost: NotRequired[dict[str, list[int]]]
 
 
 @with_config(ConfigDict(strict=True))

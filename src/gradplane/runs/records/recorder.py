@@ -76,6 +76,7 @@ class Tally:
     finished: int = 0
     loss: float = 0.0
     missed: int = 0
+    lost: Counter[tuple[str, str]] = field(default_factory=Counter)  # of bounded transport
     sent_again: int = 0  # packets, by workers and servers
     copied: set[int] = field(default_factory=set)  # epochs after which parameters were copied
     accuracies: dict[int, float] = field(
@@ -136,10 +137,16 @@ class Tally:
     def add_arrival(self, record: Record) -> None:
         """Take a worker's record of a result; a late one was recorded as lost before."""
         self.results += record["slot"] is not None and record["result"] != "late"
+        self._add_lost(record)
 
     def add_arrivals(self, record: Record) -> None:
         """Take a worker's record of all results of a reduce."""
         self.results += record["chunks"]
+        self._add_lost(record)
+
+    def _add_lost(self, record: Record) -> None:
+        for stage, (lost, sent) in record.get("lost", {}).items():
+            self.lost.update({(stage, "lost"): lost, (stage, "sent"): sent})
 
     @property
     def test_accuracy(self) -> float | None:

@@ -91,6 +91,7 @@ def _chunks(line: Line) -> Iterator[Line]:
                 "at": at,
             }
             | ({} if sent is None else {_SENT: sent[index]})
+            | ({"lost": line["lost"]} if "lost" in line and not index else {})
         )
 
 

@@ -187,6 +187,7 @@ def _job(job: Job, tally: Tally) -> dict[str, Any]:
         "parts": parts(tally),
         **device(tally),
         "missed": tally.missed,
+        **lost(tally),
         "sent_again": tally.sent_again,
         "synchronised": tally.synchronised,
         "weights": {str(worker): digest for worker, digest in sorted(tally.weights.items())},
@@ -206,6 +207,14 @@ def device(tally: Tally) -> dict[str, dict[str, float]]:
     times = max(1, tally.worker_rounds)
     found = {part: ns / times / 1e9 for part, ns in tally.device.items()}
     return {"device": found} if found else {}
+
+
+def lost(tally: Tally) -> dict[str, dict[str, dict[str, int]]]:
+    """Return the key "lost": packets of each stage of bounded transport that did not come in time,
+    and how many were sent. Empty for a job without."""
+    stages = dict.fromkeys(stage for stage, _ in tally.lost)
+    counts = {stage: {n: tally.lost[stage, n] for n in ("lost", "sent")} for stage in stages}
+    return {"lost": counts} if counts else {}
 
 
 def per_round(tally: Tally) -> dict[str, float]:
