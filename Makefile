@@ -53,6 +53,8 @@ bench: install
 	$(PYTHON) benchmarks/switch_memory.py
 	$(PYTHON) benchmarks/switch_tables.py
 	$(PYTHON) benchmarks/switch_ports.py
+	$(PYTHON) benchmarks/switch_cores.py
+	$(PYTHON) benchmarks/program_costs.py
 	$(PYTHON) benchmarks/bmv2.py
 	$(PYTHON) benchmarks/bmv2_compilers.py
 	$(PYTHON) benchmarks/hosts.py

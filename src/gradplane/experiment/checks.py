@@ -131,7 +131,8 @@ def switches(experiment: Experiment, target: Target, network: Topology) -> Itera
     each = (_queues(whole, name, target) for name in names)
     own = (_own_entries(whole, name, target) for name in names)
     macros = (_macros(whole, name) for name in names)
-    yield from dict.fromkeys(chain(*each, *own, *macros))
+    cores = (_cores(whole, name, target) for name in names)
+    yield from dict.fromkeys(chain(*each, *own, *cores, *macros))
 
 
 def _own_entries(whole: SwitchSection, switch: str, target: Target) -> Iterator[Problem]:
@@ -141,6 +142,15 @@ def _own_entries(whole: SwitchSection, switch: str, target: Target) -> Iterator[
             f'entries with target "{target.name}": they are those of P4Runtime, and its driver'
             " takes BFRuntime's: install them there, and leave them out here",
             (whole.place(switch, "entries"), ("switch", "target")),
+        )
+
+
+def _cores(whole: SwitchSection, switch: str, target: Target) -> Iterator[Problem]:
+    """Yield the problem of several cores for a switch that is not ours."""
+    if whole.of(switch).cores > 1 and not target.cores:
+        yield Problem(
+            f'cores with target "{target.name}": only targets "embedded" and "tna" take them',
+            (whole.place(switch, "cores"), ("switch", "target")),
         )
 
 

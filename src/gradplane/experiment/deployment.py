@@ -163,6 +163,7 @@ class Deployment:
             recirculation_rate=round(section.recirculation_mbit * 1e6),
             pcap=pcap,
             queues=section.queues,
+            cores=section.cores,
         )
 
 

@@ -170,6 +170,9 @@ class TopologySection(OpenSection):
         return description.options()
 
 
+Cores = Annotated[int, Field(ge=1, le=64)]
+
+
 class SwitchPart(Section):
     """A table [switch.only.NAME]: the keys that one switch has of its own."""
 
@@ -180,6 +183,7 @@ class SwitchPart(Section):
     recirculation_mbit: float | None = Field(default=None, gt=0)
     queue_rate: int | None = Field(default=None, ge=1, le=1_000_000_000)
     queue_depth: int | None = Field(default=None, ge=1, le=1_000_000)
+    cores: Cores | None = None
     entries: str | OwnEntries | None = None
 
 
@@ -200,6 +204,7 @@ class SwitchSection(Section):
     queue_rate: int | None = Field(default=None, ge=1, le=1_000_000_000)
     queue_depth: int | None = Field(default=None, ge=1, le=1_000_000)
     ecn_threshold: int | None = Field(default=None, ge=1, lt=1 << 19)
+    cores: Cores = 1
     entries: str | OwnEntries | None = None
     only: dict[str, SwitchPart] | None = None
 

@@ -37,6 +37,7 @@ class SwitchConfig:
     keys of its own. latency: ns through the pipeline; recirculation_rate: bit/s, None for no limit
     (both in the simulated network only: a real one takes its own time). pcap: a folder that gets a
     file for each port; None for none. queues: the queues of every port, if they have a rate.
+    cores: those that read the ports of a real one.
     """
 
     program: Path
@@ -50,6 +51,7 @@ class SwitchConfig:
     recirculation_rate: int | None = None
     pcap: Path | None = None
     queues: QueueSettings | None = None
+    cores: int = 1
     only: Mapping[str, SwitchConfig] = field(default_factory=dict)
 
     def of(self, switch: str) -> SwitchConfig:

@@ -6,6 +6,7 @@ import logging
 import os
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,7 @@ from scapy.utils import RawPcapReader
 from gradplane.switch.ports.kernel_batches import BATCH, Arrivals, Bytes, Departures, Ints
 from gradplane.switch.ports.offload import VNET_HEADER
 from gradplane.switch.ports.packet_loop import Capture, PacketLoop, Process
+from gradplane.switch.ports.packet_loops import PacketLoops
 from gradplane.switch.ports.pcap import PcapWriter
 from gradplane.switch.runtime.packet_buffers import Sent, sent
 
@@ -69,13 +71,13 @@ def to_the_other(ports: Ints, data: Bytes, starts: Ints, ends: Ints) -> Sent:
 
 @contextmanager
 def running(ports: dict[int, PairPort], process: Process = to_the_other) -> Iterator[PacketLoop]:
-    loop = PacketLoop(ports, process)
+    loop = PacketLoop(ports, process, reads=ports)
     with in_thread(loop):
         yield loop
 
 
 @contextmanager
-def in_thread(loop: PacketLoop) -> Iterator[None]:
+def in_thread(loop: PacketLoop | PacketLoops) -> Iterator[None]:
     thread = threading.Thread(target=loop.run)
     thread.start()
     try:
@@ -169,7 +171,7 @@ def test_captures_have_both_directions(ports: dict[int, PairPort], tmp_path: Pat
         n: Capture(PcapWriter(tmp_path / f"{n}_in.pcap"), PcapWriter(tmp_path / f"{n}_out.pcap"))
         for n in ports
     }
-    with in_thread(PacketLoop(ports, to_the_other, files)):
+    with in_thread(PacketLoop(ports, to_the_other, files, reads=ports)):
         ports[1].put(b"hello")
         assert ports[2].peer.recv(100) == b"HELLO"
     found = {p.name: [x for x, _ in RawPcapReader(str(p))] for p in tmp_path.iterdir()}
@@ -186,11 +188,105 @@ def test_captures_have_both_directions(ports: dict[int, PairPort], tmp_path: Pat
 
 def test_stop_before_run_ends_it_at_once(ports: dict[int, PairPort]) -> None:
     before = len(os.listdir("/proc/self/fd"))
-    loop = PacketLoop(ports, to_the_other)
+    loop = PacketLoop(ports, to_the_other, reads=ports)
     loop.stop()
     loop.run()
     loop.close()
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+@contextmanager
+def on_two_cores(ports: dict[int, PairPort], process: Process) -> Iterator[PacketLoops]:
+    loops = PacketLoops([PacketLoop(ports, process, reads=[number]) for number in sorted(ports)])
+    with in_thread(loops):
+        yield loops
+
+
+def test_on_two_cores_the_packets_of_a_port_stay_in_order(ports: dict[int, PairPort]) -> None:
+    many, threads = 3 * BATCH, set()
+
+    def process(numbers: Ints, data: Bytes, starts: Ints, ends: Ints) -> Sent:
+        threads.add((int(numbers[0]), threading.get_ident()))
+        assert len(set(numbers.tolist())) == 1
+        packets = [data[a:b].tobytes() for a, b in zip(starts, ends, strict=True)]
+        pairs = zip(numbers.tolist(), packets, strict=True)
+        return sent((i, 3 - port, packet) for i, (port, packet) in enumerate(pairs))
+
+    got: dict[int, list[bytes]] = {}
+    readers = [
+        threading.Thread(
+            target=lambda n=number: got.update({n: [ports[n].peer.recv(100) for _ in range(many)]})
+        )
+        for number in ports
+    ]
+    with on_two_cores(ports, process):
+        for reader in readers:
+            reader.start()
+        for i in range(many):
+            ports[1].put(b"a%d" % i)
+            ports[2].put(b"b%d" % i)
+        for reader in readers:
+            reader.join(10)
+    assert got == {1: [b"b%d" % i for i in range(many)], 2: [b"a%d" % i for i in range(many)]}
+    assert len(threads) == len({thread for _, thread in threads}) == 2
+
+
+def test_ports_come_and_go_while_two_cores_run(ports: dict[int, PairPort]) -> None:
+    def back(numbers: Ints, data: Bytes, starts: Ints, ends: Ints) -> Sent:
+        packets = [data[a:b].tobytes() for a, b in zip(starts, ends, strict=True)]
+        return sent((i, int(numbers[i]), packet) for i, packet in enumerate(packets))
+
+    third, called = PairPort(), threading.Event()
+    with on_two_cores(ports, back) as loops:
+        loops.add(3, third, None, called.set)
+        assert called.wait(10)
+        third.put(b"third")
+        assert third.peer.recv(100) == b"third"
+        called.clear()
+        loops.remove(3, called.set)
+        assert called.wait(10)
+        third.put(b"gone")
+        for number in (1, 2):
+            ports[number].put(b"still")
+            assert ports[number].peer.recv(100) == b"still"
+    third.close()
+
+
+def test_what_ends_one_loop_ends_all(ports: dict[int, PairPort]) -> None:
+    class Broken(PairPort):
+        def receive(self, arrivals: Arrivals) -> None:
+            raise OSError("broken")
+
+    ports[2].close()
+    ports[2] = Broken()
+    loops = PacketLoops([PacketLoop(ports, to_the_other, reads=[n]) for n in (1, 2)])
+    ports[2].put(b"x")
+    with pytest.raises(OSError, match="broken"):
+        loops.run()
+    loops.close()
+
+
+def test_a_loop_beside_wakes_the_first_for_packets_in_queues(ports: dict[int, PairPort]) -> None:
+    class Queue:
+        at: int | None = None
+
+        def next_departure(self) -> int | None:
+            return self.at
+
+        def poll(self) -> Sent:
+            self.at = None
+            return sent([(0, 1, b"later")])
+
+    queue = Queue()
+
+    def hold(numbers: Ints, data: Bytes, starts: Ints, ends: Ints) -> Sent:
+        queue.at = time.monotonic_ns()
+        return sent(())
+
+    loops = [PacketLoop(ports, hold, queued=queue, reads=[number]) for number in (1, 2)]
+    with in_thread(PacketLoops(loops)):
+        ports[2].put(b"x")  # which the second loop reads
+        assert ports[1].peer.recv(100) == b"later"
 
 
 def test_arrivals_of_every_length_are_whole(ports: dict[int, PairPort]) -> None:

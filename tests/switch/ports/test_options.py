@@ -120,6 +120,9 @@ def test_our_own_options(tmp_path: Path) -> None:
         ("p.p4 --commands no.txt", "--commands no.txt: there is no such file"),
         ("--use-files 1", "--use-files 1: the seconds to wait, such as 0, and the ports: -i 1@h1"
          " reads h1_in.pcap and writes h1_out.pcap"),
+        ("--cores 0", "--cores 0: not within 1 to 64"),
+        ("-i 1@a --use-files 0 --cores 2", "--cores 2: packets of files (--use-files) come one"
+         " after the other, by the captures' times: one core"),
         ("--log-level loud", "argument -L/--log-level: invalid choice: 'loud' (choose from 'trace',"
          " 'debug', 'info', 'warn', 'error', 'off')"),
         ("--seed x", "argument --seed: invalid int value: 'x'"),
@@ -130,6 +133,12 @@ def test_what_is_refused(line: str, message: str) -> None:
     with pytest.raises(OptionError) as caught:
         parse_options(line.split())
     assert str(caught.value) == message
+
+
+def test_more_cores_than_ports_get_a_note() -> None:
+    assert parse_options(["-i", "1@a", "-i", "2@b", "--cores", "2"]).notes == ()
+    (note,) = parse_options(["-i", "1@a", "-i", "2@b", "--cores", "3"]).notes
+    assert note == "--cores 3: a port is read by one core, and there are 2 ports"
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "[::1]:1", "localhost:1", "unix:/tmp/switch"])

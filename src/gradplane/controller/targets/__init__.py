@@ -105,6 +105,8 @@ class Target(ABC):
     in the place of thc.p4)."""
     queues: ClassVar[bool] = False
     """Its switches can be started with queues of a rate and depth."""
+    cores: ClassVar[bool] = False
+    """Its switches take `--cores N`, as `gradplane switch` does."""
     keys: ClassVar[tuple[str, ...]] = ()
     """The keys of an experiment's [switch] that are for this target; they go to __init__."""
 

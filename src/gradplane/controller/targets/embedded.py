@@ -18,6 +18,7 @@ class Embedded(Target):
     batch = 512
     networks: ClassVar[tuple[str, ...]] = ("mininet", "sim", "cluster")
     announces = True
+    cores = True
     queues = True
 
     def pipeline(self, program: LoadableProgram) -> tuple[p4i.P4Info, bytes]:

@@ -13,6 +13,7 @@ from gradplane.switch.daemon.options import SwitchOptions, check_ports
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.ports.link_state import LinkWatch
 from gradplane.switch.ports.packet_loop import Capture, PacketLoop, PacketPort
+from gradplane.switch.ports.packet_loops import PacketLoops
 from gradplane.switch.ports.pcap import PcapWriter
 from gradplane.switch.ports.port import Port
 from gradplane.switch.ports.queue_lengths import QueueWatch
@@ -41,7 +42,7 @@ class LivePorts:
         self._captures: dict[int, Capture] = {}
         self._watch: LinkWatch | None = None
         self._queues: QueueWatch | None = None
-        self._loop: PacketLoop | None = None
+        self._loop: PacketLoops | None = None
 
     def __enter__(self) -> LivePorts:
         with ExitStack() as on_failure:
@@ -59,22 +60,22 @@ class LivePorts:
         """The ports that are interfaces, not captures."""
         return [] if self._options.use_files is not None else list(self._interfaces.items())
 
-    def loop(self, device: Device) -> PacketLoop:
-        """Make the packet loop that runs packets of the ports through the device."""
+    def loop(self, device: Device) -> PacketLoops:
+        """Make the packet loops that run packets of the ports through the device."""
         for number, interface in self._real:
             if self._options.pcap is not None:
                 self._captures[number] = self._capture(interface)
         self._watch = LinkWatch(self._real, self.links)
         self._queues = QueueWatch(self._opened, self.links)
-        self._loop = PacketLoop(
-            cast("dict[int, PacketPort]", self._opened),
-            device.process_spans,
-            self._captures,
-            lambda: device.busy,
-            self._watch,
-            self._queues,
-            device,
-        )
+        ports, cores = cast("dict[int, PacketPort]", self._opened), self._options.cores
+        loops = [
+            PacketLoop(
+                ports, device.process_spans, self._captures, lambda: device.busy,
+                None if core else self._watch, self._queues, device, [*ports][core::cores],
+            )
+            for core in range(cores)
+        ]  # fmt: skip
+        self._loop = PacketLoops(loops)
         return self._loop
 
     # -- for commands ----------------------------------------------------------------------------

@@ -35,7 +35,7 @@ from gradplane.switch.p4runtime.device_config import (
 from gradplane.switch.p4runtime.server import P4RuntimeServer, ServerError
 from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.packet_tracing import Tracing
-from gradplane.switch.ports.packet_loop import PacketLoop
+from gradplane.switch.ports.packet_loops import PacketLoops
 from gradplane.switch.program_cache import load_program, load_source
 from gradplane.switch.runtime.control_errors import SwitchError, os_error_text
 from gradplane.switch.runtime.links import Links
@@ -294,7 +294,7 @@ def _log_file(options: SwitchOptions, stack: ExitStack) -> TextIO | None:
 
 
 @contextmanager
-def _stopped_by_signals(loop: PacketLoop) -> Iterator[None]:
+def _stopped_by_signals(loop: PacketLoops) -> Iterator[None]:
     """Stop the loop at a signal. More of them are ignored: they would break off the end of servers
     and threads, without which the process does not end."""
     for number in _ENDING:

@@ -25,6 +25,7 @@ from gradplane.switch.runtime.egress_queues import MOST_PACKETS, PRIORITIES
 BFRT_ADDRESS = "127.0.0.1:50052"  # of the server in the driver of Tofino
 PORTS = 512  # of simple_switch
 DROP_PORT = 511
+MOST_CORES = 64
 
 LOG_FORMATS = ("gradplane", "bmv2")
 LOG_LEVELS = ("trace", "debug", "info", "warn", "error", "off")
@@ -52,6 +53,7 @@ class SwitchOptions:
 
     program: None to wait for a pushed one. beside: other programs of the same chip. externs: a
     Python file that implements user-defined externs. interfaces: (port, network interface).
+    cores: loops that read the ports (ports/packet_loops.py).
     use_files: packets come from captures, which are named after the interfaces, after so many
     seconds (packet_files.py). pcap: the folder for INTERFACE_in.pcap and INTERFACE_out.pcap.
     engine: None for the default. log_console, log_file: write each packet's trace, with its first
@@ -74,6 +76,7 @@ class SwitchOptions:
     interfaces: tuple[tuple[int, str], ...] = ()
     include_dirs: tuple[Path, ...] = ()
     defines: tuple[str, ...] = ()
+    cores: int = 1
     use_files: int | None = None
     pcap: Path | None = None
     seed: int = 0
@@ -138,6 +141,16 @@ def parse_options(arguments: Sequence[str]) -> SwitchOptions:
             f"--use-files {parsed.use_files}: the seconds to wait, such as 0, and the ports:"
             " -i 1@h1 reads h1_in.pcap and writes h1_out.pcap"
         )
+    cores, ports = parsed.cores, len(parsed.interface)
+    if not 1 <= cores <= MOST_CORES:
+        raise OptionError(f"--cores {cores}: not within 1 to {MOST_CORES}")
+    if cores > 1 and parsed.use_files is not None:
+        raise OptionError(
+            f"--cores {cores}: packets of files (--use-files) come one after the other, by the"
+            " captures' times: one core"
+        )
+    if cores > max(ports, 1):
+        notes.append(f"--cores {cores}: a port is read by one core, and there are {ports} ports")
     logs = parsed.log_level in PACKET_LEVELS
     interfaces = tuple(_interface(text) for text in parsed.interface)
     check_ports(interfaces, parsed.cpu_port, parsed.drop_port)
@@ -171,6 +184,7 @@ def parse_options(arguments: Sequence[str]) -> SwitchOptions:
         interfaces=interfaces,
         include_dirs=tuple(parsed.include),
         defines=tuple(parsed.define),
+        cores=cores,
         use_files=parsed.use_files,
         pcap=pcap,
         seed=parsed.seed,
@@ -209,6 +223,8 @@ _OPTIONS = (
     Option("-D --define", "NAME[=VALUE]", "define a macro", many=True),
     Option("--use-files", "SECONDS", "read packets from INTERFACE_in.pcap, so long after the start,"
            " and write INTERFACE_out.pcap; the captures' times are the clock", int),
+    Option("--cores", "N", "read the ports on so many cores, each of which has some of them", int,
+           1),
     Option("--pcap", "DIR", "capture the packets of each port", Path, alone=Path()),
     Option("--externs", "FILE.py", "implements the user-defined externs", Path),
     Option("--seed", "N", "the seed of random numbers", int, 0),

@@ -16,7 +16,7 @@ import select
 import struct
 import time
 from collections import deque
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Collection, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -120,6 +120,9 @@ class Capture:
 class PacketLoop:
     """Runs packets of `ports` (by number) through `process`, those of all ports in one batch.
 
+    reads: the numbers of the ports whose packets it takes from the beginning. first, others: those
+    of PacketLoops.
+
     A batch whose processing fails is logged with its first packets' bytes, its packets are counted
     in `faults`; packets to a port that does not exist are counted in `nowhere`. While `busy`
     reports a controller's request in progress and packets arrive without a pause, the loop makes
@@ -134,6 +137,9 @@ class PacketLoop:
     links: LinkWatch | None = None
     queues: QueueWatch | None = None
     queued: QueuedPackets | None = None
+    reads: Collection[int] = ()
+    first: PacketLoop | None = None
+    others: Sequence[PacketLoop] = ()
     faults: int = 0
     nowhere: int = 0
     _wake: int = field(default_factory=lambda: os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC))
@@ -149,7 +155,7 @@ class PacketLoop:
     def run(self) -> None:
         """Process packets until `stop`, which may be called from any thread or signal handler."""
         self._epoll.register(self._wake, select.EPOLLIN)
-        for number in self.ports:
+        for number in self.reads:
             self._register(number)
         if self.links is not None:
             self._epoll.register(self.links, select.EPOLLIN)
@@ -166,9 +172,15 @@ class PacketLoop:
             if self.links is not None and self.links.fileno() in ready:
                 self.links.update()
                 self._reopen()
+                for loop in self.others:
+                    loop.do(loop._reopen)
 
     def stop(self) -> None:
         self._stopped = True
+        self.wake()
+
+    def wake(self) -> None:
+        """End its wait for packets, from any thread."""
         os.eventfd_write(self._wake, 1)
 
     def close(self) -> None:
@@ -188,7 +200,7 @@ class PacketLoop:
             self._register(number)
             then()
 
-        self._in_loop(change)
+        self.do(change)
 
     def remove(self, number: int, then: Callable[[], None]) -> None:
         """Take a port out of the loop, from any thread; `then`, called after it, closes it."""
@@ -199,11 +211,12 @@ class PacketLoop:
             del self._numbers[descriptor]
             then()
 
-        self._in_loop(change)
+        self.do(change)
 
-    def _in_loop(self, change: Callable[[], None]) -> None:
+    def do(self, change: Callable[[], None]) -> None:
+        """Call a function in the loop's thread, from any thread."""
         self._changes.append(change)
-        os.eventfd_write(self._wake, 1)
+        self.wake()
 
     def _change(self) -> None:
         os.eventfd_read(self._wake)
@@ -217,8 +230,8 @@ class PacketLoop:
 
     def send(self, outputs: Outputs) -> None:
         """Send packets through their ports, from any thread, and heed those put into queues."""
-        if self._next_departure() is not None:
-            os.eventfd_write(self._wake, 1)
+        if self._waiting():
+            self.wake()
         if outputs:
             ends = np.cumsum([len(packet) for _, packet in outputs])
             rows = np.array([[p, e, 0] for (p, _), e in zip(outputs, ends, strict=True)])
@@ -230,7 +243,8 @@ class PacketLoop:
 
         epoll forgot the old descriptors when they were closed.
         """
-        for number, port in self.ports.items():
+        for number in list(self._numbers.values()):
+            port = self.ports[number]
             former = port.fileno()
             if port.reopen():
                 self._numbers.pop(former, None)
@@ -260,6 +274,8 @@ class PacketLoop:
         try:
             rows, out = self.process(self._origins[:count], data, starts, ends)
             self._send(rows, out, self._departures)
+            if self.first is not None and self._waiting():
+                self.first.wake()
         except Exception:
             self.faults += count
             shown = (data[starts[i] : ends[i]].tobytes().hex() for i in range(min(count, _SHOWN)))
@@ -271,8 +287,13 @@ class PacketLoop:
         if count == BATCH and self.busy():
             time.sleep(_PAUSE)
 
+    def _waiting(self) -> bool:
+        return self.queued is not None and self.queued.next_departure() is not None
+
     def _next_departure(self) -> int | None:
-        return None if self.queued is None else self.queued.next_departure()
+        """Return when it has to let a packet leave a queue, if it is the loop that does so."""
+        mine = self.queued is not None and self.first is None
+        return self.queued.next_departure() if mine and self.queued else None
 
     def _depart(self) -> None:
         """Send the packets whose queues let them go by now."""

@@ -10,6 +10,7 @@ import socket
 import struct
 import time
 from collections.abc import Callable, Iterator, Mapping
+from threading import Lock
 from typing import Protocol
 
 from gradplane.switch.runtime.egress_queues import QUEUES
@@ -59,14 +60,21 @@ class QueueWatch:
         self._links = links
         self._clock = clock
         self._next = clock()
+        self._looking = Lock()
         self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
         self._socket.bind((0, 0))
 
     def update(self) -> None:
-        """Look at the queues, unless the last look was a moment ago."""
-        now = self._clock()
-        if now < self._next:
+        """Look at the queues, unless the last look was a moment ago or another thread looks."""
+        if self._clock() < self._next or not self._looking.acquire(blocking=False):
             return
+        try:
+            self._look()
+        finally:
+            self._looking.release()
+
+    def _look(self) -> None:
+        now = self._clock()
         lengths = dict(self._queues())
         queued = self._links.queued
         for number, port in self._ports.items():

@@ -108,7 +108,10 @@ class MininetNetwork(ProcessNetwork):
             "defines": dict(config.defines),
             "target": target,
             "start": self._forks and self._forks.start,
-            "options": target.options(config.engine, config.seed, config.pcap, config.queues),
+            "options": [
+                *target.options(config.engine, config.seed, config.pcap, config.queues),
+                *(["--cores", str(config.cores)] if config.cores > 1 else []),
+            ],
         }
 
     def _set_neighbours(self, node: Any) -> None:
