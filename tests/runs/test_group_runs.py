@@ -134,3 +134,17 @@ def test_a_report_has_a_row_for_each_group(tmp_path: Path) -> None:
     run = run_experiment.run(experiment(topology, job, *LOSSES), tmp_path / "run", net="sim")
     page = html.unescape(write_report([run.folder]).read_text())
     assert "<h2>Racks</h2>" in page and "packets of its workers' streams" in page
+
+
+@pytest.mark.parametrize("name", ["thc-racks", "thc-fat-tree", "shared-slots"])
+def test_network_cards_change_no_sum_of_switches(name: str, tmp_path: Path) -> None:
+    file = Path(__file__).parents[2] / "experiments" / f"{name}.toml"
+    keys = ["job.epochs=1", "output.baseline=false", "output.report=false"]
+    found = [
+        run_experiment.run(
+            file, tmp_path / nics, net="sim", settings=[*keys, f"topology.nics={nics}"]
+        )
+        for nics in ("false", "true")
+    ]
+    assert found[0].weights == found[1].weights
+    assert replay(found[1].folder).equal

@@ -121,6 +121,10 @@ SMALL = {
         "study.epochs=2",
         "study.workers=2",
     ],
+    "inceptionn-groups": [
+        *("study.values=[2048]", "study.racks=2", "study.workers=4"),
+        'study.placements=["spread"]',
+    ],
     "inceptionn-fig15": ["study.values=8192", "study.workers=[2, 4]"],
     "espresso-table1": ['study.cases=[["lstm", "dgc", "pcie-25g"]]'],
     "espresso-fig10": ["study.megabytes=[1.0, 64.0]"],
@@ -140,7 +144,7 @@ SMALL = {
 }
 
 
-OF_NO_PAPER = {"incast", "memory-sharing", "sum-levels"}
+OF_NO_PAPER = {"incast", "inceptionn-groups", "memory-sharing", "sum-levels"}
 
 
 @pytest.fixture(scope="module")
@@ -249,6 +253,17 @@ def test_inceptionns_order(done: dict[str, launch.Done]) -> None:
     assert 1.7 < growth["WA", 4] < 2.3 and growth["INC", 4] < growth["WA", 4]
     runs = done["inceptionn-fig13"].outcome.values
     assert runs[0]["speed_up"] == 1 and runs[3]["speed_up"] > 1
+
+
+def test_two_levels_of_hosts_beside_one(done: dict[str, launch.Done]) -> None:
+    """Two racks of four, each ring's next worker in the other rack."""
+    times = {
+        row["scheme"]: row["communication"] for row in done["inceptionn-groups"].outcome.values
+    }
+    assert times["WA tree"] < times["WA"] and times["INC groups"] < times["INC"]
+    for organisation in ("WA", "WA tree", "INC", "INC groups"):
+        assert times[f"{organisation}+C"] < times[organisation]
+        assert times[f"{organisation} bf16"] < times[organisation]
 
 
 def test_what_sharing_levels_and_marks_bring(done: dict[str, launch.Done]) -> None:

@@ -59,7 +59,7 @@ class SharedScheme(Aggregation):
         yield from super().check(placed, others)
         job = placed.job
         ends = [*placed.members, *([placed.server] if placed.server is not None else [])]
-        switches = sorted({placed.network.attachment(host.name)[0] for host in ends})
+        switches = sorted({placed.network.rack(host.name) for host in ends})
         if len(switches) > 1:
             yield (
                 "workers",

@@ -526,7 +526,7 @@ def _level_plan(
     members = []
     for number, child in enumerate(node.children):
         if node.leaf:
-            host, (_, port) = network.host[child], network.attachment(child)
+            host, port = network.host[child], network.port_to_host(node.switch, child)
             udp_port = config.addresses.worker_addresses[worker[child]][1]
             members.append(Member(number, port, host.mac, host.ip, udp_port))
         else:

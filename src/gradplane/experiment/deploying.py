@@ -472,7 +472,7 @@ class _Deploying:
             ]
             routes += [
                 Route(other.ip, 32, network.port_to(switch.name, other.name), other.mac)
-                for other in summing
+                for other in network.nearest_by_ip(switch.name, summing)
                 if other.ip != switch.ip
             ]
             compression = _compression(network, switch.name, jobs)

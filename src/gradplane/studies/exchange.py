@@ -1,7 +1,7 @@
-"""INCEPTIONN's four ways to exchange gradients, packet by packet, and the parts of their time.
+"""INCEPTIONN's ways to exchange gradients, packet by packet, and the parts of their time.
 
 Every host is alone on a P4 switch that stands for its NIC, so the link between the two stands for
-its bus and has no rate limit; a spine switch connects the switches.
+its bus and has no rate limit; a spine switch connects the switches, or those of the hosts' racks.
 """
 
 import tempfile
@@ -35,6 +35,18 @@ WITH_HALF = SCHEMES | {
 }
 """The same, and both without compression but with 16 bits a value."""
 
+WITH_GROUPS: dict[str, dict[str, Any]] = {
+    name: keys
+    for way, scheme in (("WA", "tree"), ("INC", "groups"))
+    for more in ("", "+C", " bf16")
+    for name, keys in (
+        (f"{way}{more}", WITH_HALF[f"{way}{more}"]),
+        (f"{way} {scheme}{more}", WITH_HALF[f"{way}{more}"] | {"groups": "racks"}),
+    )
+}
+"""The same, each beside its two levels: a tree of aggregators (WA tree), and a ring in each rack
+and one of their leaders (INC groups)."""
+
 Network = Literal["sim", "mininet"]
 _REAL_ROUNDS = 5
 _QUEUE = 10_000  # packets: what all workers send to one aggregator at once is not dropped
@@ -44,18 +56,33 @@ _QUEUE = 10_000  # packets: what all workers send to one aggregator at once is n
 class Setting:
     """The settings that all schemes share.
 
-    rate: of the links between switches. reduce_ns: the time to add a value."""
+    rate: of the links between switches. reduce_ns: the time to add a value. racks: that the hosts
+    are in; 0: none. oversubscription: how many times a rack's rate is that of its link up."""
 
     rate: str
     bound: int
     reduce_ns: float
     network: Network
     seed: int
+    racks: int = 0
+    oversubscription: float = 1.0
+    placement: str = "even"
+    delay: str = "0us"
 
     def experiment(self, scheme: str, workers: int, job: Mapping[str, Any]) -> Experiment:
         """Return an experiment with one job under that scheme; `job` has its further keys."""
-        topology = {"kind": "leaf-spine", "hosts_per_leaf": 1, "spines": 1, "workers": workers}
-        fabric = {"fabric_rate": self.rate, "fabric_queue": _QUEUE}
+        topology: dict[str, Any] = {"kind": "leaf-spine", "spines": 1, "workers": workers}
+        if self.racks:
+            share = {"oversubscription": self.oversubscription, "placement": self.placement}
+            links = {
+                "rate": self.rate,
+                "queue": _QUEUE,
+                "fabric_queue": _QUEUE,
+                "fabric_delay": self.delay,
+            }
+            topology |= {"leaves": self.racks, "nics": True} | share | links
+        else:
+            topology |= {"hosts_per_leaf": 1, "fabric_rate": self.rate, "fabric_queue": _QUEUE}
         common = {
             "push": {"name": "float32"},
             "reliability": "retransmit",
@@ -65,9 +92,9 @@ class Setting:
         values = {
             "name": scheme.lower().replace("+", "-").replace(" ", "-"),
             "seed": self.seed,
-            "topology": topology | fabric,
+            "topology": topology,
             "switch": {"program": "tos_compress.p4"},
-            "job": [common | WITH_HALF[scheme] | dict(job)],
+            "job": [common | WITH_GROUPS[scheme] | dict(job)],
             "output": {"baseline": False},
         }
         return load(Experiment.model_validate(values))

@@ -230,17 +230,28 @@ def intervals(
 
 
 def panels(
-    groups: Mapping[str, Mapping[str, Sequence[float]]], labels: Sequence[str], y: str
+    groups: Mapping[str, Mapping[str, Sequence[float]]],
+    labels: Sequence[str],
+    y: str,
+    beside: bool = False,
 ) -> Figure:
-    """Draw a panel for each group, side by side, with a bar for each label, its parts stacked."""
+    """Draw a panel for each group, side by side, with a bar for each label, its parts stacked.
+
+    beside: the parts are bars beside each other."""
     figure = Figure(figsize=(2.4 * len(groups), 3.2), layout="constrained")
     all_axes = figure.subplots(1, len(groups), sharey=True, squeeze=False)[0]
     for axes, (title, parts) in zip(all_axes, groups.items(), strict=True):
         dress(axes)
         floor = np.zeros(len(labels))
+        width = 0.8 / len(parts) if beside else 0.6
+        places = np.arange(len(labels)) - (0.4 - width / 2 if beside else 0.0)
         for (part, heights), colour in zip(parts.items(), _colours(len(parts)), strict=True):
-            axes.bar(labels, heights, 0.6, bottom=floor, color=colour, label=part)
-            floor += heights
+            axes.bar(places, heights, width, bottom=floor, color=colour, label=part)
+            if beside:
+                places = places + width
+            else:
+                floor += heights
+        axes.set_xticks(np.arange(len(labels)), labels)
         axes.set_xlabel(title)
         axes.tick_params(axis="x", labelsize=8)
         axes.grid(visible=False, axis="x")

@@ -312,6 +312,10 @@ class Topology:
         """By switch, an odd number of 32 bits that decides flows' ways."""
         return {node.name: mix(n) & 0xFFFFFFFF | 1 for n, node in enumerate(self.switches)}
 
+    def port_to_host(self, switch: str, host: str) -> int:
+        """Return a switch's port on a shortest path to a host."""
+        return self._ways(switch, host).ports[0]
+
     def port_to(self, switch: str, other: str) -> int:
         """Return a switch's port on a shortest path to another switch."""
         return _nearer(self._neighbours, switch, self._distances_to(other))[0]
@@ -336,6 +340,13 @@ class Topology:
             found.append(self._links[node][self.port_to(node, switch)])
             node, _ = found[-1].other_end(node)
         return found
+
+    def nearest_by_ip(self, node: str, switches: Iterable[SwitchNode]) -> list[SwitchNode]:
+        """Return the switch of each address, of several ones the nearest to a switch `node`."""
+        distance, found = self._distances_to(node), dict[str, SwitchNode]()
+        for switch in sorted(switches, key=lambda one: distance[one.name], reverse=True):
+            found[switch.ip] = switch
+        return list(found.values())
 
     def centres(self, hosts: Iterable[str]) -> list[str]:
         """Return the switches whose farthest one of these hosts is nearest, in their order."""
