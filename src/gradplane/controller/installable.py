@@ -73,6 +73,8 @@ def _priority(schema: finsy.P4Schema, entry: finsy.P4TableEntry) -> str:
 
 def _twice(schema: finsy.P4Schema, setup: Setup) -> Iterator[str]:
     """Describe the own entries that the experiment installs, too, or that are there twice."""
+    if not setup.entries:
+        return
     messages = p4entity.encode_entities(_entities(schema, setup), schema)
     taken = set(map(_identity, messages))
     messages = p4entity.encode_entities(setup.entries, schema)

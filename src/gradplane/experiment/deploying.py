@@ -28,6 +28,7 @@ from gradplane.experiment import (
     compute_times,
     p4_programs,
     planned_jobs,
+    routing,
     tensor_codecs,
 )
 from gradplane.experiment.checks import Problem
@@ -459,17 +460,7 @@ class _Deploying:
         summing = [switch for switch in network.switches if plans[switch.name]]
         setups = {}
         for switch in network.switches:
-            ports = network.routes(switch.name)
-            routes = [
-                Route(
-                    network.host[host].ip,
-                    32,
-                    ports[host],
-                    network.host[host].mac,
-                    ways if len(ways.ports) > 1 else None,
-                )
-                for host, ways in network.ways(switch.name).items()
-            ]
+            routes = routing.routes(network, switch.name)
             routes += [
                 Route(other.ip, 32, network.port_to(switch.name, other.name), other.mac)
                 for other in network.nearest_by_ip(switch.name, summing)

@@ -441,8 +441,10 @@ def send_datagrams(words, number, local, mac, ip, port, tos, data, stride, sizes
 
 
 @njit(cache=True, nogil=True)
-def run(words):  # type: ignore[no-untyped-def]
+def run(owned):  # type: ignore[no-untyped-def]
     """Run events until Python is needed; return the reason."""
+    # An array that nobody owns, since every call with one that is owned counts references.
+    words = carray(pointer(np.int64(owned.ctypes.data)), (at.WORDS,), np.int64)
     if words[at.PENDING] >= 0:
         reason = _collect(words, words[at.PENDING])
         if reason >= 0:

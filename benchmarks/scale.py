@@ -1,0 +1,175 @@
+"""Measure jobs of many workers: python benchmarks/scale.py [ROW ...].
+
+Simulated: a round of experiments/thc-1024.toml, beside its bare work: the codecs' encoding and
+decoding of all workers, and as many passes through a switch, run alone in the same process. The
+goal is a time of at most 1.3 times the bare work, divided among the cores. Each row is a process of
+its own, as its memory is measured, too.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import gradplane
+from gradplane.controller.blocking import configure
+from gradplane.experiment.deployment import Deployment
+from gradplane.experiment.loading import load_deployment
+from gradplane.hosts.protocols.job_codec import reduce_seed, summed_codec
+from gradplane.hosts.protocols.switch_packets import SwitchPackets
+from gradplane.hosts.training import datasets, models
+from gradplane.hosts.wire import aggregation
+from gradplane.switch.runtime.packet_buffers import pack
+from gradplane.topologies.sim import frames
+from gradplane.topologies.sim.sim_network import SimNetwork
+
+FILE = Path(__file__).parent.parent / "experiments" / "thc-1024.toml"
+CORES = len(os.sched_getaffinity(0))
+CHUNKS = 64
+"""Of each worker of a leaf, whose passes are timed."""
+
+
+@dataclass
+class Times:
+    """Seconds of a clock and of all processors."""
+
+    wall: float = 0.0
+    cpu: float = 0.0
+
+    @contextmanager
+    def measured(self) -> Iterator[None]:
+        wall, cpu = time.perf_counter(), time.process_time()
+        yield
+        self.wall += time.perf_counter() - wall
+        self.cpu += time.process_time() - cpu
+
+
+def simulated(*settings: str) -> None:
+    """Print the times of a round, and of its bare work."""
+    few = ("topology.workers=8", "topology.leaves=2", "job.data.rows=8")
+    _round([*settings, *few])  # kernels are compiled, or read
+    took, workers = _round(settings), 0
+    deployment = load_deployment(FILE, settings)
+    workers = deployment.jobs[0].config.workers
+    coding, switching = _coding(deployment), _switching(deployment)
+    bare = coding + switching
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(
+        f"simulated, {workers:,} workers: a round takes {took.wall:.2f} s and"
+        f" {took.cpu:.2f} s of {CORES} processors; bare: codecs {coding:.2f} s, passes"
+        f" {switching:.2f} s; ratio {took.wall / (bare / CORES):.2f}, in processor time"
+        f" {took.cpu / bare:.2f}; {memory:.2f} GiB",
+        flush=True,
+    )
+
+
+def _round(settings: Any) -> Times:
+    """Return the time that hosts, links and switches of a round take, with its records."""
+    took, run = Times(), SimNetwork.run
+
+    def timed(*arguments: Any, **options: Any) -> None:
+        with took.measured():
+            run(*arguments, **options)
+
+    SimNetwork.run = timed  # type: ignore[method-assign]
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            gradplane.run(FILE, Path(folder) / "run", net="sim", settings=[*settings, "output.report=false"])
+    finally:
+        SimNetwork.run = run  # type: ignore[method-assign]
+    return took
+
+
+def _coding(deployment: Deployment) -> float:
+    """Return the processor time of the codecs of all workers."""
+    job = deployment.jobs[0].config
+    codec, training = summed_codec(job), job.training
+    data = datasets.build(training.data, training.data_args, job.seed)
+    model = models.build(training.model, training.model_args, data.features, data.classes)
+    _, x = model.loss_and_gradient(model.parameters(1), data.train_x[:1], data.train_y[:1])
+    seed, took = reduce_seed(job, 0, 0), Times()
+    pieces = [x[part.start : part.stop] for part in codec.partitions(x.size)]
+    with took.measured():
+        for worker in range(job.workers):
+            for piece in pieces:
+                codec.codes(piece, codec.local(piece), seed, None, worker)
+    sums = [np.full(codec.lanes(piece.size), job.workers, np.uint16) for piece in pieces]
+    with took.measured():
+        for _ in range(job.workers):
+            for piece, total in zip(pieces, sums, strict=True):
+                norm = np.ones(1, np.float32)
+                codec.decode_sum(total, piece.size, job.workers, norm, seed)
+    return took.cpu
+
+
+def _switching(deployment: Deployment) -> float:
+    """Return the processor time of all passes through switches, each as one through a leaf."""
+    job, took = deployment.jobs[0].config, Times()
+    passes = aggregation.passes(job.transport.sum_bits)
+    with SimNetwork(deployment.topology, deployment.switch_config(None)) as net:
+        configure(net.switch_addresses["s1"], deployment.pipelines["s1"], deployment.setups["s1"])
+        switch = net._fabric.switches["s1"].running
+        packets = pack(*_packets(deployment))
+        with took.measured():
+            switch.process_buffer(*packets)
+    each = took.cpu / (len(packets[0]) * passes)
+    lanes = summed_codec(job).lanes(deployment.jobs[0].values)
+    chunks = -(-lanes // aggregation.LANES[job.transport.sum_bits])
+    return each * chunks * ((job.workers + len(job.leaves)) * passes + len(job.leaves))
+
+
+def _packets(deployment: Deployment) -> tuple[list[int], list[bytes]]:
+    """Return the ports and frames of CHUNKS chunks of the first leaf's workers."""
+    job, network = deployment.jobs[0].config, deployment.topology
+    lanes = CHUNKS * aggregation.LANES[job.transport.sum_bits]
+    codes = np.random.default_rng(1).integers(0, 16, lanes, dtype=np.uint8)
+    found: list[tuple[int, int, bytes]] = []
+    for worker in job.leaves[0]:
+        host = deployment.jobs[0].members[worker]
+        port = network.attachment(host.name)[1]
+        maker = SwitchPackets(job, worker, None)  # type: ignore[arg-type]
+        source = frames.Address(host.mac, host.ip, job.addresses.worker_addresses[worker][1])
+        ip, udp = job.addresses.aggregator
+        to = frames.Address(network.arp[ip], ip, udp)
+        for number, payload in enumerate(maker.indices(0, codes, 0x3F800000)):
+            found.append((number, port, frames.build(source, to, payload.tobytes(), 0)))
+    found.sort(key=lambda packet: packet[0])
+    return [port for _, port, _ in found], [frame for _, _, frame in found]
+
+
+LARGER = (
+    "topology.workers=4096", "topology.leaves=64", "job.push.granularity=15",
+    "job.model.values=100000", "job.data.rows=4096",
+)  # fmt: skip
+SMALL = ("topology.workers=128", "topology.leaves=2", "job.data.rows=128")
+ROWS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
+    "1024": (simulated, ()),
+    "4096": (simulated, LARGER),
+    "small": (simulated, SMALL),
+}
+
+
+def main() -> None:
+    """Measure the rows that are named, all but "small" by default."""
+    for name in sys.argv[1:] or ["1024", "4096"]:
+        row, arguments = ROWS[name]
+        process = multiprocessing.get_context("spawn").Process(target=row, args=arguments)
+        process.start()
+        process.join()
+        if process.exitcode:
+            sys.exit(f"{name}: exit status {process.exitcode}")
+
+
+if __name__ == "__main__":
+    main()
