@@ -366,8 +366,11 @@ def test_what_several_switches_cannot_do_is_refused(
     ("topology", "rest", "message"),
     [
         ("leaves = 1", "", "65 workers in a job that one switch sums: it has 64 at most"),
-        ("", 'aggregation = "ps"', 'a job that has aggregation = "ps": it has 64 at most'),
-        ("leaves = 2", "sum_bits = 16", 'baseline\'s aggregation = "ps" has 64 at most'),
+        (
+            "",
+            'aggregation = "ring"\nreliability = "retransmit"\npush = "float32"',
+            'a job that has aggregation = "ring": it has 64 at most',
+        ),
         ("leaves = 2", "[output]\nbaseline = false", r"65 workers = 1950 does not fit 8-bit sums"),
     ],
 )

@@ -23,7 +23,7 @@ from gradplane.hosts.config import (
     UnsuitableCodecError,
 )
 from gradplane.hosts.protocols.job_codec import push_codec
-from gradplane.hosts.wire.aggregation import UDP_PORT
+from gradplane.hosts.wire.aggregation import MAX_WORKERS, UDP_PORT
 from gradplane.topologies.description import SWITCH_IP, HostNode, Link, Topology
 
 if TYPE_CHECKING:
@@ -148,6 +148,8 @@ class Aggregation(ABC):
     """The role of the job's server, likewise; None for a scheme without one."""
     program: ClassVar[str | None] = None
     """The shipped P4 program that the scheme needs; None for any that forwards."""
+    most_workers: ClassVar[int] = MAX_WORKERS
+    """Workers of a job on one switch."""
     baseline: ClassVar[str] = "ps"
     """The scheme that trains this one's baseline, without compression and losses."""
 

@@ -31,7 +31,7 @@ from gradplane.hosts.protocols.job_codec import (
     sums_type,
 )
 from gradplane.hosts.protocols.messages import SERVER_KINDS, Kind, parse
-from gradplane.topologies.description import HostNode
+from gradplane.topologies.description import MAX_HOSTS, HostNode
 
 if TYPE_CHECKING:
     from gradplane.hosts.protocols.actions import Action, Peer
@@ -42,6 +42,7 @@ class ServerScheme(Aggregation):
 
     worker_role = "gradplane.hosts.drivers.roles:ServedWorkerRole"
     server_role = "gradplane.hosts.drivers.roles:ParameterServerRole"
+    most_workers = MAX_HOSTS
     marks = skips_rounds = sums_by_tensor = takes_groups = group_servers = True
 
     def takes_tensors(self, codec: Codec) -> bool:

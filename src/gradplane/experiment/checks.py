@@ -52,9 +52,9 @@ def workers_left(experiment: Experiment, job: Job) -> int:
 def many_workers(experiment: Experiment, placed: PlacedJob) -> Iterator[Problem]:
     """Yield the problem of a job with more workers than its switches or its baseline can have."""
     job, where, network = placed.job, ("job", placed.number), ("topology", "workers")
-    if job.size <= MAX_WORKERS:
-        return
     scheme = aggregations.get(job.aggregation)
+    if job.size <= scheme.most_workers:
+        return
     if not (scheme.has_levels and len(placed.switches) > 1):
         leaves = -(-job.size // MAX_WORKERS)
         yield Problem(
@@ -65,12 +65,16 @@ def many_workers(experiment: Experiment, placed: PlacedJob) -> Iterator[Problem]
             f" {leaves} or more",
             (network, (*where, "workers")),
         )
-    elif experiment.output.baseline:
+    elif experiment.output.baseline and job.size > (most := _most(scheme.baseline)):
         yield Problem(
             f'{job.size} workers, and the baseline\'s aggregation = "{scheme.baseline}" has'
-            f" {MAX_WORKERS} at most: use output.baseline = false",
+            f" {most} at most: use output.baseline = false",
             (("output", "baseline"), network, (*where, "workers")),
         )
+
+
+def _most(scheme: str) -> int:
+    return aggregations.get(scheme).most_workers
 
 
 def rates(experiment: Experiment) -> Iterator[Problem]:

@@ -3,6 +3,9 @@ sent by a Stream.
 
 Every message is a 20-byte header in network order, then a body:
 kind 8, count 8, tensor 16, ticket 32, n 32, bitmap 64.
+
+Of more than 64 workers the kind's highest bit is set, the bitmap is the number of bytes of the
+workers' own, and the body begins with those, in network order; its ones are the count.
 """
 
 import struct
@@ -10,6 +13,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 _HEADER = struct.Struct(">BBHIIQ")
+_LONG = 0x80  # of a kind
 
 
 class Kind(IntEnum):
@@ -60,8 +64,12 @@ class Message:
 
     def pack(self) -> bytes:
         """Return header and body."""
-        fields = (self.kind, self.count, self.tensor, self.ticket, self.n, self.bitmap)
-        return _HEADER.pack(*fields) + self.body
+        place = self.tensor, self.ticket, self.n
+        if self.bitmap >> 64 == 0:
+            return _HEADER.pack(self.kind, self.count, *place, self.bitmap) + self.body
+        size = -(-self.bitmap.bit_length() // 8)
+        header = _HEADER.pack(self.kind | _LONG, 0, *place, size)
+        return header + self.bitmap.to_bytes(size, "big") + self.body
 
 
 def parse(data: bytes) -> Message:
@@ -69,11 +77,18 @@ def parse(data: bytes) -> Message:
     if len(data) < _HEADER.size:
         raise MessageError(f"message of {len(data)} bytes, the header alone takes {_HEADER.size}")
     kind, count, tensor, ticket, n, bitmap = _HEADER.unpack_from(data)
+    body = data[_HEADER.size :]
+    if (long := kind & _LONG) and bitmap <= len(body):
+        bitmap, body = int.from_bytes(body[:bitmap], "big"), body[bitmap:]
+        kind, count = kind - _LONG, bitmap.bit_count()
+    elif long:
+        raise MessageError(f"message of {len(data)} bytes with a bitmap of {bitmap}")
     if kind not in set(Kind):
         raise MessageError(f"message of kind {kind}, known are 1 to {max(Kind)}")
-    return Message(Kind(kind), ticket, n, tensor, count, bitmap, data[_HEADER.size :])
+    return Message(Kind(kind), ticket, n, tensor, count, bitmap, body)
 
 
 def kind_of(data: bytes) -> Kind:
     """Return a message's kind, which says whom it is for; MessageError as parse()."""
-    return parse(data[: _HEADER.size]).kind
+    header = data[: _HEADER.size]
+    return parse(bytes([header[0] & ~_LONG]) + header[1:] if header else header).kind
