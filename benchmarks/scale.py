@@ -85,7 +85,9 @@ def _round(settings: Any) -> Times:
     SimNetwork.run = timed  # type: ignore[method-assign]
     try:
         with tempfile.TemporaryDirectory() as folder:
-            gradplane.run(FILE, Path(folder) / "run", net="sim", settings=[*settings, "output.report=false"])
+            gradplane.run(
+                FILE, Path(folder) / "run", net="sim", settings=[*settings, "output.report=false"]
+            )
     finally:
         SimNetwork.run = run  # type: ignore[method-assign]
     return took

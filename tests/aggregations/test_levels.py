@@ -113,10 +113,13 @@ def test_racks_of_several_sizes_are_summed_and_may_lose_results() -> None:
         network.check()
 
 
-def test_integers_are_summed_over_three_levels_in_16_bits_whatever_happens() -> None:
-    tree = deployment(4, 0, sum_bits=16)
+@pytest.mark.parametrize(("sum_bits", "seeds"), [(16, (1, 2)), (32, (1,))])
+def test_integers_are_summed_over_three_levels_in_wide_sums_whatever_happens(
+    sum_bits: int, seeds: tuple[int, ...]
+) -> None:
+    tree = deployment(4, 0, sum_bits=sum_bits)
     assert [setup.jobs[0].quorum for setup in tree.setups.values()] == [2, 2, 1, 2, 1, 1]
-    for seed in (1, 2):
+    for seed in seeds:
         network = Network(tree, seed, LEVELS[seed])
         total = network.reduce_integers(0, 7)
         network.run(0)

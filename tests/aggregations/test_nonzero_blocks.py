@@ -35,7 +35,7 @@ def dense_sums(deployed) -> list[str]:
     return [network.results[0][ticket].sums for ticket in range(2)]
 
 
-@pytest.mark.parametrize("sum_bits", [8, 16])
+@pytest.mark.parametrize("sum_bits", [8, 16, 32])
 @pytest.mark.parametrize("leaves", [1, 2, 0])
 def test_sums_are_those_of_whole_packets(leaves: int, sum_bits: int) -> None:
     expected = dense_sums(sparse(1, nonzero_blocks=False, sum_bits=sum_bits))
@@ -75,7 +75,7 @@ def test_integers_are_exact() -> None:
 
 
 @pytest.mark.parametrize("code_bits", [1, 2, 4, 8])
-@pytest.mark.parametrize("sum_bits", [8, 16])
+@pytest.mark.parametrize("sum_bits", [8, 16, 32])
 def test_the_wire_format(sum_bits: int, code_bits: int) -> None:
     unit = random.Random(code_bits).randbytes(8)
     place = (3, 0, 1, 2, sum_bits)

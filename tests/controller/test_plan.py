@@ -26,7 +26,7 @@ CAPACITY = Capacity(slots=256, sum_bits=8, workers=64)
         (
             {"sum_bits": 16, "table": (0, 20000), "granularity": 20000},
             "job 0: granularity 20000 × 4 workers = 80000 does not fit 16-bit sums:"
-            " use granularity ≤ 16383",
+            " use sum_bits = 32 or granularity ≤ 16383 or 3 workers or fewer",
         ),
         (
             {"workers": 300, "sum_bits": 8},
@@ -36,7 +36,7 @@ CAPACITY = Capacity(slots=256, sum_bits=8, workers=64)
         ({"quorum": 0}, "job 0: quorum = 0 of 4 workers: use 1 to 4"),
         ({"number": 256}, "job 256: a job's number is 0 to 255"),
         ({"number": -1}, "job -1: a job's number is 0 to 255"),
-        ({"sum_bits": 32}, "job 0: sum_bits = 32: sums have 8 or 16 bits"),
+        ({"sum_bits": 9}, "job 0: sum_bits = 9: sums have 8, 16 or 32 bits"),
         ({"code_bits": 3}, "job 0: code_bits = 3: codes have 1, 2, 4 or 8 bits"),
         ({"workers": 0, "quorum": 1}, "job 0: worker numbers []: expected 0 to 0, each once"),
         (
@@ -184,7 +184,7 @@ def test_what_fits_is_taken():
     assert plan(table=TABLE[:4], granularity=4).table == (0, 1, 2, 4)
 
 
-@given(st.integers(1, 64), st.integers(1, 300), st.sampled_from([8, 16]))
+@given(st.integers(1, 64), st.integers(1, 300), st.sampled_from([8, 16, 32]))
 def test_a_sum_never_leaves_its_lane(workers, granularity, sum_bits):
     fits = granularity * workers < 2**sum_bits
     fields = {"sum_bits": sum_bits, "table": (0, granularity), "granularity": granularity}

@@ -122,7 +122,7 @@ def test_ones_own_program_is_found_from_the_file(tmp_path: Path) -> None:
         ('[[job]]\nlr = "x"\n', 'e.toml:2: job.0.lr = "x": expected a number above 0'),
         ("[[job]]\nsync = 1\n", "e.toml:2: job.0.sync = 1: expected true or false"),
         ("[[job]]\nname = 1\n", "e.toml:2: job.0.name = 1: expected text in quotes"),
-        ("[[job]]\nsum_bits = 9\n", "e.toml:2: job.0.sum_bits = 9: expected 8 or 16"),
+        ("[[job]]\nsum_bits = 9\n", "e.toml:2: job.0.sum_bits = 9: expected 8, 16 or 32"),
         (
             '[[job]]\naggregation = "tree"\n',
             'e.toml:2: job.0.aggregation = "tree": expected "optireduce", "plan", "ps", "ring",'

@@ -58,7 +58,7 @@ def test_stream_ports_are_a_thousand_up():
         (
             {"workers": 33, "sum_bits": 16, "codec": ("thc", {"granularity": 2000})},
             "granularity 2000 × 33 workers = 66000 does not fit 16-bit sums: "
-            "use granularity ≤ 1985",
+            "use sum_bits = 32 or granularity ≤ 1985 or 32 workers or fewer",
         ),
     ],
 )

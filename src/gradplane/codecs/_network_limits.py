@@ -6,7 +6,7 @@ g w.
 
 from typing import Literal, get_args
 
-SumWidth = Literal[8, 16]
+SumWidth = Literal[8, 16, 32]
 """The bits of a sum that the P4 program can be compiled for."""
 SUM_WIDTHS: tuple[SumWidth, ...] = get_args(SumWidth)
 """All widths of sums."""
@@ -14,6 +14,8 @@ CodeWidth = Literal[1, 2, 4, 8]
 """The bits of a code in a packet that the P4 program can be compiled for."""
 CODE_WIDTHS: tuple[CodeWidth, ...] = get_args(CodeWidth)
 """All widths of codes."""
+_WIDE = 16
+"""Bits of a sum from which on more workers than one switch has are summed."""
 ErrorBound = Literal[6, 8, 10]
 """k of an error bound 2^-k of compressed values (INCEPTIONN)."""
 ERROR_BOUNDS: tuple[ErrorBound, ...] = get_args(ErrorBound)
@@ -52,6 +54,8 @@ def sum_overflow(granularity: int, quorum: int, width: int) -> str | None:
     remedies = [f"sum_bits = {wider}" for wider in SUM_WIDTHS if wider >= needed][:1]
     if quorum <= limit:
         remedies.append(f"granularity ≤ {limit // quorum}")
+    if needed > _WIDE:
+        remedies.append(f"{limit // granularity} workers or fewer")
     return (
         f"granularity {granularity} × {quorum} workers = {largest} does not fit {width}-bit sums: "
         f"use {' or '.join(remedies)}"

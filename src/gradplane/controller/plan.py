@@ -297,8 +297,9 @@ class JobPlan:
 
     def _check_sums(self) -> None:
         if self.sum_bits not in codecs.SUM_WIDTHS:
-            widths = " or ".join(map(str, codecs.SUM_WIDTHS))
-            raise self._error(f"sum_bits = {self.sum_bits}: sums have {widths} bits")
+            *widths, last = map(str, codecs.SUM_WIDTHS)
+            known = f"{', '.join(widths)} or {last}"
+            raise self._error(f"sum_bits = {self.sum_bits}: sums have {known} bits")
         summed = self.quorum if self.level is None else self.level.summed
         if overflow := codecs.sum_overflow(self.granularity, summed, self.sum_bits):
             raise self._error(overflow)

@@ -89,7 +89,7 @@ class Transport:
 
     reliability: str  # "lossy" | "retransmit"
     slots: int  # of this job, even; a worker keeps slots // 2 chunks in flight
-    sum_bits: int  # 8 | 16
+    sum_bits: int  # 8 | 16 | 32
     timeout_ns: int
     retries: int  # lossy: how often the norm is asked for again
     epoch: int = 1  # 1 to 255: of the job, as the switch has it

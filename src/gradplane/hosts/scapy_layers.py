@@ -112,7 +112,7 @@ class Aggregation(Packet):
         ByteField("worker", 0),
         ShortField("slot", 0),
         ByteField("pass_", 0),
-        ByteEnumField("sum_bits", 8, {8: "8", 16: "16"}),
+        ByteEnumField("sum_bits", 8, {bits: str(bits) for bits in aggregation.LANES}),
         IntField("round", 1),
         XLongField("bitmap", 0),
         _NormField("norm", 0.0),
@@ -269,7 +269,7 @@ def _width(packet: Packet) -> int:
     if packet.type == Type.INDICES:
         return _code_bits(packet)
     if packet.type in (Type.SUMS, Type.PARTIAL):
-        return 16 if packet.sum_bits == 16 else 8
+        return packet.sum_bits if packet.sum_bits in aggregation.LANES else 8
     return 0
 
 
@@ -285,9 +285,13 @@ def _code_bits(packet: Packet) -> int:
     return int(packet.code_bits) if known else aggregation.CODE_BITS
 
 
+_FORMATS = {16: "H", 32: "I"}
+"""struct's, by the bits of a value that takes several bytes."""
+
+
 def _pack(values: list[int], width: int) -> bytes:
-    if width == 16:
-        return struct.pack(f">{len(values)}H", *values)
+    if width in _FORMATS:
+        return struct.pack(f">{len(values)}{_FORMATS[width]}", *values)
     if width in (0, 8):  # 0: values in a packet that has none
         return bytes(values)
     each = 8 // width
@@ -296,8 +300,8 @@ def _pack(values: list[int], width: int) -> bytes:
 
 
 def _unpack(data: bytes, width: int) -> list[int]:
-    if width == 16:
-        return list(struct.unpack(f">{len(data) // 2}H", data))
+    if width in _FORMATS:
+        return list(struct.unpack(f">{8 * len(data) // width}{_FORMATS[width]}", data))
     if width in (0, 8):
         return list(data)
     places = range(8 - width, -1, -width)

@@ -9,7 +9,8 @@ with network as net:                        # starts switches, links, hosts
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field, fields
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -76,8 +77,11 @@ class LinkCounters:
 
     def __sub__(self, earlier: LinkCounters) -> LinkCounters:
         """Return the traffic since `earlier`."""
-        pairs = zip(astuple(self)[1:], astuple(earlier)[1:], strict=True)
+        pairs = zip(_counts(self), _counts(earlier), strict=True)
         return LinkCounters(self.link, *(now - before for now, before in pairs))
+
+
+_counts = attrgetter(*(field.name for field in fields(LinkCounters)[1:]))
 
 
 @dataclass(frozen=True)

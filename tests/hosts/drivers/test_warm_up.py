@@ -46,7 +46,7 @@ def lose_every(number):
     return lambda direction, worker, payload: [50_000] if next(sent) % number else []
 
 
-@pytest.mark.parametrize("sum_bits", [8, 16])
+@pytest.mark.parametrize("sum_bits", [8, 16, 32])
 @pytest.mark.parametrize("reliability", ["lossy", "retransmit"])
 def test_a_workers_kernels(reliability, sum_bits):
     job = make_job(reliability=reliability, sum_bits=sum_bits)

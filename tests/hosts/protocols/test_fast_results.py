@@ -25,6 +25,7 @@ JOBS = [
     {"reliability": "retransmit", "quorum": 2},
     {"reliability": "lossy"},
     {"reliability": "retransmit", "sum_bits": 16},
+    {"reliability": "retransmit", "sum_bits": 32},
 ]
 
 

@@ -31,7 +31,7 @@ def summary(out):
     return [(to, h.type, h.round, h.count, h.bitmap) for to, h, _ in out]
 
 
-@pytest.mark.parametrize("sum_bits", [8, 16])
+@pytest.mark.parametrize("sum_bits", [8, 16, 32])
 def test_the_last_of_the_quorum_sends_the_sums_to_all(sum_bits):
     model = make(sum_bits=sum_bits)
     assert send(model, 1, index=15) == []

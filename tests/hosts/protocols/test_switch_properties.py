@@ -53,7 +53,7 @@ JOBS = st.fixed_dictionaries(
     {
         "workers": st.integers(2, 5),
         "slots": st.sampled_from([2, 4, 16]),
-        "sum_bits": st.sampled_from([8, 16]),
+        "sum_bits": st.sampled_from([8, 16, 32]),
         "error_feedback": st.booleans(),
     }
 )

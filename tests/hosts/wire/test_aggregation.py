@@ -18,7 +18,7 @@ HEADERS = st.builds(
     worker=st.integers(0, 255),
     slot=st.integers(0, 2**16 - 1),
     round=st.integers(0, 2**32 - 1),
-    sum_bits=st.sampled_from([8, 16]),
+    sum_bits=st.sampled_from([8, 16, 32]),
     norm=st.integers(0, 2**32 - 1),
     bitmap=st.integers(0, 2**64 - 1),
     flags=st.integers(0, 255),
@@ -81,7 +81,7 @@ def right(header):
         (b"\x11" + bytes(23), "version 1, known is 2"),
         (right(b"\x20" + bytes(29)), "type 0, known are 1 to 9"),
         (right(b"\x2a" + bytes(29)), "type 10, known are 1 to 9"),
-        (right(b"\x21" + bytes(29)), "sum_bits 0, known are 8 and 16"),
+        (right(b"\x21" + bytes(29)), "sum_bits 0, known are 8, 16, 32"),
         (Header(Type.NORM, 0, 0, 0, 1, 8, code_bits=3).pack(), "code_bits 3, known are 1, 2, 4, 8"),
         (
             Header(Type.NORM, 0, 0, 0, 1, 8).pack() + b"x",

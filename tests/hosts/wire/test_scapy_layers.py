@@ -35,7 +35,7 @@ def test_importing_binds_nothing():
 
 @given(
     st.sampled_from(Type),
-    st.sampled_from([8, 16]),
+    st.sampled_from([8, 16, 32]),
     st.sampled_from(codecs.CODE_WIDTHS),
     st.integers(0, 255),
     st.integers(0, 2**16 - 1),

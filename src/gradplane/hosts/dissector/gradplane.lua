@@ -13,6 +13,7 @@ local FIRST_SIZE = 24  -- of version 1, in old captures: without what comes afte
 local NORM, NORM_RESULT, INDICES, SUMS, STRAGGLER, PARTIAL, STATUS, EPOCH, QUESTION = 1, 2, 3, 4, 5, 6, 7, 8, 9
 local PATH_SIZE = 8
 local A_LINE = 16
+local sum_widths = { [8] = true, [16] = true, [32] = true }
 local code_widths = { [1] = true, [2] = true, [4] = true, [8] = true }
 
 local types = {
@@ -47,7 +48,7 @@ f.code_bits = ProtoField.uint8("gradplane.code_bits", "Bits of a code")
 f.checksum = ProtoField.uint16("gradplane.checksum", "Checksum", base.HEX)
 f.indices = ProtoField.bytes("gradplane.indices", "Indices")
 f.sums = ProtoField.bytes("gradplane.sums", "Sums")
-f.sum_max = ProtoField.uint16("gradplane.sum.max", "Largest sum")
+f.sum_max = ProtoField.uint32("gradplane.sum.max", "Largest sum")
 f.sum_total = ProtoField.uint32("gradplane.sum.total", "Total of the sums")
 
 local short = ProtoExpert.new(
@@ -78,7 +79,7 @@ local function body_size(kind, sum_bits, code_bits, flags)
   return 0
 end
 
--- The values of a body as numbers: indices of 1, 2, 4 or 8 bits, or sums of 8 or 16 bits.
+-- The values of a body as numbers: indices of 1, 2, 4 or 8 bits, or sums of 8, 16 or 32 bits.
 local function values_of(body, kind, sum_bits, code_bits)
   local values = {}
   if kind == INDICES then
@@ -89,7 +90,7 @@ local function values_of(body, kind, sum_bits, code_bits)
       end
     end
   else
-    local size = sum_bits == 16 and 2 or 1
+    local size = sum_bits / 8
     for i = 0, body:len() - size, size do values[#values + 1] = body(i, size):uint() end
   end
   return values
@@ -189,7 +190,7 @@ function gradplane.dissector(buffer, packet, root)
   tree:append_text(": " .. info)
   add_header(tree, buffer)
   if old then tree:add_proto_expert_info(first) else add_later_fields(tree, buffer) end
-  if (version ~= VERSION and not old) or not types[kind] or (sum_bits ~= 8 and sum_bits ~= 16)
+  if (version ~= VERSION and not old) or not types[kind] or not sum_widths[sum_bits]
     or not code_widths[code_bits] then
     tree:add_proto_expert_info(unknown)
     return buffer:len()

@@ -64,17 +64,24 @@ def step(row, event, table):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _unpack(body, sums):  # type: ignore[no-untyped-def]
-    """Unpack sums in network order, one or two bytes each; return the largest."""
-    largest = np.uint16(0)
+    """Unpack sums in network order, one, two or four bytes each; return the largest."""
+    largest = np.uint32(0)
     if body.size == sums.size:
         for lane in range(sums.size):
             sums[lane] = body[lane]
-            largest = max(largest, np.uint16(body[lane]))
-    else:
+            largest = max(largest, np.uint32(body[lane]))
+    elif body.size == 2 * sums.size:
         for lane in range(sums.size):
             total = np.uint16(body[2 * lane]) << np.uint16(8) | np.uint16(body[2 * lane + 1])
             sums[lane] = total
-            largest = max(largest, total)
+            largest = max(largest, np.uint32(total))
+    else:
+        for lane in range(sums.size):
+            word = np.uint32(0)
+            for place in range(4):
+                word = np.uint32(word << np.uint32(8) | body[4 * lane + place])
+            sums[lane] = word
+            largest = max(largest, word)
     return np.int64(largest)
 
 
@@ -85,7 +92,7 @@ def accept(first, table, ends, norms, most, packets, body, parsed, sums, turns, 
     first: number of the reduce's first chunk. table: its rows. ends: int64[partitions], the index
     after a partition's last chunk; norms: int64[partitions], -1 where not known. most: the table's
     largest number. packets: uint8[n, bytes], the sums in network order from `body` on; parsed:
-    int64[n, 5], type, chunk number, workers, bitmap, norm. sums: uint8 or uint16[chunks, lanes].
+    int64[n, 5], type, chunk number, workers, bitmap, norm. sums: unsigned[chunks, lanes].
     turns: int64[window], by chain the chunk whose turn it is. found: int64[n], set to one of the
     constants above for the reduce's chunks. Returns how many chunks ended, when the last of those
     that were sent once was sent, -1 for none, and how many results were refused.

@@ -237,6 +237,24 @@ def _answer(state, reduce, table, ends, index):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
+def _scatter_words(body, sums, index, lanes, most):  # type: ignore[no-untyped-def]
+    """Unpack sums of 32 bits; see `_scatter`."""
+    row = carray(pointer(sums + 4 * index * lanes), (lanes,), np.uint32)
+    words = carray(pointer(np.int64(body.ctypes.data)), (lanes,), np.uint32)
+    low, greatest = np.uint32(0xFF00FF), np.uint32(0)
+    for lane in range(lanes):
+        word = words[lane]
+        word = word << np.uint32(16) | word >> np.uint32(16)
+        total = np.uint32((word & low) << np.uint32(8) | word >> np.uint32(8) & low)
+        greatest = max(greatest, total)
+        row[lane] = total
+    if greatest > most:
+        row[:] = 0  # as it was
+        return False
+    return True
+
+
+@njit(cache=True, nogil=True)
 def _scatter(body, sums, index, lanes, sum_bits, most):  # type: ignore[no-untyped-def]
     """Unpack sums into row `index` of the array at `sums`; False if one exceeds `most`."""
     if sum_bits == 8:
@@ -248,6 +266,8 @@ def _scatter(body, sums, index, lanes, sum_bits, most):  # type: ignore[no-untyp
                 return False
         copy(sums + index * lanes, np.int64(body.ctypes.data), lanes)
         return True
+    if sum_bits == 32:
+        return _scatter_words(body, sums, index, lanes, most)
     row = carray(pointer(sums + 2 * index * lanes), (lanes,), np.uint16)
     words = carray(pointer(np.int64(body.ctypes.data)), (lanes,), np.uint16)
     greatest = np.uint16(0)

@@ -318,7 +318,7 @@ def packet_kind(  # type: ignore[no-untyped-def]
     if words_sum(row, header) % 0xFFFF:
         return _DAMAGED
     kind = np.int64(row[0] & 15)
-    if kind == 0 or kind > _TYPES or (row[7] != 8 and row[7] != 16):
+    if kind == 0 or kind > _TYPES or row[7] not in (8, 16, 32):
         return _MALFORMED
     if row[_CODE_BITS_AT] not in (1, 2, 4, 8):
         return _MALFORMED

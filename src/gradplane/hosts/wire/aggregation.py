@@ -164,7 +164,7 @@ def parse(payload: bytes) -> tuple[Header, bytes]:
     if first & 15 not in set(Type):
         raise WireError(f"type {first & 15}, known are 1 to {max(Type)}")
     if sum_bits not in LANES:
-        raise WireError(f"sum_bits {sum_bits}, known are {' and '.join(map(str, LANES))}")
+        raise WireError(f"sum_bits {sum_bits}, known are {', '.join(map(str, LANES))}")
     if code_bits not in CODE_WIDTHS:
         raise WireError(f"code_bits {code_bits}, known are {', '.join(map(str, CODE_WIDTHS))}")
     kind = Type(first & 15)

@@ -1,8 +1,8 @@
 // The sizes of the 32 aggregation blocks of a pass, four lanes each, and the headers of their lanes.
 // Each architecture has the block itself in a file of its own: its registers differ.
 //
-// SUM_BITS 8:  1024 codes a packet, 8 passes. SUM_BITS 16: 512 codes, 4 passes. Either way a pass
-// handles 128 codes, of CODE_BITS each, and a result has 1024 bytes.
+// SUM_BITS 8: 1024 codes a packet, 8 passes; 16: 512 codes, 4 passes; 32: 256 codes, 2 passes. A pass
+// always handles 128 codes, of CODE_BITS each, and a result has 1024 bytes.
 
 #ifndef GRADPLANE_BLOCKS_P4
 #define GRADPLANE_BLOCKS_P4
@@ -23,8 +23,10 @@
 #define PASSES 8
 #elif SUM_BITS == 16
 #define PASSES 4
+#elif SUM_BITS == 32
+#define PASSES 2
 #else
-#error "SUM_BITS must be 8 or 16"
+#error "SUM_BITS must be 8, 16 or 32"
 #endif
 
 #if CODE_BITS != 1 && CODE_BITS != 2 && CODE_BITS != 4 && CODE_BITS != 8

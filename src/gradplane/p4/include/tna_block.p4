@@ -5,6 +5,11 @@
 
 #include "blocks.p4"
 
+// A stateful ALU adds two numbers of 32 bits at most: four lanes of 16.
+#if SUM_BITS == 32
+#error "SUM_BITS must be 8 or 16 on a Tofino, whose ALUs add no four sums of 32 bits"
+#endif
+
 // A lookup takes one code, or two at once: 64 tables instead of 128, which is what the stages of a
 // chip have hash units for, but with codes of 4 bits 256 entries for a job in each instead of 16.
 #ifndef CODES_A_LOOKUP
