@@ -47,16 +47,16 @@ class Groups(Study):
 
     def run(self, seed: int) -> StudyOutcome:
         """Return a row for each placement, number of values and organisation."""
-        cases = [(p, values) for values in self.values for p in self.placements]
-        runs = [(self, seed, scheme, *case) for case in cases for scheme in WITH_GROUPS]
+        cases: list[Case] = [(p, values) for values in self.values for p in self.placements]
+        runs = [(self, seed, scheme, p, values) for p, values in cases for scheme in WITH_GROUPS]
         each = (
             parallel.each(_exchange, runs, "case")
             if self.net == "sim"
             else [_exchange(*one) for one in runs]
         )
         found: Found = {case: {} for case in cases}
-        for (_, _, scheme, *case), one in zip(runs, each, strict=True):
-            found[case[0], case[1]][scheme] = one
+        for (_, _, scheme, p, values), one in zip(runs, each, strict=True):
+            found[p, values][scheme] = one
         return StudyOutcome(
             title=f"An exchange between {self.racks} racks of {self.workers}, {self.rate}/s,"
             f" {self.oversubscription:g} times as much as between racks",
