@@ -265,11 +265,19 @@ STATEFUL = {
         ("switch", "thc"),
         *(("ps", name) for name in STATEFUL if name != "thc"),
         ("ring", "powersgd"),
+        ("groups", "3lc"),
     ],
 )
 def test_saved_state_goes_on_bit_for_bit(scheme, codec):
     """Six reduces equal three, a new network and workers with the state, and three more."""
-    job = loopback_job(scheme, 2, codec=STATEFUL[codec], error_feedback=codec in ("thc", "topk"))
+    groups = ((0,), (1,)) if scheme == "groups" else ()
+    job = loopback_job(
+        scheme.replace("groups", "ring"),
+        2,
+        codec=STATEFUL[codec],
+        error_feedback=codec in ("thc", "topk"),
+        groups=groups,
+    )
     steps = np.random.default_rng(1).normal(size=(6, 2, 3000)).astype(np.float32)
     states = {}
 
@@ -330,3 +338,15 @@ def test_the_answers_state_stays_at_the_server():
             reducer.state_dict()
 
     together(job, program)
+
+
+def test_what_groups_servers_keep_of_their_sums_stays_there():
+    servers = (("127.0.0.1", 9), ("127.0.0.1", 9))
+    keys = {"codec": ("threelc", {}), "groups": ((0,), (1,)), "servers": servers}
+
+    def program(reducer):
+        with pytest.raises(ReducerError, match='can save: use between = "float32"'):
+            reducer.state_dict()
+
+    together(loopback_job("ps", 2, **keys), program)
+    together(loopback_job("ps", 2, **keys, between=("float32", {})), lambda r: r.state_dict())

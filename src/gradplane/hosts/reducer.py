@@ -33,7 +33,7 @@ from gradplane.hosts.drivers.warm_up import exercise_switch_worker, warm_up
 from gradplane.hosts.drivers.worker_reducers import SwitchReducer, WorkerReducer
 from gradplane.hosts.impairments.host_link import HostLink, LocalPort, PortTraffic
 from gradplane.hosts.protocols.actions import Deliver, Failed
-from gradplane.hosts.protocols.job_codec import parts, pull_codec, push_codec
+from gradplane.hosts.protocols.job_codec import keeps_sums, parts, pull_codec, push_codec
 from gradplane.hosts.protocols.once import is_constant
 from gradplane.hosts.protocols.phases import Phase
 from gradplane.hosts.protocols.results import (
@@ -293,7 +293,9 @@ class Reducer:
     def _coding(self) -> str:
         """Describe what decides how the job's vectors are encoded."""
         job = self.config.job
-        return f"{job.aggregation}, seed {job.seed}, {job.transport.sum_bits} bits, {job.coding}"
+        groups = f", groups {job.groups}" if job.groups else ""
+        codes = f"{job.transport.sum_bits} bits, {job.coding}{groups}"
+        return f"{job.aggregation}, seed {job.seed}, {codes}"
 
     def _saved(self) -> bytes:
         job = self.config.job
@@ -303,6 +305,11 @@ class Reducer:
             raise ReducerError(
                 f"{self._who}: the server keeps a state of {job.coding.pull_codec[0]}, its answers'"
                 " codec, which no worker can save: use a pull codec without error feedback"
+            )
+        if job.groups and job.addresses.servers and keeps_sums(job):
+            raise ReducerError(
+                f"{self._who}: the groups' servers keep what is left of their sums, which no worker"
+                ' can save: use between = "float32"'
             )
         state = self._coding(), self._tickets, self._rounds, self._reducer.machine.save()
         try:

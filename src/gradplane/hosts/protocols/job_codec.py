@@ -121,6 +121,14 @@ def _of_sums(codec: codecs.Codec) -> codecs.Codec:
     return codecs.ErrorFeedback(codec) if codec.memoryless != codec else codec
 
 
+def keeps_sums(job: JobConfig) -> bool:
+    """Return whether groups' servers keep a state of the codec of their sums."""
+    push = push_codec(job)
+    codecs_of = (between_codec(job, codec) for codec in push.carriers or (push,))
+    kept = (part.start(1) is not None for codec in codecs_of for part in parts(codec))
+    return not answers_sums(job) and (job.coding.local_steps > 1 or any(kept))
+
+
 def check_group_sums(job: JobConfig, push: codecs.Codec) -> None:
     """Raise ConfigError where groups' sums do not stand for their workers' vectors."""
     one, three = np.ones(1, np.float32), np.full(1, 3, np.float32)
