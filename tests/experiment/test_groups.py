@@ -95,6 +95,21 @@ def test_the_baseline_has_the_same_groups(tmp_path: Path) -> None:
     assert plain.coding.between is None
 
 
+def test_a_ring_over_groups_may_be_larger_than_a_ring(tmp_path: Path) -> None:
+    many = ["topology.workers=130", "job.batch=4"]
+    for scheme in (RING, TREE):
+        groups = deploy(tmp_path, job(scheme, "3"), "", *many).jobs[0].config.groups
+        assert [len(group) for group in groups] == [44, 43, 43]
+    for keys, message in (
+        (job(RING, "65"), "65 groups of up to 2 workers: a ring has 64 members at most"),
+        (job(RING, "2"), "2 groups of up to 65 workers: a ring has 64 members at most"),
+        (f"[[job]]\n{RING}", "write groups = 3 or more under [[job]], or workers under [[job]]"),
+    ):
+        with pytest.raises(ExperimentError) as refused:
+            deploy(tmp_path, keys, "", *many)
+        assert message in str(refused.value)
+
+
 @pytest.mark.parametrize(
     ("jobs", "line", "message"),
     [

@@ -55,12 +55,21 @@ def many_workers(experiment: Experiment, placed: PlacedJob) -> Iterator[Problem]
     scheme = aggregations.get(job.aggregation)
     if job.size <= scheme.most_workers:
         return
+    if placed.groups and not scheme.group_servers:
+        if max(len(placed.groups), *map(len, placed.groups)) > MAX_WORKERS:
+            text = f"{len(placed.groups)} groups of up to {max(map(len, placed.groups))} workers"
+            problem = f"{text}: a ring has {MAX_WORKERS} members at most, leaders too"
+            yield Problem(problem, ((*where, "groups"),))
+        return
     if not (scheme.has_levels and len(placed.switches) > 1):
         leaves = -(-job.size // MAX_WORKERS)
+        in_groups = scheme.takes_groups and not scheme.group_servers
         yield Problem(
             f"{job.size} workers in a job that"
             + (" one switch sums" if scheme.has_levels else f' has aggregation = "{scheme.name}"')
-            + f": it has {MAX_WORKERS} at most; write workers under [[job]], several jobs with"
+            + f": it has {MAX_WORKERS} at most; write "
+            + (f"groups = {leaves} or more under [[job]], or " if in_groups else "")
+            + "workers under [[job]], several jobs with"
             ' their first_host, or aggregation = "switch" with kind = "leaf-spine" and leaves ='
             f" {leaves} or more",
             (network, (*where, "workers")),
