@@ -1,11 +1,14 @@
-"""THC's hot kernels on torch tensors, on whatever device these are.
+"""THC's hot kernels on torch tensors, on whatever device these are, equal to the codecs to the bit.
 
-Rotation, quantisation and packing with torch's own operations, equal to the NumPy codecs' to the
-bit: every step is a float32 operation in the same order, or an integer one. The tests compare them
-on the CPU. A norm is a sum whose order devices choose, so `shared` comes from `codec.local`.
+CUDA tensors take the kernels of `triton_kernels` where Triton is installed, others those of torch's
+own operations here, `plain_codes` and `plain_mean`: every step of them is a float32 operation in
+the codec's order, or an integer one.
 """
 
 from __future__ import annotations
+
+import importlib.util
+from typing import Any
 
 import torch
 
@@ -17,6 +20,14 @@ from gradplane.codecs._quantise import cells
 _BOUND = 2.0**100  # as in codecs/_hadamard.py
 
 
+def thc_norms(codec: GridCodec, x: torch.Tensor) -> torch.Tensor:
+    """Return `codec.local`, float32[partitions] in the CPU's memory, of float32[n]."""
+    if (faster := _triton_kernels(x)) is not None:
+        norms: torch.Tensor = faster.norms(codec, x)
+        return norms
+    return torch.from_numpy(codec.local(x.detach().cpu().numpy()))
+
+
 def thc_codes(
     codec: GridCodec, x: torch.Tensor, shared: torch.Tensor, seed: int = 0, worker: int = 0
 ) -> torch.Tensor:
@@ -24,6 +35,31 @@ def thc_codes(
 
     shared: float32, the workers' largest norm of each partition, as from `codec.combine`.
     """
+    one = _triton_kernels(x)
+    return (one.codes if one else plain_codes)(codec, x, shared, seed, worker)
+
+
+def thc_mean(
+    codec: GridCodec, sums: torch.Tensor, n: int, count: int, shared: torch.Tensor, seed: int = 0
+) -> torch.Tensor:
+    """Return `codec.decode_sum`: the mean, float32[n], of `count` workers' looked-up codes."""
+    one = _triton_kernels(sums)
+    return (one.mean if one else plain_mean)(codec, sums, n, count, shared, seed)
+
+
+def _triton_kernels(x: torch.Tensor) -> Any:
+    """Return the module of Triton's kernels, for a CUDA tensor; None where it is not installed."""
+    if not x.is_cuda or importlib.util.find_spec("triton") is None:
+        return None
+    from gradplane.torch import triton_kernels
+
+    return triton_kernels
+
+
+def plain_codes(
+    codec: GridCodec, x: torch.Tensor, shared: torch.Tensor, seed: int = 0, worker: int = 0
+) -> torch.Tensor:
+    """Return what thc_codes does, by torch's operations."""
     rounding, parts = key(seed, worker, "rounding"), []
     for k, part in enumerate(codec.partitions(x.numel())):
         norm = float(shared[k])
@@ -36,10 +72,10 @@ def thc_codes(
     return torch.cat(parts) if parts else x.new_zeros(0, dtype=torch.uint8)
 
 
-def thc_mean(
+def plain_mean(
     codec: GridCodec, sums: torch.Tensor, n: int, count: int, shared: torch.Tensor, seed: int = 0
 ) -> torch.Tensor:
-    """Return `codec.decode_sum`: the mean, float32[n], of `count` workers' looked-up codes."""
+    """Return what thc_mean does, by torch's operations."""
     steps = 2 * sums.to(torch.float32) - float(codec.granularity * count)
     # CUDA multiplies by the reciprocal of a number, or of a tensor without dimensions: other bits.
     workers = steps.new_full((1,), float(count))
