@@ -214,9 +214,29 @@ class Draw:
             elif most_g < 15:
                 job["push"] = r.choice(({"name": "terngrad"}, {"name": "signsgd"}))
         else:
-            job["reliability"] = "retransmit"
-            job["push"] = {"name": "float32"}
+            job |= {"reliability": "retransmit", "push": {"name": "float32"}}
+            job |= self._groups(scheme, size)
         return job
+
+    def _groups(self, scheme: str, size: int) -> dict[str, Any]:
+        """Draw groups of a job that hosts sum, with a codec and quorums where servers do."""
+        r = self._r
+        if r.random() < 0.5:
+            return {}
+        count = r.randint(2, size)
+        groups: Any = count
+        if r.random() < 0.5:
+            workers = r.sample(range(size), size)
+            groups = [workers[n::count] for n in range(count)]
+        found: dict[str, Any] = {"groups": groups}
+        if scheme == "ring":
+            return found | r.choice(({}, {"push": "threelc"}, {"push": "bfloat16"}))
+        found |= r.choice(
+            ({}, {"push": "threelc", "pull": "threelc"}, {"push": "onebit", "between": "topk"})
+        )
+        if r.random() < 0.5:
+            found["quorums"] = [r.randint(1, size // count), r.randint(1, count)]
+        return found
 
     def _compute(self, size: int) -> Any:
         r = self._r
