@@ -15,7 +15,8 @@ RACKS = 'kind = "leaf-spine"\nleaves = 2\nplacement = [1, 1, 1, 2, 2]\nhosts_per
 
 def deploy(tmp_path: Path, jobs: str, topology: str = "", *settings: str) -> Deployment:
     path = tmp_path / "e.toml"
-    path.write_text(f"{jobs}[topology]\nworkers = 5\n{topology}")
+    head = "" if "[topology]" in jobs else "[topology]\n"
+    path.write_text(f"{jobs}{head}workers = 5\n{topology}")
     return load_deployment(path, settings)
 
 
@@ -118,6 +119,11 @@ def test_a_ring_over_groups_may_be_larger_than_a_ring(tmp_path: Path) -> None:
             5,
             'groups = "racks": all workers are in one rack: write a number of groups, or use a'
             ' topology of several racks, such as kind = "leaf-spine" with leaves = 2',
+        ),
+        (
+            job(RING, '"racks"') + '[switch]\n[topology]\nkind = "ring"\n',
+            5,
+            'groups = "racks": each is in a rack of its own: write a number of groups',
         ),
         (job(RING, "1"), 5, "groups = 1: two groups or more: leave it out for one"),
         (job(RING, "6"), 5, "groups = 6 of 5 workers: a group has at least one"),

@@ -1,6 +1,7 @@
 """Workers in groups: rings of rings and trees of servers, on both networks, replayed."""
 
 import html
+import re
 from pathlib import Path
 from typing import Any
 
@@ -133,7 +134,10 @@ def test_a_report_has_a_row_for_each_group(tmp_path: Path) -> None:
     topology, job = CASES["tree over racks, 3LC"]
     run = run_experiment.run(experiment(topology, job, *LOSSES), tmp_path / "run", net="sim")
     page = html.unescape(write_report([run.folder]).read_text())
-    assert "<h2>Racks</h2>" in page and "packets of its workers' streams" in page
+    racks = page.partition("<h2>Racks</h2>")[2].partition("</section>")[0]
+    cells = re.findall(r"<td[^>]*>\s*([^<]*?)\s*</td>", racks)
+    assert cells[1:3] == ["s1", "2"] and cells[8:10] == ["s2", "2"]
+    assert "packets of its workers' streams" in racks
 
 
 @pytest.mark.parametrize("name", ["thc-racks", "thc-fat-tree", "shared-slots"])

@@ -50,10 +50,13 @@ def _racks(members: Sequence[HostNode], network: Topology) -> Groups:
 def _problem(job: AskedJob, groups: Groups) -> str:
     """Return what is wrong with groups, or ""."""
     said, workers = f"groups = {_said(job.groups)}", sorted(w for group in groups for w in group)
-    if len(groups) < 2 and job.groups == RACKS:
+    if job.groups == RACKS and len(groups) in (1, job.size):
+        found = (
+            "all workers are in one rack" if len(groups) == 1 else "each is in a rack of its own"
+        )
         return (
-            f"{said}: all workers are in one rack: write a number of groups, or use a topology of"
-            ' several racks, such as kind = "leaf-spine" with leaves = 2'
+            f"{said}: {found}: write a number of groups, or use a topology of several racks, such"
+            ' as kind = "leaf-spine" with leaves = 2'
         )
     if len(groups) < 2:
         return f"{said}: two groups or more: leave it out for one"
