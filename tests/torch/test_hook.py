@@ -125,7 +125,7 @@ say(grad=net.weight.grad.tolist(), own=own)
         assert found["grad"] == [[1.5] * 4]
         assert found["own"] == [
             "tensors of torch.float64 go through the process group, uncompressed: the network"
-            " takes float32, float16, bfloat16 and integers on cpu"
+            " takes float32, float16, bfloat16 and integers on cpu and cuda"
         ]
 
 

@@ -33,6 +33,7 @@ from gradplane.hosts.drivers.warm_up import exercise_switch_worker, warm_up
 from gradplane.hosts.drivers.worker_reducers import SwitchReducer, WorkerReducer
 from gradplane.hosts.impairments.host_link import HostLink, LocalPort, PortTraffic
 from gradplane.hosts.protocols.actions import Deliver, Failed
+from gradplane.hosts.protocols.device_vector import DeviceVector
 from gradplane.hosts.protocols.job_codec import keeps_sums, parts, pull_codec, push_codec
 from gradplane.hosts.protocols.once import is_constant
 from gradplane.hosts.protocols.phases import Phase
@@ -85,7 +86,7 @@ class _Flight:
     """A reduce that has not been delivered."""
 
     future: "Future[Result]"
-    given: npt.NDArray[Any]
+    given: npt.NDArray[Any] | DeviceVector
     tensor: int
     started: int  # ns, of the environment's time
     timer: Any  # a Handle
@@ -151,9 +152,16 @@ class Reducer:
         """Why this job cannot sum integers exactly; None where it can."""
         return self._reducer.integers_obstacle()
 
+    @property
+    def takes_devices(self) -> bool:
+        """Whether start() takes a DeviceVector now: where codes are summed in the switch, and the
+        vectors are not, or no longer, kept in a file for a replay."""
+        switched = isinstance(self._reducer, SwitchReducer)
+        return switched and (self._vectors is None or self._vectors.full)
+
     def start(
         self,
-        x: npt.NDArray[Any],
+        x: npt.NDArray[Any] | DeviceVector,
         tensor: int | None = 0,
         watch: Callable[[Phase], None] | None = None,
     ) -> "Future[Result]":
@@ -161,6 +169,8 @@ class Reducer:
 
         x may be int32 or int64, too, where integers_obstacle is None: the Result's sum has the same
         type then and is exact but that it wraps there, and no error feedback is used.
+
+        x may be a DeviceVector where takes_devices is true: the Result's mean is another.
 
         tensor: which error feedback is used, from 0 to 32,767; a tensor keeps its size and has one
         reduce in flight at a time. None: nothing is kept from this reduce for another. The future
@@ -174,6 +184,9 @@ class Reducer:
             tensor = None
             if (obstacle := self.integers_obstacle) is not None:
                 raise ReducerError(obstacle)
+        elif isinstance(x, DeviceVector):
+            if not self.takes_devices:
+                raise ReducerError("this reduce takes no vector of a device: give it an array")
         elif not isinstance(x, np.ndarray) or x.dtype != np.float32:
             found = x.dtype if isinstance(x, np.ndarray) else type(x).__name__
             raise ReducerError(f"expected a float32 array, got {found}: use x.astype('float32')")
@@ -252,7 +265,7 @@ class Reducer:
 
     def _begin(
         self,
-        x: npt.NDArray[Any],
+        x: npt.NDArray[Any] | DeviceVector,
         tensor: int | None,
         future: "Future[Result]",
         watch: Callable[[Phase], None] | None,
@@ -269,10 +282,11 @@ class Reducer:
             tensor = TRANSIENT + ticket % TRANSIENT
         now = env.now()
         timer = env.call_at(now + round(self._timeout * 1e9), lambda: self._late(ticket))
-        vector = x.reshape(-1)
+        vector: Any = x if isinstance(x, DeviceVector) else x.reshape(-1)
         if is_integers(x):
             vector = self._reducer.of_integers(vector)
-        kept = None if self._vectors is None else self._vectors.append(vector)
+        file = None if isinstance(x, DeviceVector) else self._vectors
+        kept = None if file is None else file.append(vector)
         self._flights[ticket] = _Flight(future, x, tensor, now, timer, kept, watch)
         try:
             self._reducer.reduce(ticket, vector, tensor)
@@ -353,8 +367,10 @@ class Reducer:
         self._record(delivered.ticket, flight, reduced)
         flight.future.set_result(self._result(flight.given, reduced))
 
-    def _result(self, given: npt.NDArray[Any], reduced: Reduced) -> Result:
-        """Return the result of an array that was given."""
+    def _result(self, given: npt.NDArray[Any] | DeviceVector, reduced: Reduced) -> Result:
+        """Return the result of a vector that was given."""
+        if isinstance(given, DeviceVector):
+            return Result(reduced.mean, self.workers, reduced.missed)
         if not is_integers(given):
             mean = reduced.mean.copy() if is_constant(reduced.mean) else reduced.mean
             return Result(mean.reshape(given.shape), self.workers, reduced.missed)
@@ -390,7 +406,7 @@ class Reducer:
             gradient=reduced.gradient,
             codes=reduced.codes,
             sums=reduced.sums,
-            mean=digest(reduced.mean),
+            mean="" if isinstance(flight.given, DeviceVector) else digest(reduced.mean),
             codec=reduced.codec_ns,
             reduce=reduced.reduce_ns,
             **vars(self._new_traffic()),

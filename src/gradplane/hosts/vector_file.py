@@ -32,6 +32,11 @@ class VectorFile:
         self._file = path.open("wb")
         self._left, self._end = limit, 0
 
+    @property
+    def full(self) -> bool:
+        """Whether it takes no vector any more."""
+        return self._left == 0
+
     def append(self, x: Array) -> Place | None:
         """Write a vector and return its place; None where the limit, or the disk's, is reached."""
         kind, data = _narrowed(np.ascontiguousarray(x).reshape(-1))

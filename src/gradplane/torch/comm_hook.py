@@ -24,9 +24,8 @@ def hook(state: NetworkState | StandIn, bucket: GradBucket) -> torch.futures.Fut
 
     For `ddp.register_comm_hook(gradplane.torch.join(), gradplane.torch.hook)`. A bucket of another
     type than float32, float16, bfloat16 and integers, of integers that the job does not sum
-    exactly, or not in the CPU's memory, goes through the process group, with a FallbackWarning for
-    each type. The future gets the ReducerError of a network that
-    fails.
+    exactly, or on a device that is neither the CPU nor a CUDA GPU, goes through the process group,
+    with a FallbackWarning for each type. The future gets the ReducerError of a network that fails.
     """
     if isinstance(state, StandIn):
         return state.reduce(bucket)

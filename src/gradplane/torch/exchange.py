@@ -18,6 +18,7 @@ import numpy as np
 import torch
 
 from gradplane.hosts.reducer import Reducer, Result
+from gradplane.torch.device_vectors import Vector, beside, device_vector
 from gradplane.torch.profiled import Ranges, ranges
 
 TYPES = (torch.float32, torch.float16, torch.bfloat16)
@@ -35,7 +36,7 @@ INTEGERS = {
 _TAKEN = (
     "the network takes "
     + ", ".join(str(kind).removeprefix("torch.") for kind in TYPES)
-    + " and integers on cpu"
+    + " and integers on cpu and cuda"
 )
 
 
@@ -83,9 +84,8 @@ class Exchange:
         return self.mean(tensor, number, 1.0 if mean else float(self.reducer.workers))
 
     def _integers(self, tensor: torch.Tensor, mean: bool) -> torch.futures.Future[torch.Tensor]:
-        filled: Any = torch.futures.Future()
-        shown = ranges()
-        values = tensor.detach().to(INTEGERS[tensor.dtype]).contiguous().numpy()
+        filled, shown = _future(tensor.device), ranges()
+        values = tensor.detach().to(INTEGERS[tensor.dtype]).contiguous().cpu().numpy()
 
         def take(answer: Answer[Result]) -> None:
             _close(shown)
@@ -96,7 +96,7 @@ class Exchange:
                 with torch.no_grad():
                     filled.set_result(tensor.copy_(total))
             except Exception as error:  # which nobody else would see, and wait() would not end
-                filled.set_exception(error)
+                filled.set_exception(_placed(error, tensor, None))
 
         self.reducer.start(values, None, shown).add_done_callback(take)
         future: torch.futures.Future[torch.Tensor] = filled
@@ -108,35 +108,58 @@ class Exchange:
         """Replace a tensor by its mean over all ranks times `factor`; return its future.
 
         number: of its error feedback; None for none. The values travel as float32. The future gets
-        the error of a network that fails, mostly a ReducerError.
+        the error of a network that fails, mostly a ReducerError. A CUDA tensor is encoded and
+        decoded on its device where the job's codec has kernels (device_vectors.py), else here.
         """
         values = tensor.detach().to(torch.float32)
-        wrong = (~torch.isfinite(values).all()).to(torch.float32).reshape(1)
+        wrong = (~torch.isfinite(values).all()).to("cpu", torch.float32).reshape(1)
         if wrong.item():
             values = torch.zeros_like(values)
         flag = self._maximum(wrong)
-        mean: Any = torch.futures.Future()  # torch's types take no exception in set_exception
-        shown = ranges()
+        mean, shown = _future(tensor.device), ranges()
 
         def take(answer: Answer[Result]) -> None:
             """Pass a failure on at once: the flag may wait for ranks that are gone."""
             _close(shown)
             try:
-                found = torch.from_numpy(np.ascontiguousarray(answer.result().mean))
+                found = _mean_of(answer.result())
             except Exception as error:  # which nobody else would see, and wait() would not end
-                mean.set_exception(error)
+                mean.set_exception(_placed(error, tensor, number))
             else:
                 flag.add_done_callback(lambda done: finish(done, found))
 
         def finish(done: Any, found: torch.Tensor) -> None:
             try:
-                mean.set_result(_filled(tensor, found, factor, done.value()[0], number))
+                with beside(tensor.device):
+                    mean.set_result(_filled(tensor, found, factor, done.value()[0], number))
             except Exception as error:  # which nobody else would see, and wait() would not end
-                mean.set_exception(error)
+                mean.set_exception(_placed(error, tensor, number))
 
-        self.reducer.start(values.numpy(), number, shown).add_done_callback(take)
+        given = device_vector(values, self.reducer)
+        values = values.cpu() if given is None else values
+        start = self.reducer.start(values.numpy() if given is None else given, number, shown)
+        start.add_done_callback(take)
         averaged: torch.futures.Future[torch.Tensor] = mean
         return averaged
+
+
+def _future(device: torch.device) -> Any:
+    """Return a future whose waiters' streams wait for what fills it. (torch's types take no
+    exception in set_exception.)"""
+    return torch.futures.Future(devices=[device] if device.type == "cuda" else [])
+
+
+def _placed(error: Exception, tensor: torch.Tensor, number: int | None) -> Exception:
+    """Name the bucket whose work on a device failed: CUDA's own errors name none."""
+    if tensor.device.type == "cpu":
+        return error
+    what = "a tensor" if number is None else f"bucket {number}"
+    return RuntimeError(f"{what} of {tensor.numel()} values on {tensor.device}: {error}")
+
+
+def _mean_of(result: Result) -> torch.Tensor:
+    mean: Any = result.mean
+    return mean.tensor if isinstance(mean, Vector) else torch.from_numpy(np.ascontiguousarray(mean))
 
 
 def _close(shown: Ranges | None) -> None:
@@ -147,7 +170,7 @@ def _close(shown: Ranges | None) -> None:
 def _obstacle(tensor: torch.Tensor) -> str | None:
     if tensor.dtype not in TYPES and tensor.dtype not in INTEGERS:
         return f"of {tensor.dtype}"
-    if tensor.device.type != "cpu":
+    if tensor.device.type not in ("cpu", "cuda"):
         return f"on {tensor.device.type}"
     if tensor.layout != torch.strided:
         return f"of layout {tensor.layout}"
@@ -164,6 +187,7 @@ def _filled(
     """Return the tensor with what was found, or NaN where a rank has raised the flag."""
     with torch.no_grad():
         if not flag.item():
+            found = found.reshape(tensor.shape)
             return tensor.copy_(found if factor == 1.0 else found * factor)
         what = "a tensor" if number is None else f"bucket {number}"
         warnings.warn(

@@ -61,17 +61,21 @@ def norms(codec: GridCodec, x: torch.Tensor) -> torch.Tensor:
 
     Raises CodecError where a norm is beyond float32, or x is not finite.
     """
-    s = norm_sums(codec, x).cpu().numpy()
+    return torch.from_numpy(finished_norms(codec, x.numel(), norm_sums(codec, x).cpu().numpy()))
+
+
+def finished_norms(codec: GridCodec, n: int, s: Any) -> Any:
+    """Return the norms of n values' partitions, float32, from norm_sums() in the CPU's memory."""
     four = s[:, :4] + s[:, 4:]
     two = four[:, :2] + four[:, 2:]
     found = np.sqrt(two[:, 0] + two[:, 1])
     for k in np.flatnonzero(~(found <= np.finfo(np.float32).max)):
-        part = codec.partitions(x.numel())[k]
+        part = codec.partitions(n)[k]
         raise CodecError(
             f"the norm of values {part.start} to {part.stop - 1} is {found[k]:.3g}, "
             "beyond float32: scale the vector down"
         )
-    return torch.from_numpy(found.astype(np.float32))
+    return found.astype(np.float32)
 
 
 def codes(

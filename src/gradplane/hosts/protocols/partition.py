@@ -8,6 +8,7 @@ import numpy.typing as npt
 from gradplane._deferred import Deferred
 from gradplane.codecs import Partition
 from gradplane.hosts.config import JobConfig
+from gradplane.hosts.protocols.device_vector import DeviceVector
 from gradplane.hosts.protocols.job_codec import reduce_seed
 from gradplane.hosts.protocols.once import Once
 from gradplane.hosts.protocols.results import Floats, Sums
@@ -117,18 +118,21 @@ class WorkerPartition:
         """
         most = counts.max(initial=0)
         if norm < 0 or not most:
-            return np.zeros_like(self._x)
+            return self._x.zeros() if isinstance(self._x, DeviceVector) else np.zeros_like(self._x)
         count: int | npt.NDArray[np.int64] = int(most)
         if counts.min() != most:
             count = np.repeat(counts.astype(np.int64), sums.shape[1])[: self.lanes]
         flat = sums.reshape(-1)[: self.lanes]
-        return _decode_sum(self._codec, flat, self._x.size, count, _shared(norm), self.seed)
+        decode = _sum_decoded if isinstance(self._x, DeviceVector) else _decode_sum
+        return decode(self._codec, flat, self._x.size, count, _shared(norm), self.seed)
 
 
-@Once
-def _decode_sum(codec: SummedCodes, *arguments: Any) -> Floats:
+def _sum_decoded(codec: SummedCodes, *arguments: Any) -> Floats:
     found: Floats = codec.decode_sum(*arguments)
     return found
+
+
+_decode_sum = Once(_sum_decoded)
 
 
 def _shared(norm: int) -> Floats:

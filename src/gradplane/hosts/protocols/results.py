@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gradplane._finite import all_finite
+from gradplane.hosts.protocols.device_vector import DeviceVector
 from gradplane.hosts.protocols.once import is_constant
 
 Floats = npt.NDArray[np.float32]
@@ -85,13 +86,17 @@ class Joined:
     momentum: Floats
 
 
-def is_integers(vector: npt.NDArray[Any]) -> bool:
+def is_integers(vector: npt.NDArray[Any] | DeviceVector) -> bool:
     """Return whether a vector is of integers that a switch sums exactly: int32[n] or int64[n]."""
     return isinstance(vector, np.ndarray) and vector.dtype in (np.int32, np.int64)
 
 
 def checked_vector(vector: Floats, worker: int, ticket: int) -> Floats:
-    """Return a finite float32[n], a copy unless it is constant; ReduceError for anything else."""
+    """Return a finite float32[n], a copy unless it is constant; ReduceError for anything else.
+
+    A device's vector stays as it is."""
+    if isinstance(vector, DeviceVector):
+        return vector
     where = f"worker {worker}, ticket {ticket}"
     if not isinstance(vector, np.ndarray) or vector.dtype != np.float32 or vector.ndim != 1:
         got = getattr(vector, "dtype", type(vector).__name__)

@@ -12,6 +12,7 @@ from gradplane.hosts.config import JobConfig
 from gradplane.hosts.digest import digest
 from gradplane.hosts.protocols import chunk_table
 from gradplane.hosts.protocols.chunk_table import Ints, Table
+from gradplane.hosts.protocols.device_vector import DeviceVector
 from gradplane.hosts.protocols.once import Common, Once
 from gradplane.hosts.protocols.partition import WorkerPartition
 from gradplane.hosts.protocols.results import (
@@ -55,7 +56,8 @@ class SwitchReduce(Record):
         self.table: Table = chunk_table.make(chunks)
         self.ends: Ints = np.array([part.stop - self.first for part in parts], np.int64)
         self.norms: Ints = np.full(len(parts), -1, np.int64)
-        self.gradient = Deferred(_digest_vector, vector)
+        self._device = vector if isinstance(vector, DeviceVector) else None
+        self.gradient = Deferred(lambda: "") if self._device else Deferred(_digest_vector, vector)
         self.codes = Deferred(self._digest_codes)
         self._workers = job.workers
         shape = (chunks, aggregation.LANES[job.transport.sum_bits])
@@ -125,7 +127,7 @@ class SwitchReduce(Record):
             for part in self.parts
         ]
         reduced = Reduced(
-            mean=_joined(*means),
+            mean=self._device.joined(means) if self._device else _joined(*means),
             counts=counts,
             missed=counts.size - int(np.count_nonzero(counts)),
             gradient=self.gradient.get(),

@@ -1,0 +1,155 @@
+"""Buckets that are encoded where they are, with interpreted kernels: the bytes are the CPU's."""
+
+import json
+from dataclasses import replace
+from importlib.util import find_spec
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from loopback_job import loopback_job, running
+from ranks import run_ranks
+
+from gradplane import codecs
+from gradplane.hosts.protocols.device_vector import DeviceVector
+from gradplane.hosts.reducer import Reducer, ReducerError
+from gradplane.hosts.saved_state import pack, unpack
+
+pytestmark = pytest.mark.skipif(
+    find_spec("torch") is None or find_spec("triton") is None,
+    reason="needs PyTorch and Triton: pip install gradplane[gpu]",
+)
+
+# Buckets of several partitions; what is said differs where any bit of a parameter or a state does.
+TRAIN = """
+import hashlib
+from gradplane.torch import device_vectors
+if "ENCODES" in os.environ:
+    device_vectors.DEVICES.add("cpu")
+    made, make = [], device_vectors.Vector.coder
+    def coder(self, *arguments):
+        made.append(self.size)
+        return make(self, *arguments)
+    device_vectors.Vector.coder = coder
+kind = {"bfloat16": torch.bfloat16}.get(os.environ.get("KIND"), torch.float32)
+state = gradplane.torch.join()
+torch.manual_seed(1)
+net = torch.nn.Sequential(torch.nn.Linear(20, 60), torch.nn.Linear(60, 50)).to(kind)
+ddp = DistributedDataParallel(net, bucket_cap_mb=0.008)
+ddp.register_comm_hook(state, gradplane.torch.hook)
+optimizer = torch.optim.SGD(ddp.parameters(), lr=0.05)
+random = torch.Generator().manual_seed(rank)
+for step in range(3):
+    loss = (ddp(torch.randn(8, 20, generator=random).to(kind)).float() ** 2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+flat = torch.cat([p.detach().float().reshape(-1) for p in net.parameters()])
+saved = state.state_dict()
+say(parameters=hashlib.sha256(flat.numpy().tobytes()).hexdigest(),
+    state={key: hashlib.sha256(bytes(value)).hexdigest() if isinstance(value, bytes) else value
+           for key, value in saved.items()})
+if "ENCODES" in os.environ:
+    assert sum(made) == 3 * 4310, made
+"""
+
+
+def trained(folder, changes, **environment):
+    """Return what the ranks say, and the digests of the codes and sums that they exchanged."""
+    folder.mkdir()
+    said = run_ranks(loopback_job("switch", 2, **changes), TRAIN, folder, **environment)
+    digests = [
+        [(line["codes"], line["sums"]) for line in records if "sums" in line]
+        for records in (
+            [json.loads(line) for line in path.read_text().splitlines()]
+            for path in sorted(folder.glob("*.jsonl"))
+        )
+    ]
+    return said, digests
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"error_feedback": False}, {"codec": ("uniform_thc", {"bits": 3})}, {"kind": "bfloat16"}],
+    ids=["thc", "without error feedback", "uniform", "bfloat16"],
+)
+def test_a_training_sends_the_same_bytes(tmp_path, changes):
+    own = {"KIND": changes["kind"]} if "kind" in changes else {}
+    changes = {key: value for key, value in changes.items() if key != "kind"}
+    plain = trained(tmp_path / "plain", changes, **own)
+    on_device = {"ENCODES": "1", "TRITON_INTERPRET": "1"}
+    assert trained(tmp_path / "device", changes, **own, **on_device) == plain
+    assert all(len(rank) >= 3 for rank in plain[1])
+
+
+@pytest.fixture
+def device_vectors():
+    """Import the kernels as the interpreter's: Triton asks once, when a kernel is defined."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRITON_INTERPRET", "1")
+        from gradplane.torch import device_vectors, triton_kernels  # noqa: F401
+
+        yield device_vectors
+
+
+def test_error_feedback_moves_between_the_cpu_and_a_device(device_vectors):
+    """Reduces in turn on the CPU, on a device, silent there, read back from a saved state."""
+    import torch
+
+    codec, n = codecs.ErrorFeedback(codecs.get("thc")), 3000
+    cuts = [slice(part.start, part.stop) for part in codec.partitions(n)]
+    ours = theirs = [codec.start(cut.stop - cut.start) for cut in cuts]
+    for step, where in enumerate(("cpu", "device", "silent", "device", "saved", "device", "cpu")):
+        x = np.random.default_rng(step).standard_normal(n).astype(np.float32)
+        vector = device_vectors.Vector(torch.from_numpy(x))
+        pieces, coder = [x[cut] for cut in cuts], codec
+        if where in ("device", "silent"):
+            pieces, coder = [vector[cut] for cut in cuts], vector.coder(codec, ours)
+        if where == "saved":
+            ours = unpack(pack(ours, [codec.codec]), [codec.codec])
+        for k, cut in enumerate(cuts):
+            if where == "silent":
+                ours[k], theirs[k] = coder.skip(pieces[k], ours[k]), codec.skip(x[cut], theirs[k])
+                continue
+            norm = coder.local(pieces[k], ours[k])
+            assert norm == codec.local(x[cut], theirs[k])
+            ours, theirs = list(ours), list(theirs)
+            mine, ours[k] = coder.codes(pieces[k], norm, 9, ours[k], 1)
+            expected, theirs[k] = codec.codes(x[cut], norm, 9, theirs[k], 1)
+            assert np.array_equal(mine, expected)
+        assert all(
+            a.error.tobytes() == b.error.tobytes() for a, b in zip(ours, theirs, strict=True)
+        )
+
+
+def test_what_is_not_for_a_device(device_vectors, monkeypatch):
+    """The CPU's tensors, codecs without kernels, schemes without codes, vectors that are kept."""
+    import torch
+
+    job = loopback_job("switch", 2)
+    reducer = SimpleNamespace(takes_devices=True, config=SimpleNamespace(job=job))
+    x = torch.ones(2, 5)
+    assert device_vectors.device_vector(x, reducer) is None
+    monkeypatch.setattr(device_vectors, "DEVICES", {"cpu"})
+    assert device_vectors.device_vector(x, reducer).size == 10
+    reducer.takes_devices = False
+    assert device_vectors.device_vector(x, reducer) is None
+    reducer.takes_devices = True
+    reducer.config.job = loopback_job("switch", 2, codec=("terngrad", {}))
+    assert device_vectors.device_vector(x, reducer) is None
+
+
+def test_a_reducer_takes_device_vectors_where_the_switch_sums_and_nothing_is_kept(tmp_path):
+    class Zeros(DeviceVector):
+        size = 3
+        coder = zeros = joined = __getitem__ = None
+
+    log = str(tmp_path / "h1.jsonl")
+    for scheme, kept, taken in (("ring", 0, False), ("switch", 99, False), ("switch", 0, True)):
+        with running(loopback_job(scheme, 2)) as hosts:
+            config = replace(hosts[0], log=log, kept_bytes=kept)
+            with Reducer(config) as reducer:
+                assert reducer.takes_devices is taken
+                if not taken:
+                    with pytest.raises(ReducerError, match="^this reduce takes no vector of a de"):
+                        reducer.start(Zeros())
