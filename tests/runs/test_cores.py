@@ -13,7 +13,8 @@ POSSIBLE, REASON = run_experiment.mininet_possible()
 SETTINGS = (
     "job.reliability=retransmit",
     "job.model.hidden=[60]",
-    'impairment=[{model="bernoulli", rate=0.05}, {model="reordering", rate=0.2, delay_ms=1}, {model="duplication", rate=0.1}]',
+    'impairment=[{model="bernoulli", rate=0.05}, {model="duplication", rate=0.1},'
+    ' {model="reordering", rate=0.2, delay_ms=1}]',
     "output.baseline=false",
 )
 
