@@ -58,6 +58,7 @@ bench: install
 	$(PYTHON) benchmarks/bmv2.py
 	$(PYTHON) benchmarks/bmv2_compilers.py
 	$(PYTHON) benchmarks/hosts.py
+	$(PYTHON) benchmarks/scale.py
 	$(PYTHON) benchmarks/tos_compress.py
 	$(PYTHON) benchmarks/codecs.py
 	$(PYTHON) benchmarks/thc_accuracy.py

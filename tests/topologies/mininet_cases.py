@@ -15,6 +15,7 @@ from network_cases import hosts, job, run, set_up, switch_config
 
 from gradplane.runs import isolation
 from gradplane.topologies import NetworkError, build
+from gradplane.topologies.mininet import mininet_network
 from gradplane.topologies.mininet.mininet_network import MininetNetwork, dropped, shape
 from gradplane.topologies.network import SwitchConfig
 
@@ -32,6 +33,28 @@ def train(pcap, *jobs):
             set_up(net, current)
             found.append((run(net, current), net.link_counters()))
     return found
+
+
+def train_shared(wanted):
+    """Train a job whose hosts share a process; return the records."""
+    mininet_network._OWN, mininet_network._processes = 1, lambda: 1
+    with network() as net:
+        set_up(net, wanted)
+        names = set()
+
+        def note(record):
+            records.append(record)
+            names.update(subprocess.getoutput("ps -e -o comm=").split("\n"))
+
+        records = []
+        net.run(hosts(wanted), note, 60)
+    return records, [name for name in names if "-worker-" in name or name.endswith("-shared")]
+
+
+def shared_host_that_fails():
+    """Run a job whose data does not exist, its hosts in one process."""
+    mininet_network._OWN, mininet_network._processes = 1, lambda: 1
+    return host_that_fails()
 
 
 def inspect():

@@ -39,6 +39,17 @@ def test_a_run_gives_what_the_simulated_network_gives_and_then_another_may_follo
         assert len(rdpcap(str(tmp_path / f"s1-eth{port}_out.pcap"))) == link.down_packets
 
 
+def test_hosts_that_share_a_process_do_what_those_with_one_each_do():
+    wanted = job(reliability="retransmit", timeout_ns=60 * 10**9)
+    records, processes = call(partial(cases.train_shared, wanted))
+    with SimNetwork(build("star", workers=2), switch_config()) as net:
+        set_up(net, wanted)
+        assert results(run(net, wanted)) == results(records)
+    assert [record["host"] for record in of_kind(records, "ignored")] == ["h1", "h2"]
+    assert processes == ["h1-0-shared"]
+    assert "nothing-of-the-kind" in call(cases.shared_host_that_fails)
+
+
 def test_nodes_and_links_are_as_described():
     seen = call(cases.inspect)
     assert any("h1-eth0@" in line and "10.0.0.1/24" in line for line in seen["addresses"])

@@ -82,7 +82,7 @@ class LoggedProcess(Process):
         file = folder / f"{config.name}-{config.job.number}-{role}-{config.joins}"
         log, path = file.with_suffix(".jsonl"), file.with_suffix(".json")
         path.write_text(dataclasses.replace(config, log=str(log)).to_json())
-        self._tail = _Tail(log)
+        self._tail = LogTail(log)
         super().__init__(f"host {name}", [*PYTHON, "gradplane.hosts", str(path)], start)
 
     def lines(self) -> list[str]:
@@ -195,7 +195,7 @@ class HostProcess:
         self.read(on_record)
 
 
-class _Tail:
+class LogTail:
     """A reader of a file that another process writes line by line."""
 
     def __init__(self, path: Path) -> None:
@@ -212,8 +212,8 @@ class _Tail:
         self._file.close()
 
 
-Places = Callable[[str], Place]
-"""The place of each host, by its name."""
+Places = Callable[[HostConfig], Place]
+"""The place of each host."""
 
 
 class ProcessNetwork(ABC):
@@ -222,7 +222,7 @@ class ProcessNetwork(ABC):
     topology: Topology
 
     @abstractmethod
-    def _places(self) -> AbstractContextManager[Places]:
+    def _places(self, hosts: Sequence[HostConfig]) -> AbstractContextManager[Places]:
         """Return the hosts' places for some processes, which end before it does."""
 
     def _fetch(self) -> None:  # noqa: B027 - most networks have nothing to do
@@ -284,10 +284,10 @@ class ProcessNetwork(ABC):
     def _started(self, hosts: Sequence[HostConfig]) -> Iterator[list[HostProcess]]:
         """Start the hosts' processes, which count time from the same moment."""
         check_hosts(self.topology, hosts)
-        with self._places() as place, ExitStack() as running:
+        with self._places(hosts) as place, ExitStack() as running:
             processes = []
             for config in hosts:
-                processes.append(running.enter_context(HostProcess(config, place(config.name))))
+                processes.append(running.enter_context(HostProcess(config, place(config))))
             for process in processes:
                 process.wait_ready()
             origin = time.monotonic_ns()

@@ -70,11 +70,7 @@ def _loop(
         line = commands.readline()
         running = bool(line)
         if running:
-            word, _, value = line.partition(" ")
-            if word == "epoch":
-                host.in_epoch(int(value))
-            else:
-                host.impair(Intervention.from_json(value))
+            follow(host, line)
             _say(answers, "told", config.name)
 
     env.watch(commands, obey)
@@ -89,6 +85,15 @@ def _loop(
     env.record(
         "ignored", host=config.name, unsent=env.unsent, too_long=env.too_long, **host.ignored
     )
+
+
+def follow(host: Host, command: str) -> None:
+    """Do what a line of commands says, after the first one."""
+    word, _, value = command.partition(" ")
+    if word == "epoch":
+        host.in_epoch(int(value))
+    else:
+        host.impair(Intervention.from_json(value))
 
 
 def _origin(line: str) -> int | None:
@@ -107,13 +112,18 @@ def _say(answers: TextIO, event: str, name: str) -> None:
 
 def main(arguments: list[str]) -> int:
     """Run the command; return 0, 1 with a message if the host failed, 2 for wrong usage."""
-    if len(arguments) != 1:
-        print("usage: python -m gradplane.hosts CONFIG.json", file=sys.stderr)
+    if not arguments or (len(arguments) > 1 and not all("@" in each for each in arguments)):
+        print("usage: python -m gradplane.hosts CONFIG.json | CONFIG.json@PID ...", file=sys.stderr)
         return 2
     answers = sys.stdout
     try:
         with contextlib.redirect_stdout(sys.stderr):  # user models may print
-            run(Path(arguments[0]), sys.stdin, answers)
+            if "@" in arguments[0]:
+                from gradplane.hosts.drivers import host_group
+
+                host_group.run(arguments, sys.stdin.fileno(), answers)
+            else:
+                run(Path(arguments[0]), sys.stdin, answers)
     except _EXPECTED as error:
         print(f"gradplane.hosts {arguments[0]}: {error}", file=sys.stderr)
         return 1

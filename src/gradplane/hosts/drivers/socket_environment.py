@@ -73,15 +73,26 @@ class SocketEnvironment:
 
     Time is `clock`'s since `origin`, in ns; the runner sets one origin for all hosts. One thread
     calls step() in a loop, which makes all other calls. A context manager: closes the sockets.
+
+    shared: the thread has other environments, too, so that none may wait; `fileno` can be read when
+    there is something to do, and `until` is the time of the next timer.
     """
 
     granularity = 25_000_000
     """Hosts share the machine's processors, and waiting for one takes some ms."""
 
-    def __init__(self, ip: str, log: TextIO, clock: Callable[[], int] = time.monotonic_ns) -> None:
-        self._ip, self._log, self._clock = ip, log, clock
+    def __init__(
+        self,
+        ip: str,
+        log: TextIO,
+        clock: Callable[[], int] = time.monotonic_ns,
+        shared: bool = False,
+    ) -> None:
+        self._ip, self._log, self._clock, self._shared = ip, log, clock, shared
         self.origin = clock()
-        self._selector = selectors.SelectSelector()
+        self._selector: selectors.BaseSelector = selectors.SelectSelector()
+        if shared:
+            self._selector = selectors.EpollSelector()
         self._sockets: dict[int, DatagramSocket] = {}
         self._calls: list[ScheduledCall] = []
         self._order = itertools.count()
@@ -106,7 +117,8 @@ class SocketEnvironment:
         ordinary = None
         if fast is not None:
             others = partial(self._files_beside, port)
-            ordinary = OrdinaryResults(fast, peer, self.now, self._until, others)
+            until = self.now if self._shared else lambda: self.until
+            ordinary = OrdinaryResults(fast, peer, self.now, until, others)
         opened = self._sockets[port] = DatagramSocket(self._ip, port, ordinary)
         self.watch(opened, partial(opened.receive, partial(receive, port)))
 
@@ -152,9 +164,19 @@ class SocketEnvironment:
         self._log.flush()
         os.kill(os.getpid(), signal.SIGKILL)
 
-    def step(self) -> None:
-        """Wait for a datagram or the next timer, and handle all that is due."""
-        for ready, _ in self._selector.select(self._patience()):
+    def fileno(self) -> int:
+        """Return a descriptor that can be read when there is a datagram; of a shared one."""
+        assert isinstance(self._selector, selectors.EpollSelector), "not shared"
+        return self._selector.fileno()
+
+    @property
+    def due(self) -> bool:
+        """Whether a timer has run out."""
+        return self.until <= self.now()
+
+    def step(self, wait: bool = True) -> None:
+        """Handle all that is due; wait for a datagram or the next timer, if there is nothing."""
+        for ready, _ in self._selector.select(self._patience() if wait else 0):
             ready.data()
         now = self.now()
         while self._calls and self._calls[0].at <= now:
@@ -164,11 +186,12 @@ class SocketEnvironment:
 
     def _patience(self) -> float | None:
         """Return the seconds until the next timer, or None."""
-        until = self._until()
+        until = self.until
         return None if until == NEVER else max(0, until - self.now()) / 1e9
 
-    def _until(self) -> int:
-        """Return the time of the next timer, or NEVER."""
+    @property
+    def until(self) -> int:
+        """The time of the next timer, or NEVER."""
         while self._calls and self._calls[0].callback is None:
             heapq.heappop(self._calls)
         return self._calls[0].at if self._calls else NEVER

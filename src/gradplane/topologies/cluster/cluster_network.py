@@ -12,7 +12,7 @@ import logging
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
@@ -101,8 +101,8 @@ class ClusterNetwork(ProcessNetwork):
         return self._cluster.switches
 
     @contextmanager
-    def _places(self) -> Iterator[Places]:
-        yield self._machines.__getitem__
+    def _places(self, hosts: Sequence[HostConfig]) -> Iterator[Places]:
+        yield lambda config: self._machines[config.name]
 
     def _fetch(self) -> None:
         """Ask all machines at once."""

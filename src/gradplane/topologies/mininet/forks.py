@@ -221,7 +221,7 @@ def serve(requests: socket.socket) -> int:
         request = json.loads(data)
         module, *arguments = request["argv"]
         if module == "gradplane.hosts":
-            _load_kernels(Path(*arguments))
+            _load_kernels(Path(arguments[0].partition("@")[0]))
         pid = os.fork()
         if pid == 0:
             signal.set_wakeup_fd(-1)

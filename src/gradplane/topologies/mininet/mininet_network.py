@@ -1,4 +1,5 @@
-"""The real network: Mininet's namespaces and veth links, our switch, a process for each host.
+"""The real network: Mininet's namespaces and veth links, our switch, a process for each host,
+or, of many hosts, a few for all.
 
 Enter it in isolated namespaces (runs.isolation): the switches, and their ends of the links, are
 in the namespace of the process that enters.
@@ -7,6 +8,7 @@ in the namespace of the process that enters.
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import shutil
 import socket
@@ -23,13 +25,16 @@ from mininet.node import Switch
 
 from gradplane.controller import targets
 from gradplane.controller.targets import Target
+from gradplane.hosts.config import HostConfig
 from gradplane.switch.daemon.clients import CommandClient
 from gradplane.switch.ports import offload
+from gradplane.topologies.child_process import Start
 from gradplane.topologies.description import Link, Topology
-from gradplane.topologies.host_runner import LocalPlace, Places, ProcessNetwork
+from gradplane.topologies.host_runner import LocalPlace, Place, Places, ProcessNetwork
 from gradplane.topologies.mininet.forks import Forks
 from gradplane.topologies.mininet.netns import switch_off_offloads, within
 from gradplane.topologies.network import LinkCounters, SwitchConfig, SwitchRestart
+from gradplane.topologies.shared_process import SharedPlace, SharedProcess
 from gradplane.topologies.topology_errors import NetworkError
 
 _PACKAGES = {"mnexec": "mininet", "ifconfig": "net-tools", "ip": "iproute2", "tc": "iproute2"}
@@ -147,14 +152,19 @@ class MininetNetwork(ProcessNetwork):
         return {switch.name: switch.address for switch in self._net.switches}
 
     @contextmanager
-    def _places(self) -> Iterator[Places]:
-        """See ProcessNetwork; the processes are forks."""
+    def _places(self, hosts: Sequence[HostConfig]) -> Iterator[Places]:
+        """See ProcessNetwork; the processes are forks. Of many hosts those that do not crash share
+        some: each would cost memory, and time to come back to it."""
         assert self._forks is not None, "outside of a with statement"
         forks, nodes = self._forks, self._net
         with tempfile.TemporaryDirectory() as folder:
+            shared = _shared(hosts, Path(folder), forks.start)
 
-            def place(host: str) -> LocalPlace:
-                return LocalPlace(Path(folder), partial(forks.start, namespaces=nodes[host].pid))
+            def place(config: HostConfig) -> Place:
+                pid = nodes[config.name].pid
+                if (process := shared.get(id(config))) is not None:
+                    return SharedPlace(process, pid)
+                return LocalPlace(Path(folder), partial(forks.start, namespaces=pid))
 
             yield place
 
@@ -213,6 +223,32 @@ class MininetNetwork(ProcessNetwork):
         from mininet.cli import CLI
 
         CLI(self._net)
+
+
+_OWN = 64
+"""Hosts up to which each has a process of its own."""
+
+
+def _processes() -> int:
+    """Return how many processes keep the processors busy."""
+    return 2 * len(os.sched_getaffinity(0))
+
+
+def _shared(hosts: Sequence[HostConfig], folder: Path, start: Start) -> dict[int, SharedProcess]:
+    """Return the processes that hosts share, by the configurations' ids: workers of equal jobs that
+    do not crash, where there are many of them; as many processes as keep the processors busy."""
+    found: dict[int, SharedProcess] = {}
+    jobs: dict[int, list[HostConfig]] = {}
+    for config in hosts:
+        if config.worker is not None and not config.job.absences:
+            jobs.setdefault(config.job.number, []).append(config)
+    for workers in jobs.values() if len(hosts) > _OWN else ():
+        count = min(_processes(), len(workers))
+        for first in range(count):
+            some = workers[first::count]
+            process = SharedProcess(len(some), folder, start)
+            found |= {id(config): process for config in some}
+    return found
 
 
 def check_tools() -> None:
