@@ -174,4 +174,4 @@ def test_usage():
     command = [sys.executable, "-m", "gradplane.hosts"]
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert result.returncode == 2
-    assert result.stderr == "usage: python -m gradplane.hosts CONFIG.json\n"
+    assert result.stderr == "usage: python -m gradplane.hosts CONFIG.json | CONFIG.json@PID ...\n"
