@@ -86,7 +86,7 @@ def test_bits_granularities_and_numbers_of_workers(width):
             check_mean(codec, sums, n, count, shared, seed)
 
 
-@pytest.mark.parametrize("kind", [np.uint8, np.uint16, np.int64])
+@pytest.mark.parametrize("kind", [np.uint8, np.uint16, np.uint32, np.int64])
 def test_missing_lanes_and_types_of_sums(kind):
     codec, n = codecs.get("thc"), 5000
     random = np.random.default_rng(1)

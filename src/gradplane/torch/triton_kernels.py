@@ -105,8 +105,9 @@ def codes(
                 *(x, tables.part, tables.bounds, signs, scales, grid, first, stop), **within
             )
             _round_columns[tiles](
-                *(grid, tables.part, tables.bounds, found, out, rounding, first, stop),
-                **dict(TOP=found.numel(), WIDTH=width, **between),
+                *(grid, tables.part, tables.bounds, found, found.numel(), out, rounding),
+                *(first, stop),
+                **dict(WIDTH=width, **between),
             )
     return out
 
@@ -136,8 +137,9 @@ def mean(
         for first, stop in _batches(lanes):
             rows, tiles, within, between = _launches(first, stop)
             _centre_rows[rows](
-                *(sums, workers, tables.part, tables.bounds, grid, first, stop),
-                **dict(STEPS=codec.granularity, EACH=each, **within),
+                *(sums, workers, codec.granularity, tables.part, tables.bounds, grid),
+                *(first, stop),
+                **dict(EACH=each, **within),
             )
             _flip_columns[tiles](
                 *(grid, tables.part, tables.bounds, signs, scales, out, first, stop), **between
@@ -270,13 +272,13 @@ def _flip_rows(
     tl.store(grid + row[:, None] * _ROW + column[None, :], found, mask=inside[:, None])
 
 
-@triton.jit(do_not_specialize=["key", "total"])
+@triton.jit(do_not_specialize=["steps", "key", "total"])
 def _round_columns(
-    grid, part, bounds, cells, out, key, first, total,
-    TOP: tl.constexpr, WIDTH: tl.constexpr,
-    HIGH: tl.constexpr, WIDE: tl.constexpr, WHOLE: tl.constexpr,
+    grid, part, bounds, cells, steps, out, key, first, total,
+    WIDTH: tl.constexpr, HIGH: tl.constexpr, WIDE: tl.constexpr, WHOLE: tl.constexpr,
 ):  # fmt: skip
-    """Apply the stages between rows, round to codes and pack them in fields of WIDTH bits."""
+    """Apply the stages between rows, round to codes on a grid of so many steps, and pack them in
+    fields of WIDTH bits."""
     row = tl.program_id(0) * HIGH + tl.arange(0, HIGH)
     place = row[:, None] * _ROW + (tl.program_id(1) * WIDE + tl.arange(0, WIDE))[None, :]
     lane = first + place.to(tl.int64)
@@ -284,8 +286,9 @@ def _round_columns(
     lanes = _lanes(part, bounds, first // _ROW + row.to(tl.int64), total)
     value = tl.load(grid + place, mask=inside, other=0.0)
     value = _column_stages(value, lanes, HIGH, WIDE, WHOLE)
-    value = tl.minimum(tl.maximum(value + TOP / 2, 0.0), TOP * 1.0)
-    cell = tl.minimum(value.to(tl.int32), TOP - 1)
+    top = steps.to(tl.float32)
+    value = tl.minimum(tl.maximum(value + top * 0.5, 0.0), top)
+    cell = tl.minimum(value.to(tl.int32), steps - 1)
     found = tl.load(cells + cell)
     low = (found & 4095).to(tl.float32)
     gap = ((found >> 12) & 4095).to(tl.float32)
@@ -304,10 +307,10 @@ def _round_columns(
     tl.store(out + octet, code.to(tl.uint8), mask=octet * each < total)
 
 
-@triton.jit(do_not_specialize=["total"])
+@triton.jit(do_not_specialize=["steps", "total"])
 def _centre_rows(
-    sums, workers, part, bounds, grid, first, total,
-    STEPS: tl.constexpr, EACH: tl.constexpr, ROWS: tl.constexpr, WHOLE: tl.constexpr,
+    sums, workers, steps, part, bounds, grid, first, total,
+    EACH: tl.constexpr, ROWS: tl.constexpr, WHOLE: tl.constexpr,
 ):  # fmt: skip
     """Set grid to the stages within rows of H of the means, in half steps from the middle."""
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
@@ -320,7 +323,7 @@ def _centre_rows(
         count = tl.load(workers + lane, mask=inside, other=0).to(tl.float32)
     else:
         count = tl.full([ROWS, _ROW], 0.0, tl.float32) + workers
-    centred = value * 2.0 - count * (STEPS * 1.0)
+    centred = value * 2.0 - count * steps.to(tl.float32)
     middle = tl.where(count > 0, tl.div_rn(centred, tl.where(count > 0, count, 1.0)), 0.0)
     middle = tl.where(inside, middle, 0.0)
     tl.store(grid + place, _row_stages(middle, lanes, ROWS, WHOLE), mask=inside)
