@@ -197,3 +197,12 @@ def test_a_small_rate_without_a_unit_is_refused():
     told = 'trunk = 20 is 20 bit/s: write the unit, such as trunk = "20Mbit"'
     with pytest.raises(TopologyError, match=told):
         parse_rate(20, "trunk")
+
+
+def test_hosts_beyond_253_have_addresses_of_their_own():
+    last, first, later = (HostNode.numbered(n) for n in (253, 254, 4096))
+    assert (last.ip, last.mac) == ("10.0.0.253", "00:00:00:00:00:fd")
+    assert (first.ip, first.mac) == ("10.1.0.254", "00:00:00:01:00:fe")
+    assert (later.ip, later.mac) == ("10.1.16.0", "00:00:00:01:10:00")
+    large = build("leaf-spine", workers=300, leaves=5, hosts_per_leaf=60)
+    assert (large.prefix_length, build("star", workers=4).prefix_length) == (8, 24)
