@@ -1,6 +1,10 @@
 """The figures that a comparison of hooks takes from scripts' records."""
 
-from gradplane.runs.torch_comparison import figures
+import pytest
+
+from gradplane.experiment.document import ExperimentError
+from gradplane.experiment.loading import load_deployment
+from gradplane.runs.torch_comparison import REFERENCE, WAYS, compare, figures
 
 
 def rank(*lines):
@@ -19,3 +23,14 @@ def test_figures_are_of_all_ranks():
 def test_scripts_that_record_nothing_have_no_figures():
     assert figures([], 0.9) == figures([[], []], 0.9) == (None, None, None)
     assert figures([rank((1e9,), (2e9,))], 0.9) == (None, None, None)
+
+
+@pytest.mark.parametrize("key", WAYS)
+def test_every_way_is_an_experiment(key):
+    load_deployment("thc-star", ("job.by_tensor=false", *WAYS[key].settings))
+
+
+def test_an_unknown_way_is_named(tmp_path):
+    assert REFERENCE in WAYS
+    with pytest.raises(ExperimentError, match=r'^no way "mxfp5": did you mean "mxfp\?'):
+        compare("thc-star", tmp_path / "train.py", out=tmp_path / "out", ways=["mxfp5"])

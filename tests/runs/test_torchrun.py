@@ -7,13 +7,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from gradplane.aggregations.aggregation import ReplayError
 from gradplane.experiment.loading import ExperimentError
 from gradplane.pages.report import page
 from gradplane.runs import isolation
 from gradplane.runs.records.run_folder import FolderError
-from gradplane.runs.replayer import replay_run
+from gradplane.runs.replayer import replay_run, replay_script
 from gradplane.runs.torchrun import RankError, torchrun
 
 pytestmark = pytest.mark.skipif(
@@ -266,3 +268,75 @@ def test_what_cannot_run_starts_nothing(experiment, tmp_path):
     with pytest.raises(ExperimentError, match="^2 jobs: torchrun starts one script"):
         torchrun(experiment, script, out=out)
     assert not out.exists()
+
+
+RESTARTED = """
+import os, pickle, signal, sys
+from pathlib import Path
+
+import numpy as np
+
+from gradplane.hosts import HostConfig, Reducer
+
+path = Path(os.environ["GRADPLANE_NETWORK"], os.environ["GRADPLANE_HOST"] + ".json")
+folder, rank = Path(sys.argv[1]), int(os.environ["RANK"])
+life, saved = int(os.environ["TORCHELASTIC_RESTART_COUNT"]), folder / f"saved-{rank}"
+with Reducer(HostConfig.from_json(path.read_text()), timeout=20) as reducer:
+    step, means = 0, []
+    if saved.exists():
+        step, means, state = pickle.loads(saved.read_bytes())
+        reducer.load_state_dict(state)
+    while step < 6:
+        if rank == 1 and (life, step) in ((0, 3), (1, 5)):
+            os.kill(os.getpid(), signal.SIGKILL)
+        x = np.random.default_rng([rank, step]).normal(size=3000).astype(np.float32)
+        means.append(reducer.reduce(x))
+        step += 1
+        if step % 2 == 0:
+            saved.write_bytes(pickle.dumps((step, means, reducer.state_dict())))
+np.save(folder / f"means-{rank}.npy", means)
+"""
+
+
+def restarted(experiment, folder, *settings, **keys):
+    folder.mkdir()
+    script = folder / "restarted.py"
+    script.write_text(RESTARTED)
+    return torchrun(
+        experiment, script, [str(folder)], out=folder / "run", settings=settings, **keys
+    )
+
+
+@pytest.mark.parametrize(
+    ("settings", "epochs"),
+    [
+        ((), [16, 32]),
+        (("topology.kind=leaf-spine", "topology.leaves=2"), [16, 32]),
+        (("job.aggregation=ps", "job.push=threelc"), [1, 1]),
+    ],
+)
+def test_ranks_that_start_again_go_on_bit_for_bit(experiment, tmp_path, capfd, settings, epochs):
+    lossless = (*settings, "impairment=[]")
+    done = restarted(experiment, tmp_path / "restarted", *lossless, max_restarts=2)
+    assert [line["epoch"] for line in done.values["restarts"]] == epochs
+    lines = [(line["rank"], line["reduces"], line["lost"]) for line in done.values["restarts"]]
+    assert lines == [(1, 3, 1), (1, 5, 1)]
+    said = "rank 1 ended with signal 9 after 3 reduces: all ranks start again (1 of 2)"
+    assert said in capfd.readouterr().err
+    assert replay_script.replay(done.folder / "life-0").equal
+    means = [np.load(tmp_path / "restarted" / f"means-{rank}.npy") for rank in range(2)]
+    script = tmp_path / "restarted" / "restarted.py"
+    script.write_text(RESTARTED.replace("life, saved = ", "life, saved = 9 +"))
+    (tmp_path / "whole").mkdir()
+    whole = [str(tmp_path / "whole")]
+    torchrun(experiment, script, whole, out=tmp_path / "whole" / "run", settings=lossless)
+    for rank in range(2):
+        assert (np.load(tmp_path / "whole" / f"means-{rank}.npy") == means[rank]).all()
+    with pytest.raises(ReplayError, match="its rank went on with a state that it loaded"):
+        replay_script.replay(done.folder)
+
+
+def test_restarts_end(experiment, tmp_path):
+    with pytest.raises(RankError, match=r"^rank 1 \(host h2\) ended with signal 9; the others"):
+        restarted(experiment, tmp_path / "one", "impairment=[]", max_restarts=1)
+    assert (tmp_path / "one" / "run" / "life-0" / "hosts" / "h1.jsonl").exists()

@@ -105,6 +105,11 @@ SMALL = {
         *("study.workers=2", "study.hidden=[8]", "study.epochs=1", "study.batch=200"),
         *("study.repetitions=1", "study.target=0.01"),
     ],
+    "sparse-formats": [
+        'study.formats=["OptiReduce bfloat16", "OmniReduce int32"]',
+        *("study.workers=2", "study.epochs=1", "study.batch=400", "study.loss=0.01"),
+        *("study.repetitions=1", "study.target=0.01"),
+    ],
     "memory-sharing": [
         *("study.jobs=[1, 2]", "study.slots=[2, 8]", "study.workers=2", "study.window=2"),
         *("study.values=4096", "study.rounds=2"),

@@ -146,6 +146,10 @@ def torchrun(values: dict[str, Any]) -> Table:
     table.add_row("seconds", f"{values['seconds']:.1f}")
     table.add_row("ranks", f"{values['ranks']}")
     table.add_row("buckets reduced by a rank", f"{values['reduces']:,}")
+    if restarts := values.get("restarts"):
+        lost = sum(line["lost"] for line in restarts)
+        table.add_row("restarts", f"{len(restarts)}")
+        table.add_row("  buckets of before that are lost", _bad(lost))
     table.add_row("results missed, by all ranks", _bad(values["missed"]))
     table.add_row("bytes on the hosts' links", f"{values['link_bytes']['hosts']:,}")
     table.add_row("packets dropped by queues", _bad(queue_drops(values)))
@@ -161,12 +165,17 @@ def torchrun(values: dict[str, Any]) -> Table:
 
 def torch_comparison(rows: Sequence[Row], target: float) -> Table:
     """Return the figures of a script under several hooks; "-" where the script records none."""
-    table = _table("hook", "accuracy", "bytes on links", "ms/iteration", f"s to {target:.0%}")
+    from gradplane.runs.torch_comparison import REFERENCE
+
+    times = "ms/iteration", f"s to {target:.0%}"
+    table = _table("hook", "accuracy", "bytes on links", "bf16's", *times)
+    reference = next(row.link_bytes for row in rows if row.key == REFERENCE)
     for row in rows:
         accuracy = "-" if row.test_accuracy is None else f"{row.test_accuracy:.2%}"
         iteration = "-" if row.iteration is None else f"{1e3 * row.iteration:.1f}"
         reached = "-" if row.to_target is None else f"{row.to_target:.1f}"
-        table.add_row(row.name, accuracy, f"{row.link_bytes:,}", iteration, reached)
+        share = f"{row.link_bytes / reference:.0%}"
+        table.add_row(row.name, accuracy, f"{row.link_bytes:,}", share, iteration, reached)
     return table
 
 

@@ -33,6 +33,9 @@ def torchrun(
     cli: Annotated[
         bool, typer.Option("--cli", help="No script: open Mininet's prompt on the network")
     ] = False,
+    max_restarts: Annotated[
+        int, typer.Option(min=0, help="When a rank fails, start all of them again, so many times")
+    ] = 0,
 ) -> None:
     """Run a torchrun script on the network, a rank a host; it gets the arguments after it."""
     if cli == (script is not None):
@@ -44,7 +47,11 @@ def torchrun(
 
     with stoppable():
         done = running.torchrun(
-            experiment, script, context.args, out=out, settings=settings, seed=seed
+            *(experiment, script, context.args),
+            out=out,
+            settings=settings,
+            seed=seed,
+            max_restarts=max_restarts,
         )
         page.write_wanted(done.folder)
     console = make_console()
@@ -63,6 +70,10 @@ def torch_compare(
     ],
     script: Annotated[Path, typer.Argument(metavar="SCRIPT.py", show_default=False)],
     target: Annotated[float, typer.Option(help="Test accuracy whose time is measured")] = 0.9,
+    only: Annotated[
+        str,
+        typer.Option(metavar="WAY,WAY", help="Not all ways: these, such as thc,mxfp4, and bf16"),
+    ] = "",
     out: Out = None,
     seed: Seed = None,
     settings: Settings = [],  # noqa: B006  (typer copies it)
@@ -80,6 +91,7 @@ def torch_compare(
             settings=settings,
             seed=seed,
             target=target,
+            ways=[way for way in only.split(",") if way],
             on_way=lambda name: say(console, f"{name}:"),
             on_end=page.write_wanted,
         )

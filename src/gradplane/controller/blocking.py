@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from gradplane.controller.connection import Pipeline
 from gradplane.controller.controller import Controller, Counters, Credentials
-from gradplane.controller.plan import ControlServer, JobPlan, Setup, check
+from gradplane.controller.plan import EPOCHS, ControlServer, JobPlan, Setup, check
 from gradplane.controller.targets import Target
 
 T = TypeVar("T")
@@ -41,6 +41,25 @@ def configure(
     """
     session = Controller(address, None, target, credentials)
     return _run(_configure(session, pipeline, setup, anew, kept))
+
+
+def begin_anew(
+    addresses: Mapping[str, Address],
+    pipelines: Mapping[str, Pipeline],
+    setups: Mapping[str, Setup],
+    target: str | Target = "embedded",
+    kept: bool = False,
+) -> int:
+    """Configure the switches of one job, whose workers begin at its first round, under an epoch
+    that nothing on them has; return that, which the workers need. See `configure`."""
+    epoch, anew = EPOCHS[0], True
+    for name, setup in setups.items():
+        if not anew:  # the first of its switches has chosen
+            setup = replace(setup, jobs=[replace(plan, epoch=epoch) for plan in setup.jobs])
+        where = addresses[name], pipelines[name], setup, target
+        for plan in configure(*where, anew=anew, kept=kept):
+            epoch, anew = plan.epoch, False
+    return epoch
 
 
 def restore(

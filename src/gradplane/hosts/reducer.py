@@ -348,6 +348,7 @@ class Reducer:
             )
         self._tickets, self._rounds = tickets, rounds
         self._reducer.machine.restore(state)
+        self._loop.env.record("restored", reduces=tickets)
 
     def _next_round(self) -> None:
         self._link.start_round(self._rounds)

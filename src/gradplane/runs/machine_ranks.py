@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from gradplane._whole_files import write_whole
-from gradplane.controller.blocking import configure, read_counters
+from gradplane.controller.blocking import begin_anew, read_counters
 from gradplane.experiment.checks import script_problem
 from gradplane.experiment.document import dumps
 from gradplane.experiment.loading import ExperimentError, load_deployment
@@ -55,7 +55,7 @@ class MachineRank:
         macs = self._agreed(self._begin)
         self._topology = self._with_macs(macs)
         self._agreed(self._set_up)
-        self._agreed(self._configure)
+        self._write_host(self._agreed(self._configure)[0])
         self._ahead = self._compare_clocks()
         self._before, self._began = self._machine.traffic(), time.monotonic()
 
@@ -114,11 +114,15 @@ class MachineRank:
         (self.folder / run_folder.HOSTS).mkdir()
         write_whole(self.folder / run_folder.EXPERIMENT, dumps(experiment.values()))
         own_parts.keep(self.folder, experiment)
-        kept = round(1e6 * experiment.output.gradients_mb / len(self._hosts))
-        path = self.folder / run_folder.HOSTS / f"{host.name}.json"
-        log = str(path.with_suffix(".jsonl"))
-        write_whole(path, replace(host, log=log, kept_bytes=kept).to_json())
         return mac
+
+    def _write_host(self, epoch: int) -> None:
+        """Write this rank's configuration, with the job's epoch on the switches."""
+        output, host = self._deployment.experiment.output, self._hosts[self._rank]
+        kept = round(1e6 * output.gradients_mb / len(self._hosts))
+        path = self.folder / run_folder.HOSTS / f"{host.name}.json"
+        log, job = str(path.with_suffix(".jsonl")), host.job.changed(epoch=epoch)
+        write_whole(path, replace(host, log=log, kept_bytes=kept, job=job).to_json())
 
     @property
     def host(self) -> str:
@@ -136,13 +140,13 @@ class MachineRank:
         others = {ip: mac for ip, mac in self._topology.arp.items() if ip != own}
         self._machine.set_up(own, others)
 
-    def _configure(self) -> None:
-        if self._rank:
-            return
+    def _configure(self) -> int:
+        """Configure the switches; return the job's epoch, which ranks of before have not had."""
         deployment = self._deployment
-        for name, setup in installed_setups(deployment, self._topology).items():
-            server = self._servers()[name]
-            configure(server, deployment.pipelines[name], setup, deployment.target)
+        if self._rank:
+            return 0
+        setups = installed_setups(deployment, self._topology)
+        return begin_anew(self._servers(), deployment.pipelines, setups, deployment.target)
 
     def _servers(self) -> Any:
         section = self._deployment.experiment.cluster

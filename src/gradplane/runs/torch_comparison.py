@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gradplane._toml_documents import nearest
+from gradplane.experiment.document import ExperimentError
 from gradplane.experiment.loading import load_deployment
 from gradplane.runs.records import run_folder, script_run
 from gradplane.runs.torchrun import Finished, torchrun
@@ -20,6 +22,21 @@ class Way:
     name: str
     settings: tuple[str, ...] = ()
     hook: str = ""
+
+
+REFERENCE = "bf16"
+"""The way that the others are compared with: what trainings of today send."""
+
+
+def _ring(name: str, push: str) -> Way:
+    """Return the way of a codec in a ring, where each hop decodes, adds and encodes."""
+    return Way(
+        f"{name}, ring",
+        (
+            *("job.aggregation=ring", "job.reliability=retransmit", "job.error_feedback=false"),
+            f"job.push={push}",
+        ),
+    )
 
 
 WAYS = {
@@ -35,7 +52,26 @@ WAYS = {
         "INCEPTIONN, ring",
         ("job.aggregation=ring", "job.push=inceptionn", "job.reliability=retransmit"),
     ),
+    "mxfp8": _ring("MXFP8", '{name="mxfp", element="e4m3"}'),
+    "mxfp6": _ring("MXFP6", '{name="mxfp", element="e2m3"}'),
+    "mxfp4": _ring("MXFP4", '{name="mxfp", element="e2m1"}'),
+    "zeropp8": _ring("ZeRO++ int8", '{name="zeropp", bits=8}'),
+    "zeropp4": _ring("ZeRO++ int4", '{name="zeropp", bits=4}'),
+    "sdp8bit": _ring("SDP4Bit with 8 bits", '{name="sdp4bit", bits=8}'),
+    "sdp4bit": _ring("SDP4Bit", '{name="sdp4bit", bits=4}'),
+    "omnireduce": Way(
+        "OmniReduce's nonzero blocks, switch",
+        (
+            *("job.aggregation=switch", "job.push=switchml", "job.error_feedback=false"),
+            *("job.nonzero_blocks=true", "job.reliability=retransmit"),
+        ),
+    ),
+    "optireduce": Way(
+        "OptiReduce, bfloat16",
+        ("job.aggregation=optireduce", "job.push=bfloat16", "job.reliability=lossy"),
+    ),
 }
+"""By the names that `ways` of compare() has."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +82,7 @@ class Row:
     seconds, from the script's first record on, its evaluations included.
     """
 
+    key: str
     name: str
     test_accuracy: float | None
     link_bytes: int
@@ -62,20 +99,24 @@ def compare(
     settings: Sequence[str] = (),
     seed: int | None = None,
     target: float = 0.9,
+    ways: Sequence[str] = (),
     on_way: Callable[[str], None] = lambda name: None,
     on_end: Callable[[Path], object] = lambda folder: None,
 ) -> tuple[Path, list[Row]]:
-    """Run the script under each of WAYS; return the folder, with a run folder each, and the rows.
+    """Run the script under each of WAYS, or these of them and the reference; return the folder,
+    with a run folder each, and the rows.
 
     The script records its step and test accuracy (gradplane.torch.record). target: the accuracy
     whose time is measured. `on_way` is called with the name of each way before it starts, `on_end`
-    with its run folder. Raises as torchrun does. The folder's comparison.json has the rows.
+    with its run folder. Raises as torchrun does, and ExperimentError for an unknown way. The
+    folder's comparison.json has the rows.
     """
-    for way in WAYS.values():  # none fails after others have taken their time
+    chosen = {key: WAYS[key] for key in _known(ways)}
+    for way in chosen.values():  # none fails after others have taken their time
         deployment = load_deployment(experiment, (*settings, *way.settings), seed)
     folder = run_folder.create(out, f"{deployment.experiment.name}-hooks")
     rows = []
-    for key, way in WAYS.items():
+    for key, way in chosen.items():
         on_way(way.name)
         own = (*settings, *way.settings)
         done = torchrun(
@@ -86,16 +127,24 @@ def compare(
             hook=way.hook,
         )
         on_end(done.folder)
-        rows.append(_row(way.name, done, target))
+        rows.append(_row(key, done, target))
     values = {"target": target, "rows": [dataclasses.asdict(row) for row in rows]}
     run_folder.write_json(folder / "comparison.json", values)
     return folder, rows
 
 
-def _row(name: str, done: Finished, target: float) -> Row:
+def _known(ways: Sequence[str]) -> list[str]:
+    """Return the ways with the reference, in the order of WAYS; all where none is named."""
+    for way in ways:
+        if way not in WAYS:
+            raise ExperimentError(f'no way "{way}": {nearest(way, WAYS)}')
+    return [key for key in WAYS if not ways or key in ways or key == REFERENCE]
+
+
+def _row(key: str, done: Finished, target: float) -> Row:
     accuracy, iteration, reached = figures(script_run.values(done.folder), target)
     size = int(done.values["link_bytes"]["hosts"])
-    return Row(name, accuracy, size, iteration, reached)
+    return Row(key, WAYS[key].name, accuracy, size, iteration, reached)
 
 
 def figures(

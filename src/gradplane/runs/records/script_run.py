@@ -101,6 +101,26 @@ def reduces(folder: Path, ranks: Sequence[str]) -> dict[str, Any]:
     return found | {"losses_injected": injected(verdicts)}
 
 
+def restored(folder: Path) -> int:
+    """Return after how many reduces the ranks went on with a state that they loaded; 0 where they
+    loaded none."""
+    restored = (line for line in _lines(folder) if line["kind"] == "restored")
+    return max((line["reduces"] for line in restored), default=0)
+
+
+def done(folder: Path) -> int:
+    """Return the reduces that a rank had ended, since the training's start where it loaded a
+    state."""
+    reduces = (line for line in _lines(folder) if line["kind"] == "reduce")
+    return 1 + max((line["ticket"] for line in reduces), default=-1)
+
+
+def _lines(folder: Path) -> Iterator[Line]:
+    logs = [path.with_suffix(".jsonl") for path in (folder / HOSTS).glob("*.json")]
+    for log in filter(Path.exists, logs):
+        yield from read_lines(log, unfinished=True)
+
+
 def write_metrics(folder: Path) -> None:
     """Write metrics.jsonl, a line a round, from the hosts' logs, where there are any."""
     if not is_folder(folder):

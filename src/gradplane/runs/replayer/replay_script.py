@@ -196,6 +196,11 @@ class _Replay:
     def _begin(self, number: int, lines: Sequence[Line]) -> bool:
         """Give each worker its part in a reduce; return False where a gradient was not kept."""
         for worker, log, line in zip(self._workers, self._logs, lines, strict=True):
+            if log.of("restored"):
+                raise ReplayError(
+                    f"{log.path}: its rank went on with a state that it loaded, which the folder"
+                    " does not have: only what begins with no state can be replayed"
+                )
             if (line["worker"], line["ticket"]) != (worker.number, number):
                 raise ReplayError(
                     f"{log.path}: reduce {number} of worker {worker.number} is missing: the log is"
