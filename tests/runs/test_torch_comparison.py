@@ -32,5 +32,5 @@ def test_every_way_is_an_experiment(key):
 
 def test_an_unknown_way_is_named(tmp_path):
     assert REFERENCE in WAYS
-    with pytest.raises(ExperimentError, match=r'^no way "mxfp5": did you mean "mxfp\?'):
+    with pytest.raises(ExperimentError, match=r'^no way "mxfp5": did you mean "mxfp'):
         compare("thc-star", tmp_path / "train.py", out=tmp_path / "out", ways=["mxfp5"])
