@@ -138,7 +138,7 @@ class MachineRank:
     def _set_up(self) -> None:
         own = self._topology.host[self.host].ip
         others = {ip: mac for ip, mac in self._topology.arp.items() if ip != own}
-        self._machine.set_up(own, others)
+        self._machine.set_up(f"{own}/{self._topology.prefix_length}", others)
 
     def _configure(self) -> int:
         """Configure the switches; return the job's epoch, which ranks of before have not had."""
