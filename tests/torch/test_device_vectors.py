@@ -150,6 +150,10 @@ def test_a_reducer_takes_device_vectors_where_the_switch_sums_and_nothing_is_kep
             config = replace(hosts[0], log=log, kept_bytes=kept)
             with Reducer(config) as reducer:
                 assert reducer.takes_devices is taken
+                if kept:
+                    reducer._vectors.append(np.ones(kept, np.float32) / 3)  # too much
+                    assert reducer.takes_devices
+                    continue
                 if not taken:
                     with pytest.raises(ReducerError, match="^this reduce takes no vector of a de"):
                         reducer.start(Zeros())
