@@ -42,7 +42,8 @@ def test_a_flipped_bit_is_noticed(header, bit):
     packed = bytearray(header.pack())
     packed[bit // 8] ^= 1 << bit % 8
     body = bytes(aggregation.body_size(header.type, header.sum_bits, header.code_bits))
-    with pytest.raises(WireError, match="^version" if bit in (4, 5, 6, 7) else "checksum is wrong"):
+    damaged = "checksum is wrong|the header alone takes"  # a flipped type may have a longer header
+    with pytest.raises(WireError, match="^version" if bit in (4, 5, 6, 7) else damaged):
         aggregation.parse(bytes(packed) + body)
 
 
