@@ -19,6 +19,7 @@ from pathlib import Path
 
 import finsy
 import switch_ports
+from google.protobuf import text_format
 from switch_memory import LANES, ROUTER, lanes_packets, router_packets
 from switch_ports import Bench, Entries, Live
 
@@ -87,7 +88,7 @@ async def install(program: Path, entries: Entries) -> None:
     info, config = targets.get("bmv2").pipeline(P4Program(program, {}))
     with tempfile.TemporaryDirectory() as folder:
         p4info, blob = Path(folder) / "p4info.txt", Path(folder) / "program.json"
-        p4info.write_bytes(info)
+        p4info.write_text(text_format.MessageToString(info))
         blob.write_bytes(config)
         options = finsy.SwitchOptions(p4info=p4info, p4blob=blob, device_id=0)
         async with finsy.Switch("sw", ADDRESS, options) as live:

@@ -83,7 +83,7 @@ def ternary(count: int) -> Callable[[Switch], None]:
     return add
 
 
-PACKETS = 1 << 14
+PACKETS = 1 << 12
 CELLS = "register<bit<32>>(1024) r; bit<32> v;"
 CSUM = "HashAlgorithm.csum16"
 CELL = "(bit<32>) h.link.dst[33:24]"
@@ -146,6 +146,7 @@ def ns(part: Part, folder: Path) -> float:
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
+        ns(ALL[0], Path(folder))  # the process gets the memory that all use
         first = ns(ALL[0], Path(folder))
         print(f"{ALL[0].name:44}{first:8.1f} ns")
         for part in ALL[1:]:

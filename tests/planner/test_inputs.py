@@ -40,7 +40,7 @@ def test_everything_shipped_loads() -> None:
     ("content", "message"),
     [
         ('name = "m"\n', "tensors is missing"),
-        ('name = "m"\ntensors = []\n', "tensors.*at least 1 item"),
+        ('name = "m"\ntensors = []\n', "tensors.*expected at least 1 in the list"),
         (
             'name = "m"\nx = 1\ntensors = [{ name = "a", values = 1, compute = 0.0 }]',
             "unknown key x",
