@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gradplane.switch import Switch
-from gradplane.switch.packet_rates import _batches
+from gradplane.switch.packet_rates import in_batches
 
 PROGRAM = """
 #include <core.p4>
@@ -141,7 +141,7 @@ def ns(part: Part, folder: Path) -> float:
         for n in range(PACKETS)
         for source in [n * 7919 % part.keys]
     ]
-    return _batches(switch, packets)
+    return in_batches(switch, packets)
 
 
 def main() -> None:

@@ -40,7 +40,7 @@ from gradplane.topologies.sim.sim_network import SimNetwork
 FILE = Path(__file__).parent.parent / "experiments" / "thc-1024.toml"
 CORES = len(os.sched_getaffinity(0))
 CHUNKS = 64
-"""Of each worker of a leaf, whose passes are timed."""
+"""The packets that each worker of a leaf sends while its passes are timed."""
 
 
 @dataclass

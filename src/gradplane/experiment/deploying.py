@@ -666,7 +666,7 @@ def _defines(experiment: Experiment) -> dict[str, str]:
 
 
 _ROUTES = 1024
-"""Of which a program without the macro ROUTES has room."""
+"""The routes that a program has room for where the macro ROUTES is not defined."""
 
 
 def _routes(workers: int) -> int:

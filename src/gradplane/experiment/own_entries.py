@@ -93,7 +93,7 @@ class CloneSession(Section):
 
 
 class OwnEntries(Section):
-    """What is installed beside the routes and jobs."""
+    """The entries that a switch gets beside those of its routes and jobs."""
 
     table_entries: list[TableEntry] = []
     multicast_group_entries: list[MulticastGroup] = []
@@ -119,7 +119,8 @@ def read(name: str, folder: Path) -> OwnEntries:
             f"{path}: not JSON: {error}; the form is that of the P4 tutorials' s1-runtime.json"
         ) from None
     if not isinstance(values, dict):
-        raise ExperimentError(f"{path}: expected an object with {', '.join(_known())}")
+        known = ", ".join(OwnEntries.model_fields)
+        raise ExperimentError(f"{path}: expected an object with {known}")
     values = _without_comments(values)
     for key in _OF_OTHER_TOOLS:
         values.pop(key, None)
@@ -127,10 +128,6 @@ def read(name: str, folder: Path) -> OwnEntries:
         return OwnEntries.model_validate(values)
     except ValidationError as error:
         raise ExperimentError(explain(Document(str(path), values), OwnEntries, error)) from None
-
-
-def _known() -> list[str]:
-    return list(OwnEntries.model_fields)
 
 
 def _without_comments(value: Any) -> Any:

@@ -33,7 +33,7 @@ LEAST_RUNS = 3
 
 
 class Way(NamedTuple):
-    """What some packets have in common, and the processor time of one of them.
+    """A way through a program that some packets take, and the processor time of one of them.
 
     headers: the names of those that are extracted; steps: tables with the action that ran, and
     copies; passes: how often the first block ran; lookups, calls: of tables, and of externs."""
@@ -67,12 +67,13 @@ def measure(make: Callable[[], Switch], packets: Sequence[Packet]) -> Rates:
     A program with state may treat a packet otherwise when it comes again: all figures but those of
     `trace` are of packets that come many times."""
     ways, traced = _ways(make(), packets[:TRACED])
-    found = [way._replace(packets=len(own), ns=_batches(make(), own)) for way, own in ways.items()]
+    measured = ((way, len(own), in_batches(make(), own)) for way, own in ways.items())
+    found = [way._replace(packets=count, ns=ns) for way, count, ns in measured]
     found.sort(key=lambda way: -way.packets * way.ns)
     left = {cause for cause, _, _ in make().process_batch(*_lists(packets))}
     return Rates(
         packets=len(packets), size=float(mean(len(data) for _, data in packets)), leaving=len(left),
-        batch=_batches(make(), packets), single=_singly(make(), packets[:SINGLY]), traced=traced,
+        batch=in_batches(make(), packets), single=_singly(make(), packets[:SINGLY]), traced=traced,
         ways=found,
     )  # fmt: skip
 
@@ -81,8 +82,8 @@ def _lists(packets: Sequence[Packet]) -> tuple[list[int], list[bytes]]:
     return [port for port, _ in packets], [data for _, data in packets]
 
 
-def _batches(switch: Switch, packets: Sequence[Packet]) -> float:
-    """Return the ns of a packet, of many in one call."""
+def in_batches(switch: Switch, packets: Sequence[Packet]) -> float:
+    """Return the ns of processor time that a packet takes, of many in one call."""
     ports, data = _lists(list(packets) * -(-BATCH // len(packets)))
     arrays = pack(ports, data)
     return _least(lambda: switch.process_buffer(*arrays)) / len(ports)
