@@ -57,6 +57,7 @@ CASES = [
     (job({"name": "thc", "bits": 2}), None),
     (job({"name": "uniform_thc", "bits": 2, "rotate": False}), None),
     (job("randomk"), "randomk"),
+    (job({"name": "randomk", "fraction": 0.2}, lr=0.1), "randomk"),
     (job({"name": "randomk", "fraction": 0.3}), None),
     (job("randomk", momentum=0.0), None),
 ]

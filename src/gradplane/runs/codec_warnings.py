@@ -10,7 +10,7 @@ near side of its bound training works (tests/runs/test_codec_warnings.py).
   that is fed back grows from round to round; `thc` and `uniform_thc` with rotation, which spreads
   that error over all values, from the gradient's whole energy on.
 - `randomk` with error feedback and momentum m, where a value is sent in less than one round of
-  1 / (2 (1 - m)): what was held back comes at once, and momentum repeats it.
+  1 / (2.5 (1 - m)): what was held back comes at once, and momentum repeats it.
 """
 
 from collections.abc import Iterator
@@ -27,6 +27,7 @@ from gradplane.hosts.protocols.job_codec import make_codec
 from gradplane.hosts.training.train import Reduce, train
 
 _RMS, _ZEROS = 8.0, 0.95
+_REPEATED = 2.5
 _ENERGY = {"qsgd": 0.8, "thc": 1.0, "uniform_thc": 1.0}
 _MORE = {"qsgd": "more levels", "thc": "more bits", "uniform_thc": "more bits"}
 AT_RISK = ("inceptionn", "randomk", *_ENERGY)
@@ -119,7 +120,7 @@ def codec_risk(
             f" false, or {_MORE[codec.name]}"
         )
     kept = 1 - first.zeros
-    if codec.name == "randomk" and feedback and momentum and kept < 2 * (1 - momentum):
+    if codec.name == "randomk" and feedback and momentum and kept < _REPEATED * (1 - momentum):
         return (
             f"randomk sends a value in one of {1 / max(kept, 1e-9):.3g} rounds, and momentum ="
             f" {momentum:g} repeats what error feedback held back over {1 / (1 - momentum):.3g}:"
