@@ -1,4 +1,5 @@
-"""TOML files that a user writes: places of keys, and what is wrong with values, in words.
+"""TOML files that a user writes: the kinds of their tables, places of keys, and what is wrong with
+values, in words.
 
 Values are read by tomllib, which is fast; tomlkit finds the line of a key when one is asked for,
 and quotes what is written. The messages for pydantic's errors name the place, the key and what is
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any, get_args, get_origin
 
 import tomlkit
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.fields import FieldInfo
 from tomlkit.items import AoT, InlineTable, Item, Table
 
@@ -43,6 +44,25 @@ _BOUNDS = {  # by pydantic's names, in the order of a message
     "lt": "below",
     "multiple_of": "a multiple of",
 }
+
+
+class Section(BaseModel):
+    """A table with the declared keys and no others; values are of the declared kind."""
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, strict=True, allow_inf_nan=False, defer_build=True
+    )
+
+
+class OpenSection(BaseModel):
+    """A table whose further keys are parameters of what its declared keys name."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, strict=True, defer_build=True)
+
+    @property
+    def args(self) -> dict[str, Any]:
+        """The keys beside the declared ones."""
+        return dict(self.__pydantic_extra__ or {})
 
 
 class DocumentError(Exception):
@@ -231,7 +251,8 @@ def _say(model: type[BaseModel], key: Key, kind: str, item: dict[str, Any]) -> s
     if kind == "union_tag_invalid":
         tags = item["ctx"]["expected_tags"].replace("'", '"').split(", ")
         return f'{name} = "{item["ctx"]["tag"]}": expected {_either(tags)}'
-    return f"{name} = {inline(item['input'])}: expected {_expected(model, kind, item)}"
+    given = f"{name} = {inline(item['input'])}" if name else inline(item["input"])
+    return f"{given}: expected {_expected(model, kind, item)}"
 
 
 def _other_key(model: type[BaseModel], key: Key, item: dict[str, Any]) -> str:
@@ -275,6 +296,8 @@ def _expected(model: type[BaseModel], kind: str, item: dict[str, Any]) -> str:
     if kind == "too_short":
         return f"at least {item['ctx']['min_length']} in the list"
     noun = _KINDS.get(kind.partition("_")[0])
+    if kind.startswith("model_") and (here := _model(model, item["loc"])) and not _open(here):
+        return f"the keys {', '.join(here.model_fields)}"
     at = field_at(model, item["loc"])
     allowed = _range(at, item) + _unit(at)
     if noun and kind.rpartition("_")[2] in ("type", "float", "number", "parsing"):
@@ -331,6 +354,10 @@ def _walk(model: type[BaseModel], place: Key) -> tuple[Key, type[BaseModel]]:
         if part in members[0].model_fields:
             members = list(models_in(members[0].model_fields[str(part)].annotation)) or members
     return tuple(key), members[0]
+
+
+def _open(member: type[BaseModel]) -> bool:
+    return member.model_config.get("extra") == "allow"
 
 
 def _tag(member: type[BaseModel]) -> str | None:

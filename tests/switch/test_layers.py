@@ -27,7 +27,7 @@ BELOW = {
     "p4runtime": {"ir", "runtime", "syntax", "arch", "control", "packet_tracing", "_p4runtime"},
     "gnmi": {"runtime", "p4runtime", "_p4runtime"},
     "bfruntime": {"ir", "runtime", "arch", "control", "p4runtime", "_bfruntime", "_p4runtime"},
-    "commands": {"ir", "runtime", "control", "control_handles"},
+    "commands": {"ir", "runtime", "control", "control_handles", "runtime_json"},
     "stf": {
         "ir", "runtime", "interp", "switch", "control", "control_handles", "commands", "_captures",
     },

@@ -26,6 +26,7 @@ from gradplane.controller.plan import MAX_JOBS, JobPlan, Route, Setup
 from gradplane.experiment import (
     checks,
     compute_times,
+    own_entries,
     p4_programs,
     planned_jobs,
     routing,
@@ -476,7 +477,7 @@ class _Deploying:
     def _own_entries(self, switch: str) -> Sequence[Entity]:
         entries = self._experiment.switch.of(switch).entries
         assert not isinstance(entries, str), "the experiment is not resolved"
-        return () if entries is None else tuple(entries.entities())
+        return () if entries is None else tuple(own_entries.entities(entries))
 
 
 def _with_stream_trips(jobs: Sequence[DeployedJob]) -> list[DeployedJob]:

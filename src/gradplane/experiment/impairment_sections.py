@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from gradplane._toml_documents import Section
 from gradplane.codecs import key
-from gradplane.experiment.sections import Section
 from gradplane.hosts.absences import Absence
 from gradplane.hosts.impairments.packet_types import FLOWS
 from gradplane.hosts.philox import permutation

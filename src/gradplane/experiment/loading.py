@@ -26,10 +26,10 @@ from gradplane.experiment.document import (
     read,
 )
 from gradplane.experiment.impairment_sections import DropListSection, Impairment, RecordedSection
-from gradplane.experiment.own_entries import OwnEntries
 from gradplane.experiment.planned_jobs import with_plan
 from gradplane.experiment.recorded_losses import drop_lists
 from gradplane.experiment.schema import Experiment, NamedModel, with_capture
+from gradplane.switch.runtime_json import Entries
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -236,7 +236,7 @@ class _Loading:
             self._add(str(error), key, mended=key)
             return _PROGRAM
 
-    def _entries(self, entries: str | OwnEntries | None, key: Key) -> OwnEntries | None:
+    def _entries(self, entries: str | Entries | None, key: Key) -> Entries | None:
         if not isinstance(entries, str):
             return entries
         try:

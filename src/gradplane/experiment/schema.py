@@ -14,7 +14,7 @@ from pydantic_core import PydanticCustomError
 from gradplane import aggregations
 from gradplane._captures import frame_sizes
 from gradplane._plugins import is_reference, own
-from gradplane._toml_documents import Key
+from gradplane._toml_documents import Key, OpenSection, Section
 from gradplane.aggregations.groups import RACKS
 from gradplane.codecs import CodeWidth, ErrorBound, SumWidth
 from gradplane.controller.plan import ControlServer, TlsFiles
@@ -25,11 +25,10 @@ from gradplane.experiment.impairment_sections import (
     Impairment,
     LateJoinSection,
 )
-from gradplane.experiment.own_entries import OwnEntries
-from gradplane.experiment.sections import OpenSection, Section
 from gradplane.hosts.absences import Absence
 from gradplane.hosts.config import LEAST_PACKET, UDP_OVERHEAD, Flow
 from gradplane.hosts.wire.aggregation import MAX_WORKERS
+from gradplane.switch.runtime_json import Entries
 from gradplane.topologies import description
 from gradplane.topologies.cluster.plan import Cluster, HostMachine
 from gradplane.topologies.description import MAX_HOSTS, Topology, impairment_hint
@@ -184,7 +183,7 @@ class SwitchPart(Section):
     queue_rate: int | None = Field(default=None, ge=1, le=1_000_000_000)
     queue_depth: int | None = Field(default=None, ge=1, le=1_000_000)
     cores: Cores | None = None
-    entries: str | OwnEntries | None = None
+    entries: str | Entries | None = None
 
 
 class SwitchSection(Section):
@@ -205,7 +204,7 @@ class SwitchSection(Section):
     queue_depth: int | None = Field(default=None, ge=1, le=1_000_000)
     ecn_threshold: int | None = Field(default=None, ge=1, lt=1 << 19)
     cores: Cores = 1
-    entries: str | OwnEntries | None = None
+    entries: str | Entries | None = None
     only: dict[str, SwitchPart] | None = None
 
     def of(self, switch: str) -> "SwitchSection":

@@ -10,12 +10,11 @@ from typing import Any
 from pydantic import Field, ValidationError, create_model
 
 from gradplane import _plugins
-from gradplane._toml_documents import explain, nearest
+from gradplane._toml_documents import Section, explain, nearest
 from gradplane._whole_files import write_whole
 from gradplane.experiment import shipped
 from gradplane.experiment.document import Document, ExperimentError, dumps, override, read
 from gradplane.experiment.schema import Experiment
-from gradplane.experiment.sections import Section
 from gradplane.pages.kit import render
 from gradplane.runs import isolation
 from gradplane.runs.machine import OneBlasThread, describe

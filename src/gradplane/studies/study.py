@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from gradplane.experiment.sections import Section
+from gradplane._toml_documents import Section
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -75,30 +75,30 @@ GROUP = WHOLE["multicast_group_entries"][0]
         ({"table_entry": []}, "table_entry: there is no key 'table_entry'; did you mean"
          " table_entries?"),
         ({"table_entries": {}}, "table_entries: expected a list, not {}"),
-        ({"table_entries": [5]}, "table_entries[0]: expected an object with keys table, match,"
-         " action_name, action_params, default_action, priority, not 5"),
-        ({"table_entries": [{**ENTRY, "actions": 1}]}, "table_entries[0]: there is no key"
-         " 'actions'; did you mean action_params?"),
-        ({"table_entries": [{"table": "I.hosts"}]}, "table_entries[0]: there is no action_name"),
+        ({"table_entries": [5]}, "table_entries[0]: 5: expected the keys table, match, action_name,"
+         " action_params, default_action, priority"),
+        ({"table_entries": [{**ENTRY, "actions": 1}]}, "table_entries[0]: unknown key"
+         ' actions: did you mean "action_params"?'),
+        ({"table_entries": [{"table": "I.hosts"}]}, "table_entries[0]: action_name is missing"),
         ({"table_entries": [ENTRY, {**ENTRY, "match": {"h.eth.src": 1}}]}, "table_entries[1]: table"
          " I.hosts: there is no match field 'h.eth.src'; known: h.eth.dst"),
         ({"table_entries": [{**ENTRY, "match": {"h.eth.dst": [1, 2]}}]}, "table_entries[0]: table"
          " I.hosts: field h.eth.dst: (1, 2) is not a value"),
-        ({"table_entries": [{**ENTRY, "match": {"h.eth.dst": 1.5}}]}, "table_entries[0]: table"
-         " I.hosts: field h.eth.dst: 1.5 is not a number, bytes or an address"),
-        ({"table_entries": [{**ENTRY, "priority": "1"}]}, "table_entries[0]: priority: expected a"
-         " number, not '1'"),
+        ({"table_entries": [{**ENTRY, "match": {"h.eth.dst": 1.5}}]}, "table_entries[0]:"
+         " match.h.eth.dst: 1.5 is not a number, a text, or a list of them"),
+        ({"table_entries": [{**ENTRY, "priority": "1"}]}, 'table_entries[0]: priority = "1":'
+         " expected a whole number at least 0 and below 2147483648"),
         ({"table_entries": [{**ENTRY, "default_action": True}]}, "table_entries[0]: a default"
          " action has no match and no priority"),
         ({"table_entries": [{**WHOLE["table_entries"][2], "priority": 0}]}, "table_entries[0]:"
          " table I.acl has ternary, range or optional keys: an entry needs a priority of 1 or more,"
          ' of which the larger wins: "priority": 10'),
         ({"multicast_group_entries": [{**GROUP, "multicast_group_id": None}]},
-         "multicast_group_entries[0]: there is no multicast_group_id"),
+         "multicast_group_entries[0]: multicast_group_id is missing"),
         ({"multicast_group_entries": [GROUP, GROUP]}, "multicast_group_entries[1]: there is already"
          " a multicast group 11"),
         ({"multicast_group_entries": [{**GROUP, "replicas": [1]}]}, "multicast_group_entries[0]:"
-         ' replicas: expected [{"egress_port": 1, "instance": 1}, ...]'),
+         " replicas.0 = 1: expected the keys egress_port, instance"),
     ],
 )  # fmt: skip
 def test_errors_are_reported_with_their_place(

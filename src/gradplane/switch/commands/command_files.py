@@ -6,12 +6,11 @@ simple_switch_CLI, a command that fails changes nothing and the next ones run al
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from gradplane._suggestions import hint
 from gradplane.switch.commands import (  # noqa: F401 - each registers its commands
@@ -29,6 +28,9 @@ from gradplane.switch.commands.command_registry import (
 )
 from gradplane.switch.control_handles import ControlledSwitch
 from gradplane.switch.runtime.control_errors import SwitchError
+
+if TYPE_CHECKING:
+    from gradplane.switch.runtime_json import CloneSession, MulticastGroup, TableEntry
 
 _COMMENT = re.compile(r"(?:^|\s)(?:#|//).*")
 
@@ -90,19 +92,6 @@ def _answer(where: str, do: Callable[[], str]) -> Answer:
 
 # -- runtime JSON ---------------------------------------------------------------------------------
 
-# The files of the P4 tutorials (p4lang/tutorials, utils/p4runtime_lib):
-#
-#     {"target": "bmv2", "p4info": "...", "bmv2_json": "...",
-#      "table_entries": [{"table": "MyIngress.routes", "match": {"hdr.ipv4.dst": ["10.0.1.1", 32]},
-#                         "action_name": "MyIngress.forward", "action_params": {"port": 1}}],
-#      "multicast_group_entries": [{"multicast_group_id": 1, "replicas": [{"egress_port": 1}]}],
-#      "clone_session_entries": [{"clone_session_id": 100, "replicas": [{"egress_port": 255}]}]}
-#
-# Priorities are P4Runtime's: of two entries the one with the larger priority wins.
-
-Entry = Mapping[str, Any]
-Write = Callable[[ControlledSwitch, Entry], None]
-
 
 def is_runtime_json(text: str) -> bool:
     """Return True for a JSON file, also one of another form: no command starts with a bracket."""
@@ -113,160 +102,80 @@ def steps(
     switch: ControlledSwitch, text: str, file: str
 ) -> Iterator[tuple[str, Callable[[], str]]]:
     """Yield a file's entries in order: each one's name in messages, and its writer."""
+    from gradplane.switch import runtime_json  # pydantic, which commands do without
+
     try:
-        whole = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        yield file, partial(_refuse, f"not JSON: {error}")
-        return
-    if not isinstance(whole, dict):
-        keys = ", ".join(_ENTRIES)
-        yield file, partial(_refuse, f"not runtime JSON: expected an object with keys {keys}")
+        whole = runtime_json.values_of(text)
+    except SwitchError as error:
+        yield file, partial(_refuse, str(error))
         return
     for key, value in whole.items():
-        if key in _PROGRAM:
-            yield f"{file}: {key}", partial(_PROGRAM[key], value)
-        elif key not in _ENTRIES:
-            yield f"{file}: {key}", partial(_refuse, _unknown("key", key, [*_PROGRAM, *_ENTRIES]))
+        where = f"{file}: {key}"
+        if key in runtime_json.PROGRAM:
+            yield where, partial(_program, key, value)
+        elif key not in _WRITERS:
+            known = hint(key, [*runtime_json.PROGRAM, *_WRITERS])
+            yield where, partial(_refuse, f"there is no key {key!r}; {known}")
         elif not isinstance(value, list):
-            yield f"{file}: {key}", partial(_refuse, f"expected a list, not {value!r}")
+            yield where, partial(_refuse, f"expected a list, not {value!r}")
         else:
             for i, entry in enumerate(value):
-                yield f"{file}: {key}[{i}]", partial(_write, switch, key, entry)
+                yield f"{where}[{i}]", partial(_write, switch, key, entry)
 
 
-# -- the program ---------------------------------------------------------------------------------
-
-
-def _target(value: object) -> str:
-    return "" if value == "bmv2" else _refuse(f"{value!r} is not a target; expected bmv2")
-
-
-def _p4info(value: object) -> str:
+def _program(key: str, value: object) -> str:
+    if key == "target" and value != "bmv2":
+        _refuse(f"{value!r} is not a target; expected bmv2")
+    if key == "bmv2_json":
+        return f"note: {value} is not used: the switch runs its P4 source"
     return ""  # the switch makes P4Info from its program
 
 
-def _bmv2_json(value: object) -> str:
-    return f"note: {value} is not used: the switch runs its P4 source"
+def _write(switch: ControlledSwitch, key: str, given: object) -> str:
+    from gradplane.switch import runtime_json
 
-
-_PROGRAM: dict[str, Callable[[object], str]] = {
-    "target": _target,
-    "p4info": _p4info,
-    "bmv2_json": _bmv2_json,
-}
-
-# -- entries -------------------------------------------------------------------------------------
-
-
-def _table_entry(switch: ControlledSwitch, entry: Entry) -> None:
-    table = switch.table(_need(entry, "table", str))
-    action = _need(entry, "action_name", str)
-    params = _values(_take(entry, "action_params", dict, {}))
-    match = _values(_take(entry, "match", dict, {}))
-    priority = _take(entry, "priority", int, None)
-    if not _take(entry, "default_action", bool, False):
-        if table.state.with_priority and not priority:
-            raise CommandError(
-                f"table {table.state.table.name} has ternary, range or optional keys: an entry"
-                ' needs a priority of 1 or more, of which the larger wins: "priority": 10'
-            )
-        table.add(match, action, params, priority)
-    elif match or priority:
-        raise CommandError("a default action has no match and no priority")
-    else:
-        table.set_default(action, params)
-
-
-def _multicast_group(switch: ControlledSwitch, entry: Entry) -> None:
-    group = _need(entry, "multicast_group_id", int)
-    if switch.store.replication.groups.has(group):
-        raise CommandError(f"there is already a multicast group {group}")
-    switch.multicast(group, _replicas(entry))
-
-
-def _clone_session(switch: ControlledSwitch, entry: Entry) -> None:
-    session = _need(entry, "clone_session_id", int)
-    if switch.store.replication.sessions.has(session):
-        raise CommandError(f"there is already a clone session {session}")
-    truncate = _take(entry, "packet_length_bytes", int, 0)
-    service = _take(entry, "class_of_service", int, 0)
-    switch.clone_session(session, _replicas(entry), truncate, service)
-
-
-# key -> the keys of its entries, and the function that writes one
-_ENTRIES: dict[str, tuple[tuple[str, ...], Write]] = {
-    "table_entries": (
-        ("table", "match", "action_name", "action_params", "default_action", "priority"),
-        _table_entry,
-    ),
-    "multicast_group_entries": (("multicast_group_id", "replicas"), _multicast_group),
-    "clone_session_entries": (
-        ("clone_session_id", "replicas", "packet_length_bytes", "class_of_service"),
-        _clone_session,
-    ),
-}
-
-
-def _write(switch: ControlledSwitch, key: str, entry: object) -> str:
-    names, write = _ENTRIES[key]
-    if not isinstance(entry, dict):
-        raise CommandError(f"expected an object with keys {', '.join(names)}, not {entry!r}")
-    for name in entry:
-        if name not in names and not name.startswith("_"):  # _comment
-            raise CommandError(_unknown("key", name, names))
+    entry = runtime_json.entry_of(key, given)
     with switch.lock:
-        write(switch, entry)
+        _WRITERS[key](switch, entry)
     return ""
 
 
-# -- parts ---------------------------------------------------------------------------------------
+def _table_entry(switch: ControlledSwitch, entry: TableEntry) -> None:
+    table = switch.table(entry.table)
+    if entry.default_action:
+        if entry.match or entry.priority:
+            raise CommandError("a default action has no match and no priority")
+        table.set_default(entry.action_name, entry.action_params)
+        return
+    if table.state.with_priority and not entry.priority:
+        raise CommandError(
+            f"table {table.state.table.name} has ternary, range or optional keys: an entry"
+            ' needs a priority of 1 or more, of which the larger wins: "priority": 10'
+        )
+    table.add(entry.match, entry.action_name, entry.action_params, entry.priority)
 
 
-def _replicas(entry: Entry) -> list[tuple[int, int]]:
-    replicas = _need(entry, "replicas", list)
-    if not replicas or not all(isinstance(replica, dict) for replica in replicas):
-        raise CommandError('replicas: expected [{"egress_port": 1, "instance": 1}, ...]')
-    return [(_need(r, "egress_port", int), _take(r, "instance", int, 0)) for r in replicas]
+def _multicast_group(switch: ControlledSwitch, entry: MulticastGroup) -> None:
+    group = entry.multicast_group_id
+    if switch.store.replication.groups.has(group):
+        raise CommandError(f"there is already a multicast group {group}")
+    switch.multicast(group, entry.pairs)
 
 
-def _value(value: object) -> object:
-    """Convert a value for Table.add: a pair, or a single value, may be a list in JSON."""
-    if not isinstance(value, list):
-        return value
-    return value[0] if len(value) == 1 else tuple(value)
+def _clone_session(switch: ControlledSwitch, entry: CloneSession) -> None:
+    session = entry.clone_session_id
+    if switch.store.replication.sessions.has(session):
+        raise CommandError(f"there is already a clone session {session}")
+    truncate, service = entry.packet_length_bytes, entry.class_of_service
+    switch.clone_session(session, entry.pairs, truncate, service)
 
 
-def _values(given: Mapping[str, object]) -> dict[str, object]:
-    return {name: _value(value) for name, value in given.items()}
-
-
-def _need(entry: Entry, key: str, kind: type) -> Any:
-    if entry.get(key) is None:
-        raise CommandError(f"there is no {key}")
-    return _take(entry, key, kind, None)
-
-
-def _take(entry: Entry, key: str, kind: type, default: object) -> Any:
-    value = entry.get(key)
-    if value is None:
-        return default
-    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise CommandError(f"{key}: expected {_TYPES[kind]}, not {value!r}")
-    return value
-
-
-_TYPES = {
-    str: "a string",
-    int: "a number",
-    dict: "an object",
-    list: "a list",
-    bool: "true or false",
+_WRITERS: dict[str, Callable[[ControlledSwitch, Any], None]] = {
+    "table_entries": _table_entry,
+    "multicast_group_entries": _multicast_group,
+    "clone_session_entries": _clone_session,
 }
 
 
-def _unknown(what: str, name: str, known: list[str] | tuple[str, ...]) -> str:
-    return f"there is no {what} {name!r}; {hint(name, known)}"
-
-
-def _refuse(text: str) -> str:
+def _refuse(text: str) -> NoReturn:
     raise CommandError(text)
