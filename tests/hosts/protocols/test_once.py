@@ -1,5 +1,7 @@
 """A function that remembers its last call gives what it would give anew."""
 
+import weakref
+
 import numpy as np
 import pytest
 
@@ -64,6 +66,25 @@ def test_large_arrays_that_nobody_changes_are_known_by_their_memory():
     assert calls == [500_000, 500_000]
     assert is_constant(doubled(large[:500_000]))
     assert not is_constant(large.copy())
+
+
+def test_a_large_result_is_kept_only_once_somebody_asked_for_it_again():
+    calls = []
+
+    @Once
+    def doubled(x):
+        calls.append(x.size)
+        return 2 * x
+
+    x = constant(np.ones(10**6, np.float32))
+    had = doubled(x)
+    assert doubled(x) is had
+    gone = weakref.ref(had)
+    del had
+    assert gone() is None
+    for _ in range(3):  # as three workers of one process do, one after the other
+        doubled(x)
+    assert len(calls) == 2
 
 
 def test_equal_arrays_become_one():

@@ -85,11 +85,13 @@ class Once(Generic[Result]):
 
     Arrays are compared by type, shape and value, constant ones by their memory; a call with a large
     one that is not constant is not remembered. A result that is an array is the caller's own; a
-    large one that is remembered is constant.
+    large one that is remembered is constant. It is kept while somebody has it, and longer only once
+    a call was repeated whose result was gone: where a process has one worker, none is.
     """
 
     def __init__(self, function: Callable[..., Result]) -> None:
         self._function = function
+        self._repeated = False
         self._calls: deque[tuple[list[Any], Callable[[], Result | None]]] = deque(maxlen=_CALLS)
 
     def __call__(self, *arguments: Any) -> Result:
@@ -106,15 +108,19 @@ class Once(Generic[Result]):
             else:
                 return self._function(*arguments)
         for asked, answer in tuple(self._calls):
-            if asked == key and (known := answer()) is not None:
-                return known
+            if asked == key:
+                if (known := answer()) is not None:
+                    return known
+                self._repeated = True
         result = self._function(*arguments)
-        self._calls.appendleft((key, _remembered(result)))
+        self._calls.appendleft((key, _remembered(result, self._repeated)))
         return result
 
 
-def _remembered(result: Any) -> Callable[[], Any]:
+def _remembered(result: Any, repeated: bool) -> Callable[[], Any]:
     """Return what gives a result again."""
     if not isinstance(result, np.ndarray):
         return lambda: result
-    return result.copy().copy if result.nbytes <= _LARGEST else _kept(result)
+    if result.nbytes <= _LARGEST:
+        return result.copy().copy
+    return _kept(result) if repeated else weakref.ref(constant(result))
