@@ -1,12 +1,16 @@
 """Groups of workers whose hosts sum: which, where their servers are, what cannot work."""
 
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gradplane.experiment.deploying import baseline
 from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.loading import ExperimentError, load_deployment
+from gradplane.hosts.config import HostConfig
+from gradplane.hosts.group_tree import workers_of
 
 RING = 'aggregation = "ring"\npush = "float32"\nreliability = "retransmit"\n'
 TREE = 'aggregation = "ps"\npush = "float32"\n'
@@ -46,6 +50,41 @@ def test_groups_are_racks_a_number_or_a_list(
     assert deployed.config.groups == found
     assert list(deployed.racks) == racks and tuple(deployed.racks.values()) == found
     assert deployment.roots(0) == [] and len(deployment.racks(0)) == 5
+
+
+@pytest.mark.parametrize("scheme", [RING, TREE])
+@pytest.mark.parametrize(
+    ("groups", "found"),
+    [
+        ('["racks", 2]', (((0, 1),), ((2, 3),))),
+        ("[3, 2]", (((0, 1), (2,)), ((3,),))),
+        ("[4, 3, 2]", ((((0,), (1,)), ((2,),)), (((3,),),))),
+        ("[[[3], [1, 0]], [[2]]]", (((3,), (1, 0)), ((2,),))),
+    ],
+)
+def test_groups_of_several_levels(
+    tmp_path: Path, scheme: str, groups: str, found: tuple[Any, ...]
+) -> None:
+    racks = RACKS.replace("[1, 1, 1, 2, 2]", "[1, 1, 2, 2, 1]")
+    keys = job(scheme, groups) + "workers = 4\n"
+    (deployed,) = deploy(tmp_path, keys, racks).jobs
+    assert deployed.config.groups == found
+    assert list(chain.from_iterable(deployed.racks.values())) == list(workers_of(found))
+    assert (
+        HostConfig.from_json(deploy(tmp_path, keys, racks).hosts[0].to_json()).job.groups == found
+    )
+
+
+def test_rings_have_no_servers_and_the_levels_above_do(tmp_path: Path) -> None:
+    keys = job(TREE, "[[[0, 1], [2]], [[3], [4]]]") + 'rings = true\nreliability = "retransmit"\n'
+    deployment = deploy(tmp_path, keys, RACKS)
+    (deployed,) = deployment.jobs
+    assert [host.name for host in deployed.servers] == ["h6", "h7", "h8"]
+    assert [deployment.topology.rack(h.name) for h in deployed.servers] == ["s2", "s1", "s2"]
+    leaders = [f"10.0.0.{n}" for n in (1, 3, 4, 5)]
+    addresses = deployed.config.addresses
+    assert [ip for ip, _ in addresses.servers] == [*leaders, "10.0.0.7", "10.0.0.8"]
+    assert deployment.topology.host["h6"].ip == addresses.server_address[0]
 
 
 def test_each_group_has_a_server_in_its_rack_by_a_link_like_its_first_worker(
@@ -136,6 +175,50 @@ def test_a_ring_over_groups_may_be_larger_than_a_ring(tmp_path: Path) -> None:
             job(RING, '"rack"'),
             5,
             'groups: expected "racks", a number of groups, or the workers of each: [[0, 1], [2]]',
+        ),
+        (job(RING, "[3, 0]"), 5, "groups: expected"),
+        (job(RING, '[2, "racks"]'), 5, "groups: expected"),
+        (job(RING, "[[0, 1], [[2], [3, 4]]]"), 5, "groups: expected"),
+        (job(RING, "[2, 1]"), 5, "groups = [2, 1]: two groups or more: leave it out for one"),
+        (job(RING, "[2, 3]"), 5, "groups = [2, 3] of 5 workers: a group has at least one"),
+        (job(RING, "2") + "rings = true\n", 6, 'rings is of aggregation = "ps" with groups'),
+        (f"[[job]]\n{TREE}rings = true\n", 4, 'rings is of aggregation = "ps" with groups'),
+        (
+            job(TREE, "2") + "rings = true\n",
+            1,
+            'rings = true with reliability = "lossy": a lost partial sum would stop the ring',
+        ),
+        (
+            job(TREE, "2") + 'reliability = "retransmit"\nrings = true\nquorums = [3, 1]\n',
+            7,
+            "quorums with rings = true: a group's sum passes through all of its workers",
+        ),
+        (
+            job(TREE, "2") + 'reliability = "retransmit"\nrings = true\nquorum = 4\n',
+            7,
+            "quorum with rings = true: a group's sum passes through all of its workers",
+        ),
+        (
+            job(TREE, "2") + 'reliability = "retransmit"\nrings = true\nlocal_steps = 2\n',
+            7,
+            "local_steps = 2 with rings = true: a ring's workers send values in every round",
+        ),
+        (
+            job(TREE, "2").replace("float32", "thc")
+            + 'reliability = "retransmit"\nrings = true\npull = "sums"\n',
+            7,
+            'pull = "sums" with rings = true: rings add values, not codes',
+        ),
+        (
+            job(TREE, "2").replace("float32", "thc") + 'reliability = "retransmit"\nrings = true\n',
+            3,
+            "codec thc: its workers agree on a statistic before they encode, partial sums have",
+        ),
+        (
+            job(TREE, "[2, 2]").replace("[2, 2]", "[4, 2]") + "quorums = [1, 2]\n",
+            5,
+            "quorums = [1, 2]: 6 groups have a server each, below the job's; there are 3 levels of"
+            " servers, from the leaves to the root, with [1, 2, 2] children or more",
         ),
         ("[[job]]\ngroups = 2\n", 2, 'groups with aggregation = "switch": they are of "ring" and'),
         (

@@ -228,14 +228,22 @@ class Draw:
         if r.random() < 0.5:
             workers = r.sample(range(size), size)
             groups = [workers[n::count] for n in range(count)]
+        deep = count > 2 and r.random() < 0.4
+        if deep:
+            groups = [groups, 2] if groups == count else [groups[:2], groups[2:]]
         found: dict[str, Any] = {"groups": groups}
+        if scheme == "ps" and r.random() < 0.3:
+            return found | {"rings": True} | r.choice(({}, {"push": "onebit", "between": "topk"}))
         if scheme == "ring":
             return found | r.choice(({}, {"push": "threelc"}, {"push": "bfloat16"}))
         found |= r.choice(
             ({}, {"push": "threelc", "pull": "threelc"}, {"push": "onebit", "between": "topk"})
         )
         if r.random() < 0.5:
-            found["quorums"] = [r.randint(1, size // count), r.randint(1, count)]
+            most = [size // count, count // 2, 2] if deep else [size // count, count]
+            if deep and groups[0] != count:
+                most[1] = min(2, count - 2)
+            found["quorums"] = [r.randint(1, few) for few in most]
         return found
 
     def _compute(self, size: int) -> Any:

@@ -22,6 +22,8 @@ STAR = {"kind": "star", "workers": 4, "rate": "100Mbit"}
 CARDS = RACKS | {"nics": True}
 RING = {"aggregation": "ring", "push": "float32", "reliability": "retransmit"}
 TREE = {"aggregation": "ps", "push": "float32"}
+RELIABLE = {"reliability": "retransmit"}
+RINGS = {"rings": True}
 MARKED = {"marked": True, "bound": 10}
 THREE_LC = {"push": "threelc", "pull": "threelc"}
 LOSSES = (
@@ -48,6 +50,24 @@ CASES = {
     "ring over racks": (RACKS, RING | {"groups": "racks"}),
     "ring over racks, marked": (CARDS, RING | MARKED | {"groups": "racks"}),
     "ring, PowerSGD": (STAR, RING | {"push": "powersgd"}),
+    "ring, three levels, marked": (
+        RACKS | {"leaves": 4, "nics": True, "workers": 8},
+        RING | MARKED | {"groups": ["racks", 2]},
+    ),
+    "rings under a tree, marked": (CARDS, TREE | RELIABLE | MARKED | RINGS),
+    "rings under a tree, work takes time": (
+        STAR | {"workers": 6},
+        TREE | RELIABLE | THREE_LC | RINGS | {"groups": [3, 2], "codec_ns_per_value": 20.0},
+    ),
+    "rings under a tree, PowerSGD": (STAR, TREE | RELIABLE | RINGS | {"push": "powersgd"}),
+    "tree of three levels, quorums": (
+        STAR | {"workers": 8},
+        TREE | THREE_LC | {"groups": [4, 2], "quorums": [1, 2, 1]},
+    ),
+    "tree of three levels, sums": (
+        RACKS | {"leaves": 4, "workers": 8},
+        TREE | {"push": "thc", "pull": "sums", "groups": ["racks", 2]},
+    ),
     "tree on a star": (STAR, TREE | {"groups": [[0, 2], [1, 3]]}),
     "tree over racks, 3LC": (RACKS, TREE | THREE_LC | {"groups": "racks"}),
     "tree over racks, marked": (CARDS, TREE | MARKED | {"groups": "racks"}),
@@ -76,7 +96,10 @@ def test_a_run_with_losses_and_stragglers_replays_bit_for_bit(case: str, tmp_pat
     "case",
     [
         pytest.param(case, marks=pytest.mark.skipif(not MININET, reason=WHY_NOT or "-"))
-        for case in ("ring over racks, marked", "tree over racks, 3LC", "tree over racks, marked")
+        for case in (
+            *("ring over racks, marked", "tree over racks, 3LC", "tree over racks, marked"),
+            "rings under a tree, marked",
+        )
     ],
 )
 def test_both_networks_have_the_same_weights(case: str, tmp_path: Path) -> None:
@@ -94,12 +117,12 @@ def _vectors(n: int) -> np.ndarray[Any, Any]:
     return np.random.default_rng(1).normal(0, 1, n).astype(np.float32)
 
 
-@pytest.mark.parametrize("scheme", ["ring", "ps"])
+@pytest.mark.parametrize("scheme", ["ring", "rings", "ps"])
 def test_the_recorded_sum_is_that_of_numpy(scheme: str, tmp_path: Path) -> None:
     """Workers rotate one vector by their numbers; the docs say in which order they are added."""
     x = _vectors(1001)
     np.save(tmp_path / "x.npy", x)
-    job = RING if scheme == "ring" else TREE
+    job = {"ring": RING, "ps": TREE, "rings": TREE | RELIABLE | RINGS}[scheme]
     more = {
         "model": {"name": "synthetic", "file": str(tmp_path / "x.npy")},
         "data": {"name": "blank", "rows": 4},
@@ -116,7 +139,7 @@ def test_the_recorded_sum_is_that_of_numpy(scheme: str, tmp_path: Path) -> None:
             step = steps.send(None)
         xs.append(step.vector)
     assert [w["gradient"] for w in line["workers"]] == [digest(x) for x in xs]
-    if scheme == "ps":
+    if scheme != "ring":
         wanted = ((xs[0] + xs[1]) + (xs[2] + xs[3])) / np.float32(4)
         expected = digest(wanted.tobytes())
     else:

@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from gradplane.aggregations.groups import Groups
 from gradplane.aggregations.needs import AskedJob, Network, Outcomes
 from gradplane.codecs import Codec
 from gradplane.controller.plan import JobPlan
@@ -22,6 +22,7 @@ from gradplane.hosts.config import (
     JobConfig,
     UnsuitableCodecError,
 )
+from gradplane.hosts.group_tree import Group, levels
 from gradplane.hosts.protocols.job_codec import push_codec
 from gradplane.hosts.wire.aggregation import MAX_WORKERS, UDP_PORT
 from gradplane.topologies.description import SWITCH_IP, HostNode, Link, Topology
@@ -51,7 +52,7 @@ class PlacedJob:
 
     `server` is the last host for servers that the topology has; None where there is none. groups:
     of its workers, where it has such. servers: the hosts that its own servers are on, those of
-    groups last.
+    groups last, as `served_groups` has them.
     """
 
     number: int
@@ -59,7 +60,7 @@ class PlacedJob:
     members: tuple[HostNode, ...]
     server: HostNode | None
     network: Topology
-    groups: Groups
+    groups: Group
     servers: tuple[HostNode, ...]
 
     @property
@@ -168,7 +169,7 @@ class Aggregation(ABC):
     takes_groups: ClassVar[bool] = False
     """Groups of workers are summed first, and then their sums (groups)."""
     group_servers: ClassVar[bool] = False
-    """Where there are groups, each has a server of its own."""
+    """Where there are groups, each has a server of its own, or is a ring (rings)."""
     no_pull: ClassVar[str | None] = None
     """Why nothing is encoded on the way back to the workers; None if `pull` says how."""
 
@@ -187,6 +188,10 @@ class Aggregation(ABC):
         """Return the number of hosts that the job's servers need, the network's last ones."""
         return int(self.server_role is not None)
 
+    def served_groups(self, job: AskedJob, groups: Group) -> tuple[Group, ...]:
+        """Return the groups of a job that have a server of their own, level by level."""
+        return tuple(chain.from_iterable(levels(groups)[job.rings :])) if self.group_servers else ()
+
     def defaults(self) -> dict[str, Any]:
         """Return the values of keys of a [[job]] that default to None and are not given."""
         return {}
@@ -204,6 +209,8 @@ class Aggregation(ABC):
             yield "groups", text
         if job.between is not None and (job.groups is None or not self.group_servers):
             yield "between", 'between is of aggregation = "ps" with groups: leave it out'
+        if job.rings and (job.groups is None or not self.group_servers):
+            yield "rings", 'rings is of aggregation = "ps" with groups: leave it out'
         if not (self.has_levels and len(placed.switches) > 1):
             of_levels = "of switches that sum a job in levels, and here they do not"
             if job.quorums is not None and (job.groups is None or not self.group_servers):

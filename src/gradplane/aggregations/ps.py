@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
 from gradplane.aggregations.aggregation import (
@@ -20,8 +21,11 @@ from gradplane.aggregations.aggregation import (
     ReplayedJob,
     quorum_problems,
 )
+from gradplane.aggregations.needs import AskedJob
+from gradplane.aggregations.ring import ring_problems, round_of
 from gradplane.codecs import Codec
 from gradplane.hosts.config import Addresses, ConfigError, JobConfig
+from gradplane.hosts.group_tree import levels, workers_of
 from gradplane.hosts.protocols.job_codec import (
     SUMS,
     answers_sums,
@@ -55,7 +59,10 @@ class ServerScheme(Aggregation):
 
     def addresses(self, placed: PlacedJob) -> Addresses:
         """Return where the job's packets go, with the servers of its groups."""
-        own = tuple((host.ip, STREAM_PORT + placed.number) for host in placed.servers[1:])
+        rings = levels(placed.groups)[: placed.job.rings]
+        leaders = [placed.members[workers_of(ring)[0]] for ring in chain.from_iterable(rings)]
+        hosts = (*leaders, *placed.servers[1:])
+        own = tuple((host.ip, STREAM_PORT + placed.number) for host in hosts)
         return replace(super().addresses(placed), servers=own)
 
     def check(self, placed: PlacedJob, others: Sequence[PlacedJob]) -> Iterator[Keyed]:
@@ -64,16 +71,20 @@ class ServerScheme(Aggregation):
         job = placed.job
         if not placed.groups:
             return
-        where = f"{len(placed.groups)} groups have a server each, below the job's"
-        fewest = [min(map(len, placed.groups)), len(placed.groups)]
-        yield from quorum_problems(job, fewest, where, "servers")
+        sums = job.pull is not None and job.pull.name == SUMS
+        if job.rings:
+            yield from _rings_problems(job, sums)
+        else:
+            rows = levels(placed.groups)
+            where = f"{sum(map(len, rows))} groups have a server each, below the job's"
+            fewest = [*(min(map(len, row)) for row in rows), len(placed.groups)]
+            yield from quorum_problems(job, fewest, where, "servers")
         if job.quorums is not None and job.local_steps > 1:
             yield (
                 "local_steps",
                 f"local_steps = {job.local_steps} with quorums: a group that is left out would lose"
                 " its step: use quorums of all, or local_steps = 1",
             )
-        sums = job.pull is not None and job.pull.name == SUMS
         if job.between is not None and (job.marked or sums):
             yield (
                 "between",
@@ -83,9 +94,13 @@ class ServerScheme(Aggregation):
 
     def check_hosts(self, config: JobConfig) -> None:
         """Raise ConfigError for a codec that the server cannot take, or not with its weights."""
+        from gradplane.hosts.protocols.several_rounds import served_worker
+
         codec = push_codec(config)
         if config.groups and not answers_sums(config):
             check_group_sums(config, codec)
+        if config.rings:
+            served_worker(config, 0)
         if codec.carriers and config.coding.served_steps:
             raise ConfigError(
                 f"codec {codec.name}: its workers take several means a step, and this server makes"
@@ -96,25 +111,46 @@ class ServerScheme(Aggregation):
 
     def streams(self, placed: PlacedJob, config: JobConfig, values: int) -> Sequence[Messages]:
         """Return all messages to servers, and their answers."""
-        server, *of_groups = (host.name for host in placed.servers)
-        names = [host.name for host in placed.members]
+        names = {host.ip: host.name for host in (*placed.members, *placed.servers)}
         codec = push_codec(config)
         push = codec.most_bytes(values)
         pull = make_codec(config.coding.pull_codec, "pull_codec").most_bytes(values)
         if answers_sums(config):
             pull = codec.lanes(values) * sums_type(codec, config.most).itemsize
-        pairs = [(name, server, push) for name in (of_groups or names)]
-        for own, group in zip(of_groups, placed.groups, strict=True):
-            pairs += [(names[worker], own, push) for worker in group]
-        return [*pairs, *((above, below, pull) for below, above, _ in pairs)]
+        found = list[Messages]()
+        for group, address in config.servers.items():
+            below = [names[ip] for ip, _ in map(config.address, group)]
+            if config.rings and group in levels(placed.groups)[0]:
+                found += round_of(below, codec, values)
+                found += [(one, other, pull) for one, other in pairwise(below)]
+                continue
+            assert address is not None
+            above = names[address[0]]
+            found += [(name, above, push) for name in below]
+            found += [(above, name, pull) for name in below]
+        return found
 
     def marked_receivers(self, placed: PlacedJob) -> tuple[HostNode, ...]:
-        """Return the servers: answers are never marked."""
-        return placed.servers
+        """Return the servers, and members of rings: answers are never marked."""
+        return (*placed.servers, *(placed.members if placed.job.rings else ()))
 
     def replay(self, replayed: ReplayedJob) -> Callable[[], None]:
         """Return a function that re-enacts one reduce."""
         return _ReplayedReduces(replayed).reduce
+
+
+def _rings_problems(job: AskedJob, sums: bool) -> Iterator[Keyed]:
+    """Yield what is wrong with a job whose groups are rings. sums: its server would answer so."""
+    yield from ring_problems(job, "rings = true")
+    if job.quorums is not None or (job.quorum is not None and job.quorum < job.size):
+        key = "quorum" if job.quorums is None else "quorums"
+        text = "a group's sum passes through all of its workers, so none can be left out"
+        yield key, f"{key} with rings = true: {text}: leave out {key}, or rings"
+    if sums:
+        yield "pull", 'pull = "sums" with rings = true: rings add values, not codes: leave out one'
+    if job.local_steps > 1:
+        text = "a ring's workers send values in every round"
+        yield "local_steps", f"local_steps = {job.local_steps} with rings = true: {text}: use 1"
 
 
 class _ReplayedReduces:
@@ -132,13 +168,15 @@ class _ReplayedReduces:
         self._workers = [served_worker(job, w) for w in range(job.workers)]
         self._peers = [job.addresses.stream(w) for w in range(job.workers)]
         self._machines = {root: server(job, root, served(job)).receive}
-        for address in job.addresses.servers:
-            self._machines[address] = server(job, address).receive
         for peer, worker in zip(self._peers, self._workers, strict=True):
             self._machines[peer] = worker.receive
         self._behind = {peer: 1 << worker for worker, peer in enumerate(self._peers)}
-        for address, group in zip(job.addresses.servers, job.groups, strict=True):
-            self._behind[address] = sum(1 << worker for worker in group)
+        for address, group in zip(
+            job.addresses.servers, chain.from_iterable(levels(job.groups)), strict=True
+        ):
+            self._behind[address] = sum(1 << worker for worker in workers_of(group))
+            if address not in self._machines:  # of a leader
+                self._machines[address] = server(job, address).receive
         self._rounds = len(push_codec(job).carriers) or 1
         self._everyone = (1 << job.workers) - 1
         self._in_time: deque[tuple[Peer, Peer, bytes]] = deque()  # source, receiver, message

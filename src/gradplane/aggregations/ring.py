@@ -6,7 +6,7 @@ The class `RingScheme` is the scheme; `_ReplayedReduces` re-enacts its reduces.
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from gradplane.aggregations.aggregation import (
     Aggregation,
@@ -16,8 +16,10 @@ from gradplane.aggregations.aggregation import (
     ReplayedJob,
     suggesting,
 )
+from gradplane.aggregations.needs import AskedJob
 from gradplane.codecs import Codec
 from gradplane.hosts.config import JobConfig
+from gradplane.hosts.group_tree import levels, members_of
 from gradplane.hosts.protocols.actions import Action, Deliver, SendMessage
 from gradplane.hosts.protocols.job_codec import push_codec
 
@@ -46,26 +48,22 @@ class RingScheme(Aggregation):
                 " partial sum passes through all workers, so no worker can be left out: use"
                 f' quorum = {job.size}, or aggregation = "switch" or "ps"',
             )
-        if job.reliability != "retransmit":
-            yield (
-                "reliability",
-                f'aggregation = "ring" with reliability = "{job.reliability}": a lost partial sum'
-                " would stop the ring, so hosts send it again: use reliability ="
-                ' "retransmit"',
-            )
+        yield from ring_problems(job, 'aggregation = "ring"')
 
     def streams(self, placed: PlacedJob, config: JobConfig, values: int) -> Sequence[Messages]:
         """Return a block of each worker, to its right neighbour; over groups likewise of each
         leader among these, and down each group."""
         names = [host.name for host in placed.members]
         if not placed.groups:
-            return list(_round(names, push_codec(config), values))
+            return list(round_of(names, push_codec(config), values))
         codec, found = push_codec(config), list[Messages]()
-        for members in (*placed.groups, [group[0] for group in placed.groups]):
-            found += _round([names[worker] for worker in members], codec, values)
+        below = list(chain.from_iterable(levels(placed.groups)))
         block = -(-codec.most_bytes(values) // len(placed.groups))
-        for group in placed.groups:
-            found += [(names[a], names[b], block) for a, b in pairwise(group)]
+        for group in (*below, placed.groups):
+            members = [names[worker] for worker in members_of(group)]
+            found += round_of(members, codec, values)
+            if group != placed.groups:
+                found += [(a, b, block) for a, b in pairwise(members)]
         return found
 
     def check_hosts(self, config: JobConfig) -> None:
@@ -80,7 +78,17 @@ class RingScheme(Aggregation):
         return _ReplayedReduces(replayed).reduce
 
 
-def _round(names: Sequence[str], codec: Codec, values: int) -> Iterator[Messages]:
+def ring_problems(job: AskedJob, what: str) -> Iterator[Keyed]:
+    """Yield what is wrong with a job of which rings sum all vectors, or a part of them."""
+    if job.reliability != "retransmit":
+        yield (
+            "reliability",
+            f'{what} with reliability = "{job.reliability}": a lost partial sum would stop the'
+            ' ring, so hosts send it again: use reliability = "retransmit"',
+        )
+
+
+def round_of(names: Sequence[str], codec: Codec, values: int) -> Iterator[Messages]:
     """Yield a block of each host of a ring, to its right neighbour."""
     block = -(-codec.most_bytes(values) // len(names))
     for place, name in enumerate(names):

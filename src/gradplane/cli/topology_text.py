@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, repeat
 from typing import TYPE_CHECKING
 
 import finsy
 from rich.tree import Tree
 
 from gradplane.controller import forwarding, thc
+from gradplane.hosts.group_tree import levels, members_of
 
 if TYPE_CHECKING:
     from gradplane.controller.plan import JobPlan
@@ -38,7 +40,9 @@ class _JobTree:
 
     def summary(self) -> str:
         if not self._plans:
-            groups = f" in {len(self._job.groups)} groups" if self._job.groups else ""
+            names = chain(["rings"] * self._job.job.rings, repeat("groups"))
+            rows = zip(levels(self._job.groups), names, strict=False)
+            groups = "".join(f" in {len(row)} {name}" for row, name in rows)
             return f'aggregation = "{self._job.config.aggregation}"{groups}: no switch sums it'
         return f"summed in {len(self._plans)} switch{'es' if len(self._plans) > 1 else ''}"
 
@@ -144,17 +148,25 @@ class _JobTree:
 
 def _parts(job: DeployedJob) -> Iterator[tuple[str, str]]:
     """Yield the part of each of a job's hosts, by its name."""
-    group_of = {worker: n for n, group in enumerate(job.groups) for worker in group}
-    leaders = {group[0] for group in job.groups} if not job.servers else set()
+    groups = list(chain.from_iterable(levels(job.groups)))
+    number = {group: n for n, group in enumerate(groups)}
+    served = job.scheme.served_groups(job.job, job.groups)
+    leads: dict[int, list[str]] = {}
+    for group in groups:
+        if group not in served:
+            leads.setdefault(members_of(group)[0], []).append(str(number[group]))
     for worker, host in enumerate(job.members):
-        group = f" of group {group_of[worker]}" if job.groups else ""
-        yield host.name, f"worker {worker}{', the leader' if worker in leaders else ''}{group}"
-    of_groups = len(job.groups) if job.groups and job.servers else 0
-    count = len(job.servers) - of_groups
+        own = [str(n) for group, n in number.items() if worker in group]
+        leader, of = (", the leader", leads[worker]) if worker in leads else ("", own)
+        where = f" of group{'s' if len(of) > 1 else ''} {_listed(of)}" if of else ""
+        yield host.name, f"worker {worker}{leader}{where}"
+    count = len(job.servers) - len(served)
     for host in job.servers[:count]:
-        yield host.name, "root server" if of_groups else "server"
-    for n, host in enumerate(job.servers[count:]):
-        yield host.name, f"server of group {n}"
+        yield host.name, "root server" if groups else "server"
+    for host, group in zip(job.servers[count:], served, strict=True):
+        below = [str(number[one]) for one in group if one in number]
+        of_groups = f", of groups {_listed(below)}" if below else ""
+        yield host.name, f"server of group {number[group]}{of_groups}"
 
 
 def _listed(words: Iterable[str]) -> str:

@@ -25,6 +25,7 @@ from gradplane.experiment.impairment_sections import (
 from gradplane.experiment.schema import Experiment, Job, SwitchSection
 from gradplane.hosts.absences import Absence, donor, of_worker, present
 from gradplane.hosts.config import JobConfig
+from gradplane.hosts.group_tree import levels
 from gradplane.hosts.impairments.packet_types import AGG_TYPES
 from gradplane.hosts.wire.aggregation import MAX_WORKERS
 from gradplane.topologies.description import MAX_HOSTS, Topology
@@ -56,8 +57,12 @@ def many_workers(experiment: Experiment, placed: PlacedJob) -> Iterator[Problem]
     if job.size <= scheme.most_workers:
         return
     if placed.groups and not scheme.group_servers:
-        if max(len(placed.groups), *map(len, placed.groups)) > MAX_WORKERS:
-            text = f"{len(placed.groups)} groups of up to {max(map(len, placed.groups))} workers"
+        lowest = levels(placed.groups)[0]
+        if (
+            max(map(len, (placed.groups, *chain.from_iterable(levels(placed.groups)))))
+            > MAX_WORKERS
+        ):
+            text = f"{len(lowest)} groups of up to {max(map(len, lowest))} workers"
             problem = f"{text}: a ring has {MAX_WORKERS} members at most, leaders too"
             yield Problem(problem, ((*where, "groups"),))
         return

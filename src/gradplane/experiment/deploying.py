@@ -55,6 +55,7 @@ from gradplane.hosts.config import (
     Training,
     Transport,
 )
+from gradplane.hosts.group_tree import Group
 from gradplane.hosts.protocols.job_codec import make_codec
 from gradplane.hosts.stream.segments import VALUES_HEADER_SIZE
 from gradplane.hosts.training import datasets, models
@@ -359,16 +360,16 @@ class _Deploying:
     def _placed(self, network: Topology, number: int, job: Job) -> PlacedJob:
         """Return a job's place; without its groups where they are wrong."""
         scheme, members = aggregations.get(job.aggregation), _members(network, job)
-        own: groups.Groups = ()
+        own: Group = ()
         if len(members) == job.size and scheme.takes_groups:
             with self._about("job", number):
                 own = groups.groups_of(job, members, network)
         added = len(_group_seats(network, self._experiment.job))
         others = network.hosts[: len(network.hosts) - added]
         servers = others[len(others) - scheme.servers(job) :]
-        if scheme.group_servers:
-            of_groups = groups.seated(network, members, own, network.hosts[len(others) :])
-            servers = (*servers, *of_groups)
+        served = scheme.served_groups(job, own)
+        of_groups = groups.seated(network, members, served, network.hosts[len(others) :])
+        servers = (*servers, *of_groups)
         return PlacedJob(number, job, members, others[-1], network, own, servers)
 
     def _job(self, placed: PlacedJob, others: Sequence[PlacedJob]) -> DeployedJob | None:
@@ -509,10 +510,11 @@ def _group_seats(network: Topology, jobs: Sequence[Job]) -> list[str]:
     """Return the hosts beside which servers of groups are added; those of wrong groups are not."""
     found = []
     for job in jobs:
-        members = _members(network, job)
-        if aggregations.get(job.aggregation).group_servers and len(members) == job.size:
+        scheme, members = aggregations.get(job.aggregation), _members(network, job)
+        if scheme.group_servers and len(members) == job.size:
             with suppress(TopologyError):
-                found.append((members, groups.groups_of(job, members, network)))
+                own = groups.groups_of(job, members, network)
+                found.append((members, scheme.served_groups(job, own)))
     return groups.seats(network, found)
 
 
@@ -550,6 +552,7 @@ def _config(
         leaves=scheme.racks(placed),
         groups=placed.groups,
         quorums=job.quorums or () if placed.groups else (),
+        rings=job.rings,
     )
 
 

@@ -20,6 +20,7 @@ from gradplane.experiment.impairment_sections import RestartSection
 from gradplane.experiment.p4_programs import P4Program
 from gradplane.experiment.schema import Experiment, Job
 from gradplane.hosts.config import HostConfig, JobConfig
+from gradplane.hosts.group_tree import levels
 from gradplane.topologies.description import Topology
 from gradplane.topologies.network import SwitchConfig, SwitchRestart
 
@@ -44,7 +45,7 @@ class DeployedJob(PlacedJob):
     def racks(self) -> dict[str, tuple[int, ...]]:
         """The workers of each part that is summed first, by its switch's name, or a group's number
         where groups are not those of racks; nothing where all are summed at once."""
-        parts = self.config.leaves or self.groups
+        parts = self.config.leaves or next(iter(levels(self.groups)), ())
         switches = [{self.network.rack(self.members[w].name) for w in part} for part in parts]
         names = [min(found) for found in switches]
         if len(set(names)) < len(names) or any(len(found) > 1 for found in switches):

@@ -27,6 +27,7 @@ from gradplane.experiment.impairment_sections import (
 )
 from gradplane.hosts.absences import Absence
 from gradplane.hosts.config import LEAST_PACKET, UDP_OVERHEAD, Flow
+from gradplane.hosts.group_tree import in_tuples
 from gradplane.hosts.wire.aggregation import MAX_WORKERS
 from gradplane.switch.runtime_json import Entries
 from gradplane.topologies import description
@@ -245,19 +246,35 @@ def _scheme(name: str) -> str:
     return name
 
 
+_NO_GROUPS = -99  # as a depth
+
+
 def _groups(value: Any) -> Any:
-    """Return groups with the workers of each in tuples; anything but groups is refused."""
+    """Return groups, or divisions into groups, in tuples; anything else is refused."""
     if value is None or value == RACKS or (type(value) is int and value > 0):
         return value
-    lists = isinstance(value, list | tuple) and all(isinstance(one, list | tuple) for one in value)
-    if lists and all(type(worker) is int and worker >= 0 for one in value for worker in one):
-        return tuple(map(tuple, value))
-    text = f'groups: expected "{RACKS}", a number of groups, or the workers of each: [[0, 1], [2]]'
+    listed = isinstance(value, list | tuple) and len(value) > 0
+    if listed and all(type(part) is int and part > 0 for part in value[value[0] == RACKS :]):
+        return tuple(value)
+    if listed and _depth(value) > 1:
+        return in_tuples(value)
+    text = (
+        f'groups: expected "{RACKS}", a number of groups, or the workers of each: [[0, 1], [2]]; of'
+        f' several levels ["{RACKS}", 2], [4, 2], or [[[0, 1], [2]], [[3], [4]]]'
+    )
     raise PydanticCustomError("contradiction", "{text}", {"text": text})
 
 
+def _depth(groups: Any) -> int:
+    """Return how deep lists of workers are, all equally; below 0 of anything else."""
+    if isinstance(groups, list | tuple):
+        depths = {_depth(one) for one in groups} or {0}
+        return depths.pop() + 1 if len(depths) == 1 else _NO_GROUPS
+    return 0 if type(groups) is int and groups >= 0 else _NO_GROUPS
+
+
 Groups = Annotated[Any, BeforeValidator(_groups)]
-"""`"racks"`, a number of groups, or the workers of each."""
+"""`"racks"` or a number of groups, several of these for several levels, or the workers of each."""
 
 
 class DeviceSection(Section):
@@ -293,6 +310,7 @@ class Job(Section):
     )
     roots: int | None = Field(default=None, ge=1)
     groups: Groups = None
+    rings: bool = False
     between: Annotated[NamedModel | None, BeforeValidator(_by_name)] = None
     reliability: Literal["lossy", "retransmit"] = "lossy"
     error_feedback: bool = True

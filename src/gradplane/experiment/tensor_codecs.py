@@ -52,7 +52,8 @@ def host_codec(named: NamedModel, job: Job) -> Named:
 
 def _is_by_tensor(codec: Codec, job: Job) -> bool:
     if job.by_tensor == "paper":
-        return not job.marked and aggregations.get(job.aggregation).takes_tensors(codec)
+        scheme = aggregations.get("ring" if job.rings else job.aggregation)
+        return not job.marked and scheme.takes_tensors(codec)
     return bool(job.by_tensor) and codec.name != "float32"
 
 

@@ -11,9 +11,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 from gradplane.hosts.absences import Absence
+from gradplane.hosts.group_tree import Group, in_tuples, levels
 
 STREAM_PORT_OFFSET = 1000
 UDP_OVERHEAD = 14 + 20 + 8  # Ethernet (without frame check sequence), IPv4, UDP
@@ -149,8 +151,9 @@ class JobConfig:
     addresses: Addresses
     absences: tuple[Absence, ...] = ()  # of workers, in training rounds
     leaves: tuple[tuple[int, ...], ...] = ()  # the workers of each switch; none: of the only one
-    groups: tuple[tuple[int, ...], ...] = ()  # of workers whose hosts sum in two levels; none: one
-    quorums: tuple[int, ...] = ()  # with groups and a server each: its workers, the root's servers
+    groups: Group = ()  # of workers whose hosts sum in levels; none: one
+    quorums: tuple[int, ...] = ()  # with groups and servers: of each level's children
+    rings: bool = False  # with groups and servers: rings in the place of the lowest servers
 
     @cached_property
     def everybody(self) -> tuple[int, ...]:
@@ -169,16 +172,28 @@ class JobConfig:
             return self.quorum
         return math.prod(self.quorums) if self.quorums else self.workers
 
-    def server(self, worker: int) -> tuple[str, int] | None:
-        """Return the stream port of the server that a worker pushes to: its group's, or the job's;
-        None where there is none."""
-        if not self.groups:
-            return self.addresses.server_address
-        return next(
-            address
-            for address, group in zip(self.addresses.servers, self.groups, strict=True)
-            if worker in group
+    @cached_property
+    def servers(self) -> dict[Group, tuple[str, int] | None]:
+        """The stream port of each group's server, by level, and last of the job's; None where it
+        has none. Of a group that is a ring it is its leader's."""
+        groups = chain.from_iterable(levels(self.groups))
+        found = dict[Group, tuple[str, int] | None](
+            zip(groups, self.addresses.servers, strict=True)
         )
+        return found | {self.groups or self.everybody: self.addresses.server_address}
+
+    def address(self, member: int | Group) -> tuple[str, int]:
+        """Return the stream port of a worker, or of a group's server."""
+        if not isinstance(member, tuple):
+            return self.addresses.stream(member)
+        found = self.servers[member]
+        assert found is not None, "a group has a server, or is a ring of its job's server"
+        return found
+
+    def above(self, member: int | Group) -> tuple[str, int] | None:
+        """Return the stream port of the server that a worker or a group's server pushes to; None
+        where there is none."""
+        return next((there for group, there in self.servers.items() if member in group), None)
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> "JobConfig":
@@ -270,7 +285,7 @@ class HostConfig:
         job["worker_addresses"] = tuple(tuple(address) for address in job["worker_addresses"])
         job["servers"] = tuple(tuple(address) for address in job["servers"])
         for key in ("leaves", "groups"):
-            job[key] = tuple(tuple(workers) for workers in job[key])
+            job[key] = in_tuples(job[key])
         job["quorums"] = tuple(job["quorums"])
         job["absences"] = tuple(Absence(**absence) for absence in job["absences"])
         parts = {"job": JobConfig.of(job), "impairments": tuple(raw["impairments"])}

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from ring_network import ring_job, ring_sums
 
+from gradplane.hosts.group_tree import levels, workers_of
 from gradplane.hosts.protocols.actions import Deliver, Record, SendMessage, SetTimer
 from gradplane.hosts.protocols.messages import Kind, Message, MessageError, parse
 from gradplane.hosts.protocols.ring_groups import GroupPlans, GroupRingWorker
@@ -18,11 +19,13 @@ GROUPS = [
     ((0,), (1, 2, 3, 4)),
     ((3, 0), (1, 4), (2, 5)),
     ((0, 1, 2, 3, 4), (5,), (6, 7)),
+    (((0, 1, 2), (3, 4)), ((5,), (6, 7))),
+    ((((3, 0), (1,)), ((2,),)), (((4, 5), (6,)),), (((7,),),)),
 ]
 
 
 def job_of(groups, **changes):
-    return ring_job(workers=sum(map(len, groups)), groups=groups, **changes)
+    return ring_job(workers=len(workers_of(groups)), groups=groups, **changes)
 
 
 def vectors(workers, n=1001, seed=0):
@@ -76,9 +79,15 @@ class Mail:
 
 def grouped_sums(groups, xs):
     """Return the documented sums: each group's ring, then a ring of their sums, with its blocks."""
-    of_groups = [ring_sums([xs[w] for w in group]) for group in groups]
+
+    def of_group(group):
+        if isinstance(group, tuple):
+            return ring_sums([of_group(member) for member in group])
+        return xs[group]
+
+    of_groups = list(map(of_group, groups))
     count, size = len(groups), xs[0].size
-    blocks = count * -(-max(map(len, groups)) // count)
+    blocks = count * -(-max(len(group) for row in levels(groups) for group in row) // count)
     total, start = np.empty(size, np.float32), 0
     for block in range(blocks):
         stop = start + size // blocks + (block < size % blocks)
@@ -93,7 +102,7 @@ def grouped_sums(groups, xs):
 @pytest.mark.parametrize("groups", GROUPS)
 @pytest.mark.parametrize("seed", range(3))
 def test_sums_are_those_of_the_documented_order_whatever_order_messages_come_in(groups, seed):
-    mail, xs = Mail(job_of(groups), seed), vectors(sum(map(len, groups)))
+    mail, xs = Mail(job_of(groups), seed), vectors(len(workers_of(groups)))
     mail.reduce(0, xs)
     mail.run()
     total, n = grouped_sums(groups, xs), len(xs)
@@ -108,7 +117,7 @@ def test_sums_are_those_of_the_documented_order_whatever_order_messages_come_in(
 
 @pytest.mark.parametrize("n", [0, 1, 3, 17])
 def test_vectors_shorter_than_the_rings(n):
-    groups = GROUPS[4]
+    groups = GROUPS[6]
     mail, xs = Mail(job_of(groups)), vectors(8, n)
     mail.reduce(0, xs)
     mail.run()
@@ -116,15 +125,16 @@ def test_vectors_shorter_than_the_rings(n):
 
 
 @pytest.mark.parametrize("codec", ["float16", "inceptionn", "topk", "threelc", "qsgd", "powersgd"])
-def test_all_workers_have_the_same_mean_under_lossy_codecs(codec):
-    job = job_of(GROUPS[1], codec=(codec, {}), error_feedback=True)
+@pytest.mark.parametrize("groups", [GROUPS[1], GROUPS[5]])
+def test_all_workers_have_the_same_mean_under_lossy_codecs(codec, groups):
+    job = job_of(groups, codec=(codec, {}), error_feedback=True)
     mail = Mail(job, seed=2)
     for first in (0, 2):
         for ticket in (first, first + 1):
-            mail.reduce(ticket, vectors(6, 900, seed=ticket), tensor=ticket - first)
+            mail.reduce(ticket, vectors(job.workers, 900, seed=ticket), tensor=ticket - first)
         mail.run()
     for ticket in range(4):
-        means = [mail.delivered[w, ticket].mean for w in range(6)]
+        means = [mail.delivered[w, ticket].mean for w in range(job.workers)]
         assert all(np.array_equal(means[0], mean) for mean in means)
         assert np.any(means[0])
 
@@ -166,6 +176,20 @@ def test_links_carry_what_the_docstring_says():
     assert carried[0, 1] == 0.75 * vector + vector  # a block each, and all blocks down
     assert carried[3, 0] == 0.75 * vector + 0.75 * vector  # up to the leader, nothing down
     assert not any(kind is Kind.WHOLE_BLOCK for kind in _kinds(mail, 0, 1))
+
+
+def test_links_of_three_levels():
+    groups = (((0, 1), (2, 3)), ((4, 5), (6, 7)))
+    mail, n = Mail(job_of(groups)), 9600
+    mail.reduce(0, vectors(8, n))
+    mail.run()
+    vector, carried = 4 * n, Counter()
+    for w, to, data, _ in mail.sent:
+        carried[w, to] += len(parse(data).body)
+    assert carried[0, 4] == carried[4, 0] == vector
+    assert carried[0, 2] == carried[0, 1] == carried[6, 7] == 1.5 * vector  # half up, all down
+    assert carried[2, 0] == carried[1, 0] == vector  # half of it summed there, up to the leader
+    assert len(carried) == 14 and sum(carried.values()) == 17 * vector
 
 
 def _kinds(mail, w, to):

@@ -1,17 +1,21 @@
-"""A tree of parameter servers: sums, what recompresses, quorums of both levels, late groups."""
+"""A tree of parameter servers: sums, what recompresses, quorums of all levels, late groups; and
+rings in the place of its lowest servers."""
 
+from collections import Counter
 from random import Random
 
 import numpy as np
 import pytest
 from memory_network import make_job
+from ring_network import ring_sums
 
 from gradplane import codecs
 from gradplane.hosts.config import ConfigError
+from gradplane.hosts.group_tree import levels, workers_of
 from gradplane.hosts.protocols.actions import Deliver, Record, SendMessage, SetTimer
 from gradplane.hosts.protocols.job_codec import between_codec, check_group_sums, push_codec
 from gradplane.hosts.protocols.messages import Kind, Message, MessageError, parse
-from gradplane.hosts.protocols.server_tree import GroupServer, RootServer, server
+from gradplane.hosts.protocols.server_tree import server
 from gradplane.hosts.protocols.several_rounds import served_worker
 
 ROOT = ("10.0.0.99", 21003)
@@ -20,8 +24,12 @@ N = 1000
 
 
 def tree_job(groups=GROUPS, workers=5, **changes):
-    workers = sum(map(len, groups)) or workers
-    servers = tuple((f"10.0.0.{100 + n}", 21003) for n in range(len(groups)))
+    workers = len(workers_of(groups)) if groups else workers
+    count = sum(map(len, levels(groups)))
+    servers = tuple((f"10.0.0.{100 + n}", 21003) for n in range(count))
+    if changes.get("rings"):
+        leaders = [f"10.0.0.{1 + workers_of(ring)[0]}" for ring in levels(groups)[0]]
+        servers = (*((ip, 21003) for ip in leaders), *servers[len(leaders) :])
     given = {"aggregation": "ps", "codec": ("float32", {}), "error_feedback": False}
     given |= {"workers": workers, "groups": groups, "server_address": ROOT, "servers": servers}
     return make_job(**given | changes)
@@ -40,7 +48,7 @@ class Wired:
         self.job, self.random, self.now = job, Random(seed), 0
         self.peers = [job.addresses.stream(w) for w in range(job.workers)]
         self.held = {self.peers[w] for w in held}
-        addresses = [job.addresses.server_address, *job.addresses.servers]
+        addresses = [a for a in job.servers.values() if a not in self.peers]
         self.servers = {address: server(job, address) for address in addresses}
         self.workers = [served_worker(job, w) for w in range(job.workers)]
         self.machines = dict(zip(self.peers, self.workers, strict=True)) | self.servers
@@ -91,17 +99,27 @@ def total(vectors):
     return found
 
 
-def mean_of(groups, xs):
+def mean_of(groups, xs, of_workers=total):
     """Return the documented mean: groups' sums in worker order, added in the groups' order."""
-    sums = [total([xs[w] for w in group]) for group in groups]
-    return total(sums) / np.float32(sum(map(len, groups)))
+
+    def summed(group):
+        if isinstance(group[0], tuple):
+            return total([summed(member) for member in group])
+        return of_workers([xs[w] for w in group])
+
+    return summed(groups) / np.float32(len(xs))
 
 
-@pytest.mark.parametrize("groups", [GROUPS, ((0,), (1,)), ((4, 0), (2, 1, 3)), ((0,), (1,), (2,))])
+THREE_LEVELS = (((0, 1, 2), (3, 4)), ((5,), (6, 7)))
+FOUR_LEVELS = ((((3, 0), (1,)), ((2,),)), (((4, 5), (6,)),))
+SHAPES = [GROUPS, ((0,), (1,)), ((4, 0), (2, 1, 3)), ((0,), (1,), (2,)), THREE_LEVELS, FOUR_LEVELS]
+
+
+@pytest.mark.parametrize("groups", SHAPES)
 @pytest.mark.parametrize("seed", range(3))
 def test_float32_is_exact_in_the_documented_order(groups, seed):
     wired = Wired(tree_job(groups), seed)
-    xs = vectors(sum(map(len, groups)))
+    xs = vectors(wired.job.workers)
     for ticket in range(2):
         wired.reduce(ticket, xs)
     for w in range(len(xs)):
@@ -111,10 +129,66 @@ def test_float32_is_exact_in_the_documented_order(groups, seed):
     assert not any(s._tickets for s in wired.servers.values())
 
 
+@pytest.mark.parametrize("groups", SHAPES)
+@pytest.mark.parametrize("seed", range(3))
+def test_rings_below_the_servers_add_in_their_order(groups, seed):
+    wired = Wired(tree_job(groups, rings=True), seed)
+    xs = vectors(wired.job.workers)
+    for ticket in range(2):
+        wired.reduce(ticket, xs)
+    for w in range(len(xs)):
+        result = wired.delivered[w, 1]
+        assert np.array_equal(result.mean, mean_of(groups, xs, ring_sums))
+        assert (result.counts.tolist(), result.missed) == ([len(xs)], 0)
+    assert not any(s._tickets for s in wired.servers.values())
+    assert {fields["bitmap"] for _, fields in wired.records} == {f"{(1 << len(xs)) - 1:016x}"}
+    pulls = Counter(to for _, to, data in wired.sent if parse(data).kind is Kind.PULL)
+    assert len(wired.servers) == sum(map(len, levels(groups)[1:])) + 1
+    assert all(pulls[peer] == 2 for peer in wired.peers)
+
+
+@pytest.mark.parametrize("codec", ["float16", "inceptionn", "topk", "threelc", "powersgd"])
+@pytest.mark.parametrize("groups", [GROUPS, THREE_LEVELS])
+def test_all_workers_of_rings_have_the_same_mean_under_lossy_codecs(groups, codec):
+    keys = {"codec": (codec, {}), "error_feedback": True, "codec_ns": 2.0, "reduce_ns": 1.0}
+    wired = Wired(tree_job(groups, rings=True, pull_codec=("float16", {}), **keys), seed=2)
+    for ticket in range(3):
+        wired.reduce(ticket, vectors(wired.job.workers, ticket, 900))
+        results = [wired.delivered[w, ticket] for w in range(wired.job.workers)]
+        assert np.any(results[0].mean)
+        assert all(np.array_equal(results[0].mean, result.mean) for result in results)
+        assert results[0].codec_ns > results[1].codec_ns > 0  # the leader encodes the sum, too
+
+
+def test_saved_and_restored_workers_of_rings_go_on():
+    job = tree_job(rings=True, codec=("threelc", {}), error_feedback=True)
+    straight, first, second = Wired(job), Wired(job), Wired(job)
+    for wired in (straight, first):
+        wired.reduce(0, vectors())
+    for old, new in zip(first.workers, second.workers, strict=True):
+        new.restore(old.save())
+    for wired in (straight, second):
+        wired.reduce(1, vectors(seed=1))
+    assert straight.delivered[4, 1].sums == second.delivered[4, 1].sums
+
+
+def test_what_does_not_fit_a_ring_below_a_server_is_refused():
+    job = tree_job(rings=True)
+    leader, second = served_worker(job, 0), served_worker(job, 1)
+    pull = Message(Kind.PULL, 0, N, 0, 5, 0b11111, bytes(4 * N)).pack()
+    with pytest.raises(MessageError, match="PULL from .*, the server is"):
+        second.receive(ROOT, pull, 0)
+    leader.reduce(0, np.ones(N, np.float32), 0)
+    with pytest.raises(MessageError, match="ticket 0: PULL out of turn"):
+        leader.receive(ROOT, pull, 0)
+    assert leader.missing(0)[-1] == "STAT_RESULT" and "PARTIAL_BLOCK 1" in leader.missing(0)
+
+
 @pytest.mark.parametrize("push", [("thc", {}), ("uniform_thc", {}), ("signsgd", {"vote": True})])
-def test_sums_of_codes_are_those_of_one_server(push):
+@pytest.mark.parametrize("groups", [GROUPS, (((0, 3), (1,)), ((2, 4),))])
+def test_sums_of_codes_are_those_of_one_server(groups, push):
     keys = {"codec": push, "pull_codec": ("sums", {}), "error_feedback": True}
-    tree = Wired(tree_job(**keys))
+    tree = Wired(tree_job(groups, **keys))
     flat = Wired(tree_job(**keys, groups=()))
     for ticket in range(3):
         for wired in (tree, flat):
@@ -201,6 +275,19 @@ def test_quorums_of_both_levels_leave_out_late_workers_and_groups():
     assert not any(s._tickets for s in wired.servers.values())
 
 
+def test_quorums_of_three_levels():
+    job = tree_job(THREE_LEVELS, quorums=(1, 2, 1), quorum=2)
+    wired, xs = Wired(job, held=[0, 4, 5, 6, 7]), vectors(8)
+    wired.reduce(0, xs)
+    slow = wired.delivered[7, 0]
+    assert slow.counts.tolist() == [2] and len(wired.delivered) == 8
+    ones = [w for w in (1, 2) if f"{1 << w | 1 << 3:016x}" == wired.records[0][1]["bitmap"]]
+    assert np.array_equal(slow.mean, (xs[ones[0]] + xs[3]) / np.float32(2))
+    wired.release()
+    assert len({result.sums for result in wired.delivered.values()}) == 1
+    assert not any(s._tickets for s in wired.servers.values())
+
+
 def test_a_sum_that_came_too_late_leaves_the_residual_as_it_was():
     """So that a replay, which knows who is in a result, has the same residuals."""
     job = tree_job(codec=("onebit", {}), quorums=(2, 1), quorum=2, error_feedback=True)
@@ -235,14 +322,14 @@ def test_work_takes_time_and_changes_no_mean():
 
 def test_messages_that_do_not_fit_are_refused():
     job = tree_job()
-    root, group = RootServer(job), GroupServer(job, 1)
     first, second = job.addresses.servers
+    root, group = server(job, ROOT), server(job, second)
     body = bytes(4 * N)
     for members in (0, 0b1000):
         push = Message(Kind.PUSH, 0, N, 0, 1, members, body).pack()
         with pytest.raises(MessageError, match=r"group 0, ticket 0: a sum over workers .* 111"):
             root.receive(first, push, 0)
-    with pytest.raises(MessageError, match="the server of group 1, ticket 0: "):
+    with pytest.raises(MessageError, match="group 1, ticket 0: "):
         root.receive(second, Message(Kind.PUSH, 0, N, 0, 1, 0b1000, body[1:]).pack(), 0)
     with pytest.raises(MessageError, match="not a worker of this job"):
         group.receive(job.addresses.stream(0), Message(Kind.PUSH, 0, N, body=body).pack(), 0)

@@ -201,21 +201,24 @@ class ServedReducer(WorkerReducer):
 
     def connect(self) -> None:
         """Listen to the server."""
-        if self.job.server(self.worker) is None:
+        if self.job.above(self.worker) is None:
             raise ConfigError(f"worker {self.worker}: its job needs a server_address")
-        self.encode_ns = codec_ns(self.job, self.job.coding.codec)
-        self.decode_ns = codec_ns(self.job, self.job.coding.pull_codec)
+        if not self.job.rings:  # whose workers count the time themselves
+            self.encode_ns = codec_ns(self.job, self.job.coding.codec)
+            self.decode_ns = codec_ns(self.job, self.job.coding.pull_codec)
         self.machine = self._machine = served_worker(self.job, self.worker)
-        self.machines.route(WORKER_KINDS, self._machine.receive)
+        self.machines.route(WORKER_KINDS | RING_KINDS, self._machine.receive, self._machine.timer)
 
     def reduce(self, ticket: int, vector: Floats, tensor: int = 0) -> None:
         """Begin a reduce."""
         actions = self._machine.reduce(ticket, vector, self.env.now(), tensor)
-        self.machines.perform(actions)
+        self.machines.perform(actions, self._machine.timer)
 
     def waiting(self, ticket: int) -> str:
-        """Name the server."""
-        address = self.job.server(self.worker)
+        """Name the server; over rings the blocks that do not come."""
+        if self.job.rings:
+            return f"{', '.join(self._machine.missing(ticket))} of the ring and the server"
+        address = self.job.above(self.worker)
         assert address is not None
         ip, port = address
         return f"the mean of {ip}:{port}"

@@ -57,7 +57,9 @@ class Weights(Protocol):
 
 
 @dataclass
-class _Reduce:
+class Pending:
+    """A reduce in flight at a worker."""
+
     vector: Floats
     tensor: int
     codes: bytes | None = None  # once pushed
@@ -72,14 +74,14 @@ class PsWorker:
     """
 
     def __init__(self, job: JobConfig, worker: int, push: codecs.Codec | None = None) -> None:
-        server = job.server(worker)
+        server = job.above(worker)
         assert server is not None
         self._job, self._worker = job, worker
         self.watch: Watch = unwatched
         self._server = server
         self._push, self._pull = push or push_codec(job), pull_codec(job)
         self._sums = sums_type(self._push, job.most) if answers_sums(job) else None
-        self._reduces: dict[int, _Reduce] = {}
+        self._reduces: dict[int, Pending] = {}
         self._states: dict[int, Any] = {}
         self._newest = -1  # ticket started
         self._early: defaultdict[int, list[Message]] = defaultdict(list)
@@ -100,22 +102,22 @@ class PsWorker:
                 f"worker {self._worker}, ticket {ticket}, tensor {tensor}: ticket or tensor "
                 "is in flight: wait for its result"
             )
-        self._reduces[ticket] = reduce = _Reduce(vector, tensor)
+        self._reduces[ticket] = reduce = Pending(vector, tensor)
         self._states.setdefault(tensor, self._push.start(vector.size))
         self._newest = max(self._newest, ticket)
-        actions = [self._first(ticket, reduce)]
+        actions = self._first(ticket, reduce, now)
         for message in self._early.pop(ticket, []):  # the others' quorum did not wait for us
             actions += self._answered(message, reduce, now)
         return actions
 
-    def _first(self, ticket: int, reduce: _Reduce) -> Action:
-        """Return the message with the statistic or, if the codec has none, with the codes."""
+    def _first(self, ticket: int, reduce: Pending, now: int) -> list[Action]:
+        """Send the statistic or, if the codec has none, the codes."""
         n, tensor = reduce.vector.size, reduce.tensor
         stat = self._push.local(reduce.vector, self._states[tensor])
         if stat is None:
-            return self._send_codes(ticket, reduce, None)
+            return [self._send_codes(ticket, reduce, None)]
         body = stat.astype("<f4").tobytes()
-        return self._send(Message(Kind.STAT, ticket, n, tensor, body=body))
+        return [self._send(Message(Kind.STAT, ticket, n, tensor, body=body))]
 
     def receive(self, peer: Peer, data: bytes, now: int) -> list[Action]:
         """Take a message from the server. MessageError if it is malformed or from another peer."""
@@ -139,7 +141,7 @@ class PsWorker:
         kind = Kind.PULL if reduce is None or reduce.codes is not None else Kind.STAT_RESULT
         return [] if reduce is None else [kind.name]
 
-    def _answered(self, message: Message, reduce: _Reduce, now: int) -> list[Action]:
+    def _answered(self, message: Message, reduce: Pending, now: int) -> list[Action]:
         if message.kind is Kind.STAT_RESULT and reduce.codes is None:
             codes = self._send_codes(message.ticket, reduce, _floats(message))
             return [self._record("norm", message, now, partition=0, norm=None), codes]
@@ -147,7 +149,7 @@ class PsWorker:
             return self._mean(message, reduce, reduce.codes, now)
         raise MessageError(f"ticket {message.ticket}: {message.kind.name} out of turn")
 
-    def _send_codes(self, ticket: int, reduce: _Reduce, shared: Floats | None) -> Action:
+    def _send_codes(self, ticket: int, reduce: Pending, shared: Floats | None) -> Action:
         seed, state = reduce_seed(self._job, ticket), self._states[reduce.tensor]
         reduce.shared = shared
         self.watch(ticket, "encode")
@@ -158,7 +160,7 @@ class PsWorker:
         n = reduce.vector.size
         return self._send(Message(Kind.PUSH, ticket, n, reduce.tensor, body=reduce.codes))
 
-    def _mean(self, message: Message, reduce: _Reduce, codes: bytes, now: int) -> list[Action]:
+    def _mean(self, message: Message, reduce: Pending, codes: bytes, now: int) -> list[Action]:
         del self._reduces[message.ticket]
         if reduce.tensor >= TRANSIENT:
             del self._states[reduce.tensor]
@@ -175,7 +177,7 @@ class PsWorker:
         more = {"count": message.count, "digest": result.sums, "attempts": 1, "notices": 0}
         return [self._record("arrival", message, now, **more), Deliver(message.ticket, result)]
 
-    def _decoded(self, message: Message, reduce: _Reduce) -> Floats:
+    def _decoded(self, message: Message, reduce: Pending) -> Floats:
         """Return the mean that an answer stands for."""
         n = reduce.vector.size
         if self._sums is None:

@@ -11,26 +11,33 @@ leader, and a reduce has three parts, which overlap:
 3. As soon as a leader has a whole block, it passes it to its right neighbour in its group, and each
    member to the next, as its bytes are.
 
+Where groups are in groups, leaders of part 2 are in turn a group of a larger ring, which does the
+same with them: they get part 3 from their own leader, and each begins it in the rings below.
+
 A value is added in its group from the member on at which its block begins, each group's sum
 likewise from group to group: ((x + x) + x) + ((x + x) + x) in float32. The leader at which a
 block's sum is whole encodes it once, and all workers use the values that these bytes decode to, so
 all have the same sums, bit for bit. A lossy codec encodes n - 1 partial sums and a whole one in
 each group of n, and as many sums of groups again: with an error below e an encoding, a sum over G
-groups is off by less than (N + G) e, for N workers in all; a mean by less than e (1 + G / N).
+groups is off by less than (N + G) e, for N workers in all; a mean by less than e (1 + G / N). Each
+level more adds its groups' number to G.
 
-Between groups travels what leaders exchange alone: 2 (G - 1) / G vectors up each leader's way and
-as many down. A worker's link carries up to 2 vectors of parts 1 and 3, a leader's 2 more of part 2.
-Messages take 2 (n - 1) + 2 (G - 1) + n - 1 steps, one after the other, in place of 2 (N - 1).
+In two levels, between groups travels what leaders exchange alone: 2 (G - 1) / G vectors up each
+leader's way and as many down. A worker's link carries up to 2 vectors of parts 1 and 3, a leader's
+2 more of part 2. Messages take 2 (n - 1) + 2 (G - 1) + n - 1 steps, one after the other, in place
+of 2 (N - 1).
 """
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from gradplane.codecs import Codec, CodecError
 from gradplane.hosts.config import JobConfig
+from gradplane.hosts.group_tree import Group, levels, members_of
 from gradplane.hosts.protocols.actions import Action, Peer
 from gradplane.hosts.protocols.compute_time import ComputeQueue
 from gradplane.hosts.protocols.messages import Kind, Message, MessageError, parse
@@ -39,54 +46,58 @@ from gradplane.hosts.protocols.results import Floats
 from gradplane.hosts.protocols.ring_plan import RingPlan
 from gradplane.hosts.protocols.ring_worker import RingReduce, RingWorker, block_message, delivered
 
-_LEADERS_PART = 256  # the number of the leaders' first block among a reduce's seeds
+_LEVEL_PARTS = 256  # the number of a level's first block among a reduce's seeds, a level
 
 
 @dataclass(frozen=True)
 class GroupPlans:
-    """The plans of a job's rings: each group's, whose sums go to its leader, and the leaders'."""
+    """The plans of a job's rings, level by level: the groups', whose sums go to their leaders, and
+    that of the last leaders."""
 
-    groups: tuple[RingPlan, ...]
-    leaders: RingPlan
+    groups: tuple[tuple[RingPlan, ...], ...]
+    whole: RingPlan
 
     @classmethod
     def of(cls, job: JobConfig, codec: Codec | None = None) -> "GroupPlans":
         """Return a job's plans; ConfigError for an unsuitable codec, as RingPlan.of()."""
-        count, largest = len(job.groups), max(map(len, job.groups))
-        leaders = [group[0] for group in job.groups]
-        blocks = count * -(-largest // count)
-        return cls(
-            tuple(RingPlan.of(job, codec, group, sink=0) for group in job.groups),
-            RingPlan.of(job, codec, leaders, blocks=blocks, first_part=_LEADERS_PART),
-        )
+        rows, count = levels(job.groups), len(job.groups)
+        largest = max(map(len, chain.from_iterable(rows)))
+
+        def plan(level: int, group: Group, sink: int | None = 0, blocks: int = 0) -> RingPlan:
+            first = level * _LEVEL_PARTS
+            return RingPlan.of(job, codec, members_of(group), sink, blocks, first)
+
+        groups = tuple(tuple(plan(n, group) for group in row) for n, row in enumerate(rows))
+        return cls(groups, plan(len(rows), job.groups, None, count * -(-largest // count)))
 
 
 class GroupRingWorker:
-    """One worker's reduces, several in flight at once: its group's ring, the leaders' if it is one.
+    """One worker's reduces, several in flight at once: its group's ring, that of leaders if it is
+    one, and so on.
 
     Actions, messages and rules as of RingWorker.
     """
 
     def __init__(self, plans: GroupPlans, worker: int) -> None:
-        (group,) = (plan for plan in plans.groups if worker in plan.members)
-        self._group, self._leaders, self._worker = group, plans.leaders, worker
-        self._workers = sum(len(plan.members) for plan in plans.groups)
-        place = group.members.index(worker)
-        n = len(group.peers)
-        self._left = group.peers[(place - 1) % n] if place else None
-        self._right = group.peers[place + 1] if place + 1 < n else None
+        self._plan, self._worker = plans.whole, worker
+        self._workers = sum(len(plan.members) for plan in plans.groups[0])
         self.watch: Watch = unwatched
         self._work = ComputeQueue()
-        self._own = RingWorker(group, place, self._work, self._summed)
-        self._own.watch = self._watched
-        self._among: RingWorker | None = None
-        if not place:
-            self._among = RingWorker(
-                *(plans.leaders, plans.leaders.members.index(worker), self._work),
-                *(self._whole, self._pass_down),
-            )
-            self._among.watch = self._watched
-        self._owns: dict[int, RingReduce] = {}  # by ticket: part 1 here, once it is done
+        self._rings: list[RingWorker] = []
+        self._ring_of: dict[Peer, RingWorker] = {}
+        self._left: Peer | None = None  # who passes whole blocks down to here
+        self._next: list[Peer] = []  # to whom they are passed down from here
+        for plan in chain.from_iterable(plans.groups):
+            if worker in plan.members:
+                place = plan.members.index(worker)
+                self._join(RingWorker(plan, place, self._work, self._summed), plan)
+                self._left = plan.peers[place - 1] if place else None
+                self._next = [*plan.peers[place + 1 : place + 2], *self._next]
+        if worker in plans.whole.members:
+            place = plans.whole.members.index(worker)
+            then = self._whole, self._pass_down
+            self._join(RingWorker(plans.whole, place, self._work, *then), plans.whole)
+        self._owns: dict[int, list[RingReduce]] = {}  # by ticket: the parts that are done
         self._totals: dict[int, RingReduce] = {}  # by ticket: what comes down to a member
 
     def save(self) -> Any:
@@ -100,22 +111,20 @@ class GroupRingWorker:
 
     def reduce(self, ticket: int, vector: Floats, now: int, tensor: int = 0) -> list[Action]:
         """Start reducing as RingWorker.reduce() does."""
-        actions = self._own.reduce(ticket, vector, now, tensor)
-        if self._among is None:
-            blocks = self._leaders.blocks
+        actions = self._rings[0].reduce(ticket, vector, now, tensor)
+        if self._left is not None:
+            blocks = self._plan.blocks
             missing = {(Kind.TOTAL_BLOCK, block) for block in range(blocks)}
             sums = np.zeros(vector.size, np.float32)
             self._totals[ticket] = RingReduce(ticket, tensor, vector, sums, missing, blocks)
         return actions
 
     def receive(self, peer: Peer, data: bytes, now: int) -> list[Action]:
-        """Take a message from a neighbour in the group, or of a leader among the leaders."""
-        if self._among is not None and peer in self._leaders.peers:
-            return self._among.receive(peer, data, now)
+        """Take a message from a neighbour in one of its rings."""
         message = parse(data)
-        if message.kind is not Kind.TOTAL_BLOCK:
-            return self._own.receive(peer, data, now)
-        return self._take(peer, message, now)
+        if message.kind is Kind.TOTAL_BLOCK:
+            return self._take(peer, message, now)
+        return self._ring_of.get(peer, self._rings[0]).receive(peer, data, now)
 
     def timer(self, key: Hashable, now: int) -> list[Action]:
         """Handle a timer that ran out: the computation it stands for is done."""
@@ -128,9 +137,10 @@ class GroupRingWorker:
             found += sorted(f"{kind.name} {block}" for kind, block in total.missing)
         return found
 
-    @property
-    def _rings(self) -> list[RingWorker]:
-        return [self._own] if self._among is None else [self._own, self._among]
+    def _join(self, ring: RingWorker, plan: RingPlan) -> None:
+        ring.watch = self._watched
+        self._rings.append(ring)
+        self._ring_of |= dict.fromkeys(plan.peers, ring)
 
     def _watched(self, ticket: int, phase: Phase) -> None:
         self.watch(ticket, phase)
@@ -138,24 +148,23 @@ class GroupRingWorker:
     # Parts 1 and 2
 
     def _summed(self, own: RingReduce, now: int) -> list[Action]:
-        """Go on where the group's part of a reduce is done: a leader has its sums."""
-        self._owns[own.ticket] = own
-        if self._among is None:
+        """Go on where a group's part of a reduce is done: a leader has its sums."""
+        done = self._owns.setdefault(own.ticket, [])
+        done.append(own)
+        if len(done) == len(self._rings):
             return []
-        return self._among.reduce(own.ticket, own.sums, now, own.tensor)
+        return self._rings[len(done)].reduce(own.ticket, own.sums, now, own.tensor)
 
     def _whole(self, total: RingReduce, now: int) -> list[Action]:
-        own = self._owns.pop(total.ticket)
-        return delivered(self._group, self._worker, self._workers, [own, total], now)
+        parts = [*self._owns.pop(total.ticket), total]
+        return delivered(self._plan, self._worker, self._workers, parts, now)
 
     # Part 3
 
     def _pass_down(self, message: Message) -> list[Action]:
-        """Give the next member of the group a block that is whole."""
-        if self._right is None:
-            return []
-        bound = self._leaders.bound
-        return [block_message(self._right, message, bound, Kind.TOTAL_BLOCK)]
+        """Give the next members of this worker's groups a block that is whole."""
+        bound = self._plan.bound
+        return [block_message(peer, message, bound, Kind.TOTAL_BLOCK) for peer in self._next]
 
     def _take(self, peer: Peer, message: Message, now: int) -> list[Action]:
         """Take a whole block on its way down; it is checked before it takes emulated time."""
@@ -165,14 +174,14 @@ class GroupRingWorker:
             raise MessageError(f"{where}: from {peer}, the left neighbour is {self._left}")
         if total is None or (message.kind, message.count) not in total.missing:
             raise MessageError(f"{where}: not expected, or not again")
-        span = self._leaders.span(message.count, total.vector.size)
+        span = self._plan.span(message.count, total.vector.size)
         self.watch(message.ticket, "decode")
         try:
-            x = self._leaders.codec.decode(message.body, span.stop - span.start)
+            x = self._plan.codec.decode(message.body, span.stop - span.start)
         except CodecError as error:
             raise MessageError(f"{where}: {error}") from error
         total.missing.remove((message.kind, message.count))
-        total.codec_ns += (ns := round(self._leaders.codec_ns * x.size))
+        total.codec_ns += (ns := round(self._plan.codec_ns * x.size))
         then = self._work.do(ns, lambda at: self._arrived(total, span, x, at), now)
         return [*self._pass_down(message), *then]
 

@@ -1,10 +1,11 @@
-"""A tree of parameter servers: one for each group of workers, and one above them, the root.
+"""A tree of parameter servers: one for each group of workers, one for each group of these groups,
+and so on, and one above them, the root.
 
-A group's server decodes what its workers push, adds the vectors in the group's order (float32), and
-sends the sum to the root, encoded: by the workers' codec again unless the job names another
-(`job_codec.between_codec`), which then has an error feedback of its own here. The root adds the
-groups' sums in their order, divides by the number of workers in them, and encodes the answer once;
-a group's server passes its bytes down as they are. So in float32 a mean is
+A server above workers decodes what they push and adds the vectors in the group's order (float32),
+and one above servers adds their sums in theirs. Below the root it sends the sum to the next one,
+encoded: by the workers' codec again unless the job names another (`job_codec.between_codec`), which
+then has an error feedback of its own here. The root divides by the number of workers in the sum,
+and encodes the answer once; the others pass its bytes down as they are. So in float32 a mean is
 ((x + x) + (x + x)) / N, and all workers have the same. Codes that are added as integers
 (`pull = "sums"`) go up as their sums: no level decodes, and the result is that of one server.
 
@@ -23,6 +24,7 @@ import numpy as np
 
 from gradplane import codecs
 from gradplane.hosts.config import JobConfig
+from gradplane.hosts.group_tree import levels, workers_of
 from gradplane.hosts.protocols.actions import Action, Peer, Record, SendMessage
 from gradplane.hosts.protocols.job_codec import between_codec, parts, push_codec, reduce_seed
 from gradplane.hosts.protocols.messages import Kind, Message, MessageError, parse
@@ -34,11 +36,20 @@ def server(job: JobConfig, address: Peer, weights: Weights | None = None) -> PsS
     """Return the server of a job at an address: the only one, the root, or a group's.
 
     weights: of the job, where its server makes the steps: the only one or the root."""
-    if not job.groups:
-        return PsServer(job, weights)
-    if address == job.addresses.server_address:
-        return RootServer(job, weights)
-    return GroupServer(job, job.addresses.servers.index(address))
+    number, (group, _) = next(
+        (number, place) for number, place in enumerate(job.servers.items()) if place[1] == address
+    )
+    below = len(levels(group))
+    quorum = job.quorums[below] if job.quorums else len(group) if job.groups else job.quorum
+    if below:
+        peers = tuple(map(job.address, group))
+        workers = tuple(sum(1 << w for w in workers_of(member)) for member in group)
+        children = Children(peers, quorum, workers)
+    else:
+        children = Children.of_workers(job, group, quorum)
+    if (above := job.above(group)) is None:
+        return (SumsServer if below else PsServer)(job, weights, children)
+    return (MiddleServer if below else GroupServer)(job, children, number, above)
 
 
 def _between(job: JobConfig) -> tuple[codecs.Codec, ...]:
@@ -47,24 +58,23 @@ def _between(job: JobConfig) -> tuple[codecs.Codec, ...]:
     return tuple(between_codec(job, carrier) for carrier in push.carriers or (push,))
 
 
-def _between_ns(job: JobConfig, codec: codecs.Codec) -> float:
+def between_ns(job: JobConfig, codec: codecs.Codec) -> float:
     """Return the emulated time to encode or decode a value of a group's sum."""
     plain = job.coding.marked or all(part.name == "float32" for part in parts(codec))
     return 0.0 if plain else job.coding.codec_ns
 
 
-class RootServer(PsServer):
-    """The server above those of the groups."""
+class SumsServer(PsServer):
+    """A server above those of groups, or above leaders of rings."""
 
-    def __init__(self, job: JobConfig, weights: Weights | None = None) -> None:
-        quorum = job.quorums[1] if job.quorums else len(job.groups)
-        workers = tuple(sum(1 << w for w in group) for group in job.groups)
-        super().__init__(job, weights, Children(job.addresses.servers, quorum, workers))
+    def __init__(self, job: JobConfig, weights: Weights | None, children: Children) -> None:
+        super().__init__(job, weights, children)
         self._between = _between(job)
-        self._push_ns = _between_ns(job, self._between[0])
+        self._push_ns = between_ns(job, self._between[0])
 
     def _who(self, child: int) -> str:
-        return f"the server of group {child}"
+        peer = self._children.peers[child]
+        return f"group {list(self._job.servers.values()).index(peer)}"
 
     def _members(self, message: Message, child: int) -> int:
         if not message.bitmap or message.bitmap & ~self._children.workers[child]:
@@ -91,23 +101,20 @@ class RootServer(PsServer):
 
 
 class GroupServer(PsServer):
-    """The server of a group of workers. Gets messages of WORKER_KINDS, too: the root's."""
+    """The server of a group, by its number. Gets messages of WORKER_KINDS, too: of the server
+    above."""
 
-    def __init__(self, job: JobConfig, number: int) -> None:
-        workers = job.groups[number]
-        quorum = job.quorums[0] if job.quorums else len(workers)
-        super().__init__(job, None, Children.of_workers(job, workers, quorum))
-        assert job.addresses.server_address is not None
-        self._root = job.addresses.server_address
-        self._number, self._between = number, _between(job)
-        self._pull_ns = _between_ns(job, self._between[0])
+    def __init__(self, job: JobConfig, children: Children, number: int, above: Peer) -> None:
+        super().__init__(job, None, children)
+        self._number, self._above, self._between = number, above, _between(job)
+        self._pull_ns = between_ns(job, self._between[0])
         self._own = sum(self._children.workers)
         self._sent: dict[int, Any] = {}  # by ticket: the codec's state after the sum that was sent
         self._answered: set[int] = set()
 
     def receive(self, peer: Peer, data: bytes, now: int) -> list[Action]:
-        """Take a message from a worker of the group, or from the root."""
-        if peer != self._root:
+        """Take a message from a child, or from the server above."""
+        if peer != self._above:
             return super().receive(peer, data, now)
         message = parse(data)
         ticket = self._ticket(message)
@@ -150,7 +157,7 @@ class GroupServer(PsServer):
         ticket.stat_sent, ticket.shared = True, None  # the root's comes down
         who = {"count": ticket.stat_members.bit_count(), "bitmap": ticket.stat_members}
         stat = Message(Kind.STAT, message.ticket, message.n, message.tensor, **who, body=body)
-        return [SendMessage(self._root, stat.pack())]
+        return [SendMessage(self._above, stat.pack())]
 
     def _close(self, message: Message, ticket: Ticket, now: int) -> list[Action]:
         """Send the group's sum up: its quorum is in, and the time to add has passed."""
@@ -165,7 +172,7 @@ class GroupServer(PsServer):
         return [*parts, self._partial(message.ticket, ticket, ticket.members, body)]
 
     def _parts(self, message: Message, ticket: Ticket, now: int) -> list[Record]:
-        group = {"workers": len(self._children.peers)}  # those that wait for it
+        group = {"workers": self._own.bit_count()}  # those that wait for it
         return [
             Record(record.kind, record.fields | group)
             for record in super()._parts(message, ticket, now)
@@ -191,8 +198,16 @@ class GroupServer(PsServer):
             *(Kind.PUSH, number, ticket.n, ticket.tensor, members.bit_count(), members, body)
         )
         if self._job.coding.marked:
-            return SendMessage(self._root, replace(push, body=b"").pack(), body)
-        return SendMessage(self._root, push.pack())
+            return SendMessage(self._above, replace(push, body=b"").pack(), body)
+        return SendMessage(self._above, push.pack())
+
+
+class MiddleServer(SumsServer, GroupServer):
+    """The server of a group of groups: sums come from below, and their sum goes up."""
+
+    def __init__(self, job: JobConfig, children: Children, number: int, above: Peer) -> None:
+        GroupServer.__init__(self, job, children, number, above)
+        self._push_ns = self._pull_ns
 
 
 def _total(ticket: Ticket) -> Floats:

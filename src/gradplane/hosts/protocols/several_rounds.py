@@ -28,6 +28,7 @@ from gradplane.hosts.protocols.results import (
 from gradplane.hosts.protocols.ring_groups import GroupPlans, GroupRingWorker
 from gradplane.hosts.protocols.ring_plan import RingPlan
 from gradplane.hosts.protocols.ring_worker import RingWorker
+from gradplane.hosts.protocols.served_ring import ServedRingWorker
 
 _OF_RESULTS = ("count", "digest", "attempts", "notices")  # fields that a norm's line does not have
 
@@ -61,11 +62,11 @@ class _Reduce:
 
 
 def served_worker(job: JobConfig, worker: int) -> Machine:
-    """Return the machine of a parameter server's worker."""
-    codec = push_codec(job)
+    """Return the machine of a parameter server's worker; ConfigError for an unsuitable codec."""
+    codec, made = push_codec(job), ServedRingWorker if job.rings else PsWorker
     if not codec.carriers:
-        return PsWorker(job, worker)
-    machines = [PsWorker(job, worker, carrier) for carrier in codec.carriers]
+        return made(job, worker)
+    machines = [made(job, worker, carrier) for carrier in codec.carriers]
     return RoundsWorker(job, worker, codec, machines)
 
 
