@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from gradplane._captures import CaptureError, ethernet_packets, frame_sizes, read_capture
+from gradplane.switch.ports.pcap import PcapWriter
 
 FRAMES = (bytes(60), b"\x02" * 61, b"\x03" * 64)
 TIMES = (10**18, 10**18 + 1500, 10**18 + 250_000_000)
@@ -69,7 +70,7 @@ def test_times_in_microseconds(tmp_path: Path, text: bytes) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (b"", "not a capture: neither pcap nor pcapng begins like this"),
+        (b"", "not a capture: the file is empty"),
         (b"P4_16 program", "not a capture: neither pcap nor pcapng begins like this"),
         (pcap()[:-10], "packet 3: the file ends in it; what is before is whole: tcpdump -r FILE"),
         (pcapng()[:-10], "block 6: the file ends in it"),
@@ -104,6 +105,20 @@ def test_sizes_of_packets_that_were_cut_or_have_no_ethernet(
     assert "their whole size" in cut and len(other) == (link != 1)
     path.write_bytes(pcap(link=link))
     assert len(frame_sizes(path)[1]) == (link != 1)
+
+
+def test_a_tos_that_is_not_kept_is_noted(tmp_path: Path) -> None:
+    def notes(*starts: str) -> list[str]:
+        path = tmp_path / "tos.pcap"
+        with PcapWriter(path, lambda: 0) as writer:
+            for start in starts:
+                writer.write(bytes(12) + bytes.fromhex(start).ljust(50, b"\0"))
+        return frame_sizes(path)[1]
+
+    assert not notes("0800 4500", "0806 0001", "86dd 6000")
+    assert notes("0800 4528", "0800 4500")[0].startswith("ToS (0x28) and contents of 1 packets are")
+    assert notes("0800 4502", "86dd 6020")[0].startswith("ToS (0x02) and contents of 2 packets are")
+    assert "(0x01 and others) and contents of 2 " in notes("0800 4501", "0800 4502")[0]
 
 
 def test_a_link_whose_headers_are_not_known_is_refused_with_a_way_out(tmp_path: Path) -> None:

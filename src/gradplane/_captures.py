@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import struct
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ _PCAP = {0xA1B2C3D4: 1000, 0xA1B23C4D: 1}  # ns in a unit of the packets' times,
 _SECTION, _INTERFACE, _OLD_PACKET, _SIMPLE_PACKET, _PACKET = 0x0A0D0D0A, 1, 2, 3, 6
 _BYTE_ORDER = 0x1A2B3C4D
 _RESOLUTION, _OFFSET = 9, 14  # options of an interface
+_BEGINS = ("neither pcap nor pcapng begins like this", "the file is empty")
 _MOST = 1 << 26  # bytes of a block or packet; more is damage
 _SECOND = 1_000_000_000
 
@@ -70,6 +72,7 @@ def frame_sizes(path: str | Path) -> tuple[list[tuple[int, int]], list[str]]:
     whose headers are not known."""
     found: list[tuple[int, int]] = []
     notes: dict[str, None] = {}
+    marked: Counter[int] = Counter()  # packets by their ToS
     for number, packet in enumerate(read_capture(path), 1):
         if packet.link_type not in _HEADERS:
             raise CaptureError(
@@ -81,11 +84,28 @@ def frame_sizes(path: str | Path) -> tuple[list[tuple[int, int]], list[str]]:
             notes["packets that were cut count with their whole size"] = None
         if packet.link_type != ETHERNET:
             notes["packets get an Ethernet header in place of the captured link's"] = None
+        marked[_tos(packet)] += 1
         inside = max(0, packet.size - _HEADERS[packet.link_type])
         found.append((packet.time, inside + _HEADERS[ETHERNET]))
     if not found:
         raise CaptureError(f"{path}: the capture has no packets")
+    del marked[0]
+    if marked:
+        most, total = marked.most_common(1)[0][0], marked.total()
+        kinds = f"{most:#04x}" + " and others" * (len(marked) > 1)
+        text = f"ToS ({kinds}) and contents of {total} packets are not kept"
+        notes[f"{text}; gradplane switch --use-files gives a program whole packets"] = None
     return sorted(found), list(notes)
+
+
+def _tos(packet: Captured) -> int:
+    """Return the IPv4 ToS or IPv6 traffic class of a packet; 0 if it is neither."""
+    at = _HEADERS[packet.link_type]
+    if packet.link_type == ETHERNET and packet.data[12:14] not in (b"\x08\0", b"\x86\xdd"):
+        return 0
+    start = int.from_bytes(packet.data[at : at + 2])
+    version = start >> 12
+    return start & 0xFF if version == 4 else start >> 4 & 0xFF if version == 6 else 0
 
 
 def ethernet_packets(path: str | Path) -> list[Captured]:
@@ -127,7 +147,7 @@ def _packets(file: BinaryIO) -> Iterator[Captured]:
         if len(start) == 4 and (unit := _PCAP.get(struct.unpack(order + "I", start)[0])):
             yield from _records(file, order, unit)
             return
-    raise _Damage("not a capture: neither pcap nor pcapng begins like this")
+    raise _Damage("not a capture: " + _BEGINS[start == b""])
 
 
 def _records(file: BinaryIO, order: str, unit: int) -> Iterator[Captured]:

@@ -26,6 +26,8 @@ import numba
 from numba.core import caching, config, sigutils, types
 from numba.core.compiler_lock import global_compiler_lock
 
+from gradplane._user_folders import cache_folder
+
 _settings: Any = config
 if _settings.USE_LLVMLITE_MEMORY_MANAGER is None:  # see switch/jit/native_code.py: Native
     _settings.USE_LLVMLITE_MEMORY_MANAGER = 1
@@ -42,7 +44,10 @@ def njit(function: Callable[..., Any], general: bool = False, **options: Any) ->
 
     general: Numba would compile it anew for each constant that another kernel gives it, which is
     worth the wait where it makes loops faster; this one takes them as any number."""
-    made = numba.njit(**options)(function)
+    try:
+        made = numba.njit(**options)(function)
+    except RuntimeError:  # no folder can be written: each process compiles for itself
+        made = numba.njit(**options | {"cache": False})(function)
     compile, path = made.compile, getattr(made._cache, "_cache_path", "")
 
     def compile_alone(signature: Any) -> Any:
@@ -116,7 +121,7 @@ class SharedLocator(caching._CacheLocator):
         self._line = function.__code__.co_firstlineno
         self._digest = digest(module)
         name = ".".join(module.relative_to(PACKAGE).with_suffix("").parts)
-        self._folder = _home() / f"{name}-{self._digest}"
+        self._folder = cache_folder("kernels") / f"{name}-{self._digest}"
 
     @classmethod
     def from_function(cls, py_func: Any, py_file: str) -> SharedLocator | None:
@@ -151,15 +156,12 @@ class SharedLocator(caching._CacheLocator):
         return str(self._line)
 
 
-def _home() -> Path:
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(home) / "gradplane" / "kernels"
-
-
 def _prune() -> None:
     """Remove the folders that were not used for longest, above the limit."""
     with suppress(OSError):
-        folders = sorted(_home().iterdir(), key=lambda folder: -folder.stat().st_mtime_ns)
+        folders = sorted(
+            cache_folder("kernels").iterdir(), key=lambda folder: -folder.stat().st_mtime_ns
+        )
         for folder in folders[MODULES_KEPT:]:
             shutil.rmtree(folder, ignore_errors=True)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from gradplane import _user_folders
 from gradplane.codecs import CodecError, _table, optimal_table
 
 
@@ -123,4 +124,5 @@ def test_a_changed_digit_is_noticed(cache: Path) -> None:
 def test_no_cache_folder_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    monkeypatch.setattr(_user_folders, "TEMPORARY", tmp_path / "file")
     assert optimal_table(2, 3, 1 / 2) == (0, 1, 2, 3)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from gradplane._user_folders import cache_folder
 from gradplane.switch import CompileError, Switch, compiler, disk_cache, program_cache
 from gradplane.switch.ir.printer import program_text
 
@@ -111,7 +112,7 @@ def test_another_compiler_compiles_again(
 
 def test_a_damaged_file_is_compiled_again(compilations: Callable[[], int]) -> None:
     value()
-    (kept,) = disk_cache.folder("p4").iterdir()
+    (kept,) = cache_folder("p4").iterdir()
     data = bytearray(kept.read_bytes())
     data[len(data) // 2] ^= 1
     kept.write_bytes(data)
@@ -125,7 +126,7 @@ def test_errors_are_reported_each_time() -> None:
     for _ in range(2):
         with pytest.raises(CompileError, match='cannot find "part.p4"'):
             value()
-    assert not disk_cache.folder("p4").exists()
+    assert not cache_folder("p4").exists()
 
 
 def test_a_program_too_deep_to_be_kept_is_compiled_each_time(
@@ -139,7 +140,7 @@ def test_a_program_too_deep_to_be_kept_is_compiled_each_time(
 
 
 def test_the_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = disk_cache.folder("p4")
+    kept = cache_folder("p4")
     monkeypatch.setattr(disk_cache, "PRUNED_EVERY", 1)
     monkeypatch.setattr(disk_cache, "KEPT", 3)
     for number in range(6):

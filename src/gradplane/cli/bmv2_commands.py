@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from gradplane._whole_files import write_whole
 from gradplane.switch.runtime.control_errors import SwitchError
 
 # Options that come before the arguments, so that one of the same name among these replaces it.
@@ -93,7 +94,8 @@ def write_shims(folder: Path) -> str:
             raise SwitchError(f"{file} exists and is not a stand-in: choose another folder")
     folder.mkdir(parents=True, exist_ok=True)
     for name, file in files.items():
-        file.write_text(_SCRIPT.format(mark=_MARK, python=shlex.quote(sys.executable), name=name))
+        text = _SCRIPT.format(mark=_MARK, python=shlex.quote(sys.executable), name=name)
+        write_whole(file, text)
         file.chmod(0o755)
     return f"export PATH={shlex.quote(str(folder.resolve()))}:$PATH"
 

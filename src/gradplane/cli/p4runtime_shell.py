@@ -7,7 +7,6 @@ installed into a separate environment under the user's cache folder on first use
 from __future__ import annotations
 
 import fcntl
-import os
 import shutil
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from importlib import metadata
 from pathlib import Path
 
 from gradplane._suggestions import near_file
+from gradplane._user_folders import cache_folder
 
 _PINS = (
     "p4runtime-shell==0.0.6",
@@ -90,9 +90,8 @@ def ensure_environment(folder: Path | None = None) -> Path:
 
 
 def _default_folder() -> Path:
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    return Path(cache) / "gradplane" / f"p4runtime-shell-0.0.6-python{version}"
+    return cache_folder(f"p4runtime-shell-0.0.6-python{version}")
 
 
 @contextmanager

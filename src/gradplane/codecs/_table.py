@@ -31,6 +31,7 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
+from gradplane._user_folders import cache_folder
 from gradplane.codecs._base import CodecError, Table, check_int
 
 _Matrix = npt.NDArray[np.float64]
@@ -51,7 +52,7 @@ def optimal_table(bits: int, granularity: int, p: float) -> Table:
     check_int("bits", bits, 1, 8)
     check_int("granularity", granularity, 2**bits - 1)
     check_fraction(p)
-    path = _cache_folder() / f"{bits}-{granularity}-{float(p).hex()}"
+    path = cache_folder("tables-1") / f"{bits}-{granularity}-{float(p).hex()}"
     table = _read(path, bits, granularity)
     if table is None:
         table = solve(bits, granularity, p)
@@ -104,11 +105,6 @@ def _cell_moments(g: int, p: float) -> tuple[_Matrix, _Matrix, _Matrix, _Matrix]
     a = threshold(p) * (2 * (np.arange(g)[:, None] + r) / g - 1)
     density = np.exp(-a * a / 2) * factors
     return density.sum(1), density @ r, density @ (1 - r), density @ (r * (1 - r))
-
-
-def _cache_folder() -> Path:
-    root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(root) / "gradplane" / "tables-1"
 
 
 def _read(path: Path, bits: int, granularity: int) -> Table | None:

@@ -23,12 +23,6 @@ PRUNED_EVERY = 16  # writes: looking through a full folder takes 10 ms or more
 _writes = count()
 
 
-def folder(kind: str) -> Path:
-    """Return the folder for files of a kind: $XDG_CACHE_HOME/gradplane/KIND."""
-    home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(home) / "gradplane" / kind
-
-
 def name(*parts: str) -> str:
     """Return a file name that is a hash of these texts and the Python version."""
     whole = "\0".join(f"{len(part)}:{part}" for part in (sys.version, *parts))

@@ -15,6 +15,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gradplane._user_folders import cache_folder
 from gradplane.switch import disk_cache
 from gradplane.switch.garbage_pause import collections_paused
 from gradplane.switch.ir import nodes as ir
@@ -44,7 +45,7 @@ def load_program(
     Each call returns a new object.
     """
     asked = (str(path), os.getcwd(), [str(d) for d in include_dirs], _listed(defines), text, p4info)
-    kept = disk_cache.folder("p4") / disk_cache.name(_fingerprint(), repr(asked))
+    kept = cache_folder("p4") / disk_cache.name(_fingerprint(), repr(asked))
     found = _kept(disk_cache.read(kept))
     if found is not None:
         return found

@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gradplane import _user_folders
+from gradplane._user_folders import cache_folder
 from gradplane.switch import Switch, SwitchError, disk_cache
 from gradplane.switch.compiler import compile_program
 from gradplane.switch.jit import native_code
@@ -41,11 +43,11 @@ def switch(ingress: str, egress: str = "apply { }", emit: str = EMIT, **options:
 
 def test_first_use_writes_the_cache_and_later_ones_read_it(monkeypatch: pytest.MonkeyPatch) -> None:
     switch(ECHO)
-    kept = sorted(disk_cache.folder("jit").glob("*.o"))
+    kept = sorted(cache_folder("jit").glob("*.o"))
     assert kept
     monkeypatch.setattr(native_code, "_compiled", lambda *_: pytest.fail("compiled again"))
     assert switch(ECHO).process(5, b"a") == [(5, b"a")]
-    assert sorted(disk_cache.folder("jit").iterdir()) == kept, "nothing but whole objects is left"
+    assert sorted(cache_folder("jit").iterdir()) == kept, "nothing but whole objects is left"
 
 
 def test_quick_code_is_kept_by_itself_and_better_code_is_preferred(
@@ -67,6 +69,7 @@ def test_a_cache_that_cannot_be_written_is_done_without(
 ) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    monkeypatch.setattr(_user_folders, "TEMPORARY", tmp_path / "file")
     assert switch(ECHO).process(5, b"a") == [(5, b"a")]
 
 
@@ -75,7 +78,7 @@ def test_the_cache_keeps_the_newest_objects(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(disk_cache, "PRUNED_EVERY", 1)
     for port in range(4):
         switch(f"apply {{ s.egress_spec = {port}; }}")
-    kept = set(disk_cache.folder("jit").glob("*.o"))
+    kept = set(cache_folder("jit").glob("*.o"))
     assert len(kept) == 2
     monkeypatch.setattr(native_code, "_compiled", lambda *_: pytest.fail("compiled again"))
     assert switch("apply { s.egress_spec = 3; }").process(5, b"a") == [(3, b"a")]
@@ -83,7 +86,7 @@ def test_the_cache_keeps_the_newest_objects(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_damaged_object_is_compiled_again() -> None:
     switch(ECHO)
-    for path in disk_cache.folder("jit").glob("*.o"):
+    for path in cache_folder("jit").glob("*.o"):
         path.write_bytes(path.read_bytes()[:100])
     assert switch(ECHO).process(5, b"a") == [(5, b"a")]
 

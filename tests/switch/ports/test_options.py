@@ -121,6 +121,8 @@ def test_our_own_options(tmp_path: Path) -> None:
         ("--use-files 1", "--use-files 1: the seconds to wait, such as 0, and the ports: -i 1@h1"
          " reads h1_in.pcap and writes h1_out.pcap"),
         ("--cores 0", "--cores 0: not within 1 to 64"),
+        ("-i 1@a --end-with-files",
+         "--end-with-files: packets come from files by --use-files SECONDS"),
         ("-i 1@a --use-files 0 --cores 2", "--cores 2: packets of files (--use-files) come one"
          " after the other, by the captures' times: one core"),
         ("--log-level loud", "argument -L/--log-level: invalid choice: 'loud' (choose from 'trace',"

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -82,11 +83,46 @@ def test_a_live_switch_reads_and_writes_captures(folder: Path, signals: list[int
             process.send_signal(number)
             time.sleep(0.05)
         assert process.wait() == 0
-    assert note == "note: all 3 packets of the files are processed, and left: 3 at port 2\n"
+    assert note.startswith("note: all 3 packets of the files are processed, and left: 3 at port 2;")
+    assert note.endswith("the switch stays until Ctrl-C (--end-with-files ends it here)\n")
     packets = ethernet_packets("h2_out.pcap")
     assert [packet.data for packet in packets] == OUT
     assert [packet.time for packet in packets] == list(TIMES)
     assert Path("h1_out.pcap").stat().st_size == 24
+
+
+def test_a_live_switch_may_end_with_its_captures(folder: Path) -> None:
+    options = ["--use-files", "0", "--end-with-files", "--", "--grpc-server-addr", "127.0.0.1:0"]
+    words = [sys.executable, "-m", "gradplane", "switch", "l2.p4", "--commands", "l2.txt"]
+    command = [*words, "-i", "1@h1", "-i", "2@h2", *options]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0
+    assert done.stderr == "note: all 3 packets of the files are processed, and left: 3 at port 2\n"
+    assert [packet.data for packet in ethernet_packets("h2_out.pcap")] == OUT
+    Path("h2_out.pcap").unlink()
+    Path("h2_out.pcap").symlink_to("/dev/full")  # where nothing can be written
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1
+    assert done.stderr == "gradplane switch: h2_out.pcap: No space left on device\n"
+
+
+def test_a_full_disk_leaves_whole_packets(folder: Path) -> None:
+    class Full:
+        def __init__(self, file: Any) -> None:
+            self._file = file
+
+        def write(self, data: bytes) -> int:
+            return self._file.write(data[: max(0, 150 - self._file.tell())])
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._file, name)
+
+    with PcapWriter(Path("out.pcap"), lambda: START) as writer:
+        writer._file = Full(writer._file)
+        writer.write(FRAMES[0])
+        with pytest.raises(OSError, match=r"No space left on device: 'out.pcap'"):
+            writer.write(FRAMES[1])
+    assert [packet.data for packet in ethernet_packets("out.pcap")] == FRAMES[:1]
 
 
 def test_packets_of_several_files_come_in_the_order_of_their_times(folder: Path) -> None:

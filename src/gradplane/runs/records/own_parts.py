@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from gradplane._plugins import file_of, helpers
+from gradplane._user_folders import cache_folder
 from gradplane._whole_files import write_whole
 from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.loading import load_deployment
 from gradplane.experiment.schema import Experiment
 from gradplane.runs.records.run_folder import EXPERIMENT, PARTS, FolderError
-from gradplane.switch import disk_cache
 
 _FILES = "files.json"
 
@@ -119,7 +119,7 @@ def _check_made_here(folder: Path, kept: Mapping[str, str], instead: Mapping[str
 
 
 def _mark(content: bytes) -> Path:
-    return disk_cache.folder("parts") / hashlib.sha256(content).hexdigest()
+    return cache_folder("parts") / hashlib.sha256(content).hexdigest()
 
 
 def _changed(folder: Path) -> dict[str, str]:

@@ -15,6 +15,7 @@ from typing import Any
 import grpc
 
 from gradplane._connection_reasons import short_reason
+from gradplane._user_folders import temporary_folder
 from gradplane.switch.p4runtime.limits import DEFAULT_ADDRESS
 from gradplane.switch.runtime.control_errors import SwitchError
 
@@ -30,7 +31,7 @@ def local_socket(address: str) -> Path:
     another switch may have the same address.
     """
     given = os.environ.get("XDG_RUNTIME_DIR", "")
-    folder = Path(given) / "gradplane" if given else Path(f"/tmp/gradplane-{os.getuid()}")
+    folder = Path(given) / "gradplane" if given else temporary_folder()
     port = address.rpartition(":")[2].replace("/", "_")  # or the path of unix:PATH
     network = os.stat("/proc/self/ns/net").st_ino
     return folder / f"switch-{port}-{network}.sock"

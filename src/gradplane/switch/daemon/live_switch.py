@@ -7,7 +7,6 @@ import json
 import logging
 import os
 import signal
-import stat
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from gradplane._option_tables import OptionError
 from gradplane._shipped_programs import INCLUDE_DIRS
+from gradplane._user_folders import private_obstacle
 from gradplane.switch.arch.registry import architecture, combined
 from gradplane.switch.daemon.clients import local_socket
 from gradplane.switch.daemon.command_service import CommandService
@@ -146,8 +146,10 @@ def serve(options: SwitchOptions, place: Placement | None = None) -> None:
         stack.enter_context(short_collections())
         print(json.dumps(_ready(options, server, bfrt)), flush=True)
         if files is not None:
-            files.start(device)
+            files.start(device, loop.stop, not options.end_with_files)
         loop.run()
+        if files is not None:
+            files.check()
 
 
 def _also(options: SwitchOptions) -> list[str]:
@@ -167,14 +169,8 @@ def _also(options: SwitchOptions) -> list[str]:
 
 def _obstacle(socket: Path) -> str:
     """Make a socket's folder; return what keeps the socket from being there, "" if nothing."""
-    folder = socket.parent
-    try:
-        folder.mkdir(mode=0o700, exist_ok=True)
-        there = folder.lstat()
-    except OSError as error:
-        return f"{folder}: {error.strerror}"
-    if not stat.S_ISDIR(there.st_mode) or there.st_uid != os.getuid() or there.st_mode & 0o077:
-        return f"{folder} is not this user's alone"
+    if obstacle := private_obstacle(socket.parent):
+        return obstacle
     if len(os.fsencode(socket)) > _LONGEST_SOCKET:
         return f"{socket} is longer than {_LONGEST_SOCKET} bytes; use --unix-socket PATH"
     return ""

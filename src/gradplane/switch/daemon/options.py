@@ -55,7 +55,8 @@ class SwitchOptions:
     Python file that implements user-defined externs. interfaces: (port, network interface).
     cores: loops that read the ports (ports/packet_loops.py).
     use_files: packets come from captures, which are named after the interfaces, after so many
-    seconds (packet_files.py). pcap: the folder for INTERFACE_in.pcap and INTERFACE_out.pcap.
+    seconds (packet_files.py); end_with_files: the last of them ends the switch.
+    pcap: the folder for INTERFACE_in.pcap and INTERFACE_out.pcap.
     engine: None for the default. log_console, log_file: write each packet's trace, with its first
     `dump_bytes`, to stderr or a file.
     commands: files of commands to run at the start. restore_state: state that serialize_state
@@ -78,6 +79,7 @@ class SwitchOptions:
     defines: tuple[str, ...] = ()
     cores: int = 1
     use_files: int | None = None
+    end_with_files: bool = False
     pcap: Path | None = None
     seed: int = 0
     engine: str | None = None
@@ -141,6 +143,8 @@ def parse_options(arguments: Sequence[str]) -> SwitchOptions:
             f"--use-files {parsed.use_files}: the seconds to wait, such as 0, and the ports:"
             " -i 1@h1 reads h1_in.pcap and writes h1_out.pcap"
         )
+    if parsed.end_with_files and parsed.use_files is None:
+        raise OptionError("--end-with-files: packets come from files by --use-files SECONDS")
     cores, ports = parsed.cores, len(parsed.interface)
     if not 1 <= cores <= MOST_CORES:
         raise OptionError(f"--cores {cores}: not within 1 to {MOST_CORES}")
@@ -186,6 +190,7 @@ def parse_options(arguments: Sequence[str]) -> SwitchOptions:
         defines=tuple(parsed.define),
         cores=cores,
         use_files=parsed.use_files,
+        end_with_files=parsed.end_with_files,
         pcap=pcap,
         seed=parsed.seed,
         engine=parsed.engine,
@@ -223,6 +228,8 @@ _OPTIONS = (
     Option("-D --define", "NAME[=VALUE]", "define a macro", many=True),
     Option("--use-files", "SECONDS", "read packets from INTERFACE_in.pcap, so long after the start,"
            " and write INTERFACE_out.pcap; the captures' times are the clock", int),
+    Option("--end-with-files", "", "end after the last packet of --use-files, where simple_switch"
+           " stays"),
     Option("--cores", "N", "read the ports on so many cores, each of which has some of them", int,
            1),
     Option("--pcap", "DIR", "capture the packets of each port", Path, alone=Path()),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from threading import Event, Thread
@@ -49,6 +49,7 @@ class PacketFiles:
         self._out: dict[int, PcapWriter] = {}
         self._left: Counter[int] = Counter()
         self._stopped = Event()
+        self._failed: OSError | None = None
 
     def clock(self) -> int:
         """Return the time of the packet that is processed, or was last, in ns since 1970."""
@@ -67,11 +68,19 @@ class PacketFiles:
         self._stopped.set()
         self._stack.close()
 
-    def start(self, device: Device) -> None:
-        """Run the packets, after the seconds to wait; the context's end ends that."""
-        thread = Thread(target=self._run, args=(device,), name="packet files")
+    def start(self, device: Device, end: Callable[[], None], stays: bool) -> None:
+        """Run the packets, after the seconds to wait; the context's end ends that.
+
+        end: called where a capture cannot be written, and after the last packet, unless the switch
+        stays then."""
+        thread = Thread(target=self._run, args=(device, end, stays), name="packet files")
         thread.start()
         self._stack.callback(thread.join)  # before the files are closed
+
+    def check(self) -> None:
+        """Raise the OSError that ended it, if one did."""
+        if self._failed is not None:
+            raise self._failed
 
     def send(self, outputs: Outputs) -> None:
         """Write packets that leave now; those without a file of their port are dropped."""
@@ -80,22 +89,38 @@ class PacketFiles:
                 self._out[port].write(packet)
                 self._left[port] += 1
 
-    def _run(self, device: Device) -> None:
+    def _run(self, device: Device, end: Callable[[], None], stays: bool) -> None:
         if self._stopped.wait(self._wait_s):
             return
+        try:
+            if not self._all_processed(device):
+                return
+        except OSError as error:
+            self._failed = error
+            end()
+            return
+        left = ", ".join(f"{count} at port {port}" for port, count in sorted(self._left.items()))
+        text = f"note: all {len(self._packets)} packets of the files are processed, and left:"
+        way_out = "; the switch stays until Ctrl-C (--end-with-files ends it here)"
+        print(text, (left or "none") + way_out * stays, file=sys.stderr, flush=True)
+        if not stays:
+            end()
+
+    def _all_processed(self, device: Device) -> bool:
+        """Process the packets; return whether nobody stopped it before the last one left."""
         for port, packet in self._packets:
             if self._stopped.is_set():
-                return
+                return False
             self._depart(device, packet.time)
             self._now = packet.time
             try:
-                self.send(device.process(port, packet.data))
+                outputs = device.process(port, packet.data)
             except Exception:
                 log.exception("port %d: processing failed: packet %s", port, packet.data.hex())
+            else:
+                self.send(outputs)
         self._depart(device, None)
-        left = ", ".join(f"{count} at port {port}" for port, count in sorted(self._left.items()))
-        text = f"note: all {len(self._packets)} packets of the files are processed, and left:"
-        print(text, left or "none", file=sys.stderr, flush=True)
+        return True
 
     def _depart(self, device: Device, until: int | None) -> None:
         """Send the packets whose queues let them go by a time; None: all of them."""

@@ -13,6 +13,7 @@ from typing import Any
 import llvmlite
 import llvmlite.binding as llvm
 
+from gradplane._user_folders import cache_folder
 from gradplane.switch import disk_cache
 
 # LLVM's own limit, and ours, on the search backwards for the source of a load: instructions, and
@@ -76,7 +77,7 @@ def _object_code(assembly: str, machine: llvm.TargetMachine, cached: bool, quick
     make = _made_quickly if quick else _compiled
     if not cached:
         return make(assembly, machine)
-    folder, key = disk_cache.folder("jit"), _key(assembly)
+    folder, key = cache_folder("jit"), _key(assembly)
     better, path = folder / f"{key}.o", folder / f"{key}{'-quick' * quick}.o"
     code = disk_cache.read(better) or (disk_cache.read(path) if quick else None)
     if code is None:

@@ -25,6 +25,6 @@ class TableError(SwitchError):
 
 def os_error_text(error: OSError) -> str:
     """Return the file and what is wrong with it, without the error's number."""
-    if error.filename is None or error.strerror is None:
+    if error.strerror is None:
         return str(error)
-    return f"{error.filename}: {error.strerror}"
+    return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"

@@ -9,6 +9,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
+from gradplane._whole_files import write_whole
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.runtime.control_errors import SwitchError
 from gradplane.switch.stf.tester import Clock
@@ -73,7 +74,7 @@ def write(made: Generated, program: Path, folder: Path, formats: Sequence[str]) 
         form = {"program": program.name, "tests": [json_form(test) for test in made.tests]}
         texts[f"{stem}.json"] = json.dumps(form, indent=1) + "\n"
     for name, text in texts.items():
-        (folder / name).write_text(text, "utf-8")
+        write_whole(folder / name, text)
     return [folder / name for name in texts]
 
 
