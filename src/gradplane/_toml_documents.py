@@ -148,6 +148,8 @@ def read(path: Path | Traversable) -> Document:
         raise DocumentError(f"{path}: not valid TOML, which is in UTF-8: {wrong}") from None
     except tomllib.TOMLDecodeError as error:
         raise DocumentError(_syntax_error(path, text, str(error))) from None
+    if not text.strip():
+        raise DocumentError(f"{path}: the file is empty")
     return Document(str(path), values, text)
 
 

@@ -591,13 +591,18 @@ except RuntimeError:
         ("switch thc.p4 --externs runn.py", "externs runn.py: there is no such file; {}run.py"),
         ("stf thc.p4 tst.stf", "there is no packet test tst.stf; {}test.stf"),
         ("report mien", "mien: no such run folder; {}mine"),
+        ("report own.toml", "own.toml: a file, and not a run's folder: gradplane run own.toml mak"),
+        ("run own", "own: neither a file nor a shipped experiment: {}own.toml?"),
+        ("run own.toml", "own.toml: the file is empty"),
+        ("plan vgg16 --system nvlink-100g --codec run.py", "run.py: a compression is a TOML file"),
+        ("trace thc.p4 --packet ff --commands s1.json", "s1.json: not JSON: Expecting value"),
     ],
 )
 def test_a_file_that_is_missing_is_answered_with_the_nearest(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, near: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for name in ("cross.pcap", "run.py", "commands.txt", "test.stf"):
+    for name in ("cross.pcap", "run.py", "commands.txt", "test.stf", "own.toml", "s1.json"):
         Path(name).touch()
     Path("mine").mkdir()
     status, out, err = command(*words.split())

@@ -30,6 +30,26 @@ def test_the_rest_of_a_command_is_offered(tmp_path: Path, shell: str) -> None:
     assert "replay" in answer and "report" not in answer
 
 
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("run own --net s", "sim"),
+        ("codecs bench threel", "threelc"),
+        ("codecs check me", "mean.py"),
+        ("codecs advise --gradients dig", "digits-cnn"),
+        ("plan vgg16 --system nv", "nvlink-100g"),
+        ("plan resnet10", "resnet101"),
+    ],
+)
+def test_names_are_offered_beside_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, offered: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mean.py").touch()
+    line = {"COMP_WORDS": f"gradplane {words}", "COMP_CWORD": str(len(words.split()))}
+    assert asked(tmp_path, _GRADPLANE_COMPLETE="complete_bash", **line) == f"{offered}\n"
+
+
 @pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is not installed (Debian: zsh)")
 def test_the_first_tab_in_a_new_zsh(tmp_path: Path) -> None:
     """zsh loads the installed file at the first TAB, which must complete already."""

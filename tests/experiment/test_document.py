@@ -140,6 +140,7 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
         ),
         (b"[job\n", ":1: not valid TOML: Expected ']' at the end of a table declaration, column 5"),
         (b"x = [1,\n", ": not valid TOML: Invalid value (at end of document)"),
+        (b" \n", ": the file is empty"),
         (b"x\xff", ": not valid TOML, which is in UTF-8: byte 0xff at 1: invalid start byte"),
     ],
 )

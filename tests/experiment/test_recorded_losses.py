@@ -259,6 +259,7 @@ def test_entries_that_met_no_packet_are_named(tmp_path: Path) -> None:
         ("time,until\n2,1\n", "a.csv:2: until 1000000000 ns ends what begins at 2000000000 ns"),
         ("#\ntme\n", 'a.csv:2: no column "tme"'),
         ("time\nx\n", 'a.csv:2: time = "x": expected a number'),
+        ("packet;link\n1;h1\n", "a.csv:1: no column \"packet;link\": ';' stands between columns"),
         ("packet\n0\n\n-1\n", "a.csv:2: packet = 0: expected at least 1"),
         ("packet\n0\n\n-1\n", "a.csv:4: packet = -1: expected at least 1"),
         ("packet\n" + 7 * "0\n", "a.csv: 2 more lines are wrong"),
@@ -282,6 +283,9 @@ def test_a_wrong_csv_is_refused_with_its_line(tmp_path: Path, text: str, message
 
 def test_files_that_are_no_losses_are_refused(tmp_path: Path) -> None:
     assert "none.csv: No such file or directory" in refusal(tmp_path, 'file = "none.csv"')
+    (tmp_path / "folder").mkdir()
+    found = refusal(tmp_path, 'file = "folder"')
+    assert found.endswith("folder: not a run's folder: it has no impairments.jsonl")
     assert "by is a key of two captures" in refusal(tmp_path, 'file = "a.csv"', 'by = "time"')
     (tmp_path / "b.csv").write_text("packet\n3\n")
     found = refusal(tmp_path, 'file = "b.csv"', "within_ms = 5")

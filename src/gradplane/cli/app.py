@@ -3,6 +3,7 @@
 Each command imports what it needs when it runs, so that --help is fast.
 """
 
+import inspect
 from typing import Annotated
 
 import typer
@@ -30,7 +31,21 @@ _PANELS = {
     "Switches and networks": switch_commands.commands,
 }
 """The groups of commands in --help, in their order."""
+
+
+def _fold(commands: typer.Typer) -> None:
+    """Make each paragraph of the commands' help one line, which the terminal then folds: Typer
+    keeps the docstring's own ends of lines."""
+    for command in commands.registered_commands:
+        text = inspect.getdoc(command.callback) or ""
+        command.help = "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
+    for group in commands.registered_groups:
+        if group.typer_instance is not None:
+            _fold(group.typer_instance)
+
+
 for _title, _commands in _PANELS.items():
+    _fold(_commands)
     for _command in _commands.registered_commands:
         _command.rich_help_panel = _title
     for _group in _commands.registered_groups:

@@ -1,13 +1,14 @@
 """Commands on codecs, and the planner that chooses among them."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gradplane._whole_files import write_output, write_whole
-from gradplane.cli.options import AsJson, make_console, say
+from gradplane.cli.options import AsJson, completed, make_console, say
 
 if TYPE_CHECKING:
     from gradplane.codecs import Codec, RecordedGradients
@@ -15,6 +16,32 @@ if TYPE_CHECKING:
 commands = typer.Typer()
 codec_commands = typer.Typer(help="Compression codecs: list, measure or choose them.")
 commands.add_typer(codec_commands, name="codecs")
+
+
+def _codecs() -> list[str]:
+    from gradplane import codecs
+
+    return codecs.names()
+
+
+def _recorded() -> list[str]:
+    from gradplane.studies import recorded
+
+    return recorded.names()
+
+
+def _planned(kind: str) -> Callable[[str], list[str]]:
+    """Return what completes the planner's files of a kind, a class of planner/inputs.py."""
+
+    def names() -> list[str]:
+        from gradplane.planner import inputs
+
+        return inputs.shipped(getattr(inputs, kind))
+
+    return completed(names, "*.toml")
+
+
+_CODEC, _GRADIENTS = completed(_codecs, "*.py"), completed(_recorded, "*.npz")
 
 
 @codec_commands.callback(invoke_without_command=True)
@@ -40,6 +67,7 @@ def bench(
             metavar="CODEC",
             help="A name, a file, or a table such as \"{name='topk', fraction=0.1}\";"
             " all codecs by default",
+            autocompletion=_CODEC,
         ),
     ] = None,
     values: Annotated[
@@ -49,7 +77,11 @@ def bench(
     seed: Annotated[int, typer.Option(metavar="N", min=0)] = 1,
     gradients: Annotated[
         str | None,
-        typer.Option(metavar="FILE.npz", help="Recorded gradients, or a shipped set, by layer"),
+        typer.Option(
+            metavar="FILE.npz",
+            help="Recorded gradients, or a shipped set, by layer",
+            autocompletion=_GRADIENTS,
+        ),
     ] = None,
     profile: Annotated[
         Path | None, typer.Option(metavar="FILE.toml", help="Of one codec: for `gradplane plan`")
@@ -93,7 +125,11 @@ def bench(
 def check(
     names: Annotated[
         list[str],
-        typer.Argument(metavar="CODEC", help="A name, a file, or a table, as of `codecs bench`"),
+        typer.Argument(
+            metavar="CODEC",
+            help="A name, a file, or a table, as of `codecs bench`",
+            autocompletion=_CODEC,
+        ),
     ],
 ) -> None:
     """Check that codecs keep their contract: sizes, round trips, damaged bytes, NaN, ...
@@ -161,7 +197,10 @@ def advise(
     gradients: Annotated[
         str,
         typer.Option(
-            metavar="FILE.npz", help="Recorded gradients, or a shipped set", show_default=False
+            metavar="FILE.npz",
+            help="Recorded gradients, or a shipped set",
+            show_default=False,
+            autocompletion=_GRADIENTS,
         ),
     ],
     error: Annotated[
@@ -197,13 +236,28 @@ def plan(
     context: typer.Context,
     model: Annotated[
         str | None,
-        typer.Argument(metavar="MODEL.toml", show_default=False, help="Or a shipped one"),
+        typer.Argument(
+            metavar="MODEL.toml",
+            show_default=False,
+            help="Or a shipped one",
+            autocompletion=_planned("Model"),
+        ),
     ] = None,
     system: Annotated[
-        str | None, typer.Option(metavar="SYSTEM.toml", help="A file, or a shipped one; required")
+        str | None,
+        typer.Option(
+            metavar="SYSTEM.toml",
+            help="A file, or a shipped one; required",
+            autocompletion=_planned("System"),
+        ),
     ] = None,
     codec: Annotated[
-        str | None, typer.Option(metavar="NAME", help="A file, or a shipped one; required")
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="A file, or a shipped one; required",
+            autocompletion=_planned("Compression"),
+        ),
     ] = None,
     constraints: Annotated[
         list[str], typer.Option("--constraint", metavar="RULE", help="compressions<=1, device=gpu")
@@ -251,24 +305,22 @@ def plan(
         return
     if context.args:
         raise typer.BadParameter(f"one model, not {context.args[0]}, too", param_hint="MODEL.toml")
-    if model is None:
-        raise typer.BadParameter("name a model, or --profile a script", param_hint="MODEL.toml")
     from gradplane.cli import output_tables
     from gradplane.pages.plan_page import page
     from gradplane.planner.experiment_file import experiment
     from gradplane.planner.inputs import Compression, Model, System, shipped
     from gradplane.planner.planning import make, options
 
-    if system is None or codec is None:
+    needed = {"MODEL.toml": model, "--system": system, "--codec": codec}
+    if model is None or system is None or codec is None:
         found = {
             "models": shipped(Model), "systems": shipped(System), "codecs": shipped(Compression),
         }  # fmt: skip
         listed = "; ".join(f"{kind}: {', '.join(names)}" for kind, names in found.items())
         raise typer.BadParameter(
-            f"it is missing; each is a file, or a shipped one. Shipped {listed}",
-            param_hint=" and ".join(
-                name for name, value in (("--system", system), ("--codec", codec)) if value is None
-            ),
+            f"it is missing; each is a file, or a shipped one. Shipped {listed}"
+            + "; name a model, or --profile a script" * (model is None),
+            param_hint=" and ".join(name for name, value in needed.items() if value is None),
         )
     console = make_console()
     if tree:

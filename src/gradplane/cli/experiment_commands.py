@@ -19,6 +19,8 @@ from gradplane.cli.options import (
     Settings,
     Verbose,
     check_network,
+    completed,
+    emulated,
     fail,
     make_console,
     only_errors,
@@ -35,13 +37,19 @@ commands = typer.Typer()
 _LINE = 200  # characters of a line that is not to be folded
 
 
-def _completed(incomplete: str) -> list[str]:
-    """Return the shipped experiments' names, and the files here, that begin so; where there are
-    none, the shell completes paths."""
+def _experiments() -> list[str]:
     from gradplane.experiment import shipped
 
-    names = [*shipped.names(), *(path.name for path in sorted(Path().glob("*.toml")))]
-    return [name for name in names if name.startswith(incomplete)]
+    return shipped.names()
+
+
+def _networks() -> tuple[str, ...]:
+    from gradplane.topologies.network import NETWORKS
+
+    return NETWORKS
+
+
+_completed = completed(_experiments, "*.toml")
 
 
 @commands.command()
@@ -57,7 +65,11 @@ def run(
     ] = None,
     net: Annotated[
         str | None,
-        typer.Option(metavar="mininet|sim|cluster", help="Default: mininet where possible"),
+        typer.Option(
+            metavar="mininet|sim|cluster",
+            help="Default: mininet where possible",
+            autocompletion=completed(_networks),
+        ),
     ] = None,
     out: Out = None,
     seed: Seed = None,
@@ -203,7 +215,12 @@ def replay(
     settings: Settings = [],  # noqa: B006
     out: Out = None,
     net: Annotated[
-        str | None, typer.Option(metavar="mininet|sim", help="With --set: the network; default sim")
+        str | None,
+        typer.Option(
+            metavar="mininet|sim",
+            help="With --set: the network; default sim",
+            autocompletion=emulated,
+        ),
     ] = None,
     quiet: Quiet = False,
 ) -> None:
@@ -274,7 +291,10 @@ def sweep(
         Path | None,
         typer.Option("-o", "--out", metavar="DIR", help="The sweep's folder; it must not exist"),
     ] = None,
-    net: Annotated[str | None, typer.Option(metavar="mininet|sim", help="Default: sim")] = None,
+    net: Annotated[
+        str | None,
+        typer.Option(metavar="mininet|sim", help="Default: sim", autocompletion=emulated),
+    ] = None,
     settings: Settings = [],  # noqa: B006
     target_accuracy: Accuracy = None,
     cluster: Annotated[
@@ -320,7 +340,7 @@ def compare_targets(
     targets: Annotated[
         str, typer.Option(metavar="A,B", help="Files in controller/targets/")
     ] = "embedded,bmv2",
-    net: Annotated[str | None, typer.Option(metavar="mininet|sim")] = None,
+    net: Annotated[str | None, typer.Option(metavar="mininet|sim", autocompletion=emulated)] = None,
     out: Out = None,
     seed: Seed = None,
     settings: Settings = [],  # noqa: B006

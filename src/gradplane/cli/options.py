@@ -3,7 +3,7 @@
 import logging
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
@@ -17,6 +17,26 @@ if TYPE_CHECKING:
 
     from gradplane.switch.daemon.clients import ClientTls
 
+
+def completed(names: Callable[[], Iterable[str]], files: str = "") -> Callable[[str], list[str]]:
+    """Return what completes a word: names, and the files here that match a pattern, that begin so;
+    where there are none, the shell completes paths."""
+
+    def found(incomplete: str) -> list[str]:
+        here = sorted(path.name for path in Path().glob(files)) if files else []
+        return [name for name in (*names(), *here) if name.startswith(incomplete)]
+
+    return found
+
+
+def _emulated() -> Iterable[str]:
+    from gradplane.topologies.network import EMULATED
+
+    return EMULATED
+
+
+emulated = completed(_emulated)
+"""Completes --net of commands that take no real machines."""
 Settings = Annotated[
     list[str], typer.Option("--set", metavar="KEY=VALUE", help="Override a key: job.quorum=3")
 ]

@@ -101,7 +101,10 @@ def _files(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
     logs = sorted(path.glob(f"{_HOSTS}/*.jsonl"))
-    return [log for log in logs if not log.match("*.values.jsonl")] or [path / _VERDICTS]
+    found = [log for log in logs if not log.match("*.values.jsonl")] or [path / _VERDICTS]
+    if not found[0].exists():
+        raise ExperimentError(f"{path}: not a run's folder: it has no {_VERDICTS}")
+    return found
 
 
 def _listed(path: Path, by_time: bool = False) -> Iterator[dict[str, Any]]:
@@ -164,8 +167,10 @@ def _rows(path: Path, file: Iterable[str]) -> Iterator[tuple[int, dict[str, Any]
     reader.fieldnames = columns
     for name in columns:
         if name not in known:
+            other = next((mark for mark in (";", "\t") if mark in name), "")
+            hint = f"{other!r} stands between columns" if other else nearest(name, known)
             raise ExperimentError(
-                f'{path}:{1 + comments}: no column "{name}": {nearest(name, known)}; the first line'
+                f'{path}:{1 + comments}: no column "{name}": {hint}; the first line'
                 " has the columns' names, such as packet,link,direction or time,link,direction"
             )
     if not columns:

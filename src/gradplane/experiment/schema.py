@@ -414,6 +414,13 @@ class Output(Section):
     gradients_mb: float = Field(default=512.0, ge=0)
 
 
+_OTHER_NAMES = {
+    "learning_rate": "lr", "dataset": "data", "scheme": "aggregation", "algorithm": "aggregation",
+    "bits": "push", "timeout": "timeout_ms",
+}  # fmt: skip
+"""Keys of a job, by what else they are called elsewhere."""
+
+
 class Experiment(Section):
     """A whole experiment file."""
 
@@ -436,6 +443,8 @@ class Experiment(Section):
             return 'losses of a while are rows of a CSV: model = "recorded", time_ms,until_ms'
         if section == "job" and name in ("codec", "compression", "compressor"):
             return "the codec of gradients is push, and that of a server's answers pull"
+        if section == "job" and name in _OTHER_NAMES:
+            return f'did you mean "{_OTHER_NAMES[name]}"?'
         if section == "switch" and name in ("commands", "tables", "runtime_json"):
             return "entries of a program's own tables are in a file of runtime JSON: entries"
         return "" if section == "impairment" else impairment_hint(name)

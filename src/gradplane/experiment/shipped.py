@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from gradplane._suggestions import did_you_mean, near_file, quoted
 from gradplane._toml_documents import nearest
 from gradplane.experiment.document import ExperimentError, read
 
@@ -23,7 +24,8 @@ def find(experiment: str | Path) -> Path:
     if path.exists() or path.suffix or len(path.parts) != 1:
         return path
     if str(experiment) not in names():
-        hint = nearest(str(experiment), names())
+        beside = near_file(path).removeprefix("; ")
+        hint = did_you_mean(path.name, names(), quoted) or beside or nearest(path.name, names())
         raise ExperimentError(f"{experiment}: neither a file nor a shipped experiment: {hint}")
     return FOLDER / f"{experiment}.toml"
 

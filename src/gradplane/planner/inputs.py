@@ -182,6 +182,11 @@ def load(kind: type[Input], source: str | Path) -> Input:
     Raises PlannerError, with a line for each thing that is wrong: file, line, key, what is allowed.
     """
     file: Path | Traversable = Path(source)
+    if Path(source).suffix == ".py":
+        raise PlannerError(
+            f"{source}: a {kind.__name__.lower()} is a TOML file of sizes and times here"
+            f" (docs/planner.md); shipped are {', '.join(shipped(kind))}"
+        )
     if not Path(source).is_file():
         names = shipped(kind)
         if str(source) not in names:

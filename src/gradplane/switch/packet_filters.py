@@ -108,8 +108,10 @@ def compile_filter(text: str, params: Sequence[ir.Param], errors: Sequence[str])
     for name, value in addresses.items():
         checker.scopes.declare(_constant(name, value))
     checker.exprs.check_as(expression, BOOL, "a filter")
+    known = f"known: {', '.join(param.name for param in params)}"
     reporter.diagnostics = [  # errors, also where a program is only warned of a value's width
-        d.__class__(d.span, d.message, "error", d.hint) for d in reporter.diagnostics
+        d.__class__(d.span, d.message, "error", d.hint or known * d.message.endswith("declared"))
+        for d in reporter.diagnostics
     ]
     reporter.stop_on_errors()
     checked = Checked(ast.Program([], span=PLACE), list(errors), checker.match_kinds, {})

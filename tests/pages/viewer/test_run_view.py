@@ -203,6 +203,7 @@ def test_searches(slow: RunView) -> None:
     assert len(slow.search("round 46 worker 2 lost")["hits"]) == 13
     assert slow.search("round 46 worker 1 lost") == {"hits": [], "more": 0}
     assert [hit["round"] for hit in slow.search("round 12")["hits"]] == [12]
+    assert parse("job thc round 4", ["sparse", "thc"]) == Query(job=1, round=4)
     assert parse("Round 4, LOST slot 3") == Query(round=4, slot=3, words=("lost",))
     for text in ("round five", "  "):
         with pytest.raises(SearchError, match="as in: round 46 worker 2 lost"):

@@ -30,7 +30,7 @@ function drawRounds() {
     svg.append(bar);
   });
   const choose = el("form", {class: "controls"}, overview.jobs.length > 1
-    ? el("label", {}, "job ", el("input", {type: "number", id: "job", min: 0, max: overview.jobs.length - 1, value: 0})) : null,
+    ? el("label", {}, "job ", el("select", {id: "job"}, ...overview.jobs.map((job, number) => el("option", {value: number}, job.name)))) : null,
     el("label", {}, "round ", el("input", {type: "number", id: "number", min: 0, value: 0})), el("button", {}, "Go"));
   choose.addEventListener("submit", event => { event.preventDefault(); go(+($("job")?.value || 0), +$("number").value); });
   const times = all.map(one => one.took), last = all.length - 1;
@@ -42,7 +42,7 @@ function drawRounds() {
     button(`${where(slow.job, slow.round)}, ${time(overview.jobs[slow.job].rounds[slow.round].took)}`, () => go(slow.job, slow.round)),
     `: ${slow.cause}`)));
 }
-const where = (job, round) => (overview.jobs.length > 1 ? `job ${job}, ` : "") + `round ${round}`;
+const where = (job, round) => (overview.jobs.length > 1 ? `job ${overview.jobs[job].name}, ` : "") + `round ${round}`;
 
 // ---- one round
 

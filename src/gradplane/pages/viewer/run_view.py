@@ -50,10 +50,13 @@ class Query:
         return not self.words and self.worker is None and self.slot is None
 
 
-def parse(text: str) -> Query:
-    """Return the query of a text. Raises SearchError."""
+def parse(text: str, jobs: Sequence[str] = ()) -> Query:
+    """Return the query of a text; jobs: their names, in order. Raises SearchError."""
     places: dict[str, int] = {}
     for name, value in _PLACE.findall(text):
+        if name.lower() == "job" and value in jobs:
+            places["job"] = jobs.index(value)
+            continue
         if not value.isdecimal():
             raise SearchError(f"{name} {value}: give its number, as in: round 46 worker 2 lost")
         places[name.lower()] = int(value)
@@ -218,7 +221,7 @@ class RunView:
         """Return the rounds, events and packets that a search like "round 46 worker 2 lost" finds.
 
         Raises SearchError."""
-        query = parse(text)
+        query = parse(text, [job.name for job in self._jobs])
         with self._lock:
             hits = list(self._hits(query))
         return {"hits": hits[:_MOST_HITS], "more": max(0, len(hits) - _MOST_HITS)}

@@ -127,6 +127,9 @@ class RunData:
     @classmethod
     def opened(cls, folder: Path) -> RunData:
         """Read the run in that folder, which may have recorded nothing yet."""
+        if folder.is_file():
+            makes = f": gradplane run {folder} makes one" if folder.suffix == ".toml" else ""
+            raise FolderError(f"{folder}: a file, and not a run's folder{makes}")
         if not folder.is_dir():
             raise FolderError(f"{folder}: no such run folder{near_file(folder)}")
         inside = (sorted((folder / name).glob("*")) for name in (BASELINE, PARTS))

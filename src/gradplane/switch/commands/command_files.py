@@ -49,7 +49,7 @@ class Answer:
 
 def answers(target: CommandTarget, text: str, file: str) -> Iterator[Answer]:
     """Run a file's commands, each when its answer is taken from the iterator."""
-    if is_runtime_json(text):
+    if is_runtime_json(text) or file.endswith(".json"):
         yield from (_answer(where, do) for where, do in steps(target.switch, text, file))
         return
     for number, line in enumerate(text.splitlines(), 1):
