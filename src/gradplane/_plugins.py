@@ -217,8 +217,9 @@ def _raised(error: BaseException) -> str:
     """Return an error of a user's code with its place."""
     text = f"{type(error).__name__}: {error}{_hidden(error)}"
     frames = traceback.extract_tb(error.__traceback__)
-    if isinstance(error, SyntaxError) or not frames or frames[-1].filename.startswith("<frozen"):
-        return text  # of the file itself
+    unread = isinstance(error, OSError) and frames and frames[-1].filename.startswith("<frozen")
+    if isinstance(error, SyntaxError) or not frames or unread:
+        return text
     return f"{frames[-1].filename}:{frames[-1].lineno}: {text}"
 
 

@@ -70,7 +70,7 @@ def test_stacks_and_signed_fields() -> None:
         ("h.long.four == ::1:0:0:0", "281474976710656 does not fit bit<32>: it becomes 0",
          "               ^^^^^^^^^", ""),
         ("h.a.setValid()", "a filter must be bool, not void", "^^^^^^^^^^^^^^", ""),
-        ("pkt.length() > 3", "pkt is not declared", "^^^", "known: h, m"),
+        ("pkt.length() > 3", "pkt is not declared", "^^^", "known: h, m, s"),
     ],
 )  # fmt: skip
 def test_what_is_refused(where: str, message: str, caret: str, hint: str) -> None:
