@@ -278,7 +278,8 @@ class Recorder:
 
     def _present(self, job: int, round: int) -> int:
         """Return how many workers take part in a round."""
-        return len(present(self._absences[job], self.jobs[job].workers, round))
+        workers, absences = self.jobs[job].workers, self._absences[job]
+        return len(present(absences, workers, round)) if absences else workers
 
     def _arrival(self, record: Record) -> None:
         self.jobs[record["job"]].add_arrival(record)
@@ -370,10 +371,10 @@ class _RoundLines:
         """Add values to a line of a job, and return it; lines before it are not amended again."""
         begin, line = self._lines[job, round]
         self._file.seek(begin)
-        former, *others = self._file.readlines()
+        former, end, others = self._file.read().partition(b"\n")
         amended = _line(line | values).encode()
-        os.pwrite(self._file.fileno(), b"".join([amended, *others]), begin)
-        growth = len(amended) - len(former)
+        os.pwrite(self._file.fileno(), amended + others, begin)
+        growth = len(amended) - len(former + end)
         self._lines = {
             key: (place + growth if place > begin else place, its)
             for key, (place, its) in self._lines.items()

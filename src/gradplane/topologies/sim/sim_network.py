@@ -7,6 +7,7 @@ stands still while the control plane works. Equal configurations give equal runs
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -114,10 +115,12 @@ class SimNetwork:
             for program in self._programs:
                 program.host.start()
             self._plan_restarts(restarts, origin)
+            gc.freeze()  # hosts and switches stay: collections need not visit them again and again
             self._run_to_end(self._programs, until, asked)
             for program in self._programs:
                 program.end()
         finally:
+            gc.unfreeze()
             self._fabric.set_receivers([], origin)
             self._fabric.events.clear()
             for stack in self._fabric.stacks.values():
