@@ -172,7 +172,8 @@ def _run(folder: SweepFolder, asked: SweepRequest, console: Console | None) -> N
     left = folder.unfinished()
     if console is not None:
         kept = len(folder.plan.runs) - len(left)
-        text = f"{folder.path}: {len(left)} runs" + (f", {kept} finished before" if kept else "")
+        runs = "1 run" if len(left) == 1 else f"{len(left)} runs"
+        text = f"{folder.path}: {runs}" + (f", {kept} finished before" if kept else "")
         console.print(text, soft_wrap=True, highlight=False)
     try:
         if not left:
