@@ -54,5 +54,15 @@ def test_an_answer_that_took_longer_than_the_estimate_raises_it():
 
 def test_each_attempt_doubles_up_to_the_ceiling():
     timeout = RetransmissionTimeout(10 * MS, MS, 100 * MS)
-    waits = [timeout.after(attempts) // MS for attempts in (1, 2, 3, 4, 5, 99)]
+    waits = [timeout.after(attempts, MS) // MS for attempts in (1, 2, 3, 4, 5, 99)]
     assert waits == [10, 20, 40, 80, 100, 100]
+
+
+def test_another_least_timeout_holds_where_the_estimate_is_below_its_own():
+    timeout = RetransmissionTimeout(50 * MS, 25 * MS, 100 * MS)
+    assert timeout.prompt(MS) == 50 * MS, "nothing is measured"
+    timeout.measure(0, 2 * MS)
+    assert (timeout.value, timeout.prompt(MS), timeout.prompt(8 * MS)) == (25 * MS, 6 * MS, 8 * MS)
+    assert [timeout.after(attempts, MS) // MS for attempts in (1, 2, 6)] == [6, 12, 100]
+    timeout.back_off(3 * MS, 3 * MS)
+    assert timeout.prompt(MS) == 50 * MS

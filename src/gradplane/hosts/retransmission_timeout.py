@@ -98,7 +98,14 @@ class RetransmissionTimeout(Record):
             self._doubled_at = now
             self.value = min(2 * self.value, self.most)
 
-    def after(self, attempts: int) -> int:
+    def prompt(self, least: int) -> int:
+        """Return the timeout where `least`, ns, is enough: the same once it is beyond its lower
+        bound, or before anything was measured."""
+        if not self.measured or self.value > self.least:
+            return self.value
+        return estimate(self.smoothed, self.variation, least, self.most)
+
+    def after(self, attempts: int, least: int) -> int:
         """Return the timeout of a packet's attempt number `attempts`, from 1, which doubles each
-        time."""
-        return min(self.value << min(max(attempts - 1, 0), 32), self.most)
+        time; `least`, ns, is enough for the first."""
+        return min(self.prompt(least) << min(max(attempts - 1, 0), 32), self.most)

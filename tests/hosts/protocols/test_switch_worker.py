@@ -248,6 +248,20 @@ def test_lossy_gives_a_chunk_up_and_goes_on():
     assert sent(expire(worker, TIMEOUT)) == [], "chunks 2 and 3 have just been sent"
 
 
+def test_a_lossy_chunk_is_given_up_sooner_once_a_later_one_has_its_result():
+    ms, waiting = 1_000_000, 25_000_000  # for a processor
+    worker = SwitchWorker(make_job(reliability="lossy", timeout_ns=SECOND), 1, waiting)
+    worker.reduce(0, X, 0)
+    answer(worker, Type.NORM_RESULT, 0, 1)
+    actions = sums(worker, 1, 1, now=2 * ms)  # measured: 2 ms, so a timeout of 6 ms
+    assert [h.slot for h in sent(actions)] == [3]
+    assert of(actions, SetTimer) == [SetTimer(TIMER, 14 * ms)]
+    assert [h.slot for h in sent(expire(worker, 14 * ms))] == [0, 2], "a status request, a chunk"
+    assert worker.waits == [("chunk", 2), ("chunk", 3)]
+    actions = sums(worker, 2, 1, now=16 * ms)
+    assert not of(actions, SetTimer), "chunk 3 was sent before chunk 2, but is a later one"
+
+
 def test_lossy_uses_a_late_result_until_delivery():
     worker = started(reliability="lossy")
     expire(worker, TIMEOUT)

@@ -31,8 +31,9 @@ which a norm, or a chunk that is retransmitted, is sent again. Their first value
 makes of a first measurement, three round trips, of the round trip that the links give with all
 windows under way (`round_trip_ns`), which is their least one, too: after many packets that met few
 others, an estimate would be below it. A lossy job gives a chunk up after two timeouts, together at
-most `timeout_ns`. Packets come and go in batches: a batch of results makes one batch of what they
-let out.
+most `timeout_ns`. Where hosts wait for a processor, timeouts are at least `granularity`; but not
+those of norms, which may well be sent twice, and of a lossy job's chunks once a later one has its
+result. Packets come and go in batches: a batch of results makes one batch of what they let out.
 """
 
 from collections import Counter
@@ -112,10 +113,13 @@ class SwitchWorker:
         self._lossy = job.transport.reliability == "lossy"
         self._patience = _PATIENCE if self._lossy else 1
         ceiling = max(job.transport.timeout_ns // self._patience, 1)
-        least = max(_LEAST_TIMEOUT, granularity, job.transport.round_trip_ns)
+        self._least = max(_LEAST_TIMEOUT, job.transport.round_trip_ns)
         self._timeout = RetransmissionTimeout(
-            _first_timeout(job.transport, granularity) or ceiling, least, ceiling
+            _first_timeout(job.transport, granularity) or ceiling,
+            max(self._least, granularity),
+            ceiling,
         )
+        self._hurries = self._lossy and granularity > 0
         # Where the switch waits for all workers, none is left behind: only its result ends a chunk.
         self._exact = not self._lossy and job.quorum == job.workers
         self._reduces: list[SwitchReduce] = []  # undelivered, in the order of their chunks
@@ -383,6 +387,9 @@ class SwitchWorker:
             if sent_at >= 0:
                 self._timeout.measure(sent_at, now)
             refused += wrong
+            if self._hurries:
+                numbers = parsed[found == chunk_table.NEW, NUMBER]
+                self._hurry(reduce, numbers - reduce.first, now)
         if self._window is not None:
             self._adapt(self._window, results, found == chunk_table.NEW, now)
         if refused:
@@ -392,6 +399,25 @@ class SwitchWorker:
         if self._redo.deadline is not None:
             self._redo.answered(parsed[:, NUMBER].tolist())
         self._moved_on(results, now)
+
+    def _hurry(self, reduce: SwitchReduce, indices: Ints, now: int) -> None:
+        """Give chunks up sooner that were sent before one of these, whose results are new.
+
+        As they come in the order of the packets, what is still missing is lost, or another worker
+        sends it later; that a host waits for a processor is no reason any more."""
+        indices = indices[(indices >= 0) & (indices < len(reduce.table))]
+        if not len(indices):
+            return
+        last = int(indices.max())
+        rows, deadline = (
+            reduce.table[:last],
+            now + self._patience * self._timeout.prompt(self._least),
+        )
+        sent = (rows["attempts"] > 0) & (rows["sent_at"] <= reduce.table["sent_at"][last])
+        late = chunk_table.pending(rows) & sent & (rows["deadline"] > deadline)
+        if late.any():
+            rows["deadline"][late] = deadline
+            self._wake(deadline)
 
     def _adapt(
         self, window: CongestionWindow, results: Results, new: npt.NDArray[np.bool_], now: int
@@ -599,7 +625,7 @@ class SwitchWorker:
             part.asked_at = now
         part.attempts += 1
         part.sent_at = now
-        part.deadline = now + self._timeout.after(part.attempts)
+        part.deadline = now + self._timeout.after(part.attempts, self._least)
         self._out.append(self._packets.make(Type.NORM, part.first, part.own_norm))
         self._wake(part.deadline)
 
