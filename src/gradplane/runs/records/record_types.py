@@ -7,14 +7,13 @@ ones more. docs/architecture.md explains the lines.
 from collections.abc import Iterable
 from typing import Any, Literal, NotRequired
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
+from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 Direction = Literal["up", "down"]
 Digest = str | None
 
 
-@with_config(ConfigDict(strict=True))
 class WorkerRound(TypedDict):
     """The record of one worker about a round; times in ns."""
 
@@ -34,7 +33,6 @@ class WorkerRound(TypedDict):
     device: NotRequired[dict[str, int]]
 
 
-@with_config(ConfigDict(strict=True))
 class Round(TypedDict):
     """A line of metrics.jsonl: a round of a job, its workers' records added up."""
 
@@ -55,7 +53,6 @@ class Round(TypedDict):
     test_accuracy: NotRequired[float]
 
 
-@with_config(ConfigDict(strict=True))
 class Result(TypedDict):
     """A line of kind "arrival" or "norm" in arrivals.jsonl."""
 
@@ -73,7 +70,6 @@ class Result(TypedDict):
 Column = int | dict[str, str]
 
 
-@with_config(ConfigDict(strict=True))
 class Arrivals(TypedDict):
     """A line of kind "arrivals" in arrivals.jsonl: columns, see hosts/packed_columns.py.
 
@@ -100,7 +96,6 @@ class Arrivals(TypedDict):
     lost: NotRequired[dict[str, list[int]]]
 
 
-@with_config(ConfigDict(strict=True))
 class Timeout(TypedDict):
     """A line of kind "timeout" in arrivals.jsonl; `slots` are pairs of slot and its use."""
 
@@ -113,7 +108,6 @@ class Timeout(TypedDict):
     at: int
 
 
-@with_config(ConfigDict(strict=True))
 class Resend(TypedDict):
     """A line of kind "resend" in arrivals.jsonl: segments that a host's stream sent again."""
 
@@ -127,7 +121,6 @@ class Resend(TypedDict):
     at: int
 
 
-@with_config(ConfigDict(strict=True))
 class Epoch(TypedDict):
     """A line of kind "epoch" in arrivals.jsonl."""
 
@@ -138,7 +131,6 @@ class Epoch(TypedDict):
     source: int | None
 
 
-@with_config(ConfigDict(strict=True))
 class Redo(TypedDict):
     """A line of kind "redo" in arrivals.jsonl: a worker goes on in another epoch of its job."""
 
@@ -148,7 +140,6 @@ class Redo(TypedDict):
     at: int
 
 
-@with_config(ConfigDict(strict=True))
 class Window(TypedDict):
     """A line of kind "window" in arrivals.jsonl: a worker's congestion window at the end of a
     reduce, and its least size in it, in chunks, and how many results were marked."""
@@ -162,7 +153,6 @@ class Window(TypedDict):
     at: int
 
 
-@with_config(ConfigDict(strict=True))
 class Stall(TypedDict):
     """A line of kind "stall" in arrivals.jsonl."""
 
@@ -170,7 +160,6 @@ class Stall(TypedDict):
     worker: int
 
 
-@with_config(ConfigDict(strict=True))
 class Membership(TypedDict):
     """A line of kind "crash" or "join" in arrivals.jsonl."""
 
@@ -180,7 +169,6 @@ class Membership(TypedDict):
     at: int
 
 
-@with_config(ConfigDict(strict=True))
 class Timeline(TypedDict):
     """A line of kind "timeline" in arrivals.jsonl: a planned iteration of a worker.
 
@@ -195,7 +183,6 @@ class Timeline(TypedDict):
     events: list[list[int]]
 
 
-@with_config(ConfigDict(strict=True))
 class Verdict(TypedDict):
     """A line of impairments.jsonl."""
 
@@ -215,7 +202,6 @@ class Verdict(TypedDict):
     at: NotRequired[int]
 
 
-@with_config(ConfigDict(strict=True))
 class LinkUse(TypedDict):
     """A line of links.jsonl; `recorder.LinkLog` has its columns."""
 
@@ -225,7 +211,6 @@ class LinkUse(TypedDict):
     links: list[list[int]]
 
 
-@with_config(ConfigDict(strict=True))
 class Payload(TypedDict):
     """Bytes of one worker in one round."""
 
@@ -233,7 +218,6 @@ class Payload(TypedDict):
     payload_down: float
 
 
-@with_config(ConfigDict(strict=True))
 class Traffic(Payload):
     """Packets and bytes of one worker in one round."""
 
@@ -243,7 +227,6 @@ class Traffic(Payload):
     headers_down: float
 
 
-@with_config(ConfigDict(strict=True))
 class TimeToAccuracy(TypedDict):
     """The time at which a training first reached the target accuracy; None where it did not."""
 
@@ -252,7 +235,6 @@ class TimeToAccuracy(TypedDict):
     rounds: int | None
 
 
-@with_config(ConfigDict(strict=True))
 class JobSummary(TypedDict):
     """A job in summary.json."""
 
@@ -270,7 +252,6 @@ class JobSummary(TypedDict):
     values: int
 
 
-@with_config(ConfigDict(strict=True))
 class LinkSummary(TypedDict):
     """A link's counters in summary.json."""
 
@@ -283,7 +264,6 @@ class LinkSummary(TypedDict):
     down_dropped: int
 
 
-@with_config(ConfigDict(strict=True))
 class LinkBytes(TypedDict):
     """The bytes on all links, in summary.json."""
 
@@ -291,7 +271,6 @@ class LinkBytes(TypedDict):
     fabric: int
 
 
-@with_config(ConfigDict(strict=True))
 class PortSummary(TypedDict):
     """A switch port's counters in summary.json."""
 
@@ -301,14 +280,12 @@ class PortSummary(TypedDict):
     other_version: NotRequired[int]
 
 
-@with_config(ConfigDict(strict=True))
 class Decompressed(TypedDict):
     """The packets that a switch decompressed."""
 
     packets: int
 
 
-@with_config(ConfigDict(strict=True))
 class Compressed(Decompressed):
     """The packets that a switch compressed, and their bytes before and after."""
 
@@ -316,7 +293,6 @@ class Compressed(Decompressed):
     bytes_after: int
 
 
-@with_config(ConfigDict(strict=True))
 class Compression(TypedDict):
     """A switch's counters of compression in summary.json."""
 
@@ -327,7 +303,6 @@ class Compression(TypedDict):
     ratio: float | None
 
 
-@with_config(ConfigDict(strict=True))
 class SwitchSummary(TypedDict):
     """A switch's counters in summary.json."""
 
@@ -336,7 +311,6 @@ class SwitchSummary(TypedDict):
     compression: NotRequired[Compression]
 
 
-@with_config(ConfigDict(strict=True))
 class FlowSummary(TypedDict):
     """A flow of background traffic in summary.json; datagrams. `captured`: those of its capture, of
     which the end of the run leaves out the rest."""
@@ -349,7 +323,6 @@ class FlowSummary(TypedDict):
     received: int
 
 
-@with_config(ConfigDict(strict=True))
 class LossLists(TypedDict):
     """The entries of loss lists, and those that met no packet, in summary.json."""
 
@@ -358,7 +331,6 @@ class LossLists(TypedDict):
     first_unmet: list[str]
 
 
-@with_config(ConfigDict(strict=True))
 class TrainingSummary(TypedDict):
     """The values of summary.json about one training: the run's, or its baseline's."""
 
@@ -376,7 +348,6 @@ class TrainingSummary(TypedDict):
     background: NotRequired[list[FlowSummary]]
 
 
-@with_config(ConfigDict(strict=True))
 class RunSummary(TrainingSummary):
     """The contents of summary.json."""
 
@@ -399,7 +370,7 @@ def fault(found: object, kind: type[Any]) -> str:
     if kind not in _ADAPTERS:
         _ADAPTERS[kind] = TypeAdapter(kind)
     try:
-        _ADAPTERS[kind].validate_python(found)
+        _ADAPTERS[kind].validate_python(found, strict=True)
     except ValidationError as error:
         problems = error.errors(include_url=False, include_input=False)
         missing = [_place(p["loc"]) for p in problems if p["type"] == "missing"]
