@@ -284,6 +284,37 @@ def applied(instance: str) -> Maker:
     return make
 
 
+class Program:
+    """What the programs of all architectures are made of: types, functions, a control that others
+    apply, and controls with an architecture's instances."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng, self.types = rng, Types(rng)
+        declared, self.sources = functions(rng, self.types)
+        sub, self._sub = sub_control(rng, self.types, self.sources)
+        self.declared = f"{declared}\n{sub}"
+
+    def scope(self, writable: bool = True) -> Scope:
+        """Return the headers and metadata, the latter perhaps read-only."""
+        places = [*self.types.places("h", HEADERS), *self.types.places("m", META, writable)]
+        return Scope(places, list(self.sources), list(self.types.valid("h", HEADERS)))
+
+    def controlled(
+        self, scope: Scope, instances: Instances, ways: list[Maker], more: str = ""
+    ) -> str:
+        """Return a control's declarations, `more` of them, and its body, with $ where it begins."""
+        first, second = self.types.name("sub"), self.types.name("sub")
+        instances.text += f" {self._sub}(8w3) {first}; {self._sub}(8w200) {second};{more}"
+        body = Control(self.rng, self.types, scope, instances)
+        body.more += [applied(first), applied(second)]
+        return body.body(8, ways)
+
+
+def few(w: Statements) -> str:
+    """Return a small number."""
+    return w.values.value(Bits(3), 2)
+
+
 # -- parsers ------------------------------------------------------------------------------------
 
 SUB_PARSER = """

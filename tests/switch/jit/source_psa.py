@@ -4,18 +4,9 @@ from __future__ import annotations
 
 import random
 
-from source_blocks import (
-    SUB_PARSER,
-    Control,
-    Instances,
-    applied,
-    emits,
-    functions,
-    states,
-    sub_control,
-)
+from source_blocks import SUB_PARSER, Instances, Program, emits, few, states
 from source_statements import Maker, Statements
-from source_types import ERROR, HEADERS, ITEM, META, Types
+from source_types import ERROR, HEADERS, ITEM, META
 from source_values import MACROS, Place, Scope, Source, Values, random_bits
 
 from gradplane.switch.ir.types import BOOL, Bits, Type
@@ -31,18 +22,15 @@ _AFTER_EGRESS = {"clone_e2e": "psa_clone_e2e(o)", "recirculate": "psa_recirculat
 
 
 def psa_program(rng: random.Random) -> str:
-    types = Types(rng)
-    declared, sources = functions(rng, types)
-    sub, sub_name = sub_control(rng, types, sources)
-    return _Program(rng, types, sources, sub_name).text(f"{declared}\n{sub}")
+    return _Program(rng).text()
 
 
-class _Program:
-    def __init__(self, rng: random.Random, types: Types, sources: list[Source], sub: str) -> None:
-        self.rng, self.types, self.sources, self.sub = rng, types, sources, sub
-        self.brought = {name: types.carried() for name in (*ONWARDS, *ROUND)}
+class _Program(Program):
+    def __init__(self, rng: random.Random) -> None:
+        super().__init__(rng)
+        self.brought = {name: self.types.carried() for name in (*ONWARDS, *ROUND)}
 
-    def text(self, declared: str) -> str:
+    def text(self) -> str:
         brought = {n: f"{n}_t" if n in ROUND else str(t) for n, t in self.brought.items()}
         rounds = "\n".join(f"struct {n}_t {{ bit<8> rounds; {self.brought[n]} more; }}"
                            for n in ROUND)  # fmt: skip
@@ -52,7 +40,7 @@ class _Program:
 {MACROS}
 {self.types.declarations}
 {rounds}
-{declared}
+{self.declared}
 {SUB_PARSER}
 parser IP(packet_in p, out headers_t h, inout meta_t m, in psa_ingress_parser_input_metadata_t s,
         in {brought["resubmit"]} resubmitted, in {brought["recirculate"]} recirculated) {{
@@ -86,14 +74,10 @@ EgressPipeline(EP(), E(), ED()) ep;
 PSA_Switch(ip, PacketReplicationEngine(), ep, BufferingQueueingEngine()) main;
 """
 
-    def _scope(self, writable: bool = True) -> Scope:
-        places = [*self.types.places("h", HEADERS), *self.types.places("m", META, writable)]
-        return Scope(places, list(self.sources), list(self.types.valid("h", HEADERS)))
-
     # -- parsers --------------------------------------------------------------------------------
 
     def _parser(self, port: str, brought: tuple[str, ...]) -> str:
-        scope = self._scope()
+        scope = self.scope()
         scope.places.append(Place(f"(({port})", Bits(32), False))
         names = {"resubmit": "resubmitted", "recirculate": "recirculated", "normal": "normal",
                  "clone_i2e": "cloned_i2e", "clone_e2e": "cloned_e2e"}  # fmt: skip
@@ -119,7 +103,7 @@ PSA_Switch(ip, PacketReplicationEngine(), ep, BufferingQueueingEngine()) main;
     # -- controls -------------------------------------------------------------------------------
 
     def _control(self, ways: list[Maker], which: str) -> str:
-        scope = self._scope()
+        scope = self.scope()
         scope.places.append(Place("o.clone", BOOL))
         scope.places.append(Place(f"((PortIdUint_t) s.{which}_port)", Bits(32), False))
         scope.places.append(Place("s.parser_error", ERROR, False))
@@ -133,12 +117,11 @@ PSA_Switch(ip, PacketReplicationEngine(), ep, BufferingQueueingEngine()) main;
             klass = "((ClassOfServiceUint_t) s.class_of_service)"
             scope.places.append(Place(klass, Bits(8), False))
             scope.places.append(Place("((EgressInstanceUint_t) s.instance)", Bits(16), False))
-        instances = self._instances()
-        first, second = self.types.name("sub"), self.types.name("sub")
-        instances.text += f" {self.sub}(8w3) {first}; {self.sub}(8w200) {second};"
-        body = Control(self.rng, self.types, scope, instances)
-        body.more += [applied(first), applied(second)]
-        text = body.body(8, ways).replace("$", start).replace("exit;", f"{{ {end} exit; }}")
+        text = (
+            self.controlled(scope, self._instances(), ways)
+            .replace("$", start)
+            .replace("exit;", f"{{ {end} exit; }}")
+        )
         return text.replace("return; }", f"{end} return; }}")[:-1] + f" {end} }}"
 
     def _instances(self) -> Instances:
@@ -201,7 +184,7 @@ PSA_Switch(ip, PacketReplicationEngine(), ep, BufferingQueueingEngine()) main;
     # -- deparsers ------------------------------------------------------------------------------
 
     def _deparser(self, conditions: dict[str, str], ingress: bool) -> str:
-        scope = self._scope(writable=False)
+        scope = self.scope(writable=False)
         writer = Statements(self.rng, self.types, scope, [], ("h.items",), ("exit;", "return;"))
         text = "InternetChecksum() ck; Checksum<bit<32>>(PSA_HashAlgorithm_t.CRC32) crc;"
         text += " Digest<item_t>() learnt;" if ingress else ""
@@ -226,12 +209,8 @@ PSA_Switch(ip, PacketReplicationEngine(), ep, BufferingQueueingEngine()) main;
         return {META: "m", HEADERS: "h"}.get(t) or writer.values.value(t)
 
 
-def _few(w: Statements) -> str:
-    return w.values.value(Bits(3), 2)
-
-
 _ANY: list[Maker] = [
-    lambda w: f"o.clone = true; o.clone_session_id = (CloneSessionId_t) (bit<16>) {_few(w)};",
+    lambda w: f"o.clone = true; o.clone_session_id = (CloneSessionId_t) (bit<16>) {few(w)};",
     lambda w: f"assert({w.values.value(Bits(8), 2)} != 77);",
 ]
 _EGRESS: list[Maker] = [*_ANY, lambda w: "if (h.f.rest[3:1] == 7) { egress_drop(o); }"]
@@ -241,7 +220,7 @@ _INGRESS: list[Maker] = [
     lambda w: "send_to_port(o, PSA_PORT_RECIRCULATE);",
     lambda w: "o.resubmit = true;",
     lambda w: "send_to_port(o, PSA_PORT_CPU);",
-    lambda w: f"multicast(o, (MulticastGroup_t) (bit<32>) {_few(w)});",
+    lambda w: f"multicast(o, (MulticastGroup_t) (bit<32>) {few(w)});",
     lambda w: "if (h.f.rest[3:1] == 7) { ingress_drop(o); }",
     lambda w: f"o.class_of_service = (ClassOfService_t) {w.values.value(Bits(8), 1)};",
 ]

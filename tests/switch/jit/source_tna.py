@@ -5,19 +5,10 @@ from __future__ import annotations
 
 import random
 
-from source_blocks import (
-    SUB_PARSER,
-    Control,
-    Instances,
-    applied,
-    emits,
-    functions,
-    states,
-    sub_control,
-)
+from source_blocks import SUB_PARSER, Instances, Program, emits, few, states
 from source_stateful import Stateful
 from source_statements import Maker, Statements
-from source_types import HEADERS, ITEM, META, Types
+from source_types import ITEM
 from source_values import MACROS, Place, Scope, Source, Values, random_bits
 
 from gradplane.switch.ir.types import BOOL, Bits
@@ -27,19 +18,16 @@ ROUNDS = 3  # further passes of a packet
 
 
 def tna_program(rng: random.Random) -> str:
-    types = Types(rng)
-    declared, sources = functions(rng, types)
-    sub, sub_name = sub_control(rng, types, sources)
-    return _Program(rng, types, sources, sub_name).text(f"{declared}\n{sub}")
+    return _Program(rng).text()
 
 
-class _Program:
-    def __init__(self, rng: random.Random, types: Types, sources: list[Source], sub: str) -> None:
-        self.rng, self.types, self.sources, self.sub = rng, types, sources, sub
+class _Program(Program):
+    def __init__(self, rng: random.Random) -> None:
+        super().__init__(rng)
         self.second = bool(rng.randrange(2))
         self.recirculation = 6 if self.second else 68
 
-    def text(self, declared: str) -> str:
+    def text(self) -> str:
         pipes, package = "Pipeline(IP(), I(), ID(), EP(), E(), ED()) pipe;", "Switch(pipe)"
         if not self.rng.randrange(4):  # pipes whose tables and externs have names of their own
             pipes += " Pipeline(IP(), I(), ID(), EP(), E(), ED()) other;"
@@ -51,7 +39,7 @@ match_kind {{ optional }}
 {MACROS}
 {self.types.declarations}
 header bridge_t {{ bit<8> rounds; bit<16> more; }}
-{declared}
+{self.declared}
 {SUB_PARSER}
 parser IP(packet_in p, out headers_t h, out meta_t m, out ingress_intrinsic_metadata_t ig) {{
     bridge_t again; ParserCounter() left; {self._parser(INGRESS_START, "ig.ingress_port")}
@@ -83,14 +71,10 @@ control ED(packet_out p, inout headers_t h, in meta_t m,
 {package} main;
 """
 
-    def _scope(self, writable: bool = True) -> Scope:
-        places = [*self.types.places("h", HEADERS), *self.types.places("m", META, writable)]
-        return Scope(places, list(self.sources), list(self.types.valid("h", HEADERS)))
-
     # -- parsers --------------------------------------------------------------------------------
 
     def _parser(self, start: str, port: str) -> str:
-        scope, rng = self._scope(), self.rng
+        scope, rng = self.scope(), self.rng
         scope.places.append(Place(port, Bits(9), False))
         words = [p.text for p in scope.places if isinstance(p.type, Bits) and not p.type.width % 16]
         first = start
@@ -106,7 +90,7 @@ control ED(packet_out p, inout headers_t h, in meta_t m,
     # -- controls -------------------------------------------------------------------------------
 
     def _control(self, ways: list[Maker], ingress: bool) -> str:
-        scope = self._scope()
+        scope = self.scope()
         scope.places.append(Place("d.drop_ctl", Bits(3), False))
         if ingress:
             scope.places.append(Place("ig.ingress_port", Bits(9), False))
@@ -128,13 +112,8 @@ control ED(packet_out p, inout headers_t h, in meta_t m,
             end = f"if (m.rounds >= {ROUNDS}) {{ d.mirror_type = 0; }}"
         registers, calls = self._registers(scope)
         more, further = Stateful(self.rng, self.types, scope, self.second).some(2)
-        registers, calls = f"{registers} {more}", f"{calls} {further}"
-        instances = self._instances()
-        first, second = self.types.name("sub"), self.types.name("sub")
-        instances.text += f" {self.sub}(8w3) {first}; {self.sub}(8w200) {second}; {registers}"
-        body = Control(self.rng, self.types, scope, instances)
-        body.more += [applied(first), applied(second)]
-        text = body.body(8, ways).replace("$", f"{start} {calls}")
+        text = self.controlled(scope, self._instances(), ways, f" {registers} {more}")
+        text = text.replace("$", f"{start} {calls} {further}")
         text = text.replace("exit;", f"{{ {end} exit; }}").replace("return; }", f"{end} return; }}")
         return text[:-1] + f" {end} }}"
 
@@ -270,7 +249,7 @@ control ED(packet_out p, inout headers_t h, in meta_t m,
     # -- deparsers ------------------------------------------------------------------------------
 
     def _deparser(self, ingress: bool) -> str:
-        scope = self._scope(writable=False)
+        scope = self.scope(writable=False)
         writer = Statements(self.rng, self.types, scope, [], ("h.items",), ("exit;", "return;"))
         value = writer.values.value
         text = f"Mirror({self.rng.choice(['', '1'])}) mirror; Checksum() ck; apply {{ "
@@ -294,10 +273,6 @@ EGRESS_START = """p.extract(eg); p.extract(bridge); m.rounds = bridge.rounds;
     m.i = (bit<32>) bridge.more;"""
 
 
-def _few(w: Statements) -> str:
-    return w.values.value(Bits(3), 2)
-
-
 _ANY: list[Maker] = [
     lambda w: "d.mirror_type = 1;",
     lambda w: "d.drop_ctl = (bit<3>) h.f.rest[0:0];",
@@ -310,11 +285,11 @@ _INGRESS: list[Maker] = [
     lambda w: "invalidate(tm.ucast_egress_port);",
     lambda w: "d.resubmit_type = 2;",
     lambda w: "tm.copy_to_cpu = 1;",
-    lambda w: f"tm.mcast_grp_a = (bit<16>) {_few(w)};",
-    lambda w: f"tm.mcast_grp_b = (bit<16>) {_few(w)}; tm.rid = 5;",
-    lambda w: f"tm.level1_exclusion_id = (bit<16>) {_few(w)};",
-    lambda w: f"tm.level2_exclusion_id = (bit<9>) {_few(w)}; tm.rid = (bit<16>) {_few(w)};",
+    lambda w: f"tm.mcast_grp_a = (bit<16>) {few(w)};",
+    lambda w: f"tm.mcast_grp_b = (bit<16>) {few(w)}; tm.rid = 5;",
+    lambda w: f"tm.level1_exclusion_id = (bit<16>) {few(w)};",
+    lambda w: f"tm.level2_exclusion_id = (bit<9>) {few(w)}; tm.rid = (bit<16>) {few(w)};",
     lambda w: "tm.deflect_on_drop = 1;",
     lambda w: "tm.bypass_egress = 1;",
-    lambda w: f"tm.ingress_cos = {_few(w)};",
+    lambda w: f"tm.ingress_cos = {few(w)};",
 ]

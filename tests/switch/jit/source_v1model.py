@@ -4,19 +4,10 @@ from __future__ import annotations
 
 import random
 
-from source_blocks import (
-    SUB_PARSER,
-    Control,
-    Instances,
-    applied,
-    emits,
-    functions,
-    states,
-    sub_control,
-)
+from source_blocks import SUB_PARSER, Instances, Program, emits, few, states
 from source_statements import Maker, Statements
-from source_types import HEADERS, ITEM, META, Types
-from source_values import MACROS, Place, Scope, Source, random_bits
+from source_types import ITEM
+from source_values import MACROS, Place, Scope, random_bits
 
 from gradplane.switch.ir.types import Bits
 
@@ -28,20 +19,16 @@ READ_ONLY = {
 
 
 def v1model_program(rng: random.Random) -> str:
-    types = Types(rng)
-    declared, sources = functions(rng, types)
-    sub, sub_name = sub_control(rng, types, sources)
-    program = _Program(rng, types, sources, sub_name)
+    program = _Program(rng)
     return f"""
 #include <core.p4>
 #include <v1model.p4>
 {MACROS}
-{types.declarations}
-{declared}
-{sub}
+{program.types.declarations}
+{program.declared}
 {SUB_PARSER}
 parser P(packet_in p, out headers_t h, inout meta_t m, inout standard_metadata_t s) {{
-    {states(rng, types, program.scope())}
+    {states(rng, program.types, program.scope())}
 }}
 control V(inout headers_t h, inout meta_t m) {{ apply {{
     {program.checksum("verify_checksum")}
@@ -60,23 +47,16 @@ V1Switch(P(), V(), I(), E(), C(), D()) main;
 """
 
 
-class _Program:
-    def __init__(self, rng: random.Random, types: Types, sources: list[Source], sub: str) -> None:
-        self.rng, self.types, self.sources, self.sub = rng, types, sources, sub
-
-    def scope(self) -> Scope:
-        places = [*self.types.places("h", HEADERS), *self.types.places("m", META)]
-        places += [Place(f"s.{n}", Bits(w), False) for n, w in READ_ONLY.items()]
-        return Scope(places, list(self.sources), list(self.types.valid("h", HEADERS)))
+class _Program(Program):
+    def scope(self, writable: bool = True) -> Scope:
+        scope = super().scope(writable)
+        scope.places += [Place(f"s.{n}", Bits(w), False) for n, w in READ_ONLY.items()]
+        return scope
 
     def control(self, ways: list[Maker]) -> str:
-        instances = self._instances()
-        first, second = self.types.name("sub"), self.types.name("sub")
-        instances.text += f" {self.sub}(8w3) {first}; {self.sub}(8w200) {second};"
-        body = Control(self.rng, self.types, self.scope(), instances)
-        body.more += [applied(first), applied(second)]
         start = "s.egress_spec = 1;" if ways is _INGRESS else ""
-        return body.body(8, ways).replace("$", f"m.rounds = m.rounds + 1; {start}")
+        text = self.controlled(self.scope(), self._instances(), ways)
+        return text.replace("$", f"m.rounds = m.rounds + 1; {start}")
 
     def _instances(self) -> Instances:
         """Return registers, counters and meters, and the calls on them."""
@@ -149,12 +129,8 @@ def _random(w: Statements) -> str:
     return f"random({w.values.target(Bits(8))}, {w.values.value(Bits(8), 1)}, 8w255);"
 
 
-def _few(w: Statements) -> str:
-    return w.values.value(Bits(3), 2)
-
-
 def _clone(kind: str, w: Statements) -> str:
-    return f"clone_preserving_field_list(CloneType.{kind}, (bit<32>) {_few(w)}, 1);"
+    return f"clone_preserving_field_list(CloneType.{kind}, (bit<32>) {few(w)}, 1);"
 
 
 _ANY: list[Maker] = [
@@ -165,7 +141,7 @@ _ANY: list[Maker] = [
 _INGRESS: list[Maker] = [
     *_ANY,
     lambda w: f"s.egress_spec = {w.values.value(Bits(9), 2)};",
-    lambda w: f"s.mcast_grp = (bit<16>) {_few(w)};",
+    lambda w: f"s.mcast_grp = (bit<16>) {few(w)};",
     lambda w: f"digest<item_t>(1, {w.values.value(ITEM, 2)});",
     lambda w: _clone("I2E", w),
     lambda w: "if (m.rounds < 3) { resubmit_preserving_field_list(1); }",
