@@ -1,8 +1,9 @@
 """Trainings of an experiment under several seeds, and their mean accuracy with its interval."""
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any, Literal
@@ -48,6 +49,16 @@ class Estimate:
     def points(self) -> str:
         """The estimate as percentage points."""
         return f"{100 * self.mean:.1f} ± {100 * self.half:.1f}"
+
+
+def gap(
+    those: Sequence[Ended],
+    plain: Sequence[Ended],
+    accuracy: Callable[[Ended], float] = attrgetter("test_accuracy"),
+) -> Estimate:
+    """Return by how much the accuracy of trainings is above that of others, seed by seed."""
+    both = zip(those, plain, strict=True)
+    return Estimate.of([accuracy(one) - accuracy(other) for one, other in both])
 
 
 def trainings(

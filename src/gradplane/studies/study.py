@@ -15,6 +15,7 @@ from gradplane._toml_documents import Section
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_OF_A_JOB = ("epochs", "batch", "lr", "momentum", "compute_ms")
 NOT_IN_OUR_COPY = "not in our copy"
 
 
@@ -41,6 +42,14 @@ class Study(Section, ABC):
     @abstractmethod
     def run(self, seed: int) -> StudyOutcome:
         """Compute the outcome; CodecError if parameters do not fit each other."""
+
+    def job_keys(self) -> dict[str, Any]:
+        """Return the keys of a [[job]] that the parameters of the same names give, and the model of
+        the `hidden` layers, if the study has them."""
+        given = {key: value for key, value in self if key in _OF_A_JOB}
+        hidden = getattr(self, "hidden", None)
+        model = {"model": {"name": "mlp", "hidden": list(hidden)}} if hidden is not None else {}
+        return model | given
 
 
 def number(value: float | None, digits: int = 3) -> str:

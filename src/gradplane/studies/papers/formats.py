@@ -142,10 +142,6 @@ class Formats(Study):
             ),
         )
 
-    def task(self) -> dict[str, Any]:
-        """Return the job's keys of what is learnt."""
-        return {"model": {"name": "mlp", "hidden": list(self.hidden)}}
-
     def train(self, label: str, seed: int) -> Trained:
         """Train under a format with each seed."""
         ended = [self._once(label, seed + number) for number in range(self.repetitions)]
@@ -156,15 +152,7 @@ class Formats(Study):
         return Trained(label, (up, down), accuracies, tuple(reached))
 
     def _once(self, label: str, seed: int) -> dict[str, Any]:
-        job = {
-            **self.task(),
-            "epochs": self.epochs,
-            "batch": self.batch,
-            "lr": self.lr,
-            "momentum": self.momentum,
-            "compute_ms": self.compute_ms,
-            **WAYS[label],
-        }
+        job = self.job_keys() | WAYS[label]
         values = {
             "name": "format",
             "seed": seed,

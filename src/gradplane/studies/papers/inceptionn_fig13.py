@@ -47,13 +47,7 @@ class Fig13(Study):
     def run(self, seed: int) -> StudyOutcome:
         """Return a row for each scheme."""
         setting = Setting(self.rate, self.bound, self.reduce_ns_per_value, self.net, seed)
-        job = {
-            "model": {"name": "mlp", "hidden": list(self.hidden)},
-            "epochs": self.epochs,
-            "batch": self.batch,
-            "lr": self.lr,
-            "compute_ms": self.compute_ms,
-        }
+        job = self.job_keys()
         found = {scheme: training(setting, scheme, self.workers, job) for scheme in WITH_HALF}
         target = min(max(epoch.accuracy for epoch in epochs) for epochs in found.values())
         runs = [

@@ -19,6 +19,7 @@ class SparseFormats(Formats):
     momentum: float = Field(default=0.0, ge=0, lt=1)
     target: float = Field(default=0.85, gt=0, le=1)
 
-    def task(self) -> dict[str, Any]:
-        """Return the job's keys of what is learnt."""
-        return {"model": {"name": f"{_WORDS}:bag"}, "data": {"name": f"{_WORDS}:texts"}}
+    def job_keys(self) -> dict[str, Any]:
+        """Return the job's keys, with what is learnt."""
+        learnt = {"model": {"name": f"{_WORDS}:bag"}, "data": {"name": f"{_WORDS}:texts"}}
+        return super().job_keys() | learnt

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from gradplane.codecs import sum_overflow
 from gradplane.studies import plot
-from gradplane.studies.repeated import Ended, Estimate, Network, trainings
+from gradplane.studies.repeated import Ended, Estimate, Network, gap, trainings
 from gradplane.studies.study import NOT_IN_OUR_COPY, Study, StudyOutcome, number
 from gradplane.studies.trainings import first_error
 
@@ -44,8 +44,7 @@ class Scheme:
     @property
     def gap(self) -> Estimate:
         """The test accuracy above that without compression, seed by seed."""
-        both = zip(self.trained, self.plain, strict=True)
-        return Estimate.of([one.test_accuracy - plain.test_accuracy for one, plain in both])
+        return gap(self.trained, self.plain)
 
     @property
     def paper(self) -> float | None:
@@ -95,7 +94,7 @@ class Fig10(Study):
         )
 
     def _error(self, n: int, seed: int, job: dict[str, Any]) -> float:
-        return first_error(n, seed=seed, **self._common() | {"push": job["push"]})
+        return first_error(n, seed=seed, **self.job_keys() | {"push": job["push"]})
 
     def _jobs(self, n: int) -> dict[str, dict[str, Any]]:
         """Return the keys of each codec's job with n workers, and of that without compression."""
@@ -127,21 +126,11 @@ class Fig10(Study):
             },
         }
 
-    def _common(self) -> dict[str, Any]:
-        return {
-            "model": {"name": "mlp", "hidden": list(self.hidden)},
-            "epochs": self.epochs,
-            "batch": self.batch,
-            "lr": self.lr,
-            "momentum": self.momentum,
-            "reliability": "retransmit",
-        }
-
     def _experiment(self, n: int, job: dict[str, Any]) -> dict[str, Any]:
         return {
             "name": self.name,
             "topology": {"workers": n, "rate": "10Gbit", "queue": 10_000},
-            "job": [self._common() | job],
+            "job": [self.job_keys() | {"reliability": "retransmit"} | job],
         }
 
     def _notes(self, schemes: list[Scheme], plain: dict[int, tuple[Ended, ...]]) -> tuple[str, ...]:

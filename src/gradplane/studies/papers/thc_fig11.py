@@ -2,17 +2,19 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Annotated, Any, Literal
 
 from matplotlib.figure import Figure
 from pydantic import Field
 
 from gradplane.studies import plot
-from gradplane.studies.repeated import Ended, Estimate, Network, trainings
+from gradplane.studies.repeated import Ended, Estimate, Network, gap, trainings
 from gradplane.studies.study import Study, StudyOutcome
 
 Rate = Annotated[float, Field(gt=0, lt=1)]
 Width = Annotated[int, Field(strict=True, ge=1)]
+_train, _test = attrgetter("train_accuracy"), attrgetter("test_accuracy")
 Drop = tuple[float, float]
 """A drop below the baseline in percentage points, from and to."""
 
@@ -52,8 +54,7 @@ class Case:
 
     def drop(self, plain: "Case", accuracy: Callable[[Ended], float]) -> Estimate:
         """Return by how much the accuracy is below that of `plain`, seed by seed."""
-        both = zip(plain.trained, self.trained, strict=True)
-        return Estimate.of([accuracy(there) - accuracy(here) for there, here in both])
+        return gap(plain.trained, self.trained, accuracy)
 
 
 class Fig11(Study):
@@ -129,14 +130,7 @@ class Fig11(Study):
         return self._trained(job, impairments)
 
     def _trained(self, job: dict[str, Any], impairments: list[dict[str, Any]]) -> dict[str, Any]:
-        common = {
-            "model": {"name": "mlp", "hidden": list(self.hidden)},
-            "epochs": self.epochs,
-            "batch": self.batch,
-            "lr": self.lr,
-            "momentum": self.momentum,
-            "timeout_ms": 20.0 if self.net == "sim" else 200.0,
-        }
+        common = self.job_keys() | {"timeout_ms": 20.0 if self.net == "sim" else 200.0}
         return {
             "name": self.name,
             "topology": {"workers": self.workers, "rate": "10Gbit"},
@@ -161,14 +155,6 @@ class Fig11(Study):
             " a parameter server over streams that send again what is lost: it loses time, not"
             " accuracy.",
         )
-
-
-def _train(ended: Ended) -> float:
-    return ended.train_accuracy
-
-
-def _test(ended: Ended) -> float:
-    return ended.test_accuracy
 
 
 def _papers(case: Case, which: int) -> str:

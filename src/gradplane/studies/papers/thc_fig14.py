@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from gradplane.studies import plot
-from gradplane.studies.repeated import Ended, Estimate, Network, trainings
+from gradplane.studies.repeated import Ended, Estimate, Network, gap, trainings
 from gradplane.studies.study import Study, StudyOutcome, number
 from gradplane.studies.trainings import first_error
 
@@ -45,7 +45,7 @@ class Fig14(Study):
         experiments = [self._experiment(job) for job in jobs.values()]
         found = trainings(experiments, self.net, seed, self.repetitions)
         ended = dict(zip(jobs, found, strict=True))
-        gaps = {label: _gap(those, ended[_PLAIN]) for label, those in ended.items()}
+        gaps = {label: gap(those, ended[_PLAIN]) for label, those in ended.items()}
         errors = {label: self._error(job, seed) for label, job in jobs.items()}
         return StudyOutcome(
             title=f"THC, figure 14: accuracy less that without compression, {self.bits} bits",
@@ -73,10 +73,10 @@ class Fig14(Study):
             ],
             figure=plot.pairs(
                 [label.replace(", ", ",\n") for label in gaps],
-                [100 * gap.mean for gap in gaps.values()],
+                [100 * one.mean for one in gaps.values()],
                 [-5.0 if label == _UNROTATED else None for label in gaps],
                 "difference of test accuracy, points",
-                spread=[100 * gap.half for gap in gaps.values()],
+                spread=[100 * one.half for one in gaps.values()],
             ),
         )
 
@@ -94,27 +94,13 @@ class Fig14(Study):
         }
 
     def _error(self, job: dict[str, Any], seed: int) -> float:
-        return first_error(4, seed=seed, push=job["push"], **self._common())
-
-    def _common(self) -> dict[str, Any]:
-        return {
-            "model": {"name": "mlp", "hidden": list(self.hidden)},
-            "epochs": self.epochs,
-            "batch": self.batch,
-            "lr": self.lr,
-            "momentum": self.momentum,
-        }
+        return first_error(4, seed=seed, push=job["push"], **self.job_keys())
 
     def _experiment(self, job: dict[str, Any]) -> dict[str, Any]:
         topology = {"workers": 4, "rate": "10Gbit", "queue": 10_000}
-        keys = self._common() | {"reliability": "retransmit"} | job
+        keys = self.job_keys() | {"reliability": "retransmit"} | job
         return {"name": self.name, "topology": topology, "job": [keys]}
 
 
 def _accuracy(those: tuple[Ended, ...]) -> Estimate:
     return Estimate.of([one.test_accuracy for one in those])
-
-
-def _gap(those: tuple[Ended, ...], plain: tuple[Ended, ...]) -> Estimate:
-    both = zip(those, plain, strict=True)
-    return Estimate.of([one.test_accuracy - base.test_accuracy for one, base in both])

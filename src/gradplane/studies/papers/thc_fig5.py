@@ -72,12 +72,7 @@ class Fig5(Study):
     def train(self, scheme: Scheme, seed: int) -> list[Epoch]:
         """Return the epochs of a training under a scheme; TernGrad has no error feedback."""
         job: dict[str, Any] = {
-            "model": {"name": "mlp", "hidden": list(self.hidden)},
-            "epochs": self.epochs,
-            "batch": self.batch,
-            "lr": self.lr,
-            "momentum": self.momentum,
-            "compute_ms": self.compute_ms,
+            **self.job_keys(),
             "error_feedback": scheme.label != "TernGrad",
             "seed": seed,
         }

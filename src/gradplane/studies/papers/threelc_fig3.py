@@ -68,13 +68,10 @@ class Fig3(Study):
 
     def _job(self, share: int) -> dict[str, Any]:
         return {
-            "model": {"name": "mlp", "hidden": list(self.hidden)},
+            **self.job_keys(),
             "epochs": self.epochs * share // len(_SHARES),
-            "batch": self.batch,
-            "lr": self.lr,
             "schedule": "cosine",
             "weight_decay": 1e-4,
-            "compute_ms": self.compute_ms,
         }
 
 

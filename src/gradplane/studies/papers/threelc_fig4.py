@@ -29,14 +29,7 @@ class Fig4(Study):
 
     def run(self, seed: int) -> StudyOutcome:
         """Return a row for each design, with the means over each quarter of the training."""
-        job = {
-            "model": {"name": "mlp", "hidden": list(self.hidden)},
-            "epochs": self.epochs,
-            "batch": self.batch,
-            "lr": self.lr,
-            "schedule": "cosine",
-            "weight_decay": 1e-4,
-        }
+        job = self.job_keys() | {"schedule": "cosine", "weight_decay": 1e-4}
         designs = [design for design in DESIGNS if design.label in (_PLAIN, *self.designs)]
         cases = [(design, "1Gbit", self.workers, seed, job) for design in designs]
         trained = parallel.each(train, cases, "training")

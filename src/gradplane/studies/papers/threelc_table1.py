@@ -168,14 +168,7 @@ class Table1(Study):
 
     def run(self, seed: int) -> StudyOutcome:
         """Return a row for each design."""
-        job = {
-            "model": {"name": "mlp", "hidden": list(self.hidden)},
-            "epochs": self.epochs,
-            "batch": self.batch,
-            "lr": self.lr,
-            "weight_decay": 1e-4,
-            "compute_ms": self.compute_ms,
-        }
+        job = self.job_keys() | {"weight_decay": 1e-4}
         designs = [d for d in DESIGNS if d.label in (_LABELS[0], *self.designs)]
         cases = [(d, rate, self.workers, seed, job) for d in designs for rate in self.rates]
         trained = iter(parallel.each(train, cases, "training"))
